@@ -1,0 +1,83 @@
+"""Everything gpudyno refuses, with the exit code it leaves.
+
+GpudynoError (1, our defect)
+  UserError (2, wrong input)
+    PlanError       a plan, image list or settings file that cannot be meant
+    RecordError     a record or measurement that cannot be read
+    DataError       data that is not what its hash says
+    NotBuilt        an environment that is asked for and not there
+  GateError (3, a trial failed or a gate said no)
+  MachineError (4, the machine lacks something)
+    NoEngine        no container engine answers
+    NoDevice        no such device
+    NoSpace         the disk is full
+    NoNetwork       nothing could be fetched
+    Busy            another run holds this machine
+"""
+
+from __future__ import annotations
+
+
+class GpudynoError(Exception):
+    """One sentence: what is wrong, where, and why; then what to do about it."""
+
+    exit_code = 1
+
+    def __init__(self, problem: str, *, remedy: str = "") -> None:
+        self.problem = problem
+        self.remedy = remedy
+        super().__init__(f"{problem}; {remedy}" if remedy else problem)
+
+
+class UserError(GpudynoError):
+    """The input is wrong."""
+
+    exit_code = 2
+
+
+class PlanError(UserError):
+    """A plan, image list or settings file that cannot be meant."""
+
+
+class RecordError(UserError):
+    """A record or measurement that cannot be read."""
+
+
+class DataError(UserError):
+    """Data that is not what its hash says."""
+
+
+class NotBuilt(UserError):
+    """An environment that is asked for and not there."""
+
+
+class GateError(GpudynoError):
+    """A trial failed under --strict, or a gate said no."""
+
+    exit_code = 3
+
+
+class MachineError(GpudynoError):
+    """The machine lacks something."""
+
+    exit_code = 4
+
+
+class NoEngine(MachineError):
+    """No container engine answers."""
+
+
+class NoDevice(MachineError):
+    """No such device."""
+
+
+class NoSpace(MachineError):
+    """The disk is full."""
+
+
+class NoNetwork(MachineError):
+    """Nothing could be fetched."""
+
+
+class Busy(MachineError):
+    """Another run holds this machine."""

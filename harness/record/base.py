@@ -1,0 +1,71 @@
+"""What all models share: frozen, no unknown keys, canonical JSON, and JSON for numbers that are not finite."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError
+
+from harness.errors import RecordError
+
+_NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+def _parse_number(value: Any) -> Any:
+    if isinstance(value, str):
+        if value not in _NOT_FINITE:
+            raise ValueError(f"{value!r} is not a number")
+        return _NOT_FINITE[value]
+    return value
+
+
+def _write_number(value: float) -> float | str:
+    if math.isfinite(value):
+        return value
+    return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
+
+
+Number = Annotated[float, BeforeValidator(_parse_number), PlainSerializer(_write_number, when_used="json")]
+"""A float that may be not finite; in JSON the strings "nan", "inf" and "-inf"."""
+
+
+class Model(BaseModel):
+    """A frozen value that refuses keys it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+    @classmethod
+    def parse(cls, text: str | bytes, where: str) -> Self:
+        """Reads JSON; raises RecordError with the file, the field and the reason."""
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            raise RecordError(f"{where}: {first_problem(error)}", remedy="mend or remove it") from None
+
+    def canonical(self) -> str:
+        """JSON with sorted keys and no spaces: equal values give equal text."""
+        return canonical_json(self.model_dump(mode="json"))
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys, no spaces, and no numbers that JSON does not have."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def short_hash(value: Any, digits: int = 12) -> str:
+    """The first hex digits of the SHA-256 of a value's canonical JSON."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:digits]
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first of pydantic's findings in one clause: the field, and what is wrong with it."""
+    found = error.errors(include_url=False)
+    field = ".".join(str(part) for part in found[0]["loc"]) or "the whole"
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    message = found[0]["msg"].removeprefix("Value error, ")
+    if found[0]["type"] == "extra_forbidden":
+        message = "unknown key"
+    return f"'{field}': {message[:300]}{more}"

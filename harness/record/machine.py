@@ -1,0 +1,107 @@
+"""What a trial ran on: the machine's fingerprint and the software stack. What is unknown is null."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from harness.record.base import Model
+from harness.record.trial import DeviceKind, Name
+
+
+class Gpu(Model):
+    """One card as its driver describes it. `unit` is its UUID as a hash keyed by the project."""
+
+    index: int
+    vendor: Literal["NVIDIA", "AMD", "other"]
+    name: str
+    unit: str | None = None
+    architecture: str | None = None
+    memory_bytes: int | None = None
+    driver: str | None = None
+    driver_cuda: str | None = None
+    vbios: str | None = None
+    power_limit_watts: float | None = None
+    power_limit_default_watts: float | None = None
+    clock_max_mhz: int | None = None
+    clock_memory_max_mhz: int | None = None
+    clocks_locked: bool | None = None
+    ecc: bool | None = None
+    mig: str | None = None
+    persistence: bool | None = None
+    display_attached: bool | None = None
+    pcie_generation: int | None = None
+    pcie_width: int | None = None
+    pcie_generation_max: int | None = None
+    pcie_width_max: int | None = None
+    numa_node: int | None = None
+
+
+class Cpu(Model):
+    """The processor; counts are what the operating system shows."""
+
+    model: str | None = None
+    sockets: int | None = None
+    cores: int | None = None
+    threads: int | None = None
+    usable: float | None = None
+    """Logical CPUs this process may use, cgroup quota included."""
+    mhz_max: float | None = None
+    governor: str | None = None
+    turbo: bool | None = None
+    smt: bool | None = None
+    features: tuple[str, ...] = ()
+    """Of avx2, avx512f, avx512_bf16, amx_bf16, amx_int8, neon, sve: those it has."""
+
+
+class Machine(Model):
+    """A machine without its name: nothing here says whose it is."""
+
+    id: Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
+    label: Annotated[str, Field(min_length=1, max_length=64)]
+    system: str
+    kernel: str | None = None
+    distribution: str | None = None
+    libc: str | None = None
+    architecture: str
+    virtual: str | None = None
+    container: bool | None = None
+    cpu: Cpu
+    memory_bytes: int | None = None
+    memory_limit_bytes: int | None = None
+    shared_memory_bytes: int | None = None
+    numa_nodes: int | None = None
+    numa_balancing: bool | None = None
+    gpus: tuple[Gpu, ...] = ()
+
+
+class Load(Model):
+    """What else the machine was doing, read before the trial began."""
+
+    load_average_1min: float | None = None
+    memory_available_bytes: int | None = None
+    other_gpu_processes: int | None = None
+    other_gpu_memory_bytes: int | None = None
+    unknown_because: str | None = None
+
+
+class Environment(Model):
+    """A software stack as it was used. `pinned` is false as soon as one reason against it is known."""
+
+    image: Name
+    device: DeviceKind
+    engine: Literal["docker", "podman", "venv", "here", "slurm", "fake"]
+    engine_version: str | None = None
+    pinned: bool
+    unpinned_because: tuple[str, ...] = ()
+    tag: str | None = None
+    image_id: str | None = None
+    base: str | None = None
+    base_digest: str | None = None
+    base_digest_verified: bool = False
+    base_substituted: bool = False
+    lock_sha256: str | None = None
+    build_arguments: dict[str, str] = {}
+    passed_variables: dict[str, str] = {}
+    """Such as HSA_OVERRIDE_GFX_VERSION and CUDA_VISIBLE_DEVICES: they change what runs."""

@@ -1,0 +1,164 @@
+"""What a workload writes when its trial ends: raw samples, and what it found itself running on."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from harness.record.base import Model, Number
+from harness.record.series import Series
+from harness.record.trial import DataSource, DeviceKind, Option, Precision
+
+
+def _pack(value: Any) -> Any:
+    return Series.of(value) if isinstance(value, list) else value
+
+
+Packed = Annotated[Series, BeforeValidator(_pack)]
+"""A workload writes plain lists of integer microseconds; a record holds them packed."""
+
+Seconds = Annotated[float, Field(ge=0)]
+
+
+class DeviceUsed(Model):
+    """The device as the framework saw it from inside."""
+
+    kind: DeviceKind
+    name: str
+    count: Annotated[int, Field(ge=1)] = 1
+    unit: str | None = None
+    capability: str | None = None
+    memory_bytes: int | None = None
+    threads: int | None = None
+
+
+class Probe(Model):
+    """One numerical precision probe: the largest error against float64, relative to the mean magnitude."""
+
+    operation: Literal["matmul", "convolution"]
+    error: Number
+    reads_as: str
+    """What the error says: fp32-ieee, tf32, fp16 or bf16."""
+
+
+class LossScale(Model):
+    """How the loss was scaled. `history` holds (step, scale) at each change."""
+
+    kind: Literal["static", "dynamic"]
+    first: Number
+    last: Number
+    skipped_steps: int
+    history: tuple[tuple[int, Number], ...] = ()
+
+
+class PrecisionFound(Model):
+    """What the arithmetic really was: counted by a hook on the layers that do the work."""
+
+    label: Precision
+    output_dtypes: dict[str, int]
+    parameter_dtypes: dict[str, int]
+    method: str
+    """The code path: 'torch.autocast', 'apex FP16_Optimizer', 'own master weights', 'none'."""
+    loss_scale: LossScale | None = None
+    probes: tuple[Probe, ...] = ()
+    flags: dict[str, Option | None] = {}
+
+
+class DataFound(Model):
+    """The data that was read. `sha256` covers the files; null where nothing was read."""
+
+    name: str
+    source: DataSource
+    sha256: str | None = None
+    train_items: int | None = None
+    valid_items: int | None = None
+    weights: Literal["pretrained", "random"] | None = None
+    weights_sha256: str | None = None
+
+
+class Phase(Model):
+    """One part of the setup: 'import', 'data', 'model', 'first_step', …"""
+
+    name: str
+    seconds: Seconds
+
+
+class Window(Model):
+    """The measured host window: a synchronised clock around whole training steps, validation left out."""
+
+    seconds: Annotated[float, Field(gt=0)]
+    steps: Annotated[int, Field(ge=1)]
+    samples: Annotated[int, Field(ge=1)]
+
+
+class Epoch(Model):
+    """One pass as far as it went. `quality` is the workload's metric after it."""
+
+    index: Annotated[int, Field(ge=1)]
+    steps: Annotated[int, Field(ge=0)]
+    train_seconds: Seconds
+    valid_seconds: Seconds | None = None
+    train_loss: Number | None = None
+    valid_loss: Number | None = None
+    quality: Number | None = None
+    complete: bool = True
+
+
+class Memory(Model):
+    """Peak bytes: of the framework's allocator on a device, of the process on a CPU."""
+
+    allocated_peak_bytes: int | None = None
+    reserved_peak_bytes: int | None = None
+    process_peak_bytes: int | None = None
+
+
+class Protocol(Model):
+    """How long the protocol is as published, so that a shorter trial can be projected and never mistaken."""
+
+    steps_per_epoch: Annotated[int, Field(ge=1)]
+    epochs: Annotated[int, Field(ge=1)]
+    valid_batches: Annotated[int, Field(ge=0)]
+    complete: bool
+    stopped_by: Literal["protocol", "epochs", "steps", "seconds"]
+
+
+class Flops(Model):
+    """Floating-point operations of one sample's training step, matmul and convolution alone."""
+
+    per_sample: Annotated[float, Field(gt=0)] | None = None
+    method: str | None = None
+
+
+class Measurement(Model):
+    """out/measurement.json. All step series are aligned: value i of each belongs to the same steps."""
+
+    measurement: Literal[1]
+    workload: str
+    protocol_name: str
+    workload_sha256: str
+    device: DeviceUsed
+    versions: dict[str, str | None]
+    packages: dict[str, str]
+    precision: PrecisionFound
+    data: DataFound
+    protocol: Protocol
+    sample_unit: Literal["image", "token", "sample"]
+    samples_per_step: Annotated[int, Field(ge=1)]
+    phases: tuple[Phase, ...]
+    window: Window
+    step_us: Packed
+    input_us: Packed | None = None
+    """Waiting for input, a part of each step."""
+    device_us: Packed | None = None
+    """The device's own time per step, from its events."""
+    epochs: tuple[Epoch, ...]
+    losses: tuple[tuple[int, Number], ...] = ()
+    """(step, training loss), thinned to at most 500 points."""
+    quality_name: Literal["accuracy", "perplexity"] | None = None
+    memory: Memory
+    flops: Flops = Flops()
+    structure: dict[str, int] = {}
+    """Counts that need no clock: parameters, trainable parameters, vocabulary."""
+    warm_caches: bool | None = None
+    notes: tuple[str, ...] = ()

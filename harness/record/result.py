@@ -1,0 +1,147 @@
+"""A record: trial, environment, machine, and a measurement or a failure, in one self-contained file.
+
+Schema history
+  1  the first
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal, Self
+
+from pydantic import AwareDatetime, Field, model_validator
+
+from harness.record.base import Model, Number
+from harness.record.machine import Environment, Load, Machine
+from harness.record.measurement import Measurement
+from harness.record.trial import Name, Trial
+
+SCHEMA = 1
+
+SessionId = Annotated[str, Field(pattern=r"^[0-9]{8}-[0-9a-f]{6}$")]
+
+
+class Failure(Model):
+    """Why there is no measurement. `machinery` failures are tried again, a trial's own are results."""
+
+    kind: Literal["trial", "machinery"]
+    stage: Literal["start", "setup", "data", "train", "valid", "collect"]
+    reason: Literal[
+        "out-of-memory",
+        "not-finite",
+        "no-device",
+        "timeout",
+        "killed",
+        "engine-gone",
+        "disk-full",
+        "bad-measurement",
+        "bad-data",
+        "unsupported",
+        "error",
+    ]
+    message: Annotated[str, Field(max_length=2000)]
+    exit_code: int | None = None
+    log_tail: Annotated[str, Field(max_length=8000)] = ""
+
+
+class Steady(Model):
+    """The steady part of the step times, found by change points and slope."""
+
+    kind: Literal["flat", "warm-up", "slowdown", "none", "unproven"]
+    first_step: int
+    """Steps before it were cut."""
+    changes: tuple[int, ...] = ()
+    slope: Number | None = None
+    """Relative change over the last segment."""
+
+
+class Summary(Model):
+    """Statistics of one trial: a cache of what the raw samples say, by the method named."""
+
+    method: str
+    throughput: Number
+    """Samples per second over the host window."""
+    step_seconds_median: Number
+    step_seconds_p5: Number
+    step_seconds_p95: Number
+    steady: Steady
+    input_share: Number | None = None
+    """Of the window's time, waiting for input."""
+    host_bound_share: Number | None = None
+    """1 − device time ÷ host time."""
+    epoch_seconds: Number | None = None
+    """Seconds of a whole epoch, validation included; projected where no whole one ran."""
+    protocol_seconds: Number | None = None
+    """Seconds of the whole protocol; projected unless it ran to its end."""
+    projected: bool
+    verdict: Literal["valid", "warn", "invalid", "unproven"]
+    causes: tuple[str, ...] = ()
+
+
+class Harness(Model):
+    """Which gpudyno made the record."""
+
+    version: str
+    revision: str | None = None
+    modified: bool | None = None
+
+
+class Record(Model):
+    """results/<date>/<machine>-<session>/<trial>.json"""
+
+    record: Literal[1]
+    status: Literal["ok", "failed"]
+    session: SessionId
+    attempt: Annotated[int, Field(ge=1)] = 1
+    order: Annotated[int, Field(ge=0)]
+    """The place of the trial in its session's randomised order."""
+    block: Annotated[int, Field(ge=1)] = 1
+    plan: Name
+    started_at: AwareDatetime
+    wall_seconds: Annotated[float, Field(ge=0)]
+    trial: Trial
+    environment: Environment
+    machine: Machine
+    load: Load = Load()
+    measurement: Measurement | None = None
+    failure: Failure | None = None
+    summary: Summary | None = None
+    harness: Harness
+    warnings: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _either_measured_or_failed(self) -> Self:
+        wanted = (self.status == "ok", self.status == "failed")
+        if (self.measurement is not None, self.failure is not None) != wanted:
+            raise ValueError(f"status {self.status!r} does not fit what the record holds")
+        return self
+
+
+class LeftOut(Model):
+    """Trials that a budget or a machine left out, and why."""
+
+    what: str
+    trials: Annotated[int, Field(ge=1)]
+    reason: str
+
+
+class Session(Model):
+    """session.json: one plan on one machine from one clone, however long the pauses."""
+
+    session: Literal[1]
+    id: SessionId
+    plan: Name
+    plan_sha256: str
+    machine: str
+    label: str
+    started_at: AwareDatetime
+    order_seed: int
+    budget_seconds: float | None = None
+    trials: tuple[Trial, ...]
+    left_out: tuple[LeftOut, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def session_id(started_at: datetime, digits: str) -> str:
+    """The UTC date and six hex digits."""
+    return f"{started_at:%Y%m%d}-{digits}"

@@ -1,0 +1,102 @@
+"""What is asked of one trial, all of it known before it starts."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from harness.record.base import Model, short_hash
+
+Precision = Literal[
+    "fp32-ieee",
+    "fp32-tf32",
+    "fp32-default",
+    "amp-fp16",
+    "amp-bf16",
+    "fp16-master",
+    "pure-fp16",
+    "pure-bf16",
+]
+"""fp16-master: half model, fp32 master weights, a loss scale; the studies' "FP16"."""
+
+DataSource = Literal["real", "synthetic", "generated"]
+"""synthetic is what a protocol asks for; generated stands in where the real data could not be had."""
+
+DataMode = Literal["host", "device", "cached"]
+"""Where a step's input comes from: the loader as published, the same work on the device, or fixed tensors."""
+
+DeviceKind = Literal["cpu", "cuda", "rocm"]
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")]
+Option = bool | int | float | str
+
+
+class Limit(Model):
+    """Where a trial stops before its protocol ends; a null stops nothing.
+
+    `seconds` is training time; the step that crosses it is finished. `valid_batches` caps each validation pass.
+    """
+
+    epochs: Annotated[int, Field(ge=1)] | None = None
+    steps: Annotated[int, Field(ge=1)] | None = None
+    seconds: Annotated[float, Field(gt=0)] | None = None
+    valid_batches: Annotated[int, Field(ge=0)] | None = None
+
+
+class Variant(Model):
+    """One way to run a workload. Image sizes in pixels, sequence lengths in tokens, batch per device."""
+
+    model: Annotated[str, Field(min_length=1, max_length=64)]
+    precision: Precision
+    batch_size: Annotated[int, Field(ge=1)]
+    data_mode: DataMode
+    image_size: Annotated[int, Field(ge=1)] | None = None
+    sequence_length: Annotated[int, Field(ge=1)] | None = None
+    layout: Literal["contiguous", "channels_last"] = "contiguous"
+    profile: Literal["default", "tuned"] = "default"
+    gpus: Annotated[int, Field(ge=1)] = 1
+    options: dict[str, Option] = {}
+    limit: Limit = Limit()
+
+
+class Asked(Model):
+    """The part of a trial that its id is a hash of."""
+
+    workload: Name
+    protocol: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*/[1-9][0-9]*$")]
+    variant: Variant
+    data: DataSource
+    weights: Literal["pretrained", "random"] | None = None
+    device: DeviceKind
+    environment: Name
+    lock_sha256: str | None = None
+
+
+class Trial(Model):
+    """One variant, one repeat: one fresh process in one container."""
+
+    id: str
+    asked: Asked
+    repeat: Annotated[int, Field(ge=1)]
+    seed: int
+    timeout_seconds: Annotated[float, Field(gt=0)]
+
+    @classmethod
+    def of(cls, asked: Asked, repeat: int, *, seed: int, timeout_seconds: float) -> Self:
+        """A trial with the id that its content gives it."""
+        return cls(
+            id=trial_id(asked, repeat), asked=asked, repeat=repeat, seed=seed, timeout_seconds=timeout_seconds
+        )
+
+    @model_validator(mode="after")
+    def _id_is_the_contents(self) -> Self:
+        if self.id != trial_id(self.asked, self.repeat):
+            raise ValueError(f"id {self.id!r} is not what its content gives")
+        return self
+
+
+def trial_id(asked: Asked, repeat: int) -> str:
+    """workload, repeat, and a hash of what is asked: a safe file name."""
+    return f"{re.sub(r'[^a-z0-9_]', '-', asked.workload)}-r{repeat}-{short_hash(asked.model_dump(mode='json'))}"

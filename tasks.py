@@ -1,0 +1,1 @@
+"""The verbs: parse, call, print."""

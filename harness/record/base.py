@@ -1,4 +1,4 @@
-"""What all models share: frozen, no unknown keys, canonical JSON, and JSON for numbers that are not finite."""
+"""What all models share: frozen, no unknown keys, canonical JSON, and numbers that are not finite."""
 
 from __future__ import annotations
 

@@ -21,24 +21,36 @@ SCHEMA = 1
 SessionId = Annotated[str, Field(pattern=r"^[0-9]{8}-[0-9a-f]{6}$")]
 
 
+Stage = Literal["start", "setup", "data", "train", "valid", "collect"]
+Reason = Literal[
+    "out-of-memory",
+    "not-finite",
+    "no-device",
+    "timeout",
+    "killed",
+    "engine-gone",
+    "disk-full",
+    "bad-measurement",
+    "bad-data",
+    "unsupported",
+    "error",
+]
+
+
+class Reported(Model):
+    """out/failure.json: what a workload says of its own end."""
+
+    stage: Stage
+    reason: Reason
+    message: Annotated[str, Field(max_length=2000)]
+
+
 class Failure(Model):
     """Why there is no measurement. `machinery` failures are tried again, a trial's own are results."""
 
     kind: Literal["trial", "machinery"]
-    stage: Literal["start", "setup", "data", "train", "valid", "collect"]
-    reason: Literal[
-        "out-of-memory",
-        "not-finite",
-        "no-device",
-        "timeout",
-        "killed",
-        "engine-gone",
-        "disk-full",
-        "bad-measurement",
-        "bad-data",
-        "unsupported",
-        "error",
-    ]
+    stage: Stage
+    reason: Reason
     message: Annotated[str, Field(max_length=2000)]
     exit_code: int | None = None
     log_tail: Annotated[str, Field(max_length=8000)] = ""

@@ -36,7 +36,7 @@ Option = bool | int | float | str
 class Limit(Model):
     """Where a trial stops before its protocol ends; a null stops nothing.
 
-    `seconds` is training time; the step that crosses it is finished. `valid_batches` caps each validation pass.
+    `seconds` is training time; the step that crosses it is finished. `valid_batches` caps each validation.
     """
 
     epochs: Annotated[int, Field(ge=1)] | None = None
@@ -99,4 +99,5 @@ class Trial(Model):
 
 def trial_id(asked: Asked, repeat: int) -> str:
     """workload, repeat, and a hash of what is asked: a safe file name."""
-    return f"{re.sub(r'[^a-z0-9_]', '-', asked.workload)}-r{repeat}-{short_hash(asked.model_dump(mode='json'))}"
+    workload = re.sub(r"[^a-z0-9_]", "-", asked.workload)
+    return f"{workload}-r{repeat}-{short_hash(asked.model_dump(mode='json'))}"

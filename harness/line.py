@@ -1,0 +1,76 @@
+"""The whole line of verbs: an option given to the first verb holds for all of them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+
+from harness.errors import UserError
+
+LINE_OPTIONS = ("--plan", "--device", "--engine")
+
+
+def split(arguments: Sequence[str], verbs: Iterable[str]) -> list[tuple[str, list[str]]]:
+    """Groups a command line's words by verb: `build --plan x run` → [(build, [--plan, x]), (run, [])]."""
+    known = set(verbs)
+    groups: list[tuple[str, list[str]]] = []
+    takes_value = False
+    for word in arguments:
+        if word in known and not takes_value:
+            groups.append((word, []))
+        elif groups:
+            groups[-1][1].append(word)
+        takes_value = word in LINE_OPTIONS
+    return groups
+
+
+def option(words: Sequence[str], name: str) -> str | None:
+    """The value of `--name value` or `--name=value` among a verb's words."""
+    for at, word in enumerate(words):
+        if word == name and at + 1 < len(words):
+            return words[at + 1]
+        if word.startswith(f"{name}="):
+            return word.partition("=")[2]
+    return None
+
+
+def held(arguments: Sequence[str], verbs: Iterable[str], name: str) -> str | None:
+    """The option that holds for the whole line.
+
+    Raises UserError, with the line that was meant, where a later verb alone has it or has another value.
+    """
+    groups = split(arguments, verbs)
+    if not groups:
+        return None
+    first = option(groups[0][1], name)
+    for verb, words in groups[1:]:
+        later = option(words, name)
+        if later is not None and later != first:
+            raise UserError(
+                f"'{name} {later}' stands after '{verb}', so '{groups[0][0]}' would not have it",
+                remedy=f"write `invoke {_mended(groups, name, later)}`",
+            )
+    return first
+
+
+def _mended(groups: Sequence[tuple[str, list[str]]], name: str, value: str) -> str:
+    words: list[str] = []
+    for at, (verb, own) in enumerate(groups):
+        words.append(verb)
+        if at == 0:
+            words += [name, value]
+        words += _without(own, name)
+    return shlex.join(words)
+
+
+def _without(words: Sequence[str], name: str) -> list[str]:
+    kept: list[str] = []
+    skip = False
+    for word in words:
+        if skip:
+            skip = False
+        elif word == name:
+            skip = True
+        elif not word.startswith(f"{name}="):
+            kept.append(word)
+    return kept

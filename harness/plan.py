@@ -1,0 +1,247 @@
+"""A plan is data: plans/<name>.toml becomes trials, in a randomised and interleaved order."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import random
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
+
+from harness.errors import PlanError, UserError
+from harness.record import Asked, DataSource, DeviceKind, Limit, Model, Trial, Variant, first_problem
+from harness.record.trial import Name, Option, Precision
+
+Role = Literal["timing", "full"]
+
+
+class Measure(Model):
+    """One workload over a matrix: a list is a dimension, a table is looked up by precision or by model."""
+
+    workload: Name
+    protocol: str
+    devices: tuple[DeviceKind, ...] = ("cpu", "cuda", "rocm")
+    data: str | None = None
+    """The data set it needs; null means that the protocol itself asks for synthetic data."""
+    pretrained: bool = False
+    role: Role = "timing"
+    repeats: Annotated[int, Field(ge=1, le=100)] | None = None
+    timeout_seconds: Annotated[float, Field(gt=0)] | None = None
+    seed: int | None = None
+    model: Any
+    precision: Any
+    batch_size: Any
+    data_mode: Any
+    image_size: Any = None
+    sequence_length: Any = None
+    layout: Any = "contiguous"
+    profile: Any = "default"
+    gpus: Any = 1
+    options: dict[str, Option] = {}
+    limit: Limit = Limit()
+
+
+class Plan(Model):
+    """plans/<name>.toml"""
+
+    name: Name
+    title: str
+    repeats: Annotated[int, Field(ge=1, le=100)] = 5
+    timeout_seconds: Annotated[float, Field(gt=0)] = 3600.0
+    generated_data: bool = False
+    """Whether generated data may stand in where the real data cannot be had."""
+    measure: Annotated[tuple[Measure, ...], Field(min_length=1)]
+    sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A trial with its place in the plan."""
+
+    trial: Trial
+    role: Role
+    model: str
+
+
+_MATRIX = (
+    "model",
+    "precision",
+    "batch_size",
+    "data_mode",
+    "image_size",
+    "sequence_length",
+    "layout",
+    "profile",
+    "gpus",
+)
+
+
+def names(root: Path) -> list[str]:
+    """The plans there are."""
+    return sorted(path.stem for path in (root / "plans").glob("*.toml"))
+
+
+def load(root: Path, name: str) -> Plan:
+    """Reads plans/<name>.toml; raises PlanError naming the file, the key and what is wrong with it."""
+    path = root / "plans" / f"{name}.toml"
+    if name not in names(root):
+        raise UserError(f"there is no plan '{name}'", remedy=f"the plans are {', '.join(names(root))}")
+    text = path.read_bytes()
+    where = f"plans/{path.name}"
+    try:
+        raw = tomllib.loads(text.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise PlanError(f"{where} is not TOML: {error}", remedy="mend the line it names") from None
+    try:
+        plan = Plan.model_validate({**raw, "sha256": hashlib.sha256(text).hexdigest()})
+    except ValidationError as error:
+        raise PlanError(f"{where}: {first_problem(error)}", remedy="docs/plans.md lists the keys") from None
+    if plan.name != name:
+        raise PlanError(f"{where}: its name is '{plan.name}'", remedy=f"write name = '{name}'")
+    for measure in plan.measure:
+        variants(measure, where)
+    return plan
+
+
+def _choices(value: Any, precision: Any, model: Any) -> list[Any]:
+    """A list's members, or the entry of a table for this precision or model, or the value itself."""
+    if isinstance(value, Mapping):
+        for key in (f"{model} {precision}", precision, model, "otherwise"):
+            if key in value:
+                return _choices(value[key], precision, model)
+        return []
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def variants(measure: Measure, where: str) -> tuple[Variant, ...]:
+    """Every combination that a measure stands for; a table without an entry for a precision leaves it out."""
+    found: list[Variant] = []
+    for model, precision in itertools.product(
+        _choices(measure.model, None, None), _choices(measure.precision, None, None)
+    ):
+        rest = [_choices(getattr(measure, field), precision, model) for field in _MATRIX[2:]]
+        for values in itertools.product(*rest):
+            fields = dict(zip(_MATRIX, (model, precision, *values), strict=True))
+            try:
+                found.append(
+                    Variant.model_validate({**fields, "options": measure.options, "limit": measure.limit})
+                )
+            except ValidationError as error:
+                raise PlanError(
+                    f"{where}: {measure.workload}: {first_problem(error)}",
+                    remedy="docs/plans.md lists the keys",
+                ) from None
+    if not found:
+        raise PlanError(
+            f"{where}: {measure.workload} stands for no variant at all", remedy="complete its tables"
+        )
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What is known before trials can be named: the device, its environment and lock, and the data at hand."""
+
+    device: DeviceKind
+    environment: str
+    lock_sha256: str | None
+    sources: Mapping[str, DataSource]
+    """Of each data set that the plan needs."""
+    weights: Mapping[str, bool]
+    """Model name → whether its pretrained weights are at hand."""
+
+
+def datasets(plan: Plan, device: DeviceKind) -> tuple[str, ...]:
+    """The data sets that a plan needs on a kind of device, in the order of its file."""
+    needed = [m.data for m in plan.measure if m.data and device in m.devices]
+    return tuple(dict.fromkeys(needed))
+
+
+def pretrained_models(plan: Plan, device: DeviceKind) -> tuple[str, ...]:
+    """The models whose pretrained weights a plan needs on a kind of device."""
+    models = [
+        variant.model
+        for measure in plan.measure
+        if measure.pretrained and device in measure.devices
+        for variant in variants(measure, plan.name)
+    ]
+    return tuple(dict.fromkeys(models))
+
+
+def trials(plan: Plan, ground: Ground, seed: int) -> tuple[Planned, ...]:
+    """All trials of a plan on this ground, in their randomised and interleaved order.
+
+    Raises PlanError where the plan has nothing for this kind of device.
+    """
+    planned = [
+        Planned(_trial(plan, measure, variant, ground, repeat), measure.role, variant.model)
+        for measure in plan.measure
+        if ground.device in measure.devices
+        for variant in variants(measure, plan.name)
+        for repeat in range(1, (measure.repeats or plan.repeats) + 1)
+    ]
+    if not planned:
+        kinds = sorted({kind for measure in plan.measure for kind in measure.devices})
+        raise PlanError(
+            f"plan '{plan.name}' has nothing for the device kind '{ground.device}' (it has {', '.join(kinds)})",
+            remedy="choose another plan or --device",
+        )
+    unique = {item.trial.id: item for item in planned}
+    return order(unique.values(), seed)
+
+
+def _trial(plan: Plan, measure: Measure, variant: Variant, ground: Ground, repeat: int) -> Trial:
+    source: DataSource = ground.sources[measure.data] if measure.data else "synthetic"
+    weights = None
+    if measure.pretrained:
+        weights = "pretrained" if ground.weights.get(variant.model) else "random"
+    asked = Asked.model_validate(
+        {
+            "workload": measure.workload,
+            "protocol": measure.protocol,
+            "variant": variant,
+            "data": source,
+            "weights": weights,
+            "device": ground.device,
+            "environment": ground.environment,
+            "lock_sha256": ground.lock_sha256,
+        }
+    )
+    seed = (measure.seed if measure.seed is not None else 1111) + repeat - 1
+    timeout = measure.timeout_seconds or plan.timeout_seconds
+    return Trial.of(asked, repeat, seed=seed, timeout_seconds=timeout)
+
+
+def order(planned: Iterable[Planned], seed: int) -> tuple[Planned, ...]:
+    """Whole rounds of timing trials, each shuffled; the full-length ones spread them over start, middle and end.
+
+    Interleaving keeps a drift of the machine from looking like a difference between variants.
+    """
+    rng = random.Random(seed)
+    rounds: dict[int, list[Planned]] = {}
+    full: list[Planned] = []
+    for item in sorted(planned, key=lambda item: item.trial.id):
+        if item.role == "full":
+            full.append(item)
+        else:
+            rounds.setdefault(item.trial.repeat, []).append(item)
+    for members in rounds.values():
+        rng.shuffle(members)
+    rng.shuffle(full)
+    timing = [rounds[repeat] for repeat in sorted(rounds)]
+    if not full:
+        return tuple(itertools.chain.from_iterable(timing))
+    blocks = _thirds(timing)
+    half = -(-len(full) // 2)
+    parts = (*blocks[0], full[:half], *blocks[1], full[half:], *blocks[2])
+    return tuple(itertools.chain.from_iterable(parts))
+
+
+def _thirds(rounds: list[list[Planned]]) -> tuple[list[list[Planned]], ...]:
+    size = -(-len(rounds) // 3)
+    return tuple(rounds[at : at + size] for at in (0, size, 2 * size))

@@ -1,0 +1,95 @@
+"""Where a setting comes from: the option, then GPUDYNO_*, then gpudyno.toml, then the default."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError
+
+from harness.errors import PlanError
+from harness.record import Model, first_problem
+
+FILE = "gpudyno.toml"
+PREFIX = "GPUDYNO_"
+
+NOT_SETTINGS = frozenset(
+    f"{PREFIX}{name}" for name in ("IN", "OUT", "CACHE", "STATE", "REQUIRE", "ACCEPT", "NOW", "WORKLOADS")
+)
+"""Variables of the same prefix that belong to the containers and the tests."""
+
+
+class Settings(Model):
+    """What a user may set for every line. Paths are folders or files of theirs; sizes are bytes."""
+
+    plan: str = "quick"
+    device: str | None = None
+    engine: Annotated[str, Field(pattern="^(auto|docker|podman|venv|here)$")] = "auto"
+    python: str | None = None
+    data: str | None = None
+    budget: str | None = None
+    label: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,39}$")] | None = None
+    base: str | None = None
+    wheelhouse: str | None = None
+    memory_bytes: Annotated[int, Field(gt=0)] | None = None
+    data_seconds: Annotated[float, Field(ge=0)] = 90.0
+    baseline: str | None = None
+    apex_extensions: bool = False
+    build_network: Annotated[str, Field(pattern="^(default|host|none)$")] = "default"
+    pip_config: str | None = None
+    ca: str | None = None
+    rocm_unconfined: bool = False
+
+
+def load(root: Path, environ: Mapping[str, str], options: Mapping[str, Any]) -> Settings:
+    """The settings of one line; raises PlanError naming the file or variable and what is wrong with it."""
+    values = _from_file(root / FILE)
+    values |= _from_environment(environ)
+    values |= {key: value for key, value in options.items() if value not in (None, "", False)}
+    return _validated(values, "the settings")
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise PlanError(f"{path.name} is not TOML: {error}", remedy="mend the line it names") from None
+    _validated(values, path.name)
+    return values
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, value in environ.items():
+        if not name.startswith(PREFIX) or name in NOT_SETTINGS or name.startswith(f"{PREFIX}TEST_"):
+            continue
+        key = name.removeprefix(PREFIX).lower()
+        if key not in Settings.model_fields:
+            known = ", ".join(f"{PREFIX}{field.upper()}" for field in Settings.model_fields)
+            raise PlanError(f"the variable {name} is no setting", remedy=f"unset it, or use one of {known}")
+        if value:
+            values[key] = value
+    return values
+
+
+def _validated(values: Mapping[str, Any], where: str) -> Settings:
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise PlanError(f"{where}: {first_problem(error)}", remedy="see `invoke --help run`") from None
+
+
+_UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def seconds_of(text: str) -> float:
+    """'90s', '30m', '8h' or '1h30m' in seconds; raises PlanError for anything else."""
+    parts = re.findall(r"(\d+(?:\.\d+)?)\s*(s|min|m|h|d)", text)
+    if not parts or re.sub(r"(\d+(?:\.\d+)?)\s*(s|min|m|h|d)", "", text).strip():
+        raise PlanError(f"the budget '{text}' is no length of time", remedy="write it as 30m, 8h or 1h30m")
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)

@@ -1,0 +1,194 @@
+"""The only module that knows file names under results/: whole files or none."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import NoSpace, RecordError, UserError
+from harness.record import SCHEMA, Record, Session
+
+REJECTED = ".rejected.json"
+
+MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+"""From each older schema number, the function that lifts a raw record by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A record and the file it was read from, relative to the clone."""
+
+    path: str
+    record: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """Everything under results/ that could be read, and a sentence for each file that could not."""
+
+    records: tuple[Stored, ...]
+    sessions: tuple[Session, ...]
+    problems: tuple[str, ...]
+
+
+def results_folder(root: Path) -> Path:
+    """The folder that serves as the database."""
+    return root / "results"
+
+
+def state_folder(root: Path) -> Path:
+    """Open sessions, handles and whole logs: git-ignored, this clone's own."""
+    return results_folder(root) / ".state"
+
+
+def session_folder(root: Path, session: Session) -> Path:
+    """results/<date>/<machine>-<session>"""
+    return results_folder(root) / f"{session.started_at:%Y-%m-%d}" / f"{session.label}-{session.id}"
+
+
+def record_name(trial_id: str, attempt: int) -> str:
+    """<trial>.json, or <trial>.a2.json for a second attempt."""
+    return f"{trial_id}.json" if attempt == 1 else f"{trial_id}.a{attempt}.json"
+
+
+def work_folder(root: Path, session: str, trial_id: str, attempt: int) -> Path:
+    """Where one attempt of one trial keeps its in, out and log."""
+    return state_folder(root) / "work" / session / f"{trial_id}.a{attempt}"
+
+
+def write_record(root: Path, session: Session, record: Record) -> Path:
+    """Writes one record; raises UserError where the file exists and NoSpace where the disk is full."""
+    path = session_folder(root, session) / record_name(record.trial.id, record.attempt)
+    write_whole(path, dump(record), replace=False)
+    return path
+
+
+def write_session(root: Path, session: Session) -> Path:
+    """Writes session.json, in place of an older one of the same session."""
+    path = session_folder(root, session) / "session.json"
+    write_whole(path, dump(session), replace=True)
+    return path
+
+
+def keep_rejected(root: Path, session: Session, trial_id: str, attempt: int, text: str) -> Path:
+    """Keeps a measurement that does not validate beside its failure record."""
+    name = record_name(trial_id, attempt).removesuffix(".json") + REJECTED
+    path = session_folder(root, session) / name
+    write_whole(path, text, replace=True)
+    return path
+
+
+def dump(model: Record | Session) -> str:
+    """JSON as it is stored: one line a field at the top, so that a diff can be read."""
+    fields = model.model_dump(mode="json")
+    lines = ",\n".join(
+        f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}"
+        for key, value in fields.items()
+    )
+    return "{\n" + lines + "\n}\n"
+
+
+def write_whole(path: Path, text: str, *, replace: bool) -> None:
+    """Temporary name, fsync, then the final name; an interrupted write leaves nothing under that name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _disk_errors(path):
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.chmod(0o644)
+            if replace:
+                temporary.replace(path)
+            else:
+                os.link(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        _sync_folder(path.parent)
+
+
+@contextmanager
+def _disk_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileExistsError:
+        raise UserError(
+            f"'{path.name}' is already in '{path.parent.name}' and is never overwritten",
+            remedy="start a new session with `invoke run --new-session`",
+        ) from None
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise NoSpace(
+                f"the disk is full: '{path.name}' could not be written (nothing half-written is left)",
+                remedy="free some space (`invoke clean` lists what can go), then `invoke run` goes on",
+            ) from None
+        raise
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def read_record(path: Path, where: str) -> Record:
+    """Reads one record of this or an older schema; raises RecordError with its path and the reason."""
+    try:
+        raw = json.loads(path.read_bytes())
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise RecordError(
+            f"{where}: the file is cut short or not JSON ({error})", remedy="remove it or fetch it again"
+        ) from None
+    except RecursionError:
+        raise RecordError(f"{where}: nested too deep for a record", remedy="remove it") from None
+    version = raw.get("record") if isinstance(raw, dict) else None
+    if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version <= SCHEMA:
+        raise RecordError(
+            f"{where}: schema {version!r} is not one of 1 to {SCHEMA}",
+            remedy="a newer record needs a newer gpudyno",
+        )
+    for number in range(version, SCHEMA):
+        raw = MIGRATIONS[number](raw)
+    return Record.parse(json.dumps(raw), where)
+
+
+def read_all(root: Path) -> Shelf:
+    """Every record and session under results/, in the order of their paths."""
+    records: list[Stored] = []
+    sessions: list[Session] = []
+    problems: list[str] = []
+    for path in sorted(results_folder(root).glob("*/*/*.json")):
+        where = path.relative_to(root).as_posix()
+        if path.name.startswith(".") or path.name.endswith(REJECTED) or ".state" in path.parts:
+            continue
+        try:
+            if path.name == "session.json":
+                sessions.append(Session.parse(path.read_bytes(), where))
+            else:
+                records.append(Stored(where, read_record(path, where)))
+        except RecordError as error:
+            problems.append(str(error))
+    return Shelf(tuple(records), tuple(sessions), tuple(problems))
+
+
+def session_records(root: Path, session: Session) -> tuple[Stored, ...]:
+    """The records of one session; raises RecordError for one that cannot be read."""
+    folder = session_folder(root, session)
+    paths = [p for p in sorted(folder.glob("*.json")) if p.name != "session.json"]
+    return tuple(
+        Stored(where, read_record(path, where))
+        for path in paths
+        if not path.name.endswith(REJECTED)
+        for where in [path.relative_to(root).as_posix()]
+    )

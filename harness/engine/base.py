@@ -1,0 +1,104 @@
+"""What an engine is: it makes environments, and starts, watches and stops trials in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from harness.container import RunSpec
+from harness.image import Image
+from harness.record import Environment, Model
+
+EngineName = Literal["docker", "podman", "venv", "here", "slurm", "fake"]
+
+
+class Handle(Model):
+    """How a trial is found again: a container's id, or a process id with its start time (seconds, epoch)."""
+
+    engine: EngineName
+    container: str | None = None
+    pid: int | None = None
+    process_started: float | None = None
+    log: str | None = None
+    """The process's log, relative to its work folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The trial goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """The trial has ended. `code` is null where nobody was there to see it."""
+
+    code: int | None
+    log: str
+    out_of_memory: bool = False
+    """The kernel or the engine killed it for memory."""
+    missing: bool = False
+    """The engine knows nothing of it any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """An environment that trials can start in."""
+
+    environment: Environment
+    interpreter: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What `build` would do, for --dry-run and `invoke plan`."""
+
+    label: str
+    command: str
+
+
+Say = Callable[[str], None]
+"""Shows one line of a long wait's progress."""
+
+
+class Engine(Protocol):
+    """Raises NoEngine where its service does not answer, NotBuilt where the environment is not there."""
+
+    name: EngineName
+
+    def version(self) -> str | None:
+        """The engine's own version."""
+        ...
+
+    def steps(self, image: Image) -> tuple[Step, ...]:
+        """What `build` would run for an image."""
+        ...
+
+    def build(self, image: Image, say: Say) -> Built:
+        """Makes the environment of an image, or finds it made."""
+        ...
+
+    def built(self, image: Image) -> Built:
+        """The environment of an image; raises NotBuilt."""
+        ...
+
+    def command(self, spec: RunSpec) -> str:
+        """What `start` would run, as a person would type it."""
+        ...
+
+    def start(self, spec: RunSpec) -> Handle:
+        """Starts one attempt of a trial."""
+        ...
+
+    def poll(self, handle: Handle, work: Path) -> Running | Exit:
+        """Whether the trial still runs; `work` is its work folder."""
+        ...
+
+    def stop(self, handle: Handle, work: Path) -> None:
+        """Ends the trial and waits until it is gone."""
+        ...
+
+    def forget(self, handle: Handle, work: Path) -> None:
+        """Removes what an ended trial leaves with the engine."""
+        ...

@@ -1,0 +1,106 @@
+"""Trials as plain processes that outlive the harness: the common half of the venv and here engines."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import psutil
+
+from harness import container
+from harness.container import RunSpec
+from harness.engine.base import EngineName, Exit, Handle, Running
+
+LOG = "log.txt"
+LOG_TAIL_BYTES = 8000
+_STOP_SECONDS = 10.0
+
+_children: dict[int, subprocess.Popen[bytes]] = {}
+"""Children of this very process, whose exit code can be read; others are only looked at."""
+
+_INHERITED = ("PATH", "LD_LIBRARY_PATH", "TZ")
+
+
+def start(spec: RunSpec, engine: EngineName) -> Handle:
+    """Starts a trial in a session of its own, its output in a log file."""
+    argv, inside = container.process(spec)
+    work = spec.folders.output.parent
+    Path(inside["HOME"]).mkdir(parents=True, exist_ok=True)
+    _view(Path(inside["GPUDYNO_DATA"]), spec)
+    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    with (work / LOG).open("wb") as log:
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            cwd=work,
+            env={**inherited, **inside},
+            start_new_session=True,
+        )
+    _children[process.pid] = process
+    started = psutil.Process(process.pid).create_time()
+    return Handle(engine=engine, pid=process.pid, process_started=started, log=LOG)
+
+
+def _view(folder: Path, spec: RunSpec) -> None:
+    """One data folder of links, as a container's mounts would show it."""
+    folder.mkdir(exist_ok=True)
+    for name, target in spec.folders.data:
+        link = folder / name
+        link.unlink(missing_ok=True)
+        link.symlink_to(target.resolve(), target_is_directory=True)
+
+
+def _alive(handle: Handle) -> psutil.Process | None:
+    """The handle's process, if it still runs; a reused process id has another start time."""
+    if handle.pid is None or handle.process_started is None:
+        return None
+    try:
+        process = psutil.Process(handle.pid)
+        same = abs(process.create_time() - handle.process_started) < 1.0
+        return process if same and process.status() != psutil.STATUS_ZOMBIE else None
+    except psutil.NoSuchProcess:
+        return None
+
+
+def poll(handle: Handle, work: Path) -> Running | Exit:
+    """Whether the process still runs; its code is null where it was not our child."""
+    child = _children.get(handle.pid or -1)
+    code = child.poll() if child else None
+    if child is None and _alive(handle):
+        return Running()
+    if child is not None and code is None:
+        return Running()
+    return Exit(code=code, log=log_tail(work / (handle.log or LOG)))
+
+
+def log_tail(path: Path) -> str:
+    """The end of a log as text."""
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - LOG_TAIL_BYTES))
+        return file.read().decode("utf-8", "replace")
+
+
+def stop(handle: Handle) -> None:
+    """Ends the whole process group: politely, then at once."""
+    process = _alive(handle)
+    if process is None:
+        return
+    group = [process, *process.children(recursive=True)]
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        for member in group:
+            try:
+                member.send_signal(sign)
+            except psutil.NoSuchProcess:
+                continue
+        _, group = psutil.wait_procs(group, timeout=_STOP_SECONDS)
+        if not group:
+            break
+    child = _children.pop(handle.pid or -1, None)
+    if child is not None:
+        child.wait()

@@ -1,0 +1,307 @@
+"""Trials in order, each in a fresh process, each ending in one record; again after anything."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from harness import assemble, session, store
+from harness.assemble import Started
+from harness.container import DeviceRequest, Folders, RunSpec, shared_memory
+from harness.engine.base import Built, Engine, Exit, Running
+from harness.errors import Busy, NoEngine, RecordError
+from harness.events import FILE as EVENTS
+from harness.events import Follower, Progress
+from harness.record import Harness, LeftOut, Load, Machine, Record, Session, Trial
+
+POLL_SECONDS = 0.25
+GRACE_SECONDS = 30.0
+"""The workload ends itself at its limit; the harness steps in this much later."""
+
+
+class Watcher(Protocol):
+    """Shows a person how far the plan is."""
+
+    def trial_begins(self, trial: Trial, number: int, count: int) -> None:
+        """Trial `number` of `count` starts."""
+        ...
+
+    def trial_goes_on(self, progress: Progress) -> None:
+        """The trial's newest progress."""
+        ...
+
+    def trial_ends(self, record: Record) -> None:
+        """Its record is written."""
+        ...
+
+    def say(self, line: str) -> None:
+        """One line of news."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """All that stays the same over the trials of one line of `run`."""
+
+    root: Path
+    engine: Engine
+    built: Built
+    machine: Machine
+    device: DeviceRequest
+    harness: Harness
+    data: Callable[[Trial], tuple[tuple[str, Path], ...]]
+    """The data folders that a trial sees, by their names under /data."""
+    load: Callable[[], Load]
+    clean: assemble.Clean
+    locked: dict[str, str] | None
+    passed: dict[str, str]
+    uid: int
+    gid: int
+    keep_id: bool = False
+    memory_bytes: int | None = None
+    deadline: float | None = None
+    """time.monotonic() after which no further trial starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one line of `run` did."""
+
+    session: Session
+    ran: int
+    failed: int
+    left: int
+    complete: bool
+
+
+@contextmanager
+def only_run(state: Path) -> Iterator[None]:
+    """One run per machine: raises Busy while another process holds the lock."""
+    state.mkdir(parents=True, exist_ok=True)
+    with (state / "run.lock").open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.seek(0)
+            holder = file.read().strip() or "unknown"
+            raise Busy(
+                f"another run (process {holder}) is measuring on this machine, and two would disturb each other",
+                remedy="wait for it to end, or stop it",
+            ) from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+def run(job: Job, opened: Session, watcher: Watcher, *, retry: bool = False) -> Outcome:
+    """Runs what a session lacks. Ctrl-C stops the running trial and leaves no record of it.
+
+    Raises NoEngine when the engine is gone, after writing what it did to the running trial.
+    """
+    ran: list[Record] = _take_up(job, opened, watcher)
+    tried: dict[str, int] = {}
+    while True:
+        records = [stored.record for stored in store.session_records(job.root, opened)]
+        lacking = [
+            item
+            for item in session.missing(opened, records, retry=retry)
+            if tried.get(item.trial.id, 0) < (session.ATTEMPTS if not retry else 1)
+        ]
+        if not lacking:
+            break
+        item = lacking[0]
+        if _over(job):
+            opened = _leave_out(job.root, opened, len(lacking), watcher)
+            break
+        tried[item.trial.id] = tried.get(item.trial.id, 0) + 1
+        done = len(opened.trials) - len(lacking)
+        watcher.trial_begins(item.trial, done + 1, len(opened.trials))
+        ran.append(_attempt(job, opened, item, records, watcher))
+    return _outcome(job, opened, ran)
+
+
+def _over(job: Job) -> bool:
+    return job.deadline is not None and time.monotonic() > job.deadline
+
+
+def _leave_out(root: Path, opened: Session, count: int, watcher: Watcher) -> Session:
+    reason = "the budget was used up before they could start"
+    watcher.say(f"{count} trials left out: {reason}")
+    left = (*opened.left_out, LeftOut(what="trials not started", trials=count, reason=reason))
+    changed = opened.model_copy(update={"left_out": left})
+    store.write_session(root, changed)
+    return changed
+
+
+def _outcome(job: Job, opened: Session, ran: list[Record]) -> Outcome:
+    records = [stored.record for stored in store.session_records(job.root, opened)]
+    left = len(session.missing(opened, records))
+    complete = left == 0
+    if complete:
+        session.close(job.root, opened)
+        shutil.rmtree(store.state_folder(job.root) / "cache" / opened.id, ignore_errors=True)
+    failed = sum(record.status == "failed" for record in ran)
+    return Outcome(opened, len(ran), failed, left, complete)
+
+
+def _started_path(work: Path) -> Path:
+    return work / "started.json"
+
+
+def _attempt(
+    job: Job, opened: Session, item: session.Missing, records: list[Record], watcher: Watcher
+) -> Record:
+    work = store.work_folder(job.root, opened.id, item.trial.id, item.attempt)
+    shutil.rmtree(work, ignore_errors=True)
+    for name in ("in", "out"):
+        (work / name).mkdir(parents=True)
+    cache = store.state_folder(job.root) / "cache" / opened.id / job.built.environment.image
+    cache.mkdir(parents=True, exist_ok=True)
+    store.write_whole(work / "in" / "trial.json", item.trial.model_dump_json(indent=1), replace=False)
+    now = datetime.now(UTC)
+    started = Started(
+        trial=item.trial,
+        attempt=item.attempt,
+        session=opened.id,
+        plan=opened.plan,
+        order=item.order,
+        block=session.block(records, now),
+        started_at=now,
+        environment=job.built.environment,
+        machine=job.machine,
+        load=job.load(),
+        harness=job.harness,
+    )
+    spec = RunSpec(
+        trial=item.trial,
+        session=opened.id,
+        attempt=item.attempt,
+        folders=Folders(
+            work / "in", work / "out", job.data(item.trial), cache, (job.root / "workloads").resolve()
+        ),
+        device=job.device,
+        image_id=job.built.environment.image_id,
+        interpreter=job.built.interpreter,
+        uid=job.uid,
+        gid=job.gid,
+        keep_id=job.keep_id,
+        memory_bytes=job.memory_bytes,
+        shared_memory_bytes=shared_memory(item.trial),
+        passed=job.passed,
+    )
+    store.write_whole(_started_path(work), started.model_dump_json(), replace=True)
+    handle = job.engine.start(spec)
+    started = started.model_copy(update={"handle": handle})
+    store.write_whole(_started_path(work), started.model_dump_json(), replace=True)
+    return _see_through(job, opened, started, work, watcher)
+
+
+def _see_through(job: Job, opened: Session, started: Started, work: Path, watcher: Watcher) -> Record:
+    """Waits for a started trial and writes its record."""
+    try:
+        exit, timed_out = _wait(job, started, work, watcher)
+    except KeyboardInterrupt:
+        _abandon(job, started, work)
+        raise
+    except NoEngine as gone:
+        watcher.say(str(gone))
+        _write(job, opened, started, work, Exit(code=None, log="", missing=True), False, watcher)
+        raise
+    return _write(job, opened, started, work, exit, timed_out, watcher)
+
+
+def _abandon(job: Job, started: Started, work: Path) -> None:
+    if started.handle is not None:
+        job.engine.stop(started.handle, work)
+        job.engine.forget(started.handle, work)
+    shutil.rmtree(work, ignore_errors=True)
+
+
+def _wait(job: Job, started: Started, work: Path, watcher: Watcher) -> tuple[Exit, bool]:
+    handle = started.handle
+    if handle is None:
+        return Exit(code=None, log=""), False
+    follower = Follower(work / "out" / EVENTS)
+    limit = started.trial.timeout_seconds + GRACE_SECONDS
+    while True:
+        state = job.engine.poll(handle, work)
+        if not isinstance(state, Running):
+            return state, False
+        if (datetime.now(UTC) - started.started_at).total_seconds() > limit:
+            job.engine.stop(handle, work)
+            ended = job.engine.poll(handle, work)
+            return (Exit(code=None, log="") if isinstance(ended, Running) else ended), True
+        watcher.trial_goes_on(follower.look())
+        time.sleep(POLL_SECONDS)
+
+
+def _write(
+    job: Job,
+    opened: Session,
+    started: Started,
+    work: Path,
+    exit: Exit,
+    timed_out: bool,
+    watcher: Watcher,
+) -> Record:
+    assembled = assemble.assemble(
+        started,
+        exit,
+        work / "out",
+        now=datetime.now(UTC),
+        locked=job.locked,
+        clean=job.clean,
+        timed_out=timed_out,
+    )
+    record = _with_changes(job, opened, assembled.record)
+    if assembled.rejected is not None:
+        store.keep_rejected(job.root, opened, record.trial.id, record.attempt, assembled.rejected)
+    store.write_record(job.root, opened, record)
+    if started.handle is not None and not exit.missing:
+        job.engine.forget(started.handle, work)
+    _started_path(work).unlink(missing_ok=True)
+    watcher.trial_ends(record)
+    return record
+
+
+def _with_changes(job: Job, opened: Session, record: Record) -> Record:
+    """Adds a warning for each thing that was found otherwise than in the session's first measured trial."""
+    earlier = [stored.record for stored in store.session_records(job.root, opened)]
+    alike = [
+        other
+        for other in earlier
+        if other.measurement is not None and other.trial.asked.workload == record.trial.asked.workload
+    ]
+    if not alike:
+        return record
+    first = min(alike, key=lambda other: other.started_at)
+    changes = assemble.changed_since(first, record)
+    return record.model_copy(update={"warnings": (*record.warnings, *changes)})
+
+
+def _take_up(job: Job, opened: Session, watcher: Watcher) -> list[Record]:
+    """What an earlier process left running or ended: waited for, collected, or written down as failed."""
+    taken: list[Record] = []
+    folder = store.state_folder(job.root) / "work" / opened.id
+    for path in sorted(folder.glob("*/started.json")):
+        try:
+            started = Started.parse(path.read_bytes(), path.name)
+        except RecordError:
+            path.unlink()
+            continue
+        name = store.record_name(started.trial.id, started.attempt)
+        if (store.session_folder(job.root, opened) / name).exists():
+            path.unlink()
+            continue
+        watcher.say(f"taking up {started.trial.id} where an earlier run left it")
+        taken.append(_see_through(job, opened, started, path.parent, watcher))
+    return taken

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import AwareDatetime
 
+from harness.container import run_name
 from harness.engine.base import Exit, Handle
 from harness.errors import RecordError
 from harness.image import differences
@@ -49,6 +50,11 @@ class Started(Model):
     load: Load
     harness: Harness
     handle: Handle | None = None
+
+    @property
+    def name(self) -> str:
+        """The attempt's name, as its engine knows it."""
+        return run_name(self.session, self.trial.id, self.attempt)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,12 @@ class RunSpec:
     @property
     def name(self) -> str:
         """The container's name: session, trial and attempt."""
-        return f"gpudyno-{self.session}-{self.trial.id}.a{self.attempt}"
+        return run_name(self.session, self.trial.id, self.attempt)
+
+
+def run_name(session: str, trial_id: str, attempt: int) -> str:
+    """The name of one attempt, as an engine knows it."""
+    return f"gpudyno-{session}-{trial_id}.a{attempt}"
 
 
 def workload_file(trial: Trial) -> str:

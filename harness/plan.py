@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 
 from harness.errors import PlanError, UserError
 from harness.record import Asked, DataSource, DeviceKind, Limit, Model, Trial, Variant, first_problem
-from harness.record.trial import Name, Option, Precision
+from harness.record.trial import Name, Option
 
 Role = Literal["timing", "full"]
 
@@ -145,7 +145,7 @@ def variants(measure: Measure, where: str) -> tuple[Variant, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What is known before trials can be named: the device, its environment and lock, and the data at hand."""
+    """What is known before trials can be named: device, environment, lock, and the data at hand."""
 
     device: DeviceKind
     environment: str
@@ -186,9 +186,9 @@ def trials(plan: Plan, ground: Ground, seed: int) -> tuple[Planned, ...]:
         for repeat in range(1, (measure.repeats or plan.repeats) + 1)
     ]
     if not planned:
-        kinds = sorted({kind for measure in plan.measure for kind in measure.devices})
+        kinds = ", ".join(sorted({kind for measure in plan.measure for kind in measure.devices}))
         raise PlanError(
-            f"plan '{plan.name}' has nothing for the device kind '{ground.device}' (it has {', '.join(kinds)})",
+            f"plan '{plan.name}' has nothing for the device kind '{ground.device}' (it has {kinds})",
             remedy="choose another plan or --device",
         )
     unique = {item.trial.id: item for item in planned}
@@ -218,7 +218,7 @@ def _trial(plan: Plan, measure: Measure, variant: Variant, ground: Ground, repea
 
 
 def order(planned: Iterable[Planned], seed: int) -> tuple[Planned, ...]:
-    """Whole rounds of timing trials, each shuffled; the full-length ones spread them over start, middle and end.
+    """Whole rounds of timing trials, each shuffled, spread over start, middle and end by the full-length ones.
 
     Interleaving keeps a drift of the machine from looking like a difference between variants.
     """

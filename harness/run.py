@@ -93,7 +93,7 @@ def only_run(state: Path) -> Iterator[None]:
             file.seek(0)
             holder = file.read().strip() or "unknown"
             raise Busy(
-                f"another run (process {holder}) is measuring on this machine, and two would disturb each other",
+                f"another run (process {holder}) measures on this machine, and two would disturb each other",
                 remedy="wait for it to end, or stop it",
             ) from None
         file.truncate(0)
@@ -303,5 +303,7 @@ def _take_up(job: Job, opened: Session, watcher: Watcher) -> list[Record]:
             path.unlink()
             continue
         watcher.say(f"taking up {started.trial.id} where an earlier run left it")
+        if started.handle is None:
+            started = started.model_copy(update={"handle": job.engine.find(started.name, path.parent)})
         taken.append(_see_through(job, opened, started, path.parent, watcher))
     return taken

@@ -91,6 +91,10 @@ class Engine(Protocol):
         """Starts one attempt of a trial."""
         ...
 
+    def find(self, name: str, work: Path) -> Handle | None:
+        """An attempt that was started under this name and whose handle was never written."""
+        ...
+
     def poll(self, handle: Handle, work: Path) -> Running | Exit:
         """Whether the trial still runs; `work` is its work folder."""
         ...

@@ -66,6 +66,18 @@ def _alive(handle: Handle) -> psutil.Process | None:
         return None
 
 
+def find(engine: EngineName, work: Path) -> Handle | None:
+    """The process whose GPUDYNO_OUT is this work folder's."""
+    output = str(work / "out")
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("GPUDYNO_OUT") == output and process.pid == os.getpgid(process.pid):
+                return Handle(engine=engine, pid=process.pid, process_started=process.create_time(), log=LOG)
+        except (psutil.Error, OSError):
+            continue
+    return None
+
+
 def poll(handle: Handle, work: Path) -> Running | Exit:
     """Whether the process still runs; its code is null where it was not our child."""
     child = _children.get(handle.pid or -1)

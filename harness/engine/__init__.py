@@ -1,0 +1,1 @@
+"""Where environments are made and trials run: containers, virtual environments, or right here."""

@@ -75,6 +75,8 @@ class DataFound(Model):
     valid_items: int | None = None
     weights: Literal["pretrained", "random"] | None = None
     weights_sha256: str | None = None
+    distinct_batches: Annotated[int, Field(ge=1)] | None = None
+    """Different input batches among those that were looked at: 1 means a constant batch."""
 
 
 class Phase(Model):
@@ -99,6 +101,8 @@ class Epoch(Model):
     steps: Annotated[int, Field(ge=0)]
     train_seconds: Seconds
     valid_seconds: Seconds | None = None
+    valid_batches: Annotated[int, Field(ge=0)] | None = None
+    """Batches that the validation had; null means all of the protocol's."""
     train_loss: Number | None = None
     valid_loss: Number | None = None
     quality: Number | None = None
@@ -159,6 +163,6 @@ class Measurement(Model):
     memory: Memory
     flops: Flops = Flops()
     structure: dict[str, int] = {}
-    """Counts that need no clock: parameters, trainable parameters, vocabulary."""
+    """Counts that need no clock: parameters, trainable parameters, vocabulary, classes."""
     warm_caches: bool | None = None
     notes: tuple[str, ...] = ()

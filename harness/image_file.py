@@ -1,0 +1,185 @@
+"""docker/images.toml: every pin of every image, and which image serves a card."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from harness.errors import NoDevice, PlanError, UserError
+from harness.record import DeviceKind, Model, first_problem
+
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+Reference = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9./_-]*:[A-Za-z0-9._-]+$")]
+PythonVersion = Annotated[str, Field(pattern=r"^3\.[0-9]+$")]
+InDocker = Annotated[str, Field(pattern=r"^[a-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$")]
+"""A path below docker/."""
+
+
+class ChannelPackage(Model):
+    """One package of a framework vendor's own wheel channel, with every SHA-256 known for that version."""
+
+    name: str
+    version: str
+    sha256: Annotated[tuple[Sha256, ...], Field(min_length=1)]
+
+
+class Channel(Model):
+    """A framework vendor's own wheel channel: the only registry address that this project names."""
+
+    address: Annotated[str, Field(pattern=r"^https://[a-z0-9.-]+/[A-Za-z0-9./_-]+$")]
+    lock: InDocker
+    """The channel's packages as a requirement file, a part of the lock."""
+    packages: Annotated[tuple[ChannelPackage, ...], Field(min_length=1)]
+
+
+class Apex(Model):
+    """Apex by commit, its Python part alone unless the extensions are asked for."""
+
+    repository: Annotated[str, Field(pattern=r"^https://github\.com/[A-Za-z0-9-]+/apex$")]
+    commit: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+    toolkit: Reference | None = None
+    """The image that has the compiler for the extensions; null where the base has it."""
+    toolkit_digest: Digest | None = None
+    toolkit_digest_verified: bool = False
+
+    @model_validator(mode="after")
+    def _toolkit_by_tag_and_digest(self) -> Apex:
+        if (self.toolkit is None) != (self.toolkit_digest is None):
+            raise ValueError("a toolkit is named by tag and digest")
+        return self
+
+
+class Image(Model):
+    """One software stack: base, lock, and the cards that it serves."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")]
+    device: DeviceKind
+    dockerfile: InDocker
+    base: Reference
+    base_digest: Digest
+    base_digest_verified: bool
+    platform: str
+    pythons: Annotated[tuple[PythonVersion, ...], Field(min_length=1)]
+    """The Pythons that the lock is resolved for; the image runs the first."""
+    requirements: InDocker
+    lock: InDocker
+    left_out: tuple[str, ...] = ()
+    """Packages kept out of the resolution."""
+    from_base: dict[str, str] = {}
+    """Packages that the base brings, with their versions: kept out of the lock, and asserted by the build."""
+    channel: Channel | None = None
+    apex: Apex | None = None
+    driver_minimum: str | None = None
+    architectures: tuple[str, ...] = ()
+    """What the framework's build holds code for: sm_75, gfx942. Empty means any."""
+    architectures_verified: bool = False
+    notes: tuple[str, ...] = ()
+
+    @field_validator("base")
+    @classmethod
+    def _base_has_a_version(cls, base: str) -> str:
+        if base.endswith(":latest"):
+            raise ValueError(f"'{base}' names no version")
+        return base
+
+    @property
+    def python(self) -> str:
+        """The Python that the image runs."""
+        return self.pythons[0]
+
+
+class ImageFile(Model):
+    """docker/images.toml"""
+
+    images: dict[str, Image]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _each_image_knows_its_name(cls, data: Any) -> Any:
+        images = data.get("images") if isinstance(data, dict) else None
+        if not isinstance(images, dict):
+            return data
+        named = {name: {**v, "name": name} if isinstance(v, dict) else v for name, v in images.items()}
+        return {**data, "images": named}
+
+    def image(self, name: str) -> Image:
+        """The image of that name; raises UserError that lists those there are."""
+        if name not in self.images:
+            raise UserError(
+                f"image '{name}' is not in docker/images.toml", remedy=f"take one of {', '.join(self.images)}"
+            )
+        return self.images[name]
+
+
+def load_images(root: Path) -> ImageFile:
+    """Reads docker/images.toml; raises PlanError with the file, the key and the reason."""
+    path = root / "docker" / "images.toml"
+    try:
+        return ImageFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        raise PlanError("docker/images.toml is not there", remedy="run gpudyno from its clone") from None
+    except tomllib.TOMLDecodeError as error:
+        raise PlanError(f"docker/images.toml: {error}", remedy="mend it") from None
+    except ValidationError as error:
+        raise PlanError(f"docker/images.toml: {first_problem(error)}", remedy="mend it") from None
+
+
+def choose(
+    images: ImageFile, device: DeviceKind, *, capability: str | None = None, driver: str | None = None
+) -> Image:
+    """The first image that serves a card.
+
+    `capability` is "6.1" or "sm_61" of NVIDIA's cards, "gfx906" of AMD's; what is unknown refuses nothing.
+    Raises NoDevice, before anything is built, with what the card lacks.
+    """
+    refusals = []
+    for image in images.images.values():
+        if image.device != device:
+            continue
+        refusal = _card_refused(image, capability) or _driver_refused(image, driver)
+        if refusal is None:
+            return image
+        refusals.append(refusal)
+    raise NoDevice(
+        "; ".join(refusals) or f"no image is made for '{device}' devices",
+        remedy="take --device cpu, or add an image to docker/images.toml",
+    )
+
+
+def _card_refused(image: Image, capability: str | None) -> str | None:
+    if capability is None or not image.architectures:
+        return None
+    card = _architecture(capability)
+    if any(_serves(architecture, card) for architecture in image.architectures):
+        return None
+    return f"image '{image.name}' serves {', '.join(image.architectures)}, and this card is {card}"
+
+
+def _driver_refused(image: Image, driver: str | None) -> str | None:
+    if driver is None or image.driver_minimum is None or _numbers(driver) >= _numbers(image.driver_minimum):
+        return None
+    return f"image '{image.name}' needs driver {image.driver_minimum} or newer, and this machine has {driver}"
+
+
+def _architecture(capability: str) -> str:
+    """'8.6' → 'sm_86', 'gfx90a:sramecc+:xnack-' → 'gfx90a'."""
+    if re.fullmatch(r"[0-9]+\.[0-9]+", capability):
+        return "sm_" + capability.replace(".", "")
+    return capability.split(":")[0]
+
+
+def _serves(built: str, card: str) -> bool:
+    """NVIDIA's code runs on its major version, from its minor version on; AMD's on its target alone."""
+    built_sm, card_sm = (re.fullmatch(r"sm_([0-9]+)([0-9])", name) for name in (built, card))
+    if built_sm is None or card_sm is None:
+        return built == card
+    return built_sm[1] == card_sm[1] and int(built_sm[2]) <= int(card_sm[2])
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"[0-9]+", version))

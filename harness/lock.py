@@ -1,0 +1,156 @@
+"""`invoke lock`: the only way a version changes."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import MachineError, NoNetwork, UserError
+from harness.image_file import ChannelPackage, Image
+
+Run = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
+
+
+@dataclass(frozen=True, slots=True)
+class LockReport:
+    """What changed, as clauses, and what could not be reached."""
+
+    changed: tuple[str, ...]
+    unreachable: tuple[str, ...]
+
+
+def run_quietly(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Runs a command and keeps what it says."""
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def relock(image: Image, root: Path, *, run: Run = run_quietly) -> LockReport:
+    """Resolves an image's requirements anew and its base's digest.
+
+    Raises MachineError where uv is missing, NoNetwork where no index answers, and UserError where the
+    requirements cannot be met.
+    """
+    changed = [*_resolve_packages(image, root, run)]
+    digest = _resolve_digest(image.base, image.platform, run)
+    if digest is None:
+        unreachable = (f"the digest of {image.base}: no registry or no 'docker buildx' answers",)
+        return LockReport(tuple(changed), unreachable)
+    changed += _write_digest(image, digest, root)
+    return LockReport(tuple(changed), ())
+
+
+def compile_argv(image: Image, root: Path, *, uv: str, excludes: Path, output: Path) -> tuple[str, ...]:
+    """uv's command line: hashes for every file of a version, no address and no path in the output."""
+    kept_out = [package.name for package in image.channel.packages] if image.channel else []
+    command = [uv, "pip", "compile", str(root / "docker" / image.requirements)]
+    command += ["--python-version", image.python, "--python-platform", _uv_platform(image.platform)]
+    command += ["--generate-hashes", "--no-header", "--no-annotate", "--upgrade", "--quiet"]
+    command += ["--excludes", str(excludes), "--output-file", str(output)]
+    for name in kept_out:
+        command += ["--no-emit-package", name]
+    return tuple(command)
+
+
+def lock_header(image: Image) -> str:
+    """What stands above the packages."""
+    return (
+        f"# The lock of image '{image.name}', written by: invoke lock --image {image.name}\n"
+        f"# Python {' and '.join(image.pythons)}, {image.platform}.\n"
+        "# It is complete: install it with --no-deps --require-hashes.\n"
+    )
+
+
+def channel_text(packages: Sequence[ChannelPackage]) -> str:
+    """The channel's packages as a hashed requirement file."""
+    return "".join(
+        f"{package.name}=={package.version} \\\n"
+        + " \\\n".join(f"    --hash=sha256:{digest}" for digest in package.sha256)
+        + "\n"
+        for package in packages
+    )
+
+
+def _resolve_packages(image: Image, root: Path, run: Run) -> list[str]:
+    uv = shutil.which("uv")
+    if uv is None:
+        raise MachineError("uv is not on the PATH, and it makes the locks", remedy="'pip install uv'")
+    with tempfile.TemporaryDirectory() as folder:
+        excludes, output = Path(folder) / "excludes.txt", Path(folder) / "lock.txt"
+        excludes.write_text("\n".join([*image.left_out, *image.from_base]) + "\n", encoding="utf-8")
+        done = run(compile_argv(image, root, uv=uv, excludes=excludes, output=output))
+        if done.returncode:
+            raise _uv_failed(image, done.stderr)
+        resolved = output.read_text(encoding="utf-8")
+    header = lock_header(image)
+    changed = []
+    if image.channel:
+        channel = channel_text(image.channel.packages)
+        changed += _write(root, image.channel.lock, header + channel)
+        resolved += channel
+    return changed + _write(root, image.lock, header + _sorted_blocks(resolved))
+
+
+def _sorted_blocks(text: str) -> str:
+    """Packages in the order of their names, each with its hashes; comments are left out."""
+    lines = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]
+    blocks = re.findall(r"^\S[^\n]*(?:\n[ \t][^\n]*)*", "\n".join(lines), re.MULTILINE)
+    return "\n".join(sorted(blocks)) + "\n"
+
+
+def _write(root: Path, path: str, text: str) -> list[str]:
+    file = root / "docker" / path
+    if file.exists() and file.read_text(encoding="utf-8") == text:
+        return []
+    file.write_text(text, encoding="utf-8")
+    return [f"docker/{path} is written anew"]
+
+
+def _uv_failed(image: Image, said: str) -> MachineError | UserError:
+    last = " ".join(said.split())[-400:]
+    if re.search(r"dns|connect|timed out|fetch", said, re.IGNORECASE):
+        return NoNetwork(
+            f"the lock of '{image.name}' needs a package index: {last}", remedy="connect and retry"
+        )
+    return UserError(f"docker/{image.requirements} cannot be resolved: {last}", remedy="change its versions")
+
+
+def _uv_platform(platform: str) -> str:
+    return {"linux/amd64": "x86_64-manylinux_2_28", "linux/arm64": "aarch64-manylinux_2_28"}[platform]
+
+
+def _resolve_digest(reference: str, platform: str, run: Run) -> str | None:
+    """The index digest of a tag as its registry gives it now; null where it cannot be asked."""
+    client = shutil.which("docker")
+    if client is None:
+        return None
+    done = run((client, "buildx", "imagetools", "inspect", reference, "--format", "{{json .Manifest}}"))
+    if done.returncode:
+        return None
+    try:
+        digest = json.loads(done.stdout)["digest"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return digest if re.fullmatch(r"sha256:[0-9a-f]{64}", str(digest)) else None
+
+
+def _write_digest(image: Image, digest: str, root: Path) -> list[str]:
+    """Changes the two lines of images.toml, comments and order left as they are."""
+    path = root / "docker" / "images.toml"
+    text = path.read_text(encoding="utf-8")
+    head, table, rest = text.partition(f"[images.{image.name}]\n")
+    own, following = (
+        re.split(r"(?=^\[)", rest, maxsplit=1, flags=re.MULTILINE) if "\n[" in rest else (rest, "")
+    )
+    own = re.sub(r'(?m)^base_digest = ".*"$', f'base_digest = "{digest}"', own)
+    own = re.sub(r"(?m)^base_digest_verified = .*$", "base_digest_verified = true", own)
+    new = head + table + own + following
+    if new == text:
+        return []
+    path.write_text(new, encoding="utf-8")
+    return [f"the base of '{image.name}' is {digest}, verified"]

@@ -9,13 +9,13 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, ValidationError
 
 from harness.errors import PlanError, UserError
 from harness.record import Asked, DataSource, DeviceKind, Limit, Model, Trial, Variant, first_problem
-from harness.record.trial import Name, Option
+from harness.record.trial import Name, Option, Precision
 
 Role = Literal["timing", "full"]
 
@@ -121,9 +121,14 @@ def _choices(value: Any, precision: Any, model: Any) -> list[Any]:
 def variants(measure: Measure, where: str) -> tuple[Variant, ...]:
     """Every combination that a measure stands for; a table without an entry for a precision leaves it out."""
     found: list[Variant] = []
-    for model, precision in itertools.product(
-        _choices(measure.model, None, None), _choices(measure.precision, None, None)
-    ):
+    precisions = _choices(measure.precision, None, None)
+    unknown = sorted(set(map(str, precisions)) - set(get_args(Precision)))
+    if unknown:
+        raise PlanError(
+            f"{where}: {measure.workload}: '{unknown[0]}' is no precision",
+            remedy=f"take one of {', '.join(get_args(Precision))}",
+        )
+    for model, precision in itertools.product(_choices(measure.model, None, None), precisions):
         rest = [_choices(getattr(measure, field), precision, model) for field in _MATRIX[2:]]
         for values in itertools.product(*rest):
             fields = dict(zip(_MATRIX, (model, precision, *values), strict=True))

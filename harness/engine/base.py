@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
@@ -58,8 +57,12 @@ class Step:
     command: str
 
 
-Say = Callable[[str], None]
-"""Shows one line of a long wait's progress."""
+class Say(Protocol):
+    """Shows a person how far a long wait is."""
+
+    def __call__(self, line: str, done: int = 0, total: int | None = None) -> None:
+        """One line of news; `done` of `total` moves the bar, a null total leaves it."""
+        ...
 
 
 class Engine(Protocol):

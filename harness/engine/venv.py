@@ -1,0 +1,234 @@
+"""The embedded engine: a virtual environment from the same lock as the image."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from harness import container
+from harness.container import RunSpec
+from harness.engine import process
+from harness.engine.base import Built, EngineName, Exit, Handle, Running, Say, Step
+from harness.errors import MachineError, NoEngine, NoNetwork, NotBuilt
+from harness.image import Image, venv_name, venv_steps
+from harness.locked import lock_packages, lock_sha256
+from harness.record import Environment
+
+STAMP = "gpudyno.json"
+"""Written last into a whole environment: what it was made from."""
+
+_GLIBC_MINIMUM = (2, 28)
+_COLLECTS = re.compile(r"^\s*Collecting (\S+)")
+_SHOWN = re.compile(r"^\s*(Downloading|Installing collected)")
+
+
+@dataclass(frozen=True, slots=True)
+class VenvEngine:
+    """Environments under .venvs/, named by their lock; or an interpreter of the user's, as it is."""
+
+    root: Path
+    python: str | None = None
+    wheelhouse: Path | None = None
+    passed: Mapping[str, str] = field(default_factory=dict)
+    name: EngineName = "venv"
+
+    def version(self) -> str | None:
+        """The host's Python, which makes the environments."""
+        return platform.python_version()
+
+    def _folder(self, image: Image) -> Path:
+        return self.root / ".venvs" / venv_name(image, root=self.root)
+
+    def steps(self, image: Image) -> tuple[Step, ...]:
+        """The commands that make the environment, the first choice of each."""
+        if self.python:
+            return (Step("an interpreter of yours, as it is", self.python),)
+        interpreter, _ = self._interpreter(image)
+        steps = venv_steps(
+            image,
+            root=self.root,
+            venv=self._folder(image),
+            interpreter=interpreter,
+            wheelhouse=self.wheelhouse,
+        )
+        return tuple(Step(step.label, shlex.join(step.alternatives[0])) for step in steps)
+
+    def build(self, image: Image, say: Say) -> Built:
+        """Makes the environment, or finds it whole; raises MachineError naming the step that failed."""
+        if self.python:
+            return self._as_it_is(image)
+        folder = self._folder(image)
+        if not (folder / STAMP).is_file():
+            self._make(image, folder, say)
+        return self.built(image)
+
+    def built(self, image: Image) -> Built:
+        """The environment of an image; raises NotBuilt where it is missing or was left half made."""
+        if self.python:
+            return self._as_it_is(image)
+        folder = self._folder(image)
+        stamp = folder / STAMP
+        if not stamp.is_file():
+            raise NotBuilt(
+                f"the environment of image '{image.name}' is not built", remedy="run `invoke build`"
+            )
+        reasons = tuple(json.loads(stamp.read_text())["unpinned_because"])
+        interpreter = folder / "bin" / "python"
+        return Built(self._environment(image, reasons), interpreter)
+
+    def _environment(self, image: Image, reasons: tuple[str, ...]) -> Environment:
+        return Environment(
+            image=image.name,
+            device=image.device,
+            engine=self.name,
+            engine_version=self.version(),
+            pinned=not reasons,
+            unpinned_because=reasons,
+            lock_sha256=lock_sha256(self.root, image.lock),
+            passed_variables=dict(self.passed),
+        )
+
+    def _as_it_is(self, image: Image) -> Built:
+        found = shutil.which(Path(self.python or "").expanduser())
+        if found is None:
+            raise NoEngine(
+                f"there is no interpreter '{self.python}'",
+                remedy="name one with --python PATH, or leave it out",
+            )
+        environment = self._environment(image, ("an interpreter of the user's was taken as it is",))
+        return Built(environment.model_copy(update={"lock_sha256": None}), Path(found).absolute())
+
+    def _interpreter(self, image: Image) -> tuple[str, tuple[str, ...]]:
+        """An interpreter that the lock is resolved for, else this one with the reason it cannot be pinned."""
+        here = f"{sys.version_info.major}.{sys.version_info.minor}"
+        if here in image.pythons:
+            return sys.executable, _platform_reasons()
+        for version in image.pythons:
+            found = find_python(version)
+            if found:
+                return found, _platform_reasons()
+        wanted = " or ".join(image.pythons)
+        return sys.executable, (
+            f"the lock is for Python {wanted}, and only {here} was found",
+            *_platform_reasons(),
+        )
+
+    def _make(self, image: Image, folder: Path, say: Say) -> None:
+        interpreter, reasons = self._interpreter(image)
+        if folder.exists():
+            shutil.rmtree(folder)
+        folder.parent.mkdir(exist_ok=True)
+        steps = venv_steps(
+            image, root=self.root, venv=folder, interpreter=interpreter, wheelhouse=self.wheelhouse
+        )
+        log = folder.parent / f"{folder.name}.log"
+        log.unlink(missing_ok=True)
+        packages = len(lock_packages(self.root / "docker" / image.lock))
+        for number, step in enumerate(steps, 1):
+            say(f"{number}/{len(steps)} {step.label}", 0, packages if number == len(steps) else None)
+            _first_that_works(step.label, step.alternatives, log, partial(say, total=packages))
+        (folder / STAMP).write_text(json.dumps({"image": image.name, "unpinned_because": reasons}))
+
+    def command(self, spec: RunSpec) -> str:
+        """The trial as a person would type it."""
+        argv, inside = container.process(spec)
+        shown = [
+            f"{name}={shlex.quote(value)}" for name, value in inside.items() if name.startswith("GPUDYNO")
+        ]
+        return " ".join([*shown, shlex.join(argv)])
+
+    def start(self, spec: RunSpec) -> Handle:
+        """Starts the trial as a process of its own."""
+        return process.start(spec, self.name)
+
+    def find(self, name: str, work: Path) -> Handle | None:
+        """The process that writes into this work folder."""
+        return process.find(self.name, work)
+
+    def poll(self, handle: Handle, work: Path) -> Running | Exit:
+        """Whether the process still runs."""
+        return process.poll(handle, work)
+
+    def stop(self, handle: Handle, work: Path) -> None:
+        """Ends the process and its children."""
+        process.stop(handle)
+
+    def forget(self, handle: Handle, work: Path) -> None:
+        """An ended process leaves nothing."""
+
+
+def find_python(version: str) -> str | None:
+    """An interpreter of that version on PATH, or one that uv or pyenv keeps."""
+    found = shutil.which(f"python{version}")
+    candidates = [found] if found else []
+    candidates += [str(path) for path in sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))]
+    uv = shutil.which("uv")
+    if uv:
+        asked = subprocess.run([uv, "python", "find", version], capture_output=True, text=True, check=False)
+        candidates += [asked.stdout.strip()] if asked.returncode == 0 else []
+    return next((path for path in candidates if _is_version(path, version)), None)
+
+
+def _is_version(path: str, version: str) -> bool:
+    asked = subprocess.run(
+        [path, "-c", "import sys, ensurepip; print('%d.%d' % sys.version_info[:2])"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return asked.returncode == 0 and asked.stdout.strip() == version
+
+
+def _platform_reasons() -> tuple[str, ...]:
+    name, version = platform.libc_ver()
+    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+    if platform.system() == "Linux" and platform.machine() == "x86_64" and name == "glibc":
+        if numbers >= _GLIBC_MINIMUM:
+            return ()
+        return (f"the lock is for glibc 2.28 or newer, and this machine has {version}",)
+    return (f"the lock is for Linux x86-64, and this is {platform.system()} {platform.machine()}",)
+
+
+def _first_that_works(
+    label: str, alternatives: tuple[tuple[str, ...], ...], log: Path, say: Callable[..., None]
+) -> None:
+    for number, argv in enumerate(alternatives, 1):
+        if _streamed(argv, log, say) == 0:
+            return
+        if number < len(alternatives):
+            say(f"  {label}: source {number} of {len(alternatives)} did not have it; trying the next")
+    last = [line for line in log.read_text(errors="replace").splitlines() if line.strip()][-1:]
+    why = last[0].strip()[:200] if last else "no output"
+    kind = NoNetwork if "onnect" in why or "resolve" in why.lower() else MachineError
+    offline = "without a network, put the wheels into a folder and name it with GPUDYNO_WHEELHOUSE"
+    raise kind(f"{label} could not be installed: {why}", remedy=f"see .venvs/{log.name}; {offline}")
+
+
+def _streamed(argv: tuple[str, ...], log: Path, say: Callable[..., None]) -> int:
+    """Runs a command, shows what it fetches, and keeps the whole of its output."""
+    collected = 0
+    with log.open("a") as kept:
+        kept.write(f"$ {shlex.join(argv)}\n")
+        child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        try:
+            for line in child.stdout or ():
+                kept.write(line)
+                if _COLLECTS.match(line):
+                    collected += 1
+                    say("", collected)
+                elif _SHOWN.match(line):
+                    say(f"  {line.strip()[:90]}", collected)
+        except BaseException:
+            child.terminate()
+            child.wait()
+            raise
+        return child.wait()

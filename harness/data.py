@@ -69,7 +69,7 @@ def default_folder() -> Path:
 
 
 def data_sha256(name: str) -> str:
-    """One hash for a data set: the SHA-256 of what `sha256sum` prints for its files, sorted by path."""
+    """One hash for a data set, as records have it: the SHA-256 over its files' paths and hashes."""
     return known(name).sha256
 
 

@@ -19,6 +19,8 @@ class Member:
     path: str
     size: int | None
     sha256: str
+    trained_on: bool = True
+    """False for a file that only names the classes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +52,8 @@ class Dataset:
 
     @property
     def sha256(self) -> str:
-        """The SHA-256 of the lines that `sha256sum` prints for the members, in the order of their paths."""
-        lines = [f"{member.sha256}  {member.path}\n" for member in sorted(self.members, key=lambda m: m.path)]
+        """What a record calls this data: the SHA-256 over `path sha256` of each file trained on, sorted."""
+        lines = sorted(f"{member.path} {member.sha256}\n" for member in self.members if member.trained_on)
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     @property
@@ -61,7 +63,10 @@ class Dataset:
 
 
 def _members(folder: str, *rows: tuple[str, int, str]) -> tuple[Member, ...]:
-    return tuple(Member(f"{folder}/{name}", size, sha256) for name, size, sha256 in rows)
+    return tuple(
+        Member(f"{folder}/{name}", size, sha256, trained_on=not name.endswith("meta"))
+        for name, size, sha256 in rows
+    )
 
 
 def _tarball(name: str, size: int, sha256: str, members: tuple[Member, ...], *urls: str) -> Download:

@@ -74,6 +74,9 @@ class _Arm:
         return cls(float(values.mean()), spread / values.size, values.size)
 
 
+_NOTHING = _Arm(0.0, 0.0, 1)
+
+
 def mean_interval(values: Sequence[float], level: float = 0.95) -> Interval | None:
     """Student's interval of the mean: x̄ ± t(n − 1)·s/√n; null below two runs."""
     if len(values) < 2:
@@ -83,6 +86,28 @@ def mean_interval(values: Sequence[float], level: float = 0.95) -> Interval | No
     notes = _identical(arm.error2)
     return Interval(
         arm.mean - reach, arm.mean, arm.mean + reach, (arm.n,), arm.n - 1, level, "Student", 1, notes
+    )
+
+
+def log_mean_interval(values: Sequence[float], level: float = 0.95) -> Interval | None:
+    """Student's interval of the geometric mean; null below two runs and where a value is not positive."""
+    arms = _log_arms(values, values)
+    if arms is None:
+        return None
+    arm, df = arms[0], arms[0].n - 1
+    found = _log_interval(arm, _NOTHING, _t(level, df), df, level, "Student on logarithms", 1)
+    return replace(found, n=(arm.n,))
+
+
+def welch_difference(a: Sequence[float], b: Sequence[float], level: float = 0.95) -> Interval | None:
+    """Difference a − b of means: Δ ± t·√(s₁²/n₁ + s₂²/n₂), Welch's df; null below two runs on a side."""
+    if min(len(a), len(b)) < 2:
+        return None
+    of, over = _Arm.of(_floats(a)), _Arm.of(_floats(b))
+    df, error2 = _welch_df(of, over), of.error2 + over.error2
+    middle, reach = of.mean - over.mean, _t(level, df) * math.sqrt(error2)
+    return Interval(
+        middle - reach, middle, middle + reach, (of.n, over.n), df, level, "Welch", 1, _identical(error2)
     )
 
 
@@ -150,10 +175,9 @@ def within_machine(a: Runs, b: Runs, level: float = 0.95, *, comparisons: int = 
         return _within_few_blocks(a, b, level, comparisons)
     arm = _Arm.of(np.array([of[block] - over[block] for block in shared]))
     each = 1 - (1 - level) / comparisons
-    nothing = _Arm(0.0, 0.0, arm.n)
-    return _log_interval(
-        arm, nothing, _t(each, arm.n - 1), arm.n - 1, level, "log differences within blocks", comparisons
-    )
+    critical, method = _t(each, arm.n - 1), "log differences within blocks"
+    found = _log_interval(arm, _NOTHING, critical, arm.n - 1, level, method, comparisons)
+    return replace(found, n=(arm.n,))
 
 
 def against_reference(

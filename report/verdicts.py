@@ -95,9 +95,9 @@ def equivalence(
     """Whether the runs' geometric mean is the published figure within ±ln(1 + margin).
 
     Reproduced where the 90 % interval of measured ÷ published lies inside, not reproduced where it lies
-    wholly outside, else inconclusive. `spread` is the published standard deviation of `runs` runs, in the figure's
-    unit. `other_unit` is the relative spread between cards of one model: a difference that it may explain is
-    no refutation.
+    wholly outside, else inconclusive. `spread` is the published standard deviation of `runs` runs, in the
+    figure's unit. `other_unit` is the relative spread between cards of one model: a difference that it may
+    explain is no refutation.
     """
     source = _Published(published, half_digit, spread, runs or 1)
     words = _Words(*words_for(kind))
@@ -114,7 +114,7 @@ def ratio_holds(
     spread: float | None = None,
     runs: int | None = None,
 ) -> Verdict:
-    """Whether the ratio of two arms is the published one within ±ln(1 + margin), by the log-Welch interval."""
+    """Whether the ratio of two arms is the published one within ±ln(1 + margin), by log-Welch."""
     source = _Published(published, half_digit, spread, runs or 1)
     fewest = min(len(of), len(over))
     return _against(log_welch_ratio(of, over, LEVEL), fewest, source, margin, 0.0, _HERE)
@@ -182,10 +182,8 @@ def non_inferior(
         word = _PARITY.yes
     elif gain.high < -margin:
         word = _PARITY.no
-    said = (
-        f"mixed gains {gain.estimate:.4g} ({gain.low:.4g} to {gain.high:.4g}) with a margin of {allowed:.4g}"
-    )
-    return Verdict(word, (said,), gain, allowed)
+    found = f"{gain.estimate:.4g} ({gain.low:.4g} to {gain.high:.4g})"
+    return Verdict(word, (f"mixed gains {found} with a margin of {margin:.4g}",), gain, margin)
 
 
 def _against(

@@ -1,0 +1,26 @@
+"""The machine that trials run on: what it is, what else it does, which devices are taken, its names."""
+
+from harness.machine.differences import differences
+from harness.machine.fingerprint import default_label, fingerprint, machine_from
+from harness.machine.identity import machine_id, user_state
+from harness.machine.load import load
+from harness.machine.names import local_names
+from harness.machine.selection import Selection, driver_uuids, select
+from harness.machine.variables import VISIBILITY, passed_variables, recorded_variables
+
+__all__ = [
+    "VISIBILITY",
+    "Selection",
+    "default_label",
+    "differences",
+    "driver_uuids",
+    "fingerprint",
+    "load",
+    "local_names",
+    "machine_from",
+    "machine_id",
+    "passed_variables",
+    "recorded_variables",
+    "select",
+    "user_state",
+]

@@ -1,0 +1,58 @@
+"""This machine as a record shows it: complete, and without a name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from harness.clean import Names, clean_value
+from harness.machine.identity import machine_id, user_state
+from harness.machine.names import local_names
+from harness.probe.cpu import fits
+from harness.probe.everything import everything
+from harness.record import Machine
+
+LABEL_CHARACTERS = 40
+_NOT_RECORDED = ("uuid", "bus")
+_MAKERS = re.compile(
+    r"\b(?:nvidia|geforce|amd|advanced micro devices|radeon|corporation|inc|graphics)\b", re.I
+)
+
+
+def fingerprint(label: str | None = None) -> Machine:
+    """This machine. `label` is the user's choice, by default its devices. Raises as machine_id does."""
+    return machine_from(everything(), machine_id(user_state()), label, local_names())
+
+
+def machine_from(fields: Mapping[str, Any], identity: str, label: str | None, names: Names) -> Machine:
+    """A Machine from what the probe read; every string is cleaned of this machine's names."""
+    bare = _without_names(fields, "", names)
+    return Machine.model_validate({**bare, "id": identity, "label": label or default_label(bare)})
+
+
+def _without_names(value: Any, field: str, names: Names) -> Any:
+    if isinstance(value, Mapping):
+        return {
+            key: _without_names(inner, key, names) for key, inner in value.items() if key not in _NOT_RECORDED
+        }
+    if isinstance(value, list | tuple):
+        return [_without_names(inner, field, names) for inner in value]
+    return clean_value(field, value, names) if isinstance(value, str) else value
+
+
+def default_label(fields: Mapping[str, Any]) -> str:
+    """The devices: "2x-rtx-4090", "1x-rtx-4090-1x-gtx-1080-ti", or "cpu-2-cores"."""
+    counts: dict[str, int] = {}
+    for card in fields["gpus"]:
+        counts[_slug(card["name"])] = counts.get(_slug(card["name"]), 0) + 1
+    if counts:
+        label = "-".join(f"{count}x-{name}" for name, count in counts.items())
+        return label[:LABEL_CHARACTERS].rstrip("-.")
+    usable, cores = fields["cpu"]["usable"], fields["cpu"]["cores"]
+    count = min(fits(usable), cores or fits(usable))
+    return f"cpu-{count}-core{'s' if count > 1 else ''}"
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9.]+", "-", _MAKERS.sub(" ", name).lower()).strip("-.") or "unknown-card"

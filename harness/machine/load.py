@@ -1,0 +1,71 @@
+"""What else this machine does, read before a trial so that the trial does not accuse itself."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from harness.probe import amd, nvidia
+from harness.probe.files import Files
+from harness.probe.system import available_bytes, contained
+from harness.record import Load
+
+_KFD = "/sys/class/kfd/kfd/proc"
+
+
+def load() -> Load:
+    """The load average, available memory, and other processes on the cards; null with a reason if unknown."""
+    return load_from(Files(), nvidia.library(), os.getpid())
+
+
+def load_from(files: Files, nvml: Any | None, pid: int) -> Load:
+    """As load(), with the machine's files, NVML and this process passed in."""
+    with nvidia.driver(nvml) as opened:
+        has_nvidia = opened
+    has_amd = bool(amd.cards(None, files))
+    others, unknown = None, None
+    if has_nvidia or has_amd:
+        others, unknown = _others(files, nvml if has_nvidia else None, has_amd, frozenset((pid,)))
+    return Load(
+        load_average_1min=_load_average(),
+        memory_available_bytes=available_bytes(files),
+        other_gpu_processes=others[0] if others else None,
+        other_gpu_memory_bytes=others[1] if others else None,
+        unknown_because=unknown,
+    )
+
+
+def _load_average() -> float | None:
+    try:
+        return round(os.getloadavg()[0], 2)
+    except (OSError, AttributeError):
+        return None
+
+
+def _others(
+    files: Files, nvml: Any | None, has_amd: bool, ours: frozenset[int]
+) -> tuple[tuple[int, int] | None, str | None]:
+    if contained(files):
+        return None, "other processes cannot be seen from inside a container"
+    found = []
+    if nvml is not None:
+        found.append(nvidia.foreign(nvml, ours))
+    if has_amd:
+        found.append(_on_amd(files, ours))
+    if None in found:
+        return None, "the driver does not list the processes on its cards"
+    known = [pair for pair in found if pair is not None]
+    return (sum(pair[0] for pair in known), sum(pair[1] for pair in known)), None
+
+
+def _on_amd(files: Files, ours: frozenset[int]) -> tuple[int, int] | None:
+    if not files.exists(_KFD):
+        return None
+    pids = [name for name in files.names(_KFD) if name.isdigit() and int(name) not in ours]
+    used = [
+        files.number(f"{_KFD}/{pid}/{name}") or 0
+        for pid in pids
+        for name in files.names(f"{_KFD}/{pid}")
+        if name.startswith("vram_")
+    ]
+    return len(pids), sum(used)

@@ -1,0 +1,174 @@
+"""AMD's cards: through amdsmi where its library is there, else what the kernel shows of them.
+
+amdsmi raises KeyError and prints where ROCm is missing, so its import is guarded and silenced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable
+from typing import Any
+
+from harness.probe.files import Files
+from harness.probe.unit import unit_of
+
+_DRM = "/sys/class/drm"
+_KFD = "/sys/class/kfd/kfd/topology/nodes"
+_VENDOR = "0x1002"
+_GENERATIONS = ((2.5, 1), (5.0, 2), (8.0, 3), (16.0, 4), (32.0, 5), (64.0, 6))
+
+
+def library() -> Any | None:
+    """The amdsmi module; None where it or ROCm's library is missing."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        try:
+            import amdsmi  # type: ignore[import-not-found, unused-ignore]
+        except Exception:
+            return None
+    return amdsmi
+
+
+def cards(smi: Any | None, files: Files) -> list[dict[str, Any]]:
+    """The fields of record.Gpu for every card, and `uuid`, which stays in memory."""
+    found = _kernel_cards(files)
+    if smi is None:
+        return found
+    told = _library_cards(smi)
+    for card in found:
+        card.update({key: value for key, value in told.get(card["bus"], {}).items() if value is not None})
+    return found or [_with_index(card, at) for at, card in enumerate(told.values())]
+
+
+def _with_index(card: dict[str, Any], index: int) -> dict[str, Any]:
+    return {"name": "unknown AMD card", **card, "index": index, "vendor": "AMD"}
+
+
+def _kernel_cards(files: Files) -> list[dict[str, Any]]:
+    nodes = _kfd_nodes(files)
+    found = []
+    for name in files.names(_DRM):
+        device = f"{_DRM}/{name}/device"
+        if not name.startswith("card") or not name[4:].isdigit() or files.text(f"{device}/vendor") != _VENDOR:
+            continue
+        bus = files.fields(f"{device}/uevent", "=").get("PCI_SLOT_NAME", name).lower()
+        found.append({**_kernel_card(files, device), "bus": bus, "architecture": nodes.get(bus)})
+    # HIP counts the cards in the order of their bus numbers, whatever the order of /dev/dri.
+    return [_with_index(card, at) for at, card in enumerate(sorted(found, key=lambda card: card["bus"]))]
+
+
+def _kernel_card(files: Files, device: str) -> dict[str, Any]:
+    uuid = files.text(f"{device}/unique_id") or None
+    power = next((f"{device}/hwmon/{name}" for name in files.names(f"{device}/hwmon")), device)
+    return {
+        "name": files.text(f"{device}/product_name") or _device_name(files, device),
+        "uuid": uuid,
+        "unit": unit_of(uuid),
+        "memory_bytes": files.number(f"{device}/mem_info_vram_total"),
+        "driver": files.text("/sys/module/amdgpu/version"),
+        "vbios": files.text(f"{device}/vbios_version"),
+        "power_limit_watts": _watts(files.number(f"{power}/power1_cap")),
+        "power_limit_default_watts": _watts(files.number(f"{power}/power1_cap_default")),
+        "clock_max_mhz": _highest(files.text(f"{device}/pp_dpm_sclk")),
+        "clock_memory_max_mhz": _highest(files.text(f"{device}/pp_dpm_mclk")),
+        "pcie_generation": generation(files.text(f"{device}/current_link_speed")),
+        "pcie_width": files.number(f"{device}/current_link_width"),
+        "pcie_generation_max": generation(files.text(f"{device}/max_link_speed")),
+        "pcie_width_max": files.number(f"{device}/max_link_width"),
+        "numa_node": _not_negative(files.number(f"{device}/numa_node")),
+    }
+
+
+def _device_name(files: Files, device: str) -> str:
+    return f"AMD device {files.text(f'{device}/device') or 'unknown'}"
+
+
+def _kfd_nodes(files: Files) -> dict[str, str]:
+    """PCI address → gfx name, from the compute driver's list of nodes."""
+    found = {}
+    for name in files.names(_KFD):
+        fields = files.fields(f"{_KFD}/{name}/properties", " ")
+        version, place = int(fields.get("gfx_target_version", 0)), int(fields.get("location_id", 0))
+        if version:
+            slot = f"{int(fields.get('domain', 0)):04x}:{place >> 8 & 0xFF:02x}"
+            found[f"{slot}:{place >> 3 & 0x1F:02x}.{place & 7}"] = gfx_name(version)
+    return found
+
+
+def gfx_name(version: int) -> str:
+    """90402 → gfx942, 90010 → gfx90a, 110000 → gfx1100."""
+    return f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}"
+
+
+def generation(speed: str | float | None) -> int | None:
+    """PCI Express generation of a link speed: "16.0 GT/s PCIe", or a number in GT/s or MT/s."""
+    try:
+        number = float(str(speed).split()[0])
+    except (ValueError, IndexError):
+        return None
+    number = number / 1000 if number >= 1000 else number
+    return next((count for most, count in _GENERATIONS if abs(number - most) < 0.1), None)
+
+
+def _watts(microwatts: int | None) -> float | None:
+    return None if microwatts is None else microwatts / 1_000_000
+
+
+def _highest(table: str | None) -> int | None:
+    words = [word for word in (table or "").replace("*", " ").split() if word.lower().endswith("mhz")]
+    return max((int(word[:-3]) for word in words if word[:-3].isdigit()), default=None)
+
+
+def _not_negative(value: int | None) -> int | None:
+    return value if value is not None and value >= 0 else None
+
+
+def _library_cards(smi: Any) -> dict[str, dict[str, Any]]:
+    """PCI address → what amdsmi knows better than the kernel's files."""
+    try:
+        smi.amdsmi_init()
+    except smi.AmdSmiException:
+        return {}
+    try:
+        handles = _asked(smi, smi.amdsmi_get_processor_handles) or []
+        told = [_library_card(smi, handle) for handle in handles]
+        return {card.pop("bus"): card for card in told if card["bus"]}
+    finally:
+        _asked(smi, smi.amdsmi_shut_down)
+
+
+def _asked(smi: Any, question: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return question(*arguments)
+    except smi.AmdSmiException:
+        return None
+
+
+def _library_card(smi: Any, handle: Any) -> dict[str, Any]:
+    def ask(question: Callable[..., Any]) -> dict[str, Any]:
+        return {key: value for key, value in (_asked(smi, question, handle) or {}).items() if value != "N/A"}
+
+    asic, vram, cap = (
+        ask(smi.amdsmi_get_gpu_asic_info),
+        ask(smi.amdsmi_get_gpu_vram_info),
+        ask(smi.amdsmi_get_power_cap_info),
+    )
+    bus = _asked(smi, smi.amdsmi_get_gpu_device_bdf, handle)
+    megabytes = vram.get("vram_size")
+    return {
+        "bus": bus.lower() if bus else None,
+        "name": asic.get("market_name"),
+        "architecture": asic.get("target_graphics_version"),
+        "memory_bytes": megabytes * 2**20 if megabytes else None,
+        "driver": ask(smi.amdsmi_get_gpu_driver_info).get("driver_version"),
+        "vbios": ask(smi.amdsmi_get_gpu_vbios_info).get("version"),
+        "power_limit_watts": _cap_watts(cap.get("power_cap")),
+        "power_limit_default_watts": _cap_watts(cap.get("default_power_cap")),
+    }
+
+
+def _cap_watts(value: int | None) -> float | None:
+    """amdsmi gives microwatts; its first versions gave watts."""
+    if not value:
+        return None
+    return value / 1_000_000 if value >= 10_000 else float(value)

@@ -1,0 +1,124 @@
+"""The processor as the operating system shows it."""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import subprocess
+from typing import Any
+
+from harness.probe import cgroup
+from harness.probe.files import Files
+
+FEATURES = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "amx_int8", "neon", "sve")
+_CPU = "/sys/devices/system/cpu"
+
+
+def cpu(files: Files, affinity: int | None) -> dict[str, Any]:
+    """The fields of record.Cpu. `affinity` is how many CPUs this process may be scheduled on."""
+    blocks = _blocks(files)
+    threads = len(blocks) or os.cpu_count()
+    sockets, cores = _topology(files, blocks)
+    kernel_khz = files.number(f"{_CPU}/cpu0/cpufreq/cpuinfo_max_freq")
+    return {
+        "model": _model(blocks),
+        "sockets": sockets,
+        "cores": cores,
+        "threads": threads,
+        "usable": _usable(threads, affinity, cgroup.cpu_quota(files)),
+        "mhz_max": kernel_khz / 1000 if kernel_khz else None,
+        "governor": _governor(files),
+        "turbo": _turbo(files),
+        "smt": _smt(files, cores, threads),
+        "features": _features(blocks),
+    }
+
+
+def _blocks(files: Files) -> list[dict[str, str]]:
+    blocks = []
+    for block in (files.text("/proc/cpuinfo") or "").split("\n\n"):
+        pairs = (line.partition(":") for line in block.splitlines())
+        fields = {key.strip(): value.strip() for key, mark, value in pairs if mark}
+        if "processor" in fields:
+            blocks.append(fields)
+    return blocks
+
+
+def _model(blocks: list[dict[str, str]]) -> str | None:
+    for key in ("model name", "cpu model", "uarch"):
+        if blocks and blocks[0].get(key):
+            return " ".join(blocks[0][key].split())
+    if platform.system() == "Darwin":
+        return _sysctl("machdep.cpu.brand_string")
+    return None
+
+
+def _sysctl(name: str) -> str | None:
+    try:
+        found = subprocess.run(["sysctl", "-n", name], capture_output=True, text=True, timeout=5, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return found.stdout.strip() or None
+
+
+def _topology(files: Files, blocks: list[dict[str, str]]) -> tuple[int | None, int | None]:
+    places = {(block.get("physical id"), block.get("core id")) for block in blocks}
+    if not places or any(None in place for place in places):
+        numbers = [name for name in files.names(_CPU) if name[:3] == "cpu" and name[3:].isdigit()]
+        places = {
+            (files.text(f"{_CPU}/{name}/topology/physical_package_id"),
+             files.text(f"{_CPU}/{name}/topology/core_id"))
+            for name in numbers
+        }  # fmt: skip
+    places = {place for place in places if None not in place}
+    if not places:
+        return None, None
+    packages = {package for package, _ in places}
+    return (None if packages == {"-1"} else len(packages)), len(places)
+
+
+def _usable(threads: int | None, affinity: int | None, quota: float | None) -> float | None:
+    known = [float(count) for count in (threads, affinity, quota) if count]
+    return round(min(known), 3) if known else None
+
+
+def _governor(files: Files) -> str | None:
+    names = [name for name in files.names(f"{_CPU}/cpufreq") if name.startswith("policy")]
+    found = {files.text(f"{_CPU}/cpufreq/{name}/scaling_governor") for name in names}
+    return ",".join(sorted(governor for governor in found if governor)) or None
+
+
+def _turbo(files: Files) -> bool | None:
+    off = files.number(f"{_CPU}/intel_pstate/no_turbo")
+    if off is not None:
+        return off == 0
+    boost = files.number(f"{_CPU}/cpufreq/boost")
+    return None if boost is None else boost == 1
+
+
+def _smt(files: Files, cores: int | None, threads: int | None) -> bool | None:
+    active = files.number(f"{_CPU}/smt/active")
+    if active is not None:
+        return active == 1
+    return threads > cores if cores and threads else None
+
+
+def _features(blocks: list[dict[str, str]]) -> list[str]:
+    flags = set((blocks[0].get("flags") or blocks[0].get("Features") or "").split()) if blocks else set()
+    if "asimd" in flags or (platform.system() == "Darwin" and platform.machine() == "arm64"):
+        flags.add("neon")
+    return [feature for feature in FEATURES if feature in flags]
+
+
+def affinity() -> int | None:
+    """How many CPUs this process may be scheduled on; None where the system does not say."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except (AttributeError, OSError):
+        return None
+
+
+def fits(cpus: float | None) -> int:
+    """Whole CPUs in a share of them, at least one."""
+    return max(1, math.floor(cpus or 1))

@@ -1,0 +1,19 @@
+"""The whole fingerprint in one call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.probe import amd, cpu, nvidia
+from harness.probe.files import Files
+from harness.probe.system import system
+
+
+def everything(files: Files | None = None) -> dict[str, Any]:
+    """The fields of record.Machine but for id and label; each card has a raw `uuid` beside its fields."""
+    files = files or Files()
+    return {
+        **system(files),
+        "cpu": cpu.cpu(files, cpu.affinity()),
+        "gpus": nvidia.cards(nvidia.library(), files) + amd.cards(amd.library(), files),
+    }

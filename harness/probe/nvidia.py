@@ -1,0 +1,158 @@
+"""NVIDIA's cards through nvidia-ml-py (module pynvml). No driver, no cards: cleanly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from harness.probe.files import Files
+from harness.probe.unit import unit_of
+
+_UNKNOWN_ARCHITECTURE = 0xFFFFFFFF
+
+
+def library() -> Any | None:
+    """The pynvml module; None where it is not installed."""
+    try:
+        import pynvml
+    except ImportError:
+        return None
+    return pynvml
+
+
+@contextmanager
+def driver(nvml: Any | None) -> Iterator[bool]:
+    """Opens the driver; gives False where it does not answer."""
+    try:
+        opened = nvml is not None
+        if nvml is not None:
+            nvml.nvmlInit()
+    except nvml.NVMLError:  # type: ignore[union-attr]
+        opened = False
+    try:
+        yield opened
+    finally:
+        if opened and nvml is not None:
+            asked(nvml, nvml.nvmlShutdown)
+
+
+def asked(nvml: Any, question: Callable[..., Any], *arguments: Any) -> Any:
+    """The driver's answer; None where the card or the driver does not know it."""
+    try:
+        return question(*arguments)
+    except (nvml.NVMLError, UnicodeDecodeError):
+        return None
+
+
+def cards(nvml: Any | None, files: Files) -> list[dict[str, Any]]:
+    """The fields of record.Gpu for every card, and `uuid`, which stays in memory."""
+    with driver(nvml) as opened:
+        if not opened or nvml is None:
+            return []
+        count = asked(nvml, nvml.nvmlDeviceGetCount) or 0
+        handles = [(index, asked(nvml, nvml.nvmlDeviceGetHandleByIndex, index)) for index in range(count)]
+        return [_card(nvml, files, index, handle) for index, handle in handles if handle is not None]
+
+
+def _card(nvml: Any, files: Files, index: int, handle: Any) -> dict[str, Any]:
+    def ask(name: str, *arguments: Any) -> Any:
+        question = getattr(nvml, name, None)
+        return None if question is None else asked(nvml, question, handle, *arguments)
+
+    memory, ecc, uuid = ask("nvmlDeviceGetMemoryInfo"), ask("nvmlDeviceGetEccMode"), ask("nvmlDeviceGetUUID")
+    return {
+        "index": index,
+        "vendor": "NVIDIA",
+        "name": ask("nvmlDeviceGetName") or "unknown NVIDIA card",
+        "uuid": uuid,
+        "unit": unit_of(uuid),
+        "architecture": _architecture(nvml, ask),
+        "memory_bytes": memory.total if memory is not None else None,
+        "driver": asked(nvml, nvml.nvmlSystemGetDriverVersion),
+        "driver_cuda": _cuda(asked(nvml, nvml.nvmlSystemGetCudaDriverVersion_v2)),
+        "vbios": ask("nvmlDeviceGetVbiosVersion"),
+        "power_limit_watts": _watts(ask("nvmlDeviceGetEnforcedPowerLimit")),
+        "power_limit_default_watts": _watts(ask("nvmlDeviceGetPowerManagementDefaultLimit")),
+        "clock_max_mhz": ask("nvmlDeviceGetMaxClockInfo", nvml.NVML_CLOCK_SM),
+        "clock_memory_max_mhz": ask("nvmlDeviceGetMaxClockInfo", nvml.NVML_CLOCK_MEM),
+        "clocks_locked": _locked(nvml, ask),
+        "ecc": None if ecc is None else ecc[0] == nvml.NVML_FEATURE_ENABLED,
+        "mig": _mig(nvml, handle, ask),
+        "persistence": _switch(nvml, ask("nvmlDeviceGetPersistenceMode")),
+        "display_attached": _switch(nvml, ask("nvmlDeviceGetDisplayActive")),
+        "pcie_generation": ask("nvmlDeviceGetCurrPcieLinkGeneration"),
+        "pcie_width": ask("nvmlDeviceGetCurrPcieLinkWidth"),
+        "pcie_generation_max": ask("nvmlDeviceGetMaxPcieLinkGeneration"),
+        "pcie_width_max": ask("nvmlDeviceGetMaxPcieLinkWidth"),
+        "numa_node": _numa_node(files, ask),
+    }
+
+
+def _numa_node(files: Files, ask: Callable[..., Any]) -> int | None:
+    place = ask("nvmlDeviceGetPciInfo")
+    if place is None:
+        return None
+    bus = place.busId.decode() if isinstance(place.busId, bytes) else place.busId
+    node = files.number(f"/sys/bus/pci/devices/{bus[-12:].lower()}/numa_node")
+    return node if node is not None and node >= 0 else None
+
+
+def _architecture(nvml: Any, ask: Callable[..., Any]) -> str | None:
+    capability = ask("nvmlDeviceGetCudaComputeCapability")
+    return None if capability is None else f"sm_{capability[0]}{capability[1]}"
+
+
+def _cuda(version: int | None) -> str | None:
+    return None if version is None else f"{version // 1000}.{version % 1000 // 10}"
+
+
+def _watts(milliwatts: int | None) -> float | None:
+    return None if milliwatts is None else milliwatts / 1000
+
+
+def _switch(nvml: Any, state: int | None) -> bool | None:
+    return None if state is None else state == nvml.NVML_FEATURE_ENABLED
+
+
+def _locked(nvml: Any, ask: Callable[..., Any]) -> bool | None:
+    """True where a user's clocks hold the card below what it could do."""
+    reasons = ask("nvmlDeviceGetCurrentClocksEventReasons")
+    if reasons is None:
+        reasons = ask("nvmlDeviceGetCurrentClocksThrottleReasons")
+    if reasons is None:
+        return None
+    return bool(reasons & nvml.nvmlClocksThrottleReasonApplicationsClocksSetting)
+
+
+def _mig(nvml: Any, handle: Any, ask: Callable[..., Any]) -> str | None:
+    """ "off", or "on" with the slices' profiles; None where the card has no such mode."""
+    mode = ask("nvmlDeviceGetMigMode")
+    if mode is None:
+        return None
+    if mode[0] != nvml.NVML_DEVICE_MIG_ENABLE:
+        return "off"
+    names = []
+    for at in range(ask("nvmlDeviceGetMaxMigDeviceCount") or 0):
+        part = ask("nvmlDeviceGetMigDeviceHandleByIndex", at)
+        name = None if part is None else asked(nvml, nvml.nvmlDeviceGetName, part)
+        if name:
+            names.append(name.rsplit("MIG ", 1)[-1])
+    return " ".join(["on", *names])
+
+
+def foreign(nvml: Any | None, ours: frozenset[int]) -> tuple[int, int] | None:
+    """(processes, bytes) on all cards that are not `ours`; None where the driver does not say."""
+    with driver(nvml) as opened:
+        if not opened or nvml is None:
+            return None
+        found: dict[int, int] = {}
+        for index in range(asked(nvml, nvml.nvmlDeviceGetCount) or 0):
+            handle = asked(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
+            processes = asked(nvml, nvml.nvmlDeviceGetComputeRunningProcesses, handle) if handle else None
+            if processes is None:
+                return None
+            for process in processes:
+                if process.pid not in ours:
+                    found[process.pid] = found.get(process.pid, 0) + (process.usedGpuMemory or 0)
+        return len(found), sum(found.values())

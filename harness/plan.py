@@ -223,7 +223,7 @@ def _trial(plan: Plan, measure: Measure, variant: Variant, ground: Ground, repea
 
 
 def order(planned: Iterable[Planned], seed: int) -> tuple[Planned, ...]:
-    """Whole rounds of timing trials, each shuffled, spread over start, middle and end by the full-length ones.
+    """Whole rounds of timing trials, each shuffled; full-length ones stand between start, middle and end.
 
     Interleaving keeps a drift of the machine from looking like a difference between variants.
     """

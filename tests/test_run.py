@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import clone
+import psutil
+import pytest
+
+from harness import run, store
+from harness.errors import Busy
+
+DRIVER = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+import clone
+from harness import run
+root = Path({root!r})
+run.run(clone.job(root), clone.open_session(root), clone.Quiet())
+"""
+
+
+def records(root: Path):
+    return [stored.record for stored in store.read_all(root).records]
+
+
+def go(root: Path, **options):
+    return run.run(clone.job(root), clone.open_session(root), clone.Quiet(), **options)
+
+
+def test_a_plan_is_run_whole_and_each_trial_leaves_one_record(tmp_path):
+    root = clone.make(tmp_path)
+    outcome = go(root)
+    assert (outcome.ran, outcome.failed, outcome.left, outcome.complete) == (4, 0, 0, True)
+    found = records(root)
+    assert sorted(record.order for record in found) == [0, 1, 2, 3]
+    assert {record.status for record in found} == {"ok"}
+    assert all(record.summary is not None for record in found)
+
+
+def test_a_complete_plan_begins_a_new_session_the_next_time(tmp_path):
+    root = clone.make(tmp_path, repeats=1)
+    sessions = {go(root).session.id, go(root).session.id}
+    assert len(sessions) == 2
+    assert len(records(root)) == 4
+
+
+def test_a_trial_that_does_not_fit_is_a_result_and_is_not_run_again(tmp_path):
+    root = clone.make(tmp_path, options='ending = "out-of-memory"', repeats=1)
+    outcome = go(root)
+    assert (outcome.ran, outcome.failed, outcome.complete) == (2, 2, True)
+    failure = records(root)[0].failure
+    assert failure is not None
+    assert (failure.kind, failure.reason, failure.message) == ("trial", "out-of-memory", "it does not fit")
+
+
+def test_an_end_without_a_word_keeps_the_code_and_a_log_without_names(tmp_path):
+    root = clone.make(tmp_path, options='ending = "silence"', repeats=1)
+    go(root)
+    failure = records(root)[0].failure
+    assert failure is not None
+    assert failure.exit_code == 7
+    assert "a last word from" in failure.log_tail
+    assert str(root) not in failure.log_tail
+
+
+def test_a_measurement_that_is_cut_short_is_kept_whole_beside_its_failure(tmp_path):
+    root = clone.make(tmp_path, options='ending = "rubbish"', repeats=1)
+    go(root)
+    failures = [record.failure for record in records(root)]
+    assert {failure.reason for failure in failures if failure} == {"bad-measurement"}
+    assert len(list(root.glob(f"results/*/*/*{store.REJECTED}"))) == 2
+    assert store.read_all(root).problems == ()
+
+
+def test_a_measurement_of_another_precision_than_was_asked_for_is_no_measurement(tmp_path):
+    root = clone.make(tmp_path, options='ending = "other precision"', repeats=1)
+    go(root)
+    messages = [record.failure.message for record in records(root) if record.failure]
+    assert messages == ["measurement.json: its precision is 'amp-bf16' where 'fp32-ieee' was asked for"]
+
+
+def test_a_trial_past_its_limit_is_stopped_and_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "GRACE_SECONDS", 0.0)
+    root = clone.make(tmp_path, options="step_seconds = 5.0", repeats=1, timeout=0.5)
+    go(root)
+    assert {record.failure.reason for record in records(root) if record.failure} == {"timeout"}
+    assert not [process for process in psutil.process_iter() if _runs_in(process, root)]
+
+
+def _runs_in(process: psutil.Process, root: Path) -> bool:
+    try:
+        return str(root) in " ".join(process.cmdline())
+    except psutil.Error:
+        return False
+
+
+def test_what_the_budget_has_no_time_for_is_listed_as_left_out(tmp_path):
+    root = clone.make(tmp_path)
+    job = clone.job(root)
+    late = run.Job(**{name: getattr(job, name) for name in job.__slots__ if name != "deadline"}, deadline=0.0)
+    outcome = run.run(late, clone.open_session(root), clone.Quiet())
+    assert (outcome.ran, outcome.left) == (0, 4)
+    assert [left.trials for left in store.read_all(root).sessions[0].left_out] == [4]
+
+
+def test_only_one_run_measures_on_a_machine(tmp_path):
+    holder = "import sys, time; from pathlib import Path; from harness.run import only_run\n"
+    holder += "with only_run(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", holder, str(tmp_path)], stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        with pytest.raises(Busy, match=f"another run \\(process {other.pid}\\)"), run.only_run(tmp_path):
+            pass
+        other.kill()
+    with run.only_run(tmp_path):
+        pass
+
+
+def begin_elsewhere(root: Path) -> subprocess.Popen[bytes]:
+    driver = DRIVER.format(tests=str(Path(__file__).parent), root=str(root))
+    return subprocess.Popen([sys.executable, "-c", driver], start_new_session=True)
+
+
+def wait_for(condition, seconds=20.0):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.02)
+    pytest.fail("it did not come to pass")
+
+
+def running_trial(root: Path) -> psutil.Process | None:
+    return next((p for p in psutil.process_iter() if _runs_in(p, root / "workloads")), None)
+
+
+def test_after_the_harness_is_killed_the_next_run_takes_up_the_living_trial_and_finishes_the_plan(tmp_path):
+    root = clone.make(tmp_path, options="step_seconds = 0.1")
+    harness = begin_elsewhere(root)
+    trial = wait_for(lambda: running_trial(root))
+    harness.send_signal(signal.SIGKILL)
+    harness.wait()
+    assert trial.is_running()
+    quiet = clone.Quiet()
+    outcome = run.run(clone.job(root), clone.open_session(root), quiet)
+    assert any("taking up" in line for line in quiet.lines)
+    assert outcome.complete
+    assert sorted((r.order, r.status, r.attempt) for r in records(root)) == [(n, "ok", 1) for n in range(4)]
+
+
+def test_a_trial_that_is_killed_is_tried_again_beside_its_failure(tmp_path):
+    root = clone.make(tmp_path, options="step_seconds = 0.1", repeats=1)
+    harness = begin_elsewhere(root)
+    wait_for(lambda: running_trial(root)).send_signal(signal.SIGKILL)
+    harness.wait(timeout=30)
+    found = records(root)
+    assert sorted((r.attempt, r.status) for r in found) == [(1, "failed"), (1, "ok"), (2, "ok")]
+    failed = next(r for r in records(root) if r.failure)
+    assert failed.failure is not None
+    assert (failed.failure.kind, failed.failure.reason) == ("machinery", "killed")
+
+
+def test_ctrl_c_stops_the_trial_and_leaves_no_record_of_it(tmp_path):
+    root = clone.make(tmp_path, options="step_seconds = 0.2")
+    harness = begin_elsewhere(root)
+    wait_for(lambda: running_trial(root))
+    os.kill(harness.pid, signal.SIGINT)
+    harness.wait(timeout=30)
+    assert records(root) == []
+    assert running_trial(root) is None
+    assert not list(root.glob("results/.state/work/*/*/started.json"))

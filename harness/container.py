@@ -53,6 +53,8 @@ class RunSpec:
     uid: int = UNPRIVILEGED
     gid: int = UNPRIVILEGED
     keep_id: bool = False
+    selinux: bool = False
+    """The engine labels for SELinux, which would close the mounted folders to the trial."""
     memory_bytes: int | None = None
     shared_memory_bytes: int = GIB
     passed: Mapping[str, str] = field(default_factory=dict)
@@ -111,7 +113,7 @@ def variables(
     }
 
 
-def _device_options(device: DeviceRequest) -> dict[str, Any]:
+def _device_options(device: DeviceRequest, *, keep_id: bool) -> dict[str, Any]:
     if device.kind == "cuda" and device.cdi:
         ids = [f"nvidia.com/gpu={unit}" for unit in device.ids]
         return {"DeviceRequests": [{"Driver": "cdi", "Count": 0, "DeviceIDs": ids, "Capabilities": []}]}
@@ -124,7 +126,7 @@ def _device_options(device: DeviceRequest) -> dict[str, Any]:
             "Devices": [
                 {"PathOnHost": path, "PathInContainer": path, "CgroupPermissions": "rwm"} for path in paths
             ],
-            "GroupAdd": [str(group) for group in device.groups],
+            "GroupAdd": ["keep-groups"] if keep_id else [str(group) for group in device.groups],
         }
     return {}
 
@@ -136,6 +138,9 @@ def _mount(source: Path, target: str, *, read_only: bool) -> dict[str, Any]:
 def config(spec: RunSpec) -> dict[str, Any]:
     """The whole body of the Docker Engine API's container creation for one trial."""
     inside = variables(spec.passed, input="/in", output="/out", data="/data", cache="/cache", home="/tmp")
+    if spec.device.kind == "cuda":
+        # Inside, the user's own indices would mean other cards: only those asked for are there.
+        inside["CUDA_VISIBLE_DEVICES"] = ",".join(spec.device.ids)
     unconfined = spec.device.kind == "rocm" and spec.device.rocm_unconfined
     host = {
         "NetworkMode": "none",
@@ -150,10 +155,14 @@ def config(spec: RunSpec) -> dict[str, Any]:
         "Tmpfs": {"/tmp": "rw,exec,nosuid,nodev,mode=1777,size=4g"},
         "ShmSize": spec.shared_memory_bytes,
         "CapDrop": ["ALL"],
-        "SecurityOpt": ["no-new-privileges"] + (["seccomp=unconfined"] if unconfined else []),
+        "SecurityOpt": [
+            "no-new-privileges",
+            *(["seccomp=unconfined"] if unconfined else []),
+            *(["label=disable"] if spec.selinux else []),
+        ],
         "AutoRemove": False,
         "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
-        **_device_options(spec.device),
+        **_device_options(spec.device, keep_id=spec.keep_id),
     }
     if unconfined:
         host |= {"CapAdd": ["SYS_PTRACE"], "IpcMode": "host"}

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
 
 
 def require(need: str, present: bool, why: str) -> None:
@@ -14,3 +17,13 @@ def require(need: str, present: bool, why: str) -> None:
     if need in os.environ.get("GPUDYNO_REQUIRE", "").split(","):
         pytest.fail(f"{need} is required here: {why}")
     pytest.skip(why)
+
+
+def golden(name: str, text: str) -> None:
+    """Compares a whole text with tests/golden/<name>; GPUDYNO_ACCEPT=1 writes it instead."""
+    path = GOLDEN / name
+    if os.environ.get("GPUDYNO_ACCEPT") == "1":
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8"), (
+        f"{path.name} differs; GPUDYNO_ACCEPT=1 takes the new one"
+    )

@@ -1,0 +1,229 @@
+"""Images are built by a command-line client with BuildKit, which no library can do."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from harness.engine.base import Say
+from harness.engine.find import Connection
+from harness.errors import MachineError, NoEngine, NoNetwork, NoSpace
+from harness.image import BuildSpec, Image, docker_build_argv, spec
+from harness.settings import Settings
+
+PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
+
+_FIRST_WITHOUT_BUILDKIT_INSIDE = 23
+"""From this version on Docker's client builds with BuildKit only through the plugin buildx."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSettings:
+    """How images are built here: `secrets` are files by the names in image.SECRETS, `proxy` variables."""
+
+    root: Path
+    logs: Path
+    revision: str | None = None
+    base: str | None = None
+    apex_extensions: bool = False
+    secrets: Mapping[str, Path] = field(default_factory=dict)
+    proxy: Mapping[str, str] = field(default_factory=dict)
+    network: str | None = None
+
+    def spec(self, image: Image) -> BuildSpec:
+        """What to build of an image; raises UserError and PlanError as image.spec does."""
+        return spec(
+            image,
+            root=self.root,
+            revision=self.revision,
+            base=self.base,
+            apex_extensions=self.apex_extensions,
+            secrets=self.secrets,
+            network=self.network,
+        )
+
+
+def build_settings(
+    settings: Settings, *, root: Path, logs: Path, revision: str | None, environ: Mapping[str, str]
+) -> BuildSettings:
+    """The user's settings of a build; pip's configuration, CA bundle and proxy also come from `environ`."""
+    files = {
+        "pipconf": settings.pip_config or environ.get("PIP_CONFIG_FILE"),
+        "ca": settings.ca or environ.get("SSL_CERT_FILE") or environ.get("REQUESTS_CA_BUNDLE"),
+    }
+    return BuildSettings(
+        root=root,
+        logs=logs,
+        revision=revision,
+        base=settings.base,
+        apex_extensions=settings.apex_extensions,
+        secrets={name: Path(path) for name, path in files.items() if path and path != os.devnull},
+        proxy={name: environ[name] for name in PROXY_VARIABLES if environ.get(name)},
+        network=None if settings.build_network == "default" else settings.build_network,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A command-line client that can build here, and what its environment needs."""
+
+    path: str
+    buildx: bool
+    environment: Mapping[str, str]
+
+
+def choose_client(connection: Connection, environ: Mapping[str, str]) -> Client | None:
+    """The first client on PATH that can build for an engine; null where there is none.
+
+    A Docker client needs buildx, or must be old enough to have BuildKit inside. Podman builds with its own.
+    """
+    if connection.kind == "podman":
+        path = shutil.which("podman", path=environ.get("PATH"))
+        return Client(path, False, {"CONTAINER_HOST": connection.host}) if path else None
+    own = {"DOCKER_HOST": connection.host, "DOCKER_BUILDKIT": "1"}
+    clients = tuple(_on_path("docker", environ.get("PATH", "")))
+    for path in clients:
+        if _output(path, "buildx", "version") is not None:
+            return Client(path, True, {**own, "BUILDX_BUILDER": environ.get("BUILDX_BUILDER", "default")})
+    for path in clients:
+        major = re.search(r"version (\d+)\.", _output(path, "--version") or "")
+        if major and int(major[1]) < _FIRST_WITHOUT_BUILDKIT_INSIDE:
+            return Client(path, False, own)
+    return None
+
+
+def _on_path(name: str, path: str) -> Iterator[str]:
+    seen: set[Path] = set()
+    for folder in path.split(os.pathsep):
+        found = shutil.which(name, path=folder) if folder else None
+        if found and Path(found).resolve() not in seen:
+            seen.add(Path(found).resolve())
+            yield found
+
+
+def _output(*argv: str) -> str | None:
+    """What a command printed; null where it failed."""
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def needed_client(connection: Connection, environ: Mapping[str, str]) -> Client:
+    """A client that can build; raises NoEngine with what to install."""
+    client = choose_client(connection, environ)
+    if client is not None:
+        return client
+    if connection.kind == "podman":
+        raise NoEngine(
+            "Podman answers, but its command 'podman' is not on PATH", remedy="install podman itself"
+        )
+    raise NoEngine(
+        "no 'docker' command on PATH can build with BuildKit",
+        remedy="install the plugin docker-buildx (package docker-buildx-plugin)",
+    )
+
+
+def build(what: BuildSpec, client: Client, proxy: Mapping[str, str], log: Path, say: Say) -> None:
+    """Builds an image, its plain progress through `say` and into `log`.
+
+    Raises NoSpace, NoNetwork or MachineError with the last meaningful line and where the whole log lies.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="gpudyno-build-") as scratch,
+        _proxied(what, proxy, scratch) as ready,
+    ):
+        argv = docker_build_argv(
+            ready, client=client.path, iidfile=Path(scratch) / "iid", buildx=client.buildx
+        )
+        code = _run(argv, client, log, say)
+    if code != 0:
+        raise _failed(what, log)
+
+
+def shown(what: BuildSpec, client: Client) -> str:
+    """The build as a person would type it; a proxy's variables stay out of it."""
+    argv = docker_build_argv(what, client=client.path, iidfile=Path("image-id.txt"), buildx=client.buildx)
+    return shlex.join([*(f"{name}={value}" for name, value in client.environment.items()), *argv])
+
+
+@contextmanager
+def _proxied(what: BuildSpec, proxy: Mapping[str, str], scratch: str) -> Iterator[BuildSpec]:
+    """The same build with the proxy's variables as a secret file, which lives as long as the build."""
+    if not proxy or "proxy" in what.secrets:
+        yield what
+        return
+    path = Path(scratch) / "proxy"
+    path.touch(mode=0o600)
+    path.write_text("".join(f"{name}={value}\n" for name, value in proxy.items()), encoding="utf-8")
+    yield replace(what, secrets={**what.secrets, "proxy": path})
+
+
+def _run(argv: tuple[str, ...], client: Client, log: Path, say: Say) -> int:
+    with (
+        log.open("w", encoding="utf-8") as kept,
+        subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **client.environment},
+            text=True,
+            errors="replace",
+        ) as process,
+    ):
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                kept.write(line)
+                if line.strip():
+                    say(line.rstrip())
+        except BaseException:
+            process.terminate()
+            raise
+        return process.wait()
+
+
+def _failed(what: BuildSpec, log: Path) -> MachineError:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    said = telling_line(lines)
+    whole = "\n".join(lines[-200:]).lower()
+    problem = f"the build of image '{what.image}' failed: {said}"
+    remedy = f"read the whole log in {log}"
+    if "no space left" in whole:
+        return NoSpace(problem, remedy=f"free space with `invoke clean`; the whole log is in {log}")
+    if any(sign in whole for sign in ("no such host", "i/o timeout", "temporary failure in name resolution")):
+        return NoNetwork(
+            problem,
+            remedy=f"name a base that is here with --base, or a wheelhouse; the whole log is in {log}",
+        )
+    return MachineError(problem, remedy=remedy)
+
+
+_STEP_OUTPUT = re.compile(r"^#\d+ \d+\.\d+ (?P<text>.*\S)")
+_COMMAND_FAILED = re.compile(
+    r"did not complete successfully|executor failed running|while running runtime|exit status"
+)
+
+
+def telling_line(lines: Iterable[str]) -> str:
+    """Why a build failed: the last thing that its failing step printed, else the builder's own last line."""
+    told = [line.strip() for line in lines if line.strip(" -\t")]
+    if not told:
+        return "it printed nothing"
+    steps = [found["text"] for line in told if (found := _STEP_OUTPUT.match(line))]
+    if steps and _COMMAND_FAILED.search(told[-1]):
+        return steps[-1]
+    if len(told) > 1 and _COMMAND_FAILED.search(told[-1]):
+        return told[-2]
+    return told[-1]

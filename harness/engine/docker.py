@@ -1,0 +1,306 @@
+"""Docker Engine, or Podman through its Docker-compatible socket: trials as containers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import docker
+import docker.errors
+
+from harness import container
+from harness.container import LABEL, UNPRIVILEGED, DeviceRequest, RunSpec
+from harness.engine import build as building
+from harness.engine import ownership
+from harness.engine.answers import answered
+from harness.engine.base import Built, EngineName, Exit, Handle, Running, Say, Step
+from harness.engine.build import BuildSettings
+from harness.engine.find import TITLES, Connection
+from harness.engine.logs import append_new
+from harness.engine.process import LOG, log_tail
+from harness.engine.shown import run_line
+from harness.errors import NoDevice, NotBuilt
+from harness.facts import EngineFacts
+from harness.image import BuildSpec, Image
+from harness.record import Environment
+
+ANSWER_SECONDS = 20
+STOP_SECONDS = 10
+LOG_SECONDS = 5.0
+"""How often a running trial's output is fetched; the engine's work must not show in what is measured."""
+
+PODMAN_GIVES_GPUS = (5, 4, 0)
+"""Before it, the compatible API accepts a request for a GPU and silently gives none."""
+
+_GOING_ON = frozenset({"running", "paused", "restarting", "stopping", "removing"})
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who a trial runs as inside."""
+
+    uid: int
+    gid: int
+    keep_id: bool
+
+
+class DockerEngine:
+    """One engine that answered. Every call raises NoEngine where it no longer does, within ANSWER_SECONDS."""
+
+    def __init__(
+        self, connection: Connection, build: BuildSettings, passed: Mapping[str, str] | None = None
+    ) -> None:
+        self.connection = connection
+        self.name: EngineName = connection.kind
+        self._title = TITLES[connection.kind]
+        self._build = build
+        self._passed = passed or {}
+        self._fetched: dict[str, float] = {}
+
+    @cached_property
+    def _api(self) -> Any:
+        with answered(self._title, "say which API it speaks"):
+            return docker.APIClient(base_url=self.connection.host, timeout=ANSWER_SECONDS, version="auto")
+
+    @cached_property
+    def _info(self) -> Mapping[str, Any]:
+        with answered(self._title, "describe itself"):
+            info: Mapping[str, Any] = self._api.info()
+            return info
+
+    def version(self) -> str | None:
+        """The engine's own version."""
+        return self.connection.version
+
+    def facts(self) -> EngineFacts:
+        """What the engine can do here."""
+        return self._facts
+
+    @cached_property
+    def _facts(self) -> EngineFacts:
+        info = self._info
+        client = building.choose_client(self.connection, os.environ)
+        options = [str(option) for option in info.get("SecurityOptions") or ()]
+        return EngineFacts(
+            name=self.connection.kind,
+            version=self.connection.version,
+            api_version=self.connection.api_version,
+            buildkit=client is not None,
+            buildx=client is not None and client.buildx,
+            runtimes=tuple(sorted(info.get("Runtimes") or ())),
+            cdi=self._cdi,
+            cdi_devices=tuple(
+                str(device["ID"])
+                for device in info.get("DiscoveredDevices") or ()
+                if device.get("Source") == "cdi"
+            ),
+            rootless=self._rootless,
+            selinux=any("name=selinux" in option for option in options),
+            data_root_free_bytes=_free_bytes(info.get("DockerRootDir")),
+        )
+
+    @property
+    def _rootless(self) -> bool:
+        return any("name=rootless" in str(option) for option in self._info.get("SecurityOptions") or ())
+
+    @property
+    def _cdi(self) -> bool:
+        if self.connection.kind == "podman":
+            return _numbers(self.connection.version) >= PODMAN_GIVES_GPUS
+        return bool(self._info.get("CDISpecDirs"))
+
+    def user(self) -> User:
+        """Who trials run as: the caller; where that is root, a user of no rights.
+
+        In a rootless Docker Engine the caller outside is root inside, and there is no other way to be them.
+        """
+        if os.getuid() == 0:
+            return User(UNPRIVILEGED, UNPRIVILEGED, keep_id=False)
+        if self._rootless and self.connection.kind == "docker":
+            return User(0, 0, keep_id=False)
+        return User(os.getuid(), os.getgid(), keep_id=self._rootless)
+
+    def steps(self, image: Image) -> tuple[Step, ...]:
+        """What `build` would run: nothing where the image is there."""
+        what = self._build.spec(image)
+        if self._image_id(what) is not None:
+            return ()
+        client = building.needed_client(self.connection, os.environ)
+        return (Step(f"image {what.tag}", building.shown(what, client)),)
+
+    def build(self, image: Image, say: Say) -> Built:
+        """Builds the image, or finds it built. Raises NoEngine, NoSpace, NoNetwork or MachineError."""
+        what = self._build.spec(image)
+        if self._image_id(what) is None:
+            client = building.needed_client(self.connection, os.environ)
+            log = self._build.logs / f"{what.tag.replace(':', '-')}.log"
+            building.build(what, client, self._build.proxy, log, say)
+        return self.built(image)
+
+    def built(self, image: Image) -> Built:
+        """The environment of a built image; raises NotBuilt."""
+        what = self._build.spec(image)
+        found = self._image_id(what)
+        if found is None:
+            raise NotBuilt(
+                f"image '{image.name}' ({what.tag}) is not built in {self._title}",
+                remedy="run `invoke build`",
+            )
+        return Built(self._environment(what, found))
+
+    def _image_id(self, what: BuildSpec) -> str | None:
+        """The id of the image with this tag; Podman keeps its own under localhost/."""
+        tags = (f"localhost/{what.tag}", what.tag) if self.connection.kind == "podman" else (what.tag,)
+        for tag in tags:
+            with answered(self._title, f"look for image {tag}"), contextlib.suppress(docker.errors.NotFound):
+                return str(self._api.inspect_image(tag)["Id"])
+        return None
+
+    def _environment(self, what: BuildSpec, image_id: str) -> Environment:
+        reasons = (f"its base is {what.base}, not the pinned one",) if what.base_substituted else ()
+        return Environment(
+            image=what.image,
+            device=what.device,
+            engine=self.name,
+            engine_version=self.version(),
+            pinned=not reasons,
+            unpinned_because=reasons,
+            tag=what.tag,
+            image_id=image_id,
+            base=what.base.partition("@")[0],
+            base_digest=what.base_digest,
+            base_digest_verified=what.base_digest_verified,
+            base_substituted=what.base_substituted,
+            lock_sha256=what.lock_sha256,
+            build_arguments=what.build_arguments,
+            passed_variables=dict(self._passed),
+        )
+
+    def command(self, spec: RunSpec) -> str:
+        """The equivalent `docker run` line."""
+        fitted = self._fitted(spec)
+        return run_line(self.name, fitted.name, container.config(fitted))
+
+    def _fitted(self, spec: RunSpec) -> RunSpec:
+        """The same trial as this engine has to be asked for it; raises NoDevice where it cannot."""
+        facts = self.facts()
+        cuda = spec.device.kind == "cuda"
+        if cuda and facts.name == "podman" and not facts.cdi:
+            wanted = ".".join(map(str, PODMAN_GIVES_GPUS))
+            raise NoDevice(
+                f"Podman {facts.version} accepts a request for a GPU on this socket and silently gives none",
+                remedy=f"use Podman {wanted} or newer, Docker Engine, or --engine venv",
+            )
+        device: DeviceRequest = replace(spec.device, cdi=spec.device.cdi or (cuda and facts.wants_cdi))
+        return replace(spec, device=device, selinux=facts.selinux)
+
+    def start(self, spec: RunSpec) -> Handle:
+        """Creates and starts a trial's container, after removing what an earlier process left of its session.
+
+        Raises NotBuilt, NoDevice, NoSpace or MachineError where the engine will not.
+        """
+        fitted = self._fitted(spec)
+        for orphan in self.leftovers(spec.session):
+            self.stop(orphan, spec.folders.output.parent)
+            self.forget(orphan, spec.folders.output.parent)
+        ownership.hand_over(fitted.folders, fitted.uid, fitted.gid)
+        body = container.config(fitted)
+        with answered(self._title, "create a container"):
+            try:
+                made = self._api.create_container_from_config(body, name=fitted.name)
+            except docker.errors.ImageNotFound:
+                raise NotBuilt(
+                    f"the image {spec.image_id} is not in {self._title} any more", remedy="run `invoke build`"
+                ) from None
+        handle = Handle(engine=self.name, container=str(made["Id"]), log=LOG)
+        try:
+            with answered(self._title, "start a container"):
+                self._api.start(_id(handle))
+        except NoDevice:
+            self.forget(handle, spec.folders.output.parent)
+            raise
+        return handle
+
+    def find(self, name: str, work: Path) -> Handle | None:
+        """The container of this name, if it was ever started; one that was only created is removed."""
+        with answered(self._title, "look for a container"):
+            try:
+                found = self._api.inspect_container(name)
+            except docker.errors.NotFound:
+                return None
+        handle = Handle(engine=self.name, container=str(found["Id"]), log=LOG)
+        if found["State"]["Status"] in ("created", "initialized", "configured"):
+            self.forget(handle, work)
+            return None
+        return handle
+
+    def leftovers(self, session: str) -> tuple[Handle, ...]:
+        """The containers of a session, running or ended, whoever started them."""
+        with answered(self._title, "list containers"):
+            listed = self._api.containers(all=True, filters={"label": [f"{LABEL}.session={session}"]})
+        return tuple(Handle(engine=self.name, container=str(one["Id"]), log=LOG) for one in listed)
+
+    def poll(self, handle: Handle, work: Path) -> Running | Exit:
+        """Whether the trial still runs; its output is in the work folder's log when it has ended."""
+        with answered(self._title, "look at a container"):
+            try:
+                state = self._api.inspect_container(_id(handle))["State"]
+            except docker.errors.NotFound:
+                return Exit(code=None, log=log_tail(work / LOG), missing=True)
+        if state["Status"] in _GOING_ON:
+            if time.monotonic() - self._fetched.get(_id(handle), 0.0) > LOG_SECONDS:
+                self._fetch_log(handle, work)
+            return Running()
+        self._fetch_log(handle, work)
+        return Exit(
+            code=state.get("ExitCode"),
+            log=log_tail(work / LOG),
+            out_of_memory=bool(state.get("OOMKilled")),
+        )
+
+    def _fetch_log(self, handle: Handle, work: Path) -> None:
+        """Brings the trial's log up to date. An engine that keeps no logs has none to give."""
+        self._fetched[_id(handle)] = time.monotonic()
+        with answered(self._title, "show a container's output"), contextlib.suppress(docker.errors.APIError):
+            append_new(self._api.logs(_id(handle), stream=True), work / LOG)
+
+    def stop(self, handle: Handle, work: Path) -> None:
+        """Ends the trial politely, then at once; what it left can still be polled."""
+        with answered(self._title, "stop a container"), contextlib.suppress(docker.errors.NotFound):
+            self._api.stop(_id(handle), timeout=STOP_SECONDS)
+
+    def forget(self, handle: Handle, work: Path) -> None:
+        """Removes the trial's container."""
+        self._fetched.pop(_id(handle), None)
+        with answered(self._title, "remove a container"), contextlib.suppress(docker.errors.NotFound):
+            self._api.remove_container(_id(handle), force=True, v=True)
+
+
+def _id(handle: Handle) -> str:
+    if handle.container is None:
+        raise ValueError("the handle is of no container")
+    return handle.container
+
+
+def _numbers(version: str | None) -> tuple[int, ...]:
+    """'5.4.0-rc1' as (5, 4, 0)."""
+    found = re.match(r"\d+(\.\d+)*", version or "")
+    return tuple(int(part) for part in found[0].split(".")) if found else ()
+
+
+def _free_bytes(folder: str | None) -> int | None:
+    """Free bytes where an engine keeps its images, read at the nearest folder that this user may see."""
+    if not folder:
+        return None
+    for path in (Path(folder), *Path(folder).parents):
+        with contextlib.suppress(OSError):
+            return shutil.disk_usage(path).free
+    return None

@@ -1,0 +1,186 @@
+"""Which container engines answer on this machine, and how to reach them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
+
+from harness.errors import NoEngine
+
+if TYPE_CHECKING:
+    from harness.engine.build import BuildSettings
+    from harness.engine.docker import DockerEngine
+
+Kind = Literal["docker", "podman"]
+Asked = Literal["auto", "docker", "podman"]
+
+PROBE_SECONDS = 5
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+TITLES: dict[Kind, str] = {"docker": "Docker Engine", "podman": "Podman"}
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """An engine that answered: which it is by its own component list, and where."""
+
+    kind: Kind
+    host: str
+    """As DOCKER_HOST has it."""
+    version: str | None
+    api_version: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What was found, best first, and why each other place was passed over."""
+
+    found: tuple[Connection, ...]
+    refused: tuple[str, ...]
+
+
+def places(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Where an engine may listen, as DOCKER_HOST would name it. Where a variable names one, only there."""
+    for name in ("DOCKER_HOST", "CONTAINER_HOST"):
+        if environ.get(name):
+            return (environ[name],)
+    runtime = environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
+    usual = (
+        "/var/run/docker.sock",
+        f"{runtime}/docker.sock",
+        f"{runtime}/podman/podman.sock",
+        "/run/podman/podman.sock",
+    )
+    named = (_context(environ), *(f"unix://{path}" for path in usual))
+    return tuple(dict.fromkeys(host for host in named if host))
+
+
+def _context(environ: Mapping[str, str]) -> str | None:
+    """The endpoint of the command line's context; null for its default, which is a usual place."""
+    from docker.context import ContextAPI
+    from docker.context.config import get_current_context_name
+    from docker.errors import ContextException
+
+    name = environ.get("DOCKER_CONTEXT") or get_current_context_name()
+    if name == "default":
+        return None
+    try:
+        context = ContextAPI.get_context(name)
+    except ContextException:
+        return None
+    return str(context.Host) if context and context.Host else None
+
+
+def search(environ: Mapping[str, str]) -> Search:
+    """Asks at every place in turn."""
+    found: list[Connection] = []
+    refused: list[str] = []
+    for host in places(environ):
+        answer = _asked_at(host)
+        if isinstance(answer, Connection):
+            found.append(answer)
+        elif answer:
+            refused.append(answer)
+    return Search(tuple(found), tuple(refused))
+
+
+def kind_of(version: Mapping[str, Any]) -> Kind:
+    """Which engine gave this answer of the version API."""
+    names = [str(part.get("Name", "")) for part in version.get("Components") or ()]
+    return "podman" if any("podman" in name.lower() for name in names) else "docker"
+
+
+def component_version(version: Mapping[str, Any]) -> str | None:
+    """The engine's own version: of its component, else of the whole answer."""
+    for part in version.get("Components") or ():
+        if part.get("Name") in ("Engine", "Podman Engine") and part.get("Version"):
+            return str(part["Version"])
+    return str(version["Version"]) if version.get("Version") else None
+
+
+def _asked_at(host: str) -> Connection | str | None:
+    """The engine at a place, or one clause that says why there is none; null where nothing is."""
+    problem = _unusable(host)
+    if problem is not None:
+        return problem or None
+    import docker
+
+    from harness.engine.answers import answered
+
+    try:
+        with answered(f"the engine at {host}", "tell its version"):
+            client = docker.APIClient(base_url=host, timeout=PROBE_SECONDS, version="auto")
+            version = client.version(api_version=False)
+            client.close()
+    except NoEngine:
+        return f"nothing answers at {host}"
+    return Connection(kind_of(version), host, component_version(version), version.get("ApiVersion"))
+
+
+def _unusable(host: str) -> str | None:
+    """Why a place is not worth asking: empty where there simply is none, null where it is."""
+    scheme, _, rest = host.partition("://")
+    if scheme == "unix":
+        return _unusable_socket(Path("/" + rest.lstrip("/")))
+    if scheme in ("tcp", "http", "https") and urlsplit(host).hostname in _LOOPBACK:
+        return None
+    return f"{host} is another machine, and containers there do not see the folders of this one"
+
+
+def _unusable_socket(path: Path) -> str | None:
+    try:
+        if not stat.S_ISSOCK(path.stat().st_mode):
+            return f"{path} is not a socket"
+    except PermissionError:
+        return f"{path} is not open to this user"
+    except OSError:
+        return ""
+    if not os.access(path, os.R_OK | os.W_OK):
+        return f"{path} is not open to this user"
+    return None
+
+
+def find(
+    asked: Asked,
+    build: BuildSettings,
+    *,
+    passed: Mapping[str, str] | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> DockerEngine | None:
+    """The first engine that answers; null where none does and none was asked for by name.
+
+    `passed` are the user's variables that trials see; their environment's record names them.
+    Raises NoEngine, with what to do, when the one asked for is not there.
+    """
+    result = search(environ)
+    for connection in result.found:
+        if asked in ("auto", connection.kind):
+            from harness.engine.docker import DockerEngine
+
+            return DockerEngine(connection, build, passed)
+    if asked == "auto":
+        return None
+    raise _absent(asked, result, environ)
+
+
+def _absent(asked: Kind, result: Search, environ: Mapping[str, str]) -> NoEngine:
+    title = TITLES[asked]
+    closed = [clause for clause in result.refused if "not open to this user" in clause]
+    others = [TITLES[connection.kind] for connection in result.found]
+    if environ.get("DOCKER_HOST"):
+        remedy = "mend or unset DOCKER_HOST"
+    elif closed and asked == "docker":
+        remedy = "add yourself to the group 'docker' and log in again"
+    elif others:
+        remedy = f"use --engine {result.found[0].kind}, or start {title}"
+    elif asked == "docker":
+        remedy = "start it with `systemctl start docker`, or use --engine venv"
+    else:
+        remedy = "start its socket with `systemctl --user start podman.socket`, or use --engine venv"
+    why = "; ".join([*result.refused, *(f"{name} answers instead" for name in others)])
+    return NoEngine(f"{title} is asked for and does not answer" + (f" ({why})" if why else ""), remedy=remedy)

@@ -15,12 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-Floats = NDArray[np.float64]
+from report.doubts import BLOCKS_NEEDED, outlying_run, unequal_spread
 
-FLOOR_RUNS = 5
-HEADLINE_RUNS = 10
-HEADLINE_BLOCKS = 3
-"""Two block means leave one degree of freedom: no usable interval."""
+Floats = NDArray[np.float64]
 
 LOG_WELCH = "log-Welch"
 
@@ -124,7 +121,9 @@ def log_welch_ratio(
         return None
     each = 1 - (1 - level) / comparisons
     df = _welch_df(*arms)
-    return _log_interval(*arms, _t(each, df), df, level, LOG_WELCH, comparisons)
+    found = _log_interval(*arms, _t(each, df), df, level, LOG_WELCH, comparisons)
+    doubts = (outlying_run(a), outlying_run(b), unequal_spread(a, b))
+    return replace(found, notes=(*found.notes, *(doubt for doubt in doubts if doubt)))
 
 
 def fieller_ratio(a: Sequence[float], b: Sequence[float], level: float = 0.95) -> Interval | None:
@@ -156,7 +155,7 @@ def between_machines(a: Runs, b: Runs, level: float = 0.95, *, comparisons: int 
 
     With fewer the runs are pooled, and the interval says that it leaves the spread between blocks out.
     """
-    if min(len(set(a.blocks)), len(set(b.blocks))) < HEADLINE_BLOCKS:
+    if min(len(set(a.blocks)), len(set(b.blocks))) < BLOCKS_NEEDED:
         return _within_few_blocks(a, b, level, comparisons)
     means = [np.exp(list(_block_log_means(runs).values())) for runs in (a, b)]
     interval = log_welch_ratio(means[0].tolist(), means[1].tolist(), level, comparisons=comparisons)
@@ -171,7 +170,7 @@ def within_machine(a: Runs, b: Runs, level: float = 0.95, *, comparisons: int = 
     """
     of, over = _block_log_means(a), _block_log_means(b)
     shared = sorted(of.keys() & over.keys())
-    if len(shared) < HEADLINE_BLOCKS:
+    if len(shared) < BLOCKS_NEEDED:
         return _within_few_blocks(a, b, level, comparisons)
     arm = _Arm.of(np.array([of[block] - over[block] for block in shared]))
     each = 1 - (1 - level) / comparisons
@@ -224,13 +223,6 @@ def runs_needed(cv: float, half_width: float, level: float = 0.95) -> int:
     while _t(level, 2 * n - 2) * cv * math.sqrt(2 / n) > half_width:
         n += 1
     return n
-
-
-def quality_label(n: int, blocks: int = 1) -> str:
-    """What a figure of `n` runs a side in `blocks` blocks may be called."""
-    if n < FLOOR_RUNS:
-        return f"quick look (n={n})"
-    return "headline" if n >= HEADLINE_RUNS and blocks >= HEADLINE_BLOCKS else "floor"
 
 
 def _within_few_blocks(a: Runs, b: Runs, level: float, comparisons: int) -> Interval | None:

@@ -1,0 +1,187 @@
+"""Draws what it is given: dots with whiskers in rows, and curves. No statistics here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from report import svg
+
+WIDTH = 340.0
+HEAD_CHARACTERS = 39
+NOTE_CHARACTERS = 49
+"""What fits into the width even in a wide font."""
+
+Tone = Literal["full", "tf32", "mixed", "pure", "soft"]
+Shape = Literal["circle", "square", "diamond", "triangle"]
+
+LOOKS: dict[str, tuple[Tone, Shape]] = {
+    "fp32-ieee": ("full", "circle"),
+    "fp32-default": ("full", "circle"),
+    "fp32-tf32": ("tf32", "triangle"),
+    "amp-fp16": ("mixed", "square"),
+    "amp-bf16": ("mixed", "square"),
+    "fp16-master": ("mixed", "diamond"),
+    "pure-fp16": ("pure", "diamond"),
+    "pure-bf16": ("pure", "square"),
+}
+"""Colour and shape of each precision: either alone tells them apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One line of a dot chart. `value` is drawn large, `runs` small, invalid `crosses` as such.
+
+    Texts that would not fit the width are cut; the table beside the chart has them whole.
+    """
+
+    label: str
+    note: str
+    said: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    runs: tuple[float, ...] = ()
+    crosses: tuple[float, ...] = ()
+    look: str = "fp32-ieee"
+    hollow: bool = False
+    doubtful: bool = False
+    """Drawn with a dashed whisker: the window is too short, or the interval is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One line through points; `behind` is a published one."""
+
+    label: str
+    points: tuple[tuple[float, float], ...]
+    look: str = "fp32-ieee"
+    behind: bool = False
+    dash: str | None = None
+
+
+def dots(
+    name: str,
+    title: str,
+    described: str,
+    marks: Sequence[Mark],
+    *,
+    write: Callable[[float], str],
+    ratio: bool = False,
+) -> str:
+    """Rows of dots over one axis: from zero, or logarithmic around 1 for ratios."""
+    values = [value for mark in marks for value in _extent(mark)]
+    if not values:
+        return _empty(name, title, described)
+    left, right, row = 8.0, WIDTH - 8.0, 54.0
+    axis = svg.ratio_axis(values, left, right) if ratio else svg.linear_axis(values, left, right, zero=True)
+    scale, ticks = axis
+    foot = 8 + row * len(marks)
+    parts = _grid(scale, ticks, foot, write)
+    if ratio:
+        parts.append(svg.line(scale(1.0), 4, scale(1.0), foot, "one"))
+    for index, mark in enumerate(marks):
+        parts += _row(mark, scale, 8 + row * index, scale(1.0 if ratio else 0.0))
+    return svg.document(name, title, described, WIDTH, foot + 22, parts)
+
+
+def _extent(mark: Mark) -> list[float]:
+    given = [mark.value, mark.low, mark.high, *mark.runs, *mark.crosses]
+    return [value for value in given if value is not None and math.isfinite(value)]
+
+
+def _grid(scale: svg.Scale, ticks: Sequence[float], foot: float, write: Callable[[float], str]) -> list[str]:
+    parts = []
+    for tick in ticks:
+        x = scale(tick)
+        parts.append(svg.line(x, 4, x, foot, "grid"))
+        anchor = "start" if x < 24 else "end" if x > WIDTH - 24 else "middle"
+        at = 0 if anchor == "start" else WIDTH if anchor == "end" else x
+        parts.append(svg.text(at, foot + 16, write(tick), kind="n", anchor=anchor))
+    return parts
+
+
+def _row(mark: Mark, scale: svg.Scale, top: float, origin: float) -> list[str]:
+    tone, shape = LOOKS.get(mark.look, ("soft", "circle"))
+    y = top + 42
+    parts = [
+        svg.text(0, top + 12, _fit(mark.label, HEAD_CHARACTERS - len(mark.said)), weight="600"),
+        svg.text(WIDTH, top + 12, mark.said, anchor="end", weight="600"),
+        svg.text(0, top + 27, _fit(mark.note, NOTE_CHARACTERS), kind="n"),
+    ]
+    if mark.value is not None and not mark.hollow:
+        parts.append(svg.line(origin, y, scale(mark.value), y, f"{tone} reach"))
+    if mark.low is not None and mark.high is not None:
+        parts += _whisker(scale(mark.low), scale(mark.high), y, f"{tone} whisker", mark.doubtful)
+    parts += [svg.marker(shape, scale(run), y, 2.6, f"{tone} run") for run in mark.runs]
+    parts += [svg.marker("cross", scale(run), y, 4, f"{tone} run") for run in mark.crosses]
+    if mark.value is not None:
+        kind = f"{tone} hollow" if mark.hollow else tone
+        parts.append(svg.marker(shape, scale(mark.value), y, 4.6, kind))
+    return parts
+
+
+def _fit(said: str, most: int) -> str:
+    return said if len(said) <= most else said[: most - 1].rstrip() + "…"
+
+
+def _whisker(low: float, high: float, y: float, kind: str, doubtful: bool) -> list[str]:
+    return [
+        svg.line(low, y, high, y, kind, dash="3 3" if doubtful else None),
+        svg.line(low, y - 4, low, y + 4, kind),
+        svg.line(high, y - 4, high, y + 4, kind),
+    ]
+
+
+def _empty(name: str, title: str, described: str) -> str:
+    return svg.document(name, title, described, WIDTH, 30, [svg.text(0, 18, "nothing to draw", kind="n")])
+
+
+def curves(
+    name: str,
+    title: str,
+    described: str,
+    lines: Sequence[Curve],
+    *,
+    across: str,
+    write: Callable[[float], str],
+) -> str:
+    """Lines over one horizontal axis, each named at its end; published ones dashed behind."""
+    good = [
+        Curve(c.label, tuple(p for p in c.points if math.isfinite(p[1])), c.look, c.behind) for c in lines
+    ]
+    good = [curve for curve in good if curve.points]
+    if not good:
+        return _empty(name, title, described)
+    left, right, top, foot = 40.0, WIDTH - 84.0, 10.0, 186.0
+    xs = [x for curve in good for x, _ in curve.points]
+    ys = [y for curve in good for _, y in curve.points]
+    xscale, xticks = svg.linear_axis(xs, left, right, zero=True, most=5)
+    yscale, yticks = svg.linear_axis(ys, foot, top, zero=False, most=5)
+    parts = [svg.line(left, yscale(tick), right, yscale(tick), "grid") for tick in yticks]
+    parts += [svg.text(left - 5, yscale(t) + 4, write(t), kind="n", anchor="end") for t in yticks]
+    parts += [svg.text(xscale(t), foot + 16, f"{t:g}", kind="n", anchor="middle") for t in xticks]
+    parts.append(svg.text((left + right) / 2, foot + 32, across, kind="n", anchor="middle"))
+    for curve in sorted(good, key=lambda each: not each.behind):
+        tone, shape = LOOKS.get(curve.look, ("soft", "circle"))
+        at = [(xscale(x), yscale(y)) for x, y in curve.points]
+        kind = f"{tone} curve behind" if curve.behind else f"{tone} curve"
+        parts.append(svg.path(at, kind, dash="2 3" if curve.behind else None))
+        mark = svg.marker(shape, *at[-1], 3.4, f"{tone} hollow" if curve.behind else tone)
+        parts.append(mark)
+    parts += _end_labels(good, yscale, right)
+    return svg.document(name, title, described, WIDTH, foot + 40, parts)
+
+
+def _end_labels(lines: Sequence[Curve], yscale: svg.Scale, right: float) -> list[str]:
+    """One label per name at the mean height of its lines' ends, moved apart where they would touch."""
+    ends: dict[str, list[float]] = {}
+    for curve in lines:
+        ends.setdefault(curve.label, []).append(yscale(curve.points[-1][1]))
+    placed: list[tuple[str, float]] = []
+    for label, heights in sorted(ends.items(), key=lambda item: sum(item[1]) / len(item[1])):
+        y = sum(heights) / len(heights) + 4
+        placed.append((label, max(y, placed[-1][1] + 13) if placed else y))
+    return [svg.text(right + 8, y, label, kind="n") for label, y in placed]

@@ -1,0 +1,196 @@
+"""The comparability key: what must be equal before two figures may stand in one row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+from harness.record import Asked, Environment, Measurement, Record
+
+Value = bool | int | float | str | None
+Pairs = tuple[tuple[str, Value], ...]
+
+NAMES = {
+    "workload": "workload",
+    "protocol": "protocol",
+    "model": "model",
+    "precision": "precision",
+    "batch_size": "batch size",
+    "data_source": "data source",
+    "data_sha256": "data hash",
+    "data_mode": "data mode",
+    "weights": "starting weights",
+    "weights_sha256": "hash of the starting weights",
+    "image_size": "image size",
+    "sequence_length": "sequence length",
+    "layout": "memory layout",
+    "profile": "profile",
+    "gpus": "number of devices",
+    "options": "options",
+    "steps_per_epoch": "steps per epoch",
+    "epochs": "epochs",
+    "valid_batches": "validation batches",
+    "projected": "projected or whole",
+    "limit": "length of the trial",
+}
+"""What the page calls each field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Equal keys: throughput, step time and peak memory may be compared."""
+
+    workload: str
+    protocol: str
+    model: str
+    precision: str
+    batch_size: int
+    data_source: str
+    data_sha256: str | None
+    data_mode: str
+    weights: str | None = None
+    weights_sha256: str | None = None
+    image_size: int | None = None
+    sequence_length: int | None = None
+    layout: str = "contiguous"
+    profile: str = "default"
+    gpus: int = 1
+    options: Pairs = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """Joins the key for durations: totals projected from runs of another limit are never averaged together."""
+
+    steps_per_epoch: int
+    epochs: int
+    valid_batches: int
+    projected: bool
+    limit: Pairs = ()
+    """Where a projected run stopped; empty for a whole one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """The software and driver; where it differs between lines of one chart, the chart's title says so."""
+
+    image: str
+    device: str
+    lock: str | None
+    base: str | None
+    driver: str | None
+    versions: Pairs = ()
+    variables: Pairs = ()
+
+
+def key_of(record: Record) -> Key:
+    """The key by what was found; by what was asked where nothing was measured."""
+    asked, found = record.trial.asked, record.measurement
+    variant = asked.variant
+    return Key(
+        workload=asked.workload,
+        protocol=asked.protocol,
+        model=variant.model,
+        precision=found.precision.label if found else variant.precision,
+        batch_size=variant.batch_size,
+        data_source=found.data.source if found else asked.data,
+        data_sha256=found.data.sha256 if found else None,
+        data_mode=variant.data_mode,
+        weights=_weights(asked, found),
+        weights_sha256=found.data.weights_sha256 if found else None,
+        image_size=variant.image_size,
+        sequence_length=variant.sequence_length,
+        layout=variant.layout,
+        profile=variant.profile,
+        gpus=variant.gpus,
+        options=tuple(sorted(variant.options.items())),
+    )
+
+
+def _weights(asked: Asked, found: Measurement | None) -> str | None:
+    return (found.data.weights if found else None) or asked.weights
+
+
+def length_of(asked: Asked, found: Measurement, projected: bool) -> Length:
+    """How long the protocol is, and whether its total was projected from a shorter run."""
+    protocol = found.protocol
+    limit = tuple((name, value) for name, value in asked.variant.limit if value is not None)
+    return Length(
+        protocol.steps_per_epoch,
+        protocol.epochs,
+        protocol.valid_batches,
+        projected,
+        limit if projected else (),
+    )
+
+
+def stack_of(record: Record) -> Stack:
+    """Image id, build time and the harness's revision are provenance and stay out."""
+    environment: Environment = record.environment
+    versions = record.measurement.versions if record.measurement else {}
+    driver = next((gpu.driver for gpu in record.machine.gpus if gpu.driver), None)
+    return Stack(
+        image=environment.image,
+        device=environment.device,
+        lock=environment.lock_sha256,
+        base=environment.base_digest,
+        driver=driver if environment.device != "cpu" else None,
+        versions=tuple(sorted(versions.items())),
+        variables=tuple(sorted(environment.passed_variables.items())),
+    )
+
+
+def differing(one: Key | Length, other: Key | Length) -> tuple[tuple[str, Value, Value], ...]:
+    """The fields in which two keys differ, by the page's names, with both values."""
+    found = []
+    for field in fields(one):
+        mine, theirs = getattr(one, field.name), getattr(other, field.name)
+        if mine != theirs:
+            found.append((NAMES[field.name], _plain(mine), _plain(theirs)))
+    return tuple(found)
+
+
+def value_of(one: Key | Length, name: str) -> str:
+    """A field's value by the page's name of the field, as text."""
+    attribute = next(field for field, said in NAMES.items() if said == name)
+    value = _plain(getattr(one, attribute))
+    return "none" if value is None else str(value)
+
+
+def stack_differences(stacks: tuple[Stack, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The parts of the stack that are not the same everywhere, each with its values in order."""
+    flat = [_flat_stack(stack) for stack in stacks]
+    names = dict.fromkeys(name for part in flat for name in part)
+    found = []
+    for name in names:
+        values = tuple(dict.fromkeys(part.get(name, "none") for part in flat))
+        if len(values) > 1:
+            found.append((name, values))
+    return tuple(found)
+
+
+def _flat_stack(stack: Stack) -> dict[str, str]:
+    parts: dict[str, Value] = {"image": stack.image, "device": stack.device}
+    parts |= {name: value for name, value in stack.versions}
+    parts |= {"driver": stack.driver, "lock": _short(stack.lock), "base": _short(stack.base)}
+    parts |= {name: value for name, value in stack.variables}
+    return {name: str(value) for name, value in parts.items() if value is not None}
+
+
+def _short(digest: str | None) -> str | None:
+    return digest.removeprefix("sha256:")[:12] if digest else None
+
+
+def _plain(value: object) -> Value:
+    if isinstance(value, tuple):
+        return ", ".join(f"{name}={item}" for name, item in value) or "none"
+    return value if isinstance(value, bool | int | float | str) else None
+
+
+def without_precision(key: Key, *, batch_too: bool = False) -> Key:
+    """The key of everything but the precision, so that precisions can be set against each other.
+
+    `loss_scale` options say how a precision is done; with `batch_too` the batch goes as well.
+    """
+    options = tuple(pair for pair in key.options if not pair[0].startswith("loss_scale"))
+    batch = 0 if batch_too else key.batch_size
+    return replace(key, precision="", options=options, batch_size=batch)

@@ -1,0 +1,159 @@
+"""Records → immutable rows, one per trial. Nothing is counted or averaged here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from harness.record import Environment, Epoch, Failure, Measurement, Record, Summary
+from report.comparability import Key, Length, Stack, key_of, length_of, stack_of
+
+Summarise = Callable[[Measurement], Summary]
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Figures of one trial; null is unknown. Seconds, samples per second, bytes, shares of 1."""
+
+    protocol_seconds: float | None
+    epoch_seconds: float | None
+    throughput: float | None
+    step_seconds: float | None
+    quality: float | None
+    valid_loss: float | None
+    train_loss: float | None
+    peak_bytes: float | None
+    input_share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One trial. `trained` is how far it went: complete epochs and steps; accuracy and loss need it equal."""
+
+    path: str
+    key: Key
+    card: str
+    unit: str | None
+    machine: str
+    machine_label: str
+    session: str
+    plan: str
+    trial: str
+    repeat: int
+    attempt: int
+    block: int
+    started_at: datetime
+    stack: Stack
+    environment: Environment
+    sample_unit: str
+    length: Length | None = None
+    trained: tuple[int, int] = (0, 0)
+    verdict: str = "invalid"
+    causes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    metrics: Metrics | None = None
+    quality_name: str | None = None
+    epochs: tuple[Epoch, ...] = ()
+    losses: tuple[tuple[int, float], ...] = ()
+    structure: tuple[tuple[str, int], ...] = ()
+    failure: Failure | None = None
+
+
+def rows(records: Iterable[tuple[str, Record]], *, summarise: Summarise, method: str) -> tuple[Row, ...]:
+    """One row per record, in the order of their start. `summarise`, of `method`, replaces a summary that is old."""
+    found = [_row(path, record, summarise, method) for path, record in records]
+    return tuple(sorted(found, key=lambda row: (row.started_at, row.path)))
+
+
+def _row(path: str, record: Record, summarise: Summarise, method: str) -> Row:
+    measured = record.measurement
+    shared = {
+        "path": path,
+        "key": key_of(record),
+        "card": card_of(record),
+        "unit": measured.device.unit if measured else None,
+        "machine": record.machine.id,
+        "machine_label": record.machine.label,
+        "session": record.session,
+        "plan": record.plan,
+        "trial": record.trial.id,
+        "repeat": record.trial.repeat,
+        "attempt": record.attempt,
+        "block": record.block,
+        "started_at": record.started_at,
+        "stack": stack_of(record),
+        "environment": record.environment,
+    }
+    if measured is None:
+        return Row(**shared, sample_unit="sample", warnings=record.warnings, failure=record.failure)  # type: ignore[arg-type]
+    summary = record.summary if record.summary and record.summary.method == method else summarise(measured)
+    metrics, refused = _metrics(measured, summary)
+    return Row(
+        **shared,  # type: ignore[arg-type]
+        sample_unit=measured.sample_unit,
+        length=length_of(record.trial.asked, measured, summary.projected),
+        trained=(sum(epoch.complete for epoch in measured.epochs), measured.window.steps),
+        verdict="invalid" if refused else summary.verdict,
+        causes=(*summary.causes, *refused),
+        warnings=record.warnings,
+        metrics=metrics,
+        quality_name=measured.quality_name,
+        epochs=measured.epochs,
+        losses=measured.losses,
+        structure=tuple(sorted(measured.structure.items())),
+    )
+
+
+def card_of(record: Record) -> str:
+    """The device's name as the framework saw it; by the machine's list where nothing was measured."""
+    count = record.trial.asked.variant.gpus
+    if record.measurement:
+        name = record.measurement.device.name
+    elif record.trial.asked.device == "cpu":
+        name = record.machine.cpu.model or "CPU"
+    else:
+        name = record.machine.gpus[0].name if record.machine.gpus else "unknown device"
+    return f"{count} × {name}" if count > 1 else name
+
+
+def _metrics(measured: Measurement, summary: Summary) -> tuple[Metrics, tuple[str, ...]]:
+    last = next((epoch for epoch in reversed(measured.epochs) if epoch.quality is not None), None)
+    memory = measured.memory
+    on_device = measured.device.kind != "cpu"
+    times = {
+        "protocol_seconds": summary.protocol_seconds,
+        "epoch_seconds": summary.epoch_seconds,
+        "throughput": summary.throughput,
+        "step_seconds": summary.step_seconds_median,
+    }
+    refused = tuple(
+        f"its {name.replace('_', ' ')} reads {value:g}, which no run can give"
+        for name, value in times.items()
+        if value is not None and not (math.isfinite(value) and value > 0)
+    )
+    good = {
+        name: value
+        for name, value in times.items()
+        if value is not None and math.isfinite(value) and value > 0
+    }
+    metrics = Metrics(
+        protocol_seconds=good.get("protocol_seconds"),
+        epoch_seconds=good.get("epoch_seconds"),
+        throughput=good.get("throughput"),
+        step_seconds=good.get("step_seconds"),
+        quality=last.quality if last else None,
+        valid_loss=last.valid_loss if last else None,
+        train_loss=_train_loss(measured),
+        peak_bytes=memory.allocated_peak_bytes if on_device else memory.process_peak_bytes,
+        input_share=summary.input_share,
+    )
+    return metrics, refused
+
+
+def _train_loss(measured: Measurement) -> float | None:
+    by_epoch = [epoch.train_loss for epoch in measured.epochs if epoch.train_loss is not None]
+    if by_epoch:
+        return by_epoch[-1]
+    return measured.losses[-1][1] if measured.losses else None

@@ -1,0 +1,245 @@
+"""Records and claims → one HTML file and its Markdown twin: frame → stats → charts → page, written last."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from harness.claims import ClaimSet, load_claims
+from harness.record import Session
+from harness.store import Shelf, read_all
+from harness.summary import METHOD, summarise
+from report import answer, contests, figures, frame, judge, labels, stats, svg, tables, words
+from report.contests import Contest, Speedup
+from report.frame import Row
+from report.view import ContestView, PageView, WorkloadView
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What was written, and what could not be read."""
+
+    html: Path
+    markdown: Path
+    charts: tuple[Path, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The texts of a page: HTML, Markdown, and each chart's file name with its SVG."""
+
+    html: str
+    markdown: str
+    charts: tuple[tuple[str, str], ...]
+
+
+def build(
+    root: Path,
+    out: Path,
+    *,
+    baseline: str | None = None,
+    session: str | None = None,
+    machine: str | None = None,
+    now: datetime,
+) -> Built:
+    """Reads results/ under `root` and writes index.html, report.md and charts/*.svg into `out`.
+
+    The page leads with `session`, else with the newest one of `machine` (a Session's machine), else with the
+    newest. `baseline` (a part of a card's name, a machine's label or a precision) fixes what 1.00 is.
+    Raises RecordError where the claims cannot be read; unreadable records become warnings.
+    """
+    shelf = read_all(root)
+    view = look(shelf, load_claims(root), baseline=baseline, session=session, machine=machine, now=now)
+    rendered = render(view)
+    folder = out / "charts"
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.svg"):
+        old.unlink()
+    written = []
+    for name, drawing in rendered.charts:
+        (folder / name).write_text(drawing, encoding="utf-8")
+        written.append(folder / name)
+    html, markdown = out / "index.html", out / "report.md"
+    markdown.write_text(rendered.markdown, encoding="utf-8")
+    html.write_text(rendered.html, encoding="utf-8")
+    return Built(html, markdown, tuple(written), shelf.problems)
+
+
+def look(
+    shelf: Shelf,
+    claims: ClaimSet,
+    *,
+    baseline: str | None = None,
+    session: str | None = None,
+    machine: str | None = None,
+    now: datetime,
+) -> PageView:
+    """Everything the page says, as words and drawings; reads and writes nothing."""
+    rows = frame.rows(
+        ((stored.path, stored.record) for stored in shelf.records), summarise=summarise, method=METHOD
+    )
+    lead = leading(rows, shelf.sessions, session=session, machine=machine, now=now)
+    own = [row for row in rows if row.session == lead]
+    cells = stats.cells(rows)
+    found = contests.contests(cells, lead, baseline=baseline, claims=claims.claims)
+    gains = contests.speedups([line.cell for contest in found for line in contest.lines])
+    spare = contests.left_over(cells, found)
+    marks = labels.of_cells([line.cell for contest in found for line in contest.lines if line.own])
+    return PageView(
+        title="gpudyno report",
+        measured=answer.measured(own, max((row.started_at for row in own), default=None)),
+        answer=answer.answer(found, gains, len(claims.claims)),
+        sureness=answer.sureness(found),
+        badges=marks,
+        decision=answer.decision(found, gains),
+        doubts=answer.doubts(found, marks, own, now=now, baseline=baseline),
+        workloads=_workloads(found, gains, claims),
+        claims=judge.views(claims, found, own),
+        stacks=tables.stacks([row for row in rows if _shown(row, lead, found)]),
+        failures=tables.failures(own),
+        warnings=_warnings(own),
+        left_over=tables.left_over(spare, found),
+        left_out=tables.left_out([one for s in shelf.sessions if s.id == lead for one in s.left_out]),
+        problems=tuple(words.clean(problem, 300) for problem in shelf.problems),
+        glossary=tables.glossary(),
+        written=words.day(now),
+    )
+
+
+def leading(
+    rows: Sequence[Row],
+    sessions: Sequence[Session],
+    *,
+    session: str | None,
+    machine: str | None,
+    now: datetime,
+) -> str | None:
+    """The session that the page leads with; one dated in the future only where there is no other."""
+    if session is not None:
+        return session
+    mine = {one.id for one in sessions if machine is not None and one.machine == machine}
+    known = [row for row in rows if row.session in mine] or list(rows)
+    past = [row for row in known if row.started_at <= now] or known
+    return max(past, key=lambda row: row.started_at).session if past else None
+
+
+def _shown(row: Row, lead: str | None, found: Sequence[Contest]) -> bool:
+    drawn = {other.path for c in found for line in c.lines for other in line.cell.rows}
+    return row.session == lead or row.path in drawn
+
+
+def _warnings(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Each warning and each cause of a verdict once, with how many trials have it."""
+    counted: dict[str, int] = {}
+    for row in rows:
+        for said in dict.fromkeys((*row.warnings, *row.causes)):
+            counted[said] = counted.get(said, 0) + 1
+    return tuple(
+        f"{words.clean(said, 240)} ({words.count(n, 'trial')})" for said, n in list(counted.items())[:100]
+    )
+
+
+def _workloads(
+    found: Sequence[Contest], gains: Sequence[Speedup], claims: ClaimSet
+) -> tuple[WorkloadView, ...]:
+    groups: dict[str, list[Contest]] = {}
+    for contest in found:
+        groups.setdefault(contest.base.workload, []).append(contest)
+    views, number = [], 0
+    for workload, members in groups.items():
+        drawn = []
+        for contest in members:
+            number += 1
+            drawn.append(_contest(contest, gains, claims, number))
+        views.append(
+            WorkloadView(
+                anchor=f"w-{len(views) + 1}",
+                heading=words.WORKLOAD_WORDS.get(workload, words.clean(workload, 60)),
+                about=f"Workload {words.clean(workload, 60)}.",
+                contests=tuple(drawn),
+                apart=tables.apart_table(members, [view.heading for view in drawn]),
+            )
+        )
+    return tuple(views)
+
+
+def _contest(contest: Contest, gains: Sequence[Speedup], claims: ClaimSet, number: int) -> ContestView:
+    anchor = f"f-{number}"
+    cells = [line.cell for line in contest.lines]
+    own = [gain for gain in gains if any(gain.of is cell for cell in cells)]
+    published = [claim for claim in claims.claims if judge.published_gain(claim, own)]
+    curves = [c for c in claims.curves if judge.same_work(c.workload, c.protocol, c.side, cells)]
+    notes = [f"{name} differs: {' | '.join(values)}" for name, values in contest.stacks]
+    return ContestView(
+        anchor=anchor,
+        number=number,
+        heading=_heading(contest),
+        setting=_setting(contest),
+        badges=labels.badges(contest),
+        panels=figures.panels(contest, own, published, curves, anchor),
+        table=tables.contest_table(contest, own),
+        notes=(*(words.clean(said, 300) for said in notes), *tables.projections(contest)),
+        provenance=tables.provenance(contest),
+    )
+
+
+def _heading(contest: Contest) -> str:
+    base = contest.base
+    batch = f", batch {base.batch_size}" if base.batch_size else ""
+    stacks = ", on different stacks" if contest.stacks else ""
+    return f"{words.clean(base.model, 40)}{batch}, {base.data_mode} data{stacks}"
+
+
+def _setting(contest: Contest) -> str:
+    base, length = contest.base, contest.length
+    size = f", {base.image_size} px" if base.image_size else ""
+    size += f", sequences of {base.sequence_length}" if base.sequence_length else ""
+    options = "".join(f", {name} {value}" for name, value in base.options)
+    batch = "" if base.batch_size else ", the batch as published for each precision"
+    return words.clean(
+        f"Protocol {base.protocol}: {words.count(length.epochs, 'epoch')} of "
+        f"{words.count(length.steps_per_epoch, 'step')}{size}{options}{batch}. Data: {base.data_source}, "
+        f"{base.data_mode} ({words.DATA_MODE_WORDS[base.data_mode]}).",
+        400,
+    )
+
+
+def render(view: PageView) -> Rendered:
+    """The view as HTML, as Markdown, and its charts as files of their own."""
+    drawings = [panel for w in view.workloads for c in w.contests for panel in c.panels]
+    drawings += [panel for study in view.claims for panel in study.panels]
+    html = Environment(
+        loader=PackageLoader("report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    html.filters["drawing"] = Markup
+    sheet = html.get_template("page.css").render(charts=svg.style(None), light=svg.LIGHT, dark=svg.DARK)
+    digest = base64.b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
+    plain = Environment(
+        loader=PackageLoader("report"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    plain.filters["md"] = markdown_text
+    return Rendered(
+        html=html.get_template("page.html").render(page=view, sheet=Markup(sheet), sheet_hash=digest),
+        markdown=plain.get_template("page.md").render(page=view),
+        charts=tuple((f"{panel.name}.svg", svg.standalone(panel.drawing)) for panel in drawings),
+    )
+
+
+def markdown_text(text: str) -> str:
+    """Text that a Markdown table cell shows as it is."""
+    said = str(escape(text))
+    for character in "\\`*_[]|~":
+        said = said.replace(character, f"\\{character}")
+    return said

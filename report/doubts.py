@@ -1,4 +1,4 @@
-"""What makes an interval doubtful: too few runs or blocks, a run apart, one side far louder than the other."""
+"""What makes an interval doubtful: few runs or blocks, a run apart, a side far louder than the other."""
 
 from __future__ import annotations
 

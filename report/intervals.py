@@ -15,7 +15,32 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from report.doubts import BLOCKS_NEEDED, outlying_run, unequal_spread
+from report.doubts import (
+    BLOCKS_NEEDED,
+    FLOOR_RUNS,
+    HEADLINE_RUNS,
+    outlying_run,
+    quality_label,
+    unequal_spread,
+)
+
+__all__ = [
+    "FLOOR_RUNS",
+    "HEADLINE_RUNS",
+    "Interval",
+    "Runs",
+    "against_reference",
+    "all_pairs",
+    "between_machines",
+    "fieller_ratio",
+    "log_mean_interval",
+    "log_welch_ratio",
+    "mean_interval",
+    "quality_label",
+    "runs_needed",
+    "welch_difference",
+    "within_machine",
+]
 
 Floats = NDArray[np.float64]
 

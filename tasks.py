@@ -1,1 +1,241 @@
-"""The verbs: parse, call, print."""
+"""The verbs: parse, call, print. `invoke --list` shows them, `invoke --help VERB` explains one.
+
+An option of the first verb holds for the whole line: `invoke build --plan mission run report`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+from invoke.context import Context
+from invoke.exceptions import Exit
+from invoke.tasks import task
+
+from harness.errors import GpudynoError
+
+ROOT = Path(__file__).resolve().parent
+
+PLAN = "the plan to take: a file in plans/, without .toml (default: quick)"
+DEVICE = "an index, several as 0,1, a UUID, or cpu (default: all cards of the model with the most memory)"
+ENGINE = "docker, podman, venv or here (default: the first that answers, else venv)"
+PYTHON = "an interpreter to take as it is; its records say 'unpinned'"
+BASE = "a base image in place of the pinned one; records say so, and no claim is judged on it"
+WHEELHOUSE = "a folder of wheels to install from first (for clusters without internet)"
+DRY_RUN = "print what would be done, and do nothing"
+
+SHARED = {"plan": PLAN, "device": DEVICE, "engine": ENGINE, "python": PYTHON}
+BUILDING = {**SHARED, "base": BASE, "wheelhouse": WHEELHOUSE}
+
+_VERBS = (
+    *("doctor", "plan", "data", "build", "run", "report"),
+    *("claims", "lock", "clean", "check", "test"),
+)
+
+
+def verb(**options: Any) -> Callable[[Callable[..., None]], Any]:
+    """A task whose errors are one sentence on standard error and the exit code of their kind."""
+
+    def decorate(body: Callable[..., None]) -> Any:
+        @wraps(body)
+        def guarded(*given: Any, **named: Any) -> None:
+            try:
+                body(*given, **named)
+            except GpudynoError as error:
+                raise Exit(f"gpudyno: {error}", code=error.exit_code) from None
+            except KeyboardInterrupt:
+                raise Exit("gpudyno: stopped; `invoke run` goes on where it was", code=130) from None
+            except BrokenPipeError:
+                raise Exit(code=0) from None
+
+        return task(**options)(guarded)
+
+    return decorate
+
+
+def _settings(**own: Any) -> Any:
+    """The settings of this verb, with what the first verb's options hold for the whole line."""
+    from harness import line, settings
+
+    for name in line.LINE_OPTIONS:
+        value = line.held(sys.argv[1:], _VERBS, name)
+        if value is not None:
+            own[name.removeprefix("--")] = value
+    return settings.load(ROOT, os.environ, own)
+
+
+@verb(help=SHARED)
+def doctor(c: Context, plan: str = "", device: str = "", engine: str = "", python: str = "") -> None:
+    """Say what this machine can do, what a plan will need and how long it will take; change nothing."""
+    from harness import verbs
+
+    verbs.doctor(ROOT, _settings(plan=plan, device=device, engine=engine, python=python))
+
+
+@verb(help={**SHARED, "budget": "a length of time such as 30m or 8h that the plan must fit"})
+def plan(
+    c: Context, plan: str = "", device: str = "", engine: str = "", python: str = "", budget: str = ""
+) -> None:
+    """Print a plan's matrix and every command it would run."""
+    from harness import verbs
+
+    verbs.show_plan(ROOT, _settings(plan=plan, device=device, engine=engine, python=python, budget=budget))
+
+
+@verb(
+    help={
+        **SHARED,
+        "only": "one data set by name: cifar-100, cifar-10, mnist, wikitext-2, weights-resnet18 …",
+    }
+)
+def data(
+    c: Context, plan: str = "", device: str = "", engine: str = "", python: str = "", only: str = ""
+) -> None:
+    """Fetch the data and weights that a plan needs, each checked by its hash."""
+    from harness import verbs
+
+    verbs.data(ROOT, _settings(plan=plan, device=device, engine=engine, python=python), only or None)
+
+
+@verb(help={**BUILDING, "dry_run": DRY_RUN})
+def build(
+    c: Context,
+    plan: str = "",
+    device: str = "",
+    engine: str = "",
+    python: str = "",
+    base: str = "",
+    wheelhouse: str = "",
+    dry_run: bool = False,
+) -> None:
+    """Build the image, or make the virtual environment, that a plan needs on this machine."""
+    from harness import verbs
+
+    chosen = _settings(
+        plan=plan, device=device, engine=engine, python=python, base=base, wheelhouse=wheelhouse
+    )
+    verbs.build(ROOT, chosen, dry_run=dry_run)
+
+
+@verb(
+    help={
+        **BUILDING,
+        "budget": "a length of time such as 30m or 8h; what does not fit is left out in a stated order",
+        "label": "the machine's name in results/ (default: its devices)",
+        "new_session": "begin anew instead of going on with the open session",
+        "retry": "also repeat trials that failed by themselves, such as out of memory",
+        "strict": "exit with 3 if a trial failed",
+        "no_build": "refuse instead of building what is missing",
+        "dry_run": DRY_RUN,
+    }
+)
+def run(
+    c: Context,
+    plan: str = "",
+    device: str = "",
+    engine: str = "",
+    python: str = "",
+    base: str = "",
+    wheelhouse: str = "",
+    budget: str = "",
+    label: str = "",
+    new_session: bool = False,
+    retry: bool = False,
+    strict: bool = False,
+    no_build: bool = False,
+    dry_run: bool = False,
+) -> None:
+    """Run what is missing of a plan, one fresh process a trial, and write a record for each."""
+    from harness import verbs
+
+    chosen = _settings(
+        plan=plan,
+        device=device,
+        engine=engine,
+        python=python,
+        base=base,
+        wheelhouse=wheelhouse,
+        budget=budget,
+        label=label,
+    )
+    how = verbs.How(new_session=new_session, retry=retry, strict=strict, build=not no_build, dry_run=dry_run)
+    verbs.run(ROOT, chosen, how)
+
+
+@verb(
+    help={
+        "baseline": "what 1.00 is in the time-scaled charts: part of a card's name, a label or a precision",
+        "session": "the session that the page leads with (default: this machine's newest)",
+    }
+)
+def report(c: Context, baseline: str = "", session: str = "") -> None:
+    """Make report/out/index.html and report.md from the records in results/."""
+    from datetime import UTC, datetime
+
+    from harness.machine import machine_id, state_folder
+    from report.page import build as build_page
+
+    chosen = _settings(baseline=baseline)
+    built = build_page(
+        ROOT,
+        ROOT / "report" / "out",
+        baseline=chosen.baseline,
+        session=session or None,
+        machine=machine_id(state_folder()),
+        now=datetime.now(UTC),
+    )
+    for warning in built.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    print(f"report: {_relative(built.html)}")
+    print(f"        {_relative(built.markdown)}")
+
+
+@verb()
+def claims(c: Context) -> None:
+    """List the published figures that a report judges, with their sources."""
+    from harness import claims as published
+
+    print("\n".join(published.lines(published.load_claims(ROOT))))
+
+
+@verb(help={"image": "the image whose lock is written anew: cpu, cuda or rocm"})
+def lock(c: Context, image: str) -> None:
+    """Resolve an image's versions and its base's digest anew: the only way that either changes."""
+    from harness import verbs
+
+    verbs.lock(ROOT, image)
+
+
+@verb(help={"yes": "remove without asking", "data": "also remove the data that was fetched"})
+def clean(c: Context, yes: bool = False, data: bool = False) -> None:
+    """List the images, environments and caches that can go, then remove them."""
+    from harness import verbs
+
+    verbs.clean(ROOT, _settings(), yes=yes, data=data)
+
+
+@verb()
+def check(c: Context) -> None:
+    """Lint, type-check, and validate every record, claim, plan and pin."""
+    from harness import verbs
+
+    verbs.check(ROOT)
+
+
+@verb(help={"only": "pass on to pytest: a file, or -k and a word"})
+def test(c: Context, only: str = "") -> None:
+    """Run the tests (they need the extra `test`)."""
+    import shlex
+    import subprocess
+
+    done = subprocess.run([sys.executable, "-m", "pytest", *shlex.split(only)], cwd=ROOT, check=False)
+    if done.returncode:
+        raise Exit(code=done.returncode)
+
+
+def _relative(path: Path) -> Path:
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

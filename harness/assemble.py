@@ -77,13 +77,14 @@ def assemble(
     now: datetime,
     locked: Mapping[str, str] | None,
     clean: Clean,
+    over_base: bool = False,
     timed_out: bool = False,
 ) -> Assembled:
     """The record of one attempt. `locked` is what its lock pins; null where no lock holds it."""
     text = _read(output / MEASUREMENT)
     measurement, problem = _parsed(started.trial, text)
     if measurement is not None:
-        environment = _checked(started.environment, locked, measurement)
+        environment = _checked(started.environment, locked, measurement, over_base)
         summary = summarise(measurement)
         record = _record(started, now, environment, measurement=measurement)
         return Assembled(record.model_copy(update={"summary": summary}))
@@ -119,12 +120,12 @@ def _parsed(trial: Trial, text: str | None) -> tuple[Measurement | None, str]:
 
 
 def _checked(
-    environment: Environment, locked: Mapping[str, str] | None, measurement: Measurement
+    environment: Environment, locked: Mapping[str, str] | None, measurement: Measurement, over_base: bool
 ) -> Environment:
     """'Pinned' is a fact checked in every trial: what is installed equals the lock."""
     if locked is None:
         return environment
-    found = differences(locked, measurement.packages)
+    found = differences(locked, measurement.packages, over_base=over_base)
     if not found:
         return environment
     shown = ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from harness.errors import UserError
 
-LINE_OPTIONS = ("--plan", "--device", "--engine")
+LINE_OPTIONS = ("--plan", "--device", "--engine", "--python", "--base", "--wheelhouse")
+"""What the whole line shares: half of it with another plan or device would be no line."""
 
 
 def split(arguments: Sequence[str], verbs: Iterable[str]) -> list[tuple[str, list[str]]]:

@@ -66,6 +66,8 @@ class Job:
     uid: int
     gid: int
     keep_id: bool = False
+    over_base: bool = False
+    """The image's base brings packages that no lock of ours names."""
     memory_bytes: int | None = None
     deadline: float | None = None
     """time.monotonic() after which no further trial starts."""
@@ -157,6 +159,41 @@ def _started_path(work: Path) -> Path:
     return work / "started.json"
 
 
+def _cache_folder(job: Job, session_id: str) -> Path:
+    return store.state_folder(job.root) / "cache" / session_id / job.built.environment.image
+
+
+def _spec(job: Job, session_id: str, trial: Trial, attempt: int) -> RunSpec:
+    work = store.work_folder(job.root, session_id, trial.id, attempt).resolve()
+    folders = Folders(
+        input=work / "in",
+        output=work / "out",
+        data=job.data(trial),
+        cache=_cache_folder(job, session_id).resolve(),
+        workloads=(job.root / "workloads").resolve(),
+    )
+    return RunSpec(
+        trial=trial,
+        session=session_id,
+        attempt=attempt,
+        folders=folders,
+        device=job.device,
+        image_id=job.built.environment.image_id,
+        interpreter=job.built.interpreter,
+        uid=job.uid,
+        gid=job.gid,
+        keep_id=job.keep_id,
+        memory_bytes=job.memory_bytes,
+        shared_memory_bytes=shared_memory(trial),
+        passed=job.passed,
+    )
+
+
+def command_of(job: Job, session_id: str, trial: Trial) -> str:
+    """What running a trial comes to, as a person would type it."""
+    return job.engine.command(_spec(job, session_id, trial, 1))
+
+
 def _attempt(
     job: Job, opened: Session, item: session.Missing, records: list[Record], watcher: Watcher
 ) -> Record:
@@ -164,8 +201,7 @@ def _attempt(
     shutil.rmtree(work, ignore_errors=True)
     for name in ("in", "out"):
         (work / name).mkdir(parents=True)
-    cache = store.state_folder(job.root) / "cache" / opened.id / job.built.environment.image
-    cache.mkdir(parents=True, exist_ok=True)
+    _cache_folder(job, opened.id).mkdir(parents=True, exist_ok=True)
     store.write_whole(work / "in" / "trial.json", item.trial.model_dump_json(indent=1), replace=False)
     now = datetime.now(UTC)
     started = Started(
@@ -181,23 +217,7 @@ def _attempt(
         load=job.load(),
         harness=job.harness,
     )
-    spec = RunSpec(
-        trial=item.trial,
-        session=opened.id,
-        attempt=item.attempt,
-        folders=Folders(
-            work / "in", work / "out", job.data(item.trial), cache, (job.root / "workloads").resolve()
-        ),
-        device=job.device,
-        image_id=job.built.environment.image_id,
-        interpreter=job.built.interpreter,
-        uid=job.uid,
-        gid=job.gid,
-        keep_id=job.keep_id,
-        memory_bytes=job.memory_bytes,
-        shared_memory_bytes=shared_memory(item.trial),
-        passed=job.passed,
-    )
+    spec = _spec(job, opened.id, item.trial, item.attempt)
     store.write_whole(_started_path(work), started.model_dump_json(), replace=True)
     handle = job.engine.start(spec)
     started = started.model_copy(update={"handle": handle})
@@ -259,6 +279,7 @@ def _write(
         work / "out",
         now=datetime.now(UTC),
         locked=job.locked,
+        over_base=job.over_base,
         clean=job.clean,
         timed_out=timed_out,
     )

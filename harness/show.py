@@ -135,7 +135,8 @@ def result_of(record: Record) -> str:
     if record.summary is None or record.measurement is None:
         return "measured"
     unit = record.measurement.sample_unit
+    step_ms = record.summary.step_seconds_median * 1000
     return (
-        f"{record.summary.throughput:,.1f} {unit}s/s, {record.summary.step_seconds_median * 1000:.1f} ms a step, "
+        f"{record.summary.throughput:,.1f} {unit}s/s, {step_ms:.1f} ms a step, "
         f"{record.summary.verdict}, {record.wall_seconds:.0f} s in all"
     )

@@ -68,7 +68,10 @@ class Say(Protocol):
 class Engine(Protocol):
     """Raises NoEngine where its service does not answer, NotBuilt where the environment is not there."""
 
-    name: EngineName
+    @property
+    def name(self) -> EngineName:
+        """Which engine it is, as records name it."""
+        ...
 
     def version(self) -> str | None:
         """The engine's own version."""
@@ -80,6 +83,10 @@ class Engine(Protocol):
 
     def build(self, image: Image, say: Say) -> Built:
         """Makes the environment of an image, or finds it made."""
+        ...
+
+    def expected(self, image: Image) -> Built:
+        """The environment as it is or would be built: what trials are named by before anything is."""
         ...
 
     def built(self, image: Image) -> Built:

@@ -61,6 +61,10 @@ class HereEngine:
         """The image around us."""
         return self.built(image)
 
+    def expected(self, image: Image) -> Built:
+        """The image around us."""
+        return self.built(image)
+
     def built(self, image: Image) -> Built:
         """The image around us, if it is the one that was asked for; raises NoEngine."""
         found = self._identity()

@@ -71,6 +71,13 @@ class VenvEngine:
             self._make(image, folder, say)
         return self.built(image)
 
+    def expected(self, image: Image) -> Built:
+        """The environment as `build` would make it."""
+        if self.python:
+            return self._as_it_is(image)
+        _, reasons = self._interpreter(image)
+        return Built(self._environment(image, reasons), self._folder(image) / "bin" / "python")
+
     def built(self, image: Image) -> Built:
         """The environment of an image; raises NotBuilt where it is missing or was left half made."""
         if self.python:

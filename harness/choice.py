@@ -1,0 +1,98 @@
+"""Which trials a line will run: what the device can do, what the budget holds, and how long it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from harness import budget, estimate, plan, prepare, store
+from harness.cards import find as find_card
+from harness.cards import load_cards, peak_tflops
+from harness.claims import load_claims
+from harness.data import Resolved
+from harness.errors import UserError
+from harness.plan import Planned
+from harness.prepare import Bench
+from harness.record import DataSource, LeftOut
+from harness.settings import seconds_of
+from harness.support import supported
+
+REFERENCE = "RTX 2080 Ti"
+"""The card whose published durations are known for every depth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The trials of a plan on this machine, what was left out of it, and how long the rest will take."""
+
+    planned: tuple[Planned, ...]
+    everything: frozenset[str]
+    """The ids of all trials that the plan has on this ground, dropped ones included."""
+    order_seed: int
+    left_out: tuple[LeftOut, ...]
+    seconds: float
+    budget_seconds: float | None
+
+
+def choose(bench: Bench, found: Mapping[str, Resolved] | None = None) -> Chosen:
+    """The trials of a line. Without `found`, nothing being fetched yet, all data is taken to be real.
+
+    Raises UserError where the device can do none of them.
+    """
+    lock = bench.engine.expected(bench.image).environment.lock_sha256
+    on = prepare.ground(bench, lock, found or {})
+    if found is None:
+        on = replace(on, sources=_all_real(bench), weights=_all_weights(bench))
+    everything, seed = prepare.planned(bench, on)
+    card = bench.selection.gpus[0] if bench.selection.gpus else None
+    able, left = supported(everything, bench.selection.kind, card)
+    if not able:
+        raise UserError(
+            f"plan '{bench.plan.name}' has nothing that {card.name if card else 'this CPU'} can do",
+            remedy="choose another plan",
+        )
+    seconds_each = partial(estimate.seconds, known=_speeds(bench))
+    ids = frozenset(item.trial.id for item in everything)
+    length = seconds_of(bench.settings.budget) if bench.settings.budget else None
+    if length is None:
+        kept = budget.one_full_each(able)
+        return Chosen(kept, ids, seed, left, sum(map(seconds_each, kept)), None)
+    fitted = budget.fit(able, seconds_each, length)
+    return Chosen(fitted.planned, ids, seed, (*left, *fitted.left_out), fitted.seconds, length)
+
+
+def _all_real(bench: Bench) -> dict[str, DataSource]:
+    return dict.fromkeys(plan.datasets(bench.plan, bench.selection.kind), "real")
+
+
+def _all_weights(bench: Bench) -> dict[str, bool]:
+    return dict.fromkeys(plan.pretrained_models(bench.plan, bench.selection.kind), True)
+
+
+def _speeds(bench: Bench) -> estimate.Speeds:
+    records = [stored.record for stored in store.read_all(bench.root).records]
+    published = _published(bench.root)
+    return estimate.speeds(records, bench.machine.id, published, scale=_scale(bench))
+
+
+def _published(root: Path) -> dict[tuple[str, ...], float]:
+    """The reference card's durations by workload, protocol, model and precision."""
+    rows = load_claims(root).published_rows()
+    return {
+        (row.workload, row.protocol, row.model, row.precision): row.seconds
+        for row in rows
+        if row.card == REFERENCE and row.precision is not None
+    }
+
+
+def _scale(bench: Bench) -> float:
+    """The published card's 16-bit peak over this one's: a rough guide to a duration, and no more."""
+    if not bench.selection.gpus:
+        return 1.0
+    cards = load_cards(bench.root)
+    ours = find_card(bench.selection.gpus[0].name, cards)
+    published = find_card(REFERENCE, cards)
+    peaks = [peak_tflops(card, "fp16-master") if card else None for card in (published, ours)]
+    return peaks[0] / peaks[1] if peaks[0] and peaks[1] else 1.0

@@ -1,0 +1,252 @@
+"""What the verbs do, each in one function: called by tasks.py, which parses and nothing else."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.progress import TaskID
+
+from harness import checking, cleaning, estimate, prepare, session
+from harness.choice import Chosen, choose
+from harness.data import Progress, Resolved, default_folder, fetch
+from harness.engine.base import Built
+from harness.errors import GateError, NotBuilt
+from harness.image import load_images
+from harness.machine import state_folder
+from harness.prepare import Bench
+from harness.record import Session
+from harness.run import Outcome, command_of, only_run
+from harness.run import run as run_session
+from harness.settings import Settings
+from harness.show import PlanWatcher, Screen, name_of
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """The switches of `run`."""
+
+    new_session: bool = False
+    retry: bool = False
+    strict: bool = False
+    build: bool = True
+    dry_run: bool = False
+
+
+def show_plan(root: Path, settings: Settings) -> None:
+    """Prints the matrix and every command that building and running it would take."""
+    bench = prepare.bench(root, settings)
+    screen = Screen()
+    for note in bench.notes:
+        screen.say(note)
+    chosen = choose(bench)
+    _say_matrix(bench, chosen, screen)
+    screen.say("\nto build:")
+    for step in bench.engine.steps(bench.image) or ():
+        screen.say(f"  # {step.label}\n  {step.command}")
+    screen.say("\nto run, in this order (the order of a session is drawn anew):")
+    built = bench.engine.expected(bench.image)
+    job = prepare.job(bench, built, {}, None)
+    for item in chosen.planned:
+        screen.say(f"  # {name_of(item.trial)}\n  {command_of(job, 'SESSION', item.trial)}")
+
+
+def _say_matrix(bench: Bench, chosen: Chosen, screen: Screen) -> None:
+    rows: dict[tuple[str, ...], int] = {}
+    for item in chosen.planned:
+        asked, variant = item.trial.asked, item.trial.asked.variant
+        size = f"{variant.image_size} px" if variant.image_size else ""
+        key: tuple[str, ...] = (
+            asked.workload,
+            asked.protocol,
+            variant.model,
+            variant.precision,
+            f"batch {variant.batch_size}",
+            size,
+            variant.data_mode,
+            item.role,
+        )
+        rows[key] = rows.get(key, 0) + 1
+    screen.say(f"plan {bench.plan.name}: {bench.plan.title}")
+    for key, repeats in sorted(rows.items()):
+        screen.say(f"  {repeats:>3} × {'  '.join(part for part in key if part)}")
+    about = f"about {estimate.shown(chosen.seconds)}"
+    screen.say(
+        f"{len(chosen.planned)} trials, {about}, in environment '{bench.image.name}' ({bench.engine.name})"
+    )
+    for left in chosen.left_out:
+        screen.say(f"  left out: {left.trials} × {left.what}: {left.reason}")
+
+
+def data(root: Path, settings: Settings, only: str | None) -> None:
+    """Fetches what a plan needs, or one data set; raises NoNetwork where it cannot be had."""
+    with Screen() as screen:
+        if only is not None:
+            folder = default_folder()
+            fetch(only, folder, progress=_data_progress(screen))
+            screen.say(f"{only}: complete in {folder}")
+            return
+        bench = prepare.bench(root, settings)
+        found = prepare.resolve_data(bench, _data_progress(screen), allow_generated=False)
+        _say_data(found, screen)
+
+
+def _say_data(found: dict[str, Resolved], screen: Screen) -> None:
+    for name, answer in found.items():
+        if answer.source == "real":
+            screen.say(f"data: {name}: {answer.why}")
+        elif name.startswith("weights-"):
+            screen.say(
+                f"weights: {name.removeprefix('weights-')}: RANDOM BODY in place of them ({answer.why})"
+            )
+        else:
+            screen.say(f"data: {name}: GENERATED in place of the real ({answer.why})")
+
+
+def _data_progress(screen: Screen) -> Progress:
+    bars: dict[str, TaskID] = {}
+
+    def show(label: str, done_bytes: int, total_bytes: int | None) -> None:
+        if label not in bars:
+            bars[label] = screen.bar(f"fetching {label}", total_bytes)
+        total = f" of {total_bytes / 1e6:.0f}" if total_bytes else ""
+        screen.move(
+            bars[label], done_bytes, total_bytes, f"{done_bytes / 1e6:.0f}{total} MB", f"fetching {label}"
+        )
+
+    return show
+
+
+def build(root: Path, settings: Settings, *, dry_run: bool) -> None:
+    """Makes the environment that the plan needs here, or says that it is made."""
+    bench = prepare.bench(root, settings)
+    with Screen() as screen:
+        for note in bench.notes:
+            screen.say(note)
+        if dry_run:
+            for step in bench.engine.steps(bench.image):
+                screen.say(f"# {step.label}\n{step.command}")
+            return
+        built = _build(bench, screen)
+        what = built.environment.tag or built.environment.image
+        pinned = "pinned" if built.environment.pinned else "UNPINNED"
+        reasons = "; ".join(built.environment.unpinned_because)
+        screen.say(f"environment: {what} ({bench.engine.name}, {pinned}{': ' + reasons if reasons else ''})")
+
+
+def _build(bench: Bench, screen: Screen) -> Built:
+    try:
+        return bench.engine.built(bench.image)
+    except NotBuilt:
+        screen.say(f"building environment '{bench.image.name}' with {bench.engine.name}")
+    bar = screen.bar(f"building {bench.image.name}", None)
+
+    def say(line: str, done: int = 0, total: int | None = None) -> None:
+        if line:
+            screen.say(f"  {line}") if not line.startswith("#") else None
+        screen.move(bar, done, total, line.strip()[:50] if line else "", f"building {bench.image.name}")
+
+    built = bench.engine.build(bench.image, say)
+    screen.end(bar)
+    return built
+
+
+def run(root: Path, settings: Settings, how: How) -> None:
+    """Runs what is missing of a plan. Raises GateError where --strict meets a failed trial."""
+    bench = prepare.bench(root, settings)
+    with Screen() as screen:
+        for note in bench.notes:
+            screen.say(note)
+        if how.dry_run:
+            _say_matrix(bench, choose(bench), screen)
+            return
+        built = _build(bench, screen) if how.build else bench.engine.built(bench.image)
+        found = prepare.resolve_data(bench, _data_progress(screen))
+        _say_data(found, screen)
+        with only_run(state_folder()):
+            outcome = _run(bench, built, found, how, screen)
+        _say_outcome(outcome, screen)
+    if how.strict and outcome.failed:
+        raise GateError(f"{outcome.failed} trials failed", remedy="the report shows each with its reason")
+
+
+def _run(bench: Bench, built: Built, found: dict[str, Resolved], how: How, screen: Screen) -> Outcome:
+    chosen = choose(bench, found)
+    deadline = None if chosen.budget_seconds is None else time.monotonic() + chosen.budget_seconds
+    opened = None if how.new_session else _going_on(bench, chosen, screen)
+    if opened is None:
+        _say_matrix(bench, chosen, screen)
+        opened = session.begin(
+            bench.root,
+            bench.plan,
+            bench.machine,
+            [item.trial for item in chosen.planned],
+            now=datetime.now(UTC),
+            order_seed=chosen.order_seed,
+            budget_seconds=chosen.budget_seconds,
+            left_out=chosen.left_out,
+            notes=bench.notes,
+        )
+    else:
+        screen.say(f"going on with session {opened.id}")
+    job = prepare.job(bench, built, found, deadline)
+    watcher = PlanWatcher(screen, len(opened.trials))
+    return run_session(job, opened, watcher, retry=how.retry)
+
+
+def _going_on(bench: Bench, chosen: Chosen, screen: Screen) -> Session | None:
+    """The open session, if what it asks for is still what this line would ask for."""
+    opened = session.find_open(bench.root, bench.plan.name)
+    if opened is None:
+        return None
+    if opened.machine == bench.machine.id and {trial.id for trial in opened.trials} <= chosen.everything:
+        return opened
+    screen.say(f"session {opened.id} asked for another plan, lock, data or machine: a new one begins")
+    return None
+
+
+def _say_outcome(outcome: Outcome, screen: Screen) -> None:
+    failed = f", {outcome.failed} of them failed" if outcome.failed else ""
+    left = "" if outcome.complete else f"; {outcome.left} trials are left (`invoke run` goes on)"
+    screen.say(f"session {outcome.session.id}: {outcome.ran} trials run{failed}{left}")
+
+
+def lock(root: Path, image: str) -> None:
+    """Resolves one image's lock anew, and says what could not be reached."""
+    from harness.lock import relock
+
+    chosen = load_images(root).image(image)
+    report = relock(chosen, root)
+    for line in report.changed or (f"{image}: nothing changed",):
+        print(line)
+    for line in report.unreachable:
+        print(f"not reached: {line}", file=sys.stderr)
+
+
+def clean(root: Path, settings: Settings, *, yes: bool, data: bool) -> None:
+    """Lists what can go, asks, and removes it."""
+    found = cleaning.removable(root, settings, data=data)
+    if not found:
+        print("nothing to remove")
+        return
+    for thing in found:
+        print(f"{thing.size_bytes / 1e6:10.1f} MB  {thing.name}")
+    if not yes and input("remove all of it? [y/N] ").strip().lower() not in ("y", "yes"):
+        print("nothing was removed")
+        return
+    for thing in found:
+        thing.remove()
+    print("removed")
+
+
+def check(root: Path) -> None:
+    """Lints, type-checks and validates; raises GateError naming how many things are wrong."""
+    problems = [*checking.tools(root), *checking.files(root)]
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if problems:
+        raise GateError(f"{len(problems)} problems", remedy="mend what is listed above")
+    print("all is well")

@@ -1,7 +1,7 @@
 """The models of everything that meets a file."""
 
 from harness.record.base import Model, Number, canonical_json, first_problem, short_hash
-from harness.record.claim import Claim, ClaimFile, ClaimKind, Curve, Side
+from harness.record.claim import CardClass, Claim, ClaimFile, ClaimKind, Curve, Side
 from harness.record.machine import Cpu, Environment, Gpu, Load, Machine
 from harness.record.measurement import (
     DataFound,
@@ -45,6 +45,7 @@ from harness.record.trial import (
 __all__ = [
     "SCHEMA",
     "Asked",
+    "CardClass",
     "Claim",
     "ClaimFile",
     "ClaimKind",

@@ -12,6 +12,10 @@ from harness.record.trial import DataMode, Name, Precision
 ClaimKind = Literal["absolute", "ratio", "order", "quality", "structure"]
 
 
+CardClass = Literal["any", "gpu", "matrix-units", "no-matrix-units"]
+"""any: a CPU too; matrix-units: GPUs with units for 16-bit matrices (Tensor Cores, Matrix Cores, WMMA)."""
+
+
 class Side(Model):
     """What a claim speaks of: the records that it may be held against."""
 
@@ -26,10 +30,12 @@ class Side(Model):
 
 
 class Claim(Model):
-    """One published figure.
+    """One published figure, or a sentence without one (`value` null, `words` set), which nothing can judge.
 
-    A ratio is `over` ÷ `of` of the same metric; an order says that `of` is at most (or at least) `over`.
-    `printed_digits` bounds the rounding; `spread` is null where the publication gave none.
+    A ratio is `over` ÷ `of` of the same metric; its `relation` says whether that is equal to, less or greater
+    than `value`. An order says that `of` is less (or greater) than `over`. `half_digit` bounds the rounding;
+    `spread` is null where the publication gave none. `of.card` says where it was measured; `card_class` says
+    on which cards it is claimed to hold, and where that is null it speaks of its own card alone.
     """
 
     id: Name
@@ -43,25 +49,30 @@ class Claim(Model):
         "throughput",
         "accuracy",
         "perplexity",
+        "test_perplexity",
         "valid_loss",
         "train_loss",
         "peak_bytes",
         "parameters",
         "batch_ratio",
+        "train_items",
+        "valid_items",
     ]
     of: Side
     over: Side | None = None
     relation: Literal["equal", "less", "greater"] = "equal"
     value: float | None = None
     unit: str
+    epochs: Annotated[int, Field(ge=1)] | None = None
+    """How many epochs the figure stands for; null where it does not depend on them."""
     half_digit: Annotated[float, Field(ge=0)] = 0.0
     """Half of the last printed digit: what rounding may hide."""
     spread: float | None = None
     runs: int | None = None
     margin: Annotated[float, Field(gt=0, lt=1)] = 0.05
     """Declared beforehand: the relative difference that still counts as reproduced."""
-    card_class: str | None = None
-    """The class of cards that a ratio, an order or a quality is claimed for."""
+    card_class: CardClass | None = None
+    """The class of cards that a ratio, an order, a quality or a structure is claimed for."""
     words: str | None = None
     """A claim in words, in our own."""
     source: str
@@ -70,11 +81,12 @@ class Claim(Model):
 
 
 class Curve(Model):
-    """A published per-epoch curve."""
+    """A published per-epoch curve. A lead-in is an extra run that came before the protocol's own epochs."""
 
     study: Name
     workload: Name
     protocol: str
+    part: Literal["protocol", "lead-in"] = "protocol"
     side: Side
     epochs: tuple[int, ...]
     train_loss: tuple[float, ...]

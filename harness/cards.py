@@ -1,0 +1,165 @@
+"""What cards can do on paper: dense peaks, memory and power, with where each row comes from.
+
+A card that the table does not have is unknown, and nothing is guessed for it.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError, field_validator
+
+from harness.errors import UserError
+from harness.record import CardClass, DeviceKind, Model, Precision, first_problem
+
+FILE = Path("results") / "cards.toml"
+
+_PREFIX = r"(?:(?:NVIDIA|AMD) )?(?:(?:GeForce|Tesla|Quadro|Radeon Instinct|Radeon|Instinct) )?"
+
+_FIELD_OF_LABEL: dict[Precision, str | None] = {
+    "fp32-ieee": "fp32",
+    "fp32-tf32": "tf32",
+    # Its convolutions and its matrix products run at different rates, so it has no one peak.
+    "fp32-default": None,
+    "amp-fp16": "fp16",
+    "fp16-master": "fp16",
+    "pure-fp16": "fp16",
+    "amp-bf16": "bf16",
+    "pure-bf16": "bf16",
+}
+
+
+Positive = Annotated[float, Field(gt=0)]
+
+
+class Peaks(Model):
+    """Dense TFLOP/s; null where the card has no such path, or no source says.
+
+    `fp32_matrix` is full FP32 on matrix units; `fp16` accumulates in FP32 and `fp16_acc16` in FP16.
+    """
+
+    fp32: Positive
+    fp32_matrix: Positive | None = None
+    tf32: Positive | None = None
+    fp16: Positive | None = None
+    fp16_acc16: Positive | None = None
+    bf16: Positive | None = None
+    fp8: Positive | None = None
+
+
+class Card(Model):
+    """One card or module as it is sold. A framework sees `devices` devices in it, each with an equal part.
+
+    `name_regex` matches the whole of a device's name after vendor and family (GeForce, Tesla, Instinct, …).
+    """
+
+    name: str
+    vendor: Literal["NVIDIA", "AMD"]
+    architecture: str
+    capability: Annotated[str, Field(pattern=r"^(\d+\.\d|gfx[0-9a-f]+)$")]
+    form: str
+    name_regex: str
+    devices: Annotated[int, Field(ge=1)] = 1
+    matrix_units: bool
+    units: Annotated[int, Field(ge=1)]
+    boost_mhz: Positive
+    fma16_per_unit_clock: Positive | None = None
+    memory_gb: Positive
+    memory_type: str
+    bandwidth_gbs: Positive
+    power_watts: Positive
+    peaks: Peaks
+    launch: Annotated[str, Field(pattern=r"^\d{4}-\d{2}$")] | None = None
+    launch_price_usd: Positive | None = None
+    source: str
+    confidence: Literal["A", "B"]
+    """A: a source and the arithmetic of units × clock agree; B: one source, or the arithmetic alone."""
+    note: str | None = None
+
+    @field_validator("name_regex")
+    @classmethod
+    def _compiles(cls, pattern: str) -> str:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"is no regular expression ({error})") from None
+        return pattern
+
+
+class _File(Model):
+    cards: tuple[Card, ...]
+
+
+def load_cards(root: Path) -> tuple[Card, ...]:
+    """The cards of results/cards.toml; raises UserError with the field that is wrong."""
+    path = root / FILE
+    try:
+        return _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))).cards
+    except OSError as error:
+        raise UserError(f"{FILE} cannot be read ({error.strerror})", remedy="restore it from git") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{FILE} is not TOML: {error}", remedy="mend the line it names") from None
+    except ValidationError as error:
+        raise UserError(f"{FILE}: {first_problem(error)}", remedy="mend the field it names") from None
+
+
+def find(name: str, cards: Sequence[Card]) -> Card | None:
+    """The card of that device name, or null; the name of a MIG slice or a laptop part matches nothing."""
+    return next((card for card in cards if _pattern(card.name_regex).fullmatch(name.strip())), None)
+
+
+@cache
+def _pattern(name_regex: str) -> re.Pattern[str]:
+    return re.compile(f"{_PREFIX}(?:{name_regex})", re.IGNORECASE)
+
+
+def plain_name(name: str) -> str:
+    """A device's name without vendor and family: 'NVIDIA GeForce RTX 2060' is 'RTX 2060'."""
+    return re.sub(f"^{_PREFIX}", "", name.strip(), flags=re.IGNORECASE)
+
+
+def peak_tflops(card: Card, label: Precision) -> float | None:
+    """The dense peak of one device in the arithmetic of a precision label, in TFLOP/s; null where unknown.
+
+    FP32 takes the matrix units where they compute full FP32.
+    """
+    field = _FIELD_OF_LABEL[label]
+    if field is None:
+        return None
+    whole: float | None = getattr(card.peaks, field)
+    if field == "fp32" and card.peaks.fp32_matrix:
+        whole = max(card.peaks.fp32, card.peaks.fp32_matrix)
+    return whole / card.devices if whole else None
+
+
+def in_class(
+    card_class: CardClass, kind: DeviceKind, name: str, capability: str | None, cards: Sequence[Card]
+) -> bool | None:
+    """Whether a device is of a class that claims speak of; null where that cannot be told."""
+    if card_class == "any":
+        return True
+    if kind == "cpu":
+        return False
+    if card_class == "gpu":
+        return True
+    card = find(name, cards)
+    has = card.matrix_units if card else _matrix_units(name, capability)
+    return None if has is None else has == (card_class == "matrix-units")
+
+
+def _matrix_units(name: str, capability: str | None) -> bool | None:
+    """By compute capability 7.0 or newer, the GTX 16 series aside, or by the gfx number of CDNA or RDNA 3."""
+    if capability is None:
+        return None
+    if capability.startswith("gfx"):
+        return bool(re.match(r"gfx(908|90a|94|95|11|12)", capability))
+    try:
+        number = float(capability)
+    except ValueError:
+        return None
+    return number >= 7.0 and not re.search(r"\bGTX 16\d\d\b", name, re.IGNORECASE)

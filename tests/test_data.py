@@ -342,6 +342,17 @@ def test_files_fetched_one_by_one_are_inflated_and_kept_across_a_pause(mirror, t
     assert files_in(tmp_path / "d") == set(CONTENT)
 
 
+def test_weights_are_put_beside_others_that_are_there_already(mirror, tmp_path):
+    put(tmp_path / "d", {"weights/other.pth": b"other"})
+    mirror.files["/one.pth"] = b"one"
+    item = Download(
+        "one.pth", "plain", None, sha256(b"one"), (f"{mirror.url}/one.pth",), {"one.pth": "weights/one.pth"}
+    )
+    dataset = replace(toy(), members=(Member("weights/one.pth", None, sha256(b"one")),), ways=((item,),))
+    assert fetch(dataset, tmp_path / "d").state == "complete"
+    assert files_in(tmp_path / "d") == {"weights/other.pth", "weights/one.pth"}
+
+
 def test_two_processes_do_not_fetch_into_one_folder(mirror, tmp_path):
     with data._only_one(tmp_path / "d"), pytest.raises(Busy, match="another gpudyno is fetching data"):
         fetch(toy(f"{mirror.url}/toy.tar.gz"), tmp_path / "d")

@@ -30,6 +30,8 @@ from urllib.parse import quote
 from harness.addresses import cut_addresses, cut_mails, cut_serials
 
 KEPT_CHARACTERS = 8000
+_OPEN = ("packages", "versions", "options", "flags", "passed_variables", "build_arguments", "structure")
+"""Where a record's keys are not its schema's."""
 VERSIONED = frozenset(("kernel", "driver", "driver_cuda", "vbios", "libc", "distribution", "engine_version"))
 
 # fmt: off
@@ -38,9 +40,11 @@ NOBODY = frozenset((
     "arch", "linux", "docker", "podman", "localhost", "localdomain", "nobody", "daemon", "runner",
     "jenkins", "vagrant", "gitlab-runner", "ec2-user", "azureuser", "container", "default", "guest",
     "test", "tests", "host", "python", "python3", "gpudyno", "none", "null", "unknown", "home", "data",
-    "path", "repo", "tmp", "url", "address", "serial",
+    "path", "repo", "tmp", "url", "address", "serial", "cpu", "gpu", "cuda", "rocm", "nvidia", "amd",
+    "intel", "torch", "pytorch", "train", "valid", "model", "image", "windows", "darwin", "real",
+    "true", "false", "bench", "unit", "venv", "slurm", "fake", "error",
 ))
-"""Names that identify nobody, and the words of the replacements themselves."""
+"""Names that identify nobody: defaults, and the words of records and of the replacements themselves."""
 
 _SYSTEM = (
     "/bin/", "/boot/", "/dev/", "/etc/", "/lib/", "/lib32/", "/lib64/", "/proc/", "/sbin/", "/sys/",
@@ -109,7 +113,11 @@ def leaks(record_json: str, names: Names) -> tuple[str, ...]:
         if {"packages", "versions"} & set(field.split(".")) and _VERSION.fullmatch(value):
             continue
         rules = _VALUE_RULES if field.rsplit(".", 1)[-1] in VERSIONED else _RULES
-        found += [f"'{field}' holds {what}" for what, rule in rules if rule(value, names) != value]
+        for what, rule in rules:
+            without = rule(value, names)
+            if without != value:
+                found.append(f"'{field}' holds {what}")
+            value = without
     return tuple(dict.fromkeys(found))
 
 
@@ -125,7 +133,8 @@ def _strings(value: Any, field: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         for key, inner in value.items():
             if key != "microseconds":
-                yield field or "the whole", key
+                if field.rsplit(".", 1)[-1] in _OPEN:
+                    yield field, key
                 yield from _strings(inner, f"{field}.{key}" if field else key)
     elif isinstance(value, list):
         for inner in value:

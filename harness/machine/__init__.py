@@ -2,7 +2,7 @@
 
 from harness.machine.differences import differences
 from harness.machine.fingerprint import default_label, fingerprint, machine_from
-from harness.machine.identity import machine_id, user_state
+from harness.machine.identity import machine_id, state_folder
 from harness.machine.load import load
 from harness.machine.names import local_names
 from harness.machine.selection import Selection, driver_uuids, select
@@ -22,5 +22,5 @@ __all__ = [
     "passed_variables",
     "recorded_variables",
     "select",
-    "user_state",
+    "state_folder",
 ]

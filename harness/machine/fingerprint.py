@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.clean import Names, clean_value
-from harness.machine.identity import machine_id, user_state
+from harness.machine.identity import machine_id, state_folder
 from harness.machine.names import local_names
 from harness.probe.cpu import fits
 from harness.probe.everything import everything
@@ -22,7 +22,7 @@ _MAKERS = re.compile(
 
 def fingerprint(label: str | None = None) -> Machine:
     """This machine. `label` is the user's choice, by default its devices. Raises as machine_id does."""
-    return machine_from(everything(), machine_id(user_state()), label, local_names())
+    return machine_from(everything(), machine_id(state_folder()), label, local_names())
 
 
 def machine_from(fields: Mapping[str, Any], identity: str, label: str | None, names: Names) -> Machine:

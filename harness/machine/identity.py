@@ -14,7 +14,7 @@ from harness.errors import MachineError
 _ID = re.compile(r"[0-9a-f]{12}")
 
 
-def user_state() -> Path:
+def state_folder() -> Path:
     """The folder of this user's state: GPUDYNO_STATE, else the platform's. It may not exist yet."""
     return Path(os.environ.get("GPUDYNO_STATE") or platformdirs.user_state_path("gpudyno"))
 

@@ -67,8 +67,9 @@ class Deadline:
     def hold(self, label: str) -> None:
         """Raises TooSlow once the time is over."""
         if self.left() <= 0:
+            waited = f"did not arrive within {self.seconds:.0f} s" if self.seconds else "was not waited for"
             raise TooSlow(
-                f"'{label}' did not arrive within {self.seconds:.0f} s",
+                f"'{label}' {waited}",
                 remedy="run `invoke data`, which waits for it, or set GPUDYNO_DATA to a folder that has it",
             )
 

@@ -450,6 +450,13 @@ def test_data_that_does_not_arrive_in_time_is_answered_as_generated(table, mirro
     assert "did not arrive within" in found.why
 
 
+def test_without_time_to_wait_nothing_is_asked_for(table, mirror, tmp_path):
+    folders = Folders(None, tmp_path / "d")
+    found = data.resolve(["toy"], folders=folders, allow_generated=True, deadline_seconds=0)["toy"]
+    assert (found.source, found.why) == ("generated", "'toy.tar.gz' was not waited for")
+    assert mirror.asked == []
+
+
 def test_a_corrupt_download_is_an_error_even_where_generated_data_is_allowed(table, mirror, tmp_path):
     mirror.files["/toy.tar.gz"] = b"x" * len(TARBALL)
     with pytest.raises(DataError):

@@ -89,6 +89,7 @@ def test_the_device_alone_makes_a_cuda_trial_differ_from_one_on_the_cpu():
     plain, cuda = (config(asked_for(DeviceRequest(kind, ids=UNITS))) for kind in ("cpu", "cuda"))
     for body in (plain, cuda):
         body.pop("Labels")
+        body["Env"] = [line for line in body["Env"] if not line.startswith("CUDA_VISIBLE_DEVICES=")]
     assert cuda["HostConfig"].pop("DeviceRequests")
     assert plain == cuda
 

@@ -27,7 +27,7 @@ from harness.engine.find import TITLES, Connection
 from harness.engine.logs import append_new
 from harness.engine.process import LOG, log_tail
 from harness.engine.shown import run_line
-from harness.errors import NoDevice, NotBuilt
+from harness.errors import MachineError, NoDevice, NoEngine, NotBuilt
 from harness.facts import EngineFacts
 from harness.image import BuildSpec, Image
 from harness.record import Environment
@@ -67,8 +67,13 @@ class DockerEngine:
 
     @cached_property
     def _api(self) -> Any:
-        with answered(self._title, "say which API it speaks"):
-            return docker.APIClient(base_url=self.connection.host, timeout=ANSWER_SECONDS, version="auto")
+        return docker.APIClient(
+            base_url=self.connection.host, timeout=ANSWER_SECONDS, version=self.connection.api_version
+        )
+
+    def close(self) -> None:
+        """Lets go of the connection; the next call makes another."""
+        self.__dict__.pop("_api", self._api).close()
 
     @cached_property
     def _info(self) -> Mapping[str, Any]:
@@ -144,6 +149,11 @@ class DockerEngine:
             log = self._build.logs / f"{what.tag.replace(':', '-')}.log"
             building.build(what, client, self._build.proxy, log, say)
         return self.built(image)
+
+    def expected(self, image: Image) -> Built:
+        """The environment as `build` would make it; its tag stands for an id it does not have yet."""
+        what = self._build.spec(image)
+        return Built(self._environment(what, self._image_id(what) or what.tag))
 
     def built(self, image: Image) -> Built:
         """The environment of a built image; raises NotBuilt."""
@@ -224,7 +234,9 @@ class DockerEngine:
         try:
             with answered(self._title, "start a container"):
                 self._api.start(_id(handle))
-        except NoDevice:
+        except NoEngine:
+            raise
+        except MachineError:
             self.forget(handle, spec.folders.output.parent)
             raise
         return handle

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
-from harness.errors import NoEngine
+from harness.errors import MachineError, NoEngine
 
 if TYPE_CHECKING:
     from harness.engine.build import BuildSettings
@@ -33,7 +33,7 @@ class Connection:
     host: str
     """As DOCKER_HOST has it."""
     version: str | None
-    api_version: str | None
+    api_version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,17 +109,20 @@ def _asked_at(host: str) -> Connection | str | None:
     if problem is not None:
         return problem or None
     import docker
+    from docker.constants import DEFAULT_DOCKER_API_VERSION
 
     from harness.engine.answers import answered
 
+    client = docker.APIClient(base_url=host, timeout=PROBE_SECONDS, version=DEFAULT_DOCKER_API_VERSION)
     try:
         with answered(f"the engine at {host}", "tell its version"):
-            client = docker.APIClient(base_url=host, timeout=PROBE_SECONDS, version="auto")
             version = client.version(api_version=False)
-            client.close()
-    except NoEngine:
+    except MachineError:
         return f"nothing answers at {host}"
-    return Connection(kind_of(version), host, component_version(version), version.get("ApiVersion"))
+    finally:
+        client.close()
+    api_version = str(version.get("ApiVersion") or DEFAULT_DOCKER_API_VERSION)
+    return Connection(kind_of(version), host, component_version(version), api_version)
 
 
 def _unusable(host: str) -> str | None:

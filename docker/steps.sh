@@ -3,9 +3,11 @@
 #   steps.sh apt PACKAGE…
 #   steps.sh environment FOLDER
 #   steps.sh pip PYTHON REQUIREMENTS [CHANNEL]
-#   steps.sh check PYTHON LOCK whole|over-base
-#   steps.sh apex PYTHON SOURCES
-# The build context is mounted at /context, secrets at /run/secrets.
+#   steps.sh check PYTHON LOCK whole
+#   steps.sh check PYTHON LOCK over-base NAME==VERSION…
+#   steps.sh sources cuda|rocm
+#   steps.sh apex PYTHON cuda|rocm
+# The build context is mounted at /context, secrets at /run/secrets, Apex's sources at /sources.
 set -eu
 secrets=/run/secrets
 wheelhouse=/context/wheelhouse
@@ -38,68 +40,119 @@ step_environment() {
     python3 -m venv --without-pip "$1"
 }
 
-pip_install() {
-    /opt/pip/bin/python -m pip --python "$python" install --no-deps --require-hashes "$@" --requirement "$requirements"
+run_pip() {
+    if [ -d /opt/pip ]; then
+        /opt/pip/bin/python -m pip --python "$python" "$@"
+    else
+        "$python" -m pip "$@"
+    fi
+}
+
+install_locked() {
+    run_pip install --no-deps --require-hashes "$@" --requirement "$requirements"
 }
 
 step_pip() {
     python=$1 requirements=$2 channel=${3:-} wheels=
     if [ -d "$wheelhouse" ]; then
         wheels="--find-links=$wheelhouse"
-        pip_install --no-index $wheels && return
+        install_locked --no-index $wheels && return
         echo "The wheelhouse does not have all of it: the next source is tried."
     fi
     if [ -n "$channel" ]; then
-        pip_install --index-url "$channel" --retries 1 --timeout 10 $wheels && return
+        install_locked --index-url "$channel" --retries 1 --timeout 10 $wheels && return
         echo "The channel does not have it or does not answer: the next source is tried."
     fi
-    pip_install $wheels
+    install_locked $wheels
 }
 
 step_check() {
-    "$1" - "$2" "$3" <<'PYTHON'
-import re, sys
+    python=$1
+    shift
+    "$python" - "$@" <<'PYTHON'
+import re
+import shutil
+import sys
+import sysconfig
 from importlib.metadata import distributions
+from pathlib import Path
 
-path, extent = sys.argv[1:]
-normal = lambda name: re.sub(r"[-_.]+", "-", name).lower()
-found = {normal(d.metadata["Name"]): d.version for d in distributions()}
-lines = re.findall(r"^([A-Za-z0-9][\w.-]*)==([^\s;\\]+)", open(path).read(), re.M)
-locked = {normal(name): version for name, version in lines}
+lock, extent, *from_base = sys.argv[1:]
+
+
+def normal(name):
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+found = {normal(each.metadata["Name"]): each.version for each in distributions()}
+pinned = re.findall(r"^([A-Za-z0-9][\w.-]*)==([^\s;\\]+)", Path(lock).read_text(), re.MULTILINE)
+pinned += [each.split("==") for each in from_base]
+locked = {normal(name): version for name, version in pinned}
 wrong = [
-    f"{name} {version} is locked, {found.get(name)} installed"
+    f"{name} {version} is locked, and {found.get(name)} is installed"
     for name, version in locked.items()
     if found.get(name) != version and ("+" in version or found.get(name, "").split("+")[0] != version)
 ]
 if extent == "whole":
-    wrong += [f"{name} {found[name]} is not in the lock" for name in found.keys() - locked.keys()]
+    wrong += [f"{name} {found[name]} is installed, and not locked" for name in found.keys() - locked.keys()]
+if not Path(sysconfig.get_paths()["include"], "Python.h").exists():
+    wrong.append("Python.h is missing, which torch.compile needs")
+if shutil.which("c++") is None:
+    wrong.append("a C++ compiler is missing, which torch.compile needs")
 sys.exit("\n".join(wrong) or None)
 PYTHON
 }
 
-step_apex() {
-    python=$1 sources=$2
+step_sources() {
     source=$APEX_REPOSITORY
-    [ -f "$wheelhouse/apex.bundle" ] && source=$wheelhouse/apex.bundle
-    git init --quiet "$sources"
-    git -C "$sources" fetch --quiet --depth 1 "$source" "$APEX_COMMIT"
-    git -C "$sources" checkout --quiet FETCH_HEAD
-    [ "$(git -C "$sources" rev-parse HEAD)" = "$APEX_COMMIT" ]
-    packages=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    if [ -d "$wheelhouse/apex-$1.git" ]; then
+        source=$wheelhouse/apex-$1.git
+        # It belongs to the user who builds, and git reads no stranger's repository unasked.
+        git config --global safe.directory '*'
+    fi
+    git init --quiet /apex
+    git -C /apex fetch --quiet --depth 1 "$source" "$APEX_COMMIT"
+    git -C /apex checkout --quiet "$APEX_COMMIT"
+}
+
+step_apex() {
+    python=$1
     if [ "$APEX_EXTENSIONS" = yes ]; then
-        apex_extensions
+        "apex_extensions_$2"
     else
-        # Its setup.py wants a CUDA compiler even for the Python part, so the package is copied.
-        cp -R "$sources/apex" "$packages/apex"
+        apex_python
     fi
 }
 
-apex_extensions() {
-    for home in /toolkit/usr/local/cuda-*; do export CUDA_HOME="$home"; done
-    export TORCH_CUDA_ARCH_LIST="$(echo "$APEX_ARCHITECTURES" | sed -E 's/sm_([0-9]+)([0-9])/\1.\2/g')"
+# Its setup.py wants a compiler for the card even for the Python part, so the package is copied. ROCm's has stand-ins
+# for its extensions, and its import needs one of them.
+apex_python() {
+    packages=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    run_pip uninstall --yes --quiet apex
+    rm -rf "$packages/apex"
+    cp -RL /sources/apex "$packages/apex"
+    rope=/sources/compatibility/fused_rotary_positional_embedding.py
+    if [ -f "$rope" ]; then
+        cp "$rope" "$packages"
+    fi
+    "$python" -W ignore -c 'from apex.fp16_utils import FP16_Optimizer'
+}
+
+apex_extensions_cuda() {
+    for CUDA_HOME in /toolkit/usr/local/cuda-*; do
+        export CUDA_HOME
+    done
     export PATH="$CUDA_HOME/bin:$PATH"
-    /opt/pip/bin/python -m pip --python "$python" install --no-deps --no-build-isolation \
-        --config-settings=--build-option=--cpp_ext --config-settings=--build-option=--cuda_ext "$sources"
+    TORCH_CUDA_ARCH_LIST=$(echo "$APEX_ARCHITECTURES" | sed -E 's/sm_([0-9]+)([0-9])/\1.\2/g')
+    export TORCH_CUDA_ARCH_LIST
+    run_pip install --no-deps --no-build-isolation --no-index \
+        --config-settings=--build-option=--cpp_ext --config-settings=--build-option=--cuda_ext /sources
+}
+
+apex_extensions_rocm() {
+    run_pip uninstall --yes --quiet apex
+    export APEX_BUILD_CPP_OPS=1 APEX_BUILD_CUDA_OPS=1 PYTORCH_ROCM_ARCH="$APEX_ARCHITECTURES"
+    run_pip install --no-deps --no-build-isolation --no-index /sources
 }
 
 name=$1

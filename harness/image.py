@@ -26,6 +26,7 @@ __all__ = [
     "load_images",
     "lock_packages",
     "lock_sha256",
+    "locked_packages",
     "normal_name",
     "spec",
     "venv_name",
@@ -63,10 +64,10 @@ class BuildSpec:
     base_digest_verified: bool
     base_substituted: bool
     lock_sha256: str
-    channel: str
-    """The channel's address, or nothing."""
+    addresses: dict[str, str]
+    """Where things are fetched from: build arguments too, and no part of a record."""
     build_arguments: dict[str, str]
-    """What else was chosen; a record keeps these."""
+    """What was chosen; a record keeps these."""
     labels: dict[str, str]
     secrets: dict[str, Path] = field(default_factory=dict)
     network: str | None = None
@@ -114,15 +115,15 @@ def spec(
     root = root.resolve()
     digest = None if base else image.base_digest
     reference = base or f"{image.base}@{image.base_digest}"
-    channel = image.channel.address if image.channel else ""
     lock = lock_sha256(root, image.lock)
-    arguments = _apex_arguments(image, apex_extensions)
+    addresses = _addresses(image)
+    arguments = _base_arguments(image) | _apex_arguments(image, apex_extensions)
     decides = {
         "dockerfile": _sha256(root, image.dockerfile),
         "steps": _sha256(root, STEPS),
         "lock": lock,
         "base": reference,
-        "channel": channel,
+        "addresses": addresses,
         "arguments": arguments,
         "architectures": image.architectures,
         "platform": image.platform,
@@ -152,7 +153,7 @@ def spec(
         base_digest_verified=digest is not None and image.base_digest_verified,
         base_substituted=base is not None,
         lock_sha256=lock,
-        channel=channel,
+        addresses=addresses,
         build_arguments=arguments,
         labels=labels,
         secrets=_checked_secrets(secrets or {}),
@@ -161,9 +162,9 @@ def spec(
 
 
 def docker_build_argv(
-    spec: BuildSpec, *, client: str = "docker", iidfile: Path, buildx: bool
+    spec: BuildSpec, *, client: str = "docker", iidfile: Path, buildx: bool, target: str | None = None
 ) -> tuple[str, ...]:
-    """The command that builds an image and writes its id to `iidfile`.
+    """The command that builds an image, or one stage of it, and writes its id to `iidfile`.
 
     Without buildx a Docker client needs DOCKER_BUILDKIT=1 in its environment. Podman takes the same options.
     """
@@ -173,10 +174,11 @@ def docker_build_argv(
     command += ["--platform", spec.platform, "--file", str(spec.dockerfile), "--tag", spec.tag]
     command += ["--iidfile", str(iidfile)]
     command += ["--network", spec.network] if spec.network else []
+    command += ["--target", target] if target else []
     arguments = {
         "BASE": spec.base,
-        "CHANNEL": spec.channel,
         "ENVIRONMENT": spec.environment_json(),
+        **spec.addresses,
         **spec.build_arguments,
     }
     for name, value in arguments.items():
@@ -186,6 +188,11 @@ def docker_build_argv(
     for name, path in spec.secrets.items():
         command += ["--secret", f"id={name},src={path}"]
     return (*command, str(spec.context))
+
+
+def locked_packages(image: Image, *, root: Path) -> dict[str, str]:
+    """Name → version of all that an image pins: its lock, and what its base is said to bring."""
+    return lock_packages(root / "docker" / image.lock) | image.from_base
 
 
 def venv_name(image: Image, *, root: Path) -> str:
@@ -229,13 +236,22 @@ def _sources(
     return tuple((*install, *way, "--requirement", str(requirements)) for way in ways)
 
 
+def _addresses(image: Image) -> dict[str, str]:
+    channel = {"CHANNEL": image.channel.address} if image.channel else {}
+    return channel | ({"APEX_REPOSITORY": image.apex.repository} if image.apex else {})
+
+
+def _base_arguments(image: Image) -> dict[str, str]:
+    brought = " ".join(f"{name}=={version}" for name, version in image.from_base.items())
+    return {"FROM_BASE": brought} if brought else {}
+
+
 def _apex_arguments(image: Image, extensions: bool) -> dict[str, str]:
     if image.apex is None:
         if extensions:
             raise UserError(f"image '{image.name}' has no Apex", remedy="leave its extensions out")
         return {}
     arguments = {
-        "APEX_REPOSITORY": image.apex.repository,
         "APEX_COMMIT": image.apex.commit,
         "APEX_EXTENSIONS": "yes" if extensions else "no",
     }

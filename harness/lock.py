@@ -45,13 +45,23 @@ def relock(image: Image, root: Path, *, run: Run = run_quietly) -> LockReport:
     return LockReport(tuple(changed), ())
 
 
-def compile_argv(image: Image, root: Path, *, uv: str, excludes: Path, output: Path) -> tuple[str, ...]:
+def compile_argv(
+    image: Image,
+    root: Path,
+    *,
+    uv: str,
+    python: str,
+    excludes: Path,
+    output: Path,
+    constraints: Path | None = None,
+) -> tuple[str, ...]:
     """uv's command line: hashes for every file of a version, no address and no path in the output."""
     kept_out = [package.name for package in image.channel.packages] if image.channel else []
     command = [uv, "pip", "compile", str(root / "docker" / image.requirements)]
-    command += ["--python-version", image.python, "--python-platform", _uv_platform(image.platform)]
-    command += ["--generate-hashes", "--no-header", "--no-annotate", "--upgrade", "--quiet"]
-    command += ["--excludes", str(excludes), "--output-file", str(output)]
+    command += ["--python-version", python, "--python-platform", _uv_platform(image.platform)]
+    command += ["--only-binary", ":all:", "--generate-hashes", "--no-header", "--no-annotate", "--upgrade"]
+    command += ["--quiet", "--excludes", str(excludes), "--output-file", str(output)]
+    command += ["--constraints", str(constraints)] if constraints else []
     for name in kept_out:
         command += ["--no-emit-package", name]
     return tuple(command)
@@ -61,7 +71,7 @@ def lock_header(image: Image) -> str:
     """What stands above the packages."""
     return (
         f"# The lock of image '{image.name}', written by: invoke lock --image {image.name}\n"
-        f"# Python {' and '.join(image.pythons)}, {image.platform}.\n"
+        f"# Python {', '.join(image.pythons)}, {image.platform}.\n"
         "# It is complete: install it with --no-deps --require-hashes.\n"
     )
 
@@ -81,12 +91,7 @@ def _resolve_packages(image: Image, root: Path, run: Run) -> list[str]:
     if uv is None:
         raise MachineError("uv is not on the PATH, and it makes the locks", remedy="'pip install uv'")
     with tempfile.TemporaryDirectory() as folder:
-        excludes, output = Path(folder) / "excludes.txt", Path(folder) / "lock.txt"
-        excludes.write_text("\n".join([*image.left_out, *image.from_base]) + "\n", encoding="utf-8")
-        done = run(compile_argv(image, root, uv=uv, excludes=excludes, output=output))
-        if done.returncode:
-            raise _uv_failed(image, done.stderr)
-        resolved = output.read_text(encoding="utf-8")
+        resolved = _resolve(image, root, uv, Path(folder), run)
     header = lock_header(image)
     changed = []
     if image.channel:
@@ -94,6 +99,33 @@ def _resolve_packages(image: Image, root: Path, run: Run) -> list[str]:
         changed += _write(root, image.channel.lock, header + channel)
         resolved += channel
     return changed + _write(root, image.lock, header + _sorted_blocks(resolved))
+
+
+def _resolve(image: Image, root: Path, uv: str, folder: Path, run: Run) -> str:
+    """Resolves for the image's own Python; its other Pythons have to come to the same packages."""
+    excludes = folder / "excludes.txt"
+    excludes.write_text("\n".join([*image.left_out, *image.from_base]) + "\n", encoding="utf-8")
+    first = folder / f"{image.python}.txt"
+    for python in image.pythons:
+        output = folder / f"{python}.txt"
+        argv = compile_argv(
+            image,
+            root,
+            uv=uv,
+            python=python,
+            excludes=excludes,
+            output=output,
+            constraints=None if output == first else first,
+        )
+        done = run(argv)
+        if done.returncode:
+            raise _uv_failed(image, python, done.stderr)
+        if output.read_bytes() != first.read_bytes():
+            raise UserError(
+                f"docker/{image.requirements} gives Python {python} other packages than {image.python}",
+                remedy=f"take {python} out of the pythons of '{image.name}'",
+            )
+    return first.read_text(encoding="utf-8")
 
 
 def _sorted_blocks(text: str) -> str:
@@ -111,13 +143,16 @@ def _write(root: Path, path: str, text: str) -> list[str]:
     return [f"docker/{path} is written anew"]
 
 
-def _uv_failed(image: Image, said: str) -> MachineError | UserError:
+def _uv_failed(image: Image, python: str, said: str) -> MachineError | UserError:
     last = " ".join(said.split())[-400:]
     if re.search(r"dns|connect|timed out|fetch", said, re.IGNORECASE):
         return NoNetwork(
             f"the lock of '{image.name}' needs a package index: {last}", remedy="connect and retry"
         )
-    return UserError(f"docker/{image.requirements} cannot be resolved: {last}", remedy="change its versions")
+    return UserError(
+        f"docker/{image.requirements} cannot be resolved for Python {python}: {last}",
+        remedy="change its versions",
+    )
 
 
 def _uv_platform(platform: str) -> str:

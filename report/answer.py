@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from report import words
+from report import names, words
 from report.contests import Contest, Line, Speedup
-from report.figures import scaled_words, short_card
+from report.doubts import FLOOR_RUNS
 from report.frame import Row
-from report.intervals import FLOOR_RUNS
 from report.labels import standing
 from report.stats import Cell
 from report.view import Badge, Table
@@ -29,7 +28,7 @@ def answer(contests: Sequence[Contest], gains: Sequence[Speedup], claims: int) -
     own = [gain for gain in gains if _is_own(gain.of, contests)]
     said = _gain_clauses(own)
     if said:
-        card = short_card(own[0].of.card)
+        card = names.short_card(own[0].of.card)
         opening = f"On this {card}" if all(gain.of.ranked for gain in own) else f"A first look at this {card}"
         joint = ", " if opening.startswith("On") else ": "
         return f"{opening}{joint}{'; '.join(said)}."
@@ -61,11 +60,12 @@ def _ends(gains: list[Speedup]) -> list[Speedup]:
 
 
 def _gain_words(gain: Speedup, over: str) -> str:
-    model = words.clean(gain.of.key.model, 30)
+    model = names.model(gain.of.key.model)
     size = f" (batch {gain.of.key.batch_size})"
     interval = gain.ratio.interval
     if interval is None:
-        return f"{model}{size} {words.times(gain.ratio.estimate)} times as fast as {over} (single runs, no interval)"
+        speed = f"{words.times(gain.ratio.estimate)} times as fast as {over}"
+        return f"{model}{size} {speed} (single runs, no interval)"
     spread = f"95 % interval {words.times(interval.low)} to {words.times(interval.high)}"
     if gain.ratio.tied:
         return f"{model}{size} no measurably faster or slower than {over} ({spread}: no difference shown)"
@@ -79,15 +79,15 @@ def _joined(parts: Sequence[str]) -> str:
 def _plain_clause(contests: Sequence[Contest]) -> str:
     line = contests[0].lines[0]
     key, seconds = line.cell.key, line.cell.seconds
-    what = f"{words.clean(key.model, 30)} in {key.precision} at batch {key.batch_size}"
+    what = f"{names.model(key.model)} in {key.precision} at batch {key.batch_size}"
     if seconds.mean is None:
-        return f"On this {short_card(line.cell.card)}, {what} gave no valid run"
+        return f"On this {names.short_card(line.cell.card)}, {what} gave no valid run"
     how = "would take" if line.cell.length.projected else "took"
     epochs = words.count(contests[0].length.epochs, "epoch")
     spread = f" ({words.between(seconds.interval)})" if seconds.interval else ", a single run"
     others = f"; {len(contests) - 1} more below" if len(contests) > 1 else ""
     return (
-        f"On this {short_card(line.cell.card)}, {epochs} of {what} {how} "
+        f"On this {names.short_card(line.cell.card)}, {epochs} of {what} {how} "
         f"{words.seconds(seconds.mean)}{spread}{others}"
     )
 
@@ -115,7 +115,8 @@ def measured(rows: Sequence[Row], started: datetime | None) -> str:
     cards = _joined(list(dict.fromkeys(words.clean(row.card, 60) for row in rows))[:3])
     said = f"{words.count(len(rows) - failed, 'trial')} measured"
     said += f", {words.count(failed, 'trial')} failed" if failed else ", none failed"
-    return f"{words.day(started)} · {machine} · {cards} · plan {rows[0].plan}, session {rows[0].session} · {said}"
+    where = f"{words.day(started)} · {machine} · {cards}"
+    return f"{where} · plan {rows[0].plan}, session {rows[0].session} · {said}"
 
 
 def decision(contests: Sequence[Contest], gains: Sequence[Speedup]) -> Table | None:
@@ -148,30 +149,18 @@ def _decision_row(contest: Contest, line: Line, gains: Sequence[Speedup]) -> tup
     strict = next((g for g in gains if g.of is cell and g.over.key.precision == "fp32-ieee"), None)
     total = words.seconds(cell.seconds.mean)
     if cell.seconds.interval:
-        total += f" ({words.between(cell.seconds.interval)})"
+        total += f"\n{words.between(cell.seconds.interval)}"
     return (
-        words.clean(f"{contest.base.model}, {contest.base.data_mode}", 40),
-        short_card(cell.card),
+        f"{names.model(contest.base.model)}, {contest.base.data_mode}",
+        names.short_card(cell.card),
         cell.key.precision,
         str(cell.key.batch_size),
         total,
-        scaled_words(line),
-        gain_words(strict),
+        names.scaled(line),
+        names.gain(strict),
         words.quality(cell.rows[0].quality_name, cell.quality.mean),
-        f"n = {cell.seconds.n or cell.throughput.n}; {standing(cell)}",
+        f"n = {cell.seconds.n or cell.throughput.n}\n{standing(cell)}",
     )
-
-
-def gain_words(gain: Speedup | None) -> str:
-    """'1.62 × (1.58 to 1.66)'"""
-    if gain is None:
-        return "–"
-    said = f"{words.times(gain.ratio.estimate)} ×"
-    interval = gain.ratio.interval
-    if interval is None:
-        return f"{said} (no interval)"
-    shown = f"{said} ({words.between(interval, 'times')})"
-    return f"{shown}, no difference shown" if gain.ratio.tied else shown
 
 
 def doubts(
@@ -194,8 +183,8 @@ def doubts(
     for contest in contests:
         if contest.baseline_missing and baseline is not None:
             found.append(
-                f"The baseline '{words.clean(baseline, 40)}' does not stand in {words.clean(contest.base.model, 30)}, "
-                "which is scaled to its fastest line."
+                f"The baseline '{words.clean(baseline, 40)}' does not stand in "
+                f"{names.model(contest.base.model)}, which is scaled to its fastest line."
             )
     late = sum(row.started_at > now + timedelta(days=1) for row in rows)
     if late:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from report import svg
@@ -149,13 +149,13 @@ def curves(
     write: Callable[[float], str],
 ) -> str:
     """Lines over one horizontal axis, each named at its end; published ones dashed behind."""
-    good = [
-        Curve(c.label, tuple(p for p in c.points if math.isfinite(p[1])), c.look, c.behind) for c in lines
-    ]
+    good = [_finite(curve) for curve in lines]
     good = [curve for curve in good if curve.points]
     if not good:
         return _empty(name, title, described)
-    left, right, top, foot = 40.0, WIDTH - 84.0, 10.0, 186.0
+    names = list(dict.fromkeys((c.label, c.look, c.behind, c.dash) for c in good))
+    beside = len(names) <= 6 and all(len(label) <= 12 for label, *_ in names)
+    left, right, top, foot = 40.0, WIDTH - (88.0 if beside else 8.0), 10.0, 186.0
     xs = [x for curve in good for x, _ in curve.points]
     ys = [y for curve in good for _, y in curve.points]
     xscale, xticks = svg.linear_axis(xs, left, right, zero=True, most=5)
@@ -163,16 +163,36 @@ def curves(
     parts = [svg.line(left, yscale(tick), right, yscale(tick), "grid") for tick in yticks]
     parts += [svg.text(left - 5, yscale(t) + 4, write(t), kind="n", anchor="end") for t in yticks]
     parts += [svg.text(xscale(t), foot + 16, f"{t:g}", kind="n", anchor="middle") for t in xticks]
-    parts.append(svg.text((left + right) / 2, foot + 32, across, kind="n", anchor="middle"))
+    parts.append(svg.text((left + right) / 2, foot + 31, across, kind="n", anchor="middle"))
     for curve in sorted(good, key=lambda each: not each.behind):
-        tone, shape = LOOKS.get(curve.look, ("soft", "circle"))
-        at = [(xscale(x), yscale(y)) for x, y in curve.points]
-        kind = f"{tone} curve behind" if curve.behind else f"{tone} curve"
-        parts.append(svg.path(at, kind, dash="2 3" if curve.behind else None))
-        mark = svg.marker(shape, *at[-1], 3.4, f"{tone} hollow" if curve.behind else tone)
-        parts.append(mark)
-    parts += _end_labels(good, yscale, right)
-    return svg.document(name, title, described, WIDTH, foot + 40, parts)
+        parts += _curve(curve, [(xscale(x), yscale(y)) for x, y in curve.points])
+    if beside:
+        parts += _end_labels(good, yscale, right)
+        return svg.document(name, title, described, WIDTH, foot + 38, parts)
+    parts += _legend(names, foot + 52)
+    return svg.document(name, title, described, WIDTH, foot + 44 + 18 * len(names), parts)
+
+
+def _finite(curve: Curve) -> Curve:
+    return replace(curve, points=tuple(point for point in curve.points if math.isfinite(point[1])))
+
+
+def _curve(curve: Curve, at: Sequence[tuple[float, float]]) -> list[str]:
+    tone, shape = LOOKS.get(curve.look, ("soft", "circle"))
+    if curve.behind:
+        line = svg.path(at, f"{tone} curve behind", dash="2 3")
+        return [line, svg.marker(shape, *at[-1], 3.4, f"{tone} hollow")]
+    return [svg.path(at, f"{tone} curve", dash=curve.dash), svg.marker(shape, *at[-1], 3.4, tone)]
+
+
+def _legend(names: Sequence[tuple[str, str, bool, str | None]], top: float) -> list[str]:
+    parts = []
+    for place, (label, look, behind, dash) in enumerate(names):
+        y = top + 18 * place
+        sample = Curve(label, (), look, behind, dash)
+        parts += _curve(sample, [(8.0, y - 4), (32.0, y - 4)])
+        parts.append(svg.text(44, y, _fit(label, 42), kind="n"))
+    return parts
 
 
 def _end_labels(lines: Sequence[Curve], yscale: svg.Scale, right: float) -> list[str]:

@@ -59,7 +59,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """Joins the key for durations: totals projected from runs of another limit are never averaged together."""
+    """Joins the key for durations: totals projected from runs of different limits are never averaged."""
 
     steps_per_epoch: int
     epochs: int

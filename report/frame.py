@@ -35,6 +35,8 @@ class Row:
     path: str
     key: Key
     card: str
+    device: str
+    capability: str | None
     unit: str | None
     machine: str
     machine_label: str
@@ -62,7 +64,7 @@ class Row:
 
 
 def rows(records: Iterable[tuple[str, Record]], *, summarise: Summarise, method: str) -> tuple[Row, ...]:
-    """One row per record, in the order of their start. `summarise`, of `method`, replaces a summary that is old."""
+    """One row per record, by their start. `summarise`, of `method`, replaces a summary of another method."""
     found = [_row(path, record, summarise, method) for path, record in records]
     return tuple(sorted(found, key=lambda row: (row.started_at, row.path)))
 
@@ -73,6 +75,8 @@ def _row(path: str, record: Record, summarise: Summarise, method: str) -> Row:
         "path": path,
         "key": key_of(record),
         "card": card_of(record),
+        "device": _device(record),
+        "capability": measured.device.capability if measured else None,
         "unit": measured.device.unit if measured else None,
         "machine": record.machine.id,
         "machine_label": record.machine.label,
@@ -102,20 +106,22 @@ def _row(path: str, record: Record, summarise: Summarise, method: str) -> Row:
         quality_name=measured.quality_name,
         epochs=measured.epochs,
         losses=measured.losses,
-        structure=tuple(sorted(measured.structure.items())),
+        structure=_structure(measured),
     )
 
 
 def card_of(record: Record) -> str:
     """The device's name as the framework saw it; by the machine's list where nothing was measured."""
     count = record.trial.asked.variant.gpus
+    return f"{count} × {_device(record)}" if count > 1 else _device(record)
+
+
+def _device(record: Record) -> str:
     if record.measurement:
-        name = record.measurement.device.name
-    elif record.trial.asked.device == "cpu":
-        name = record.machine.cpu.model or "CPU"
-    else:
-        name = record.machine.gpus[0].name if record.machine.gpus else "unknown device"
-    return f"{count} × {name}" if count > 1 else name
+        return record.measurement.device.name
+    if record.trial.asked.device == "cpu":
+        return record.machine.cpu.model or "CPU"
+    return record.machine.gpus[0].name if record.machine.gpus else "unknown device"
 
 
 def _metrics(measured: Measurement, summary: Summary) -> tuple[Metrics, tuple[str, ...]]:
@@ -150,6 +156,12 @@ def _metrics(measured: Measurement, summary: Summary) -> tuple[Metrics, tuple[st
         input_share=summary.input_share,
     )
     return metrics, refused
+
+
+def _structure(measured: Measurement) -> tuple[tuple[str, int], ...]:
+    items = {"train_items": measured.data.train_items, "valid_items": measured.data.valid_items}
+    known = {name: count for name, count in items.items() if count is not None}
+    return tuple(sorted({**measured.structure, **known}.items()))
 
 
 def _train_loss(measured: Measurement) -> float | None:

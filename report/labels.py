@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.summary import cause_name
 from report import words
 from report.contests import Contest
-from report.intervals import FLOOR_RUNS, HEADLINE_RUNS
+from report.doubts import FLOOR_RUNS, HEADLINE_RUNS
 from report.stats import Cell
 from report.view import Badge
 
@@ -28,7 +29,7 @@ def _data(cells: Sequence[Cell]) -> list[Badge | None]:
         _badge(
             any(cell.key.data_source == "generated" for cell in cells),
             "GENERATED DATA",
-            "random data of the real shape stood in for the real set: speed only, and no claim is judged on it",
+            "random data of the real shape stood in for the real set: no claim is judged on it",
         ),
         _badge(
             random_body,

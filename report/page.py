@@ -12,11 +12,27 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from harness.cards import FILE as CARDS
+from harness.cards import Card, load_cards
 from harness.claims import ClaimSet, load_claims
 from harness.record import Session
 from harness.store import Shelf, read_all
 from harness.summary import METHOD, summarise
-from report import answer, contests, figures, frame, judge, labels, stats, svg, tables, words
+from report import (
+    answer,
+    contests,
+    curves,
+    figures,
+    frame,
+    judge,
+    labels,
+    names,
+    stats,
+    studies,
+    svg,
+    tables,
+    words,
+)
 from report.contests import Contest, Speedup
 from report.frame import Row
 from report.view import ContestView, PageView, WorkloadView
@@ -57,7 +73,15 @@ def build(
     Raises RecordError where the claims cannot be read; unreadable records become warnings.
     """
     shelf = read_all(root)
-    view = look(shelf, load_claims(root), baseline=baseline, session=session, machine=machine, now=now)
+    view = look(
+        shelf,
+        load_claims(root),
+        load_cards(root) if (root / CARDS).exists() else (),
+        baseline=baseline,
+        session=session,
+        machine=machine,
+        now=now,
+    )
     rendered = render(view)
     folder = out / "charts"
     folder.mkdir(parents=True, exist_ok=True)
@@ -76,6 +100,7 @@ def build(
 def look(
     shelf: Shelf,
     claims: ClaimSet,
+    cards: Sequence[Card],
     *,
     baseline: str | None = None,
     session: str | None = None,
@@ -102,7 +127,7 @@ def look(
         decision=answer.decision(found, gains),
         doubts=answer.doubts(found, marks, own, now=now, baseline=baseline),
         workloads=_workloads(found, gains, claims),
-        claims=judge.views(claims, found, own),
+        claims=studies.views(judge.judge(claims.claims, found, cards), alone=not found),
         stacks=tables.stacks([row for row in rows if _shown(row, lead, found)]),
         failures=tables.failures(own),
         warnings=_warnings(own),
@@ -153,7 +178,8 @@ def _workloads(
     groups: dict[str, list[Contest]] = {}
     for contest in found:
         groups.setdefault(contest.base.workload, []).append(contest)
-    views, number = [], 0
+    views: list[WorkloadView] = []
+    number = 0
     for workload, members in groups.items():
         drawn = []
         for contest in members:
@@ -163,7 +189,7 @@ def _workloads(
             WorkloadView(
                 anchor=f"w-{len(views) + 1}",
                 heading=words.WORKLOAD_WORDS.get(workload, words.clean(workload, 60)),
-                about=f"Workload {words.clean(workload, 60)}.",
+                about=words.WORKLOAD_ABOUT.get(workload, f"Workload {words.clean(workload, 60)}."),
                 contests=tuple(drawn),
                 apart=tables.apart_table(members, [view.heading for view in drawn]),
             )
@@ -175,8 +201,8 @@ def _contest(contest: Contest, gains: Sequence[Speedup], claims: ClaimSet, numbe
     anchor = f"f-{number}"
     cells = [line.cell for line in contest.lines]
     own = [gain for gain in gains if any(gain.of is cell for cell in cells)]
-    published = [claim for claim in claims.claims if judge.published_gain(claim, own)]
-    curves = [c for c in claims.curves if judge.same_work(c.workload, c.protocol, c.side, cells)]
+    published = [claim for claim in claims.claims if contests.published_gain(claim, own)]
+    behind = [curve for curve in claims.curves_for(contest.base.workload) if contests.behind(curve, cells)]
     notes = [f"{name} differs: {' | '.join(values)}" for name, values in contest.stacks]
     return ContestView(
         anchor=anchor,
@@ -184,7 +210,7 @@ def _contest(contest: Contest, gains: Sequence[Speedup], claims: ClaimSet, numbe
         heading=_heading(contest),
         setting=_setting(contest),
         badges=labels.badges(contest),
-        panels=figures.panels(contest, own, published, curves, anchor),
+        panels=(*figures.panels(contest, own, published, anchor), *curves.panels(contest, behind, anchor)),
         table=tables.contest_table(contest, own),
         notes=(*(words.clean(said, 300) for said in notes), *tables.projections(contest)),
         provenance=tables.provenance(contest),
@@ -195,7 +221,7 @@ def _heading(contest: Contest) -> str:
     base = contest.base
     batch = f", batch {base.batch_size}" if base.batch_size else ""
     stacks = ", on different stacks" if contest.stacks else ""
-    return f"{words.clean(base.model, 40)}{batch}, {base.data_mode} data{stacks}"
+    return f"{names.model(base.model)}{batch}, {base.data_mode} data{stacks}"
 
 
 def _setting(contest: Contest) -> str:
@@ -239,7 +265,7 @@ def render(view: PageView) -> Rendered:
 
 def markdown_text(text: str) -> str:
     """Text that a Markdown table cell shows as it is."""
-    said = str(escape(text))
+    said = " · ".join(part for part in str(escape(text)).split("\n"))
     for character in "\\`*_[]|~":
         said = said.replace(character, f"\\{character}")
     return said

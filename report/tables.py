@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from harness.record import LeftOut
-from report import words
-from report.answer import gain_words
+from report import names, words
 from report.comparability import differing, without_precision
 from report.contests import Contest, Line, Speedup, apart
-from report.figures import label, scaled_words
 from report.frame import Row
 from report.labels import standing
 from report.stats import PROJECTION_TOLERANCE, Cell, Figure, cell_ratio
@@ -18,64 +16,69 @@ from report.view import FailureView, Provenance, Table
 
 def contest_table(contest: Contest, gains: Sequence[Speedup]) -> Table:
     """One row per line; a column stays away where no line has its figure."""
+    lines = contest.lines
     columns: list[tuple[str, list[str]]] = [
-        (
-            "Line",
-            [f"{label(line.cell, contest)}, batch {line.cell.key.batch_size}" for line in contest.lines],
-        ),
-        ("Runs", [_runs(line.cell) for line in contest.lines]),
-        ("Total", [_with_interval(line.cell.seconds, words.seconds) for line in contest.lines]),
-        ("Time-scaled", [_scaled(line) for line in contest.lines]),
-        ("Against 32-bit", [_gains(line, gains) for line in contest.lines]),
-        (_rate(contest), [_with_interval(line.cell.throughput, words.number) for line in contest.lines]),
-        ("Step", [words.milliseconds(line.cell.step_seconds.mean) for line in contest.lines]),
-        ("Peak memory", [_peak(line.cell) for line in contest.lines]),
-        (_quality_name(contest), [_quality(line.cell) for line in contest.lines]),
-        ("Validation loss", [_mean(line.cell.valid_loss, words.number) for line in contest.lines]),
-        ("Training loss", [_mean(line.cell.train_loss, words.number) for line in contest.lines]),
-        ("Waited for input", [_mean(line.cell.input_share, words.percent) for line in contest.lines]),
-        ("Standing", [standing(line.cell) for line in contest.lines]),
+        ("Line", [_name(line, contest) for line in lines]),
+        ("Runs", [_runs(line.cell) for line in lines]),
+        ("Total", [_with_interval(line.cell.seconds, words.seconds) for line in lines]),
+        ("Time-scaled", [_scaled(line) for line in lines]),
+        ("Against 32-bit", [_gains(line, gains) for line in lines]),
+        (_rate(contest), [_with_interval(line.cell.throughput, words.number) for line in lines]),
+        ("Step", [words.milliseconds(line.cell.step_seconds.mean) for line in lines]),
+        ("Peak memory", [_peak(line.cell) for line in lines]),
+        (_quality_name(contest), [_quality(line.cell) for line in lines]),
+        ("Loss", [_loss(line.cell) for line in lines]),
+        ("Waited for input", [words.percent(line.cell.input_share.mean) for line in lines]),
     ]
     kept = [(name, values) for name, values in columns if any(value != "–" for value in values)]
     names = tuple(name for name, _ in kept)
     rows = tuple(zip(*(values for _, values in kept), strict=True))
-    caption = "Mean of all valid runs, with its 95 % interval. Single runs: the small marks in the charts."
+    caption = "Means of all valid runs, their 95 % intervals below them."
+    if contest.comparisons > 1:
+        caption += f" The time-scaled intervals hold together, over {contest.comparisons} comparisons."
     return Table(caption, names, rows)
+
+
+def _name(line: Line, contest: Contest) -> str:
+    said = f"batch {line.cell.key.batch_size}, {standing(line.cell)}"
+    return f"{names.label(line.cell, contest)}\n{said}"
+
+
+def _loss(cell: Cell) -> str:
+    if cell.valid_loss.mean is not None:
+        return f"{words.number(cell.valid_loss.mean)}\ntraining {words.number(cell.train_loss.mean)}"
+    return "–" if cell.train_loss.mean is None else f"{words.number(cell.train_loss.mean)}\ntraining"
 
 
 def _runs(cell: Cell) -> str:
     n = cell.seconds.n or cell.throughput.n
     bad = sum(row.verdict == "invalid" for row in cell.rows)
-    return f"{n}, and {bad} invalid" if bad else str(n)
+    return f"{n}\nand {bad} invalid" if bad else str(n)
 
 
 def _with_interval(figure: Figure, write: Callable[[float | None], str]) -> str:
     if figure.mean is None:
         return "–"
     if figure.interval is None:
-        return f"{write(figure.mean)} (one run)"
-    return f"{write(figure.mean)} ({words.between(figure.interval)})"
-
-
-def _mean(figure: Figure, write: Callable[[float | None], str]) -> str:
-    return write(figure.mean)
+        return f"{write(figure.mean)}\none run"
+    return f"{write(figure.mean)}\n{words.between(figure.interval)}"
 
 
 def _scaled(line: Line) -> str:
-    said = scaled_words(line)
+    said = names.scaled(line)
     if line.scaled is None or line.scaled.interval is None:
         return said
-    return f"{said} ({words.between(line.scaled.interval, 'times')})"
+    return f"{said}\n{words.between(line.scaled.interval, 'times')}"
 
 
 def _gains(line: Line, gains: Sequence[Speedup]) -> str:
     own = [gain for gain in gains if gain.of is line.cell]
-    return "; ".join(f"{gain_words(gain)} over {gain.over.key.precision}" for gain in own) or "–"
+    return "\n".join(f"{names.gain(gain)} over {gain.over.key.precision}" for gain in own) or "–"
 
 
 def _rate(contest: Contest) -> str:
     unit = contest.lines[0].cell.rows[0].sample_unit
-    return f"{unit.capitalize()}s per second"
+    return f"{unit.capitalize()}s / s"
 
 
 def _peak(cell: Cell) -> str:

@@ -85,7 +85,10 @@ class ClaimsView:
 
     anchor: str
     heading: str
-    table: Table
+    about: str
+    judged: Table | None
+    apart: Table | None
+    caveats: tuple[str, ...]
     panels: tuple[Panel, ...] = ()
 
 

@@ -24,6 +24,11 @@ WORKLOAD_WORDS = {
     "word_lm": "Language model: recurrent networks on WikiText-2",
 }
 
+WORKLOAD_ABOUT = {
+    "cifar_fastai": "A ResNet with a pretrained, frozen body learns CIFAR-100's 100 classes (study 004).",
+    "word_lm": "A recurrent network learns to predict the next word of WikiText-2, as in Apex's example.",
+}
+
 DATA_MODE_WORDS = {
     "host": "the loader as published; it ranks whole machines, not cards",
     "device": "the same images and augmentations on the device",

@@ -1,0 +1,85 @@
+"""What lines, cards and pairs are called in charts and tables."""
+
+from __future__ import annotations
+
+import re
+
+from harness.record import Claim
+from report import words
+from report.contests import Contest, Line, Speedup
+from report.stats import Cell
+
+_MAKERS = re.compile(r"\b(?:NVIDIA|AMD|Intel|GeForce|Radeon|Graphics|Tesla|Instinct|CPU)\b|\((?:R|TM)\)")
+_RESNET = re.compile(r"resnet(\d+)")
+_RECURRENT = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN (tanh)", "rnn_relu": "RNN (ReLU)"}
+
+
+def short_card(name: str) -> str:
+    """A card's name without its maker: 'RTX 2080 Ti'."""
+    said = " ".join(_MAKERS.sub(" ", words.clean(name, 60)).split())
+    return words.clean(said or name, 24)
+
+
+def model(name: str) -> str:
+    """A model as people write it: 'ResNet-50', 'LSTM'."""
+    found = _RESNET.fullmatch(name.casefold())
+    return f"ResNet-{found[1]}" if found else _RECURRENT.get(name.casefold(), words.clean(name, 40))
+
+
+def label(cell: Cell, contest: Contest) -> str:
+    """The precision; the card too where several stand side by side."""
+    cards = {line.cell.card for line in contest.lines} | {claim.of.card or "" for claim in contest.published}
+    return f"{short_card(cell.card)} {cell.key.precision}" if len(cards) > 1 else cell.key.precision
+
+
+def note(line: Line) -> str:
+    """What else tells a line apart."""
+    cell = line.cell
+    parts = [f"batch {cell.key.batch_size}", words.count(cell.seconds.n or cell.throughput.n, "run")]
+    parts += ["projected"] if cell.length.projected else []
+    parts += ["unproven"] if cell.verdict == "unproven" else []
+    parts += [] if line.own else [f"{words.clean(cell.machine_label, 16)}, {cell.started_at:%Y-%m-%d}"]
+    return " · ".join(parts)
+
+
+def scaled(line: Line) -> str:
+    """'1.42', '1.01, tied', '1.42, single run'"""
+    if line.scaled is None:
+        return "–"
+    said = words.times(line.scaled.estimate)
+    if line.reference:
+        return said
+    if line.scaled.tied is None:
+        return f"{said}, single run"
+    return f"{said}, tied" if line.scaled.tied else said
+
+
+def published(claim: Claim) -> tuple[str, str]:
+    """A published figure's name and note."""
+    side = claim.of
+    name = f"{short_card(side.card or 'any card')} {side.precision or ''}".strip()
+    where = [f"batch {side.batch_size}"] if side.batch_size else []
+    runs = "single run" if claim.runs in (None, 1) else words.count(claim.runs, "run")
+    return name, " · ".join([*where, f"published, {runs}", f"study {claim.study}"])
+
+
+def gain_note(gain: Speedup) -> str:
+    """The denominator, what differs besides the precision, and the runs of both sides."""
+    parts = [f"over {gain.over.key.precision}"]
+    parts += ["no difference shown"] if gain.ratio.tied else []
+    batches = (gain.of.key.batch_size, gain.over.key.batch_size)
+    parts += [f"batch {batches[0]} vs {batches[1]}"] if batches[0] != batches[1] else []
+    parts.append(f"n {gain.ratio.n[0]}+{gain.ratio.n[1]}")
+    return " · ".join(parts)
+
+
+def gain(found: Speedup | None) -> str:
+    """'1.62 × (1.58 to 1.66)'"""
+    if found is None:
+        return "–"
+    said = f"{words.times(found.ratio.estimate)} ×"
+    interval = found.ratio.interval
+    if interval is None:
+        return f"{said}\nsingle runs"
+    shown = f"{said}\n{words.between(interval, 'times')}"
+    return f"{shown}, no difference shown" if found.ratio.tied else shown

@@ -149,7 +149,9 @@ def foreign(nvml: Any | None, ours: frozenset[int]) -> tuple[int, int] | None:
         found: dict[int, int] = {}
         for index in range(asked(nvml, nvml.nvmlDeviceGetCount) or 0):
             handle = asked(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
-            processes = asked(nvml, nvml.nvmlDeviceGetComputeRunningProcesses, handle) if handle else None
+            if handle is None:
+                return None
+            processes = asked(nvml, nvml.nvmlDeviceGetComputeRunningProcesses, handle)
             if processes is None:
                 return None
             for process in processes:

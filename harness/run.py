@@ -20,11 +20,14 @@ from harness.engine.base import Built, Engine, Exit, Running
 from harness.errors import Busy, NoEngine, RecordError
 from harness.events import FILE as EVENTS
 from harness.events import Follower, Progress
-from harness.record import Harness, LeftOut, Load, Machine, Record, Session, Trial
+from harness.record import Harness, LeftOut, Limit, Load, Machine, Record, Session, Trial
 
 POLL_SECONDS = 0.25
 GRACE_SECONDS = 30.0
 """The workload ends itself at its limit; the harness steps in this much later."""
+
+WARM_UP_STEPS = 5
+WARM_UP_SECONDS = 600.0
 
 
 class Watcher(Protocol):
@@ -127,6 +130,7 @@ def run(job: Job, opened: Session, watcher: Watcher, *, retry: bool = False) -> 
         tried[item.trial.id] = tried.get(item.trial.id, 0) + 1
         done = len(opened.trials) - len(lacking)
         watcher.trial_begins(item.trial, done + 1, len(opened.trials))
+        _warm_up(job, opened, item.trial, watcher)
         ran.append(_attempt(job, opened, item, records, watcher))
     return _outcome(job, opened, ran)
 
@@ -194,15 +198,57 @@ def command_of(job: Job, session_id: str, trial: Trial) -> str:
     return job.engine.command(_spec(job, session_id, trial, 1))
 
 
+def _warm_up(job: Job, opened: Session, trial: Trial, watcher: Watcher) -> None:
+    """One short unrecorded trial of each variant fills the compilers' caches, where there are any.
+
+    Otherwise each fresh process would tune again, and the first repeat would differ from the others.
+    """
+    asked = trial.asked
+    if asked.device == "cpu" and asked.variant.profile == "default":
+        return
+    marker = _cache_folder(job, opened.id) / "warm" / trial.id.rpartition("-")[2]
+    if marker.exists():
+        return
+    watcher.say("    filling the caches with a short trial that is not recorded")
+    short = asked.variant.model_copy(update={"limit": Limit(steps=WARM_UP_STEPS, valid_batches=1)})
+    warm = Trial.of(
+        asked.model_copy(update={"variant": short}),
+        trial.repeat,
+        seed=trial.seed,
+        timeout_seconds=min(trial.timeout_seconds, WARM_UP_SECONDS),
+    )
+    work = store.work_folder(job.root, opened.id, warm.id, 0)
+    handle = job.engine.start(_laid_out(job, opened.id, warm, 0))
+    try:
+        begun = time.monotonic()
+        while isinstance(job.engine.poll(handle, work), Running):
+            if time.monotonic() - begun > warm.timeout_seconds + GRACE_SECONDS:
+                break
+            time.sleep(POLL_SECONDS)
+    finally:
+        job.engine.stop(handle, work)
+        job.engine.forget(handle, work)
+        shutil.rmtree(work, ignore_errors=True)
+    marker.parent.mkdir(parents=True, exist_ok=True)
+    marker.touch()
+
+
+def _laid_out(job: Job, session_id: str, trial: Trial, attempt: int) -> RunSpec:
+    """Makes the folders of one attempt, and returns what starts it."""
+    work = store.work_folder(job.root, session_id, trial.id, attempt)
+    shutil.rmtree(work, ignore_errors=True)
+    for name in ("in", "out"):
+        (work / name).mkdir(parents=True)
+    _cache_folder(job, session_id).mkdir(parents=True, exist_ok=True)
+    store.write_whole(work / "in" / "trial.json", trial.model_dump_json(indent=1), replace=False)
+    return _spec(job, session_id, trial, attempt)
+
+
 def _attempt(
     job: Job, opened: Session, item: session.Missing, records: list[Record], watcher: Watcher
 ) -> Record:
     work = store.work_folder(job.root, opened.id, item.trial.id, item.attempt)
-    shutil.rmtree(work, ignore_errors=True)
-    for name in ("in", "out"):
-        (work / name).mkdir(parents=True)
-    _cache_folder(job, opened.id).mkdir(parents=True, exist_ok=True)
-    store.write_whole(work / "in" / "trial.json", item.trial.model_dump_json(indent=1), replace=False)
+    spec = _laid_out(job, opened.id, item.trial, item.attempt)
     now = datetime.now(UTC)
     started = Started(
         trial=item.trial,
@@ -217,7 +263,6 @@ def _attempt(
         load=job.load(),
         harness=job.harness,
     )
-    spec = _spec(job, opened.id, item.trial, item.attempt)
     store.write_whole(_started_path(work), started.model_dump_json(), replace=True)
     handle = job.engine.start(spec)
     started = started.model_copy(update={"handle": handle})

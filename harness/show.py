@@ -18,6 +18,7 @@ from rich.progress import (
 )
 
 from harness import events
+from harness.estimate import shown
 from harness.record import Record, Trial
 
 LINE_SECONDS = 15.0
@@ -89,13 +90,24 @@ class PlanWatcher:
         self._trial = screen.bar("trial", None)
         self._label = ""
         self._number = 0
+        self._first = 0
+        self._begun = time.monotonic()
 
     def trial_begins(self, trial: Trial, number: int, count: int) -> None:
         """Trial `number` of `count` starts."""
+        self._first = self._first or number
         self._number = number
         self._label = name_of(trial)
-        self._screen.say(f"[{number}/{count}] {self._label}")
+        self._screen.say(f"[{number}/{count}] {self._label}{self._left(number, count)}")
         self._screen.move(self._plan, number - 1, count, f"{number - 1}/{count}", "whole plan")
+
+    def _left(self, number: int, count: int) -> str:
+        """The time left for the whole plan, from the trials that this line has run."""
+        ran = number - self._first
+        if ran == 0:
+            return ""
+        each = (time.monotonic() - self._begun) / ran
+        return f" (about {shown(each * (count - number + 1))} left)"
 
     def trial_goes_on(self, progress: events.Progress) -> None:
         """The trial's newest progress."""

@@ -176,3 +176,13 @@ def test_ctrl_c_stops_the_trial_and_leaves_no_record_of_it(tmp_path):
     assert records(root) == []
     assert running_trial(root) is None
     assert not list(root.glob("results/.state/work/*/*/started.json"))
+
+
+def test_a_tuned_trial_is_preceded_by_one_that_only_fills_the_caches(tmp_path):
+    root = clone.make(tmp_path, repeats=2)
+    path = root / "plans" / "mine.toml"
+    path.write_text(path.read_text().replace("batch_size = 8", 'batch_size = 8\nprofile = "tuned"'))
+    quiet = clone.Quiet()
+    outcome = run.run(clone.job(root), clone.open_session(root), quiet)
+    assert sum("filling the caches" in line for line in quiet.lines) == 2
+    assert (outcome.ran, outcome.complete, len(records(root))) == (4, True, 4)

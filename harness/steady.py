@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Kind = Literal["flat", "warm-up", "slowdown", "none", "unproven"]
 
-GRID = 1000
+GRID = 500
 """Change points are sought at this many places at most, so that a long series stays cheap."""
 
 
@@ -128,7 +128,7 @@ def _segments(values: Floats, settings: Settings) -> list[_Segment]:
 
 def _change_points(values: Floats, settings: Settings) -> list[int]:
     """PELT: the cuts that minimise Σ n·ln(variance) + penalty·ln(n) a cut, segments being normal."""
-    spacing = max(1, values.size // GRID)
+    spacing = max(1, -(-values.size // GRID))
     grid = np.unique(np.append(np.arange(0, values.size, spacing), values.size))
     centred = values - values.mean()
     sums, squares = (np.append(0.0, np.cumsum(centred**power))[grid] for power in (1, 2))

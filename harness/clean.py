@@ -53,7 +53,7 @@ _SYSTEM = (
 _NOT_SYSTEM = ("/dev/disk/", "/dev/mapper/", "/dev/serial/", "/dev/shm/", "/usr/home/", "/usr/local/")
 _SYSTEM_LOCAL = ("/usr/local/bin/", "/usr/local/cuda", "/usr/local/lib/", "/usr/local/nvidia/")
 _PUBLIC = (
-    "pytorch.org", "python.org", "pypi.org", "pythonhosted.org", "github.com", "github.io",
+    "pytorch.org", "python.org", "github.com", "github.io",
     "nvidia.com", "amd.com", "githubusercontent.com", "readthedocs.io", "huggingface.co", "fast.ai",
     "docker.io", "docker.com", "gcr.io", "quay.io", "toronto.edu", "kernel.org", "debian.org",
     "ubuntu.com", "wikipedia.org", "arxiv.org",

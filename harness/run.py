@@ -263,20 +263,18 @@ def _attempt(
         load=job.load(),
         harness=job.harness,
     )
-    store.write_whole(_started_path(work), started.model_dump_json(), replace=True)
-    handle = job.engine.start(spec)
-    started = started.model_copy(update={"handle": handle})
-    store.write_whole(_started_path(work), started.model_dump_json(), replace=True)
-    return _see_through(job, opened, started, work, watcher)
+    with _stopped_by_ctrl_c(job, started, work):
+        store.write_whole(_started_path(work), started.model_dump_json(), replace=True)
+        handle = job.engine.start(spec)
+        started = started.model_copy(update={"handle": handle})
+        store.write_whole(_started_path(work), started.model_dump_json(), replace=True)
+        return _see_through(job, opened, started, work, watcher)
 
 
 def _see_through(job: Job, opened: Session, started: Started, work: Path, watcher: Watcher) -> Record:
     """Waits for a started trial and writes its record."""
     try:
         exit, timed_out = _wait(job, started, work, watcher)
-    except KeyboardInterrupt:
-        _abandon(job, started, work)
-        raise
     except NoEngine as gone:
         watcher.say(str(gone))
         _write(job, opened, started, work, Exit(code=None, log="", missing=True), False, watcher)
@@ -284,11 +282,18 @@ def _see_through(job: Job, opened: Session, started: Started, work: Path, watche
     return _write(job, opened, started, work, exit, timed_out, watcher)
 
 
-def _abandon(job: Job, started: Started, work: Path) -> None:
-    if started.handle is not None:
-        job.engine.stop(started.handle, work)
-        job.engine.forget(started.handle, work)
-    shutil.rmtree(work, ignore_errors=True)
+@contextmanager
+def _stopped_by_ctrl_c(job: Job, started: Started, work: Path) -> Iterator[None]:
+    """Whenever the interrupt comes, the trial is found by its name, stopped, and leaves nothing behind."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        handle = job.engine.find(started.name, work)
+        if handle is not None:
+            job.engine.stop(handle, work)
+            job.engine.forget(handle, work)
+        shutil.rmtree(work, ignore_errors=True)
+        raise
 
 
 def _wait(job: Job, started: Started, work: Path, watcher: Watcher) -> tuple[Exit, bool]:
@@ -371,5 +376,6 @@ def _take_up(job: Job, opened: Session, watcher: Watcher) -> list[Record]:
         watcher.say(f"taking up {started.trial.id} where an earlier run left it")
         if started.handle is None:
             started = started.model_copy(update={"handle": job.engine.find(started.name, path.parent)})
-        taken.append(_see_through(job, opened, started, path.parent, watcher))
+        with _stopped_by_ctrl_c(job, started, path.parent):
+            taken.append(_see_through(job, opened, started, path.parent, watcher))
     return taken

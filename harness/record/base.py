@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError
 
@@ -28,14 +28,20 @@ def _write_number(value: float) -> float | str:
     return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
 
 
-Number = Annotated[float, BeforeValidator(_parse_number), PlainSerializer(_write_number, when_used="json")]
+Number = Annotated[
+    float,
+    BeforeValidator(_parse_number, json_schema_input_type=float | Literal["nan", "inf", "-inf"]),
+    PlainSerializer(_write_number, when_used="json"),
+]
 """A float that may be not finite; in JSON the strings "nan", "inf" and "-inf"."""
 
 
 class Model(BaseModel):
     """A frozen value that refuses keys it does not know."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, protected_namespaces=(), use_attribute_docstrings=True
+    )
 
     @classmethod
     def parse(cls, text: str | bytes, where: str) -> Self:

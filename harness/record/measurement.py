@@ -15,7 +15,7 @@ def _pack(value: Any) -> Any:
     return Series.of(value) if isinstance(value, list) else value
 
 
-Packed = Annotated[Series, BeforeValidator(_pack)]
+Packed = Annotated[Series, BeforeValidator(_pack, json_schema_input_type=Series | list[int])]
 """A workload writes plain lists of integer microseconds; a record holds them packed."""
 
 Seconds = Annotated[float, Field(ge=0)]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from report import names, words
-from report.contests import Contest, Line, Speedup
+from report import names, tables, words
+from report.contests import Contest, Line
 from report.doubts import FLOOR_RUNS
 from report.frame import Row
 from report.labels import standing
+from report.speedups import Speedup
 from report.stats import Cell
 from report.view import Badge, Table
 
@@ -61,7 +62,8 @@ def _ends(gains: list[Speedup]) -> list[Speedup]:
 
 def _gain_words(gain: Speedup, over: str) -> str:
     model = names.model(gain.of.key.model)
-    size = f" (batch {gain.of.key.batch_size})"
+    generated = ", GENERATED data" if gain.of.key.data_source == "generated" else ""
+    size = f" (batch {gain.of.key.batch_size}{generated})"
     interval = gain.ratio.interval
     if interval is None:
         speed = f"{words.times(gain.ratio.estimate)} times as fast as {over}"
@@ -99,11 +101,15 @@ def sureness(contests: Sequence[Contest]) -> str:
         return ""
     fewest = min(cell.throughput.n for cell in cells)
     blocks = max(cell.blocks for cell in cells)
-    said = [f"Each figure stands on {fewest} or more runs, each a fresh process"]
+    runs = f"Each figure stands on {fewest} or more runs, each a fresh process"
     if fewest < FLOOR_RUNS:
-        said = [f"A quick look: as few as {words.count(fewest, 'run')} to a figure, each a fresh process"]
-    said.append("all within one block of time" if blocks == 1 else f"in {blocks} blocks of time")
-    return "; ".join(said) + ". It speaks of this card, not of every card of its model."
+        runs = f"A quick look: as few as {words.count(fewest, 'run')} to a figure, each a fresh process"
+    said = [f"{runs}, {'all within one block of time' if blocks == 1 else f'in {blocks} blocks of time'}."]
+    if any(cell.verdict == "unproven" for cell in cells):
+        said.append("Windows too short to show a settled speed are shown, never ranked.")
+    if any(cell.key.data_source == "generated" for cell in cells):
+        said.append("Part of it stands on GENERATED data.")
+    return " ".join([*said, "It speaks of this card, not of every card of its model."])
 
 
 def measured(rows: Sequence[Row], started: datetime | None) -> str:
@@ -123,8 +129,8 @@ def decision(contests: Sequence[Contest], gains: Sequence[Speedup]) -> Table | N
     """One row per line of every contest, the leading session's first."""
     rows = []
     for contest in contests:
-        for line in contest.lines:
-            rows.append(_decision_row(contest, line, gains))
+        rows += [_decision_row(contest, line, gains) for line in contest.lines]
+        rows += [_failed_row(contest, row) for row in contest.failed]
     if not rows:
         return None
     caption = "The figures to decide by. Total: seconds for the whole protocol, with its 95 % interval."
@@ -148,8 +154,7 @@ def _decision_row(contest: Contest, line: Line, gains: Sequence[Speedup]) -> tup
     cell = line.cell
     strict = next((g for g in gains if g.of is cell and g.over.key.precision == "fp32-ieee"), None)
     total = words.seconds(cell.seconds.mean)
-    if cell.seconds.interval:
-        total += f"\n{words.between(cell.seconds.interval)}"
+    total += f"\n{tables.beneath_total(cell)}" if cell.seconds.n else ""
     return (
         f"{names.model(contest.base.model)}, {contest.base.data_mode}",
         names.short_card(cell.card),
@@ -160,6 +165,19 @@ def _decision_row(contest: Contest, line: Line, gains: Sequence[Speedup]) -> tup
         names.gain(strict),
         words.quality(cell.rows[0].quality_name, cell.quality.mean),
         f"n = {cell.seconds.n or cell.throughput.n}\n{standing(cell)}",
+    )
+
+
+def _failed_row(contest: Contest, row: Row) -> tuple[str, ...]:
+    assert row.failure is not None
+    return (
+        f"{names.model(contest.base.model)}, {contest.base.data_mode}",
+        names.short_card(row.card),
+        row.key.precision,
+        str(row.key.batch_size),
+        names.failure(row.failure.reason),
+        *("–",) * 3,
+        f"repeat {row.repeat}",
     )
 
 

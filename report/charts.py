@@ -10,8 +10,10 @@ from typing import Literal
 from report import svg
 
 WIDTH = 340.0
-HEAD_CHARACTERS = 39
-NOTE_CHARACTERS = 49
+STRIP_END = WIDTH - 88.0
+ROW = 68.0
+LABEL_CHARACTERS = 40
+NOTE_CHARACTERS = 48
 """What fits into the width even in a wide font."""
 
 Tone = Literal["full", "tf32", "mixed", "pure", "soft"]
@@ -32,7 +34,7 @@ LOOKS: dict[str, tuple[Tone, Shape]] = {
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One line of a dot chart. `value` is drawn large, `runs` small, invalid `crosses` as such.
+    """One line of a dot chart. `value` is drawn large, `runs` small below it, invalid ones as `crosses`.
 
     Texts that would not fit the width are cut; the table beside the chart has them whole.
     """
@@ -75,16 +77,18 @@ def dots(
     values = [value for mark in marks for value in _extent(mark)]
     if not values:
         return _empty(name, title, described)
-    left, right, row = 8.0, WIDTH - 8.0, 54.0
-    axis = svg.ratio_axis(values, left, right) if ratio else svg.linear_axis(values, left, right, zero=True)
-    scale, ticks = axis
-    foot = 8 + row * len(marks)
-    parts = _grid(scale, ticks, foot, write)
-    if ratio:
-        parts.append(svg.line(scale(1.0), 4, scale(1.0), foot, "one"))
+    axis = svg.ratio_axis if ratio else _from_zero
+    scale, ticks = axis(values, 8.0, STRIP_END)
+    parts = []
     for index, mark in enumerate(marks):
-        parts += _row(mark, scale, 8 + row * index, scale(1.0 if ratio else 0.0))
-    return svg.document(name, title, described, WIDTH, foot + 22, parts)
+        parts += _row(mark, scale, ticks, ROW * index, 1.0 if ratio else 0.0)
+    foot = ROW * len(marks)
+    parts += _tick_labels(scale, ticks, foot + 8, write)
+    return svg.document(name, title, described, WIDTH, foot + 14, parts)
+
+
+def _from_zero(values: Sequence[float], start: float, end: float) -> tuple[svg.Scale, tuple[float, ...]]:
+    return svg.linear_axis(values, start, end, zero=True)
 
 
 def _extent(mark: Mark) -> list[float]:
@@ -92,31 +96,34 @@ def _extent(mark: Mark) -> list[float]:
     return [value for value in given if value is not None and math.isfinite(value)]
 
 
-def _grid(scale: svg.Scale, ticks: Sequence[float], foot: float, write: Callable[[float], str]) -> list[str]:
+def _tick_labels(
+    scale: svg.Scale, ticks: Sequence[float], y: float, write: Callable[[float], str]
+) -> list[str]:
     parts = []
     for tick in ticks:
         x = scale(tick)
-        parts.append(svg.line(x, 4, x, foot, "grid"))
-        anchor = "start" if x < 24 else "end" if x > WIDTH - 24 else "middle"
-        at = 0 if anchor == "start" else WIDTH if anchor == "end" else x
-        parts.append(svg.text(at, foot + 16, write(tick), kind="n", anchor=anchor))
+        anchor = "start" if x < 20 else "middle"
+        parts.append(svg.text(0 if anchor == "start" else x, y, write(tick), kind="n", anchor=anchor))
     return parts
 
 
-def _row(mark: Mark, scale: svg.Scale, top: float, origin: float) -> list[str]:
+def _row(mark: Mark, scale: svg.Scale, ticks: Sequence[float], top: float, origin: float) -> list[str]:
     tone, shape = LOOKS.get(mark.look, ("soft", "circle"))
-    y = top + 42
+    y, lane = top + 42, top + 51
     parts = [
-        svg.text(0, top + 12, _fit(mark.label, HEAD_CHARACTERS - len(mark.said)), weight="600"),
-        svg.text(WIDTH, top + 12, mark.said, anchor="end", weight="600"),
+        svg.text(0, top + 12, _fit(mark.label, LABEL_CHARACTERS), weight="600"),
         svg.text(0, top + 27, _fit(mark.note, NOTE_CHARACTERS), kind="n"),
+        svg.text(WIDTH, y + 4, mark.said, anchor="end", weight="600"),
+        svg.line(scale.start, y, scale.end, y, "grid"),
     ]
+    parts += [svg.line(scale(tick), y - 8, scale(tick), lane + 3, "grid") for tick in ticks]
+    parts.append(svg.line(scale(origin), y - 8, scale(origin), lane + 3, "one"))
     if mark.value is not None and not mark.hollow:
-        parts.append(svg.line(origin, y, scale(mark.value), y, f"{tone} reach"))
+        parts.append(svg.line(scale(origin), y, scale(mark.value), y, f"{tone} reach"))
     if mark.low is not None and mark.high is not None:
         parts += _whisker(scale(mark.low), scale(mark.high), y, f"{tone} whisker", mark.doubtful)
-    parts += [svg.marker(shape, scale(run), y, 2.6, f"{tone} run") for run in mark.runs]
-    parts += [svg.marker("cross", scale(run), y, 4, f"{tone} run") for run in mark.crosses]
+    parts += [svg.marker(shape, scale(run), lane, 2.4, f"{tone} run") for run in mark.runs]
+    parts += [svg.marker("cross", scale(run), lane, 3, f"{tone} run") for run in mark.crosses]
     if mark.value is not None:
         kind = f"{tone} hollow" if mark.hollow else tone
         parts.append(svg.marker(shape, scale(mark.value), y, 4.6, kind))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from harness.record import Claim, Curve, Side
+from harness.record import Claim
 from report.comparability import (
     Key,
     Length,
@@ -16,6 +16,8 @@ from report.comparability import (
     value_of,
     without_precision,
 )
+from report.frame import Row
+from report.matching import matches
 from report.stats import Cell, Ratio, cell_ratio, own_spread
 
 PRECISIONS = (
@@ -28,11 +30,8 @@ PRECISIONS = (
     "pure-fp16",
     "pure-bf16",
 )
-PUBLISHED_IMAGE_SIZES = {("cifar_fastai", "published/1"): 224}
-"""Pixels; a plan may ask for smaller images, which no published figure stands for."""
-
-FULL_PRECISION = ("fp32-ieee", "fp32-default", "fp32-tf32")
-
+MOST_BESIDE = 12
+"""Lines of other sessions in one chart; a page stays readable, and says what it leaves out."""
 
 Place = tuple[Key, tuple[int, int, int], Pairs]
 """What the cells of one contest share: the base, the protocol's length, and the limit of projected runs."""
@@ -50,17 +49,6 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Speedup:
-    """How many times as fast `of` trains as `over`, on one machine; both are named wherever it stands."""
-
-    of: Cell
-    over: Cell
-    ratio: Ratio
-    differs: tuple[tuple[str, Value, Value], ...]
-    """What differs besides the precision."""
-
-
-@dataclass(frozen=True, slots=True)
 class Contest:
     """Lines whose keys are equal but for the precision, which every line names."""
 
@@ -69,6 +57,8 @@ class Contest:
     lines: tuple[Line, ...]
     published: tuple[Claim, ...]
     stacks: tuple[tuple[str, tuple[str, ...]], ...]
+    failed: tuple[Row, ...] = ()
+    """Trials of the leading session that belong here and gave nothing."""
     baseline_missing: bool = False
     comparisons: int = 0
     """How many ratios the level of the time-scaled chart holds for together."""
@@ -83,7 +73,12 @@ class Contest:
 
 
 def contests(
-    cells: Sequence[Cell], lead: str | None, *, baseline: str | None, claims: Sequence[Claim]
+    cells: Sequence[Cell],
+    lead: str | None,
+    *,
+    baseline: str | None,
+    claims: Sequence[Claim],
+    failed: Sequence[Row] = (),
 ) -> tuple[Contest, ...]:
     """The contests of the leading session; cells of other sessions join where their key is equal."""
     own = [cell for cell in cells if cell.session == lead]
@@ -98,7 +93,35 @@ def contests(
             if _belongs(cell, place, batched):
                 members.append(cell)
     return tuple(
-        _contest(place[0], members, lead, baseline, claims) for place, members in groups.items() if members
+        replace(
+            _contest(place[0], _newest(members, lead), lead, baseline, claims),
+            failed=_failed_in(place[0], failed),
+        )
+        for place, members in groups.items()
+        if members
+    )
+
+
+def _newest(members: Sequence[Cell], lead: str | None) -> list[Cell]:
+    """The leading session's cells, and the newest of each other machine and stack, up to a bound."""
+    own = [cell for cell in members if cell.session == lead]
+    others: dict[tuple[object, ...], Cell] = {}
+    for cell in sorted(members, key=lambda cell: cell.started_at):
+        if cell.session != lead:
+            others[cell.machine, cell.card, cell.stack, cell.key, cell.length] = cell
+    ordered = sorted(others.values(), key=lambda cell: cell.started_at, reverse=True)
+    return own + ordered[:MOST_BESIDE]
+
+
+def _failed_in(base: Key, failed: Sequence[Row]) -> tuple[Row, ...]:
+    """Failures whose key is the base's, as far as a trial without a measurement knows its own."""
+
+    def known(key: Key) -> Key:
+        return replace(key, data_sha256=None, weights_sha256=None, weights=None)
+
+    batch_too = base.batch_size == 0
+    return tuple(
+        row for row in failed if known(without_precision(row.key, batch_too=batch_too)) == known(base)
     )
 
 
@@ -203,87 +226,13 @@ def _drawn_in(claim: Claim, base: Key, cells: Sequence[Cell]) -> bool:
     return any(matches(claim, cell) for cell in cells)
 
 
-def matches(claim: Claim, cell: Cell) -> bool:
-    """Whether a cell has what the claim's side names, the card aside."""
-    return not side_differences(claim.of, claim, cell)
-
-
-def side_differences(side: Side, claim: Claim, cell: Cell) -> tuple[str, ...]:
-    """What a claim's side names and a cell does not have, the card aside."""
-    key, said = cell.key, dict(cell.key.options)
-    size = PUBLISHED_IMAGE_SIZES.get((claim.workload, claim.protocol))
-    wanted: list[tuple[str, object, object]] = [
-        ("workload", claim.workload, key.workload),
-        ("protocol", claim.protocol, key.protocol),
-        ("model", side.model.casefold(), key.model.casefold()),
-        ("number of devices", side.gpus, key.gpus),
-        ("precision", side.precision, key.precision),
-        ("batch size", side.batch_size, key.batch_size),
-        ("data mode", side.data_mode, key.data_mode),
-        ("image size", size, key.image_size),
-        ("epochs", claim.epochs if claim.metric == "protocol_seconds" else None, cell.length.epochs),
-        *((name, value, said.get(name)) for name, value in side.options.items()),
-    ]
-    return tuple(
-        f"{name}: {here} instead of {there}" for name, there, here in wanted if there not in (None, here)
-    )
-
-
-def published_gain(claim: Claim, gains: Sequence[Speedup]) -> bool:
-    """Whether a claim is a published speed-up of one of these pairs."""
-    if claim.kind != "ratio" or claim.metric != "protocol_seconds" or not (claim.over and claim.value):
-        return False
-    if claim.of.card != claim.over.card:
-        return False
-    over = claim.model_copy(update={"of": claim.over})
-    return any(matches(claim, gain.of) and matches(over, gain.over) for gain in gains)
-
-
-def behind(curve: Curve, cells: Sequence[Cell]) -> bool:
-    """Whether a published curve belongs behind these cells: the data mode changes speed, not learning."""
-    return any(
-        (curve.protocol, curve.side.model.casefold()) == (cell.key.protocol, cell.key.model.casefold())
-        and curve.side.batch_size in (None, cell.key.batch_size)
-        and curve.side.precision in (None, cell.key.precision)
-        for cell in cells
-    )
-
-
-def speedups(cells: Sequence[Cell]) -> tuple[Speedup, ...]:
-    """Each precision against fp32-ieee and fp32-tf32 of the same machine, session and stack.
-
-    At the same batch where there is one; else at the batch that the denominator has, which is then named.
-    """
-    found = []
-    for of in cells:
-        for over in _denominators(of, cells):
-            value = cell_ratio(over, of, "seconds") or cell_ratio(of, over, "throughput")
-            if value is not None:
-                differs = differing(without_precision(of.key), without_precision(over.key))
-                found.append(Speedup(of, over, value, differs))
-    return tuple(found)
-
-
-def _denominators(of: Cell, cells: Sequence[Cell]) -> list[Cell]:
-    found = []
-    for label in FULL_PRECISION:
-        near = [cell for cell in cells if cell.key.precision == label and _same_but_precision(of, cell)]
-        near.sort(key=lambda cell: cell.key.batch_size != of.key.batch_size)
-        if near and label != of.key.precision and of.key.precision != "fp32-ieee":
-            found.append(near[0])
-    return found
-
-
-def _same_but_precision(one: Cell, other: Cell) -> bool:
-    places = [
-        (without_precision(c.key, batch_too=True), _protocol_length(c), c.session, c.machine, c.card, c.stack)
-        for c in (one, other)
-    ]
-    return places[0] == places[1]
-
-
-def _protocol_length(cell: Cell) -> tuple[int, bool, Pairs]:
-    return (cell.length.epochs, cell.length.projected, cell.length.limit)
+def differences(contest: Contest, cell: Cell) -> tuple[tuple[str, Value, Value], ...]:
+    """What keeps a cell out of a contest, with the contest's value and the cell's."""
+    if contest.base.batch_size:
+        return differing(contest.base, without_precision(cell.key)) + differing(contest.length, cell.length)
+    mine = replace(contest.length, steps_per_epoch=0, valid_batches=0)
+    theirs = replace(cell.length, steps_per_epoch=0, valid_batches=0)
+    return differing(contest.base, without_precision(cell.key, batch_too=True)) + differing(mine, theirs)
 
 
 def apart(found: Sequence[Contest]) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from harness.record import Claim
 from report import charts, names, words
 from report.charts import Mark
-from report.contests import Contest, Line, Speedup
+from report.contests import Contest, Line
 from report.intervals import Interval
+from report.speedups import Speedup
 from report.stats import Figure
 from report.view import Panel
 
 GIB = 2**30
+MOST_IN_OVERVIEW = 24
 
 
 def panels(
@@ -41,7 +44,25 @@ def seconds_panel(contest: Contest, anchor: str) -> Panel | None:
         said = words.seconds(figure.mean) if figure.mean is not None else "no valid run"
         marks.append(_mark(line, contest, figure, said, figure.mean, figure.interval))
     marks += [published_mark(claim, claim.value, words.seconds(claim.value)) for claim in contest.published]
+    marks += _failures(contest)
     return dots_panel(f"{anchor}-seconds", title, unit, marks, plain_tick)
+
+
+def _failures(contest: Contest) -> list[Mark]:
+    """Trials without a measurement keep their place: a variant that does not fit is no missing line."""
+    counted = Counter(
+        (row.key.precision, row.key.batch_size, row.failure.reason) for row in contest.failed if row.failure
+    )
+    return [
+        Mark(
+            precision,
+            f"batch {batch} · {words.count(n, 'trial')}",
+            names.failure(reason),
+            None,
+            look=precision,
+        )
+        for (precision, batch, reason), n in counted.items()
+    ]
 
 
 def scaled_panel(contest: Contest, anchor: str) -> Panel | None:
@@ -74,7 +95,7 @@ def gains_panel(
 ) -> Panel | None:
     """Each precision against full precision; every mark names its denominator."""
     several = len({gain.of.card for gain in gains}) > 1
-    marks = [_gain(gain, several) for gain in gains]
+    marks = [_gain(gain, f"{names.short_card(gain.of.card)} " if several else "") for gain in gains]
     for claim in published if contest.base.data_source != "generated" else ():
         name, _ = names.published(claim)
         over = claim.over.precision if claim.over else None
@@ -85,11 +106,29 @@ def gains_panel(
     return dots_panel(f"{anchor}-gain", title, unit, marks, words.times, ratio=True)
 
 
-def _gain(gain: Speedup, several: bool) -> Mark:
+def overview(contests: Sequence[Contest], gains: Sequence[Speedup], anchor: str) -> tuple[Panel, ...]:
+    """Over three contests and more: the gain on fp32-ieee by model, a panel for each data mode."""
+    if len(contests) < 3:
+        return ()
+    found = []
+    for mode in dict.fromkeys(contest.base.data_mode for contest in contests):
+        members = [contest for contest in contests if contest.base.data_mode == mode]
+        own = [line.cell for contest in members for line in contest.lines if line.own]
+        strict = [
+            gain
+            for gain in gains
+            if gain.over.key.precision == "fp32-ieee" and any(gain.of is cell for cell in own)
+        ]
+        marks = [_gain(gain, f"{names.model(gain.of.key.model)} ") for gain in strict[:MOST_IN_OVERVIEW]]
+        name, unit = f"{anchor}-{mode}", f"times as fast, {mode} data; more is better"
+        found.append(dots_panel(name, "Speed against 32-bit, by model", unit, marks, words.times, ratio=True))
+    return tuple(panel for panel in found if panel is not None)
+
+
+def _gain(gain: Speedup, before: str) -> Mark:
     interval = gain.ratio.interval
-    card = f"{names.short_card(gain.of.card)} " if several else ""
     return Mark(
-        label=f"{card}{gain.of.key.precision}",
+        label=f"{before}{gain.of.key.precision}",
         note=names.gain_note(gain),
         said=f"{words.times(gain.ratio.estimate)} ×",
         value=gain.ratio.estimate,

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from harness.cards import Card
 from harness.claims import speaks_of
 from harness.record import Claim, Side
-from report.contests import Contest, matches, side_differences
+from report.contests import Contest
 from report.intervals import log_welch_ratio
+from report.matching import matches, side_differences
 from report.stats import PROJECTION_TOLERANCE, Cell, Figure, cell_ratio
 from report.units import ASSUMED_SPREAD
 from report.verdicts import (

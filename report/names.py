@@ -6,10 +6,13 @@ import re
 
 from harness.record import Claim
 from report import words
-from report.contests import Contest, Line, Speedup
+from report.contests import Contest, Line
+from report.speedups import Speedup
 from report.stats import Cell
 
-_MAKERS = re.compile(r"\b(?:NVIDIA|AMD|Intel|GeForce|Radeon|Graphics|Tesla|Instinct|CPU)\b|\((?:R|TM)\)")
+_MAKERS = re.compile(
+    r"\b(?:NVIDIA|AMD|Intel|GeForce|Radeon|Graphics|Tesla|Instinct)\b|\((?:R|TM)\)|CPU(?= @)"
+)
 _RESNET = re.compile(r"resnet(\d+)")
 _RECURRENT = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN (tanh)", "rnn_relu": "RNN (ReLU)"}
 
@@ -43,14 +46,14 @@ def note(line: Line) -> str:
 
 
 def scaled(line: Line) -> str:
-    """'1.42', '1.01, tied', '1.42, single run'"""
+    """'1.42', '1.01, tied', '1.42 (n = 1)'"""
     if line.scaled is None:
         return "–"
     said = words.times(line.scaled.estimate)
     if line.reference:
         return said
     if line.scaled.tied is None:
-        return f"{said}, single run"
+        return f"{said} (n = 1)"
     return f"{said}, tied" if line.scaled.tied else said
 
 
@@ -61,6 +64,11 @@ def published(claim: Claim) -> tuple[str, str]:
     where = [f"batch {side.batch_size}"] if side.batch_size else []
     runs = "single run" if claim.runs in (None, 1) else words.count(claim.runs, "run")
     return name, " · ".join([*where, f"published, {runs}", f"study {claim.study}"])
+
+
+def failure(reason: str) -> str:
+    """Why there is no figure, as short as a chart needs it."""
+    return {"out-of-memory": "does not fit"}.get(reason, f"failed: {reason.replace('-', ' ')}")
 
 
 def gain_note(gain: Speedup) -> str:

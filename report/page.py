@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
 
 from harness.cards import FILE as CARDS
 from harness.cards import Card, load_cards
@@ -26,15 +21,19 @@ from report import (
     frame,
     judge,
     labels,
+    matching,
     names,
+    ran,
+    speedups,
     stats,
     studies,
-    svg,
     tables,
     words,
 )
-from report.contests import Contest, Speedup
+from report.contests import Contest
 from report.frame import Row
+from report.render import render
+from report.speedups import Speedup
 from report.view import ContestView, PageView, WorkloadView
 
 
@@ -46,15 +45,6 @@ class Built:
     markdown: Path
     charts: tuple[Path, ...]
     warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Rendered:
-    """The texts of a page: HTML, Markdown, and each chart's file name with its SVG."""
-
-    html: str
-    markdown: str
-    charts: tuple[tuple[str, str], ...]
 
 
 def build(
@@ -114,8 +104,9 @@ def look(
     lead = leading(rows, shelf.sessions, session=session, machine=machine, now=now)
     own = [row for row in rows if row.session == lead]
     cells = stats.cells(rows)
-    found = contests.contests(cells, lead, baseline=baseline, claims=claims.claims)
-    gains = contests.speedups([line.cell for contest in found for line in contest.lines])
+    failed = [row for row in own if row.failure is not None]
+    found = contests.contests(cells, lead, baseline=baseline, claims=claims.claims, failed=failed)
+    gains = speedups.speedups([line.cell for contest in found for line in contest.lines])
     spare = contests.left_over(cells, found)
     marks = labels.of_cells([line.cell for contest in found for line in contest.lines if line.own])
     return PageView(
@@ -128,11 +119,11 @@ def look(
         doubts=answer.doubts(found, marks, own, now=now, baseline=baseline),
         workloads=_workloads(found, gains, claims),
         claims=studies.views(judge.judge(claims.claims, found, cards), alone=not found),
-        stacks=tables.stacks([row for row in rows if _shown(row, lead, found)]),
-        failures=tables.failures(own),
+        stacks=ran.stacks([row for row in rows if _shown(row, lead, found)]),
+        failures=ran.failures(own),
         warnings=_warnings(own),
         left_over=tables.left_over(spare, found),
-        left_out=tables.left_out([one for s in shelf.sessions if s.id == lead for one in s.left_out]),
+        left_out=ran.left_out([one for s in shelf.sessions if s.id == lead for one in s.left_out]),
         problems=tuple(words.clean(problem, 300) for problem in shelf.problems),
         glossary=tables.glossary(),
         written=words.day(now),
@@ -190,6 +181,7 @@ def _workloads(
                 anchor=f"w-{len(views) + 1}",
                 heading=words.WORKLOAD_WORDS.get(workload, words.clean(workload, 60)),
                 about=words.WORKLOAD_ABOUT.get(workload, f"Workload {words.clean(workload, 60)}."),
+                overview=figures.overview(members, gains, f"w-{len(views) + 1}"),
                 contests=tuple(drawn),
                 apart=tables.apart_table(members, [view.heading for view in drawn]),
             )
@@ -201,8 +193,8 @@ def _contest(contest: Contest, gains: Sequence[Speedup], claims: ClaimSet, numbe
     anchor = f"f-{number}"
     cells = [line.cell for line in contest.lines]
     own = [gain for gain in gains if any(gain.of is cell for cell in cells)]
-    published = [claim for claim in claims.claims if contests.published_gain(claim, own)]
-    behind = [curve for curve in claims.curves_for(contest.base.workload) if contests.behind(curve, cells)]
+    published = [claim for claim in claims.claims if matching.published_gain(claim, own)]
+    behind = [curve for curve in claims.curves_for(contest.base.workload) if matching.behind(curve, cells)]
     notes = [f"{name} differs: {' | '.join(values)}" for name, values in contest.stacks]
     return ContestView(
         anchor=anchor,
@@ -226,46 +218,14 @@ def _heading(contest: Contest) -> str:
 
 def _setting(contest: Contest) -> str:
     base, length = contest.base, contest.length
+    batches = {line.cell.key.batch_size for line in contest.lines}
+    steps = f" of {words.count(length.steps_per_epoch, 'step')}" if len(batches) == 1 else ""
     size = f", {base.image_size} px" if base.image_size else ""
     size += f", sequences of {base.sequence_length}" if base.sequence_length else ""
     options = "".join(f", {name} {value}" for name, value in base.options)
-    batch = "" if base.batch_size else ", the batch as published for each precision"
+    batch = f", batch {min(batches)}" if len(batches) == 1 else ", the batch as published for each precision"
     return words.clean(
-        f"Protocol {base.protocol}: {words.count(length.epochs, 'epoch')} of "
-        f"{words.count(length.steps_per_epoch, 'step')}{size}{options}{batch}. Data: {base.data_source}, "
-        f"{base.data_mode} ({words.DATA_MODE_WORDS[base.data_mode]}).",
+        f"Protocol {base.protocol}: {words.count(length.epochs, 'epoch')}{steps}{batch}{size}{options}. "
+        f"Data: {base.data_source}, {base.data_mode} ({words.DATA_MODE_WORDS[base.data_mode]}).",
         400,
     )
-
-
-def render(view: PageView) -> Rendered:
-    """The view as HTML, as Markdown, and its charts as files of their own."""
-    drawings = [panel for w in view.workloads for c in w.contests for panel in c.panels]
-    drawings += [panel for study in view.claims for panel in study.panels]
-    html = Environment(
-        loader=PackageLoader("report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    html.filters["drawing"] = Markup
-    sheet = html.get_template("page.css").render(charts=svg.style(None), light=svg.LIGHT, dark=svg.DARK)
-    digest = base64.b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
-    plain = Environment(
-        loader=PackageLoader("report"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    plain.filters["md"] = markdown_text
-    return Rendered(
-        html=html.get_template("page.html").render(page=view, sheet=Markup(sheet), sheet_hash=digest),
-        markdown=plain.get_template("page.md").render(page=view),
-        charts=tuple((f"{panel.name}.svg", svg.standalone(panel.drawing)) for panel in drawings),
-    )
-
-
-def markdown_text(text: str) -> str:
-    """Text that a Markdown table cell shows as it is."""
-    said = " · ".join(part for part in str(escape(text)).split("\n"))
-    for character in "\\`*_[]|~":
-        said = said.replace(character, f"\\{character}")
-    return said

@@ -43,10 +43,10 @@ def _view(study: str, found: Sequence[Judged], place: int, alone: bool) -> Claim
     counts: dict[str, int] = {}
     for one in found:
         counts[one.verdict.word] = counts.get(one.verdict.word, 0) + 1
-    said = ", ".join(f"{n} {word}" for word, n in sorted(counts.items()))
+    said = ", ".join(f"{word} {n}" for word, n in sorted(counts.items()))
     return ClaimsView(
         anchor=f"s-{place}",
-        heading=f"Published claims: study {words.clean(study, 40)}",
+        heading=f"Study {words.clean(study, 40)}",
         about=f"{words.count(len(found), 'claim')}: {said}.",
         judged=_judged_table(met) if met else None,
         apart=_apart_table(apart, alone) if apart else None,

@@ -84,13 +84,19 @@ def ratio_axis(values: Sequence[float], start: float, end: float) -> tuple[Scale
     scale = Scale(low, high, start, end, log=True)
     fine = tuple(tick for tick in FINE_RATIO_TICKS if low <= tick <= high)
     coarse = tuple(tick for tick in RATIO_TICKS if low <= tick <= high)
-    ticks = fine if high / low < 3.2 else coarse
-    while len(ticks) > 6:
-        ticks = tuple(tick for place, tick in enumerate(ticks) if tick == 1.0 or place % 2 == 0)
-        if len(ticks) <= 6:
-            break
-        ticks = tuple(tick for tick in ticks if tick == 1.0 or tick in RATIO_TICKS)[:6]
-    return scale, ticks
+    return scale, _spaced(fine if high / low < 3.2 else coarse, scale)
+
+
+TICK_SPACE = 36.0
+
+
+def _spaced(ticks: Sequence[float], scale: Scale) -> tuple[float, ...]:
+    """The ticks whose labels do not touch; 1 always stays."""
+    kept = [1.0]
+    for tick in sorted(ticks, key=lambda value: abs(scale(value) - scale(1.0)), reverse=True):
+        if all(abs(scale(tick) - scale(other)) >= TICK_SPACE for other in kept):
+            kept.append(tick)
+    return tuple(sorted(kept))
 
 
 def text(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from harness.record import LeftOut
 from report import names, words
-from report.comparability import differing, without_precision
-from report.contests import Contest, Line, Speedup, apart
-from report.frame import Row
+from report.contests import Contest, Line, apart, differences
 from report.labels import standing
+from report.speedups import Speedup
 from report.stats import PROJECTION_TOLERANCE, Cell, Figure, cell_ratio
-from report.view import FailureView, Provenance, Table
+from report.view import Provenance, Table
+
+MOST_LEFT_OVER = 60
 
 
 def contest_table(contest: Contest, gains: Sequence[Speedup]) -> Table:
@@ -20,7 +20,7 @@ def contest_table(contest: Contest, gains: Sequence[Speedup]) -> Table:
     columns: list[tuple[str, list[str]]] = [
         ("Line", [_name(line, contest) for line in lines]),
         ("Runs", [_runs(line.cell) for line in lines]),
-        ("Total", [_with_interval(line.cell.seconds, words.seconds) for line in lines]),
+        ("Total", [_total(line.cell) for line in lines]),
         ("Time-scaled", [_scaled(line) for line in lines]),
         ("Against 32-bit", [_gains(line, gains) for line in lines]),
         (_rate(contest), [_with_interval(line.cell.throughput, words.number) for line in lines]),
@@ -62,6 +62,16 @@ def _with_interval(figure: Figure, write: Callable[[float | None], str]) -> str:
     if figure.interval is None:
         return f"{write(figure.mean)}\none run"
     return f"{write(figure.mean)}\n{words.between(figure.interval)}"
+
+
+def _total(cell: Cell) -> str:
+    return f"{words.seconds(cell.seconds.mean)}\n{beneath_total(cell)}" if cell.seconds.n else "–"
+
+
+def beneath_total(cell: Cell) -> str:
+    """The interval of a total, and whether it was projected."""
+    spread = words.between(cell.seconds.interval) if cell.seconds.interval else "one run"
+    return f"projected, {spread}" if cell.length.projected else spread
 
 
 def _scaled(line: Line) -> str:
@@ -147,100 +157,23 @@ def provenance(contest: Contest) -> Provenance:
     return Provenance(said, tuple(words.clean(row.path, 160) for row in rows), commands)
 
 
-def failures(rows: Sequence[Row]) -> tuple[FailureView, ...]:
-    """Every trial without a measurement, with the end of its log."""
-    return tuple(_failure(row) for row in rows if row.failure is not None)
-
-
-def _failure(row: Row) -> FailureView:
-    failure = row.failure
-    assert failure is not None
-    key = row.key
-    what = f"{key.workload}, {key.model}, {key.precision}, batch {key.batch_size}, repeat {row.repeat}"
-    fits = (
-        "does not fit (out of memory)"
-        if failure.reason == "out-of-memory"
-        else failure.reason.replace("-", " ")
-    )
-    code = f", exit code {failure.exit_code}" if failure.exit_code is not None else ""
-    return FailureView(
-        what=words.clean(f"{what}, on {row.card}", 160),
-        reason=f"{fits}, in stage {failure.stage}{code}",
-        message=words.clean(failure.message, 300),
-        tail=words.clean_lines(failure.log_tail),
-        path=words.clean(row.path, 160),
-    )
-
-
-def stacks(rows: Sequence[Row]) -> tuple[Table, ...]:
-    """What ran on what: environments with their pins, and machines."""
-    if not rows:
-        return ()
-    return (_environments(rows), _machines(rows))
-
-
-def _environments(rows: Sequence[Row]) -> Table:
-    found: dict[tuple[str, ...], int] = {}
-    for row in rows:
-        place = _environment_row(row)
-        found[place] = found.get(place, 0) + 1
-    columns = ("Environment", "Engine", "Pinned", "Base", "Lock", "Versions", "Variables passed", "Trials")
-    return Table("Software", columns, tuple((*place, str(n)) for place, n in found.items()))
-
-
-def _environment_row(row: Row) -> tuple[str, ...]:
-    used = row.environment
-    because = "; ".join(words.clean(reason, 120) for reason in used.unpinned_because)
-    base = words.clean(used.base_digest or used.base or "–", 28)
-    return (
-        f"{used.image} ({used.device})",
-        words.clean(f"{used.engine} {used.engine_version or ''}", 40).strip(),
-        "yes" if used.pinned else f"no: {because or 'no reason given'}",
-        f"{base} (substituted)" if used.base_substituted else base,
-        (used.lock_sha256 or "–")[:12],
-        words.clean(", ".join(f"{name} {value}" for name, value in row.stack.versions if value) or "–", 120),
-        words.clean(", ".join(f"{name}={value}" for name, value in row.stack.variables) or "–", 80),
-    )
-
-
-def _machines(rows: Sequence[Row]) -> Table:
-    found: dict[tuple[str, ...], int] = {}
-    for row in rows:
-        place = (
-            words.clean(row.machine_label, 40),
-            words.clean(row.card, 60),
-            words.clean(row.stack.driver or "–", 30),
-            words.clean(row.unit or "unknown", 16),
-            row.session,
-        )
-        found[place] = found.get(place, 0) + 1
-    columns = ("Machine", "Device", "Driver", "Unit", "Session", "Trials")
-    return Table("Machines and devices", columns, tuple((*place, str(n)) for place, n in found.items()))
-
-
-def left_out(found: Sequence[LeftOut]) -> Table | None:
-    """What a budget or a machine left out of the plan."""
-    if not found:
-        return None
-    rows = tuple((words.clean(one.what, 80), str(one.trials), words.clean(one.reason, 120)) for one in found)
-    return Table("Planned and left out", ("What", "Trials", "Why"), rows)
-
-
 def left_over(cells: Sequence[Cell], contests: Sequence[Contest]) -> Table | None:
     """Records of other sessions that stand in no row here, with the field that keeps them out."""
+    if not cells:
+        return None
     rows = []
-    for cell in cells:
-        mine = without_precision(cell.key)
-        near = [(differing(c.base, mine) + differing(c.length, cell.length)) for c in contests]
-        closest = min(near, key=len, default=())
-        why = "; ".join(f"{name} {theirs} instead of {ours}" for name, ours, theirs in closest[:3])
+    for cell in cells[:MOST_LEFT_OVER]:
+        reasons = [differences(contest, cell) for contest in contests]
+        closest = min((found for found in reasons if found), key=len, default=())
+        why = "; ".join(f"{name} {here} instead of {there}" for name, there, here in closest[:3])
         what = f"{cell.key.workload}, {cell.key.model}, {cell.key.precision}, batch {cell.key.batch_size}"
         where = f"{words.clean(cell.machine_label, 30)}, session {cell.session}"
-        rows.append((words.clean(what, 80), where, str(len(cell.rows)), words.clean(why or "–", 160)))
-    if not rows:
-        return None
+        why = words.clean(why or "nothing: an older session of the same machine", 160)
+        rows.append((words.clean(what, 80), where, str(len(cell.rows)), why))
     caption = "On record, but not compared: what keeps each away from the nearest chart of this page."
-    return Table(caption, ("What", "Where", "Trials", "Differs in"), tuple(rows[:60]))
+    if len(cells) > MOST_LEFT_OVER:
+        caption += f" {len(cells) - MOST_LEFT_OVER:,} more are not listed."
+    return Table(caption, ("What", "Where", "Trials", "Differs in"), tuple(rows))
 
 
 def glossary() -> Table:

@@ -64,6 +64,7 @@ class WorkloadView:
     anchor: str
     heading: str
     about: str
+    overview: tuple[Panel, ...]
     contests: tuple[ContestView, ...]
     apart: Table | None
 

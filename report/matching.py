@@ -1,0 +1,58 @@
+"""What a claim speaks of, held against cells: which have it, and what the others lack. Cards aside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.record import Claim, Curve, Side
+from report.speedups import Speedup
+from report.stats import Cell
+
+PUBLISHED_IMAGE_SIZES = {("cifar_fastai", "published/1"): 224}
+"""Pixels; a plan may ask for smaller images, which no published figure stands for."""
+
+
+def matches(claim: Claim, cell: Cell) -> bool:
+    """Whether a cell has what the claim's side names, the card aside."""
+    return not side_differences(claim.of, claim, cell)
+
+
+def side_differences(side: Side, claim: Claim, cell: Cell) -> tuple[str, ...]:
+    """What a claim's side names and a cell does not have, the card aside."""
+    key, said = cell.key, dict(cell.key.options)
+    size = PUBLISHED_IMAGE_SIZES.get((claim.workload, claim.protocol))
+    wanted: list[tuple[str, object, object]] = [
+        ("workload", claim.workload, key.workload),
+        ("protocol", claim.protocol, key.protocol),
+        ("model", side.model.casefold(), key.model.casefold()),
+        ("number of devices", side.gpus, key.gpus),
+        ("precision", side.precision, key.precision),
+        ("batch size", side.batch_size, key.batch_size),
+        ("data mode", side.data_mode, key.data_mode),
+        ("image size", size, key.image_size),
+        ("epochs", claim.epochs if claim.metric == "protocol_seconds" else None, cell.length.epochs),
+        *((name, value, said.get(name)) for name, value in side.options.items()),
+    ]
+    return tuple(
+        f"{name}: {here} instead of {there}" for name, there, here in wanted if there not in (None, here)
+    )
+
+
+def published_gain(claim: Claim, gains: Sequence[Speedup]) -> bool:
+    """Whether a claim is a published speed-up of one of these pairs."""
+    if claim.kind != "ratio" or claim.metric != "protocol_seconds" or not (claim.over and claim.value):
+        return False
+    if claim.of.card != claim.over.card:
+        return False
+    over = claim.model_copy(update={"of": claim.over})
+    return any(matches(claim, gain.of) and matches(over, gain.over) for gain in gains)
+
+
+def behind(curve: Curve, cells: Sequence[Cell]) -> bool:
+    """Whether a published curve belongs behind these cells: the data mode changes speed, not learning."""
+    return any(
+        (curve.protocol, curve.side.model.casefold()) == (cell.key.protocol, cell.key.model.casefold())
+        and curve.side.batch_size in (None, cell.key.batch_size)
+        and curve.side.precision in (None, cell.key.precision)
+        for cell in cells
+    )

@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.slow
+def test_the_intervals_cover_what_is_asked_of_them_and_the_methodology_prints_the_same_table():
+    ran = subprocess.run(
+        [sys.executable, "-m", "benchmarks.coverage"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    page = (ROOT / "docs" / "methodology.md").read_text(encoding="utf-8")
+    assert ran.stdout.strip() in page

@@ -40,10 +40,10 @@ _PROBE_MAY_READ = {
     "fp32-ieee": {"fp32-ieee"},
     "fp32-tf32": {"tf32"},
     "fp32-default": {"fp32-ieee", "tf32"},
-    "float16": {"fp16", "tf32", "fp32-ieee"},
-    "bfloat16": {"bf16", "tf32", "fp32-ieee"},
+    "float16": {"fp16"},
+    "bfloat16": {"bf16"},
 }
-"""Under a half-precision label the fp32 operations that remain may read as either fp32."""
+"""A probe runs in its label's arithmetic; where no TF32 exists, the framework's default is fp32-ieee."""
 
 Severity = Literal["invalid", "unproven", "warn"]
 Found = Iterator[tuple[Severity, str]]

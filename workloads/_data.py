@@ -55,7 +55,7 @@ Corpus = collections.namedtuple("Corpus", "name train valid test types sha256")
 """Token numbers as `array('i')`; `types` is the size of the vocabulary."""
 
 
-def cifar_100(folder, source, seed):
+def cifar_100(folder, source, seed=0):
     """CIFAR-100 with its fine labels, 50,000 and 10,000 images of 3 x 32 x 32."""
     shape = (3, 32, 32)
     if source == "generated":
@@ -66,7 +66,7 @@ def cifar_100(folder, source, seed):
     return ImageSet("cifar-100", train, test, 100, shape, _hash_of_hashes(CIFAR_100))
 
 
-def cifar_10(folder, source, seed):
+def cifar_10(folder, source, seed=0):
     """CIFAR-10, 50,000 and 10,000 images of 3 x 32 x 32."""
     shape = (3, 32, 32)
     if source == "generated":
@@ -79,7 +79,7 @@ def cifar_10(folder, source, seed):
     return ImageSet("cifar-10", train, Images(pixels[5], labels[5]), 10, shape, _hash_of_hashes(CIFAR_10))
 
 
-def mnist(folder, source, seed):
+def mnist(folder, source, seed=0):
     """MNIST, 60,000 and 10,000 images of 1 x 28 x 28."""
     shape = (1, 28, 28)
     if source == "generated":
@@ -90,7 +90,7 @@ def mnist(folder, source, seed):
     return ImageSet("mnist", train, test, 10, shape, _hash_of_hashes(MNIST))
 
 
-def wikitext_2(folder, source, seed):
+def wikitext_2(folder, source, seed=0):
     """WikiText-2 as words: split at white space, one <eos> a line, numbered in order of first appearance."""
     if source == "generated":
         return _generated_corpus(seed)

@@ -1,10 +1,10 @@
 """The device that was asked for, asserted; its facts; seeds and versions."""
 
+import contextlib
 import hashlib
 import importlib
 import platform
 import random
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -47,7 +47,7 @@ def facts(asked: str, device: torch.device) -> dict[str, Any]:
 def seed_everything(seed: int) -> None:
     """Seeds Python, NumPy where it is there, and torch on all its devices."""
     random.seed(seed)
-    if "numpy" in sys.modules or importlib.util.find_spec("numpy"):
+    with contextlib.suppress(ImportError):
         importlib.import_module("numpy").random.seed(seed % 2**32)
     torch.manual_seed(seed)
 
@@ -60,26 +60,6 @@ def software(*modules: ModuleType) -> dict[str, str | None]:
     found.update(cudnn=str(cudnn) if cudnn else None)
     found.update({module.__name__: module.__version__ for module in modules})
     return found
-
-
-def load_torchvision() -> ModuleType:
-    """torchvision, also where its CUDA build stands beside a CPU-only torch; call it before fastai or timm.
-
-    That build cannot load its compiled operators there and then fails on two that were never declared. They
-    are declared after the first attempt only: where they exist, a second declaration would abort the process.
-    """
-    try:
-        return importlib.import_module("torchvision")
-    except RuntimeError as error:
-        cpu_alone = torch.version.cuda is None and torch.version.hip is None
-        if not (cpu_alone and "torchvision::" in str(error) and "does not exist" in str(error)):
-            raise
-    for name in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
-        del sys.modules[name]
-    for operator in ("nms", "qnms"):
-        schema = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
-        torch.library.define(f"torchvision::{operator}", schema)
-    return importlib.import_module("torchvision")
 
 
 def _unit(uuid: Any) -> str | None:

@@ -144,7 +144,7 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
 
     trial.stage("data")
     with trial.phase("data"):
-        corpus = _data.wikitext_2(trial.data_folder, trial.asked["data"], trial.seed)
+        corpus = _data.wikitext_2(trial.data_folder, trial.asked["data"])
         home = torch.device("cpu") if variant["data_mode"] == "host" else device
         bptt = variant["sequence_length"] or BPTT
         train = Text(in_columns(corpus.train, batch_size, home), bptt, device)
@@ -185,6 +185,7 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
             "sha256": corpus.sha256,
             "train_items": len(corpus.train),
             "valid_items": len(corpus.valid),
+            "distinct_batches": CACHED_BATCHES if cached else None,
         },
         "protocol": dict(protocol, **clock.ended(epochs, whole=valid_batches == len(valid))),
         "sample_unit": "token",

@@ -1,0 +1,247 @@
+"""fastai's ResNets on CIFAR-100: seconds and accuracy, fp32 against half precision.
+
+Protocol `published/1` is study 004 (fastai 1.0.41, January 2019), with its traps:
+
+- training and test images are pooled, and a random fifth of all 60,000 (NumPy's seed 42) is the validation
+  split;
+- images grow from 32 to 224 pixels; flips, warps of 0.2, rotations of 10 degrees, zooms of 1.1 and lighting
+  of 0.2   come in one interpolation with reflected edges, then CIFAR's mean and deviation;
+- the body has ImageNet weights (V1) and stays frozen but for its batch norms, so that the backward pass goes
+  through   it and computes no gradient of a convolution; a head of two layers is trained;
+- 30 one-cycle epochs with decoupled weight decay of 0.01 on every weight, at rates of 3e-4 in the body and
+  3e-3 in   the head; ResNet-18 in fp32 alone had 1e-2 everywhere. ResNet-18 had one epoch more before the 30,
+  outside the   published time: it runs where the trial has no limit;
+- "FP16" is a half model, batch norms in fp32, with fp32 master weights and a static loss scale of 512; the
+  batch   size grew with it, so the plan gives one for each precision;
+- cuDNN tunes its convolutions; the last training batch is dropped unless whole.
+
+Protocol `fair/1` is the same on the official split of 50,000 and 10,000, with the same rates in every
+precision.
+"""
+
+import _trial  # isort: skip  (its clock starts with this line)
+
+from _torch_vision import torchvision  # isort: skip  (before fastai)
+
+import io
+from functools import partial
+from typing import Any
+
+import fastai
+import fastai.callback.schedule
+import numpy as np
+import torch
+from fastai.callback.core import Callback
+from fastai.callback.progress import ProgressCallback
+from fastai.layers import AdaptiveConcatPool2d, Flatten
+from fastai.learner import Learner
+from fastai.losses import CrossEntropyLossFlat
+from fastai.metrics import accuracy
+from fastai.optimizer import Adam, OptimWrapper
+from fastai.torch_core import apply_init
+from torch import nn
+
+import _data
+import _torch_precision as precision
+from _torch_clock import Clock
+from _torch_device import choose, facts, seed_everything, software
+from _torch_fastai import (
+    Input,
+    Measured,
+    Rehearsal,
+    Validation,
+    WatchScale,
+    flops_per_image,
+    precision_callbacks,
+)
+from _torch_images import FIXED_BATCHES, Loaders, Pictures, Preparation, batches_in, joined, loaders, pictures
+
+PROTOCOLS = ("published/1", "fair/1")
+EPOCHS = 30
+IMAGE_SIZE = 224
+VALID_SHARE = 0.2
+SPLIT_SEED = 42
+WEIGHT_DECAY = 0.01
+MOMENTUMS = (0.95, 0.85, 0.95)
+RATES = slice(3e-3)
+"""fastai's way of saying: 3e-3 in the head, a tenth of it in the body."""
+RATE_OF_RESNET18_FP32 = 1e-2
+CYCLE = {"div": 25.0, "div_final": 25.0e4, "pct_start": 0.3, "moms": MOMENTUMS}
+CIFAR_STATS = ((0.491, 0.482, 0.447), (0.247, 0.243, 0.261))
+BODIES = {
+    "resnet18": (512, "resnet18-f37072fd.pth"),
+    "resnet34": (512, "resnet34-b627a593.pth"),
+    "resnet50": (2048, "resnet50-0676ba61.pth"),
+    "resnet101": (2048, "resnet101-63fe2227.pth"),
+    "resnet152": (2048, "resnet152-394f9c45.pth"),
+}
+"""Features that the body puts out, and the file of torchvision's IMAGENET1K_V1 weights."""
+OPTIONS: dict[str, Any] = {"workers": 4, "loss_scale": "static", "static_loss_scale": 512.0}
+
+
+def run(trial: _trial.Trial) -> dict[str, Any]:
+    """One trial of the protocol, as far as its limit lets it go."""
+    protocol = trial.choose("protocol", trial.asked["protocol"], PROTOCOLS)
+    variant, options = trial.variant, trial.options(OPTIONS)
+    features, weights_file = trial.choose("model", variant["model"], BODIES)
+    trial.choose("loss_scale", options["loss_scale"], ("static", "dynamic"))
+    label, cached, tuned = (
+        variant["precision"],
+        variant["data_mode"] == "cached",
+        variant["profile"] == "tuned",
+    )
+    size, batch_size = variant["image_size"] or IMAGE_SIZE, variant["batch_size"]
+    with trial.phase("device"):
+        device = choose(trial.asked["device"], variant["gpus"])
+        torch.backends.cudnn.benchmark = True
+        arithmetic = precision.prepare(label, device)
+
+    trial.stage("data")
+    with trial.phase("data"):
+        images = _data.cifar_100(trial.data_folder, trial.asked["data"])
+        weights, weights_sha256 = None, None
+        if trial.asked["weights"] == "pretrained":
+            weights, weights_sha256 = _data.weights(trial.data_folder, weights_file)
+        train, valid = split(images, protocol)
+        seed_everything(trial.seed)
+        layout = "channels_last" if tuned else variant["layout"]
+        prepare = Preparation(variant["data_mode"], size, CIFAR_STATS, device, layout)
+        data = loaders(train, valid, batch_size, size, prepare, loading(options["workers"], tuned, device))
+    steps_per_epoch = batches_in(len(train), batch_size, whole_ones=True)
+    clock = Clock(trial, device, steps_per_epoch=steps_per_epoch, epochs=EPOCHS)
+    valid_steps = batches_in(len(valid), batch_size, whole_ones=False)
+    valid_batches = 0 if cached else trial.valid_batches(valid_steps)
+
+    trial.stage("setup")
+    with trial.phase("model"):
+        model = network(variant["model"], features, images.classes, weights)
+        learner = learner_of(data, model, tuned)
+        flops = flops_per_image(model, size)
+        model.to(device, memory_format=prepare.memory_format)
+
+    def in_precision() -> tuple[str, list[Callback]]:
+        return precision_callbacks(label, options["loss_scale"], options["static_loss_scale"])
+
+    published_resnet18 = protocol == "published/1" and variant["model"] == "resnet18"
+    if published_resnet18 and not any(trial.limit.values()):
+        with trial.phase("extra_epoch"):
+            learner.fit_one_cycle(1, RATES, cbs=[*in_precision()[1], Input(None, prepare)], **CYCLE)
+
+    example = prepare.arranged(torch.randn(batch_size, 3, size, size, device=device))
+    rehearsal = Rehearsal(trial, label, device, example)
+    measured = Measured(trial, clock, valid_batches)
+    callbacks = [Input(clock, prepare), rehearsal, measured, Validation(trial, clock, valid_batches)]
+    method, more = in_precision()
+    rates = RATE_OF_RESNET18_FP32 if published_resnet18 and label.startswith("fp32-") else RATES
+    learner.fit_one_cycle(clock.epochs, rates, cbs=[*more, *callbacks], **CYCLE)
+
+    trial.stage("collect")
+    scale = [callback.log.found() for callback in more if isinstance(callback, WatchScale)]
+    length = {"steps_per_epoch": steps_per_epoch, "epochs": EPOCHS, "valid_batches": valid_steps}
+    return {
+        "device": facts(trial.asked["device"], device),
+        "versions": software(torchvision, fastai, np),
+        "precision": dict(
+            arithmetic,
+            output_dtypes=rehearsal.output_types,
+            parameter_dtypes=rehearsal.parameter_types,
+            method=method,
+            loss_scale=scale[0] if scale else None,
+        ),
+        "data": {
+            "name": images.name,
+            "source": trial.asked["data"],
+            "sha256": images.sha256,
+            "train_items": len(train),
+            "valid_items": len(valid),
+            "weights": "pretrained" if weights else "random",
+            "weights_sha256": weights_sha256,
+            "distinct_batches": FIXED_BATCHES if cached else None,
+        },
+        "protocol": dict(length, **clock.ended(measured.epochs, whole=valid_batches == valid_steps)),
+        "sample_unit": "image",
+        "samples_per_step": batch_size,
+        "epochs": measured.epochs,
+        "quality_name": "accuracy",
+        "flops": flops,
+        "structure": {
+            "parameters": sum(weight.numel() for weight in model.parameters()),
+            "trainable_parameters": sum(
+                weight.numel() for weight in model.parameters() if weight.requires_grad
+            ),
+        },
+        "notes": ["cached batches: nothing is validated"] if cached else [],
+        **clock.series(),
+    }
+
+
+def loading(workers: int, tuned: bool, device: torch.device) -> dict[str, Any]:
+    """How the host's loaders work: as published, in pageable memory, with new workers for each epoch."""
+    more: dict[str, Any] = {"num_workers": workers}
+    if tuned:
+        more.update(pin_memory=device.type == "cuda", persistent_workers=workers > 0)
+    return more
+
+
+def split(images: _data.ImageSet, protocol: str) -> tuple[Pictures, Pictures]:
+    """Training and validation images, by the study's random fifth or by the official files."""
+    official = pictures(images.train, images.shape), pictures(images.test, images.shape)
+    if protocol == "fair/1":
+        return official
+    pool = joined(official)
+    order = torch.from_numpy(np.random.RandomState(SPLIT_SEED).permutation(len(pool)))
+    held_out = int(VALID_SHARE * len(pool))
+    return pool.chosen(order[held_out:]), pool.chosen(order[:held_out])
+
+
+def network(name: str, features: int, classes: int, weights: bytes | None) -> nn.Sequential:
+    """A torchvision ResNet without its own head, under the head that fastai 1 gave it."""
+    whole = getattr(torchvision.models, name)(weights=None)
+    if weights is not None:
+        whole.load_state_dict(torch.load(io.BytesIO(weights), weights_only=True))
+    body = nn.Sequential(*list(whole.children())[:-2])
+    head = nn.Sequential(
+        AdaptiveConcatPool2d(),
+        Flatten(),
+        nn.BatchNorm1d(2 * features),
+        nn.Dropout(0.25),
+        nn.Linear(2 * features, 512),
+        nn.ReLU(inplace=True),
+        nn.BatchNorm1d(512),
+        nn.Dropout(0.5),
+        nn.Linear(512, classes),
+    )
+    apply_init(head, nn.init.kaiming_normal_)
+    return nn.Sequential(body, head)
+
+
+def learner_of(data: Loaders, model: nn.Sequential, tuned: bool) -> Learner:
+    """A fastai Learner with the body frozen but for its batch norms, and nothing printed."""
+    adam = partial(Adam, sqr_mom=0.99, eps=1e-8)
+    if tuned:
+        adam = partial(OptimWrapper, opt=torch.optim.AdamW, betas=(0.9, 0.99), eps=1e-8, fused=True)
+    learner = Learner(
+        data,
+        model,
+        loss_func=CrossEntropyLossFlat(),
+        opt_func=adam,
+        splitter=groups,
+        metrics=accuracy,
+        wd=WEIGHT_DECAY,
+        wd_bn_bias=True,
+        moms=MOMENTUMS,
+    )
+    learner.remove_cb(ProgressCallback)
+    learner.logger = lambda record: None
+    learner.freeze()
+    return learner
+
+
+def groups(model: nn.Sequential) -> list[list[nn.Parameter]]:
+    """Lower body, upper body, head: fastai's three groups of rates for a ResNet."""
+    body, head = model
+    return [list(part.parameters()) for part in (body[:6], body[6:], head)]
+
+
+if __name__ == "__main__":
+    _trial.main(run, __file__)

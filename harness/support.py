@@ -12,7 +12,7 @@ from harness.record import Gpu, LeftOut, Precision
 def lacking(precision: Precision, kind: str, card: Gpu | None) -> str | None:
     """Why a device cannot do a precision in hardware; null where it can, or where nothing is known of it.
 
-    TF32 and bf16 need compute capability 8.0 of NVIDIA's cards (method rule 15); AMD has TF32 from gfx942 on
+    TF32 and bf16 need compute capability 8.0 of NVIDIA's cards; AMD has TF32 from gfx942 on
     and bf16 from gfx908 on; a CPU has no TF32.
     """
     if kind == "cpu":

@@ -264,6 +264,7 @@ def test_sides_of_very_unequal_scatter_are_said_to_be_so():
     assert unequal_spread(loud, quiet) == unequal_spread(quiet, loud)
     assert unequal_spread(loud, [1.0, 1.04, 0.96, 1.02]) is None
     assert unequal_spread(loud, [1.0, 1.0]) is None
+    assert unequal_spread([1.0, 1.001, 0.999], [1.0, 1.006, 0.994]) is None, "three runs show no such thing"
 
 
 def test_clean_runs_seldom_carry_a_doubt():

@@ -215,7 +215,7 @@ def clean(c: Context, yes: bool = False, data: bool = False) -> None:
     """List the images, environments and caches that can go, then remove them."""
     from harness import verbs
 
-    verbs.clean(ROOT, _settings(), yes=yes, data=data)
+    verbs.clean(ROOT, yes=yes, data=data)
 
 
 @verb()

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from harness import store
 from harness.data import default_folder
-from harness.engine.build import build_settings
-from harness.engine.docker import DockerEngine
-from harness.engine.find import find
-from harness.errors import GpudynoError
-from harness.settings import Settings
+from harness.engine.answers import answered
+from harness.engine.find import TITLES, Connection, search
+
+IMAGE_LABEL = "dev.gpudyno.image"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class Removable:
     remove: Callable[[], None]
 
 
-def removable(root: Path, settings: Settings, *, data: bool) -> list[Removable]:
+def removable(root: Path, *, data: bool) -> list[Removable]:
     """All that can go; the records in results/ never can. An open session's work goes too."""
     folders = [root / ".venvs", store.state_folder(root), root / "report" / "out"]
     if data:
@@ -37,23 +36,19 @@ def removable(root: Path, settings: Settings, *, data: bool) -> list[Removable]:
         for folder in folders
         if folder.exists()
     ]
-    engine = _engine(root, settings)
-    if engine is not None:
-        found += [
-            Removable(f"image {image.tag}", image.size_bytes, partial(engine.remove_image, image.id))
-            for image in engine.images()
-        ]
-    return found
+    return found + [image for connection in search(os.environ).found for image in _images(connection)]
 
 
-def _engine(root: Path, settings: Settings) -> DockerEngine | None:
-    building = build_settings(
-        settings, root=root, logs=store.state_folder(root) / "logs", revision=None, environ=os.environ
-    )
-    try:
-        return find("auto", building)
-    except GpudynoError:
-        return None
+def _images(connection: Connection) -> Iterator[Removable]:
+    """The images that carry our label; Podman's list is its own."""
+    import docker
+
+    with answered(TITLES[connection.kind], "list images"):
+        client = docker.DockerClient(base_url=connection.host, version="auto")
+        for image in client.images.list(filters={"label": IMAGE_LABEL}):
+            tag = image.tags[0] if image.tags else image.short_id
+            remove = partial(client.images.remove, image.id, force=True)
+            yield Removable(f"image {tag} in {TITLES[connection.kind]}", image.attrs["Size"], remove)
 
 
 def _size_bytes(folder: Path) -> int:

@@ -13,8 +13,9 @@ from rich.progress import TaskID
 from harness import checking, cleaning, estimate, prepare, session
 from harness.choice import Chosen, choose
 from harness.data import Progress, Resolved, default_folder, fetch
+from harness.doctor import lines
 from harness.engine.base import Built
-from harness.errors import GateError, NotBuilt
+from harness.errors import GateError, MachineError, NotBuilt
 from harness.image import load_images
 from harness.machine import state_folder
 from harness.prepare import Bench
@@ -23,6 +24,7 @@ from harness.run import Outcome, command_of, only_run
 from harness.run import run as run_session
 from harness.settings import Settings
 from harness.show import PlanWatcher, Screen, name_of
+from harness.surroundings import diagnose
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,14 @@ class How:
     strict: bool = False
     build: bool = True
     dry_run: bool = False
+
+
+def doctor(root: Path, settings: Settings) -> None:
+    """Prints what this machine can do; raises MachineError where something stands in the way."""
+    diagnosis = diagnose(root, settings)
+    print("\n".join(lines(diagnosis)))
+    if not diagnosis.ready:
+        raise MachineError("something stands in the way", remedy="mend what is marked PROBLEM above")
 
 
 def show_plan(root: Path, settings: Settings) -> None:
@@ -226,9 +236,9 @@ def lock(root: Path, image: str) -> None:
         print(f"not reached: {line}", file=sys.stderr)
 
 
-def clean(root: Path, settings: Settings, *, yes: bool, data: bool) -> None:
+def clean(root: Path, *, yes: bool, data: bool) -> None:
     """Lists what can go, asks, and removes it."""
-    found = cleaning.removable(root, settings, data=data)
+    found = cleaning.removable(root, data=data)
     if not found:
         print("nothing to remove")
         return

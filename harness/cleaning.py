@@ -47,7 +47,7 @@ def _images(connection: Connection) -> Iterator[Removable]:
         client = docker.DockerClient(base_url=connection.host, version="auto")
         for image in client.images.list(filters={"label": IMAGE_LABEL}):
             tag = image.tags[0] if image.tags else image.short_id
-            remove = partial(client.images.remove, image.id, force=True)
+            remove = partial(client.images.remove, str(image.id), force=True)
             yield Removable(f"image {tag} in {TITLES[connection.kind]}", image.attrs["Size"], remove)
 
 

@@ -26,7 +26,6 @@ __all__ = [
     "load_images",
     "lock_packages",
     "lock_sha256",
-    "locked_packages",
     "normal_name",
     "spec",
     "venv_name",
@@ -188,11 +187,6 @@ def docker_build_argv(
     for name, path in spec.secrets.items():
         command += ["--secret", f"id={name},src={path}"]
     return (*command, str(spec.context))
-
-
-def locked_packages(image: Image, *, root: Path) -> dict[str, str]:
-    """Name → version of all that an image pins: its lock, and what its base is said to bring."""
-    return lock_packages(root / "docker" / image.lock) | image.from_base
 
 
 def venv_name(image: Image, *, root: Path) -> str:

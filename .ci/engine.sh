@@ -1,0 +1,100 @@
+# shellcheck shell=bash
+# Real container engines of one's own on a bare Debian machine, as root; to be sourced.
+#
+#   start_docker DIR    Docker Engine with its files in DIR; sets DOCKER_HOST, DOCKER_CLIENT
+#   stop_docker DIR
+#   make_base DIR       a stand-in for debian:bookworm-slim, imported under that name (needs start_docker)
+#   start_podman DIR    Podman's Docker-compatible socket; sets CONTAINERS_CONF, CONTAINERS_STORAGE_CONF, PODMAN_HOST
+#   stop_podman DIR
+#
+# GPUDYNO_ROOTFS names a root file system's tar to keep and use again for make_base.
+
+need_packages() {
+    local missing=() package
+    for package in "$@"; do
+        dpkg-query --show --showformat '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+    done
+    if [ ${#missing[@]} -gt 0 ]; then
+        apt-get update --quiet --quiet
+        DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --quiet --no-install-recommends "${missing[@]}"
+    fi
+}
+
+answers() {
+    local tries=60
+    until "$@" >/dev/null 2>&1; do
+        tries=$((tries - 1))
+        [ "$tries" -gt 0 ] || return 1
+        sleep 0.5
+    done
+}
+
+stop_by_pid_file() {
+    local pid tries=60
+    pid=$(cat "$1" 2>/dev/null) || return 0
+    kill "$pid" 2>/dev/null || return 0
+    while kill -0 "$pid" 2>/dev/null && [ "$tries" -gt 0 ]; do
+        tries=$((tries - 1))
+        sleep 0.5
+    done
+}
+
+start_docker() {
+    local dir=$1
+    need_packages docker.io iptables
+    mkdir -p "$dir"
+    setsid dockerd --data-root "$dir/data" --exec-root "$dir/exec" --pidfile "$dir/pid" \
+        --host "unix://$dir/docker.sock" >"$dir/log" 2>&1 &
+    export DOCKER_HOST=unix://$dir/docker.sock
+    # Debian's client: one from elsewhere may lack buildx and then cannot use BuildKit.
+    export DOCKER_CLIENT=/usr/bin/docker DOCKER_BUILDKIT=1
+    answers "$DOCKER_CLIENT" version || { tail -20 "$dir/log" >&2; return 1; }
+}
+
+stop_docker() {
+    stop_by_pid_file "$1/pid"
+}
+
+# No registry is needed: the base is made of Debian's own packages. It is not the published image, and records that
+# stand on it say that their base was substituted.
+make_base() {
+    local dir=$1 rootfs=${GPUDYNO_ROOTFS:-$1/rootfs.tar}
+    if [ ! -f "$rootfs" ]; then
+        need_packages debootstrap
+        debootstrap --variant=minbase --include=ca-certificates bookworm "$dir/rootfs" >"$dir/debootstrap.log" 2>&1 ||
+            { tail -20 "$dir/debootstrap.log" >&2; return 1; }
+        tar -C "$dir/rootfs" -cf "$rootfs.part" . && mv "$rootfs.part" "$rootfs"
+        rm -rf "$dir/rootfs"
+    fi
+    "$DOCKER_CLIENT" import "$rootfs" debian:bookworm-slim >/dev/null
+}
+
+start_podman() {
+    local dir=$1
+    need_packages podman runc netavark aardvark-dns
+    mkdir -p "$dir"
+    # Small machines: no right to raise limits, mixed cgroup versions, no systemd.
+    cat >"$dir/containers.conf" <<CONF
+[containers]
+default_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]
+[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+CONF
+    cat >"$dir/storage.conf" <<CONF
+[storage]
+driver = "overlay"
+graphroot = "$dir/root"
+runroot = "$dir/runroot"
+CONF
+    export CONTAINERS_CONF=$dir/containers.conf CONTAINERS_STORAGE_CONF=$dir/storage.conf
+    export PODMAN_HOST=unix://$dir/podman.sock
+    setsid podman system service --time 0 "$PODMAN_HOST" >"$dir/log" 2>&1 &
+    echo $! >"$dir/pid"
+    answers curl --silent --fail --unix-socket "$dir/podman.sock" http://d/_ping || { tail -20 "$dir/log" >&2; return 1; }
+}
+
+stop_podman() {
+    stop_by_pid_file "$1/pid"
+}

@@ -40,6 +40,8 @@ class Settings:
     """No segment counts as quieter than this, so that a silent device is not cut to pieces."""
     tolerance: float = 0.01
     """Levels closer than this, or than the last segment's variance where that is more, are equivalent."""
+    tolerance_at_most: float = 0.05
+    """No scatter, however wide, makes levels equivalent that are further apart."""
     counted_steps: int = 20
     """A faster start shorter than this is the host running ahead of its device, not a slowdown."""
     slope_limit: float = 0.005
@@ -62,9 +64,9 @@ class _Segment:
     mean: float
     variance: float
 
-    def tolerance(self, least: float) -> float:
-        """The relative difference that this segment's own scatter hides, and at least `least`."""
-        return max(least, self.variance / self.mean**2)
+    def tolerance(self, least: float, most: float) -> float:
+        """The relative difference that this segment's own scatter hides, within its bounds."""
+        return max(least, min(self.variance / self.mean**2, most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,7 @@ def _start_of_steady(segments: list[_Segment], settings: Settings) -> int:
     A passing disturbance between equal levels is thereby kept, unless it moves the mean.
     """
     last = segments[-1]
-    reach = last.tolerance(settings.tolerance) * last.mean
+    reach = last.tolerance(settings.tolerance, settings.tolerance_at_most) * last.mean
     total, count, chosen = 0.0, 0, len(segments) - 1
     for number in range(len(segments) - 1, -1, -1):
         segment = segments[number]
@@ -193,7 +195,7 @@ def _drift(slope: _Slope | None, last: _Segment, settings: Settings) -> int:
     if slope is None:
         return 0
     shown = float(stats.t.ppf(settings.slope_confidence, slope.df)) * slope.error
-    if abs(slope.change) <= max(last.tolerance(settings.slope_limit), shown):
+    if abs(slope.change) <= max(last.tolerance(settings.slope_limit, settings.tolerance_at_most), shown):
         return 0
     return 1 if slope.change > 0 else -1
 
@@ -208,7 +210,7 @@ def _classify(
     settings: Settings,
 ) -> Kind:
     last = segments[-1]
-    reach = last.tolerance(settings.tolerance) * last.mean
+    reach = last.tolerance(settings.tolerance, settings.tolerance_at_most) * last.mean
     earlier = [s for s in segments[:chosen] if (s.stop - s.start) * each >= settings.counted_steps]
     faster = [s for s in earlier if s.mean < last.mean - reach]
     if not _long_enough(raw[first:], each, settings, times=1):

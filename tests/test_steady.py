@@ -121,6 +121,14 @@ def test_a_passing_disturbance_is_kept_unless_it_moves_the_mean():
     assert 390 <= steady_state(series(large)).first_step <= 410
 
 
+def test_wide_scatter_does_not_hide_a_change_of_level_by_more_than_five_percent():
+    rng = np.random.default_rng(13)
+    place = np.arange(6000)
+    noisy = np.exp(rng.normal(0, 0.4, 6000))
+    assert steady_state(series(noisy)).kind == "flat"
+    assert steady_state(series(noisy * (1 + 0.15 * (place > 3000)))).kind == "slowdown"
+
+
 def test_a_faster_start_of_a_few_steps_is_no_slowdown():
     rng = np.random.default_rng(9)
     values = normal(rng, 600)

@@ -206,5 +206,5 @@ def doubts(
             )
     late = sum(row.started_at > now + timedelta(days=1) for row in rows)
     if late:
-        found.append(f"{words.count(late, 'record')} carry a date after this page was written.")
+        found.append(f"{words.count(late, 'record')} dated after this page was written.")
     return tuple(dict.fromkeys(found))

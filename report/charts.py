@@ -12,9 +12,8 @@ from report import svg
 WIDTH = 340.0
 STRIP_END = WIDTH - 88.0
 ROW = 68.0
-LABEL_CHARACTERS = 40
-NOTE_CHARACTERS = 48
-"""What fits into the width even in a wide font."""
+LABEL_WIDTH, NOTE_WIDTH, LEGEND_WIDTH = 40.0, 48.0, 42.0
+"""What fits even in a wide font, in average letters."""
 
 Tone = Literal["full", "tf32", "mixed", "pure", "soft"]
 Shape = Literal["circle", "square", "diamond", "triangle"]
@@ -111,8 +110,8 @@ def _row(mark: Mark, scale: svg.Scale, ticks: Sequence[float], top: float, origi
     tone, shape = LOOKS.get(mark.look, ("soft", "circle"))
     y, lane = top + 42, top + 51
     parts = [
-        svg.text(0, top + 12, _fit(mark.label, LABEL_CHARACTERS), weight="600"),
-        svg.text(0, top + 27, _fit(mark.note, NOTE_CHARACTERS), kind="n"),
+        svg.text(0, top + 12, _fit(mark.label, LABEL_WIDTH), weight="600"),
+        svg.text(0, top + 27, _fit(mark.note, NOTE_WIDTH), kind="n"),
         svg.text(WIDTH, y + 4, mark.said, anchor="end", weight="600"),
         svg.line(scale.start, y, scale.end, y, "grid"),
     ]
@@ -130,8 +129,16 @@ def _row(mark: Mark, scale: svg.Scale, ticks: Sequence[float], top: float, origi
     return parts
 
 
-def _fit(said: str, most: int) -> str:
-    return said if len(said) <= most else said[: most - 1].rstrip() + "…"
+def _fit(said: str, width: float) -> str:
+    """As much of a text as fits; capitals and what is not Latin count for more than a letter."""
+    used = 0.0
+    for place, character in enumerate(said):
+        used += (
+            1.0 if character.islower() or character in " .,·-1" else 1.2 if ord(character) < 0x250 else 2.0
+        )
+        if used > width * 1.1:
+            return said[:place].rstrip() + "…"
+    return said
 
 
 def _whisker(low: float, high: float, y: float, kind: str, doubtful: bool) -> list[str]:
@@ -198,7 +205,7 @@ def _legend(names: Sequence[tuple[str, str, bool, str | None]], top: float) -> l
         y = top + 18 * place
         sample = Curve(label, (), look, behind, dash)
         parts += _curve(sample, [(8.0, y - 4), (32.0, y - 4)])
-        parts.append(svg.text(44, y, _fit(label, 42), kind="n"))
+        parts.append(svg.text(44, y, _fit(label, LEGEND_WIDTH), kind="n"))
     return parts
 
 

@@ -69,7 +69,7 @@ def _sureness(cells: Sequence[Cell]) -> list[Badge | None]:
             "the measured window is too short to show that the speed had settled: shown, never ranked",
         ),
         _badge(
-            any(cell.verdict == "invalid" for cell in cells),
+            any(row.verdict == "invalid" for cell in cells for row in cell.rows),
             "invalid trials",
             "some trials broke a rule; they are drawn as crosses and take no part in any mean",
         ),

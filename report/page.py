@@ -111,7 +111,7 @@ def look(
     marks = labels.of_cells([line.cell for contest in found for line in contest.lines if line.own])
     return PageView(
         title="gpudyno report",
-        measured=answer.measured(own, max((row.started_at for row in own), default=None)),
+        measured=answer.measured(own, min((row.started_at for row in own), default=None)),
         answer=answer.answer(found, gains, len(claims.claims)),
         sureness=answer.sureness(found),
         badges=marks,

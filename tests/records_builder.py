@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -404,7 +405,7 @@ def write(root: Path, records: Iterable[Record]) -> Path:
             plan=each.plan,
             plan_sha256="f" * 64,
             machine=each.machine.id,
-            label=each.machine.label,
+            label=re.sub(r"[^A-Za-z0-9-]", "-", each.machine.label),
             started_at=STARTED,
             order_seed=1,
             trials=(),

@@ -25,6 +25,10 @@ class Clock:
     """Marks the steps of one trial and says when its limit is reached; an epoch is one segment."""
 
     def __init__(self, trial: Trial, device: torch.device, *, steps_per_epoch: int, epochs: int) -> None:
+        if not steps_per_epoch:
+            raise Failed(
+                "unsupported", "an epoch has no whole batch: the batch size is above the number of items"
+            )
         self.trial = trial
         self.device = device
         self.steps_per_epoch = steps_per_epoch
@@ -79,6 +83,8 @@ class Clock:
         self._mark = time.perf_counter_ns()
         seconds = (self._mark - self._segment_began) * 1e-9
         self.seconds += seconds
+        # The machine's monotonic clock, so that the telemetry's counters can be cut to the segment.
+        self.trial.event("segment", begin=self._segment_began * 1e-9, end=self._mark * 1e-9)
         self._segment_began = self._mark
         for begin, end in self._events:
             self.device_us.append(round(begin.elapsed_time(end) * 1000))

@@ -47,19 +47,19 @@ class Rehearsal(Callback):
 
     order = LAST
 
-    def __init__(self, trial: Trial, label: str, device: torch.device, images: torch.Tensor) -> None:
-        self.trial, self.label, self.device, self.images = trial, label, device, images
+    def __init__(self, trial: Trial, label: str, prepare: Preparation, shape: tuple[int, ...]) -> None:
+        self.trial, self.label, self.prepare, self.shape = trial, label, prepare, shape
 
     def before_fit(self) -> None:
         model = self.learn.model.train()
         self.parameter_types = precision.parameter_types(model)
-        with self.trial.phase("first_step"), precision.rehearsal(model, self.device) as self.output_types:
-            labels = torch.zeros(len(self.images), dtype=torch.int64, device=self.device)
-            images = self.images.to(precision.weight_type(self.label))
-            with precision.autocast(self.label, self.device):
-                output = model(images)
+        device = self.dls.device
+        with self.trial.phase("first_step"), precision.rehearsal(model, device) as self.output_types:
+            images = self.prepare.arranged(torch.randn(self.shape, device=device))
+            labels = torch.zeros(len(images), dtype=torch.int64, device=device)
+            with precision.autocast(self.label, device):
+                output = model(images.to(precision.weight_type(self.label)))
             self.learn.loss_func(output.float(), labels).backward()
-        self.images = None
 
 
 class Measured(Callback):

@@ -60,10 +60,10 @@ class MasterWeights:
         self._last_overflow = 0
 
     def backward(self, loss: torch.Tensor) -> None:
-        """Gradients of the scaled loss."""
+        """Gradients of the loss, scaled in its own type."""
         for parameter in self.model_parameters:
             parameter.grad = None
-        (loss.float() * self.log.scale).backward()
+        (loss * self.log.scale).backward()
 
     def unscaled_gradients(self) -> bool:
         """Brings the gradients to the masters, unscaled; False where a dynamic scale overflowed."""

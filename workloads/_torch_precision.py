@@ -57,7 +57,7 @@ def autocast(label: str, device: torch.device) -> contextlib.AbstractContextMana
 def probes(label: str, device: torch.device) -> list[dict[str, Any]]:
     """A product and a convolution in the label's arithmetic against float64; what their error reads as."""
     generator = torch.Generator().manual_seed(0)
-    shapes = {"matmul": ((256, 1024), (1024, 256)), "convolution": ((8, 64, 24, 24), (64, 64, 3, 3))}
+    shapes = {"matmul": ((512, 1024), (1024, 512)), "convolution": ((8, 128, 28, 28), (128, 128, 3, 3))}
     operations = {"matmul": torch.matmul, "convolution": nn.functional.conv2d}
     found = []
     with preserved_random_state(device), torch.no_grad():

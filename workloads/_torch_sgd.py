@@ -95,7 +95,7 @@ def _as_in_fp16_optimizer(
         plain = sgd(weights.masters)
 
         def step(loss: torch.Tensor, rate: float) -> None:
-            weights.backward(loss)
+            weights.backward(loss.float())
             clean = weights.unscaled_gradients()
             if clean:
                 nn.utils.clip_grad_norm_(weights.masters, options["clip"])
@@ -104,7 +104,7 @@ def _as_in_fp16_optimizer(
         return step, weights.method, weights.log
 
     plain = sgd(list(model.parameters()))
-    wrapped = apex(plain, static_loss_scale=scale, dynamic_loss_scale=kind == "dynamic", verbose=False)
+    wrapped = apex(plain, static_loss_scale=scale, dynamic_loss_scale=kind == "dynamic")
     log = ScaleLog(kind, wrapped.loss_scale)
     steps = 0
 

@@ -85,11 +85,8 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
     variant, options = trial.variant, trial.options(OPTIONS)
     features, weights_file = trial.choose("model", variant["model"], BODIES)
     trial.choose("loss_scale", options["loss_scale"], ("static", "dynamic"))
-    label, cached, tuned = (
-        variant["precision"],
-        variant["data_mode"] == "cached",
-        variant["profile"] == "tuned",
-    )
+    label, mode, tuned = variant["precision"], variant["data_mode"], variant["profile"] == "tuned"
+    cached = mode == "cached"
     size, batch_size = variant["image_size"] or IMAGE_SIZE, variant["batch_size"]
     with trial.phase("device"):
         device = choose(trial.asked["device"], variant["gpus"])
@@ -105,7 +102,7 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
         train, valid = split(images, protocol)
         seed_everything(trial.seed)
         layout = "channels_last" if tuned else variant["layout"]
-        prepare = Preparation(variant["data_mode"], size, CIFAR_STATS, device, layout)
+        prepare = Preparation(mode, size, CIFAR_STATS, device, layout)
         data = loaders(train, valid, batch_size, size, prepare, loading(options["workers"], tuned, device))
     steps_per_epoch = batches_in(len(train), batch_size, whole_ones=True)
     clock = Clock(trial, device, steps_per_epoch=steps_per_epoch, epochs=EPOCHS)
@@ -127,8 +124,7 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
         with trial.phase("extra_epoch"):
             learner.fit_one_cycle(1, RATES, cbs=[*in_precision()[1], Input(None, prepare)], **CYCLE)
 
-    example = prepare.arranged(torch.randn(batch_size, 3, size, size, device=device))
-    rehearsal = Rehearsal(trial, label, device, example)
+    rehearsal = Rehearsal(trial, label, prepare, (batch_size, 3, size, size))
     measured = Measured(trial, clock, valid_batches)
     callbacks = [Input(clock, prepare), rehearsal, measured, Validation(trial, clock, valid_batches)]
     method, more = in_precision()
@@ -166,6 +162,7 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
         "flops": flops,
         "structure": {
             "parameters": sum(weight.numel() for weight in model.parameters()),
+            "classes": images.classes,
             "trainable_parameters": sum(
                 weight.numel() for weight in model.parameters() if weight.requires_grad
             ),

@@ -160,6 +160,8 @@ class Measurement(Model):
     losses: tuple[tuple[int, Number], ...] = ()
     """(step, training loss), thinned to at most 500 points."""
     quality_name: Literal["accuracy", "perplexity"] | None = None
+    test_quality: Number | None = None
+    """The metric on the test split after all epochs asked, with the weights of the best validation."""
     memory: Memory
     flops: Flops = Flops()
     structure: dict[str, int] = {}

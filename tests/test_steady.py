@@ -123,10 +123,10 @@ def test_a_passing_disturbance_is_kept_unless_it_moves_the_mean():
 
 def test_wide_scatter_does_not_hide_a_change_of_level_by_more_than_five_percent():
     rng = np.random.default_rng(13)
-    place = np.arange(6000)
-    noisy = np.exp(rng.normal(0, 0.4, 6000))
+    place = np.arange(20_000)
+    noisy = np.exp(rng.normal(0, 0.4, 20_000))
     assert steady_state(series(noisy)).kind == "flat"
-    assert steady_state(series(noisy * (1 + 0.15 * (place > 3000)))).kind == "slowdown"
+    assert steady_state(series(noisy * (1 + 0.1 * (place > 10_000)))).kind == "slowdown"
 
 
 def test_a_faster_start_of_a_few_steps_is_no_slowdown():

@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pynvml
 import pytest
+from fake_amdsmi import FakeAmdsmi
 from fake_nvml import CARD, FakeNvml
 
 from harness.clean import Names, leaks
@@ -232,6 +233,15 @@ def test_an_amd_card_is_described_by_the_kernel_alone(tmp_path):
     assert (found.power_limit_watts, found.clock_max_mhz) == (750.0, 2100)
     assert "7d3b1c0a9f8e2d11" not in machine.canonical()
     assert machine.label == "1x-instinct-mi300x"
+
+
+def test_amdsmi_tells_more_of_a_card_than_the_kernel_and_is_matched_by_bus_number(tmp_path):
+    (card,) = amd.cards(FakeAmdsmi(), tree(tmp_path, AMD | {"/sys/module/amdgpu/version": "6.0"}))
+    assert (card["driver"], card["vbios"]) == ("6.12.12", "022.040.003.042.000001")
+    assert (card["memory_bytes"], card["power_limit_default_watts"]) == (196_592 * 2**20, 750.0)
+    assert card["pcie_width"] == 16
+    assert amd.cards(FakeAmdsmi(absent=("amdsmi_init",)), tree(tmp_path, {}))[0]["driver"] == "6.0"
+    assert amd.cards(FakeAmdsmi(), Files(tmp_path / "nothing"))[0]["index"] == 0
 
 
 @pytest.mark.parametrize(

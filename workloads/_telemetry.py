@@ -158,9 +158,9 @@ class NoCards:
         """Nothing is open."""
 
 
-def run(out: IO[str], sampler: Sampler, interval: float, ending: Ending) -> None:
+def run(out: IO[str], sampler: Sampler, interval: float, ending: Ending, clock: Any = time) -> None:
     """Samples on a fixed raster until it is time to end; a tick that was missed is left out."""
-    began = time.monotonic()
+    began = clock.monotonic()
     _write(out, {
         "telemetry": 1,
         "source": sampler.cards.source,
@@ -171,13 +171,13 @@ def run(out: IO[str], sampler: Sampler, interval: float, ending: Ending) -> None
     })  # fmt: skip
     tick = 0
     while True:
-        now = time.monotonic() - began
+        now = clock.monotonic() - began
         why = ending.look(now)
         _write(out, sampler.sample(now, edge=tick == 0 or why is not None))
         if why is not None:
             break
-        tick = max(tick + 1, int((time.monotonic() - began) / interval) + 1)
-        _wait(began + tick * interval, ending)
+        tick = max(tick + 1, int((clock.monotonic() - began) / interval) + 1)
+        _wait(began + tick * interval, ending, clock)
     missing = dict(sampler.cards.missing)
     if sampler.gone:
         missing["cards"] = sampler.gone
@@ -185,12 +185,12 @@ def run(out: IO[str], sampler: Sampler, interval: float, ending: Ending) -> None
     _write(out, {"end": why, "samples": sampler.taken, "missing": missing})
 
 
-def _wait(until: float, ending: Ending) -> None:
+def _wait(until: float, ending: Ending, clock: Any) -> None:
     while ending.why is None:
-        left = until - time.monotonic()
+        left = until - clock.monotonic()
         if left <= 0:
             return
-        time.sleep(min(left, 0.25))
+        clock.sleep(min(left, 0.25))
 
 
 def _write(out: IO[str], values: dict[str, Any]) -> None:

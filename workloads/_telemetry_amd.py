@@ -206,7 +206,7 @@ class Cards:
         counts = {name: count for name, count in counts.items() if count is not None}
         if "ticks" not in counts or len(counts) < 2:
             return None
-        began, first = self._counts[at] = self._counts[at] or (time.monotonic(), counts)
+        began, first = self._counts[at] = self._counts[at] or (time.monotonic(), dict(counts))
         ticks, seconds = counts.pop("ticks") - first["ticks"], time.monotonic() - began
         return {
             name: round((count - first.get(name, count)) / ticks * seconds, 6) if ticks else 0.0

@@ -14,6 +14,7 @@ from pydantic import AwareDatetime, Field, model_validator
 from harness.record.base import Model, Number
 from harness.record.machine import Environment, Load, Machine
 from harness.record.measurement import Measurement
+from harness.record.telemetry import Telemetry
 from harness.record.trial import Name, Trial
 
 SCHEMA = 1
@@ -118,6 +119,7 @@ class Record(Model):
     measurement: Measurement | None = None
     failure: Failure | None = None
     summary: Summary | None = None
+    telemetry: Telemetry | None = None
     harness: Harness
     warnings: tuple[str, ...] = ()
 

@@ -1,0 +1,174 @@
+"""What was watched while a trial ran: traces, and what the counters said over the measured window.
+
+Times are seconds since the telemetry began. What could not be read is null, its first reason in `missing`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import sys
+import zlib
+from array import array
+from collections.abc import Sequence
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from harness.record.base import Model
+
+_NULL = -(2**31)
+_MOST = 2**31 - 1
+
+
+class Trace(Model):
+    """Values over time, packed: null or `scale` times a 32-bit integer."""
+
+    count: Annotated[int, Field(ge=0, le=100_000)]
+    scale: Annotated[float, Field(gt=0)]
+    packed: Annotated[str, Field(max_length=200_000)]
+    """Base64 of deflated little-endian signed integers, each the difference from the last; −2³¹ is null."""
+
+    @classmethod
+    def of(cls, values: Sequence[float | None], scale: float) -> Self:
+        """Packs values to the nearest multiple of `scale`."""
+        steps, before = array("i"), 0
+        for value in values:
+            if value is None:
+                steps.append(_NULL)
+                continue
+            whole = max(-(2**30), min(2**30, round(value / scale)))
+            steps.append(whole - before)
+            before = whole
+        if sys.byteorder == "big":
+            steps.byteswap()
+        text = base64.b64encode(zlib.compress(steps.tobytes(), 9)).decode()
+        return cls(count=len(steps), scale=scale, packed=text)
+
+    @model_validator(mode="after")
+    def _unpacks(self) -> Self:
+        self.values()
+        return self
+
+    def values(self) -> list[float | None]:
+        """The values in their unit."""
+        steps = array("i")
+        try:
+            inflate = zlib.decompressobj()
+            raw = inflate.decompress(base64.b64decode(self.packed, validate=True), 4 * self.count + 1)
+        except (binascii.Error, zlib.error, ValueError) as error:
+            raise ValueError(f"the trace cannot be unpacked ({error})") from None
+        if len(raw) != 4 * self.count:
+            raise ValueError(
+                f"the trace holds {len(raw)} bytes where {self.count} values need {4 * self.count}"
+            )
+        steps.frombytes(raw)
+        if sys.byteorder == "big":
+            steps.byteswap()
+        found: list[float | None] = []
+        before = 0
+        for step in steps:
+            if step == _NULL:
+                found.append(None)
+                continue
+            before += step
+            found.append(before * self.scale)
+        return found
+
+
+class Spread(Model):
+    """One quantity: per sample, or per minute the mean with the least and the most."""
+
+    mean: Trace
+    least: Trace | None = None
+    most: Trace | None = None
+
+
+class Others(Model):
+    """The most that other processes held on a card at one time."""
+
+    processes: Annotated[int, Field(ge=0)]
+    memory_bytes: Annotated[int, Field(ge=0)]
+    samples_share: Annotated[float, Field(ge=0, le=1)]
+    """Of the samples, those with any such process."""
+
+
+class CardTelemetry(Model):
+    """One card. Shares are from the first window's begin to the last one's end, else over all."""
+
+    index: int
+    unit: str | None = None
+    name: str | None = None
+    sm_mhz: Spread | None = None
+    memory_mhz: Spread | None = None
+    temperature_c: Spread | None = None
+    power_watts: Spread | None = None
+    utilization_percent: Spread | None = None
+    memory_used_bytes: Spread | None = None
+    limited_share: dict[str, float] = {}
+    """Of the window, the time that a counter says was spent limited: power, thermal, sync_boost, …"""
+    reasons_share: dict[str, float] = {}
+    """Of the samples, those that gave a reason for lower clocks: sw_power_cap, hw_thermal_slowdown, …"""
+    others: Others | None = None
+    ecc_uncorrected: int | None = None
+    """New ones."""
+    ecc_corrected: int | None = None
+    power_limit_watts: float | None = None
+    power_limit_changed: bool | None = None
+    mig_changed: bool | None = None
+    pcie_generation: int | None = None
+    """The highest seen: links rest at lower speed."""
+    pcie_width: int | None = None
+    start_temperature_c: float | None = None
+    energy_joules: float | None = None
+
+
+class CpuTelemetry(Model):
+    """The processor, all of it, whoever used it."""
+
+    utilization_percent: Spread | None = None
+    mhz: Spread | None = None
+    temperature_c: Spread | None = None
+    memory_used_bytes: Spread | None = None
+    load: Spread | None = None
+
+
+class Energy(Model):
+    """Energy over the measured windows, of the watched devices together; never 0 for what is not known."""
+
+    joules: float | None = None
+    joules_per_sample: float | None = None
+    method: Literal["counter", "sampled power"] | None = None
+    scope: Literal["cards", "processor packages"] | None = None
+    window_seconds: float | None = None
+    samples: int | None = None
+    counter_joules: float | None = None
+    sampled_joules: float | None = None
+    disagreement: float | None = None
+    """Sampled power ÷ counter − 1."""
+    band: float | None = None
+    """Systematic, relative, beside any statistical interval."""
+    warning: str | None = None
+    unknown_because: str | None = None
+
+
+class Telemetry(Model):
+    """out/telemetry.jsonl, thinned: per sample below an hour, else per minute."""
+
+    telemetry: Literal[1] = 1
+    source: Literal["nvml", "amdsmi", "sysfs", "none"]
+    interval_seconds: Annotated[float, Field(gt=0)]
+    seconds: Annotated[float, Field(ge=0)]
+    samples: Annotated[int, Field(ge=0)]
+    seconds_per_value: Annotated[float, Field(gt=0)]
+    times: Trace
+    """The middle of each value's time, for all traces alike."""
+    windows: tuple[tuple[float, float], ...] = ()
+    """The measured training segments."""
+    cards: tuple[CardTelemetry, ...] = ()
+    cpu: CpuTelemetry = CpuTelemetry()
+    energy: Energy = Energy(unknown_because="nothing was watched")
+    others_unknown_because: str | None = None
+    missing: dict[str, str] = {}
+    ended: str
+    """Why the telemetry ended; "cut short" where it was killed."""

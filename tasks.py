@@ -33,7 +33,7 @@ BUILDING = {**SHARED, "base": BASE, "wheelhouse": WHEELHOUSE}
 
 _VERBS = (
     *("doctor", "plan", "data", "build", "run", "report"),
-    *("claims", "lock", "clean", "check", "test"),
+    *("claims", "lock", "clean", "check", "gate", "test"),
 )
 
 
@@ -224,6 +224,19 @@ def check(c: Context) -> None:
     from harness import verbs
 
     verbs.check(ROOT)
+
+
+@verb(
+    help={
+        "base": "the commit that the records come to (default: main)",
+        "head": "the commit that brings them (default: HEAD)",
+    }
+)
+def gate(c: Context, base: str = "main", head: str = "HEAD") -> None:
+    """Say whether a commit adds good records and nothing else; they are read as data, and nothing is run."""
+    from harness import verbs
+
+    verbs.gate(ROOT, base, head)
 
 
 @verb(help={"only": "pass on to pytest: a file, or -k and a word"})

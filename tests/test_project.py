@@ -160,6 +160,10 @@ def test_every_verb_says_what_it_does_and_what_each_option_means(verb):
     assert not [argument.name for argument in task.get_arguments() if not argument.help]
 
 
+def test_the_line_knows_every_verb_by_name():
+    assert sorted(tasks._VERBS) == sorted(VERBS)
+
+
 @pytest.mark.parametrize("verb", sorted(VERBS))
 def test_every_verb_stands_in_a_page(verb):
     named = re.compile(rf"\binvoke (?:[\w-]+ )*{verb.replace('_', '-')}\b")

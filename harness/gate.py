@@ -1,0 +1,152 @@
+"""What a contribution of records brings, read as data out of git's objects: never checked out, never run."""
+
+from __future__ import annotations
+
+import math
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from harness import checking, store
+from harness.clean import Names, leaks
+from harness.errors import UserError
+from harness.record import Record, Session
+from harness.summary import METHOD, summarise
+
+MOST_FILES = 2000
+CLOSE = 1e-6
+"""Relative: two builds of one library may add up in another order."""
+
+_PLACE = re.compile(
+    r"results/\d{4}-\d{2}-\d{2}/[a-z0-9][a-z0-9.-]{0,63}-\d{8}-[0-9a-f]{6}/[A-Za-z0-9_][A-Za-z0-9_.-]{0,120}\.json"
+)
+_PLAIN_FILE = "100644"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One path that differs: git's letter (A for added), the new file's mode and object."""
+
+    letter: str
+    mode: str
+    blob: str
+    path: str
+
+
+def problems(root: Path, base: str, head: str) -> tuple[str, ...]:
+    """Each as `path: what is wrong`; empty where `head` adds nothing to `base` but good records.
+
+    Raises UserError where one of the two is no commit of this clone.
+    """
+    found = changes(root, base, head)
+    refused = [f"{change.path}: {why}" for change in found if (why := _refusal(change))]
+    if len(found) > MOST_FILES:
+        refused.append(f"results: {len(found)} files, where one contribution has at most {MOST_FILES}")
+    if refused or not found:
+        return tuple(refused) or ("results: no record is added",)
+    with TemporaryDirectory() as folder:
+        for change in found:
+            path = Path(folder) / change.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(_git(root, "cat-file", "blob", change.blob))
+        return tuple(folder_problems(Path(folder)))
+
+
+def changes(root: Path, base: str, head: str) -> tuple[Change, ...]:
+    """What differs between the commit that both have in common and `head`."""
+    fork = _git(root, "merge-base", _commit(root, base), _commit(root, head)).decode().strip()
+    raw = _git(root, "diff", "--raw", "--no-renames", "--no-abbrev", "-z", fork, _commit(root, head))
+    fields = raw.decode("utf-8", errors="replace").split("\0")
+    found = []
+    for about, path in zip(fields[:-1:2], fields[1::2], strict=True):
+        _, mode, _, blob, letter = about.split(" ")
+        found.append(Change(letter, mode, blob, path))
+    return tuple(found)
+
+
+def _refusal(change: Change) -> str:
+    if not _PLACE.fullmatch(change.path):
+        return "is no record's place; a contribution of records changes nothing else"
+    if change.letter != "A":
+        return "is there already; a record is never changed or removed"
+    return "" if change.mode == _PLAIN_FILE else "is not a plain file"
+
+
+def folder_problems(root: Path) -> Iterator[str]:
+    """What is wrong with the records and sessions below results/ of a folder."""
+    yield from checking.records(root)
+    yield from _other_files(root)
+    shelf = store.read_all(root)
+    sessions = {session.id: session for session in shelf.sessions}
+    for stored in shelf.records:
+        session = sessions.get(stored.record.session)
+        if session is None:
+            yield f"{stored.path}: its session '{stored.record.session}' has no session.json"
+            continue
+        why = _misplaced(stored.path, stored.record, session) or _summary_problem(stored.record)
+        if why:
+            yield f"{stored.path}: {why}"
+
+
+def _other_files(root: Path) -> Iterator[str]:
+    """Sessions, and measurements that were rejected: they name nobody either."""
+    for path in sorted(store.results_folder(root).glob("*/*/*.json")):
+        if path.name != "session.json" and not path.name.endswith(store.REJECTED):
+            continue
+        where = path.relative_to(root).as_posix()
+        if path.stat().st_size > checking.RECORD_BYTES:
+            yield f"{where}: {path.stat().st_size} bytes, where a file has at most {checking.RECORD_BYTES}"
+            continue
+        try:
+            for leak in leaks(path.read_text(encoding="utf-8"), Names()):
+                yield f"{where}: {leak}"
+        except (ValueError, RecursionError):
+            yield f"{where}: is not JSON"
+
+
+def _misplaced(path: str, record: Record, session: Session) -> str:
+    folder = store.session_folder(Path(), session).as_posix()
+    wanted = f"{folder}/{store.record_name(record.trial.id, record.attempt)}"
+    if path != wanted:
+        return f"its content belongs into '{PurePosixPath(wanted)}'"
+    if record.machine.id != session.machine:
+        return "its machine is not its session's"
+    if record.trial.id not in {trial.id for trial in session.trials}:
+        return "its session did not plan this trial"
+    return ""
+
+
+def _summary_problem(record: Record) -> str:
+    """A summary that its own raw samples do not give."""
+    if record.measurement is None or record.summary is None or record.summary.method != METHOD:
+        return ""
+    anew = summarise(record.measurement).model_dump(mode="json")
+    stored = record.summary.model_dump(mode="json")
+    wrong = [name for name in anew if not _alike(anew[name], stored[name])]
+    return f"its raw samples do not give its summary's '{wrong[0]}'" if wrong else ""
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=CLOSE)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)
+    return bool(one == other)
+
+
+def _commit(root: Path, name: str) -> str:
+    return _git(root, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").decode().strip()
+
+
+def _git(root: Path, *words: str) -> bytes:
+    done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, check=False)
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        raise UserError(
+            f"git {words[0]} says: {' '.join(said)}", remedy="name two commits that this clone holds"
+        )
+    return done.stdout

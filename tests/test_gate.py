@@ -1,0 +1,169 @@
+"""What a contribution may hold: each record here is constructed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from records_builder import STARTED, two_cards
+
+from harness import gate, store
+from harness.errors import UserError
+from harness.record import Session
+from harness.summary import summarise
+
+
+def git(root: Path, *words: str) -> str:
+    named = ("-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "commit.gpgsign=false")
+    done = subprocess.run(["git", "-C", root, *named, *words], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def commit(root: Path) -> str:
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "as it is")
+    return git(root, "rev-parse", "HEAD")
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    git(tmp_path, "init", "--quiet")
+    (tmp_path / "README.md").write_text("a clone\n")
+    commit(tmp_path)
+    return tmp_path
+
+
+def contribute(clone: Path) -> Path:
+    """The folder of one session of one card, as a run leaves it; two measured trials."""
+    records = [
+        record.model_copy(update={"summary": summarise(record.measurement)})
+        for record in two_cards()[:2]
+        if record.measurement is not None
+    ]
+    first = records[0]
+    session = Session(
+        session=1,
+        id=first.session,
+        plan=first.plan,
+        plan_sha256="f" * 64,
+        machine=first.machine.id,
+        label=first.machine.label,
+        started_at=STARTED,
+        order_seed=1,
+        trials=tuple(record.trial for record in records),
+    )
+    store.write_session(clone, session)
+    for record in records:
+        store.write_record(clone, session, record)
+    return store.session_folder(clone, session)
+
+
+def a_record(folder: Path) -> Path:
+    return next(path for path in sorted(folder.glob("*.json")) if path.name != "session.json")
+
+
+def judged(clone: Path) -> tuple[str, ...]:
+    base = git(clone, "rev-parse", "HEAD")
+    return gate.problems(clone, base, commit(clone))
+
+
+def changed(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def test_a_folder_of_whole_records_passes(clone):
+    contribute(clone)
+    assert judged(clone) == ()
+
+
+def test_a_contribution_without_a_record_is_told_so(clone):
+    head = git(clone, "rev-parse", "HEAD")
+    assert gate.problems(clone, head, head) == ("results: no record is added",)
+
+
+def test_a_contribution_that_touches_anything_else_is_refused_by_its_path(clone):
+    contribute(clone)
+    (clone / "tasks.py").write_text("import os\n")
+    (found,) = judged(clone)
+    assert found.startswith("tasks.py: is no record's place")
+
+
+def test_a_record_that_is_there_is_never_changed_or_removed(clone):
+    folder = contribute(clone)
+    commit(clone)
+    path = a_record(folder)
+    changed(path, '"plan": "constructed"', '"plan": "another"')
+    (found,) = judged(clone)
+    assert "is there already" in found
+    path.unlink()
+    (found,) = judged(clone)
+    assert "is there already" in found
+
+
+def test_a_link_is_no_record(clone):
+    folder = contribute(clone)
+    (folder / "trial.json").symlink_to("/etc/hostname")
+    (found,) = judged(clone)
+    assert found.endswith("trial.json: is not a plain file")
+
+
+def test_what_has_come_to_the_main_branch_since_is_not_held_against_a_contribution(clone):
+    fork = git(clone, "rev-parse", "HEAD")
+    contribute(clone)
+    head = commit(clone)
+    git(clone, "checkout", "--quiet", fork)
+    (clone / "README.md").write_text("another clone\n")
+    base = commit(clone)
+    assert gate.problems(clone, base, head) == ()
+
+
+def test_a_record_that_is_cut_short_is_refused_with_its_path(clone):
+    path = a_record(contribute(clone))
+    path.write_text(path.read_text()[:200])
+    (found,) = judged(clone)
+    assert found.startswith(path.relative_to(clone).as_posix())
+    assert "cut short" in found
+
+
+def test_a_summary_that_its_raw_samples_do_not_give_is_refused(clone):
+    path = a_record(contribute(clone))
+    raw = json.loads(path.read_text())
+    raw["summary"]["throughput"] *= 1.01
+    path.write_text(json.dumps(raw))
+    (found,) = judged(clone)
+    assert found.endswith("its raw samples do not give its summary's 'throughput'")
+
+
+def test_a_record_without_its_session_is_refused(clone):
+    (contribute(clone) / "session.json").unlink()
+    assert all("has no session.json" in found for found in judged(clone))
+
+
+def test_a_record_under_another_name_than_its_content_gives_is_refused(clone):
+    path = a_record(contribute(clone))
+    path.rename(path.with_name("other.json"))
+    (found,) = judged(clone)
+    assert f"its content belongs into 'results/2026-01-31/{path.parent.name}/{path.name}'" in found
+
+
+def test_a_record_that_names_a_person_s_folder_is_refused(clone):
+    path = a_record(contribute(clone))
+    changed(path, '"warnings": []', '"warnings": ["read /srv/maren/sets/train.bin"]')
+    (found,) = judged(clone)
+    assert "'warnings' holds a path" in found
+
+
+def test_a_session_that_names_a_person_s_folder_is_refused_too(clone):
+    path = contribute(clone) / "session.json"
+    changed(path, '"notes": []', '"notes": ["read /srv/maren/sets/train.bin"]')
+    (found,) = judged(clone)
+    assert "session.json: 'notes' holds a path" in found
+
+
+def test_a_commit_that_is_not_there_is_a_sentence(clone):
+    with pytest.raises(UserError, match="git rev-parse says"):
+        gate.problems(clone, "HEAD", "0" * 40)

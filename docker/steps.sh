@@ -145,8 +145,9 @@ apex_extensions_cuda() {
     export PATH="$CUDA_HOME/bin:$PATH"
     TORCH_CUDA_ARCH_LIST=$(echo "$APEX_ARCHITECTURES" | sed -E 's/sm_([0-9]+)([0-9])/\1.\2/g')
     export TORCH_CUDA_ARCH_LIST
+    # One setting with both: pips before 23.1 keep the last one of a name.
     run_pip install --no-deps --no-build-isolation --no-index \
-        --config-settings=--build-option=--cpp_ext --config-settings=--build-option=--cuda_ext /sources
+        --config-settings="--build-option=--cpp_ext --cuda_ext" /sources
 }
 
 apex_extensions_rocm() {

@@ -228,11 +228,11 @@ def test_trials_run_as_the_caller_and_never_as_root_where_the_caller_is_root(tmp
 
 def test_output_is_appended_from_where_the_log_ends_whoever_wrote_it(tmp_path):
     log = tmp_path / "log.txt"
-    append_new([b"one\n", b"two\n"], log)
-    append_new([b"one\n", b"two\n", b"thr", b"ee\n"], log)
-    append_new([b"one\ntwo\nthree\nfour\n"], log)
-    append_new([b"one\n"], log)
-    assert log.read_bytes() == b"one\ntwo\nthree\nfour\n"
+    append_new(b"one\n", log)
+    append_new(b"one\ntwo\nthr", log)
+    append_new(b"one\ntwo\nthree\n", log)
+    append_new(b"one\n", log)
+    assert log.read_bytes() == b"one\ntwo\nthree\n"
 
 
 def client_at(folder: Path, *, buildx: bool, version: str) -> str:

@@ -36,6 +36,8 @@ ANSWER_SECONDS = 20
 STOP_SECONDS = 10
 LOG_SECONDS = 5.0
 """How often a running trial's output is fetched; the engine's work must not show in what is measured."""
+LIVE_LOG_BYTES = 8 * 1024**2
+"""A log above this is fetched at the trial's end only."""
 
 PODMAN_GIVES_GPUS = (5, 4, 0)
 """Before it, the compatible API accepts a request for a GPU and silently gives none."""
@@ -219,7 +221,6 @@ class DockerEngine:
         """
         fitted = self._fitted(spec)
         for orphan in self.leftovers(spec.session):
-            self.stop(orphan, spec.folders.output.parent)
             self.forget(orphan, spec.folders.output.parent)
         ownership.hand_over(fitted.folders, fitted.uid, fitted.gid)
         body = container.config(fitted)
@@ -268,7 +269,7 @@ class DockerEngine:
             except docker.errors.NotFound:
                 return Exit(code=None, log=log_tail(work / LOG), missing=True)
         if state["Status"] in _GOING_ON:
-            if time.monotonic() - self._fetched.get(_id(handle), 0.0) > LOG_SECONDS:
+            if self._log_is_due(handle, work / LOG):
                 self._fetch_log(handle, work)
             return Running()
         self._fetch_log(handle, work)
@@ -278,11 +279,17 @@ class DockerEngine:
             out_of_memory=bool(state.get("OOMKilled")),
         )
 
+    def _log_is_due(self, handle: Handle, log: Path) -> bool:
+        if log.is_file() and log.stat().st_size > LIVE_LOG_BYTES:
+            return False
+        return time.monotonic() - self._fetched.get(_id(handle), 0.0) > LOG_SECONDS
+
     def _fetch_log(self, handle: Handle, work: Path) -> None:
         """Brings the trial's log up to date. An engine that keeps no logs has none to give."""
         self._fetched[_id(handle)] = time.monotonic()
         with answered(self._title, "show a container's output"), contextlib.suppress(docker.errors.APIError):
-            append_new(self._api.logs(_id(handle), stream=True), work / LOG)
+            # Not as a stream: the SDK takes the time limit off a streaming connection.
+            append_new(self._api.logs(_id(handle), stream=False), work / LOG)
 
     def stop(self, handle: Handle, work: Path) -> None:
         """Ends the trial politely, then at once; what it left can still be polled."""

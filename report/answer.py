@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from report import names, tables, words
-from report.contests import Contest, Line
+from report import names, words
+from report.contests import Contest
 from report.doubts import FLOOR_RUNS
 from report.frame import Row
-from report.labels import standing
-from report.speedups import Speedup
-from report.stats import Cell
-from report.view import Badge, Table
+from report.labels import fewest_runs
+from report.speedups import FULL_PRECISION, Speedup
+from report.stats import Cell, Ratio, cell_ratio
 
-MOST_DECISION_ROWS = 24
+MOST_NAMED_GAINS = 2
+MODES = ("cached", "device", "host")
+"""From what shows the card alone to what shows the whole machine."""
 
 
 def answer(contests: Sequence[Contest], gains: Sequence[Speedup], claims: int) -> str:
@@ -41,41 +42,103 @@ def _is_own(cell: Cell, contests: Sequence[Contest]) -> bool:
 
 
 def _gain_clauses(gains: Sequence[Speedup]) -> list[str]:
-    """The strict baseline's gains, at most three models, else the range over all of them."""
+    """A clause for each workload: its gains one by one, or their range where they are many."""
     strict = [gain for gain in gains if gain.over.key.precision == "fp32-ieee"] or list(gains)
-    by_precision: dict[str, list[Speedup]] = {}
-    for gain in strict:
-        by_precision.setdefault(f"{gain.of.key.precision}|{gain.over.key.precision}", []).append(gain)
-    clauses = []
-    for found in by_precision.values():
-        of, over = found[0].of.key.precision, found[0].over.key.precision
-        clauses.append(f"{of} trained {_joined([_gain_words(gain, over) for gain in _ends(found)])}")
-    return clauses[:3]
+    mixed = [gain for gain in strict if gain.of.key.precision not in FULL_PRECISION] or strict
+    by_workload: dict[str, list[Speedup]] = {}
+    for gain in mixed:
+        by_workload.setdefault(gain.of.key.workload, []).append(gain)
+    return [_workload_clause(best_supported(found)) for found in by_workload.values()]
 
 
-def _ends(gains: list[Speedup]) -> list[Speedup]:
-    if len(gains) <= 3:
-        return gains
-    ordered = sorted(gains, key=lambda gain: gain.ratio.estimate)
-    return [ordered[0], ordered[-1]]
+def best_supported(gains: Sequence[Speedup]) -> list[Speedup]:
+    """Of each model and pair of precisions the gain with the most runs, in the mode nearest the card."""
+    modes = [mode for mode in MODES if any(gain.of.key.data_mode == mode for gain in gains)]
+    found: dict[tuple[object, ...], Speedup] = {}
+    for gain in gains:
+        if gain.of.key.data_mode == modes[0]:
+            key = gain.of.key
+            place = (key.protocol, key.model, key.precision, key.batch_size, gain.over.key.precision)
+            if place not in found or sum(gain.ratio.n) > sum(found[place].ratio.n):
+                found[place] = gain
+    return list(found.values())
 
 
-def _gain_words(gain: Speedup, over: str) -> str:
-    model = names.model(gain.of.key.model)
-    generated = ", GENERATED data" if gain.of.key.data_source == "generated" else ""
-    size = f" (batch {gain.of.key.batch_size}{generated})"
+def _workload_clause(gains: Sequence[Speedup]) -> str:
+    if len(gains) <= MOST_NAMED_GAINS:
+        return _joined([_gain_words(gain) for gain in gains])
+    least, most = (pick(gains, key=lambda gain: gain.ratio.estimate) for pick in (min, max))
+    over = " or ".join(dict.fromkeys(gain.over.key.precision for gain in gains))
+    intervals = [gain.ratio.interval for gain in gains if gain.ratio.interval]
+    span = ""
+    if intervals:
+        low, high = min(one.low for one in intervals), max(one.high for one in intervals)
+        span = f"; all 95 % intervals within {words.times(low)} to {words.times(high)}"
+    several = len({gain.of.key.model for gain in gains}) > 1
+    speed = f"{_end_words(least, several)} to {_end_words(most, several)} times as fast as {over}"
+    return f"mixed precision trained {_models(gains)} {speed}{span}"
+
+
+def _models(gains: Sequence[Speedup]) -> str:
+    found = list(dict.fromkeys(names.model(gain.of.key.model) for gain in gains))
+    return _joined(found) if len(found) <= 2 else f"{len(found)} models, {found[0]} to {found[-1]},"
+
+
+def _end_words(gain: Speedup, several: bool) -> str:
+    of = gain.of.key
+    which = f"{names.model(of.model)}, {of.precision}" if several else of.precision
+    return f"{words.times(gain.ratio.estimate)} ({which})"
+
+
+def _gain_words(gain: Speedup) -> str:
+    of, over = gain.of.key, gain.over.key.precision
+    generated = ", GENERATED data" if of.data_source == "generated" else ""
+    start = f"{of.precision} trained {names.model(of.model)} (batch {of.batch_size}{generated})"
+    speed = f"{words.times(gain.ratio.estimate)} times as fast as {over}"
     interval = gain.ratio.interval
     if interval is None:
-        speed = f"{words.times(gain.ratio.estimate)} times as fast as {over}"
-        return f"{model}{size} {speed} (single runs, no interval)"
+        return f"{start} {speed} (single runs, no interval)"
     spread = f"95 % interval {words.times(interval.low)} to {words.times(interval.high)}"
     if gain.ratio.tied:
-        return f"{model}{size} no measurably faster or slower than {over} ({spread}: no difference shown)"
-    return f"{model}{size} {words.times(gain.ratio.estimate)} times as fast as {over} ({spread})"
+        return f"{start} no measurably faster or slower than {over} ({spread}: no difference shown)"
+    return f"{start} {speed} ({spread})"
 
 
 def _joined(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def beside(contests: Sequence[Contest]) -> str:
+    """How the other cards of the page compare on the same work, one sentence for each; empty without any."""
+    found: dict[str, list[Ratio]] = {}
+    for contest in contests:
+        for line in contest.lines:
+            for other in contest.lines:
+                if line.own and not other.own and _like(line.cell, other.cell):
+                    value = cell_ratio(line.cell, other.cell, "seconds")
+                    if value is not None:
+                        found.setdefault(other.cell.card, []).append(value)
+    return " ".join(_beside_words(card, ratios) for card, ratios in found.items())
+
+
+def _like(one: Cell, other: Cell) -> bool:
+    return one.key == other.key and one.card != other.card and one.length == other.length
+
+
+def _beside_words(card: str, ratios: Sequence[Ratio]) -> str:
+    intervals = [one.interval for one in ratios if one.interval]
+    estimates = [one.estimate for one in ratios]
+    ends = dict.fromkeys(words.times(value) for value in (min(estimates), max(estimates)))
+    said = " to ".join(ends)
+    work = words.count(len(ratios), "line of equal work", "lines of equal work")
+    name = names.short_card(card)
+    if not intervals:
+        return f"The {name} was {said} times as fast on {work} (single runs, no interval)."
+    low, high = min(one.low for one in intervals), max(one.high for one in intervals)
+    spread = f"95 % intervals within {words.times(low)} to {words.times(high)}"
+    if low <= 1.0 <= high:
+        return f"The {name} was {said} times as fast on {work} ({spread}; not every line shows a difference)."
+    return f"The {name} was {said} times as fast on {work} ({spread})."
 
 
 def _plain_clause(contests: Sequence[Contest]) -> str:
@@ -84,14 +147,13 @@ def _plain_clause(contests: Sequence[Contest]) -> str:
     what = f"{names.model(key.model)} in {key.precision} at batch {key.batch_size}"
     if seconds.mean is None:
         return f"On this {names.short_card(line.cell.card)}, {what} gave no valid run"
-    how = "would take" if line.cell.length.projected else "took"
+    how = "would, by projection, take" if line.cell.length.projected else "took"
+    total = f"{words.seconds(seconds.mean)}, or {words.duration(seconds.mean)}"
     epochs = words.count(contests[0].length.epochs, "epoch")
-    spread = f" ({words.between(seconds.interval)})" if seconds.interval else ", a single run"
+    spread = f" (95 % interval {words.between(seconds.interval)})" if seconds.interval else " (a single run)"
     others = f"; {len(contests) - 1} more below" if len(contests) > 1 else ""
-    return (
-        f"On this {names.short_card(line.cell.card)}, {epochs} of {what} {how} "
-        f"{words.seconds(seconds.mean)}{spread}{others}"
-    )
+    opening = "On this" if line.cell.ranked else "A first look: on this"
+    return f"{opening} {names.short_card(line.cell.card)}, {epochs} of {what} {how} {total}{spread}{others}"
 
 
 def sureness(contests: Sequence[Contest]) -> str:
@@ -99,7 +161,7 @@ def sureness(contests: Sequence[Contest]) -> str:
     cells = [line.cell for contest in contests for line in contest.lines if line.own]
     if not cells:
         return ""
-    fewest = min(cell.throughput.n for cell in cells)
+    fewest = fewest_runs(cells)
     blocks = max(cell.blocks for cell in cells)
     runs = f"Each figure stands on {fewest} or more runs, each a fresh process"
     if fewest < FLOOR_RUNS:
@@ -123,88 +185,3 @@ def measured(rows: Sequence[Row], started: datetime | None) -> str:
     said += f", {words.count(failed, 'trial')} failed" if failed else ", none failed"
     where = f"{words.day(started)} · {machine} · {cards}"
     return f"{where} · plan {rows[0].plan}, session {rows[0].session} · {said}"
-
-
-def decision(contests: Sequence[Contest], gains: Sequence[Speedup]) -> Table | None:
-    """One row per line of every contest, the leading session's first."""
-    rows = []
-    for contest in contests:
-        rows += [_decision_row(contest, line, gains) for line in contest.lines]
-        rows += [_failed_row(contest, row) for row in contest.failed]
-    if not rows:
-        return None
-    caption = "The figures to decide by. Total: seconds for the whole protocol, with its 95 % interval."
-    if len(rows) > MOST_DECISION_ROWS:
-        caption += f" The first {MOST_DECISION_ROWS} of {len(rows)} lines; all stand below."
-    columns = (
-        "Work",
-        "Card",
-        "Precision",
-        "Batch",
-        "Total",
-        "Time-scaled",
-        "Against fp32-ieee",
-        "Quality",
-        "Standing",
-    )
-    return Table(caption, columns, tuple(rows[:MOST_DECISION_ROWS]))
-
-
-def _decision_row(contest: Contest, line: Line, gains: Sequence[Speedup]) -> tuple[str, ...]:
-    cell = line.cell
-    strict = next((g for g in gains if g.of is cell and g.over.key.precision == "fp32-ieee"), None)
-    total = words.seconds(cell.seconds.mean)
-    total += f"\n{tables.beneath_total(cell)}" if cell.seconds.n else ""
-    return (
-        f"{names.model(contest.base.model)}, {contest.base.data_mode}",
-        names.short_card(cell.card),
-        cell.key.precision,
-        str(cell.key.batch_size),
-        total,
-        names.scaled(line),
-        names.gain(strict),
-        words.quality(cell.rows[0].quality_name, cell.quality.mean),
-        f"n = {cell.seconds.n or cell.throughput.n}\n{standing(cell)}",
-    )
-
-
-def _failed_row(contest: Contest, row: Row) -> tuple[str, ...]:
-    assert row.failure is not None
-    return (
-        f"{names.model(contest.base.model)}, {contest.base.data_mode}",
-        names.short_card(row.card),
-        row.key.precision,
-        str(row.key.batch_size),
-        names.failure(row.failure.reason),
-        *("–",) * 3,
-        f"repeat {row.repeat}",
-    )
-
-
-def doubts(
-    contests: Sequence[Contest],
-    badges: Sequence[Badge],
-    rows: Sequence[Row],
-    *,
-    now: datetime,
-    baseline: str | None,
-) -> tuple[str, ...]:
-    """What a careful reader would ask, answered before it is asked."""
-    found = [f"{badge.word}: {badge.because}." for badge in badges]
-    failed = sum(row.failure is not None for row in rows)
-    if failed:
-        found.append(
-            f"{words.count(failed, 'trial')} failed and {'is' if failed == 1 else 'are'} listed below."
-        )
-    if any(line.cell.units and len(line.cell.units) < 3 for c in contests for line in c.lines):
-        found.append("One or two units of a card were measured: cards of one model differ by 8 % and more.")
-    for contest in contests:
-        if contest.baseline_missing and baseline is not None:
-            found.append(
-                f"The baseline '{words.clean(baseline, 40)}' does not stand in "
-                f"{names.model(contest.base.model)}, which is scaled to its fastest line."
-            )
-    late = sum(row.started_at > now + timedelta(days=1) for row in rows)
-    if late:
-        found.append(f"{words.count(late, 'record')} dated after this page was written.")
-    return tuple(dict.fromkeys(found))

@@ -11,7 +11,7 @@ from report import svg
 
 WIDTH = 340.0
 STRIP_END = WIDTH - 88.0
-ROW = 68.0
+ROW, SLIM_ROW = 68.0, 44.0
 LABEL_WIDTH, NOTE_WIDTH, LEGEND_WIDTH = 40.0, 48.0, 42.0
 """What fits even in a wide font, in average letters."""
 
@@ -86,6 +86,45 @@ def dots(
     return svg.document(name, title, described, WIDTH, foot + 14, parts)
 
 
+def grouped(
+    name: str,
+    title: str,
+    described: str,
+    rows: Sequence[tuple[str, Sequence[Mark]]],
+    *,
+    span: tuple[float, float],
+    write: Callable[[float], str],
+) -> str:
+    """Several marks to a row on one ratio axis over `span`, which other panels may share; a legend below."""
+    scale, ticks = svg.ratio_axis(span, 92.0, WIDTH - 12.0)
+    parts = [svg.line(scale(tick), 4, scale(tick), 8 + SLIM_ROW * len(rows), "grid") for tick in ticks]
+    parts.append(svg.line(scale(1.0), 4, scale(1.0), 8 + SLIM_ROW * len(rows), "one"))
+    for index, (label, marks) in enumerate(rows):
+        top = 8 + SLIM_ROW * index
+        parts.append(svg.text(0, top + SLIM_ROW / 2 + 4, _fit(label, 12), weight="600"))
+        for lane, mark in enumerate(marks):
+            y = top + (lane + 1) * SLIM_ROW / (len(marks) + 1)
+            parts += _mark(mark, scale, y)
+    foot = 8 + SLIM_ROW * len(rows)
+    parts += _tick_labels(scale, ticks, foot + 16, write)
+    looks = list(dict.fromkeys(mark.look for _, marks in rows for mark in marks))
+    for place, look in enumerate(looks):
+        x, y = 8 + 166 * (place % 2), foot + 40 + 18 * (place // 2)
+        tone, shape = LOOKS.get(look, ("soft", "circle"))
+        parts += [svg.marker(shape, x, y - 4, 4.6, tone), svg.text(x + 12, y, look, kind="n")]
+    return svg.document(name, title, described, WIDTH, foot + 34 + 18 * -(-len(looks) // 2), parts)
+
+
+def _mark(mark: Mark, scale: svg.Scale, y: float) -> list[str]:
+    tone, shape = LOOKS.get(mark.look, ("soft", "circle"))
+    parts = []
+    if mark.low is not None and mark.high is not None:
+        parts += _whisker(scale(mark.low), scale(mark.high), y, f"{tone} whisker", mark.doubtful)
+    if mark.value is not None:
+        parts.append(svg.marker(shape, scale(mark.value), y, 4.0, f"{tone} hollow" if mark.hollow else tone))
+    return parts
+
+
 def _from_zero(values: Sequence[float], start: float, end: float) -> tuple[svg.Scale, tuple[float, ...]]:
     return svg.linear_axis(values, start, end, zero=True)
 
@@ -119,14 +158,9 @@ def _row(mark: Mark, scale: svg.Scale, ticks: Sequence[float], top: float, origi
     parts.append(svg.line(scale(origin), y - 8, scale(origin), lane + 3, "one"))
     if mark.value is not None and not mark.hollow:
         parts.append(svg.line(scale(origin), y, scale(mark.value), y, f"{tone} reach"))
-    if mark.low is not None and mark.high is not None:
-        parts += _whisker(scale(mark.low), scale(mark.high), y, f"{tone} whisker", mark.doubtful)
+    parts += _mark(mark, scale, y)
     parts += [svg.marker(shape, scale(run), lane, 2.4, f"{tone} run") for run in mark.runs]
-    parts += [svg.marker("cross", scale(run), lane, 3, f"{tone} run") for run in mark.crosses]
-    if mark.value is not None:
-        kind = f"{tone} hollow" if mark.hollow else tone
-        parts.append(svg.marker(shape, scale(mark.value), y, 4.6, kind))
-    return parts
+    return parts + [svg.marker("cross", scale(run), lane, 3, f"{tone} run") for run in mark.crosses]
 
 
 def _fit(said: str, width: float) -> str:

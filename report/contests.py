@@ -238,8 +238,14 @@ def differences(contest: Contest, cell: Cell) -> tuple[tuple[str, Value, Value],
 def apart(found: Sequence[Contest]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """For contests of one workload: the fields that differ between them, with each contest's value."""
     rows: list[tuple[str, tuple[str, ...]]] = []
-    for part in ("base", "length"):
-        parts = [getattr(contest, part) for contest in found]
+    for parts in ([contest.base for contest in found], [_common_length(contest) for contest in found]):
         fields = dict.fromkeys(name for other in parts[1:] for name, _, _ in differing(parts[0], other))
         rows += [(name, tuple(value_of(one, name) for one in parts)) for name in fields]
     return tuple(rows)
+
+
+def _common_length(contest: Contest) -> Length:
+    """The length that all lines share: steps follow from the batch, whole runs may stand beside projected."""
+    limits = [line.cell.length.limit for line in contest.lines if line.cell.length.projected]
+    limit = limits[0] if limits else ()
+    return Length(0, contest.length.epochs, 0, False, limit)

@@ -15,7 +15,6 @@ from report.stats import Figure
 from report.view import Panel
 
 GIB = 2**30
-MOST_IN_OVERVIEW = 24
 
 
 def panels(
@@ -68,7 +67,8 @@ def _failures(contest: Contest) -> list[Mark]:
 def scaled_panel(contest: Contest, anchor: str) -> Panel | None:
     """Duration ÷ the reference's, 1.00; said to be tied where the interval includes 1."""
     reference = contest.reference
-    if reference is None or reference.cell.seconds.mean is None:
+    alone = len(contest.lines) + len(contest.published) < 2
+    if reference is None or reference.cell.seconds.mean is None or alone:
         return None
     scale = reference.cell.seconds.mean
     marks = []
@@ -104,25 +104,6 @@ def gains_panel(
         marks.append(Mark(name, said, f"{words.times(claim.value)} ×", claim.value, look=look, hollow=True))
     title, unit = "Speed against 32-bit", "times as fast; more is better"
     return dots_panel(f"{anchor}-gain", title, unit, marks, words.times, ratio=True)
-
-
-def overview(contests: Sequence[Contest], gains: Sequence[Speedup], anchor: str) -> tuple[Panel, ...]:
-    """Over three contests and more: the gain on fp32-ieee by model, a panel for each data mode."""
-    if len(contests) < 3:
-        return ()
-    found = []
-    for mode in dict.fromkeys(contest.base.data_mode for contest in contests):
-        members = [contest for contest in contests if contest.base.data_mode == mode]
-        own = [line.cell for contest in members for line in contest.lines if line.own]
-        strict = [
-            gain
-            for gain in gains
-            if gain.over.key.precision == "fp32-ieee" and any(gain.of is cell for cell in own)
-        ]
-        marks = [_gain(gain, f"{names.model(gain.of.key.model)} ") for gain in strict[:MOST_IN_OVERVIEW]]
-        name, unit = f"{anchor}-{mode}", f"times as fast, {mode} data; more is better"
-        found.append(dots_panel(name, "Speed against 32-bit, by model", unit, marks, words.times, ratio=True))
-    return tuple(panel for panel in found if panel is not None)
 
 
 def _gain(gain: Speedup, before: str) -> Mark:

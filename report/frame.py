@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from harness.record import Environment, Epoch, Failure, Measurement, Record, Summary
+from harness.summary import bound
 from report.comparability import Key, Length, Stack, key_of, length_of, stack_of
 
 Summarise = Callable[[Measurement], Summary]
@@ -57,6 +58,10 @@ class Row:
     warnings: tuple[str, ...] = ()
     metrics: Metrics | None = None
     quality_name: str | None = None
+    validated: str = ""
+    """Where the last validation stands, unless it was whole and after the protocol's last epoch."""
+    bound: str = ""
+    """What the trial waits for, in a sentence; empty where that is not known."""
     epochs: tuple[Epoch, ...] = ()
     losses: tuple[tuple[int, float], ...] = ()
     structure: tuple[tuple[str, int], ...] = ()
@@ -104,6 +109,8 @@ def _row(path: str, record: Record, summarise: Summarise, method: str) -> Row:
         warnings=record.warnings,
         metrics=metrics,
         quality_name=measured.quality_name,
+        validated=_validated(measured),
+        bound="" if bound(summary).kind == "unknown" else bound(summary).sentence(),
         epochs=measured.epochs,
         losses=measured.losses,
         structure=_structure(measured),
@@ -156,6 +163,19 @@ def _metrics(measured: Measurement, summary: Summary) -> tuple[Metrics, tuple[st
         input_share=summary.input_share,
     )
     return metrics, refused
+
+
+def _validated(measured: Measurement) -> str:
+    epoch = next((one for one in reversed(measured.epochs) if one.quality is not None), None)
+    if epoch is None:
+        return ""
+    protocol, said = measured.protocol, []
+    if epoch.index < protocol.epochs or not epoch.complete:
+        steps = sum(one.steps for one in measured.epochs if one.index <= epoch.index)
+        said.append(f"after epoch {epoch.index}" if epoch.complete else f"after {steps:,} steps")
+    if epoch.valid_batches is not None and epoch.valid_batches < protocol.valid_batches:
+        said.append(f"on {epoch.valid_batches:,} of {protocol.valid_batches:,} batches")
+    return ", ".join(said)
 
 
 def _structure(measured: Measurement) -> tuple[tuple[str, int], ...]:

@@ -59,8 +59,7 @@ def _software(cells: Sequence[Cell]) -> list[Badge | None]:
 
 
 def _sureness(cells: Sequence[Cell]) -> list[Badge | None]:
-    runs = [cell.throughput.n for cell in cells if cell.throughput.n]
-    fewest = min(runs, default=0)
+    fewest = fewest_runs(cells)
     bound = [cell for cell in cells if input_bound(cell)]
     return [
         _badge(
@@ -94,6 +93,15 @@ def _sureness(cells: Sequence[Cell]) -> list[Badge | None]:
             "the loader runs on the host as published: this ranks whole machines, not cards",
         ),
     ]
+
+
+def fewest_runs(cells: Sequence[Cell]) -> int:
+    """The runs of the figure that has the fewest; a whole run beside projections does not count."""
+    most: dict[object, int] = {}
+    for cell in cells:
+        place = (cell.key, cell.session, cell.card, cell.stack)
+        most[place] = max(most.get(place, 0), cell.throughput.n)
+    return min((n for n in most.values() if n), default=0)
 
 
 def input_bound(cell: Cell) -> bool:

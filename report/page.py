@@ -17,12 +17,14 @@ from report import (
     answer,
     contests,
     curves,
+    decision,
     figures,
     frame,
     judge,
     labels,
     matching,
     names,
+    overview,
     ran,
     speedups,
     stats,
@@ -109,17 +111,21 @@ def look(
     gains = speedups.speedups([line.cell for contest in found for line in contest.lines])
     spare = contests.left_over(cells, found)
     marks = labels.of_cells([line.cell for contest in found for line in contest.lines if line.own])
+    judged = judge.judge(claims.claims, found, cards)
     return PageView(
         title="gpudyno report",
         measured=answer.measured(own, min((row.started_at for row in own), default=None)),
         answer=answer.answer(found, gains, len(claims.claims)),
+        beside=answer.beside(found),
         sureness=answer.sureness(found),
         badges=marks,
-        decision=answer.decision(found, gains),
-        doubts=answer.doubts(found, marks, own, now=now, baseline=baseline),
+        decision=decision.decision(found, gains),
+        doubts=decision.doubts(found, marks, own, now=now, baseline=baseline),
         workloads=_workloads(found, gains, claims),
-        claims=studies.views(judge.judge(claims.claims, found, cards), alone=not found),
-        stacks=ran.stacks([row for row in rows if _shown(row, lead, found)]),
+        verdicts=studies.verdicts(judged) if found else None,
+        claims=studies.views(judged, alone=not found),
+        notes=tuple(words.clean(said, 240) for s in shelf.sessions if s.id == lead for said in s.notes),
+        stacks=ran.stacks(_shown(rows, lead, found)),
         failures=ran.failures(own),
         warnings=_warnings(own),
         left_over=tables.left_over(spare, found),
@@ -147,9 +153,10 @@ def leading(
     return max(past, key=lambda row: row.started_at).session if past else None
 
 
-def _shown(row: Row, lead: str | None, found: Sequence[Contest]) -> bool:
-    drawn = {other.path for c in found for line in c.lines for other in line.cell.rows}
-    return row.session == lead or row.path in drawn
+def _shown(rows: Sequence[Row], lead: str | None, found: Sequence[Contest]) -> list[Row]:
+    """The leading session's rows, and those that are drawn beside them."""
+    drawn = {row.path for contest in found for line in contest.lines for row in line.cell.rows}
+    return [row for row in rows if row.session == lead or row.path in drawn]
 
 
 def _warnings(rows: Sequence[Row]) -> tuple[str, ...]:
@@ -181,7 +188,8 @@ def _workloads(
                 anchor=f"w-{len(views) + 1}",
                 heading=words.WORKLOAD_WORDS.get(workload, words.clean(workload, 60)),
                 about=words.WORKLOAD_ABOUT.get(workload, f"Workload {words.clean(workload, 60)}."),
-                overview=figures.overview(members, gains, f"w-{len(views) + 1}"),
+                overview=overview.panels(members, gains, f"w-{len(views) + 1}"),
+                gains=overview.table(members, gains),
                 contests=tuple(drawn),
                 apart=tables.apart_table(members, [view.heading for view in drawn]),
             )
@@ -195,7 +203,7 @@ def _contest(contest: Contest, gains: Sequence[Speedup], claims: ClaimSet, numbe
     own = [gain for gain in gains if any(gain.of is cell for cell in cells)]
     published = [claim for claim in claims.claims if matching.published_gain(claim, own)]
     behind = [curve for curve in claims.curves_for(contest.base.workload) if matching.behind(curve, cells)]
-    notes = [f"{name} differs: {' | '.join(values)}" for name, values in contest.stacks]
+    notes = [words.clean(f"{name} differs: {' | '.join(values)}", 300) for name, values in contest.stacks]
     return ContestView(
         anchor=anchor,
         number=number,
@@ -204,7 +212,11 @@ def _contest(contest: Contest, gains: Sequence[Speedup], claims: ClaimSet, numbe
         badges=labels.badges(contest),
         panels=(*figures.panels(contest, own, published, anchor), *curves.panels(contest, behind, anchor)),
         table=tables.contest_table(contest, own),
-        notes=(*(words.clean(said, 300) for said in notes), *tables.projections(contest)),
+        notes=(
+            *(words.clean(said, 300) for said in notes),
+            *tables.projections(contest),
+            *tables.bounds(contest),
+        ),
         provenance=tables.provenance(contest),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from harness.record import Claim
@@ -37,17 +38,32 @@ def views(judged: Sequence[Judged], *, alone: bool) -> tuple[ClaimsView, ...]:
     return tuple(_view(study, found, place, alone) for place, (study, found) in enumerate(studies.items(), 1))
 
 
+def verdicts(judged: Sequence[Judged]) -> Table | None:
+    """How many claims of each study came to which verdict, and what kept the others away."""
+    if not judged:
+        return None
+    studies: dict[str, list[Judged]] = {}
+    for one in judged:
+        studies.setdefault(one.claim.study, []).append(one)
+    rows = []
+    for study, found in studies.items():
+        counts = Counter(one.verdict.word for one in found)
+        fields = Counter(
+            reason.partition(":")[0] for one in found if not one.found for reason in one.verdict.because
+        )
+        said = ", ".join(f"{n} {word}" for word, n in counts.items())
+        why = "; ".join(f"{words.clean(field, 80)} ({n})" for field, n in fields.most_common(4))
+        rows.append((words.clean(study, 40), str(len(found)), said, why or "–"))
+    columns = ("Study", "Claims", "Verdicts", "Not comparable, because of")
+    return Table("Published claims, by study", columns, tuple(rows))
+
+
 def _view(study: str, found: Sequence[Judged], place: int, alone: bool) -> ClaimsView:
     met = sorted((one for one in found if one.found), key=lambda one: ORDER_OF_WORDS.index(one.verdict.word))
     apart = [one for one in found if not one.found]
-    counts: dict[str, int] = {}
-    for one in found:
-        counts[one.verdict.word] = counts.get(one.verdict.word, 0) + 1
-    said = ", ".join(f"{word} {n}" for word, n in sorted(counts.items()))
     return ClaimsView(
         anchor=f"s-{place}",
         heading=f"Study {words.clean(study, 40)}",
-        about=f"{words.count(len(found), 'claim')}: {said}.",
         judged=_judged_table(met) if met else None,
         apart=_apart_table(apart, alone) if apart else None,
         caveats=tuple(dict.fromkeys(words.clean(said, 300) for one in found for said in one.claim.caveats)),
@@ -76,9 +92,7 @@ def _apart_table(found: Sequence[Judged], alone: bool) -> Table:
         )
         for one in found
     )
-    caption = (
-        "Published figures; none is judged, for nothing was measured." if alone else "Not comparable here"
-    )
+    caption = "Published figures" if alone else "Not comparable here"
     return Table(caption, columns, rows)
 
 

@@ -101,7 +101,9 @@ def _quality_name(contest: Contest) -> str:
 
 
 def _quality(cell: Cell) -> str:
-    return words.quality(cell.rows[0].quality_name, cell.quality.mean)
+    said = words.quality(cell.rows[0].quality_name, cell.quality.mean)
+    where = cell.rows[0].validated
+    return f"{said}\n{where}" if where and cell.quality.n else said
 
 
 def apart_table(contests: Sequence[Contest], headings: Sequence[str]) -> Table | None:
@@ -115,6 +117,15 @@ def apart_table(contests: Sequence[Contest], headings: Sequence[str]) -> Table |
     )
     columns = ("Kept apart", *(name for name, _ in fields))
     return Table("Not drawn in one chart, because they differ in what matters.", columns, rows)
+
+
+def bounds(contest: Contest) -> tuple[str, ...]:
+    """What each line waits for, by its first run that says."""
+    found = []
+    for line in contest.lines:
+        said = next((row.bound for row in line.cell.rows if row.bound), "")
+        found.append(f"{names.label(line.cell, contest)}: {said}" if said else "")
+    return tuple(said for said in found if said)
 
 
 def projections(contest: Contest) -> tuple[str, ...]:

@@ -65,6 +65,7 @@ class WorkloadView:
     heading: str
     about: str
     overview: tuple[Panel, ...]
+    gains: Table | None
     contests: tuple[ContestView, ...]
     apart: Table | None
 
@@ -82,11 +83,10 @@ class FailureView:
 
 @dataclass(frozen=True, slots=True)
 class ClaimsView:
-    """One study's claims."""
+    """One study's claims: those that met a record, those that did not, and their caveats."""
 
     anchor: str
     heading: str
-    about: str
     judged: Table | None
     apart: Table | None
     caveats: tuple[str, ...]
@@ -100,12 +100,15 @@ class PageView:
     title: str
     measured: str
     answer: str
+    beside: str
     sureness: str
     badges: tuple[Badge, ...]
     decision: Table | None
     doubts: tuple[str, ...]
     workloads: tuple[WorkloadView, ...]
+    verdicts: Table | None
     claims: tuple[ClaimsView, ...]
+    notes: tuple[str, ...]
     stacks: tuple[Table, ...]
     failures: tuple[FailureView, ...]
     warnings: tuple[str, ...]

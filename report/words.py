@@ -51,7 +51,8 @@ def number(value: float | None, digits: int = 3) -> str:
         return "0"
     places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     if abs(value) >= 10**digits:
-        return f"{value:,.0f}"
+        unit = 10 ** max(0, math.floor(math.log10(abs(value))) - 3)
+        return f"{round(value / unit) * unit:,}"
     return f"{value:,.{min(places, 6)}f}"
 
 

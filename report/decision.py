@@ -1,0 +1,136 @@
+"""The decision table, and what is in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from report import names, tables, words
+from report.answer import MODES
+from report.contests import Contest, Line
+from report.frame import Row
+from report.labels import standing
+from report.speedups import Speedup
+from report.stats import Cell
+from report.view import Badge, Table
+
+MOST_DECISION_ROWS = 24
+
+
+def decision(contests: Sequence[Contest], gains: Sequence[Speedup]) -> Table | None:
+    """One row per line of every contest, the leading session's first."""
+    chosen = [(contest, line) for contest in contests for line in contest.lines]
+    caption = "The figures to decide by. Total: seconds for the whole protocol, with its 95 % interval."
+    if len(chosen) > MOST_DECISION_ROWS:
+        near = _nearest_the_card(contests)
+        brief = [(contest, line) for contest in near for line in _brief(contest)][:MOST_DECISION_ROWS]
+        caption += (
+            f" {len(brief)} of {len(chosen)} lines: of each work fp32-ieee and the fastest, in the data mode "
+            "nearest the card."
+        )
+        chosen = brief
+    rows = [_decision_row(contest, line, gains) for contest, line in chosen]
+    rows += [_failed_row(contest, row) for contest in contests for row in contest.failed]
+    if not rows:
+        return None
+    columns = (
+        "Work",
+        "Card",
+        "Precision",
+        "Batch",
+        "Total",
+        "Time-scaled",
+        "Against fp32-ieee",
+        "Quality",
+        "Standing",
+    )
+    return Table(caption, columns, tuple(rows))
+
+
+def _nearest_the_card(contests: Sequence[Contest]) -> list[Contest]:
+    """Of contests that differ in their data mode alone, the one that shows the card best."""
+    found: dict[object, Contest] = {}
+    for contest in contests:
+        place = replace(contest.base, data_mode="", data_sha256=None)
+        other = found.get(place)
+        if other is None or MODES.index(contest.base.data_mode) < MODES.index(other.base.data_mode):
+            found[place] = contest
+    return list(found.values())
+
+
+def _brief(contest: Contest) -> list[Line]:
+    """The strict baseline with the most runs, and the reference that all are scaled to."""
+    strict = [line for line in contest.lines if line.cell.key.precision == "fp32-ieee" and line.own]
+    strict.sort(key=lambda line: line.cell.seconds.n, reverse=True)
+    fastest = [contest.reference] if contest.reference else []
+    return [line for line in contest.lines if line in [*strict[:1], *fastest]]
+
+
+def _decision_row(contest: Contest, line: Line, gains: Sequence[Speedup]) -> tuple[str, ...]:
+    cell = line.cell
+    strict = next((g for g in gains if g.of is cell and g.over.key.precision == "fp32-ieee"), None)
+    total = words.seconds(cell.seconds.mean)
+    total += f"\n{tables.beneath_total(cell)}" if cell.seconds.n else ""
+    return (
+        f"{names.model(contest.base.model)}, {contest.base.data_mode}",
+        names.short_card(cell.card),
+        cell.key.precision,
+        str(cell.key.batch_size),
+        total,
+        names.scaled(line),
+        names.gain(strict),
+        _quality(contest, cell),
+        f"n = {cell.seconds.n or cell.throughput.n}\n{standing(cell)}",
+    )
+
+
+def _quality(contest: Contest, cell: Cell) -> str:
+    """The quality at the protocol's end; of the whole run of the same key where this line has none."""
+    same = [line.cell for line in contest.lines if line.cell.key == cell.key and line.own]
+    for one in (cell, *same):
+        if one.quality.mean is not None and not one.rows[0].validated:
+            return words.quality(one.rows[0].quality_name, one.quality.mean)
+    return "–"
+
+
+def _failed_row(contest: Contest, row: Row) -> tuple[str, ...]:
+    assert row.failure is not None
+    return (
+        f"{names.model(contest.base.model)}, {contest.base.data_mode}",
+        names.short_card(row.card),
+        row.key.precision,
+        str(row.key.batch_size),
+        names.failure(row.failure.reason),
+        *("–",) * 3,
+        f"repeat {row.repeat}",
+    )
+
+
+def doubts(
+    contests: Sequence[Contest],
+    badges: Sequence[Badge],
+    rows: Sequence[Row],
+    *,
+    now: datetime,
+    baseline: str | None,
+) -> tuple[str, ...]:
+    """What a careful reader would ask, answered before it is asked."""
+    found = [f"{badge.word}: {badge.because}." for badge in badges]
+    failed = sum(row.failure is not None for row in rows)
+    if failed:
+        found.append(
+            f"{words.count(failed, 'trial')} failed and {'is' if failed == 1 else 'are'} listed below."
+        )
+    if any(line.cell.units and len(line.cell.units) < 3 for c in contests for line in c.lines):
+        found.append("One or two units of a card were measured: cards of one model differ by 8 % and more.")
+    for contest in contests:
+        if contest.baseline_missing and baseline is not None:
+            found.append(
+                f"The baseline '{words.clean(baseline, 40)}' does not stand in "
+                f"{names.model(contest.base.model)}, which is scaled to its fastest line."
+            )
+    late = sum(row.started_at > now + timedelta(days=1) for row in rows)
+    if late:
+        found.append(f"{words.count(late, 'record')} dated after this page was written.")
+    return tuple(dict.fromkeys(found))

@@ -152,8 +152,10 @@ def _row(mark: Mark, scale: svg.Scale, ticks: Sequence[float], top: float, origi
         svg.text(0, top + 12, _fit(mark.label, LABEL_WIDTH), weight="600"),
         svg.text(0, top + 27, _fit(mark.note, NOTE_WIDTH), kind="n"),
         svg.text(WIDTH, y + 4, mark.said, anchor="end", weight="600"),
-        svg.line(scale.start, y, scale.end, y, "grid"),
     ]
+    if mark.value is None and not mark.crosses:
+        return parts
+    parts.append(svg.line(scale.start, y, scale.end, y, "grid"))
     parts += [svg.line(scale(tick), y - 8, scale(tick), lane + 3, "grid") for tick in ticks]
     parts.append(svg.line(scale(origin), y - 8, scale(origin), lane + 3, "one"))
     if mark.value is not None and not mark.hollow:

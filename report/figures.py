@@ -50,17 +50,19 @@ def seconds_panel(contest: Contest, anchor: str) -> Panel | None:
 def _failures(contest: Contest) -> list[Mark]:
     """Trials without a measurement keep their place: a variant that does not fit is no missing line."""
     counted = Counter(
-        (row.key.precision, row.key.batch_size, row.failure.reason) for row in contest.failed if row.failure
+        (row.card, row.key.precision, row.key.batch_size, row.failure.reason)
+        for row in contest.failed
+        if row.failure
     )
     return [
         Mark(
-            precision,
-            f"batch {batch} · {words.count(n, 'trial')}",
-            names.failure(reason),
-            None,
+            label=names.line_name(card, precision, contest),
+            note=f"batch {batch} · {words.count(n, 'trial')}",
+            said=names.failure(reason),
+            value=None,
             look=precision,
         )
-        for (precision, batch, reason), n in counted.items()
+        for (card, precision, batch, reason), n in counted.items()
     ]
 
 
@@ -143,7 +145,7 @@ def _mark(
 ) -> Mark:
     return Mark(
         label=names.label(line.cell, contest),
-        note=names.note(line),
+        note=names.note(line, contest),
         said=said,
         value=value,
         low=interval.low if interval else None,

@@ -31,17 +31,26 @@ def model(name: str) -> str:
 
 def label(cell: Cell, contest: Contest) -> str:
     """The precision; the card too where several stand side by side."""
+    return line_name(cell.card, cell.key.precision, contest)
+
+
+def line_name(card: str, precision: str, contest: Contest) -> str:
+    """The name of a line of that card and precision, which may have failed."""
     cards = {line.cell.card for line in contest.lines} | {claim.of.card or "" for claim in contest.published}
-    return f"{short_card(cell.card)} {cell.key.precision}" if len(cards) > 1 else cell.key.precision
+    return f"{short_card(card)} {precision}" if len(cards) > 1 else precision
 
 
-def note(line: Line) -> str:
-    """What else tells a line apart."""
+def note(line: Line, contest: Contest) -> str:
+    """What else tells a line apart: of another session its date, of another machine its label."""
     cell = line.cell
     parts = [f"batch {cell.key.batch_size}", words.count(cell.seconds.n or cell.throughput.n, "run")]
     parts += ["projected"] if cell.length.projected else []
     parts += ["unproven"] if cell.verdict == "unproven" else []
-    parts += [] if line.own else [f"{words.clean(cell.machine_label, 16)}, {cell.started_at:%Y-%m-%d}"]
+    if not line.own:
+        here = {other.cell.machine for other in contest.lines if other.own}
+        parts.append(
+            f"{cell.started_at:%Y-%m-%d}" if cell.machine in here else words.clean(cell.machine_label, 26)
+        )
     return " · ".join(parts)
 
 

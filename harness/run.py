@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from harness import assemble, session, store
+from harness import assemble, session, store, watch
 from harness.assemble import Started
 from harness.container import DeviceRequest, Folders, RunSpec, shared_memory
 from harness.engine.base import Built, Engine, Exit, Running
@@ -268,6 +268,7 @@ def _attempt(
         handle = job.engine.start(spec)
         started = started.model_copy(update={"handle": handle})
         store.write_whole(_started_path(work), started.model_dump_json(), replace=True)
+        watch.start(work, spec.folders.workloads, job.device, job.engine.pid(handle))
         return _see_through(job, opened, started, work, watcher)
 
 
@@ -292,6 +293,7 @@ def _stopped_by_ctrl_c(job: Job, started: Started, work: Path) -> Iterator[None]
         if handle is not None:
             job.engine.stop(handle, work)
             job.engine.forget(handle, work)
+        watch.stop(work)
         shutil.rmtree(work, ignore_errors=True)
         raise
 
@@ -333,7 +335,8 @@ def _write(
         clean=job.clean,
         timed_out=timed_out,
     )
-    record = _with_changes(job, opened, assembled.record)
+    watch.stop(work)
+    record = _with_changes(job, opened, watch.added(assembled.record, work))
     if assembled.rejected is not None:
         store.keep_rejected(job.root, opened, record.trial.id, record.attempt, assembled.rejected)
     store.write_record(job.root, opened, record)

@@ -45,6 +45,8 @@ def make(folder: Path, *, options: str = "", repeats: int = 2, timeout: float = 
     (folder / "workloads").mkdir()
     shutil.copytree(ROOT / "docker", folder / "docker")
     shutil.copy(STAND_IN, folder / "workloads" / "stand_in.py")
+    for path in (ROOT / "workloads").glob("_telemetry*.py"):
+        shutil.copy(path, folder / "workloads")
     text = PLAN.format(repeats=repeats, timeout=timeout, options=options)
     (folder / "plans" / "mine.toml").write_text(text)
     return folder

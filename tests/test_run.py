@@ -186,3 +186,11 @@ def test_a_tuned_trial_is_preceded_by_one_that_only_fills_the_caches(tmp_path):
     outcome = run.run(clone.job(root), clone.open_session(root), quiet)
     assert sum("filling the caches" in line for line in quiet.lines) == 2
     assert (outcome.ran, outcome.complete, len(records(root))) == (4, True, 4)
+
+
+def test_a_trial_is_watched_while_it_runs_and_nothing_watches_after_it(tmp_path):
+    root = clone.make(tmp_path, options="step_seconds = 0.1", repeats=1)
+    go(root)
+    found = [record.telemetry for record in records(root)]
+    assert all(telemetry is not None and telemetry.samples >= 2 for telemetry in found)
+    assert not [process for process in psutil.process_iter() if _runs_in(process, root)]

@@ -101,6 +101,10 @@ class Engine(Protocol):
         """Starts one attempt of a trial."""
         ...
 
+    def pid(self, handle: Handle) -> int | None:
+        """The trial's first process as this host numbers it; null where the engine does not tell."""
+        ...
+
     def find(self, name: str, work: Path) -> Handle | None:
         """An attempt that was started under this name and whose handle was never written."""
         ...

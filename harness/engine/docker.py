@@ -242,6 +242,15 @@ class DockerEngine:
             raise
         return handle
 
+    def pid(self, handle: Handle) -> int | None:
+        """The container's first process; null where the engine runs in a machine of its own, or it ended."""
+        with answered(self._title, "look at a container"):
+            try:
+                found = int(self._api.inspect_container(_id(handle))["State"].get("Pid") or 0)
+            except docker.errors.NotFound:
+                return None
+        return found if found and Path(f"/proc/{found}").exists() else None
+
     def find(self, name: str, work: Path) -> Handle | None:
         """The container of this name, if it was ever started; one that was only created is removed."""
         with answered(self._title, "look for a container"):

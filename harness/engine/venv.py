@@ -157,6 +157,10 @@ class VenvEngine:
         """Starts the trial as a process of its own."""
         return process.start(spec, self.name)
 
+    def pid(self, handle: Handle) -> int | None:
+        """The trial's own process."""
+        return handle.pid
+
     def find(self, name: str, work: Path) -> Handle | None:
         """The process that writes into this work folder."""
         return process.find(self.name, work)

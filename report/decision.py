@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from report import names, tables, words
 from report.answer import MODES
 from report.contests import Contest, Line
+from report.doubts import outlying_run, unequal_spread
 from report.frame import Row
 from report.labels import standing
 from report.speedups import Speedup
@@ -109,6 +110,7 @@ def _failed_row(contest: Contest, row: Row) -> tuple[str, ...]:
 
 def doubts(
     contests: Sequence[Contest],
+    gains: Sequence[Speedup],
     badges: Sequence[Badge],
     rows: Sequence[Row],
     *,
@@ -124,6 +126,7 @@ def doubts(
         )
     if any(line.cell.units and len(line.cell.units) < 3 for c in contests for line in c.lines):
         found.append("One or two units of a card were measured: cards of one model differ by 8 % and more.")
+    found += _odd_runs(contests, gains)
     for contest in contests:
         if contest.baseline_missing and baseline is not None:
             found.append(
@@ -134,3 +137,22 @@ def doubts(
     if late:
         found.append(f"{words.count(late, 'record')} dated after this page was written.")
     return tuple(dict.fromkeys(found))
+
+
+def _odd_runs(contests: Sequence[Contest], gains: Sequence[Speedup]) -> list[str]:
+    """Runs that stand apart and sides that scatter unequally: their intervals cover less than they say."""
+    found = []
+    for contest in contests:
+        for line in contest.lines:
+            said = outlying_run(line.cell.seconds.values)
+            if said:
+                found.append(f"{_place(line.cell)}: {said}.")
+    for gain in gains:
+        said = unequal_spread(gain.of.seconds.values, gain.over.seconds.values)
+        if said:
+            found.append(f"{_place(gain.of)} over {gain.over.key.precision}: {said}.")
+    return found
+
+
+def _place(cell: Cell) -> str:
+    return f"{names.model(cell.key.model)}, {cell.key.data_mode}, {cell.key.precision}"

@@ -100,9 +100,8 @@ def look(
     now: datetime,
 ) -> PageView:
     """Everything the page says, as words and drawings; reads and writes nothing."""
-    rows = frame.rows(
-        ((stored.path, stored.record) for stored in shelf.records), summarise=summarise, method=METHOD
-    )
+    named = ((stored.path, stored.record) for stored in shelf.records)
+    rows = stats.plausible(frame.rows(named, summarise=summarise, method=METHOD))
     lead = leading(rows, shelf.sessions, session=session, machine=machine, now=now)
     own = [row for row in rows if row.session == lead]
     cells = stats.cells(rows)
@@ -120,7 +119,7 @@ def look(
         sureness=answer.sureness(found),
         badges=marks,
         decision=decision.decision(found, gains),
-        doubts=decision.doubts(found, marks, own, now=now, baseline=baseline),
+        doubts=decision.doubts(found, gains, marks, own, now=now, baseline=baseline),
         workloads=_workloads(found, gains, claims),
         verdicts=studies.verdicts(judged) if found else None,
         claims=studies.views(judged, alone=not found),
@@ -204,6 +203,8 @@ def _contest(contest: Contest, gains: Sequence[Speedup], claims: ClaimSet, numbe
     published = [claim for claim in claims.claims if matching.published_gain(claim, own)]
     behind = [curve for curve in claims.curves_for(contest.base.workload) if matching.behind(curve, cells)]
     notes = [words.clean(f"{name} differs: {' | '.join(values)}", 300) for name, values in contest.stacks]
+    stacks = dict.fromkeys(claim.stack for claim in contest.published if claim.stack)
+    notes += [words.clean(f"The published figures stand on another stack: {stack}", 300) for stack in stacks]
     return ContestView(
         anchor=anchor,
         number=number,

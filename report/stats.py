@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from statistics import fmean
@@ -11,6 +11,7 @@ from statistics import fmean
 from report.comparability import Key, Length, Stack
 from report.frame import Row
 from report.intervals import Interval, Runs, between_machines, mean_interval, within_machine
+from report.plausibility import jump
 
 PROJECTION_TOLERANCE = 0.01
 """A projection further than this from the whole run judges no claim."""
@@ -107,14 +108,38 @@ def figure(rows: Iterable[Row], read: Callable[[Row], float | None]) -> Figure:
     return Figure(values, blocks, tuple(invalid), fmean(values), mean_interval(values))
 
 
+def plausible(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """The rows, those whose throughput is ten times off their repeats' marked invalid, with the reason."""
+    repeats = _repeats(rows)
+    return tuple(_believed(row, repeats.get(_identity(row), [])) for row in rows)
+
+
+def _believed(row: Row, repeats: Sequence[Row]) -> Row:
+    others = [other.metrics.throughput for other in repeats if other is not row and other.metrics]
+    known = [value for value in others if value is not None]
+    if row.metrics is None or len(known) < 2:
+        return row
+    flag = jump(row.metrics.throughput, known)
+    if flag is None:
+        return row
+    return replace(row, verdict="invalid", causes=(*row.causes, f"{flag.name}: {flag.sentence}"))
+
+
 def cells(rows: Iterable[Row]) -> tuple[Cell, ...]:
     """Groups the measured rows by key, length, stack, session, machine and card."""
+    return tuple(_cell(tuple(group)) for group in _repeats(rows).values())
+
+
+def _repeats(rows: Iterable[Row]) -> dict[tuple[object, ...], list[Row]]:
     groups: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
-        if row.metrics is not None and row.length is not None:
-            identity = (row.key, row.length, row.stack, row.session, row.machine, row.card)
-            groups.setdefault(identity, []).append(row)
-    return tuple(_cell(tuple(group)) for group in groups.values())
+        if row.metrics is not None:
+            groups.setdefault(_identity(row), []).append(row)
+    return groups
+
+
+def _identity(row: Row) -> tuple[object, ...]:
+    return (row.key, row.length, row.stack, row.session, row.machine, row.card)
 
 
 def _cell(rows: tuple[Row, ...]) -> Cell:

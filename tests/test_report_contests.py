@@ -156,6 +156,19 @@ def test_an_invalid_run_is_kept_and_takes_no_part_in_the_mean():
     assert cell.seconds.mean == pytest.approx(0.1 * 1.1 * 2983 * 30, rel=0.02)
 
 
+def test_a_run_ten_times_off_its_repeats_is_flagged_and_no_result():
+    records = [*series()[:2], series(seconds=2.0)[2]]
+    named = [(f"results/{place}.json", record) for place, record in enumerate(records)]
+    rows = stats.plausible(frame.rows(named, summarise=summarise, method=METHOD))
+    assert [row.verdict for row in rows] == ["valid", "valid", "invalid"]
+    assert rows[2].causes == ("jump: 1/20.3 of the median of 2 comparable figures",)
+
+
+def test_a_run_that_stands_apart_is_in_doubt():
+    records = [*series(repeats=4), series(seconds=0.13, repeats=5)[4]]
+    assert any("cached, fp32-ieee: one run lies +" in doubt for doubt in view(records).doubts)
+
+
 def test_every_speed_up_names_both_full_precisions_as_denominators():
     records = [
         *series(),

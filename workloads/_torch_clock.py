@@ -38,6 +38,7 @@ class Clock:
         self.second_limit: float | None = trial.limit.get("seconds")
         self.steps_expected = min(self.epochs * steps_per_epoch, self.step_limit or sys.maxsize)
         self.segments = 0
+        self._segment_began = self._mark = 0
         self.seconds = 0.0
         self.samples = 0
         self.step_us: list[int] = []

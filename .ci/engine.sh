@@ -41,10 +41,11 @@ stop_by_pid_file() {
 
 start_docker() {
     local dir=$1
-    need_packages docker.io iptables
+    need_packages docker.io
     mkdir -p "$dir"
+    # No bridge: two engines on one machine would share docker0. Builds take the host's network, trials have none.
     setsid dockerd --data-root "$dir/data" --exec-root "$dir/exec" --pidfile "$dir/pid" \
-        --host "unix://$dir/docker.sock" >"$dir/log" 2>&1 &
+        --bridge none --iptables=false --host "unix://$dir/docker.sock" >"$dir/log" 2>&1 &
     export DOCKER_HOST=unix://$dir/docker.sock
     # Debian's client: one from elsewhere may lack buildx and then cannot use BuildKit.
     export DOCKER_CLIENT=/usr/bin/docker DOCKER_BUILDKIT=1

@@ -31,7 +31,11 @@ def answer(contests: Sequence[Contest], gains: Sequence[Speedup], claims: int) -
     said = _gain_clauses(own)
     if said:
         card = names.short_card(own[0].of.card)
-        opening = f"On this {card}" if all(gain.of.ranked for gain in own) else f"A first look at this {card}"
+        opening = (
+            f"On this {card}"
+            if all(gain.of.ranked for gain in own)
+            else f"A first look, and no ranking, at this {card}"
+        )
         joint = ", " if opening.startswith("On") else ": "
         return f"{opening}{joint}{'; '.join(said)}."
     return f"{_plain_clause(contests)}."
@@ -160,7 +164,7 @@ def sureness(contests: Sequence[Contest]) -> str:
     """How far the sentence carries: runs, blocks, and that one card is not its model."""
     cells = [line.cell for contest in contests for line in contest.lines if line.own]
     if not cells:
-        return ""
+        return "The line invoke build run report measures this machine and makes this page anew."
     fewest = fewest_runs(cells)
     blocks = max(cell.blocks for cell in cells)
     runs = f"Each figure stands on {fewest} or more runs, each a fresh process"

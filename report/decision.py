@@ -22,7 +22,10 @@ MOST_DECISION_ROWS = 24
 def decision(contests: Sequence[Contest], gains: Sequence[Speedup]) -> Table | None:
     """One row per line of every contest, the leading session's first."""
     chosen = [(contest, line) for contest in contests for line in contest.lines]
-    caption = "The figures to decide by. Total: seconds for the whole protocol, with its 95 % interval."
+    caption = (
+        "The figures to decide by. Total: seconds for the whole protocol, with its 95 % interval. "
+        "Time-scaled: the total over the reference's, which is 1.00."
+    )
     if len(chosen) > MOST_DECISION_ROWS:
         near = _nearest_the_card(contests)
         brief = [(contest, line) for contest in near for line in _brief(contest)][:MOST_DECISION_ROWS]

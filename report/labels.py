@@ -34,7 +34,7 @@ def _data(cells: Sequence[Cell]) -> list[Badge | None]:
         _badge(
             random_body,
             "random body",
-            "the pretrained weights could not be had: accuracy and loss say nothing about the study",
+            "without pretrained weights: accuracy and loss say nothing about the study",
         ),
     ]
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from harness.record import Claim
 from report import figures, names, words
+from report.charts import Mark
 from report.figures import dots_panel, published_mark
 from report.judge import Judged
 from report.view import ClaimsView, Panel, Table
@@ -179,12 +181,18 @@ def _pair(members: Sequence[Claim], model: str, anchor: str) -> list[Panel | Non
     unit = (
         f"for {words.count(min(epochs), 'epoch')}; less is better" if len(epochs) == 1 else "less is better"
     )
-    seconds = [published_mark(claim, claim.value, words.seconds(claim.value)) for claim in members]
+    seconds = [_alone(claim, claim.value, words.seconds(claim.value)) for claim in members]
     ratios = [(claim, (claim.value or 0.0) / fastest) for claim in members]
-    scaled = [published_mark(claim, value, words.times(value)) for claim, value in ratios]
+    scaled = [_alone(claim, value, words.times(value)) for claim, value in ratios]
     return [
         dots_panel(f"{anchor}-seconds", f"{model}: seconds", unit, seconds, figures.plain_tick),
         dots_panel(
             f"{anchor}-scaled", f"{model}: time-scaled", "the fastest = 1.00", scaled, words.times, ratio=True
         ),
     ]
+
+
+def _alone(claim: Claim, value: float | None, said: str) -> Mark:
+    """A published figure under its own study's heading, which need not be named again."""
+    mark = published_mark(claim, value, said)
+    return replace(mark, note=mark.note.removesuffix(f" · study {claim.study}"))

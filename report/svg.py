@@ -74,7 +74,7 @@ def linear_axis(
 
 
 RATIO_TICKS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
-FINE_RATIO_TICKS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0)
+FINE_RATIO_TICKS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0)
 
 
 def ratio_axis(values: Sequence[float], start: float, end: float) -> tuple[Scale, tuple[float, ...]]:

@@ -368,6 +368,7 @@ def clone(bench: Bench, step: str) -> tuple[Image, DockerEngine]:
     (folder / "Dockerfile").write_text(DOCKERFILE)
     (folder / "lock.txt").write_text("# nothing\n")
     (root / "docker" / "steps.sh").write_text(step)
+    shutil.copy(Path(__file__).parents[1] / ".dockerignore", root)
     (bench.folder / "pip.conf").write_text(f"[global]\nindex-url = {SECRET}\n")
     image = Image(
         name="tiny",

@@ -12,7 +12,8 @@ from pathlib import Path
 from harness import store
 from harness.data import default_folder
 from harness.engine.answers import answered
-from harness.engine.find import TITLES, Connection, search
+from harness.engine.connection import TITLES, Connection
+from harness.engine.find import search
 
 IMAGE_LABEL = "dev.gpudyno.image"
 

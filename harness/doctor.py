@@ -17,6 +17,7 @@ from harness.diagnosis import (
     size,
 )
 from harness.machine.around import Disk
+from harness.wording import duration
 
 __all__ = ["DataNeed", "Diagnosis", "Estimate", "Finding", "Level", "Surroundings", "examine", "lines"]
 
@@ -150,10 +151,4 @@ def _time(estimate: Estimate) -> str:
     if estimate.trial_seconds is None:
         return "nobody can tell how long"
     building = 0.0 if estimate.built else estimate.build_seconds or 0.0
-    return f"about {_duration(estimate.trial_seconds + building)} without downloads"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    return f"about {duration(estimate.trial_seconds + building)} without downloads"

@@ -62,12 +62,3 @@ def seconds(item: Planned, known: Speeds) -> float:
     capped = limit.seconds is not None or limit.steps is not None or limit.epochs is not None
     train = min(whole, limit.seconds or CAPPED_SECONDS) if capped else whole
     return min(item.trial.timeout_seconds, setup + train)
-
-
-def shown(duration_seconds: float) -> str:
-    """'40 s', '12 min' or '3.5 h'."""
-    if duration_seconds < 90:
-        return f"{duration_seconds:.0f} s"
-    if duration_seconds < 5400:
-        return f"{duration_seconds / 60:.0f} min"
-    return f"{duration_seconds / 3600:.1f} h"

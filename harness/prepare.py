@@ -38,6 +38,8 @@ from harness.record import DataSource, Harness, Machine, Trial
 from harness.run import Job
 from harness.settings import Settings
 
+WHEELHOUSE = "wheelhouse"
+
 
 @dataclass(frozen=True, slots=True)
 class Bench:
@@ -120,14 +122,26 @@ def _engine(
         found = find(cast(Asked, asked), building, passed=recorded, environ=environ)
         reason = _no_gpu_inside(found, image) if asked == "auto" and found else ""
         if found is not None and not reason:
+            _wheels_in_clone(root, settings)
+        if found is not None and not reason:
             return found, ()
         lost = reason or "no container engine answers"
     else:
         lost = "a virtual environment was asked for"
-    wheelhouse = Path(settings.wheelhouse).absolute() if settings.wheelhouse else None
+    wheels = Path(settings.wheelhouse).absolute() if settings.wheelhouse else root / WHEELHOUSE
+    wheelhouse = wheels if wheels.is_dir() else None
     engine = VenvEngine(root, python=settings.python, wheelhouse=wheelhouse, passed=recorded)
     note = f"engine: a virtual environment ({lost}); the system libraries are this machine's, not pinned ones"
     return engine, (note,)
+
+
+def _wheels_in_clone(root: Path, settings: Settings) -> None:
+    """An image's build sees only the clone: wheels from elsewhere would silently not be used."""
+    if settings.wheelhouse and Path(settings.wheelhouse).resolve() != (root / WHEELHOUSE).resolve():
+        raise PlanError(
+            f"an image takes wheels from the clone's folder '{WHEELHOUSE}', not from '{settings.wheelhouse}'",
+            remedy=f"copy them into '{WHEELHOUSE}', or use --engine venv",
+        )
 
 
 def _no_gpu_inside(engine: DockerEngine, image: Image) -> str:
@@ -223,7 +237,7 @@ def job(bench: Bench, built: Built, found: Mapping[str, data.Resolved], deadline
         data=lambda trial: trial_data(bench.plan, trial, found),
         load=load,
         clean=lambda text: clean(text, names),
-        locked=locked_packages(bench.root, bench.image) if pinned else None,
+        locked=_locked(bench) if pinned else None,
         over_base=bool(bench.image.from_base),
         passed=_inside(bench),
         uid=user.uid if user else UNPRIVILEGED,
@@ -234,12 +248,9 @@ def job(bench: Bench, built: Built, found: Mapping[str, data.Resolved], deadline
     )
 
 
-def locked_packages(root: Path, image: Image) -> dict[str, str]:
-    """All that an image's lock pins: its own packages, its channel's, and those its base brings."""
-    found = lock_packages(root / "docker" / image.lock)
-    if image.channel:
-        found |= {package.name: package.version for package in image.channel.packages}
-    return found | image.from_base
+def _locked(bench: Bench) -> dict[str, str]:
+    """All that an image's lock pins, and what its base is known to bring."""
+    return lock_packages(bench.root / "docker" / bench.image.lock) | bench.image.from_base
 
 
 def _inside(bench: Bench) -> dict[str, str]:

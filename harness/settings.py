@@ -41,6 +41,7 @@ class Settings(Model):
     build_network: Annotated[str, Field(pattern="^(default|host|none)$")] = "default"
     pip_config: str | None = None
     ca: str | None = None
+    apt_config: str | None = None
     rocm_unconfined: bool = False
 
 

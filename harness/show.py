@@ -18,8 +18,8 @@ from rich.progress import (
 )
 
 from harness import events
-from harness.estimate import shown
 from harness.record import Record, Trial
+from harness.wording import duration
 
 LINE_SECONDS = 15.0
 """Without a terminal, how often a long wait says that it goes on."""
@@ -107,7 +107,7 @@ class PlanWatcher:
         if ran == 0:
             return ""
         each = (time.monotonic() - self._begun) / ran
-        return f" (about {shown(each * (count - number + 1))} left)"
+        return f" (about {duration(each * (count - number + 1))} left)"
 
     def trial_goes_on(self, progress: events.Progress) -> None:
         """The trial's newest progress."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.progress import TaskID
 
-from harness import checking, cleaning, estimate, prepare, session
+from harness import checking, cleaning, prepare, session
 from harness.choice import Chosen, choose
 from harness.data import Progress, Resolved, default_folder, fetch
 from harness.doctor import lines
@@ -25,6 +25,7 @@ from harness.run import run as run_session
 from harness.settings import Settings
 from harness.show import PlanWatcher, Screen, name_of
 from harness.surroundings import diagnose
+from harness.wording import duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def _say_matrix(bench: Bench, chosen: Chosen, screen: Screen) -> None:
     screen.say(f"plan {bench.plan.name}: {bench.plan.title}")
     for key, repeats in sorted(rows.items()):
         screen.say(f"  {repeats:>3} × {'  '.join(part for part in key if part)}")
-    about = f"about {estimate.shown(chosen.seconds)}"
+    about = f"about {duration(chosen.seconds)}"
     screen.say(
         f"{len(chosen.planned)} trials, {about}, in environment '{bench.image.name}' ({bench.engine.name})"
     )

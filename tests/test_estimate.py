@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import estimate, plan, support
+from harness import estimate, plan, support, wording
 from harness.plan import Ground
 from harness.record import Gpu
 
@@ -46,7 +46,7 @@ def test_this_machines_own_figure_goes_before_a_published_one(mission):
 
 @pytest.mark.parametrize(("seconds", "says"), [(40, "40 s"), (720, "12 min"), (12_600, "3.5 h")])
 def test_a_duration_is_shown_in_the_unit_a_person_would_use(seconds, says):
-    assert estimate.shown(seconds) == says
+    assert wording.duration(seconds) == says
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.engine.base import Say
-from harness.engine.find import Connection
+from harness.engine.connection import Connection
 from harness.errors import MachineError, NoEngine, NoNetwork, NoSpace
 from harness.image import BuildSpec, Image, docker_build_argv, spec
 from harness.settings import Settings
@@ -57,6 +57,7 @@ def build_settings(
     """The user's settings of a build; pip's configuration, CA bundle and proxy also come from `environ`."""
     files = {
         "pipconf": settings.pip_config or environ.get("PIP_CONFIG_FILE"),
+        "aptconf": settings.apt_config,
         "ca": settings.ca or environ.get("SSL_CERT_FILE") or environ.get("REQUESTS_CA_BUNDLE"),
     }
     return BuildSettings(

@@ -23,7 +23,7 @@ from harness.engine import ownership
 from harness.engine.answers import answered
 from harness.engine.base import Built, EngineName, Exit, Handle, Running, Say, Step
 from harness.engine.build import BuildSettings
-from harness.engine.find import TITLES, Connection
+from harness.engine.connection import TITLES, Connection
 from harness.engine.logs import append_new
 from harness.engine.process import LOG, log_tail
 from harness.engine.shown import run_line
@@ -177,7 +177,11 @@ class DockerEngine:
         return None
 
     def _environment(self, what: BuildSpec, image_id: str) -> Environment:
-        reasons = (f"its base is {what.base}, not the pinned one",) if what.base_substituted else ()
+        base = what.base.partition("@")[0]
+        if what.base_substituted:
+            # Where a substitute came from may name a company's own registry.
+            base = base.rpartition("/")[2]
+        reasons = (f"its base is {base}, not the pinned one",) if what.base_substituted else ()
         return Environment(
             image=what.image,
             device=what.device,
@@ -187,7 +191,7 @@ class DockerEngine:
             unpinned_because=reasons,
             tag=what.tag,
             image_id=image_id,
-            base=what.base.partition("@")[0],
+            base=base,
             base_digest=what.base_digest,
             base_digest_verified=what.base_digest_verified,
             base_substituted=what.base_substituted,

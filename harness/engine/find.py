@@ -7,33 +7,18 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from harness.engine.build import BuildSettings
+from harness.engine.connection import TITLES, Connection, Kind
+from harness.engine.docker import DockerEngine
 from harness.errors import MachineError, NoEngine
 
-if TYPE_CHECKING:
-    from harness.engine.build import BuildSettings
-    from harness.engine.docker import DockerEngine
-
-Kind = Literal["docker", "podman"]
 Asked = Literal["auto", "docker", "podman"]
 
 PROBE_SECONDS = 5
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-
-TITLES: dict[Kind, str] = {"docker": "Docker Engine", "podman": "Podman"}
-
-
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """An engine that answered: which it is by its own component list, and where."""
-
-    kind: Kind
-    host: str
-    """As DOCKER_HOST has it."""
-    version: str | None
-    api_version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +148,6 @@ def find(
     result = search(environ)
     for connection in result.found:
         if asked in ("auto", connection.kind):
-            from harness.engine.docker import DockerEngine
-
             return DockerEngine(connection, build, passed)
     if asked == "auto":
         return None

@@ -37,7 +37,7 @@ def facts(asked: str, device: torch.device) -> dict[str, Any]:
     return {
         "kind": asked,
         "name": card.name,
-        "unit": _unit(getattr(card, "uuid", None)),
+        "unit": _unit(getattr(card, "uuid", None)) if asked == "cuda" else None,
         "capability": architecture,
         "memory_bytes": card.total_memory,
         "threads": torch.get_num_threads(),

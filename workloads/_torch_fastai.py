@@ -8,6 +8,7 @@ as it did when the study ran.
 import _torch_vision  # noqa: F401  # isort: skip  (before fastai)
 
 import time
+from copy import deepcopy
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,7 @@ from fastai.callback.fp16 import MixedPrecision, ModelToHalf, NonNativeMixedPrec
 from fastai.torch_core import to_float
 from fastcore.foundation import L
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 import _torch_precision as precision
 from _torch_clock import Clock
@@ -205,10 +207,6 @@ def precision_callbacks(label: str, kind: str, static_scale: float) -> tuple[str
 
 def flops_per_image(model: nn.Module, size: int) -> dict[str, Any]:
     """Operations of one image's training step, counted by torch on tensors without content."""
-    from copy import deepcopy
-
-    from torch.utils.flop_counter import FlopCounterMode
-
     # Two images, since a batch norm cannot train on one.
     twin = deepcopy(model).float().to("meta").train()
     with FlopCounterMode(display=False) as counter:

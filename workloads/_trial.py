@@ -22,6 +22,7 @@ import traceback
 import _source
 
 STARTED = time.perf_counter()
+RESERVED_BYTES = 16384
 DISK_FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 OUT_OF_MEMORY_WORDS = ("out of memory", "can't allocate memory", "cannot allocate memory", "alloc_failed")
 
@@ -47,6 +48,10 @@ class Trial(object):
         events = os.path.join(self.out_folder, "events.jsonl")
         self._events = open(events, "a", encoding="utf-8")  # noqa: SIM115
         self._ending = threading.Lock()
+        # Room for the failure on a disk that fills up meanwhile.
+        self._reserve = os.path.join(self.out_folder, ".reserve")
+        with open(self._reserve, "wb") as file:
+            file.write(bytes(RESERVED_BYTES))
         with open(os.path.join(environ.get("GPUDYNO_IN", "/in"), "trial.json"), encoding="utf-8") as file:
             told = json.load(file)
         self.seed = told["seed"]
@@ -105,6 +110,7 @@ class Trial(object):
         """Writes the measurement whole or not at all."""
         with self._ending:
             write_whole(os.path.join(self.out_folder, "measurement.json"), measurement)
+            os.remove(self._reserve)
 
     def end(self, reason, message):
         """Writes the failure and leaves with exit code 1."""
@@ -113,6 +119,8 @@ class Trial(object):
             sys.exit(1)
 
     def _fail(self, reason, message):
+        with contextlib.suppress(OSError):
+            os.remove(self._reserve)
         told = {"stage": self.stage_now, "reason": reason, "message": message[:2000]}
         write_whole(os.path.join(self.out_folder, "failure.json"), told)
 

@@ -99,7 +99,6 @@ class Text:
 
     rows: torch.Tensor
     bptt: int
-    device: torch.device
     fixed: tuple[Batch, ...] = ()
     """Where there are some, these come round and round instead."""
 
@@ -114,8 +113,7 @@ class Text:
         """Tokens as (rows, columns) and the token below each, flat; the last batch is what is left."""
         first = number * self.bptt
         last = min(first + self.bptt, len(self.rows) - 1)
-        targets = self.rows[first + 1 : last + 1].flatten()
-        return self.rows[first:last].to(self.device), targets.to(self.device)
+        return self.rows[first:last], self.rows[first + 1 : last + 1].flatten()
 
 
 @dataclass(frozen=True)
@@ -128,6 +126,7 @@ class Task:
 
     def loss(self, tokens: torch.Tensor, targets: torch.Tensor, state: Any) -> tuple[torch.Tensor, Any]:
         """Cross-entropy in nats per word, and the state, in the trial's precision."""
+        tokens, targets = tokens.to(self.device), targets.to(self.device)
         with precision.autocast(self.label, self.device):
             output, state = self.model(tokens, state)
             return nn.functional.cross_entropy(output, targets), state
@@ -147,11 +146,11 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
         corpus = _data.wikitext_2(trial.data_folder, trial.asked["data"])
         home = torch.device("cpu") if variant["data_mode"] == "host" else device
         bptt = variant["sequence_length"] or BPTT
-        train = Text(in_columns(corpus.train, batch_size, home), bptt, device)
-        valid = Text(in_columns(corpus.valid, VALID_BATCH_SIZE, home), bptt, device)
+        train = Text(in_columns(corpus.train, batch_size, home), bptt)
+        valid = Text(in_columns(corpus.valid, VALID_BATCH_SIZE, home), bptt)
         if cached:
             fixed = tuple(train.batch(number) for number in range(CACHED_BATCHES))
-            train = Text(train.rows, bptt, device, fixed)
+            train = Text(train.rows, bptt, fixed)
 
     trial.stage("setup")
     with trial.phase("model"):
@@ -169,7 +168,7 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
     ended = clock.ended(epochs, whole=valid_batches == len(valid))
     test_loss = None
     if valid_batches == len(valid) and len(epochs) == clock.epochs and epochs[-1]["complete"]:
-        test = Text(in_columns(corpus.test, VALID_BATCH_SIZE, home), bptt, device)
+        test = Text(in_columns(corpus.test, VALID_BATCH_SIZE, home), bptt)
         test_loss = validation_loss(task, test, len(test))
 
     trial.stage("collect")

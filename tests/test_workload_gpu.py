@@ -1,0 +1,160 @@
+"""What the workloads do on a GPU, shown on a machine without one: torch's own calls are replaced."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+from workload_runner import PYTHON, WORKLOADS, need_torch
+
+pytestmark = pytest.mark.torch
+
+HEAD = f"""
+import json, sys
+from types import SimpleNamespace
+from unittest import mock
+sys.path.insert(0, {str(WORKLOADS)!r})
+import torch
+from _trial import Failed
+
+def failure(call):
+    try:
+        call()
+    except Failed as failed:
+        return [failed.reason, str(failed)]
+    return None
+
+def tell(value):
+    print(json.dumps(value))
+"""
+
+
+def in_torch(code: str) -> Any:
+    """What the code tells, run beside the workloads' modules."""
+    need_torch()
+    done = subprocess.run([PYTHON, "-B", "-c", HEAD + code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+CLOCK = """
+calls = []
+
+class Event:
+    def __init__(self, enable_timing): pass
+    def record(self): calls.append("event")
+    def elapsed_time(self, end): return 2.5
+
+torch.cuda.Event = Event
+torch.cuda.synchronize = lambda device: calls.append("synchronize")
+torch.cuda.max_memory_allocated = torch.cuda.max_memory_reserved = lambda device: 7
+
+import _torch_clock
+trial = SimpleNamespace(limit={"steps": 3}, event=lambda *told, **more: None)
+clock = _torch_clock.Clock(trial, SimpleNamespace(type="cuda"), steps_per_epoch=5, epochs=2)
+clock.start()
+while not clock.over():
+    clock.ready()
+    clock.step(torch.tensor(2.0), 4)
+before_stop = list(calls)
+epoch = clock.stop()
+tell({"calls": before_stop, "after": calls[len(before_stop):], "epoch": epoch, "series": clock.series()})
+"""
+
+
+def test_a_gpu_s_clock_waits_for_the_device_before_and_after_a_segment_and_never_in_a_step():
+    told = in_torch(CLOCK)
+    assert told["calls"] == ["synchronize"] + 3 * ["event", "event"]
+    assert told["after"] == ["synchronize"]
+    assert told["series"]["device_us"] == [2500, 2500, 2500]
+    assert told["series"]["memory"]["allocated_peak_bytes"] == 7
+    assert told["series"]["window"]["samples"] == 12
+    assert (told["epoch"]["steps"], told["epoch"]["complete"]) == (3, False)
+
+
+CHOICE = """
+import _torch_device
+def seen(cuda, hip, here, asked):
+    with mock.patch.multiple(torch.version, cuda=cuda, hip=hip), \
+         mock.patch.multiple(torch.cuda, is_available=lambda: here, device_count=lambda: int(here),
+                             current_device=lambda: 0):
+        return failure(lambda: _torch_device.choose(asked, 1))
+tell([
+    seen("13.0", None, True, "cuda"),
+    seen(None, "7.2", True, "rocm"),
+    seen(None, "7.2", True, "cuda"),
+    seen("13.0", None, True, "rocm"),
+    seen("13.0", None, False, "cuda"),
+    seen("13.0", None, True, "cpu"),
+])
+"""
+
+
+def test_a_device_of_another_kind_never_stands_in_for_the_one_asked():
+    right, also_right, on_rocm, on_cuda, unseen, on_cpu = in_torch(CHOICE)
+    assert right is None
+    assert also_right is None
+    assert on_cpu is None
+    assert on_rocm[0] == on_cuda[0] == unseen[0] == "no-device"
+    assert "'cuda' device is asked" in on_rocm[1]
+    assert "(built for rocm) sees 1 GPUs" in on_rocm[1]
+    assert "(built for cuda) sees 0 GPUs" in unseen[1]
+
+
+GATES = """
+import _torch_precision
+def refused(label, capability, hip=None):
+    with mock.patch.object(torch.version, "hip", hip), \
+         mock.patch.multiple(torch.cuda, get_device_name=lambda device: "Card",
+                             get_device_capability=lambda device: capability):
+        return failure(lambda: _torch_precision._refuse_what_the_card_lacks(label, None))
+tell({
+    "turing bf16": refused("amp-bf16", (7, 5)),
+    "turing tf32": refused("fp32-tf32", (7, 5)),
+    "turing fp16": refused("fp16-master", (7, 5)),
+    "ampere bf16": refused("pure-bf16", (8, 0)),
+    "hopper tf32": refused("fp32-tf32", (9, 0)),
+    "rocm tf32": refused("fp32-tf32", (9, 4), "7.2"),
+    "rocm bf16": refused("amp-bf16", (9, 0), "7.2"),
+})
+"""
+
+
+def test_a_precision_that_a_card_only_emulates_is_refused_by_name():
+    told = in_torch(GATES)
+    refused = {name: found[1] for name, found in told.items() if found}
+    assert refused == {
+        "turing bf16": "'amp-bf16' is asked; Card only emulates bf16",
+        "turing tf32": "'fp32-tf32' is asked; Card has no TF32",
+        "rocm tf32": "'fp32-tf32' is asked; Card has no TF32",
+    }
+
+
+PRECISION = """
+import _torch_precision
+cpu = torch.device("cpu")
+_torch_precision.prepare("fp32-ieee", cpu)
+names = ("fp32-ieee", "amp-bf16", "fp16-master")
+tell({
+    "switches": {label: [_torch_precision._set_fp32(label) or torch.backends.cudnn.conv.fp32_precision,
+                         torch.backends.cuda.matmul.fp32_precision] for label in ("tf32", "ieee")},
+    "probes": {name: [p["reads_as"] for p in _torch_precision.probes(name, cpu)] for name in names},
+    "words": [_torch_precision.reads_as(2e-3, torch.float32), _torch_precision.reads_as(2e-2, torch.float32)],
+    "random": [torch.manual_seed(1) and torch.rand(1).item(),
+               (torch.manual_seed(1), _torch_precision.probes("amp-bf16", cpu), torch.rand(1).item())[2]],
+})
+"""
+
+
+def test_switches_are_set_both_ways_and_the_arithmetic_is_read_from_its_error():
+    told = in_torch(PRECISION)
+    assert told["switches"] == {"tf32": ["tf32", "tf32"], "ieee": ["ieee", "ieee"]}
+    assert told["probes"] == {
+        "fp32-ieee": ["fp32-ieee", "fp32-ieee"],
+        "amp-bf16": ["bf16", "bf16"],
+        "fp16-master": ["fp16", "fp16"],
+    }
+    assert told["words"] == ["tf32", "bf16"]
+    assert told["random"][0] == told["random"][1]

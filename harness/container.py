@@ -29,10 +29,12 @@ class Folders:
 
 @dataclass(frozen=True, slots=True)
 class DeviceRequest:
-    """The devices of one trial. `ids` are UUIDs (CUDA); `groups` own /dev/kfd and /dev/dri, by number."""
+    """The devices of one trial. `ids` are UUIDs; `groups` own /dev/kfd and /dev/dri, by number."""
 
     kind: DeviceKind
     ids: tuple[str, ...] = ()
+    indices: tuple[int, ...] = ()
+    """Where a driver gives no UUIDs, which cards."""
     groups: tuple[int, ...] = ()
     cdi: bool = False
     rocm_unconfined: bool = False
@@ -113,12 +115,27 @@ def variables(
     }
 
 
+def _marks(device: DeviceRequest) -> list[str]:
+    """What tells the cards apart: their UUIDs, else their indices."""
+    return list(device.ids) or [str(index) for index in device.indices]
+
+
+def _visible(device: DeviceRequest) -> dict[str, str]:
+    """Shows a trial the cards it asked for and no others."""
+    if device.kind == "cpu":
+        return {"CUDA_VISIBLE_DEVICES": ""}
+    name = "ROCR_VISIBLE_DEVICES" if device.kind == "rocm" else "CUDA_VISIBLE_DEVICES"
+    prefix = "GPU-" if device.kind == "rocm" and device.ids else ""
+    marks = ",".join(prefix + mark for mark in _marks(device))
+    return {name: marks} if marks else {}
+
+
 def _device_options(device: DeviceRequest, *, keep_id: bool) -> dict[str, Any]:
     if device.kind == "cuda" and device.cdi:
-        ids = [f"nvidia.com/gpu={unit}" for unit in device.ids]
+        ids = [f"nvidia.com/gpu={mark}" for mark in _marks(device)]
         return {"DeviceRequests": [{"Driver": "cdi", "Count": 0, "DeviceIDs": ids, "Capabilities": []}]}
     if device.kind == "cuda":
-        request = {"Driver": "", "Count": 0, "DeviceIDs": list(device.ids), "Capabilities": [["gpu"]]}
+        request = {"Driver": "", "Count": 0, "DeviceIDs": _marks(device), "Capabilities": [["gpu"]]}
         return {"DeviceRequests": [request]}
     if device.kind == "rocm":
         paths = ("/dev/kfd", "/dev/dri")
@@ -138,9 +155,9 @@ def _mount(source: Path, target: str, *, read_only: bool) -> dict[str, Any]:
 def config(spec: RunSpec) -> dict[str, Any]:
     """The whole body of the Docker Engine API's container creation for one trial."""
     inside = variables(spec.passed, input="/in", output="/out", data="/data", cache="/cache", home="/tmp")
-    if spec.device.kind == "cuda":
+    if spec.device.kind != "cpu":
         # Inside, the user's own indices would mean other cards: only those asked for are there.
-        inside["CUDA_VISIBLE_DEVICES"] = ",".join(spec.device.ids)
+        inside |= _visible(spec.device)
     unconfined = spec.device.kind == "rocm" and spec.device.rocm_unconfined
     host = {
         "NetworkMode": "none",
@@ -205,9 +222,6 @@ def process(spec: RunSpec) -> tuple[tuple[str, ...], dict[str, str]]:
         cache=str(spec.folders.cache),
         home=str(home),
     )
-    if spec.device.kind == "cuda":
-        inside["CUDA_VISIBLE_DEVICES"] = ",".join(spec.device.ids)
-    if spec.device.kind == "cpu":
-        inside["CUDA_VISIBLE_DEVICES"] = ""
+    inside |= _visible(spec.device)
     script = spec.folders.workloads / workload_file(spec.trial)
     return (str(spec.interpreter), str(script)), inside

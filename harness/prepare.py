@@ -266,8 +266,14 @@ def _request(bench: Bench) -> DeviceRequest:
     if selection.kind == "rocm":
         paths = [Path("/dev/kfd"), *sorted(Path("/dev/dri").glob("render*"))]
         groups = tuple(sorted({path.stat().st_gid for path in paths if path.exists()}))
-    ids = selection.uuids
-    return DeviceRequest(selection.kind, ids, groups, rocm_unconfined=bench.settings.rocm_unconfined)
+    complete = len(selection.uuids) == len(selection.gpus)
+    return DeviceRequest(
+        selection.kind,
+        ids=selection.uuids if complete else (),
+        indices=tuple(gpu.index for gpu in selection.gpus),
+        groups=groups,
+        rocm_unconfined=bench.settings.rocm_unconfined,
+    )
 
 
 def _harness(root: Path) -> Harness:

@@ -56,7 +56,11 @@ SPECS = {
     "cpu": asked_for(DeviceRequest("cpu"), memory_bytes=8 * GIB),
     "cuda": asked_for(DeviceRequest("cuda", ids=UNITS), passed={"CUDA_VISIBLE_DEVICES": "0,1"}),
     "cuda_cdi": asked_for(DeviceRequest("cuda", ids=UNITS, cdi=True)),
-    "rocm": asked_for(DeviceRequest("rocm", groups=GROUPS), passed={"HSA_OVERRIDE_GFX_VERSION": "10.3.0"}),
+    "rocm": asked_for(
+        DeviceRequest("rocm", ids=("0d1e2f3a4b5c6d7e",), groups=GROUPS),
+        passed={"HSA_OVERRIDE_GFX_VERSION": "10.3.0"},
+    ),
+    "rocm_by_index": asked_for(DeviceRequest("rocm", indices=(1,), groups=GROUPS)),
     "rocm_unconfined": asked_for(DeviceRequest("rocm", groups=GROUPS, rocm_unconfined=True)),
     "rocm_keep_id": asked_for(DeviceRequest("rocm", groups=GROUPS), keep_id=True),
     "keep_id": asked_for(DeviceRequest("cpu"), keep_id=True),

@@ -57,6 +57,7 @@ class _Handler(BaseHTTPRequestHandler):
         code, answer = 404, {"message": "no such thing"}
         if name is not None:
             found = self.server.answers[name]
+            found = found() if callable(found) else found
             code, answer = found if isinstance(found, tuple) else (200, found)
         raw = json.dumps(answer).encode()
         self.send_response(code)
@@ -70,7 +71,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def answering(path: Path, answers: dict[str, Any]) -> Iterator[list[tuple[str, str, Any]]]:
-    """An engine at a socket; yields what it is asked: method, path and body."""
+    """An engine at a socket; yields what it is asked: method, path, body. An answer may be a function's."""
     with _Server(str(path), _Handler) as server:
         server.answers, server.asked = answers, []
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

@@ -409,7 +409,9 @@ def test_an_image_is_built_once_and_its_secrets_stand_in_no_layer(bench):
         True,
         False,
     )
-    assert environment.unpinned_because == (f"its base is {bench.base}, not the pinned one",)
+    assert environment.unpinned_because == (
+        f"its base is {bench.base.rpartition('/')[2]}, not the pinned one",
+    )
     again: list[str] = []
     assert engine.build(image, again.append).environment == environment
     assert (again, engine.steps(image)) == ([], ())

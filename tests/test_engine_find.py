@@ -208,6 +208,18 @@ def test_what_an_engine_refuses_is_said_as_what_is_missing(tmp_path, settings, s
     )
 
 
+def test_a_container_that_is_just_ending_is_removed_a_moment_later(tmp_path, settings, monkeypatch):
+    monkeypatch.setattr(engine_module, "REMOVAL_PAUSES", (0.01, 0.01))
+    refusals = [(500, {"message": "it could not be stopped"}), (409, {"message": "removal is in progress"})]
+    answers = {**DOCKER, HANDLE.container: lambda: refusals.pop() if refusals else {}}
+    with answering(tmp_path / "s", answers) as asked:
+        engine_at(tmp_path / "s", settings).forget(HANDLE, tmp_path)
+    assert [method for method, _, _ in asked].count("DELETE") == 3
+    always = {**DOCKER, HANDLE.container: (500, {"message": "it could not be stopped"})}
+    with answering(tmp_path / "t", always), pytest.raises(MachineError, match="would not remove a container"):
+        engine_at(tmp_path / "t", settings).forget(HANDLE, tmp_path)
+
+
 def test_trials_run_as_the_caller_and_never_as_root_where_the_caller_is_root(tmp_path, settings, monkeypatch):
     rootless = {**DOCKER, "info": {"SecurityOptions": ["name=rootless"]}}
     users = {}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
-import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +17,7 @@ import docker.errors
 from harness import container
 from harness.container import LABEL, UNPRIVILEGED, DeviceRequest, RunSpec
 from harness.engine import build as building
-from harness.engine import ownership
+from harness.engine import capabilities, ownership
 from harness.engine.answers import answered
 from harness.engine.base import Built, EngineName, Exit, Handle, Running, Say, Step
 from harness.engine.build import BuildSettings
@@ -39,8 +37,8 @@ LOG_SECONDS = 5.0
 LIVE_LOG_BYTES = 8 * 1024**2
 """A log above this is fetched at the trial's end only."""
 
-PODMAN_GIVES_GPUS = (5, 4, 0)
-"""Before it, the compatible API accepts a request for a GPU and silently gives none."""
+REMOVAL_PAUSES = (0.2, 0.5, 1.0, 2.0)
+"""Seconds between attempts: a container that is just ending can be neither killed nor removed."""
 
 _GOING_ON = frozenset({"running", "paused", "restarting", "stopping", "removing"})
 
@@ -77,52 +75,19 @@ class DockerEngine:
         """Lets go of the connection; the next call makes another."""
         self.__dict__.pop("_api", self._api).close()
 
-    @cached_property
-    def _info(self) -> Mapping[str, Any]:
-        with answered(self._title, "describe itself"):
-            info: Mapping[str, Any] = self._api.info()
-            return info
-
     def version(self) -> str | None:
         """The engine's own version."""
         return self.connection.version
 
     def facts(self) -> EngineFacts:
-        """What the engine can do here."""
+        """What the engine can do here, asked once."""
         return self._facts
 
     @cached_property
     def _facts(self) -> EngineFacts:
-        info = self._info
-        client = building.choose_client(self.connection, os.environ)
-        options = [str(option) for option in info.get("SecurityOptions") or ()]
-        return EngineFacts(
-            name=self.connection.kind,
-            version=self.connection.version,
-            api_version=self.connection.api_version,
-            buildkit=client is not None,
-            buildx=client is not None and client.buildx,
-            runtimes=tuple(sorted(info.get("Runtimes") or ())),
-            cdi=self._cdi,
-            cdi_devices=tuple(
-                str(device["ID"])
-                for device in info.get("DiscoveredDevices") or ()
-                if device.get("Source") == "cdi"
-            ),
-            rootless=self._rootless,
-            selinux=any("name=selinux" in option for option in options),
-            data_root_free_bytes=_free_bytes(info.get("DockerRootDir")),
-        )
-
-    @property
-    def _rootless(self) -> bool:
-        return any("name=rootless" in str(option) for option in self._info.get("SecurityOptions") or ())
-
-    @property
-    def _cdi(self) -> bool:
-        if self.connection.kind == "podman":
-            return _numbers(self.connection.version) >= PODMAN_GIVES_GPUS
-        return bool(self._info.get("CDISpecDirs"))
+        with answered(self._title, "describe itself"):
+            info = self._api.info()
+        return capabilities.facts(self.connection, info, building.choose_client(self.connection, os.environ))
 
     def user(self) -> User:
         """Who trials run as: the caller; where that is root, a user of no rights.
@@ -131,9 +96,9 @@ class DockerEngine:
         """
         if os.getuid() == 0:
             return User(UNPRIVILEGED, UNPRIVILEGED, keep_id=False)
-        if self._rootless and self.connection.kind == "docker":
+        if self._facts.rootless and self.connection.kind == "docker":
             return User(0, 0, keep_id=False)
-        return User(os.getuid(), os.getgid(), keep_id=self._rootless)
+        return User(os.getuid(), os.getgid(), keep_id=self._facts.rootless)
 
     def steps(self, image: Image) -> tuple[Step, ...]:
         """What `build` would run: nothing where the image is there."""
@@ -210,7 +175,7 @@ class DockerEngine:
         facts = self.facts()
         cuda = spec.device.kind == "cuda"
         if cuda and facts.name == "podman" and not facts.cdi:
-            wanted = ".".join(map(str, PODMAN_GIVES_GPUS))
+            wanted = ".".join(map(str, capabilities.PODMAN_GIVES_GPUS))
             raise NoDevice(
                 f"Podman {facts.version} accepts a request for a GPU on this socket and silently gives none",
                 remedy=f"use Podman {wanted} or newer, Docker Engine, or --engine venv",
@@ -312,27 +277,21 @@ class DockerEngine:
     def forget(self, handle: Handle, work: Path) -> None:
         """Removes the trial's container."""
         self._fetched.pop(_id(handle), None)
-        with answered(self._title, "remove a container"), contextlib.suppress(docker.errors.NotFound):
-            self._api.remove_container(_id(handle), force=True, v=True)
+        for pause in (*REMOVAL_PAUSES, None):
+            try:
+                with (
+                    answered(self._title, "remove a container"),
+                    contextlib.suppress(docker.errors.NotFound),
+                ):
+                    self._api.remove_container(_id(handle), force=True, v=True)
+                return
+            except MachineError as refusal:
+                if pause is None or isinstance(refusal, NoEngine):
+                    raise
+                time.sleep(pause)
 
 
 def _id(handle: Handle) -> str:
     if handle.container is None:
         raise ValueError("the handle is of no container")
     return handle.container
-
-
-def _numbers(version: str | None) -> tuple[int, ...]:
-    """'5.4.0-rc1' as (5, 4, 0)."""
-    found = re.match(r"\d+(\.\d+)*", version or "")
-    return tuple(int(part) for part in found[0].split(".")) if found else ()
-
-
-def _free_bytes(folder: str | None) -> int | None:
-    """Free bytes where an engine keeps its images, read at the nearest folder that this user may see."""
-    if not folder:
-        return None
-    for path in (Path(folder), *Path(folder).parents):
-        with contextlib.suppress(OSError):
-            return shutil.disk_usage(path).free
-    return None

@@ -1,8 +1,9 @@
-"""What the workloads do on a GPU, shown on a machine without one: torch's own calls are replaced."""
+"""Parts of the workloads by themselves; what only a GPU does is shown with torch's own calls replaced."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from typing import Any
 
@@ -34,7 +35,9 @@ def tell(value):
 def in_torch(code: str) -> Any:
     """What the code tells, run beside the workloads' modules."""
     need_torch()
-    done = subprocess.run([PYTHON, "-B", "-c", HEAD + code], capture_output=True, text=True, check=False)
+    environ = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [PYTHON, "-B", "-c", HEAD + code]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -158,3 +161,43 @@ def test_switches_are_set_both_ways_and_the_arithmetic_is_read_from_its_error():
     }
     assert told["words"] == ["tf32", "bf16"]
     assert told["random"][0] == told["random"][1]
+
+
+FROZEN = """
+import cifar_fastai as study
+from fastai.callback.core import Callback
+
+class Rates(Callback):
+    order = 70
+    def __init__(self): self.seen = []
+    def before_batch(self): self.seen.append([round(group["lr"], 9) for group in self.opt.hypers])
+
+def trained(label):
+    torch.manual_seed(0)
+    cpu = torch.device("cpu")
+    pictures = study.Pictures(torch.randint(0, 256, (32, 3, 32, 32), dtype=torch.uint8), torch.arange(32))
+    prepare = study.Preparation("device", 32, study.CIFAR_STATS, cpu, "contiguous")
+    data = study.loaders(pictures, pictures, 8, 32, prepare, {})
+    model = study.network("resnet18", 512, 100, None)
+    learner = study.learner_of(data, model, False)
+    before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+    rates = Rates()
+    callbacks = study.precision_callbacks(label, "static", 512.0)[1]
+    learner.fit_one_cycle(1, study.RATES, cbs=[*callbacks, study.Input(None, prepare), rates], **study.CYCLE)
+    # A weight that went through half and came back has moved by the rounding alone.
+    rounding = {True: 2e-3, False: 1e-9}
+    moved = [name for name, weight in learner.model.named_parameters()
+             if not torch.allclose(weight, before[name], atol=rounding[weight.dim() == 4])]
+    norms = [name + ".weight" for name, part in model.named_modules() if "BatchNorm" in type(part).__name__]
+    return {"moved": sorted(moved), "rates": rates.seen[0],
+            "norms": sorted(norms + [name.replace("weight", "bias") for name in norms])}
+
+tell({label: trained(label) for label in ("fp32-ieee", "fp16-master")})
+"""
+
+
+def test_a_frozen_body_trains_its_batch_norms_alone_at_a_tenth_of_the_head_s_rate():
+    for told in in_torch(FROZEN).values():
+        head = {"1.4.weight", "1.4.bias", "1.8.weight", "1.8.bias"}
+        assert set(told["moved"]) == set(told["norms"]) | head
+        assert told["rates"] == pytest.approx([3e-4 / 25, 3e-4 / 25, 3e-3 / 25])

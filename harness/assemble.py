@@ -26,7 +26,8 @@ from harness.record import (
     Trial,
 )
 from harness.record.trial import Name
-from harness.summary import summarise
+from harness.state import CHANGED
+from harness.summary import judge_trial
 
 MEASUREMENT = "measurement.json"
 FAILURE = "failure.json"
@@ -85,9 +86,7 @@ def assemble(
     measurement, problem = _parsed(started.trial, text)
     if measurement is not None:
         environment = _checked(started.environment, locked, measurement, over_base)
-        summary = summarise(measurement)
-        record = _record(started, now, environment, measurement=measurement)
-        return Assembled(record.model_copy(update={"summary": summary}))
+        return Assembled(_record(started, now, environment, measurement=measurement))
     failure = _failure(started, exit, output, problem, clean, timed_out)
     rejected = clean(text) if text is not None else None
     return Assembled(_record(started, now, started.environment, failure=failure), rejected)
@@ -217,13 +216,18 @@ def _record(
     )
 
 
+def judged(record: Record) -> Record:
+    """The record with its summary, once everything that the verdict rests on stands in it."""
+    return record.model_copy(update={"summary": judge_trial(record)})
+
+
 def changed_since(earlier: Record, record: Record) -> tuple[str, ...]:
     """What was found differently from an earlier trial of the same session: each named with both values."""
     if earlier.measurement is None or record.measurement is None:
         return ()
     before, after = _found(earlier), _found(record)
     return tuple(
-        f"{name} changed within the session: {before[name]} → {after[name]}"
+        f"{name} {CHANGED}: {before[name]} → {after[name]}"
         for name in before
         if name in after and before[name] != after[name]
     )

@@ -15,7 +15,7 @@ from harness import checking, store
 from harness.clean import Names, leaks
 from harness.errors import UserError
 from harness.record import Record, Session
-from harness.summary import METHOD, summarise
+from harness.summary import METHOD, judge_trial
 
 MOST_FILES = 2000
 CLOSE = 1e-6
@@ -122,9 +122,10 @@ def _misplaced(path: str, record: Record, session: Session) -> str:
 
 def _summary_problem(record: Record) -> str:
     """A summary that its own raw samples do not give."""
-    if record.measurement is None or record.summary is None or record.summary.method != METHOD:
+    judged = judge_trial(record)
+    if judged is None or record.summary is None or record.summary.method != METHOD:
         return ""
-    anew = summarise(record.measurement).model_dump(mode="json")
+    anew = judged.model_dump(mode="json")
     stored = record.summary.model_dump(mode="json")
     wrong = [name for name in anew if not _alike(anew[name], stored[name])]
     return f"its raw samples do not give its summary's '{wrong[0]}'" if wrong else ""

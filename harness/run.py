@@ -336,7 +336,7 @@ def _write(
         timed_out=timed_out,
     )
     watch.stop(work)
-    record = _with_changes(job, opened, watch.added(assembled.record, work))
+    record = assemble.judged(_with_changes(job, opened, watch.added(assembled.record, work)))
     if assembled.rejected is not None:
         store.keep_rejected(job.root, opened, record.trial.id, record.attempt, assembled.rejected)
     store.write_record(job.root, opened, record)

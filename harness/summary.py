@@ -9,12 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.causes import INPUT_WAIT_LIMIT, cause_name, causes
-from harness.record import Epoch, Measurement, Series, Steady, Summary
+from harness.record import Epoch, Measurement, Record, Series, Steady, Summary
+from harness.state import between_trials, ecc_differs, machine_remarks, state_causes
 from harness.steady import steady_state
 
-__all__ = ["METHOD", "Bound", "bound", "cause_name", "speedup_limit", "summarise"]
+__all__ = [
+    "METHOD",
+    "Bound",
+    "between_trials",
+    "bound",
+    "cause_name",
+    "ecc_differs",
+    "judge_trial",
+    "machine_remarks",
+    "speedup_limit",
+    "summarise",
+]
 
-METHOD = "1"
+METHOD = "2"
 """The version of this method; a stored summary of another is computed anew."""
 
 HOST_BOUND_LIMIT = 0.05
@@ -57,6 +69,25 @@ def summarise(measurement: Measurement) -> Summary:
         projected=not measurement.protocol.complete,
         verdict=_verdict({severity for severity, _ in found}),
         causes=tuple(cause for _, cause in found),
+    )
+
+
+def judge_trial(record: Record) -> Summary | None:
+    """What a record's summary is: its measurement's, with what machine and devices did; null if it failed.
+
+    A pure function of the record, so that whoever reads one can compute it anew.
+    """
+    if record.measurement is None:
+        return None
+    summary = summarise(record.measurement)
+    found = list(state_causes(record))
+    against = [(severity, cause) for severity, cause in found if severity != "note"]
+    return summary.model_copy(
+        update={
+            "verdict": _verdict({summary.verdict, *(severity for severity, _ in against)}),
+            "causes": (*summary.causes, *(cause for _, cause in against)),
+            "notes": tuple(note for severity, note in found if severity == "note"),
+        }
     )
 
 

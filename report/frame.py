@@ -11,7 +11,7 @@ from harness.record import Environment, Epoch, Failure, Measurement, Record, Sum
 from harness.summary import bound
 from report.comparability import Key, Length, Stack, key_of, length_of, stack_of
 
-Summarise = Callable[[Measurement], Summary]
+Judge = Callable[[Record], Summary | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,10 @@ class Metrics:
     train_loss: float | None
     peak_bytes: float | None
     input_share: float | None
+    host_share: float | None
+    """1 − device time ÷ host time; null where the device keeps no time of its own."""
+    joules: float | None
+    """Joules per sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,7 @@ class Row:
     """One trial. `trained` is how far it went: complete epochs and steps; accuracy and loss need it equal."""
 
     path: str
+    record: Record
     key: Key
     card: str
     device: str
@@ -55,8 +60,11 @@ class Row:
     trained: tuple[int, int] = (0, 0)
     verdict: str = "invalid"
     causes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What is normal and worth knowing of the device, such as the share of time at its power limit."""
     warnings: tuple[str, ...] = ()
     metrics: Metrics | None = None
+    summary: Summary | None = None
     quality_name: str | None = None
     validated: str = ""
     """Where the last validation stands, unless it was whole and after the protocol's last epoch."""
@@ -68,16 +76,19 @@ class Row:
     failure: Failure | None = None
 
 
-def rows(records: Iterable[tuple[str, Record]], *, summarise: Summarise, method: str) -> tuple[Row, ...]:
-    """One row per record, by their start. `summarise`, of `method`, replaces a summary of another method."""
-    found = [_row(path, record, summarise, method) for path, record in records]
+def rows(records: Iterable[tuple[str, Record]], *, judged: Judge, method: str) -> tuple[Row, ...]:
+    """One row per record, by their start. `judged`, of `method`, replaces a summary of another method."""
+    found = [_row(path, record, judged, method) for path, record in records]
     return tuple(sorted(found, key=lambda row: (row.started_at, row.path)))
 
 
-def _row(path: str, record: Record, summarise: Summarise, method: str) -> Row:
+def _row(path: str, record: Record, judged: Judge, method: str) -> Row:
     measured = record.measurement
+    current = record.summary is not None and record.summary.method == method
+    summary = record.summary if current else judged(record)
     shared = {
         "path": path,
+        "record": record,
         "key": key_of(record),
         "card": card_of(record),
         "device": _device(record),
@@ -95,10 +106,9 @@ def _row(path: str, record: Record, summarise: Summarise, method: str) -> Row:
         "stack": stack_of(record),
         "environment": record.environment,
     }
-    if measured is None:
+    if measured is None or summary is None:
         return Row(**shared, sample_unit="sample", warnings=record.warnings, failure=record.failure)  # type: ignore[arg-type]
-    summary = record.summary if record.summary and record.summary.method == method else summarise(measured)
-    metrics, refused = _metrics(measured, summary)
+    metrics, refused = _metrics(record, measured, summary)
     return Row(
         **shared,  # type: ignore[arg-type]
         sample_unit=measured.sample_unit,
@@ -106,8 +116,10 @@ def _row(path: str, record: Record, summarise: Summarise, method: str) -> Row:
         trained=(sum(epoch.complete for epoch in measured.epochs), measured.window.steps),
         verdict="invalid" if refused else summary.verdict,
         causes=(*summary.causes, *refused),
+        notes=summary.notes,
         warnings=record.warnings,
         metrics=metrics,
+        summary=summary,
         quality_name=measured.quality_name,
         validated=_validated(measured),
         bound="" if bound(summary).kind == "unknown" else bound(summary).sentence(),
@@ -131,7 +143,7 @@ def _device(record: Record) -> str:
     return record.machine.gpus[0].name if record.machine.gpus else "unknown device"
 
 
-def _metrics(measured: Measurement, summary: Summary) -> tuple[Metrics, tuple[str, ...]]:
+def _metrics(record: Record, measured: Measurement, summary: Summary) -> tuple[Metrics, tuple[str, ...]]:
     last = next((epoch for epoch in reversed(measured.epochs) if epoch.quality is not None), None)
     memory = measured.memory
     on_device = measured.device.kind != "cpu"
@@ -161,6 +173,8 @@ def _metrics(measured: Measurement, summary: Summary) -> tuple[Metrics, tuple[st
         train_loss=_train_loss(measured),
         peak_bytes=memory.allocated_peak_bytes if on_device else memory.process_peak_bytes,
         input_share=summary.input_share,
+        host_share=summary.host_bound_share,
+        joules=record.telemetry.energy.joules_per_sample if record.telemetry else None,
     )
     return metrics, refused
 

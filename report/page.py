@@ -12,7 +12,7 @@ from harness.cards import Card, load_cards
 from harness.claims import ClaimSet, load_claims
 from harness.record import Session
 from harness.store import Shelf, read_all
-from harness.summary import METHOD, summarise
+from harness.summary import METHOD, judge_trial
 from report import (
     answer,
     contests,
@@ -101,7 +101,7 @@ def look(
 ) -> PageView:
     """Everything the page says, as words and drawings; reads and writes nothing."""
     named = ((stored.path, stored.record) for stored in shelf.records)
-    rows = stats.plausible(frame.rows(named, summarise=summarise, method=METHOD))
+    rows = stats.plausible(frame.rows(named, judged=judge_trial, method=METHOD))
     lead = leading(rows, shelf.sessions, session=session, machine=machine, now=now)
     own = [row for row in rows if row.session == lead]
     cells = stats.cells(rows)

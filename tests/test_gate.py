@@ -12,7 +12,7 @@ from records_builder import STARTED, two_cards
 from harness import gate, store
 from harness.errors import UserError
 from harness.record import Session
-from harness.summary import summarise
+from harness.summary import judge_trial
 
 
 def git(root: Path, *words: str) -> str:
@@ -38,7 +38,7 @@ def clone(tmp_path: Path) -> Path:
 def contribute(clone: Path) -> Path:
     """The folder of one session of one card, as a run leaves it; two measured trials."""
     records = [
-        record.model_copy(update={"summary": summarise(record.measurement)})
+        record.model_copy(update={"summary": judge_trial(record)})
         for record in two_cards()[:2]
         if record.measurement is not None
     ]

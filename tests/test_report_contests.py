@@ -11,7 +11,7 @@ import records_builder as build
 from harness.claims import ClaimSet
 from harness.record import Limit, Record
 from harness.store import Shelf, Stored
-from harness.summary import METHOD, summarise
+from harness.summary import METHOD, judge_trial
 from report import contests, frame, page, speedups, stats
 from report.contests import Contest
 from report.view import PageView
@@ -36,7 +36,7 @@ def elsewhere(precision: str = "fp32-ieee", seconds: float = 0.08, **changes: An
 
 def found(records: Sequence[Record], *, lead: str = LEAD, baseline: str | None = None) -> tuple[Contest, ...]:
     named = [(f"results/{place}.json", record) for place, record in enumerate(records)]
-    rows = frame.rows(named, summarise=summarise, method=METHOD)
+    rows = frame.rows(named, judged=judge_trial, method=METHOD)
     return contests.contests(stats.cells(rows), lead, baseline=baseline, claims=())
 
 
@@ -159,7 +159,7 @@ def test_an_invalid_run_is_kept_and_takes_no_part_in_the_mean():
 def test_a_run_ten_times_off_its_repeats_is_flagged_and_no_result():
     records = [*series()[:2], series(seconds=2.0)[2]]
     named = [(f"results/{place}.json", record) for place, record in enumerate(records)]
-    rows = stats.plausible(frame.rows(named, summarise=summarise, method=METHOD))
+    rows = stats.plausible(frame.rows(named, judged=judge_trial, method=METHOD))
     assert [row.verdict for row in rows] == ["valid", "valid", "invalid"]
     assert rows[2].causes == ("jump: 1/20.3 of the median of 2 comparable figures",)
 

@@ -9,7 +9,7 @@ import records_builder as build
 
 from harness.cards import load_cards
 from harness.record import Claim, Limit, Record
-from harness.summary import METHOD, summarise
+from harness.summary import METHOD, judge_trial
 from report import contests, frame, stats
 from report.judge import Judged, judge
 
@@ -74,7 +74,7 @@ def ratio(**changes: Any) -> Claim:
 
 def verdict(asked: Claim, records: Sequence[Record]) -> Judged:
     named = [(f"results/{place}.json", record) for place, record in enumerate(records)]
-    cells = stats.cells(frame.rows(named, summarise=summarise, method=METHOD))
+    cells = stats.cells(frame.rows(named, judged=judge_trial, method=METHOD))
     (found,) = judge([asked], contests.contests(cells, SESSION, baseline=None, claims=()), CARDS)
     return found
 

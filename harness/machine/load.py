@@ -5,17 +5,27 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import psutil
+
 from harness.probe import amd, nvidia
 from harness.probe.files import Files
 from harness.probe.system import available_bytes, contained
 from harness.record import Load
 
+LOOKED_SECONDS = 0.5
+
 _KFD = "/sys/class/kfd/kfd/proc"
 
 
 def load() -> Load:
-    """The load average, available memory, and other processes on the cards; null with a reason if unknown."""
-    return load_from(Files(), nvidia.library(), os.getpid())
+    """Load average, busy CPUs, free memory, other processes on the cards; null with a reason if unknown."""
+    found = load_from(Files(), nvidia.library(), os.getpid())
+    return found.model_copy(update={"busy_cpus": busy_cpus(LOOKED_SECONDS)})
+
+
+def busy_cpus(seconds: float) -> float:
+    """How many CPUs' worth of work the whole machine does, watched for some seconds."""
+    return round(psutil.cpu_percent(seconds) / 100 * (psutil.cpu_count() or 1), 2)
 
 
 def load_from(files: Files, nvml: Any | None, pid: int) -> Load:

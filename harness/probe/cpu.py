@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import platform
+import re
 import subprocess
 from typing import Any
 
@@ -13,6 +14,7 @@ from harness.probe.files import Files
 
 FEATURES = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "amx_int8", "neon", "sve")
 _CPU = "/sys/devices/system/cpu"
+_NODES = "/sys/devices/system/node"
 
 
 def cpu(files: Files, affinity: int | None) -> dict[str, Any]:
@@ -113,10 +115,35 @@ def _features(blocks: list[dict[str, str]]) -> list[str]:
 
 def affinity() -> int | None:
     """How many CPUs this process may be scheduled on; None where the system does not say."""
+    cpus = allowed()
+    return None if cpus is None else len(cpus)
+
+
+def allowed() -> frozenset[int] | None:
+    """The CPUs that this process may be scheduled on; None where the system does not say."""
     try:
-        return len(os.sched_getaffinity(0))
+        return frozenset(os.sched_getaffinity(0))
     except (AttributeError, OSError):
         return None
+
+
+def numa_affinity(files: Files, cpus: frozenset[int] | None) -> list[int] | None:
+    """The nodes that these CPUs belong to; None where the system does not say."""
+    if cpus is None:
+        return None
+    nodes = [int(name[4:]) for name in files.names(_NODES) if re.fullmatch(r"node\d+", name)]
+    found = [node for node in nodes if cpus & _range(files.text(f"{_NODES}/node{node}/cpulist") or "")]
+    return sorted(found) or None
+
+
+def _range(text: str) -> set[int]:
+    """The numbers of a kernel's list such as "0-3,8"."""
+    found: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        if first.strip().isdigit():
+            found |= set(range(int(first), int(last or first) + 1))
+    return found
 
 
 def fits(cpus: float | None) -> int:

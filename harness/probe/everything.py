@@ -14,6 +14,9 @@ def everything(files: Files | None = None) -> dict[str, Any]:
     files = files or Files()
     return {
         **system(files),
-        "cpu": cpu.cpu(files, cpu.affinity()),
+        "cpu": {
+            **cpu.cpu(files, cpu.affinity()),
+            "numa_affinity": cpu.numa_affinity(files, cpu.allowed()),
+        },
         "gpus": nvidia.cards(nvidia.library(), files) + amd.cards(amd.library(), files),
     }

@@ -51,6 +51,8 @@ class Cpu(Model):
     governor: str | None = None
     turbo: bool | None = None
     smt: bool | None = None
+    numa_affinity: tuple[int, ...] | None = None
+    """The nodes whose CPUs this process may use."""
     features: tuple[str, ...] = ()
     """Of avx2, avx512f, avx512_bf16, amx_bf16, amx_int8, neon, sve: those it has."""
 
@@ -74,12 +76,17 @@ class Machine(Model):
     numa_nodes: int | None = None
     numa_balancing: bool | None = None
     gpus: tuple[Gpu, ...] = ()
+    declared: tuple[Literal["power-limit", "locked-clocks"], ...] = ()
+    """What the user has set on the cards, and says so: it is then measured as it is."""
 
 
 class Load(Model):
     """What else the machine was doing, read before the trial began."""
 
     load_average_1min: float | None = None
+    """It remembers the trial before: a minute after one it has fallen by two thirds."""
+    busy_cpus: float | None = None
+    """CPUs' worth of work on the machine in the moment before the trial began."""
     memory_available_bytes: int | None = None
     other_gpu_processes: int | None = None
     other_gpu_memory_bytes: int | None = None

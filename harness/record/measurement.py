@@ -77,6 +77,8 @@ class DataFound(Model):
     weights_sha256: str | None = None
     distinct_batches: Annotated[int, Field(ge=1)] | None = None
     """Different input batches among those that were looked at: 1 means a constant batch."""
+    looked_at_batches: Annotated[int, Field(ge=1)] | None = None
+    """How many were: the first ones that came."""
 
 
 class Phase(Model):
@@ -128,10 +130,13 @@ class Protocol(Model):
 
 
 class Flops(Model):
-    """Floating-point operations of one sample's training step, matmul and convolution alone."""
+    """One sample's training step: floating-point operations of products and convolutions alone, and bytes."""
 
     per_sample: Annotated[float, Field(gt=0)] | None = None
     method: str | None = None
+    bytes_per_sample: Annotated[float, Field(gt=0)] | None = None
+    """What the operations read and write, as if nothing were fused or cached: the memory moves less."""
+    bytes_method: str | None = None
 
 
 class Measurement(Model):
@@ -164,6 +169,8 @@ class Measurement(Model):
     """The metric on the test split after all epochs asked, with the weights of the best validation."""
     memory: Memory
     flops: Flops = Flops()
+    ceilings: dict[str, Annotated[float, Field(gt=0)]] = {}
+    """The most that the device was seen to do, from the workload that looks for it; units in the names."""
     structure: dict[str, int] = {}
     """Counts that need no clock: parameters, trainable parameters, vocabulary, classes."""
     warm_caches: bool | None = None

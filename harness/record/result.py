@@ -89,6 +89,8 @@ class Summary(Model):
     projected: bool
     verdict: Literal["valid", "warn", "invalid", "unproven"]
     causes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What is normal and worth knowing, in the form of causes; it speaks against nothing."""
 
 
 class Harness(Model):

@@ -113,6 +113,8 @@ class CardTelemetry(Model):
     ecc_uncorrected: int | None = None
     """New ones."""
     ecc_corrected: int | None = None
+    xids: tuple[int, ...] | None = None
+    """The driver's numbers of the faults that it told of; null where it was not listened to."""
     power_limit_watts: float | None = None
     power_limit_changed: bool | None = None
     mig_changed: bool | None = None

@@ -1,0 +1,88 @@
+"""What slowed a card down while a trial ran, and how gravely: by the driver's counters, else by samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from harness.record import CardTelemetry
+
+LIMITED_SHARE = 0.01
+"""Of the window: more of it below the clocks that the card could have had is no undisturbed trial."""
+
+LONE_SAMPLES = 2
+"""A single sample of a slowdown may be a change of the performance state."""
+
+_PARTS_OF_AMD = {
+    "regulator_thermal": "its voltage regulators' heat",
+    "memory_thermal": "its memory's heat",
+    "prochot": "a signal of overheating from outside",
+}
+
+Found = Iterator[tuple[Literal["invalid", "warn", "note"], str]]
+
+
+def throttled(card: CardTelemetry, samples: int) -> Found:
+    """Causes and notes of one card; `samples` were taken of it. What nobody counted is no cause.
+
+    Hardware's slowdowns make a trial invalid, the software's thermal one is a warning, and a card at its
+    power limit is in its normal state.
+    """
+    yield from _by_heat(card)
+    yield from _by_hardware(card, samples)
+    yield from _by_parts(card)
+    yield from _by_power(card)
+
+
+def _by_heat(card: CardTelemetry) -> Found:
+    """The counter does not tell hardware from software; the samples' reasons do, else it is grave."""
+    counted = card.limited_share.get("thermal", 0.0)
+    hard = card.reasons_share.get("hw_thermal_slowdown", 0.0)
+    soft = card.reasons_share.get("sw_thermal_slowdown", 0.0)
+    if soft and not hard:
+        if max(soft, counted) > LIMITED_SHARE:
+            share = f"{max(soft, counted):.0%}"
+            yield (
+                "warn",
+                f"chassis-limited: card {card.index} was held back for its heat for {share} of the window",
+            )
+    elif max(hard, counted) > LIMITED_SHARE:
+        share = f"{max(hard, counted):.0%}"
+        yield "invalid", f"thermal-throttling: card {card.index} was slowed down for {share} of the window"
+
+
+def _by_hardware(card: CardTelemetry, samples: int) -> Found:
+    """A brake on its power input, or a slowdown whose reason the driver does not give."""
+    brake = card.reasons_share.get("hw_power_brake", 0.0)
+    if brake > LIMITED_SHARE:
+        yield "invalid", f"power-brake: card {card.index} was slowed down in {brake:.0%} of the samples"
+    slowed = card.reasons_share.get("hw_slowdown", 0.0)
+    named = brake > LIMITED_SHARE or card.reasons_share.get("hw_thermal_slowdown", 0.0) > LIMITED_SHARE
+    if slowed > LIMITED_SHARE and slowed * samples >= LONE_SAMPLES and not named:
+        yield (
+            "invalid",
+            f"hardware-slowdown: card {card.index} was slowed down in {slowed:.0%} of the samples",
+        )
+    untold = card.reasons_share.get("throttle", 0.0)
+    if untold > LIMITED_SHARE and not card.limited_share:
+        found = f"card {card.index} was held back in {untold:.0%} of the samples; the driver gives no reason"
+        yield "warn", f"held-back: {found}"
+
+
+def _by_parts(card: CardTelemetry) -> Found:
+    for policy, part in _PARTS_OF_AMD.items():
+        share = card.limited_share.get(policy, 0.0)
+        if share > LIMITED_SHARE:
+            found = f"card {card.index} was slowed down by {part} for {share:.0%} of the window"
+            yield "invalid", f"thermal-throttling: {found}"
+
+
+def _by_power(card: CardTelemetry) -> Found:
+    capped = max(card.limited_share.get("power", 0.0), card.reasons_share.get("sw_power_cap", 0.0))
+    if capped > LIMITED_SHARE:
+        yield "note", f"power-cap: card {card.index} ran at its power limit for {capped:.0%} of the window"
+    for policy in ("board_limit", "reliability", "sync_boost"):
+        share = card.limited_share.get(policy, 0.0)
+        if share > LIMITED_SHARE:
+            found = f"card {card.index} was held back for {share:.0%} of the window ({policy})"
+            yield "note", f"held-back: {found}"

@@ -8,7 +8,6 @@ as it did when the study ran.
 import _torch_vision  # noqa: F401  # isort: skip  (before fastai)
 
 import time
-from copy import deepcopy
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,8 +16,6 @@ from fastai.callback.core import Callback, CancelFitException, CancelTrainExcept
 from fastai.callback.fp16 import MixedPrecision, ModelToHalf, NonNativeMixedPrecision
 from fastai.torch_core import to_float
 from fastcore.foundation import L
-from torch import nn
-from torch.utils.flop_counter import FlopCounterMode
 
 import _torch_precision as precision
 from _torch_clock import Clock
@@ -203,15 +200,6 @@ def precision_callbacks(label: str, kind: str, static_scale: float) -> tuple[str
         return method, [scaler, WatchScale(scaler, "dynamic")]
     weights = MasterWeights(loss_scale=static_scale, dynamic=kind == "dynamic")
     return "fastai NonNativeMixedPrecision", [ModelToHalf(), weights, WatchScale(weights, kind)]
-
-
-def flops_per_image(model: nn.Module, size: int) -> dict[str, Any]:
-    """Operations of one image's training step, counted by torch on tensors without content."""
-    # Two images, since a batch norm cannot train on one.
-    twin = deepcopy(model).float().to("meta").train()
-    with FlopCounterMode(display=False) as counter:
-        twin(torch.zeros(2, 3, size, size, device="meta")).sum().backward()
-    return {"per_sample": counter.get_total_flops() / 2, "method": "torch FlopCounterMode, training step"}
 
 
 def _synchronise(device: torch.device) -> None:

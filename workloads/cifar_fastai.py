@@ -42,6 +42,7 @@ from fastai.torch_core import apply_init
 from torch import nn
 
 import _data
+import _torch_flops as flops
 import _torch_precision as precision
 from _torch_clock import Clock
 from _torch_device import choose, facts, seed_everything, software
@@ -51,7 +52,6 @@ from _torch_fastai import (
     Rehearsal,
     Validation,
     WatchScale,
-    flops_per_image,
     precision_callbacks,
 )
 from _torch_images import FIXED_BATCHES, Loaders, Pictures, Preparation, batches_in, joined, loaders, pictures
@@ -113,7 +113,7 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
     with trial.phase("model"):
         model = network(variant["model"], features, images.classes, weights)
         learner = learner_of(data, model, tuned)
-        flops = flops_per_image(model, size)
+        operations = flops.of_images(model, size, batch_size, flops.value_bytes(label))
         model.to(device, memory_format=prepare.memory_format)
 
     def in_precision() -> tuple[str, list[Callback]]:
@@ -159,7 +159,7 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
         "samples_per_step": batch_size,
         "epochs": measured.epochs,
         "quality_name": "accuracy",
-        "flops": flops,
+        "flops": operations,
         "structure": {
             "parameters": sum(weight.numel() for weight in model.parameters()),
             "classes": images.classes,

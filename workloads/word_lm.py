@@ -26,6 +26,7 @@ import torch
 from torch import nn
 
 import _data
+import _torch_flops as flops
 import _torch_precision as precision
 from _torch_clock import Clock, stopwatch
 from _torch_device import choose, facts, seed_everything, software
@@ -37,7 +38,7 @@ VALID_BATCH_SIZE = 10
 BPTT = 35
 INITIAL_RANGE = 0.1
 CACHED_BATCHES = 64
-GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "GRU": 3, "LSTM": 4}
+KINDS = ("RNN_TANH", "RNN_RELU", "GRU", "LSTM")
 OPTIONS: dict[str, Any] = {
     "preset": "apex",
     "emsize": 200,
@@ -156,7 +157,10 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
     with trial.phase("model"):
         seed_everything(trial.seed)
         words = -(-corpus.types // options["pad_vocabulary"]) * options["pad_vocabulary"]
-        model = LanguageModel(variant["model"], words, options).to(device, precision.weight_type(label))
+        model = LanguageModel(variant["model"], words, options)
+        shape = (bptt, batch_size)
+        operations = flops.of_tokens(model, model.recurrent, model.decoder, shape, flops.value_bytes(label))
+        model.to(device, precision.weight_type(label))
         task = Task(model, label, device)
         step, method, scale_log = clipped_sgd(label, model, options, variant["profile"] == "tuned", device)
     with trial.phase("first_step"), precision.rehearsal(model, device) as output_types:
@@ -197,7 +201,7 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
         "epochs": epochs,
         "quality_name": "perplexity",
         "test_quality": None if test_loss is None else perplexity(test_loss),
-        "flops": flops(model, variant["model"]),
+        "flops": operations,
         "structure": {
             "parameters": sum(parameter.numel() for parameter in model.parameters()),
             "vocabulary": corpus.types,
@@ -294,18 +298,9 @@ def perplexity(loss: float) -> float:
     return math.exp(loss) if loss < 700 else math.inf
 
 
-def flops(model: LanguageModel, kind: str) -> dict[str, Any]:
-    """Operations of one token's training step, by size: torch's counter gives 0 for recurrent layers."""
-    recurrent, decoder = model.recurrent, model.decoder
-    inputs = recurrent.input_size + (recurrent.num_layers - 1) * recurrent.hidden_size
-    weights = GATES[kind] * recurrent.hidden_size * (inputs + recurrent.num_layers * recurrent.hidden_size)
-    weights += decoder.in_features * decoder.out_features
-    return {"per_sample": 6.0 * weights, "method": "analytic: 6 x weights of the matrix products, per token"}
-
-
 def chosen_options(trial: _trial.Trial) -> dict[str, Any]:
     """The preset's options under the variant's own."""
-    trial.choose("model", trial.variant["model"], GATES)
+    trial.choose("model", trial.variant["model"], KINDS)
     preset = (trial.variant.get("options") or {}).get("preset", "apex")
     options = trial.options({**OPTIONS, **trial.choose("preset", preset, PRESETS)})
     trial.choose("fp16_path", options["fp16_path"], ("main", "fp16_optimizer"))

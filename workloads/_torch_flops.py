@@ -1,0 +1,194 @@
+"""Operations and traffic of one training step, counted on tensors without content, at no cost to the device.
+
+Two independent counts of the operations must agree, or none is given: torch's counter on one eager step, and
+the layers' sizes. Only products count (convolutions, linear and recurrent layers), a multiplication and an
+addition each as one; recomputation never does. What does not train has no gradient of its weights, and what
+stands before everything that trains has none of its input.
+
+On a device torch's counter gives 0 for a recurrent layer, which is one fused operation there; on `meta` it is
+taken apart and counted.
+"""
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
+
+AGREEMENT = 1e-6
+METHOD = "torch FlopCounterMode on one training step, equal to the count by the layers' sizes"
+TRAFFIC = (
+    "values that each operation of forward, loss and backward reads and writes, times {size} bytes; without "
+    "the update, and as if nothing were fused or cached"
+)
+ALLOCATES = ("aten::empty", "aten::new_empty", "aten::empty_like", "aten::empty_strided")
+
+
+def of_images(model: nn.Module, size: int, batch_size: int, value_bytes: int) -> dict[str, Any]:
+    """One image's training step: operations, and bytes at this batch size in values of `value_bytes`."""
+    targets = torch.zeros(batch_size, dtype=torch.long, device="meta")
+
+    def loss(output: torch.Tensor) -> torch.Tensor:
+        return nn.functional.cross_entropy(output, targets)
+
+    return of_step(model, (batch_size, 3, size, size), loss, value_bytes)
+
+
+def of_step(
+    model: nn.Module, shape: tuple[int, ...], loss: Callable[[Any], torch.Tensor], value_bytes: int
+) -> dict[str, Any]:
+    """One sample's training step on inputs of `shape`, samples first; `loss` makes a scalar of the output."""
+    twin = _without_content(model)
+    inputs = torch.zeros(shape, device="meta")
+    by_sizes = _Sizes(twin)
+    with FlopCounterMode(display=False) as counter, Traffic() as traffic:
+        loss(twin(inputs)).backward()
+    by_sizes.remove()
+    return _agreed(counter.get_total_flops(), by_sizes.total, shape[0], traffic.values, value_bytes)
+
+
+def of_tokens(
+    model: nn.Module, recurrent: nn.RNNBase, decoder: nn.Linear, shape: tuple[int, int], value_bytes: int
+) -> dict[str, Any]:
+    """One token's training step; `model(tokens, state)` gives scores, `shape` is (tokens, columns).
+
+    operations = 6 · (weights of the recurrent layers + weights of the decoder), a product each forward, for
+    the gradient of its input and for that of its weights.
+    """
+    twin, tokens = _without_content(model), shape[0] * shape[1]
+    with FlopCounterMode(display=False) as counter:
+        state = twin.first_state(shape[1])  # type: ignore[operator]
+        scores = twin(torch.zeros(shape, dtype=torch.long, device="meta"), state)[0]
+        scores.sum().backward()
+    # The state that a sequence starts from takes no gradient.
+    first = 2 * shape[1] * sum(w.numel() for name, w in recurrent.named_parameters() if "weight_hh" in name)
+    whole = 6 * tokens * (_matrices(recurrent) + decoder.weight.numel())
+    values = _traffic_of_tokens(model, recurrent, decoder, shape)
+    return _agreed(counter.get_total_flops() + first, whole, tokens, values, value_bytes)
+
+
+def value_bytes(label: str) -> int:
+    """Bytes of a value under a precision label; autocast's fp32 parts are taken for 16-bit."""
+    return 4 if label.startswith("fp32-") else 2
+
+
+class Traffic(TorchDispatchMode):
+    """Counts the values that operations read and write; views move nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values = 0
+
+    def __torch_dispatch__(
+        self, operation: Any, types: Any, given: tuple[Any, ...] = (), named: dict[str, Any] | None = None
+    ) -> Any:
+        """Runs one operation and counts its operands."""
+        result = operation(*given, **(named or {}))
+        read, written = _tensors(_needed(operation, given)), _tensors(result)
+        storages = {_storage(tensor) for tensor in read}
+        view = not operation._schema.is_mutable and all(_storage(tensor) in storages for tensor in written)
+        if not view and not operation._schema.name.startswith(ALLOCATES):
+            self.values += sum(map(_held, (*read, *written)))
+        return result
+
+
+def _agreed(counted: int, by_sizes: int, samples: int, values: int, size: int) -> dict[str, Any]:
+    if not counted or abs(counted - by_sizes) > AGREEMENT * by_sizes:
+        disagree = f"not given: torch counts {counted} operations a step, the layers' sizes give {by_sizes}"
+        return {"per_sample": None, "method": disagree}
+    return {
+        "per_sample": by_sizes / samples,
+        "method": METHOD,
+        "bytes_per_sample": values * size / samples,
+        "bytes_method": TRAFFIC.format(size=size),
+    }
+
+
+class _Sizes:
+    """Operations of convolutions and linear layers by their shapes, as a forward pass goes through them."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.total = 0
+        layers = [m for m in model.modules() if isinstance(m, nn.Linear | nn.modules.conv._ConvNd)]
+        self._hooks = [layer.register_forward_hook(self._count) for layer in layers]
+
+    def _count(self, layer: Any, inputs: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
+        # Products for one value of the output: the input channels under the kernel, or the inputs.
+        each = layer.weight[0].numel()
+        passes = 1 + layer.weight.requires_grad + inputs[0].requires_grad
+        self.total += 2 * output.numel() * each * passes
+
+    def remove(self) -> None:
+        """Takes the hooks off."""
+        for hook in self._hooks:
+            hook.remove()
+
+
+def _without_content(model: nn.Module) -> nn.Module:
+    return deepcopy(model).float().to("meta").train()
+
+
+def _matrices(recurrent: nn.RNNBase) -> int:
+    return sum(w.numel() for name, w in recurrent.named_parameters() if name.startswith("weight"))
+
+
+def _traffic_of_tokens(
+    model: nn.Module, recurrent: nn.RNNBase, decoder: nn.Linear, shape: tuple[int, int]
+) -> int:
+    """Values of a whole step: the recurrent layers as one fused operation each, the rest one by one.
+
+    A fused layer reads its input and writes gates, cell and output; backward it reads these and the
+    gradient of its output, and writes that of its input. Its weights are read twice and their gradient is
+    written once, however long the sequence.
+    """
+    tokens, units, layers = shape[0] * shape[1], recurrent.hidden_size, recurrent.num_layers
+    gates = recurrent.weight_hh_l0.shape[0]
+    inputs = recurrent.input_size + (layers - 1) * units
+    fused = 3 * sum(w.numel() for w in recurrent.parameters())
+    fused += tokens * (3 * inputs + layers * (2 * gates + 5 * units))
+
+    def rest() -> torch.Tensor:
+        embedded = nn.functional.dropout(nn.functional.embedding(words, table), 0.5)
+        output = torch.zeros(*shape, units, device="meta", requires_grad=True)
+        scores = nn.functional.linear(nn.functional.dropout(output, 0.5), weight, bias).flatten(0, 1)
+        loss = nn.functional.cross_entropy(scores, words.flatten())
+        return loss + embedded.sum()
+
+    table = torch.zeros(decoder.out_features, recurrent.input_size, device="meta", requires_grad=True)
+    weight, bias = (torch.zeros_like(w, device="meta", requires_grad=True) for w in decoder.parameters())
+    words = torch.zeros(shape, dtype=torch.long, device="meta")
+    return fused + _counted(lambda: rest().backward())
+
+
+def _counted(step: Callable[[], None]) -> int:
+    with Traffic() as traffic:
+        step()
+    return traffic.values
+
+
+def _needed(operation: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The operands that are read: a convolution's gradient takes only what its mask asks for."""
+    if operation is not torch.ops.aten.convolution_backward.default:
+        return given
+    gradient, images, weight, mask = given[0], given[1], given[2], given[-1]
+    return gradient, weight if mask[0] else None, images if mask[1] else None
+
+
+def _tensors(found: Any) -> tuple[torch.Tensor, ...]:
+    if isinstance(found, torch.Tensor):
+        return (found,)
+    if isinstance(found, tuple | list):
+        return tuple(tensor for item in found for tensor in _tensors(item))
+    return ()
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    return int(tensor.untyped_storage()._cdata)
+
+
+def _held(tensor: torch.Tensor) -> int:
+    """Values that a tensor holds: an expanded one has fewer than its shape says."""
+    return min(tensor.numel(), tensor.untyped_storage().nbytes() // tensor.element_size())

@@ -192,6 +192,28 @@ def test_the_real_text_is_learned(tmp_path):
     assert found.epochs[0].quality < 4000
 
 
+WHOLE = """
+import sys; sys.path.insert(0, {workloads!r})
+import _trial, _data, word_lm
+_data.WIKITEXT_2_TOKENS, _data.WIKITEXT_2_TYPES = (480, 200, 200), 300
+_trial.main(word_lm.run, word_lm.__file__)
+"""
+
+
+def test_a_whole_protocol_says_so_and_tests_the_weights_of_its_best_epoch(tmp_path):
+    script = tmp_path / "own.py"
+    script.write_text(WHOLE.format(workloads=str(WORKLOADS)))
+    found = run(tmp_path, tiny_language_model(limit={}), script=script).measured
+    assert (found.protocol.complete, found.protocol.stopped_by) == (True, "protocol")
+    assert [epoch.index for epoch in found.epochs] == list(range(1, 31))
+    assert all(epoch.complete and epoch.steps == 60 for epoch in found.epochs)
+    assert found.window.steps == 1800
+    assert len(found.losses) == 450
+    assert found.epochs[-1].train_loss < found.epochs[0].train_loss
+    best = min(epoch.quality for epoch in found.epochs)
+    assert found.test_quality == pytest.approx(best, rel=0.5)
+
+
 def test_apex_is_asked_for_each_part_of_a_step(tmp_path):
     script = tmp_path / "apex.py"
     script.write_text(FAKE_APEX.format(workloads=str(WORKLOADS)))

@@ -41,7 +41,6 @@ class Trial(object):
     def __init__(self, environ):
         self.data_folder = environ.get("GPUDYNO_DATA", "/data")
         self.out_folder = environ.get("GPUDYNO_OUT", "/out")
-        self.cache_folder = environ.get("GPUDYNO_CACHE", "/tmp")
         self.warm_caches = _holds_something(environ.get("GPUDYNO_CACHE"))
         self.stage_now = "start"
         self.phases = []

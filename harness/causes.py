@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Literal
 
-from harness.record import Measurement, Steady
+from harness.record import LossScale, Measurement, Steady
 from harness.steady import DEFAULT
 
 INPUT_WAIT_LIMIT = 0.10
@@ -17,7 +17,13 @@ DISTINCT_BATCHES = 4
 
 SKIPPED_LIMIT = 0.01
 HALVINGS_AT_START = 16
-"""A dynamic loss scale may skip this many steps while it looks for its level."""
+"""A dynamic loss scale may skip this many steps while it looks for its level: log2 of torch's first one."""
+
+SETTLING_STEPS = 20
+"""Halvings closer together than this, from the first one on, are the search for a level."""
+
+FALL = 16.0
+"""A scale that ends below its settled level by this factor did not oscillate: it fell."""
 
 _HALF = {
     "amp-fp16": "float16",
@@ -106,11 +112,30 @@ def _loss_scale(measurement: Measurement) -> Found:
     scale = measurement.precision.loss_scale
     if scale is None:
         return
+    settled = settled_scale(scale)
     if not scale.last >= 1:
         yield "invalid", f"loss-scale: it fell to {scale.last:g}"
-    skipped = scale.skipped_steps - HALVINGS_AT_START
+    elif scale.last * FALL < settled:
+        yield "invalid", f"loss-scale: it kept falling, from {settled:g} to {scale.last:g}"
+    skipped = scale.skipped_steps - halvings_at_start(scale)
     if skipped > SKIPPED_LIMIT * measurement.window.steps:
         yield "warn", f"loss-scale: {scale.skipped_steps} of {measurement.window.steps} steps were skipped"
+
+
+def halvings_at_start(scale: LossScale) -> int:
+    """How many skipped steps are a dynamic scale's search for its level, of whatever height it begins."""
+    first = scale.first
+    return max(HALVINGS_AT_START, math.ceil(math.log2(first))) if 1 < first < math.inf else HALVINGS_AT_START
+
+
+def settled_scale(scale: LossScale) -> float:
+    """The level that a dynamic scale found first: where its halvings one after the other ended."""
+    settled, before = scale.first, 0
+    for step, value in scale.history:
+        if not value < settled or step - before > SETTLING_STEPS:
+            break
+        settled, before = value, step
+    return settled
 
 
 def _collapsed(measurement: Measurement) -> Found:
@@ -140,10 +165,10 @@ def _guessing(classes: int, items: int) -> float:
 
 
 def _data(measurement: Measurement) -> Found:
-    distinct = measurement.data.distinct_batches
-    if distinct == 1:
+    distinct, looked_at = measurement.data.distinct_batches, measurement.data.looked_at_batches
+    if distinct == 1 and looked_at != 1:
         yield "invalid", "constant-batch: every step was fed the same batch"
-    elif distinct is not None and distinct < DISTINCT_BATCHES:
+    elif distinct is not None and distinct < min(DISTINCT_BATCHES, looked_at or DISTINCT_BATCHES):
         yield "warn", f"constant-batch: only {distinct} different batches were fed"
     if measurement.data.source == "generated":
         yield "warn", "generated-data: a stand-in for data that could not be had; never judged"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean, median
 from typing import Literal
 
-from harness.record import CardTelemetry, Gpu, Machine, Record, Telemetry
+from harness.record import CardTelemetry, Gpu, Machine, Record, Spread, Telemetry
 from harness.throttle import throttled
 
 FOREIGN_BYTES = 200 * 2**20
@@ -133,24 +133,32 @@ def _clocks(gpu: Gpu, watched: CardTelemetry | None, telemetry: Telemetry | None
     if gpu.clocks_locked:
         found = f"locked-clocks: those of card {gpu.index} are held below what it could do"
         yield "note" if "locked-clocks" in machine.declared else "invalid", found
-    mean = mean_clock_mhz(watched, telemetry)
+    mean = mean_in_windows(watched.sm_mhz if watched else None, telemetry)
     if mean is not None and gpu.clock_max_mhz:
         found = f"{mean:.0f} MHz on average, {mean / gpu.clock_max_mhz:.0%} of its highest clock"
         yield "note", f"clock: card {gpu.index} ran at {found}"
 
 
-def mean_clock_mhz(card: CardTelemetry | None, telemetry: Telemetry | None) -> float | None:
-    """The mean of the SM clock within the measured windows, MHz; null where it was not told."""
-    if card is None or telemetry is None or card.sm_mhz is None:
+def mean_in_windows(spread: Spread | None, telemetry: Telemetry | None) -> float | None:
+    """The mean of one quantity within the measured windows, in its unit; null where it was not told."""
+    if spread is None or telemetry is None:
         return None
-    told = zip(telemetry.times.values(), card.sm_mhz.mean.values(), strict=False)
+    told = zip(telemetry.times.values(), spread.mean.values(), strict=False)
     windows = telemetry.windows or ((0.0, telemetry.seconds),)
     inside = [
-        mhz
-        for at, mhz in told
-        if at is not None and mhz is not None and any(begin <= at <= end for begin, end in windows)
+        value
+        for at, value in told
+        if at is not None and value is not None and any(begin <= at <= end for begin, end in windows)
     ]
     return fmean(inside) if inside else None
+
+
+def busy_share(record: Record) -> float | None:
+    """Of the measured time, that in which the least busy of the trial's cards worked, by its driver."""
+    told = record.telemetry.cards if record.telemetry else ()
+    means = [mean_in_windows(card.utilization_percent, record.telemetry) for card in told]
+    known = [mean / 100 for mean in means if mean is not None]
+    return min(known) if known else None
 
 
 def _link(gpu: Gpu, watched: CardTelemetry | None) -> Found:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from harness.causes import INPUT_WAIT_LIMIT, cause_name, causes
 from harness.record import Epoch, Measurement, Record, Series, Steady, Summary
-from harness.state import between_trials, ecc_differs, machine_remarks, state_causes
+from harness.state import between_trials, busy_share, ecc_differs, machine_remarks, state_causes
 from harness.steady import steady_state
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Bound",
     "between_trials",
     "bound",
+    "busy_share",
     "cause_name",
     "ecc_differs",
     "judge_trial",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from harness.record import Environment, Epoch, Failure, Measurement, Record, Summary
-from harness.summary import bound
+from harness.record import Environment, Epoch, Failure, LossScale, Measurement, Record, Summary
+from harness.summary import between_trials, bound, busy_share
 from report.comparability import Key, Length, Stack, key_of, length_of, stack_of
 
 Judge = Callable[[Record], Summary | None]
@@ -73,13 +73,33 @@ class Row:
     epochs: tuple[Epoch, ...] = ()
     losses: tuple[tuple[int, float], ...] = ()
     structure: tuple[tuple[str, int], ...] = ()
+    seed: int = 0
+    loss_scale: LossScale | None = None
+    flops_per_sample: float | None = None
+    busy_share: float | None = None
+    """Of the time, that in which the device worked, by its driver; null is unknown."""
     failure: Failure | None = None
 
 
 def rows(records: Iterable[tuple[str, Record]], *, judged: Judge, method: str) -> tuple[Row, ...]:
-    """One row per record, by their start. `judged`, of `method`, replaces a summary of another method."""
-    found = [_row(path, record, judged, method) for path, record in records]
+    """One row per record, by their start. `judged`, of `method`, replaces a summary of another method.
+
+    What only a session's trials together show is added to the causes of each.
+    """
+    kept = list(records)
+    beside = between_trials([record for _, record in kept])
+    found = [
+        _warned(_row(path, record, judged, method), more)
+        for (path, record), more in zip(kept, beside, strict=True)
+    ]
     return tuple(sorted(found, key=lambda row: (row.started_at, row.path)))
+
+
+def _warned(row: Row, more: tuple[str, ...]) -> Row:
+    if not more or row.metrics is None:
+        return row
+    verdict = "warn" if row.verdict == "valid" else row.verdict
+    return replace(row, verdict=verdict, causes=(*row.causes, *more))
 
 
 def _row(path: str, record: Record, judged: Judge, method: str) -> Row:
@@ -100,6 +120,7 @@ def _row(path: str, record: Record, judged: Judge, method: str) -> Row:
         "plan": record.plan,
         "trial": record.trial.id,
         "repeat": record.trial.repeat,
+        "seed": record.trial.seed,
         "attempt": record.attempt,
         "block": record.block,
         "started_at": record.started_at,
@@ -126,6 +147,9 @@ def _row(path: str, record: Record, judged: Judge, method: str) -> Row:
         epochs=measured.epochs,
         losses=measured.losses,
         structure=_structure(measured),
+        loss_scale=measured.precision.loss_scale,
+        flops_per_sample=measured.flops.per_sample,
+        busy_share=busy_share(record),
     )
 
 

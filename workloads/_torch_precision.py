@@ -33,12 +33,22 @@ TEN_BIT_ERROR = 6e-3
 
 def prepare(label: str, device: torch.device) -> dict[str, Any]:
     """Sets the label's switches; gives label, flags and probes. Refuses what the device cannot do."""
+    switch(label, device)
+    return found(label, device)
+
+
+def switch(label: str, device: torch.device) -> None:
+    """Sets the label's switches and computes nothing; refuses what the device cannot do."""
     if device.type == "cuda":
         _refuse_what_the_card_lacks(label, device)
     elif label == "fp32-tf32":
         raise Failed("unsupported", "'fp32-tf32' is asked; a CPU has no TF32")
     if label != "fp32-default":
         _set_fp32("tf32" if label == "fp32-tf32" else "ieee")
+
+
+def found(label: str, device: torch.device) -> dict[str, Any]:
+    """Label, flags and probes as they are now."""
     return {"label": label, "flags": _flags(), "probes": probes(label, device)}
 
 
@@ -59,7 +69,7 @@ def probes(label: str, device: torch.device) -> list[dict[str, Any]]:
     generator = torch.Generator().manual_seed(0)
     shapes = {"matmul": ((512, 1024), (1024, 512)), "convolution": ((8, 128, 28, 28), (128, 128, 3, 3))}
     operations = {"matmul": torch.matmul, "convolution": nn.functional.conv2d}
-    found = []
+    errors = []
     with preserved_random_state(device), torch.no_grad():
         for name, (left, right) in shapes.items():
             operands = [torch.randn(shape, generator=generator) for shape in (left, right)]
@@ -70,8 +80,8 @@ def probes(label: str, device: torch.device) -> list[dict[str, Any]]:
             with autocast(label, device):
                 result = operations[name](*operands)
             error = ((result.double().cpu() - exact).abs().max() / exact.abs().mean()).item()
-            found.append({"operation": name, "error": error, "reads_as": reads_as(error, result.dtype)})
-    return found
+            errors.append({"operation": name, "error": error, "reads_as": reads_as(error, result.dtype)})
+    return errors
 
 
 def reads_as(error: float, dtype: torch.dtype) -> str:
@@ -120,10 +130,17 @@ def preserved_random_state(device: torch.device) -> Iterator[None]:
 @contextlib.contextmanager
 def rehearsal(model: nn.Module, device: torch.device) -> Iterator[dict[str, int]]:
     """A forward and backward pass that leaves no trace: it warms the device, and counts output types."""
+    with untraced(model, device), counted_output_types(model) as counts:
+        yield counts
+
+
+@contextlib.contextmanager
+def untraced(model: nn.Module, device: torch.device) -> Iterator[None]:
+    """Passes of the block leave no random number drawn, no gradient and no buffer changed."""
     kept = {name: buffer.clone() for name, buffer in model.named_buffers()}
     try:
-        with preserved_random_state(device), counted_output_types(model) as counts:
-            yield counts
+        with preserved_random_state(device):
+            yield
     except RuntimeError as error:
         if any(words in str(error) for words in NO_KERNEL_WORDS):
             raise Failed("unsupported", f"this device has no kernel for it: {error}") from error

@@ -1,0 +1,173 @@
+"""Three linear layers of 4096 by 4096: what Tensor Cores give where nothing but matrix products is done.
+
+Protocol `published/1` is study 001 (a Tesla T4, June 2022), which runs PyTorch's recipe of mixed precision as
+it stands: batch 512, 50 batches of random inputs and targets that lie on the device, three passes over them,
+mean squared error, plain SGD of rate 1e-3, gradients set to zero and not freed. Nothing is warmed up: the
+first product, which loads the libraries, is inside the seconds, so the arithmetic is probed after the window.
+The window is closed after each pass, two synchronisations more than published.
+
+Protocol `warmed/1` is the same work, warmed and long enough to mean something on any card: 100 epochs of
+1,000 steps over the same 50 batches.
+
+The peak of the allocator needs no clock: data 2 n b w, parameters and gradients 2 l (w² + w), one weight's
+new gradient before it is added w² + w, and (l + 2) b w of activations, times four bytes (width w, batch b,
+n batches, l layers). `peak_bytes` adds it up as CUDA's allocator rounds.
+"""
+
+import _trial  # isort: skip  (its clock starts with this line)
+
+import gc
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+import _torch_precision as precision
+from _torch_clock import Clock
+from _torch_device import choose, facts, seed_everything, software
+from _torch_flops import of_step, value_bytes
+from _torch_update import LABELS, Update
+
+BATCHES = 50
+RATE = 1e-3
+PUBLISHED_BATCH = 512
+ALLOCATED_IN = 512
+"""Bytes: what CUDA's allocator rounds up to."""
+OPTIONS: dict[str, Any] = {"width": 4096, "layers": 3}
+
+
+@dataclass(frozen=True)
+class Length:
+    """Steps of an epoch, epochs, and whether a pass that is not measured comes first."""
+
+    steps_per_epoch: int
+    epochs: int
+    warmed: bool
+
+
+PROTOCOLS = {"published/1": Length(BATCHES, 3, False), "warmed/1": Length(20 * BATCHES, 100, True)}
+
+
+def run(trial: _trial.Trial) -> dict[str, Any]:
+    """One trial of the protocol, as far as its limit lets it go."""
+    length = trial.choose("protocol", trial.asked["protocol"], PROTOCOLS)
+    variant, options = trial.variant, trial.options(OPTIONS)
+    trial.choose("model", variant["model"], ("mlp",))
+    trial.choose("data mode", variant["data_mode"], ("cached",))
+    label = trial.choose("precision", variant["precision"], LABELS)
+    width, batch_size = options["width"], variant["batch_size"]
+    with trial.phase("device"):
+        device = choose(trial.asked["device"], variant["gpus"])
+        precision.switch(label, device)
+
+    trial.stage("data")
+    with trial.phase("data"):
+        seed_everything(trial.seed)
+        shape = (batch_size, width)
+        inputs, targets = ([torch.randn(shape, device=device) for _ in range(BATCHES)] for _ in range(2))
+
+    trial.stage("setup")
+    with trial.phase("model"):
+        model = network(width, options["layers"]).to(device)
+        fused = True if variant["profile"] == "tuned" else None
+        update = Update(label, torch.optim.SGD(model.parameters(), lr=RATE, fused=fused), device)
+        loss_of = nn.MSELoss()
+
+    def forward(number: int) -> torch.Tensor:
+        with precision.autocast(label, device):
+            return loss_of(model(inputs[number]), targets[number])
+
+    def rehearse() -> dict[str, int]:
+        with precision.rehearsal(model, device) as counts:
+            forward(0).backward()
+        return counts
+
+    if length.warmed:
+        with trial.phase("first_step"):
+            rehearse()
+
+    clock = Clock(trial, device, steps_per_epoch=length.steps_per_epoch, epochs=length.epochs)
+    trial.stage("train")
+    _only_what_lives(device)
+    epochs: list[dict[str, Any]] = []
+    while len(epochs) < clock.epochs and not clock.over():
+        clock.start()
+        for step in range(length.steps_per_epoch):
+            clock.ready()
+            loss = forward(step % BATCHES)
+            update(loss)
+            update.optimiser.zero_grad(set_to_none=False)
+            clock.step(loss, batch_size)
+            if clock.over():
+                break
+        epochs.append(clock.stop())
+        update.read()
+        trial.event("epoch", **epochs[-1])
+    measured = clock.series()
+
+    trial.stage("collect")
+    protocol = {"steps_per_epoch": length.steps_per_epoch, "epochs": length.epochs, "valid_batches": 0}
+    return {
+        "device": facts(trial.asked["device"], device),
+        "versions": software(),
+        "precision": dict(
+            precision.found(label, device),
+            output_dtypes=rehearse(),
+            parameter_dtypes=precision.parameter_types(model),
+            **update.found(),
+        ),
+        "data": {"name": "random", "source": trial.asked["data"], "distinct_batches": BATCHES},
+        "protocol": dict(protocol, **clock.ended(epochs, whole=True)),
+        "sample_unit": "sample",
+        "samples_per_step": batch_size,
+        "epochs": epochs,
+        "flops": of_step(
+            model, shape, lambda output: loss_of(output, torch.zeros_like(output)), value_bytes(label)
+        ),
+        "structure": {"parameters": sum(weight.numel() for weight in model.parameters())},
+        "notes": notes(options, batch_size),
+        **measured,
+    }
+
+
+def network(width: int, layers: int) -> nn.Sequential:
+    """Linear layers with ReLU between them."""
+    parts: list[nn.Module] = []
+    for _ in range(layers - 1):
+        parts += [nn.Linear(width, width), nn.ReLU()]
+    return nn.Sequential(*parts, nn.Linear(width, width))
+
+
+def peak_bytes(width: int, batch_size: int, *, batches: int = BATCHES, layers: int = 3) -> int:
+    """The peak that fp32 training needs in CUDA's allocator, by arithmetic; 1,350,681,600 as published."""
+    weight, bias, values = (_rounded(4 * count) for count in (width**2, width, batch_size * width))
+    parameters = layers * (weight + bias)
+    # It is reached in the backward pass of the last layer, with the new gradients of its weight and bias, the
+    # loss and its gradient, and `layers` + 2 tensors of a batch's size: what was kept, gradients passed on.
+    return 2 * batches * values + 2 * parameters + weight + (layers + 2) * values + bias + 2 * _rounded(4)
+
+
+def notes(options: dict[str, Any], batch_size: int) -> list[str]:
+    """What a reader has to know before holding this against the study."""
+    published = {**OPTIONS, "batch": PUBLISHED_BATCH}
+    here = {**options, "batch": batch_size}
+    smaller = [f"{name} {here[name]} (published {value})" for name, value in published.items()]
+    different = [told for told, name in zip(smaller, published, strict=True) if here[name] != published[name]]
+    return [f"scaled down: {', '.join(different)}"] if different else []
+
+
+def _rounded(size: int) -> int:
+    return -(-size // ALLOCATED_IN) * ALLOCATED_IN
+
+
+def _only_what_lives(device: torch.device) -> None:
+    """As published: garbage is collected, the cache emptied and the peak forgotten before the clock."""
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats(device)
+
+
+if __name__ == "__main__":
+    _trial.main(run, __file__)

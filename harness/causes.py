@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal
 
 from harness.record import LossScale, Measurement, Steady
@@ -108,34 +109,55 @@ def _precision(measurement: Measurement) -> Found:
         )
 
 
-def _loss_scale(measurement: Measurement) -> Found:
-    scale = measurement.precision.loss_scale
-    if scale is None:
-        return
-    settled = settled_scale(scale)
-    if not scale.last >= 1:
-        yield "invalid", f"loss-scale: it fell to {scale.last:g}"
-    elif scale.last * FALL < settled:
-        yield "invalid", f"loss-scale: it kept falling, from {settled:g} to {scale.last:g}"
-    skipped = scale.skipped_steps - halvings_at_start(scale)
-    if skipped > SKIPPED_LIMIT * measurement.window.steps:
-        yield "warn", f"loss-scale: {scale.skipped_steps} of {measurement.window.steps} steps were skipped"
+@dataclass(frozen=True, slots=True)
+class ScaleHealth:
+    """What a loss scale did. `useful_steps` are those that changed the weights."""
+
+    word: Literal["healthy", "skips", "failed"]
+    useful_steps: int
+    settled: float
+    """The level that it found first: where its halvings one after the other ended."""
+    because: str
 
 
-def halvings_at_start(scale: LossScale) -> int:
-    """How many skipped steps are a dynamic scale's search for its level, of whatever height it begins."""
+def scale_health(scale: LossScale, steps: int) -> ScaleHealth:
+    """A settled dynamic scale skips about one step in 2,000; above 1 % it skips, and one that falls failed.
+
+    The steps that its search for a first level may skip are left out of that share.
+    """
+    useful, settled = max(steps - scale.skipped_steps, 0), _settled(scale)
+    if not 1 <= scale.last < math.inf:
+        return ScaleHealth("failed", useful, settled, f"it fell to {scale.last:g}")
+    if scale.history and scale.last * FALL < settled:
+        said = f"it kept falling, from {settled:g} to {scale.last:g}"
+        return ScaleHealth("failed", useful, settled, said)
+    if scale.skipped_steps - _halvings_at_start(scale) > SKIPPED_LIMIT * steps:
+        said = f"{scale.skipped_steps} of {steps} steps were skipped"
+        return ScaleHealth("skips", useful, settled, said)
+    return ScaleHealth("healthy", useful, settled, f"{useful} of {steps} steps changed the weights")
+
+
+def _halvings_at_start(scale: LossScale) -> int:
     first = scale.first
     return max(HALVINGS_AT_START, math.ceil(math.log2(first))) if 1 < first < math.inf else HALVINGS_AT_START
 
 
-def settled_scale(scale: LossScale) -> float:
-    """The level that a dynamic scale found first: where its halvings one after the other ended."""
+def _settled(scale: LossScale) -> float:
     settled, before = scale.first, 0
     for step, value in scale.history:
         if not value < settled or step - before > SETTLING_STEPS:
             break
         settled, before = value, step
     return settled
+
+
+def _loss_scale(measurement: Measurement) -> Found:
+    scale = measurement.precision.loss_scale
+    if scale is None:
+        return
+    health = scale_health(scale, measurement.window.steps)
+    if health.word != "healthy":
+        yield "invalid" if health.word == "failed" else "warn", f"loss-scale: {health.because}"
 
 
 def _collapsed(measurement: Measurement) -> Found:

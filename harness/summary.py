@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.causes import INPUT_WAIT_LIMIT, cause_name, causes
+from harness.causes import INPUT_WAIT_LIMIT, ScaleHealth, cause_name, causes, scale_health
 from harness.record import Epoch, Measurement, Record, Series, Steady, Summary
 from harness.state import between_trials, busy_share, ecc_differs, machine_remarks, state_causes
 from harness.steady import steady_state
@@ -16,6 +16,7 @@ from harness.steady import steady_state
 __all__ = [
     "METHOD",
     "Bound",
+    "ScaleHealth",
     "between_trials",
     "bound",
     "busy_share",
@@ -23,6 +24,7 @@ __all__ = [
     "ecc_differs",
     "judge_trial",
     "machine_remarks",
+    "scale_health",
     "speedup_limit",
     "summarise",
 ]

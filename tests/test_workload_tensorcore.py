@@ -80,7 +80,6 @@ def test_the_recipe_runs_as_published_and_counts_what_it_does(tmp_path):
     assert (found.protocol.complete, found.protocol.stopped_by) == (True, "protocol")
     assert [epoch.steps for epoch in found.epochs] == [50, 50, 50]
     assert "first_step" not in {phase.name for phase in found.phases}
-    )
     assert found.structure["parameters"] == 3 * (128 * 128 + 128)
     # Products: three forward, three for weights, and two for inputs, since data needs no gradient.
     assert found.flops.per_sample == 8 * 2 * 128 * 128

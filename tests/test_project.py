@@ -23,7 +23,7 @@ from harness.settings import Settings
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 MOST_LINES = 400
-REPORT_MAY_IMPORT = {"cards", "claims", "errors", "record", "store", "summary"}
+REPORT_MAY_IMPORT = {"cards", "claims", "errors", "purchase", "record", "store", "summary"}
 FRAMEWORKS = {"torch", "torchvision", "fastai", "timm", "apex"}
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -1,0 +1,244 @@
+"""The buyer's file, purchase.toml: quotes, limits, running costs, and the buyer's own mix of work.
+
+It belongs to the buyer and is never in the repository. No price is built in: what it does not say is unknown.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+
+from harness.errors import UserError
+from harness.record import Model
+from harness.record.trial import DataMode, Precision
+
+FILE = "purchase.toml"
+REMEDY = "mend it, or let `invoke quote` write it; docs/purchase.md explains each key"
+NO_RANGE = "it has to be a number, or { low = …, best = …, high = … }"
+
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Whole = Annotated[int, Field(strict=True, ge=1, le=100_000)]
+Text = Annotated[str, Field(min_length=1, max_length=200)]
+Currency = Annotated[str, Field(pattern="^[A-Z]{3}$")]
+
+
+class Range(Model):
+    """A value that is not certain. A plain number in the file is a range of no width."""
+
+    low: Number
+    best: Number
+    high: Number
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if not self.low <= self.best <= self.high:
+            raise ValueError(f"{self.low:g}, {self.best:g}, {self.high:g} are not low ≤ best ≤ high")
+        return self
+
+    @property
+    def values(self) -> tuple[float, float, float]:
+        """Low, best, high."""
+        return self.low, self.best, self.high
+
+
+def _widened(value: Any) -> Any:
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return {"low": value, "best": value, "high": value} if plain else value
+
+
+def _within(least: float, most: float, *, above: bool = False, below: bool = False) -> Callable[[Any], Any]:
+    """A check of a number or range against sane bounds; `above` and `below` leave the bound itself out."""
+
+    def check(value: Any) -> Any:
+        for one in value.values if isinstance(value, Range) else (value,):
+            low = one <= least if above else one < least
+            high = one >= most if below else one > most
+            if low or high:
+                first = f"above {least:g}" if above else f"at least {least:g}"
+                last = f"below {most:g}" if below else f"at most {most:g}"
+                raise ValueError(f"{one:g} cannot be meant: it has to be {first} and {last}")
+        return value
+
+    return check
+
+
+_WIDENED = BeforeValidator(_widened)
+
+Price = Annotated[Range, _WIDENED, AfterValidator(_within(0, 1e12, above=True))]
+CardWatts = Annotated[Range, _WIDENED, AfterValidator(_within(1, 5000))]
+Years = Annotated[Range, _WIDENED, AfterValidator(_within(0.1, 20))]
+Share = Annotated[Range, _WIDENED, AfterValidator(_within(0, 1, above=True))]
+Tariff = Annotated[Range, _WIDENED, AfterValidator(_within(0, 1e6))]
+Pue = Annotated[Range, _WIDENED, AfterValidator(_within(1, 4))]
+Residual = Annotated[Range, _WIDENED, AfterValidator(_within(0, 1, below=True))]
+HostPrice = Annotated[Range, _WIDENED, AfterValidator(_within(0, 1e12))]
+HostWatts = Annotated[Range, _WIDENED, AfterValidator(_within(0, 10_000))]
+Money = Annotated[Number, AfterValidator(_within(0, 1e15, above=True))]
+Hours = Annotated[Number, AfterValidator(_within(0, 1e6, above=True))]
+Watts = Annotated[Number, AfterValidator(_within(0, 1e9, above=True))]
+Gib = Annotated[Number, AfterValidator(_within(0, 10_000, above=True))]
+
+
+class Quote(Model):
+    """One offer for one card: bought at a price, or rented at a price per hour. Money in `currency`."""
+
+    card: Text
+    """A part of the card's name, or of a machine's label, as the report shows it."""
+    price: Price | None = None
+    price_per_hour: Price | None = None
+    currency: Currency
+    date: Annotated[date, AfterValidator(lambda day: _dated(day))]
+    source: Text
+    watts: CardWatts | None = None
+    """The power limit of the card as offered."""
+
+    @model_validator(mode="after")
+    def _bought_or_rented(self) -> Self:
+        if (self.price is None) == (self.price_per_hour is None):
+            raise ValueError("it needs either 'price' or 'price_per_hour', and not both")
+        return self
+
+    @property
+    def rented(self) -> bool:
+        return self.price is None
+
+    @property
+    def cost(self) -> tuple[float, float, float]:
+        """The price, or the price per hour: low, best, high."""
+        found = self.price or self.price_per_hour
+        assert found is not None
+        return (found.low, found.best, found.high)
+
+
+def _dated(day: date) -> date:
+    if day.year < 2000:
+        raise ValueError(f"{day} is no date of a quote")
+    return day
+
+
+class Work(Model):
+    """One line of the buyer's mix: what is trained, and for how many hours a week on the card `hours_on`."""
+
+    workload: Text
+    model: Text
+    precision: Precision
+    hours: Hours
+    protocol: Text | None = None
+    batch_size: Whole | None = None
+    data_mode: DataMode | None = None
+    image_size: Whole | None = None
+    sequence_length: Whole | None = None
+
+
+class Purchase(Model):
+    """purchase.toml. Money in `currency`, electricity in it per kWh, power in watts, memory in GiB."""
+
+    currency: Currency
+    quote: Annotated[tuple[Quote, ...], Field(min_length=1)]
+    budget: Money | None = None
+    cards: Whole | None = None
+    slots: Whole | None = None
+    watts_available: Watts | None = None
+    memory_gib: Gib | None = None
+    """What the buyer's own model needs on one card."""
+    life_years: Years | None = None
+    utilisation: Share | None = None
+    electricity_price: Tariff | None = None
+    pue: Pue = Range(low=1, best=1, high=1)
+    residual_share: Residual = Range(low=0, best=0, high=0)
+    host_price: HostPrice = Range(low=0, best=0, high=0)
+    """The part of the box's price that falls to one card."""
+    host_watts: HostWatts = Range(low=0, best=0, high=0)
+    hours_on: Text | None = None
+    """The card on which the mix takes the hours given."""
+    work: tuple[Work, ...] = ()
+
+    @model_validator(mode="after")
+    def _one_currency(self) -> Self:
+        for number, quote in enumerate(self.quote, 1):
+            if quote.currency != self.currency:
+                raise ValueError(
+                    f"quote {number} ('{quote.card}') is in {quote.currency} and the file in "
+                    f"{self.currency}: currencies are not mixed, so convert it and name its rate"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _bought_cards_have_a_life(self) -> Self:
+        if all(quote.rented for quote in self.quote):
+            return self
+        for name in ("life_years", "utilisation", "electricity_price"):
+            if getattr(self, name) is None:
+                raise ValueError(f"a card that is bought needs '{name}'")
+        return self
+
+
+def load_purchase(root: Path) -> Purchase | None:
+    """The buyer's file under `root`, or null where there is none; raises UserError in one sentence."""
+    path = root / FILE
+    if not path.is_file():
+        return None
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{FILE} cannot be read ({error})", remedy=REMEDY) from None
+    return parse_purchase(text)
+
+
+def parse_purchase(text: str, where: str = FILE) -> Purchase:
+    """A buyer's file from its text; raises UserError that names the quote, the key and what is wrong."""
+    try:
+        return Purchase.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{where} is not TOML: {error}", remedy=REMEDY) from None
+    except ValidationError as error:
+        raise UserError(f"{where}: {problem(error)}", remedy=REMEDY) from None
+
+
+def problem(error: ValidationError) -> str:
+    """The first finding as a clause: quotes and lines of work are counted from 1."""
+    found = error.errors(include_url=False)[0]
+    parts: list[str] = []
+    for part in found["loc"]:
+        if isinstance(part, int):
+            parts[-1] = f"{parts[-1]} {part + 1}"
+        else:
+            parts.append(str(part))
+    said = found["msg"].removeprefix("Value error, ")
+    said = said.replace("Input should be a valid dictionary or instance of Range", NO_RANGE)
+    said = said.replace("Input should be", "it has to be")
+    said = "unknown key" if found["type"] == "extra_forbidden" else said
+    said = "it is missing" if found["type"] == "missing" else said
+    return f"'{'.'.join(parts)}': {said}" if parts else said
+
+
+def as_toml(purchase: Purchase) -> str:
+    """The file's text; what is not given, and what has its neutral default, is left out."""
+    values = {name: getattr(purchase, name) for name in Purchase.model_fields}
+    tables = {name: values.pop(name) for name in ("quote", "work")}
+    neutral = {name: field.default for name, field in Purchase.model_fields.items()}
+    lines = [f"{name} = {_toml(v)}" for name, v in values.items() if v is not None and v != neutral[name]]
+    for name, members in tables.items():
+        for member in members:
+            lines += ["", f"[[{name}]]"]
+            lines += [f"{key} = {_toml(value)}" for key, value in member if value is not None]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Range):
+        if value.low == value.high:
+            return _toml(value.best)
+        parts = ", ".join(f"{name} = {_toml(part)}" for name, part in value)
+        return f"{{ {parts} }}"
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else repr(value)

@@ -1,0 +1,235 @@
+"""The most that this device does, products in each type and copies: what other trials are held against.
+
+Protocol `ceiling/1` has two models. `gemm` times products x @ w.T of random normals in one precision: shapes
+are swept briefly, squares and the shapes of transformer layers, and the fastest is then measured over 100
+steps after 50 products of warm-up. A card spends less power on zeros and runs faster, so the operands are
+normals, four pairs in turn. `copy` times copies within the device's memory, of blocks that no cache holds,
+reading and writing counted, and on a GPU copies from the host, one way counted.
+
+This is no upper bound of the hardware, but what the installed software reached on this device in that time.
+"""
+
+import _trial  # isort: skip  (its clock starts with this line)
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+import _torch_precision as precision
+from _torch_clock import Clock, stopwatch
+from _torch_device import choose, facts, seed_everything, software
+
+STEPS = 100
+WARM_UP = 50
+PAIRS = 4
+STEP_SECONDS = 0.01
+"""A step is as many operations as take about this long, so that marking it costs nothing."""
+SIDES = (256, 512, 1024, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
+LONG = 4
+"""One side of a transformer's layers is this many times the others."""
+SWEEP_SECONDS = 0.15
+LONGEST_SECONDS = 0.25
+MEMORY_SHARE = 0.5
+COPY_BYTES = {"cpu": 256 * 2**20, "cuda": 2**30}
+HOST_BYTES = 256 * 2**20
+HOST_COPIES = 10
+TYPES = {
+    "fp32-ieee": ("fp32-ieee", torch.float32),
+    "fp32-tf32": ("tf32", torch.float32),
+    "pure-fp16": ("fp16", torch.float16),
+    "pure-bf16": ("bf16", torch.bfloat16),
+}
+OPTIONS: dict[str, Any] = {"largest": SIDES[-1], "copy_bytes": 0}
+"""`largest` side of a product; `copy_bytes` 0 stands for 1 GiB on a GPU and 256 MiB on a CPU."""
+
+Shape = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Work:
+    """One operation, done again and again, and how much it is: operations or bytes."""
+
+    again: Callable[[], torch.Tensor]
+    amount: float
+    structure: dict[str, int]
+    dtype: torch.dtype
+
+
+def run(trial: _trial.Trial) -> dict[str, Any]:
+    """One ceiling in one precision."""
+    trial.choose("protocol", trial.asked["protocol"], ("ceiling/1",))
+    trial.choose("data", trial.asked["data"], ("synthetic",))
+    trial.choose("data mode", trial.variant["data_mode"], ("cached",))
+    model = trial.choose("model", trial.variant["model"], ("gemm", "copy"))
+    options, label = trial.options(OPTIONS), trial.variant["precision"]
+    name, dtype = trial.choose("precision", label, TYPES)
+    with trial.phase("device"):
+        device = choose(trial.asked["device"], trial.variant["gpus"])
+        arithmetic = precision.prepare(label, device)
+    seed_everything(trial.seed)
+    ceilings: dict[str, float] = {}
+    with trial.phase("sweep"), torch.no_grad():
+        if model == "gemm":
+            work = fastest_product(device, dtype, options["largest"])
+        else:
+            work = copies(device, options["copy_bytes"] or COPY_BYTES[device.type])
+            ceilings.update(host_copies(device))
+    with trial.phase("first_step"), torch.no_grad():
+        each = seconds_of(work, WARM_UP, device)
+
+    together = max(1, round(STEP_SECONDS / each))
+    clock = Clock(trial, device, steps_per_epoch=STEPS, epochs=1)
+    trial.stage("train")
+    epoch = measured(clock, work, together)
+    trial.event("epoch", **epoch)
+
+    trial.stage("collect")
+    series = clock.series()
+    rate = work.amount * series["window"]["samples"] / series["window"]["seconds"]
+    if model == "gemm":
+        ceilings[f"gemm_{name}_tflops"] = rate / 1e12
+    else:
+        ceilings["copy_gb_per_second"] = rate / 1e9
+    operations = {"per_sample": work.amount, "method": "2 m n k"} if model == "gemm" else {}
+    return {
+        "device": facts(trial.asked["device"], device),
+        "versions": software(),
+        "precision": dict(
+            arithmetic,
+            output_dtypes={str(work.dtype).removeprefix("torch."): 1} if model == "gemm" else {},
+            parameter_dtypes={},
+            method="none" if label.startswith("fp32-") else f"all operands in {dtype}",
+        ),
+        "data": {"name": "random normals", "source": "synthetic", "distinct_batches": PAIRS},
+        "protocol": {
+            "steps_per_epoch": STEPS,
+            "epochs": 1,
+            "valid_batches": 0,
+            **clock.ended([epoch], whole=True),
+        },
+        "sample_unit": "sample",
+        "samples_per_step": together,
+        "epochs": [epoch],
+        "flops": operations,
+        "ceilings": ceilings,
+        "structure": work.structure,
+        "notes": [],
+        **series,
+        "losses": [],
+    }
+
+
+def measured(clock: Clock, work: Work, together: int) -> dict[str, Any]:
+    """Steps of `together` operations each, until the protocol or the limit ends; the window's record."""
+    clock.start()
+    with torch.no_grad():
+        while True:
+            clock.ready()
+            for _ in range(together):
+                result = work.again()
+            # One value of the last result, so that the clock sees whether it is finite.
+            clock.step(result.flatten()[0], together)
+            if clock.over() or len(clock.step_us) == STEPS:
+                break
+    return dict(clock.stop(), train_loss=None)
+
+
+def fastest_product(device: torch.device, dtype: torch.dtype, largest: int) -> Work:
+    """The product of the shape that reaches the most operations a second."""
+    best: tuple[float, Shape] | None = None
+    rate = 0.0
+    for shape in shapes(largest):
+        operations = 2.0 * shape[0] * shape[1] * shape[2]
+        if not fits(shape, device, dtype) or (rate and operations / rate > LONGEST_SECONDS):
+            continue
+        work = product(shape, device, dtype)
+        once = seconds_of(work, 1, device)
+        rate = operations / seconds_of(work, max(3, round(SWEEP_SECONDS / once)), device)
+        if best is None or rate > best[0]:
+            best = rate, shape
+        del work
+    if best is None:
+        raise _trial.Failed("out-of-memory", "the smallest product does not fit into the device's memory")
+    return product(best[1], device, dtype)
+
+
+def shapes(largest: int) -> Iterator[Shape]:
+    """(m, n, k): squares from small to large, and those with one long side."""
+    for side in SIDES:
+        if side <= largest:
+            yield side, side, side
+        if side >= 1024 and LONG * side <= largest:
+            yield from ((LONG * side, side, side), (side, LONG * side, side), (side, side, LONG * side))
+
+
+def fits(shape: Shape, device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether four pairs of operands and a result leave half of a GPU's memory free."""
+    if device.type != "cuda":
+        return True
+    m, n, k = shape
+    values = PAIRS * (m * k + n * k) + m * n
+    return bool(values * dtype.itemsize < MEMORY_SHARE * torch.cuda.mem_get_info(device)[0])
+
+
+def product(shape: Shape, device: torch.device, dtype: torch.dtype) -> Work:
+    """x @ w.T as in a linear layer, of four pairs of random normals in turn."""
+    m, n, k = shape
+    pairs = [
+        (torch.randn(m, k, device=device).to(dtype), torch.randn(n, k, device=device).to(dtype))
+        for _ in range(PAIRS)
+    ]
+    result = torch.empty(m, n, device=device, dtype=dtype)
+    turn = 0
+
+    def again() -> torch.Tensor:
+        nonlocal turn
+        turn = (turn + 1) % PAIRS
+        left, right = pairs[turn]
+        return torch.mm(left, right.t(), out=result)
+
+    return Work(again, 2.0 * m * n * k, {"m": m, "n": n, "k": k}, dtype)
+
+
+def copies(device: torch.device, size: int) -> Work:
+    """Copies of `size` bytes within the device's memory; amount counts reading and writing."""
+    sources = [torch.randn(size // 4, device=device) for _ in range(PAIRS)]
+    target = torch.empty_like(sources[0])
+    turn = 0
+
+    def again() -> torch.Tensor:
+        nonlocal turn
+        turn = (turn + 1) % PAIRS
+        return target.copy_(sources[turn])
+
+    return Work(again, 2.0 * 4 * (size // 4), {"copy_bytes": size}, torch.float32)
+
+
+def host_copies(device: torch.device) -> dict[str, float]:
+    """GB/s from the host to a GPU, from pageable and from pinned memory; nothing on a CPU."""
+    if device.type == "cpu":
+        return {}
+    pageable, target = torch.randn(HOST_BYTES // 4), torch.empty(HOST_BYTES // 4, device=device)
+    found = {}
+    for name, source in (("pageable", pageable), ("pinned", pageable.pin_memory())):
+        work = Work(
+            lambda source=source: target.copy_(source, non_blocking=True), HOST_BYTES, {}, target.dtype
+        )
+        seconds_of(work, 1, device)
+        found[f"host_to_device_{name}_gb_per_second"] = (
+            HOST_BYTES / seconds_of(work, HOST_COPIES, device) / 1e9
+        )
+    return found
+
+
+def seconds_of(work: Work, times: int, device: torch.device) -> float:
+    """Seconds of one operation, the mean of `times`."""
+    with stopwatch(device) as taken:
+        for _ in range(times):
+            work.again()
+    return taken[0] / times
+
+
+if __name__ == "__main__":
+    _trial.main(run, __file__)

@@ -212,7 +212,8 @@ class Bound:
             return "What bounds this is not known."
         if self.kind in ("memory", "compute"):
             what = "memory bandwidth" if self.kind == "memory" else "arithmetic"
-            return f"It reaches {self.share:.0%} of the {what} measured on this device."
+            nearer = "" if self.share >= COMPUTE_BOUND_SHARE else ", and less of its other limit"
+            return f"It reaches {self.share:.0%} of the {what} measured on this device{nearer}."
         waited = "waited for input" if self.kind == "input" else "was the host's alone"
         limit = speedup_limit(self.share if self.fixed_share is None else self.fixed_share)
         gain = f"a card twice as fast shortens this at most {limit:.2f} times"
@@ -225,7 +226,8 @@ def bound(
     """Names a trial's bound; the shares are of measured ceilings, achieved FLOP/s and bytes/s over them.
 
     The wait for input, then the host's own part (its gap to the device less that wait), are named where they
-    pass their limits; else the larger ceiling share, from one half on. What is not measured names nothing.
+    pass their limits; else the larger ceiling share, from one half on, or where both are known, since then
+    the other limit is further away. What is not measured names nothing.
     """
     waited = summary.input_share or 0.0
     gap = 0.0 if summary.host_bound_share is None else max(0.0, summary.host_bound_share - waited)
@@ -242,7 +244,7 @@ def bound(
         ceilings["compute"] = compute_share
     if ceilings:
         kind = max(ceilings, key=lambda name: ceilings[name])
-        if ceilings[kind] >= COMPUTE_BOUND_SHARE:
+        if ceilings[kind] >= COMPUTE_BOUND_SHARE or len(ceilings) == 2:
             return Bound(kind, ceilings[kind], fixed)
     return Bound("unknown", None, fixed)
 

@@ -315,6 +315,7 @@ def test_forty_one_percent_of_waiting_lets_a_card_twice_as_fast_gain_at_most_1_4
         (0.01, 0.98, 0.7, 0.6, "compute", 0.7, 0.02),
         (0.01, 0.98, 0.3, 0.8, "memory", 0.8, 0.02),
         (0.01, 0.98, 0.3, None, "unknown", None, 0.02),
+        (0.01, 0.98, 0.3, 0.2, "compute", 0.3, 0.02),
         (None, None, None, None, "unknown", None, None),
     ],
 )

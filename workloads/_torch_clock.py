@@ -18,6 +18,9 @@ import torch
 from _trial import Failed, Trial, process_peak_bytes
 
 LOSSES_KEPT = 500
+FIRST_LOSSES = 50
+"""Kept whole: there two precisions are held against each other, step by step."""
+BATCHES_LOOKED_AT = 16
 TOLD_EVERY_SECONDS = 1.0
 
 
@@ -47,6 +50,7 @@ class Clock:
         self.losses: list[float] = []
         self._pending_losses: list[torch.Tensor] = []
         self._events: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
+        self._looks: list[torch.Tensor] = []
         self._told = 0
         self._told_at = time.perf_counter()
 
@@ -56,12 +60,14 @@ class Clock:
         self._segment_first = len(self.step_us)
         self._segment_began = self._mark = time.perf_counter_ns()
 
-    def ready(self) -> None:
-        """The step's input is there; what follows is work."""
+    def ready(self, batch: torch.Tensor | None = None) -> None:
+        """The step's input is there; what follows is work. Of the first batches a few elements are kept."""
         self._waited = time.perf_counter_ns() - self._mark
         if self.device.type == "cuda":
             self._step_begin = torch.cuda.Event(enable_timing=True)
             self._step_begin.record()
+        if batch is not None and len(self._looks) < BATCHES_LOOKED_AT:
+            self._looks.append(few_elements(batch))
 
     def step(self, loss: torch.Tensor, samples: int) -> None:
         """The step's work is issued; `samples` of them went through it."""
@@ -118,15 +124,21 @@ class Clock:
 
     def series(self) -> dict[str, Any]:
         """The measurement's window, step series, losses and memory."""
-        stride = max(1, math.ceil(len(self.losses) / LOSSES_KEPT))
         return {
             "window": {"seconds": self.seconds, "steps": len(self.step_us), "samples": self.samples},
             "step_us": self.step_us,
             "input_us": self.input_us,
             "device_us": self.device_us or None,
-            "losses": [(step, self.losses[step - 1]) for step in range(1, len(self.losses) + 1, stride)],
+            "losses": thinned(self.losses),
             "memory": memory(self.device),
         }
+
+    def batches(self) -> dict[str, int | None]:
+        """How many of the first batches were looked at, and how many different ones they were."""
+        if not self._looks:
+            return {"distinct_batches": None, "looked_at_batches": None}
+        seen = {(tuple(look.shape), tuple(look.reshape(-1).tolist())) for look in self._looks}
+        return {"distinct_batches": len(seen), "looked_at_batches": len(self._looks)}
 
     def _elapsed(self) -> float:
         return self.seconds + (self._mark - self._segment_began) * 1e-9
@@ -161,6 +173,20 @@ class Clock:
         else:
             progress = {"done": done, "total": self.steps_expected, "unit": "step"}
         self.trial.event("progress", seconds=round(elapsed, 3), **progress)
+
+
+def few_elements(batch: torch.Tensor) -> torch.Tensor:
+    """A copy of some elements from all over a batch, of its own type and where it lies: nothing waits."""
+    places = tuple(slice(size // 8, None, max(1, size // 4)) for size in batch.shape)
+    return batch.detach()[places].clone()
+
+
+def thinned(losses: list[float]) -> list[tuple[int, float]]:
+    """(step, loss): the first 50, then one of as many as leaves at most 500 points."""
+    left = len(losses) - FIRST_LOSSES
+    stride = max(1, math.ceil(left / (LOSSES_KEPT - FIRST_LOSSES)))
+    steps = [*range(1, min(FIRST_LOSSES, len(losses)) + 1), *range(FIRST_LOSSES + 1, len(losses) + 1, stride)]
+    return [(step, losses[step - 1]) for step in steps]
 
 
 @contextmanager

@@ -37,7 +37,7 @@ class Input(Callback):
 
     def before_batch(self) -> None:
         if self.training and self.clock:
-            self.clock.ready()
+            self.clock.ready(self.xb[0])
         self.learn.xb = (self.prepare(self.xb[0], training=self.training),)
 
 

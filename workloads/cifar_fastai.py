@@ -54,7 +54,7 @@ from _torch_fastai import (
     WatchScale,
     precision_callbacks,
 )
-from _torch_images import FIXED_BATCHES, Loaders, Pictures, Preparation, batches_in, joined, loaders, pictures
+from _torch_images import Loaders, Pictures, Preparation, batches_in, joined, loaders, pictures
 
 PROTOCOLS = ("published/1", "fair/1")
 EPOCHS = 30
@@ -152,7 +152,7 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
             "valid_items": len(valid),
             "weights": "pretrained" if weights else "random",
             "weights_sha256": weights_sha256,
-            "distinct_batches": FIXED_BATCHES if cached else None,
+            **clock.batches(),
         },
         "protocol": dict(length, **clock.ended(measured.epochs, whole=valid_batches == valid_steps)),
         "sample_unit": "image",

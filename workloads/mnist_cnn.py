@@ -144,7 +144,7 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
         model.train()
         clock.start()
         for pixels, labels in batches:
-            clock.ready()
+            clock.ready(pixels)
             pixels, labels = pixels.to(device), labels.to(device)
             update.optimiser.zero_grad()
             loss = loss_of(pixels, labels)
@@ -180,7 +180,7 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
             "sha256": images.sha256,
             "train_items": items,
             "valid_items": len(images.test.labels),
-            "distinct_batches": CACHED_BATCHES if mode == "cached" else None,
+            **clock.batches(),
         },
         "protocol": dict(protocol, **clock.ended(epochs, whole=True)),
         "sample_unit": "image",

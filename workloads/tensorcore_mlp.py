@@ -94,7 +94,7 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
     while len(epochs) < clock.epochs and not clock.over():
         clock.start()
         for step in range(length.steps_per_epoch):
-            clock.ready()
+            clock.ready(inputs[step % BATCHES])
             loss = forward(step % BATCHES)
             update(loss)
             update.optimiser.zero_grad(set_to_none=False)
@@ -117,7 +117,7 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
             parameter_dtypes=precision.parameter_types(model),
             **update.found(),
         ),
-        "data": {"name": "random", "source": trial.asked["data"], "distinct_batches": BATCHES},
+        "data": {"name": "random", "source": trial.asked["data"], **clock.batches()},
         "protocol": dict(protocol, **clock.ended(epochs, whole=True)),
         "sample_unit": "sample",
         "samples_per_step": batch_size,

@@ -193,7 +193,7 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
             "sha256": corpus.sha256,
             "train_items": len(corpus.train),
             "valid_items": len(corpus.valid),
-            "distinct_batches": CACHED_BATCHES if cached else None,
+            **clock.batches(),
         },
         "protocol": dict(protocol, **ended),
         "sample_unit": "token",
@@ -235,7 +235,7 @@ def train_epochs(
         state = task.model.first_state(batch_size)
         clock.start()
         for tokens, targets in train:
-            clock.ready()
+            clock.ready(tokens)
             loss, state = task.loss(tokens, targets, detached(state))
             step(loss, rate)
             clock.step(loss, targets.numel())

@@ -64,7 +64,7 @@ def bench(root: Path, settings: Settings, environ: Mapping[str, str] = os.enviro
     Raises NoDevice where no image serves the card, NoEngine where the engine asked for is not there.
     """
     loaded = plan.load(root, settings.plan)
-    machine = fingerprint(settings.label)
+    machine = fingerprint(settings.label).model_copy(update={"declared": settings.declared})
     uuids = driver_uuids()
     selection = select(machine, settings.device, uuids=uuids, environ=environ)
     images = load_images(root)

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from harness.errors import PlanError
 from harness.record import Model, first_problem
+from harness.record.machine import Declared
 
 FILE = "gpudyno.toml"
 PREFIX = "GPUDYNO_"
@@ -20,6 +21,11 @@ NOT_SETTINGS = frozenset(
     f"{PREFIX}{name}" for name in ("IN", "OUT", "CACHE", "STATE", "REQUIRE", "ACCEPT", "NOW", "WORKLOADS")
 )
 """Variables of the same prefix that belong to the containers and the tests."""
+
+
+def _listed(value: Any) -> Any:
+    """A variable holds a list with commas between its words."""
+    return [word.strip() for word in value.split(",") if word.strip()] if isinstance(value, str) else value
 
 
 class Settings(Model):
@@ -43,6 +49,7 @@ class Settings(Model):
     ca: str | None = None
     apt_config: str | None = None
     rocm_unconfined: bool = False
+    declared: Annotated[tuple[Declared, ...], BeforeValidator(_listed)] = ()
 
 
 def load(root: Path, environ: Mapping[str, str], options: Mapping[str, Any]) -> Settings:

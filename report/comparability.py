@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
-from harness.record import Asked, Environment, Measurement, Record
+from harness.record import Asked, Environment, Machine, Measurement, Record
 
 Value = bool | int | float | str | None
 Pairs = tuple[tuple[str, Value], ...]
@@ -135,7 +135,17 @@ def stack_of(record: Record) -> Stack:
         base=environment.base_digest,
         driver=driver if environment.device != "cpu" else None,
         versions=tuple(sorted(versions.items())),
-        variables=tuple(sorted(environment.passed_variables.items())),
+        variables=(*sorted(environment.passed_variables.items()), *_set_by_the_user(record.machine)),
+    )
+
+
+def _set_by_the_user(machine: Machine) -> Pairs:
+    """A card under a limit of the user's is another card than one without."""
+    said = {"power-limit": "power_limit_watts", "locked-clocks": "clocks_locked"}
+    return tuple(
+        (f"{word} of card {gpu.index}", getattr(gpu, said[word]))
+        for word in machine.declared
+        for gpu in machine.gpus
     )
 
 

@@ -43,3 +43,12 @@ def test_a_budget_is_a_length_of_time(text, seconds):
 def test_a_budget_that_is_none_is_refused(text):
     with pytest.raises(PlanError, match="write it as 30m, 8h or 1h30m"):
         settings.seconds_of(text)
+
+
+def test_what_is_declared_of_the_cards_is_a_list_in_a_variable_and_in_the_file(tmp_path):
+    both = ("power-limit", "locked-clocks")
+    assert settings.load(tmp_path, {"GPUDYNO_DECLARED": "power-limit, locked-clocks"}, {}).declared == both
+    (tmp_path / "gpudyno.toml").write_text('declared = ["power-limit", "locked-clocks"]\n')
+    assert settings.load(tmp_path, {}, {}).declared == both
+    with pytest.raises(PlanError, match="declared"):
+        settings.load(tmp_path, {"GPUDYNO_DECLARED": "water-cooled"}, {})

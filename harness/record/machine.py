@@ -9,6 +9,8 @@ from pydantic import Field
 from harness.record.base import Model
 from harness.record.trial import DeviceKind, Name
 
+Declared = Literal["power-limit", "locked-clocks"]
+
 
 class Gpu(Model):
     """One card as its driver describes it. `unit` is its UUID as a hash keyed by the project."""
@@ -76,7 +78,7 @@ class Machine(Model):
     numa_nodes: int | None = None
     numa_balancing: bool | None = None
     gpus: tuple[Gpu, ...] = ()
-    declared: tuple[Literal["power-limit", "locked-clocks"], ...] = ()
+    declared: tuple[Declared, ...] = ()
     """What the user has set on the cards, and says so: it is then measured as it is."""
 
 

@@ -7,7 +7,7 @@
 #   start_podman DIR    Podman's Docker-compatible socket; sets CONTAINERS_CONF, CONTAINERS_STORAGE_CONF, PODMAN_HOST
 #   stop_podman DIR
 #
-# GPUDYNO_ROOTFS names a root file system's tar to keep and use again for make_base.
+# CI_ROOTFS names a root file system's tar to keep and use again for make_base.
 
 need_packages() {
     local missing=() package
@@ -59,7 +59,7 @@ stop_docker() {
 # No registry is needed: the base is made of Debian's own packages. It is not the published image, and records that
 # stand on it say that their base was substituted.
 make_base() {
-    local dir=$1 rootfs=${GPUDYNO_ROOTFS:-$1/rootfs.tar}
+    local dir=$1 rootfs=${CI_ROOTFS:-$1/rootfs.tar}
     if [ ! -f "$rootfs" ]; then
         need_packages debootstrap
         debootstrap --variant=minbase --include=ca-certificates bookworm "$dir/rootfs" >"$dir/debootstrap.log" 2>&1 ||

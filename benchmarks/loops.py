@@ -1,0 +1,161 @@
+"""The two loops that benchmarks/overhead.py sets against each other; needs PyTorch and the workloads."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import _trial  # isort: skip
+from _torch_vision import torchvision  # isort: skip
+
+import torch
+from torch import nn
+
+import word_lm
+from _torch_clock import Clock
+
+WORKLOADS = Path(__file__).resolve().parents[1] / "workloads"
+BATCHES = 4
+WARM_UP_STEPS = 5
+IMAGES, PIXELS = 16, 32
+COLUMNS, TOKENS, WORDS = 20, 35, 33278
+RATE = 1e-3
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Our loop and the bare one over the same step; `block` runs one of them and gives its seconds."""
+
+    what: str
+    block: Callable[[str], float]
+
+
+@contextmanager
+def loops(model: str, block_seconds: float) -> Iterator[Pair]:
+    """Both loops of a model on this process's device, the telemetry running beside them."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    step, samples, what = STEPS[model](device)
+    steps = _steps_of_a_block(step, device, block_seconds)
+    with tempfile.TemporaryDirectory() as folder:
+        clock = Clock(_trial_in(Path(folder)), device, steps_per_epoch=steps, epochs=1)
+        sampler = _sampler(Path(folder) / "telemetry.jsonl", device)
+
+        def block(kind: str) -> float:
+            sampler.send_signal(signal.SIGCONT if kind == "ours" else signal.SIGSTOP)
+            loop = _ours if kind == "ours" else _bare
+            _synchronise(device)
+            began = time.perf_counter()
+            loop(step, steps, samples, clock)
+            _synchronise(device)
+            return time.perf_counter() - began
+
+        try:
+            for kind in ("ours", "bare"):
+                block(kind)
+            yield Pair(f"{what}, on {device.type}", block)
+        finally:
+            sampler.send_signal(signal.SIGCONT)
+            sampler.terminate()
+            sampler.wait(10)
+
+
+def _ours(step: Callable[[int], torch.Tensor], steps: int, samples: int, clock: Clock) -> None:
+    clock.start()
+    for number in range(steps):
+        clock.ready()
+        loss = step(number)
+        clock.step(loss, samples)
+    clock.stop()
+
+
+def _bare(step: Callable[[int], torch.Tensor], steps: int, samples: int, clock: Clock) -> None:
+    for number in range(steps):
+        step(number)
+
+
+Made = tuple[Callable[[int], torch.Tensor], int, str]
+
+
+def _resnet18(device: torch.device) -> Made:
+    torch.manual_seed(1)
+    model = torchvision.models.resnet18(num_classes=100).to(device)
+    optimiser = torch.optim.SGD(model.parameters(), lr=RATE)
+    inputs = [torch.randn(IMAGES, 3, PIXELS, PIXELS, device=device) for _ in range(BATCHES)]
+    targets = torch.randint(100, (IMAGES,), device=device)
+
+    def step(number: int) -> torch.Tensor:
+        optimiser.zero_grad()
+        loss = nn.functional.cross_entropy(model(inputs[number % BATCHES]), targets)
+        loss.backward()
+        optimiser.step()
+        return loss
+
+    return step, IMAGES, f"ResNet-18, {IMAGES} images of {PIXELS} px"
+
+
+def _lstm(device: torch.device) -> Made:
+    torch.manual_seed(1)
+    model = word_lm.LanguageModel("LSTM", WORDS, word_lm.OPTIONS).to(device)
+    optimiser = torch.optim.SGD(model.parameters(), lr=RATE)
+    inputs = [torch.randint(WORDS, (TOKENS, COLUMNS), device=device) for _ in range(BATCHES)]
+
+    def step(number: int) -> torch.Tensor:
+        optimiser.zero_grad()
+        tokens = inputs[number % BATCHES]
+        scores, _ = model(tokens, model.first_state(COLUMNS))
+        loss = nn.functional.cross_entropy(scores, tokens.flatten())
+        loss.backward()
+        optimiser.step()
+        return loss
+
+    return step, COLUMNS * TOKENS, f"LSTM, {COLUMNS} × {TOKENS} tokens"
+
+
+STEPS: dict[str, Callable[[torch.device], Made]] = {"resnet18": _resnet18, "lstm": _lstm}
+
+
+def _steps_of_a_block(step: Callable[[int], Any], device: torch.device, seconds: float) -> int:
+    for number in range(WARM_UP_STEPS):
+        step(number)
+    _synchronise(device)
+    began, done = time.perf_counter(), 0
+    while time.perf_counter() - began < seconds:
+        step(done)
+        _synchronise(device)
+        done += 1
+    return done
+
+
+def _trial_in(folder: Path) -> _trial.Trial:
+    told = {"seed": 1, "timeout_seconds": 86400, "asked": {"variant": {"limit": {}}}}
+    (folder / "trial.json").write_text(json.dumps(told), encoding="utf-8")
+    return _trial.Trial({"GPUDYNO_IN": str(folder), "GPUDYNO_OUT": str(folder)})
+
+
+def _sampler(out: Path, device: torch.device) -> subprocess.Popen[bytes]:
+    """The telemetry as it runs beside a trial, once its first sample is there."""
+    kind = "cpu" if device.type == "cpu" else "rocm" if torch.version.hip else "cuda"
+    own = str(os.getpid())
+    argv = [sys.executable, str(WORKLOADS / "_telemetry.py"), str(out), "--kind", kind]
+    process = subprocess.Popen([*argv, "--pids", own, "--parent", own])
+    for _ in range(100):
+        if process.poll() is None and out.exists() and out.read_text(encoding="utf-8").count("\n") > 1:
+            return process
+        time.sleep(0.1)
+    process.kill()
+    raise SystemExit("the telemetry did not begin")
+
+
+def _synchronise(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

@@ -14,6 +14,7 @@ from benchmarks.overhead import Found, fours, half_width, interval_of, waits
 from report.intervals import log_mean_interval
 
 ROOT = Path(__file__).parents[1]
+OPTIONS = ("--minutes", "0", "--block-seconds", "0.1", "--model", "resnet18")
 
 
 def test_blocks_come_in_the_order_abba_so_that_a_steady_drift_cancels():
@@ -84,7 +85,7 @@ def test_the_host_waits_from_a_record_s_end_to_the_next_start_in_the_same_sessio
 def test_both_loops_run_in_one_process_and_a_time_too_short_is_not_shown():
     need_torch()
     done = subprocess.run(
-        [PYTHON, "-B", "benchmarks/overhead.py", *"--minutes 0 --block-seconds 0.1 --model resnet18".split()],
+        [PYTHON, "-B", "benchmarks/overhead.py", *OPTIONS],
         cwd=ROOT,
         capture_output=True,
         text=True,

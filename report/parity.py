@@ -23,7 +23,8 @@ LEAST_POINTS = 10
 """Fewer common steps, as where the losses were thinned, show nothing."""
 
 FOLLOWS = 0.02
-"""Median relative difference of the first losses."""
+"""The median of the first losses' relative differences, with their sign: where two types draw other dropout
+masks, single losses differ by more, to both sides."""
 
 REFERENCE = "fp32-ieee"
 SPEED_ONLY = "speed only, convergence not checked"
@@ -33,7 +34,7 @@ Losses = Sequence[tuple[int, float]]
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Whether the first losses follow fp32's. `differences` are |mixed ÷ fp32 − 1| at each common step."""
+    """Whether the first losses follow fp32's. `differences` are mixed ÷ fp32 − 1 at each common step."""
 
     word: Literal["follows", "departs", "unknown"]
     because: str
@@ -47,14 +48,14 @@ def early_gate(fp32: Losses, mixed: Losses) -> Gate:
     lost = next((step for step, loss, _ in common if not math.isfinite(loss)), None)
     if lost is not None:
         return Gate("departs", f"its loss is not finite at step {lost}")
-    usable = [(step, abs(loss / other - 1)) for step, loss, other in common if other and math.isfinite(other)]
+    usable = [(step, loss / other - 1) for step, loss, other in common if other and math.isfinite(other)]
     if len(usable) < LEAST_POINTS:
         return Gate(
             "unknown", f"{len(usable)} of the first {FIRST_STEPS} losses are known of both", tuple(usable)
         )
     middle = median(difference for _, difference in usable)
-    said = f"the first {len(usable)} losses differ by {middle:.2%} in the median, {FOLLOWS:.0%} is allowed"
-    return Gate("follows" if middle <= FOLLOWS else "departs", said, tuple(usable))
+    said = f"the first {len(usable)} losses differ by {middle:+.2%} in the median, ±{FOLLOWS:.0%} is allowed"
+    return Gate("follows" if abs(middle) <= FOLLOWS else "departs", said, tuple(usable))
 
 
 def early_gates(rows: Iterable[Row]) -> tuple[tuple[Row, Gate], ...]:

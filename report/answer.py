@@ -8,14 +8,13 @@ from datetime import datetime
 from report import names, words
 from report.contests import Contest
 from report.doubts import FLOOR_RUNS
+from report.expect import MODES
 from report.frame import Row
 from report.labels import fewest_runs
 from report.speedups import FULL_PRECISION, Speedup
-from report.stats import Cell, Ratio, cell_ratio
+from report.stats import Cell
 
 MOST_NAMED_GAINS = 2
-MODES = ("cached", "device", "host")
-"""From what shows the card alone to what shows the whole machine."""
 
 
 def answer(contests: Sequence[Contest], gains: Sequence[Speedup], claims: int) -> str:
@@ -110,39 +109,6 @@ def _gain_words(gain: Speedup) -> str:
 
 def _joined(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
-def beside(contests: Sequence[Contest]) -> str:
-    """How the other cards of the page compare on the same work, one sentence for each; empty without any."""
-    found: dict[str, list[Ratio]] = {}
-    for contest in contests:
-        for line in contest.lines:
-            for other in contest.lines:
-                if line.own and not other.own and _like(line.cell, other.cell):
-                    value = cell_ratio(line.cell, other.cell, "seconds")
-                    if value is not None:
-                        found.setdefault(other.cell.card, []).append(value)
-    return " ".join(_beside_words(card, ratios) for card, ratios in found.items())
-
-
-def _like(one: Cell, other: Cell) -> bool:
-    return one.key == other.key and one.card != other.card and one.length == other.length
-
-
-def _beside_words(card: str, ratios: Sequence[Ratio]) -> str:
-    intervals = [one.interval for one in ratios if one.interval]
-    estimates = [one.estimate for one in ratios]
-    ends = dict.fromkeys(words.times(value) for value in (min(estimates), max(estimates)))
-    said = " to ".join(ends)
-    work = words.count(len(ratios), "line of equal work", "lines of equal work")
-    name = names.short_card(card)
-    if not intervals:
-        return f"The {name} was {said} times as fast on {work} (single runs, no interval)."
-    low, high = min(one.low for one in intervals), max(one.high for one in intervals)
-    spread = f"95 % intervals within {words.times(low)} to {words.times(high)}"
-    if low <= 1.0 <= high:
-        return f"The {name} was {said} times as fast on {work} ({spread}; not every line shows a difference)."
-    return f"The {name} was {said} times as fast on {work} ({spread})."
 
 
 def _plain_clause(contests: Sequence[Contest]) -> str:

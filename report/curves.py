@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from harness.record import Curve as PublishedCurve
 from harness.record import Epoch
-from report import charts, names, words
+from report import names, words
 from report.contests import Contest, Line
+from report.lines import Axes, Curve
+from report.lines import curves as draw
 from report.view import Panel
 
 QUALITY = {
@@ -19,7 +22,11 @@ QUALITY = {
 def panels(contest: Contest, published: Sequence[PublishedCurve], anchor: str) -> tuple[Panel, ...]:
     """Quality and validation loss by epoch; the training loss by step where no epoch was finished."""
     behind = [] if contest.base.data_source == "generated" else list(published)
-    found = [_quality(contest, behind, anchor), _valid_loss(contest, behind, anchor)]
+    found = [
+        _quality(contest, behind, anchor),
+        _quality_by_time(contest, anchor),
+        _valid_loss(contest, behind, anchor),
+    ]
     if found[-1] is None:
         found.append(_step_loss(contest, anchor))
     return tuple(panel for panel in found if panel is not None)
@@ -34,6 +41,36 @@ def _quality(contest: Contest, published: Sequence[PublishedCurve], anchor: str)
     lines = _by_epoch(contest, lambda epoch: epoch.quality)
     lines += [_behind(curve, curve.quality) for curve in published]
     return _panel(f"{anchor}-quality", title, unit, lines, words.percent if name == "accuracy" else _tick)
+
+
+def _quality_by_time(contest: Contest, anchor: str) -> Panel | None:
+    """Quality against the time that training and validation took; published curves have no clock."""
+    rows = [row for line in contest.lines for row in line.cell.rows]
+    name = next((row.quality_name for row in rows if row.quality_name), None)
+    drawn = [
+        _own(line, contest, points)
+        for line in contest.lines
+        for row in line.cell.rows
+        if row.verdict != "invalid" and len(points := _over_time(row.epochs)) > 1
+    ]
+    if name is None or not drawn:
+        return None
+    longest = max(curve.points[-1][0] for curve in drawn)
+    unit, size = (
+        ("hours", 3600.0) if longest > 7200 else ("minutes", 60.0) if longest > 120 else ("seconds", 1.0)
+    )
+    scaled = [replace(one, points=tuple((x / size, y) for x, y in one.points)) for one in drawn]
+    title, write = f"{QUALITY[name][0]} against time", words.percent if name == "accuracy" else _tick
+    return _panel(f"{anchor}-by-time", title, "training and validation added up", scaled, write, across=unit)
+
+
+def _over_time(epochs: Sequence[Epoch]) -> tuple[tuple[float, float], ...]:
+    found, seconds = [], 0.0
+    for epoch in epochs:
+        seconds += epoch.train_seconds + (epoch.valid_seconds or 0.0)
+        if epoch.complete and epoch.quality is not None:
+            found.append((seconds, epoch.quality))
+    return tuple(found)
 
 
 def _valid_loss(contest: Contest, published: Sequence[PublishedCurve], anchor: str) -> Panel | None:
@@ -54,7 +91,7 @@ def _step_loss(contest: Contest, anchor: str) -> Panel | None:
     )
 
 
-def _by_epoch(contest: Contest, read: Callable[[Epoch], float | None]) -> list[charts.Curve]:
+def _by_epoch(contest: Contest, read: Callable[[Epoch], float | None]) -> list[Curve]:
     found = []
     for line in contest.lines:
         for row in line.cell.rows:
@@ -65,19 +102,20 @@ def _by_epoch(contest: Contest, read: Callable[[Epoch], float | None]) -> list[c
     return found
 
 
-def _own(line: Line, contest: Contest, points: tuple[tuple[float, float], ...]) -> charts.Curve:
-    """A second card's lines are dashed, since colour says the precision."""
-    cards = list(dict.fromkeys(each.cell.card for each in contest.lines))
-    place = cards.index(line.cell.card)
+def _own(line: Line, contest: Contest, points: tuple[tuple[float, float], ...]) -> Curve:
+    """A second card's or machine's lines are dashed, since colour says the precision."""
+    units = list(dict.fromkeys((each.cell.card, each.cell.machine) for each in contest.lines))
+    place = units.index((line.cell.card, line.cell.machine))
     dash = f"{2 + 4 * place} {2 + place}" if place else None
-    return charts.Curve(names.label(line.cell, contest), points, line.cell.key.precision, dash=dash)
+    label, card = names.label(line.cell, contest), names.unit_of(line.cell)
+    return Curve(label, points, line.cell.key.precision, dash=dash, card=card)
 
 
-def _behind(curve: PublishedCurve, values: Sequence[float]) -> charts.Curve:
+def _behind(curve: PublishedCurve, values: Sequence[float]) -> Curve:
     points = tuple((float(epoch), value) for epoch, value in zip(curve.epochs, values, strict=False))
     card = names.short_card(curve.side.card or "")
     label = f"{card} {curve.side.precision or ''}, published".strip()
-    return charts.Curve(label, points, curve.side.precision or "", behind=True)
+    return Curve(label, points, curve.side.precision or "", behind=True)
 
 
 def _tick(value: float) -> str:
@@ -88,7 +126,7 @@ def _panel(
     name: str,
     title: str,
     unit: str,
-    lines: Sequence[charts.Curve],
+    lines: Sequence[Curve],
     write: Callable[[float], str],
     across: str = "epoch",
 ) -> Panel | None:
@@ -96,4 +134,4 @@ def _panel(
         return None
     ends = dict.fromkeys(f"{curve.label}: {write(curve.points[-1][1])}" for curve in lines)
     alt = f"at the last {across} drawn: " + "; ".join(list(ends)[:12])
-    return Panel(name, title, unit, charts.curves(name, title, alt, lines, across=across, write=write), alt)
+    return Panel(name, title, unit, draw(name, title, alt, lines, Axes(across, write)), alt)

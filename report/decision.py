@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from report import names, tables, words
-from report.answer import MODES
+from report import names, states, tables, words
 from report.contests import Contest, Line
 from report.doubts import outlying_run, unequal_spread
+from report.expect import MODES
 from report.frame import Row
 from report.labels import standing
+from report.parity import Parity
 from report.speedups import Speedup
 from report.stats import Cell
 from report.view import Badge, Table
@@ -35,7 +36,11 @@ def decision(contests: Sequence[Contest], gains: Sequence[Speedup]) -> Table | N
         )
         chosen = brief
     rows = [_decision_row(contest, line, gains) for contest, line in chosen]
+    keys = [(names.unit_of(line.cell), line.cell.key.precision) for _, line in chosen]
     rows += [_failed_row(contest, row) for contest in contests for row in contest.failed]
+    keys += [
+        (names.unit(row.card, row.machine_label), row.key.precision) for c in contests for row in c.failed
+    ]
     if not rows:
         return None
     columns = (
@@ -49,7 +54,7 @@ def decision(contests: Sequence[Contest], gains: Sequence[Speedup]) -> Table | N
         "Quality",
         "Standing",
     )
-    return Table(caption, columns, tuple(rows))
+    return Table(caption, columns, tuple(rows), tuple(keys))
 
 
 def _nearest_the_card(contests: Sequence[Contest]) -> list[Contest]:
@@ -78,7 +83,7 @@ def _decision_row(contest: Contest, line: Line, gains: Sequence[Speedup]) -> tup
     total += f"\n{tables.beneath_total(cell)}" if cell.seconds.n else ""
     return (
         f"{names.model(contest.base.model)}, {contest.base.data_mode}",
-        names.short_card(cell.card),
+        f"{names.short_card(cell.card)}\n{words.clean(cell.machine_label, 24)}",
         cell.key.precision,
         str(cell.key.batch_size),
         total,
@@ -102,7 +107,7 @@ def _failed_row(contest: Contest, row: Row) -> tuple[str, ...]:
     assert row.failure is not None
     return (
         f"{names.model(contest.base.model)}, {contest.base.data_mode}",
-        names.short_card(row.card),
+        f"{names.short_card(row.card)}\n{words.clean(row.machine_label, 24)}",
         row.key.precision,
         str(row.key.batch_size),
         names.failure(row.failure.reason),
@@ -116,6 +121,7 @@ def doubts(
     gains: Sequence[Speedup],
     badges: Sequence[Badge],
     rows: Sequence[Row],
+    parities: Sequence[Parity],
     *,
     now: datetime,
     baseline: str | None,
@@ -129,6 +135,8 @@ def doubts(
         )
     if any(line.cell.units and len(line.cell.units) < 3 for c in contests for line in c.lines):
         found.append("One or two units of a card were measured: cards of one model differ by 8 % and more.")
+    if states.unchecked(parities):
+        found.append("Mixed precision: speed only, convergence not checked, where the table says so.")
     found += _odd_runs(contests, gains)
     for contest in contests:
         if contest.baseline_missing and baseline is not None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from harness.record import Claim
-from report import charts, names, words
+from report import charts, names, split, words
 from report.charts import Mark
 from report.contests import Contest, Line
 from report.intervals import Interval
 from report.speedups import Speedup
 from report.stats import Figure
+from report.units import unit_band
 from report.view import Panel
 
 GIB = 2**30
@@ -25,6 +27,8 @@ def panels(
         seconds_panel(contest, anchor),
         scaled_panel(contest, anchor),
         gains_panel(contest, gains, published, anchor),
+        split.panel(contest, anchor),
+        energy_panel(contest, anchor),
         memory_panel(contest, anchor),
     )
     return tuple(panel for panel in found if panel is not None)
@@ -50,19 +54,20 @@ def seconds_panel(contest: Contest, anchor: str) -> Panel | None:
 def _failures(contest: Contest) -> list[Mark]:
     """Trials without a measurement keep their place: a variant that does not fit is no missing line."""
     counted = Counter(
-        (row.card, row.key.precision, row.key.batch_size, row.failure.reason)
+        (row.card, row.machine_label, row.key.precision, row.key.batch_size, row.failure.reason)
         for row in contest.failed
         if row.failure
     )
     return [
         Mark(
-            label=names.line_name(card, precision, contest),
+            label=names.line_name(card, machine, precision, contest),
             note=f"batch {batch} · {words.count(n, 'trial')}",
             said=names.failure(reason),
             value=None,
             look=precision,
+            card=names.unit(card, machine),
         )
-        for (card, precision, batch, reason), n in counted.items()
+        for (card, machine, precision, batch, reason), n in counted.items()
     ]
 
 
@@ -78,13 +83,26 @@ def scaled_panel(contest: Contest, anchor: str) -> Panel | None:
         if line.scaled is not None:
             figure = _scaled_by(line.cell.seconds, scale)
             value, interval = line.scaled.estimate, line.scaled.interval
-            marks.append(_mark(line, contest, figure, names.scaled(line), value, interval))
+            mark = _mark(line, contest, figure, names.scaled(line), value, interval)
+            marks.append(replace(mark, wide=_other_units(line, reference, value)))
     for claim in contest.published:
         if claim.value is not None:
             value = claim.value / scale
             marks.append(published_mark(claim, value, words.times(value)))
     unit = f"{names.label(reference.cell, contest)} = 1.00; less is better"
+    if any(mark.wide for mark in marks):
+        unit += f"; pale: {unit_band(1.0).label}"
     return dots_panel(f"{anchor}-scaled", "Time-scaled", unit, marks, words.times, ratio=True)
+
+
+def _other_units(line: Line, reference: Line, value: float) -> tuple[float, float] | None:
+    """Where another unit of this line's card may lie; nowhere else where the unit is the reference's own."""
+    if line.cell.machine == reference.cell.machine and line.cell.card == reference.cell.card:
+        return None
+    band = unit_band(value)
+    interval = line.scaled.interval if line.scaled else None
+    low, high = (interval.low, interval.high) if interval else (value, value)
+    return low * band.low / value, high * band.high / value
 
 
 def _scaled_by(figure: Figure, scale: float) -> Figure:
@@ -96,8 +114,7 @@ def gains_panel(
     contest: Contest, gains: Sequence[Speedup], published: Sequence[Claim], anchor: str
 ) -> Panel | None:
     """Each precision against full precision; every mark names its denominator."""
-    several = len({gain.of.card for gain in gains}) > 1
-    marks = [_gain(gain, f"{names.short_card(gain.of.card)} " if several else "") for gain in gains]
+    marks = [_gain(gain, names.label(gain.of, contest)) for gain in gains]
     for claim in published if contest.base.data_source != "generated" else ():
         name, _ = names.published(claim)
         over = claim.over.precision if claim.over else None
@@ -108,18 +125,34 @@ def gains_panel(
     return dots_panel(f"{anchor}-gain", title, unit, marks, words.times, ratio=True)
 
 
-def _gain(gain: Speedup, before: str) -> Mark:
+def _gain(gain: Speedup, label: str) -> Mark:
     interval = gain.ratio.interval
     return Mark(
-        label=f"{before}{gain.of.key.precision}",
+        label=label,
         note=names.gain_note(gain),
         said=f"{words.times(gain.ratio.estimate)} ×",
         value=gain.ratio.estimate,
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         look=gain.of.key.precision,
+        card=names.unit_of(gain.of),
         doubtful=not (gain.of.ranked and gain.over.ranked),
     )
+
+
+def energy_panel(contest: Contest, anchor: str) -> Panel | None:
+    """Joules per sample, of the lines whose energy is known; the sensors' own error stands beside it."""
+    marks = []
+    for line in contest.lines:
+        figure = line.cell.joules
+        if figure.mean is not None:
+            said = f"{words.number(figure.mean)} J"
+            marks.append(_mark(line, contest, figure, said, figure.mean, figure.interval))
+    told = [row.record.telemetry for line in contest.lines for row in line.cell.rows]
+    bands = [one.energy.band for one in told if one is not None and one.energy.band]
+    unit = f"joules of the device for one {contest.lines[0].cell.rows[0].sample_unit}"
+    unit += f"; sensors ±{max(bands):.0%} besides" if bands else ""
+    return dots_panel(f"{anchor}-energy", "Energy", unit, marks, plain_tick)
 
 
 def memory_panel(contest: Contest, anchor: str) -> Panel | None:
@@ -154,6 +187,7 @@ def _mark(
         crosses=figure.invalid,
         look=line.cell.key.precision,
         doubtful=not line.cell.ranked,
+        card=names.unit_of(line.cell),
     )
 
 

@@ -29,15 +29,28 @@ def model(name: str) -> str:
     return f"ResNet-{found[1]}" if found else _RECURRENT.get(name.casefold(), words.clean(name, 40))
 
 
+def unit(card: str, machine_label: str) -> str:
+    """A card in its machine: what a reader filters by."""
+    return f"{short_card(card)} ({words.clean(machine_label, 40)})"
+
+
+def unit_of(cell: Cell) -> str:
+    """The card of a cell in its machine."""
+    return unit(cell.card, cell.machine_label)
+
+
 def label(cell: Cell, contest: Contest) -> str:
-    """The precision; the card too where several stand side by side."""
-    return line_name(cell.card, cell.key.precision, contest)
+    """The precision; the card too where several stand side by side, the machine where cards are alike."""
+    return line_name(cell.card, cell.machine_label, cell.key.precision, contest)
 
 
-def line_name(card: str, precision: str, contest: Contest) -> str:
-    """The name of a line of that card and precision, which may have failed."""
+def line_name(card: str, machine_label: str, precision: str, contest: Contest) -> str:
+    """The name of a line of that card, machine and precision, which may have failed."""
     cards = {line.cell.card for line in contest.lines} | {claim.of.card or "" for claim in contest.published}
-    return f"{short_card(card)} {precision}" if len(cards) > 1 else precision
+    alike = {line.cell.machine for line in contest.lines if line.cell.card == card}
+    parts = [short_card(card)] if len(cards) > 1 else []
+    parts += [words.clean(machine_label, 24)] if len(alike) > 1 else []
+    return " ".join([*parts, precision])
 
 
 def note(line: Line, contest: Contest) -> str:
@@ -48,9 +61,11 @@ def note(line: Line, contest: Contest) -> str:
     parts += ["unproven"] if cell.verdict == "unproven" else []
     if not line.own:
         here = {other.cell.machine for other in contest.lines if other.own}
-        parts.append(
-            f"{cell.started_at:%Y-%m-%d}" if cell.machine in here else words.clean(cell.machine_label, 26)
-        )
+        label = words.clean(cell.machine_label, 24)
+        if cell.machine in here:
+            parts.append(f"{cell.started_at:%Y-%m-%d}")
+        elif label not in line_name(cell.card, cell.machine_label, "", contest):
+            parts.append(label)
     return " · ".join(parts)
 
 

@@ -82,5 +82,6 @@ def _mark(gain: Speedup) -> Mark:
         low=low if gain.ratio.interval else None,
         high=high if gain.ratio.interval else None,
         look=gain.of.key.precision,
+        card=names.unit_of(gain.of),
         doubtful=not (gain.of.ranked and gain.over.ranked),
     )

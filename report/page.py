@@ -16,27 +16,28 @@ from harness.summary import METHOD, judge_trial
 from report import (
     answer,
     contests,
-    curves,
     decision,
-    figures,
+    expect,
+    expect_words,
     frame,
     judge,
     labels,
-    matching,
     names,
-    overview,
+    parity,
     ran,
     speedups,
     stats,
     studies,
+    suspect,
     tables,
+    whose,
     words,
+    works,
 )
 from report.contests import Contest
 from report.frame import Row
 from report.render import render
-from report.speedups import Speedup
-from report.view import ContestView, PageView, WorkloadView
+from report.view import PageView
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,29 +103,41 @@ def look(
     """Everything the page says, as words and drawings; reads and writes nothing."""
     named = ((stored.path, stored.record) for stored in shelf.records)
     rows = stats.plausible(frame.rows(named, judged=judge_trial, method=METHOD))
+    rows = suspect.marked(rows, cards)
     lead = leading(rows, shelf.sessions, session=session, machine=machine, now=now)
     own = [row for row in rows if row.session == lead]
     cells = stats.cells(rows)
     failed = [row for row in own if row.failure is not None]
     found = contests.contests(cells, lead, baseline=baseline, claims=claims.claims, failed=failed)
-    gains = speedups.speedups([line.cell for contest in found for line in contest.lines])
+    drawn = [line.cell for contest in found for line in contest.lines]
+    gains = speedups.speedups(drawn)
+    parities = parity.parities(drawn)
+    expected = expect.expectations(found)
+    shown = _shown(rows, lead, found)
     spare = contests.left_over(cells, found)
     marks = labels.of_cells([line.cell for contest in found for line in contest.lines if line.own])
+    alone = answer.answer(found, gains, len(claims.claims))
     judged = judge.judge(claims.claims, found, cards)
     return PageView(
         title="gpudyno report",
         measured=answer.measured(own, min((row.started_at for row in own), default=None)),
-        answer=answer.answer(found, gains, len(claims.claims)),
-        beside=answer.beside(found),
+        answer=expect_words.headline(expected[0]) if expected else alone,
+        beside=" ".join(part for part in (expect_words.others(expected), alone) if part) if expected else "",
         sureness=answer.sureness(found),
         badges=marks,
         decision=decision.decision(found, gains),
-        doubts=decision.doubts(found, gains, marks, own, now=now, baseline=baseline),
-        workloads=_workloads(found, gains, claims),
+        expected=expect_words.table(expected),
+        changes=expect_words.would_change(expected),
+        doubts=decision.doubts(found, gains, marks, own, parities, now=now, baseline=baseline),
+        whose=whose.view(found, shown),
+        filters=_filters(found),
+        workloads=works.views(
+            works.Drawn(found, cells, own, gains, parities, parity.early_gates(shown), claims)
+        ),
         verdicts=studies.verdicts(judged) if found else None,
         claims=studies.views(judged, alone=not found),
         notes=tuple(words.clean(said, 240) for s in shelf.sessions if s.id == lead for said in s.notes),
-        stacks=ran.stacks(_shown(rows, lead, found)),
+        stacks=ran.stacks(shown),
         failures=ran.failures(own),
         warnings=_warnings(own),
         left_over=tables.left_over(spare, found),
@@ -158,6 +171,17 @@ def _shown(rows: Sequence[Row], lead: str | None, found: Sequence[Contest]) -> l
     return [row for row in rows if row.session == lead or row.path in drawn]
 
 
+def _filters(found: Sequence[Contest]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What there is to choose among: a field of one value is no choice."""
+    cells = [line.cell for contest in found for line in contest.lines]
+    fields = (
+        ("card", dict.fromkeys(names.unit_of(cell) for cell in cells)),
+        ("workload", dict.fromkeys(works.heading(cell.key.workload) for cell in cells)),
+        ("precision", dict.fromkeys(cell.key.precision for cell in cells)),
+    )
+    return tuple((name, tuple(values)) for name, values in fields if len(values) > 1)
+
+
 def _warnings(rows: Sequence[Row]) -> tuple[str, ...]:
     """Each warning and each cause of a verdict once, with how many trials have it."""
     counted: dict[str, int] = {}
@@ -166,79 +190,4 @@ def _warnings(rows: Sequence[Row]) -> tuple[str, ...]:
             counted[said] = counted.get(said, 0) + 1
     return tuple(
         f"{words.clean(said, 240)} ({words.count(n, 'trial')})" for said, n in list(counted.items())[:100]
-    )
-
-
-def _workloads(
-    found: Sequence[Contest], gains: Sequence[Speedup], claims: ClaimSet
-) -> tuple[WorkloadView, ...]:
-    groups: dict[str, list[Contest]] = {}
-    for contest in found:
-        groups.setdefault(contest.base.workload, []).append(contest)
-    views: list[WorkloadView] = []
-    number = 0
-    for workload, members in groups.items():
-        drawn = []
-        for contest in members:
-            number += 1
-            drawn.append(_contest(contest, gains, claims, number))
-        views.append(
-            WorkloadView(
-                anchor=f"w-{len(views) + 1}",
-                heading=words.WORKLOAD_WORDS.get(workload, words.clean(workload, 60)),
-                about=words.WORKLOAD_ABOUT.get(workload, f"Workload {words.clean(workload, 60)}."),
-                overview=overview.panels(members, gains, f"w-{len(views) + 1}"),
-                gains=overview.table(members, gains),
-                contests=tuple(drawn),
-                apart=tables.apart_table(members, [view.heading for view in drawn]),
-            )
-        )
-    return tuple(views)
-
-
-def _contest(contest: Contest, gains: Sequence[Speedup], claims: ClaimSet, number: int) -> ContestView:
-    anchor = f"f-{number}"
-    cells = [line.cell for line in contest.lines]
-    own = [gain for gain in gains if any(gain.of is cell for cell in cells)]
-    published = [claim for claim in claims.claims if matching.published_gain(claim, own)]
-    behind = [curve for curve in claims.curves_for(contest.base.workload) if matching.behind(curve, cells)]
-    notes = [words.clean(f"{name} differs: {' | '.join(values)}", 300) for name, values in contest.stacks]
-    stacks = dict.fromkeys(claim.stack for claim in contest.published if claim.stack)
-    notes += [words.clean(f"The published figures stand on another stack: {stack}", 300) for stack in stacks]
-    return ContestView(
-        anchor=anchor,
-        number=number,
-        heading=_heading(contest),
-        setting=_setting(contest),
-        badges=labels.badges(contest),
-        panels=(*figures.panels(contest, own, published, anchor), *curves.panels(contest, behind, anchor)),
-        table=tables.contest_table(contest, own),
-        notes=(
-            *(words.clean(said, 300) for said in notes),
-            *tables.projections(contest),
-            *tables.bounds(contest),
-        ),
-        provenance=tables.provenance(contest),
-    )
-
-
-def _heading(contest: Contest) -> str:
-    base = contest.base
-    batch = f", batch {base.batch_size}" if base.batch_size else ""
-    stacks = ", on different stacks" if contest.stacks else ""
-    return f"{names.model(base.model)}{batch}, {base.data_mode} data{stacks}"
-
-
-def _setting(contest: Contest) -> str:
-    base, length = contest.base, contest.length
-    batches = {line.cell.key.batch_size for line in contest.lines}
-    steps = f" of {words.count(length.steps_per_epoch, 'step')}" if len(batches) == 1 else ""
-    size = f", {base.image_size} px" if base.image_size else ""
-    size += f", sequences of {base.sequence_length}" if base.sequence_length else ""
-    options = "".join(f", {name} {value}" for name, value in base.options)
-    batch = f", batch {min(batches)}" if len(batches) == 1 else ", the batch as published for each precision"
-    return words.clean(
-        f"Protocol {base.protocol}: {words.count(length.epochs, 'epoch')}{steps}{batch}{size}{options}. "
-        f"Data: {base.data_source}, {base.data_mode} ({words.DATA_MODE_WORDS[base.data_mode]}).",
-        400,
     )

@@ -14,6 +14,9 @@ from markupsafe import Markup
 from report import svg
 from report.view import PageView
 
+SCRIPTS = ("page.js",)
+"""Written into the page, each allowed by its hash; without them everything is still there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
@@ -38,17 +41,27 @@ def render(view: PageView) -> Rendered:
     )
     html.filters["drawing"] = Markup
     sheet = html.get_template("page.css").render(charts=svg.style(None), light=svg.LIGHT, dark=svg.DARK)
-    digest = base64.b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
+    scripts = [html.get_template(name).render() for name in SCRIPTS]
     plain = Environment(
         loader=PackageLoader("report"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     plain.filters["md"] = markdown_text
     markdown = plain.get_template("page.md").render(page=view)
     return Rendered(
-        html=html.get_template("page.html").render(page=view, sheet=Markup(sheet), sheet_hash=digest),
+        html=html.get_template("page.html").render(
+            page=view,
+            sheet=Markup(sheet),
+            sheet_hash=_digest(sheet),
+            scripts=[Markup(script) for script in scripts],
+            script_hashes=[_digest(script) for script in scripts],
+        ),
         markdown=re.sub(r"\n{3,}", "\n\n", markdown),
         charts=tuple((f"{panel.name}.svg", svg.standalone(panel.drawing)) for panel in drawings),
     )
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def markdown_text(text: str) -> str:

@@ -10,7 +10,14 @@ from statistics import fmean
 
 from report.comparability import Key, Length, Stack
 from report.frame import Row
-from report.intervals import Interval, Runs, between_machines, mean_interval, within_machine
+from report.intervals import (
+    Interval,
+    Runs,
+    between_machines,
+    log_mean_interval,
+    mean_interval,
+    within_machine,
+)
 from report.plausibility import jump
 
 PROJECTION_TOLERANCE = 0.01
@@ -54,6 +61,8 @@ class Cell:
     train_loss: Figure
     peak_bytes: Figure
     input_share: Figure
+    host_share: Figure
+    joules: Figure
     verdict: str
     """valid, warn, unproven, or invalid: unproven as soon as one valid run is."""
 
@@ -105,7 +114,15 @@ def figure(rows: Iterable[Row], read: Callable[[Row], float | None]) -> Figure:
         return Figure((), (), tuple(invalid))
     values = tuple(value for value, _ in good)
     blocks = tuple(block for _, block in good)
-    return Figure(values, blocks, tuple(invalid), fmean(values), mean_interval(values))
+    return Figure(values, blocks, tuple(invalid), fmean(values), _not_below_zero(values))
+
+
+def _not_below_zero(values: Sequence[float]) -> Interval | None:
+    """Student's interval; what cannot be below zero is not said to be."""
+    interval = mean_interval(values)
+    if interval is None or interval.low >= 0 or min(values) < 0:
+        return interval
+    return replace(interval, low=0.0)
 
 
 def plausible(rows: Sequence[Row]) -> tuple[Row, ...]:
@@ -169,6 +186,8 @@ def _cell(rows: tuple[Row, ...]) -> Cell:
         train_loss=of("train_loss") if same_length else nothing,
         peak_bytes=of("peak_bytes"),
         input_share=of("input_share"),
+        host_share=of("host_share"),
+        joules=of("joules"),
         verdict=_verdict(rows),
     )
 
@@ -204,10 +223,11 @@ def cell_ratio(of: Cell, over: Cell, name: str, *, comparisons: int = 1) -> Rati
 
 
 def own_spread(of: Figure) -> Ratio | None:
-    """The reference against itself: 1.00 with the interval of its own mean."""
+    """The reference against itself: 1.00 with the interval of its own geometric mean."""
     if of.mean is None:
         return None
-    if of.interval is None:
+    found = log_mean_interval(of.values)
+    if found is None:
         return Ratio(1.0, None, (of.n, of.n))
-    low, high = max(of.interval.low, 0.0) / of.mean, of.interval.high / of.mean
-    return Ratio(1.0, replace(of.interval, low=low, estimate=1.0, high=high), (of.n, of.n))
+    low, high = found.low / found.estimate, found.high / found.estimate
+    return Ratio(1.0, replace(found, low=low, estimate=1.0, high=high), (of.n, of.n))

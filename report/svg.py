@@ -16,6 +16,9 @@ LIGHT = {
     "tf32": "#007a5e",
     "mixed": "#b03a00",
     "pure": "#7a3b8f",
+    "wait": "#a1481a",
+    "work": "#0b5394",
+    "rest": "#7d8997",
 }
 DARK = {
     "ink": "#e8eaed",
@@ -26,8 +29,13 @@ DARK = {
     "tf32": "#4fd1a5",
     "mixed": "#ffab70",
     "pure": "#d2a8ff",
+    "wait": "#e8935a",
+    "work": "#4f8fd6",
+    "rest": "#6b7683",
 }
-"""Contrast with the paper is at least 4.5 in both; shapes repeat what colours say."""
+"""Contrast with the paper is at least 4.5 in both, of areas 3; shapes and texts repeat what colours say."""
+
+AREAS = ("wait", "work", "rest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +81,29 @@ def linear_axis(
     return Scale(ticks[0], ticks[-1], start, end), ticks
 
 
+def doubling_axis(values: Sequence[float], start: float, end: float) -> tuple[Scale, tuple[float, ...]]:
+    """A logarithmic scale over positive values, each of them a tick as far as their labels do not touch."""
+    low, high = min(values), max(values)
+    scale = Scale(low / 1.12, high * 1.12, start, end, log=True)
+    kept: list[float] = []
+    for value in sorted(set(values)):
+        if not kept or scale(value) - scale(kept[-1]) >= TICK_SPACE:
+            kept.append(value)
+    return scale, tuple(kept)
+
+
 RATIO_TICKS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 FINE_RATIO_TICKS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0)
 
 
+FURTHEST = 100.0
+"""A ratio's interval can reach to nothing and to infinity; its figures stand in the table."""
+
+
 def ratio_axis(values: Sequence[float], start: float, end: float) -> tuple[Scale, tuple[float, ...]]:
-    """A logarithmic scale that always shows 1, and its ticks."""
+    """A logarithmic scale that always shows 1, and its ticks; what lies beyond FURTHEST ends at its edge."""
     low, high = min(*values, 1.0, 1.0) / 1.03, max(*values, 1.0, 1.0) * 1.03
-    low, high = min(low, 0.95), max(high, 1.05)
+    low, high = max(min(low, 0.95), 1 / FURTHEST), min(max(high, 1.05), FURTHEST)
     scale = Scale(low, high, start, end, log=True)
     fine = tuple(tick for tick in FINE_RATIO_TICKS if low <= tick <= high)
     coarse = tuple(tick for tick in RATIO_TICKS if low <= tick <= high)
@@ -135,6 +158,30 @@ def path(points: Sequence[tuple[float, float]], kind: str, dash: str | None = No
     return f'<polyline class="{kind}" points="{at}"{dashed}/>'
 
 
+def band(x1: float, x2: float, y: float, height: float, kind: str) -> str:
+    """A filled stretch of a row, `y` in its middle."""
+    left, wide = min(x1, x2), abs(x2 - x1)
+    return f'<rect class="{kind}" x="{left:g}" y="{y - height / 2:g}" width="{wide:g}" height="{height:g}"/>'
+
+
+def trace(points: Sequence[tuple[float, float]], kind: str) -> str:
+    """Straight pieces through many points, in steps of a tenth: short enough to draw every trial."""
+    said, x, y = "", 0, 0
+    for place, (across, down) in enumerate(points):
+        to = (round(across * 10), round(down * 10))
+        dx, dy = to[0] - x, to[1] - y
+        said += f"{'M' if place == 0 else 'l'}{dx / 10:g}{'' if dy < 0 else ' '}{dy / 10:g}"
+        x, y = to
+    return f'<path class="{kind}" d="{said}"/>'
+
+
+def series(parts: Sequence[str], card: str, precision: str, *, step: float = 0.0) -> str:
+    """One line of a chart as a group that a reader can hide; rows close up by their `step` behind it."""
+    row = f' data-step="{step:g}"' if step else ""
+    of = f"data-card={quoteattr(card)} data-precision={quoteattr(precision)}"
+    return f'<g class="series" {of}{row}>{"".join(parts)}</g>'
+
+
 def document(name: str, title: str, described: str, width: float, height: float, parts: Sequence[str]) -> str:
     """A whole drawing, with the title and description that a screen reader says."""
     return (
@@ -168,6 +215,14 @@ def style(colours: dict[str, str] | None) -> str:
         f".chart .t{{fill:{colour('ink')}}}.chart .n{{fill:{colour('soft')};font-size:11px}}"
         f".chart .grid{{stroke:{colour('rule')};stroke-width:1}}"
         f".chart .one{{stroke:{colour('ink')};stroke-width:1.2}}"
+        f".chart .wide{{fill:{colour('soft')};fill-opacity:.2}}"
+        f".chart .window{{fill:{colour('full')};fill-opacity:.07}}"
+        f".chart .cut{{fill:{colour('soft')};fill-opacity:.18}}"
+        f".chart .change{{stroke:{colour('mixed')};stroke-width:1.4}}"
+        f".chart .trace{{fill:none;stroke:{colour('full')};stroke-width:1.3;stroke-linejoin:round}}"
+        f".chart .swing{{fill:{colour('full')};fill-opacity:.3;stroke:{colour('full')};stroke-width:.8}}"
+        f".chart .inside{{font-size:11px;font-weight:600;fill:{colour('paper')};stroke:none}}"
+        f"{''.join(f'.chart .{area}{{fill:{colour(area)}}}' for area in AREAS)}"
         f".chart polygon,.chart circle{{stroke-width:1.6}}{tones}"
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from report import names, words
 from report.contests import Contest, Line, apart, differences
 from report.labels import standing
+from report.names import unit_of
 from report.speedups import Speedup
 from report.stats import PROJECTION_TOLERANCE, Cell, Figure, cell_ratio
 from report.view import Provenance, Table
@@ -36,7 +37,8 @@ def contest_table(contest: Contest, gains: Sequence[Speedup]) -> Table:
     caption = "Means of all valid runs, their 95 % intervals below them."
     if contest.comparisons > 1:
         caption += f" The time-scaled intervals hold together, over {contest.comparisons} comparisons."
-    return Table(caption, names, rows)
+    keys = tuple((unit_of(line.cell), line.cell.key.precision) for line in lines)
+    return Table(caption, names, rows, keys)
 
 
 def _name(line: Line, contest: Contest) -> str:

@@ -20,6 +20,8 @@ class Table:
     caption: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    keys: tuple[tuple[str, str], ...] = ()
+    """The card and precision of each row, where rows can be filtered by them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,9 @@ class Panel:
     unit: str
     drawing: str
     alt: str
+    card: str = ""
+    precision: str = ""
+    """Where the whole drawing is of one card and precision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,10 @@ class ContestView:
     badges: tuple[Badge, ...]
     panels: tuple[Panel, ...]
     table: Table
+    states: Table
+    trials: Table
+    traces: tuple[Panel, ...]
+    untraced: str
     notes: tuple[str, ...]
     provenance: Provenance
 
@@ -68,6 +77,15 @@ class WorkloadView:
     gains: Table | None
     contests: tuple[ContestView, ...]
     apart: Table | None
+
+
+@dataclass(frozen=True, slots=True)
+class WhoseView:
+    """Whose the time is: what the lines wait for, and how the boxes around the cards differ."""
+
+    said: tuple[str, ...]
+    differences: Table | None
+    remarks: Table | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +112,57 @@ class ClaimsView:
 
 
 @dataclass(frozen=True, slots=True)
+class MoneyCell:
+    """A figure with its range beneath it. `path` is its place in the script's answer."""
+
+    text: str
+    beneath: str = ""
+    path: str = ""
+    form: str = ""
+    """How it is written: number, times, count or price."""
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MoneyTable:
+    """A table whose cells follow what is typed on the page."""
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[MoneyCell, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MoneyField:
+    """A value that can be changed on the page; `path` is its place in the numbers."""
+
+    label: str
+    path: str
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class MoneyView:
+    """What cards cost for the buyer's work. `numbers` is JSON for the script, empty without prices."""
+
+    answer: str
+    turn: str
+    setting: str
+    offers: MoneyTable | None
+    works: MoneyTable | None
+    ratios: Table | None
+    levers: Table | None
+    panels: tuple[Panel, ...]
+    quotes: Table | None
+    rules: tuple[str, ...]
+    doubts: tuple[str, ...]
+    fields: tuple[MoneyField, ...]
+    currency: str
+    numbers: str
+
+
+@dataclass(frozen=True, slots=True)
 class PageView:
     """The whole page, top to bottom."""
 
@@ -104,7 +173,12 @@ class PageView:
     sureness: str
     badges: tuple[Badge, ...]
     decision: Table | None
+    expected: Table | None
+    changes: tuple[str, ...]
     doubts: tuple[str, ...]
+    whose: WhoseView | None
+    filters: tuple[tuple[str, tuple[str, ...]], ...]
+    """What a reader may filter by: cards, workloads, precisions, each with its values."""
     workloads: tuple[WorkloadView, ...]
     verdicts: Table | None
     claims: tuple[ClaimsView, ...]
@@ -117,3 +191,4 @@ class PageView:
     problems: tuple[str, ...]
     glossary: Table
     written: str
+    money: MoneyView | None = None

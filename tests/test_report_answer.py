@@ -39,9 +39,10 @@ def test_windows_too_short_make_a_first_look_and_no_ranking():
     assert "never ranked" in shown.sureness
 
 
-def test_another_card_on_equal_work_is_compared_in_one_sentence():
+def test_another_card_on_equal_work_leads_the_page_with_what_to_expect():
     shown = view([*series(), *elsewhere(seconds=0.08)])
-    assert shown.beside.startswith("The Constructed Card B was 1.25 times as fast on 1 line of equal work")
+    assert shown.answer.startswith("Expect Constructed Card B to train this mix 1.1")
+    assert "times as fast as Constructed Card A (best estimate 1.25; these two units: 1.2" in shown.answer
 
 
 def test_many_gains_become_a_range_with_both_ends_named():
@@ -129,4 +130,4 @@ def test_what_a_budget_left_out_is_listed_with_its_reason():
 
 def test_the_page_leads_with_this_machine_even_where_another_ran_later():
     later = [one.model_copy(update={"started_at": one.started_at.replace(hour=20)}) for one in elsewhere()]
-    assert "On this Constructed Card A" in with_session([*series(), *later]).answer
+    assert "On this Constructed Card A" in with_session([*series(), *later]).beside

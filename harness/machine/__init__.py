@@ -1,12 +1,12 @@
 """The machine that trials run on: what it is, what else it does, which devices are taken, its names."""
 
-from harness.machine.differences import differences
 from harness.machine.fingerprint import default_label, fingerprint, machine_from
 from harness.machine.identity import machine_id, state_folder
 from harness.machine.load import load
 from harness.machine.names import local_names
 from harness.machine.selection import Selection, driver_uuids, select
 from harness.machine.variables import VISIBILITY, passed_variables, recorded_variables
+from harness.record import differences
 
 __all__ = [
     "VISIBILITY",

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.record import Machine
+from harness.record.machine import Machine
 
 _NOT_THE_MACHINE = ("id", "label")
 
 
 def differences(a: Machine, b: Machine) -> tuple[str, ...]:
     """Every field that is not the same, as "field: a → b"; what is not known is "unknown". Pure."""
+    return tuple(
+        f"{field}: {_shown(mine)} → {_shown(theirs)}" for field, mine, theirs in differing_fields(a, b)
+    )
+
+
+def differing_fields(a: Machine, b: Machine) -> tuple[tuple[str, Any, Any], ...]:
+    """Every field that is not the same, with both values; null is unknown. Pure."""
     left, right = _fields(a), _fields(b)
     return tuple(
-        f"{field}: {_shown(left.get(field))} → {_shown(right.get(field))}"
+        (field, left.get(field), right.get(field))
         for field in dict.fromkeys((*left, *right))
         if left.get(field) != right.get(field)
     )
@@ -30,5 +37,5 @@ def _fields(machine: Machine) -> dict[str, Any]:
 
 def _shown(value: Any) -> str:
     if isinstance(value, tuple):
-        return " ".join(value) or "none"
+        return " ".join(map(str, value)) or "none"
     return "unknown" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

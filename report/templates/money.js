@@ -1,5 +1,5 @@
 "use strict";
-// The figures of report/money.py from the numbers that it wrote; a test holds the two together.
+// The figures of report/money.py, from the numbers that it wrote: a test holds the two together.
 function money(n) {
   const INPUTS = ["life_years", "utilisation", "electricity_price", "pue", "residual_share", "host_price",
     "host_watts"];
@@ -170,3 +170,88 @@ function money(n) {
   };
   return { cards: n.cards.map(card), order };
 }
+
+(() => {
+  const source = typeof document === "undefined" ? null : document.getElementById("money-numbers");
+  const form = source && document.getElementById("money-fields");
+  if (!form) return;
+  const filed = JSON.parse(source.textContent);
+  const all = path => [...document.querySelectorAll(path)];
+  const fields = all("input[data-set]");
+
+  const grouped = (value, places) =>
+    value.toFixed(places).replace(/^(-?\d+)/, whole => whole.replace(/\B(?=(\d{3})+$)/g, ","));
+  const number = value => {
+    if (value === 0) return "0";
+    const power = Math.floor(Math.log10(Math.abs(value)));
+    if (Math.abs(value) < 1000) return grouped(value, Math.min(Math.max(0, 2 - power), 6));
+    const unit = 10 ** Math.max(0, power - 3);
+    return grouped(Math.round(value / unit) * unit, 0);
+  };
+  const times = value => Math.abs(value) < 100 ? value.toFixed(2) : grouped(value, 0);
+  const write = (value, form) =>
+    form === "count" ? grouped(value, 0) : form === "times" ? times(value)
+      : form === "price" && value <= 0 ? "no price" : number(value);
+  const between = ([low, , high], form) => {
+    if (low === high) return "";
+    const ends = form === "price" ? [Math.max(low, 0), Math.max(high, 0)] : [low, high];
+    return ends.map(end => write(end, form === "price" ? "number" : form)).join(" to ");
+  };
+
+  const answerOf = (n, found) => {
+    const [first, second] = found.order, named = i => `the ${n.cards[i].name}`;
+    if (first === undefined) return "No card's cost is known for this mix.";
+    if (second === undefined) return `Only ${named(first)} can be priced for this mix.`;
+    const [low, best, high] = found.cards[second].ratio;
+    const said = `${times(best)} times as much as ${named(first)}`;
+    const range = `${times(low)} to ${times(high)}`;
+    return low <= 1 ? `No difference shown: for this mix ${named(second)} costs ${said} (${range}).`
+      : `The ${n.cards[first].name} costs least for this mix: ${named(second)} costs ${said} (${range}).`;
+  };
+  const turnOf = (n, found) => found.order.length < 2 ? "" : found.order.slice(0, 2).map(i => {
+    const card = n.cards[i], turn = found.cards[i].break_even;
+    if (!turn) return "";
+    if (turn[1] <= 0) return `The ${card.name} wins at no price.`;
+    const range = between(turn, "price"), unit = n.currency + (card.rented ? " an hour" : "");
+    return `The ${card.name} wins below ${write(turn[1], "price")} ${unit}${range ? ` (${range})` : ""}.`;
+  }).filter(Boolean).join(" ");
+
+  const set = (n, path, value) => {
+    const steps = path.split("."), last = steps.pop();
+    const place = steps.reduce((at, step) => at[step], n), old = place[last];
+    if (!Array.isArray(old)) place[last] = value;
+    else if (value !== old[1]) place[last] = old[1] > 0 ? old.map(one => one * value / old[1]) : [value, value, value];
+  };
+  const derive = (n, found) => {
+    for (const card of found.cards) {
+      card.mixes = card.cost && card.cost[0] > 0 ? card.cost.map(one => 1000 / one).reverse() : null;
+      card.rows.forEach((row, k) => { row.epoch = row.cost && row.cost.map(one => one / n.epochs[k]); });
+    }
+  };
+  const show = () => {
+    for (const one of fields) {
+      const free = one.dataset.set.startsWith("cards.") && Number(one.value) === 0;
+      one.setCustomValidity(free || one.value === "" ? "a number above 0" : "");
+    }
+    if (fields.some(one => !one.checkValidity())) return;
+    const n = JSON.parse(source.textContent);
+    for (const one of fields) set(n, one.dataset.set, Number(one.value));
+    const found = money(n);
+    derive(n, found);
+    for (const cell of all("[data-money]")) {
+      const value = cell.dataset.money.split(".").reduce((at, step) => at[step], found);
+      const [main, beneath] = cell.querySelectorAll("bdi"), form = cell.dataset.form;
+      const plain = value === null || typeof value === "number";
+      main.textContent = value === null ? "–" : write(plain ? value : value[1], form);
+      beneath.textContent = plain ? "" : between(value, form);
+    }
+    for (const one of all("[data-say]"))
+      one.textContent = one.dataset.say === "answer" ? answerOf(n, found) : turnOf(n, found);
+    document.getElementById("money-changed").hidden = JSON.stringify(n) === JSON.stringify(filed);
+  };
+  form.hidden = false;
+  form.addEventListener("input", show);
+  form.addEventListener("submit", event => event.preventDefault());
+  form.addEventListener("reset", () => setTimeout(show));
+  window.showMoney = show;
+})();

@@ -139,6 +139,20 @@ class Flops(Model):
     bytes_method: str | None = None
 
 
+class Rank(Model):
+    """One of several processes, or one of several devices of a process, which have no clock of their own.
+
+    `seconds` and `samples` are of its own window, `forward_seconds` its median forward pass, in which no rank
+    waits for another.
+    """
+
+    rank: Annotated[int, Field(ge=0)]
+    samples: Annotated[int, Field(ge=1)] | None = None
+    seconds: Annotated[float, Field(gt=0)] | None = None
+    forward_seconds: Annotated[float, Field(gt=0)] | None = None
+    memory: Memory = Memory()
+
+
 class Measurement(Model):
     """out/measurement.json. All step series are aligned: value i of each belongs to the same steps."""
 
@@ -168,6 +182,10 @@ class Measurement(Model):
     test_quality: Number | None = None
     """The metric on the test split after all epochs asked, with the weights of the best validation."""
     memory: Memory
+    parallel: Literal["dp", "ddp", "each"] | None = None
+    """Several devices: DataParallel, DistributedDataParallel, or independent copies at once."""
+    ranks: tuple[Rank, ...] = ()
+    """In the order of the devices; the series, window and losses are of the whole, `each` of rank 0 alone."""
     flops: Flops = Flops()
     ceilings: dict[str, Annotated[float, Field(gt=0)]] = {}
     """The most that the device was seen to do, from the workload that looks for it; units in the names."""

@@ -6,6 +6,9 @@ from dataclasses import dataclass, fields, replace
 
 from harness.record import Asked, Environment, Machine, Measurement, Record
 
+SIDE = "side"
+"""An option that tells equal trials apart, and that no workload acts on: it keeps no figures apart."""
+
 Value = bool | int | float | str | None
 Pairs = tuple[tuple[str, Value], ...]
 
@@ -102,7 +105,7 @@ def key_of(record: Record) -> Key:
         layout=variant.layout,
         profile=variant.profile,
         gpus=variant.gpus,
-        options=tuple(sorted(variant.options.items())),
+        options=tuple(sorted((name, value) for name, value in variant.options.items() if name != SIDE)),
     )
 
 

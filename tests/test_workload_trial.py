@@ -58,6 +58,11 @@ def test_a_trial_that_hangs_ends_itself_when_its_time_is_over(tmp_path):
     assert "0.5 s" in ended.failed.message
 
 
+def test_the_side_that_a_trial_stands_on_is_an_option_that_no_workload_sees(tmp_path):
+    ended = end_of(tmp_path, "raise KeyError(sorted(trial.options({'lr': 1.0})))", options={"side": "A"})
+    assert ended.failed.message == "KeyError: ['lr']"
+
+
 def test_the_options_of_a_trial_are_checked_by_name_and_type(tmp_path):
     known = "{'lr': 20.0, 'tied': False}"
     unknown = end_of(tmp_path, f"trial.options({known})", options={"rate": 1})

@@ -23,6 +23,8 @@ import _source
 
 STARTED = time.perf_counter()
 RESERVED_BYTES = 16384
+SIDE = "side"
+"""An option of every workload that none acts on: it tells apart trials that are equal otherwise."""
 DISK_FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 OUT_OF_MEMORY_WORDS = ("out of memory", "can't allocate memory", "cannot allocate memory", "alloc_failed")
 
@@ -61,7 +63,8 @@ class Trial(object):
 
     def options(self, known):
         """The variant's options over the defaults; refuses a name or a type that these do not have."""
-        given = self.variant.get("options") or {}
+        given = dict(self.variant.get("options") or {})
+        given.pop(SIDE, None)
         for name, value in given.items():
             if name not in known:
                 raise Failed("unsupported", _one_of("option", name, known))

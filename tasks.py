@@ -33,7 +33,7 @@ BUILDING = {**SHARED, "base": BASE, "wheelhouse": WHEELHOUSE}
 
 _VERBS = (
     *("doctor", "plan", "data", "build", "run", "report"),
-    *("claims", "lock", "clean", "check", "gate", "test"),
+    *("claims", "lock", "clean", "check", "gate", "test", "selfcheck"),
 )
 
 
@@ -237,6 +237,25 @@ def gate(c: Context, base: str = "main", head: str = "HEAD") -> None:
     from harness import verbs
 
     verbs.gate(ROOT, base, head)
+
+
+@verb(help={"device": DEVICE, "engine": ENGINE, "python": PYTHON})
+def selfcheck(c: Context, device: str = "", engine: str = "", python: str = "") -> None:
+    """Measure the same thing as both sides, and say whether a difference shows where there is none."""
+    from harness import verbs
+    from harness.errors import GateError
+    from harness.store import read_all
+    from report import selfcheck as same
+
+    chosen = _settings(device=device, engine=engine, python=python)
+    verbs.run(ROOT, chosen.model_copy(update={"plan": same.PLAN}), verbs.How())
+    records = [stored.record for stored in read_all(ROOT).records]
+    found = same.newest(records)
+    print("\n".join([*(one.line() for one in found), same.rate_line(records)]))
+    if not all(one.passed for one in found):
+        raise GateError(
+            "the selfcheck did not pass", remedy="see whether the machine did other work meanwhile"
+        )
 
 
 @verb(help={"only": "pass on to pytest: a file, or -k and a word"})

@@ -10,6 +10,7 @@ from pathlib import Path
 from harness.cards import FILE as CARDS
 from harness.cards import Card, load_cards
 from harness.claims import ClaimSet, load_claims
+from harness.purchase import Purchase, load_purchase
 from harness.record import Session
 from harness.store import Shelf, read_all
 from harness.summary import METHOD, judge_trial
@@ -22,6 +23,7 @@ from report import (
     frame,
     judge,
     labels,
+    money_view,
     names,
     parity,
     ran,
@@ -63,13 +65,15 @@ def build(
 
     The page leads with `session`, else with the newest one of `machine` (a Session's machine), else with the
     newest. `baseline` (a part of a card's name, a machine's label or a precision) fixes what 1.00 is.
-    Raises RecordError where the claims cannot be read; unreadable records become warnings.
+    Raises RecordError where the claims cannot be read, UserError where the buyer's file cannot be meant;
+    unreadable records become warnings.
     """
     shelf = read_all(root)
     view = look(
         shelf,
         load_claims(root),
         load_cards(root) if (root / CARDS).exists() else (),
+        load_purchase(root),
         baseline=baseline,
         session=session,
         machine=machine,
@@ -94,13 +98,17 @@ def look(
     shelf: Shelf,
     claims: ClaimSet,
     cards: Sequence[Card],
+    purchase: Purchase | None = None,
     *,
     baseline: str | None = None,
     session: str | None = None,
     machine: str | None = None,
     now: datetime,
 ) -> PageView:
-    """Everything the page says, as words and drawings; reads and writes nothing."""
+    """Everything the page says, as words and drawings; reads and writes nothing.
+
+    Raises UserError where a name in the buyer's file fits several cards or lines.
+    """
     named = ((stored.path, stored.record) for stored in shelf.records)
     rows = stats.plausible(frame.rows(named, judged=judge_trial, method=METHOD))
     rows = suspect.marked(rows, cards)
@@ -145,6 +153,7 @@ def look(
         problems=tuple(words.clean(problem, 300) for problem in shelf.problems),
         glossary=tables.glossary(),
         written=words.day(now),
+        money=money_view.view(found, rows, cards, purchase, now=now),
     )
 
 

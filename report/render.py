@@ -32,6 +32,7 @@ def render(view: PageView) -> Rendered:
     drawings = [panel for w in view.workloads for panel in w.overview]
     drawings += [panel for w in view.workloads for c in w.contests for panel in c.panels]
     drawings += [panel for study in view.claims for panel in study.panels]
+    drawings += view.money.panels if view.money else ()
     html = Environment(
         loader=PackageLoader("report"),
         autoescape=True,
@@ -41,7 +42,7 @@ def render(view: PageView) -> Rendered:
     )
     html.filters["drawing"] = Markup
     sheet = html.get_template("page.css").render(charts=svg.style(None), light=svg.LIGHT, dark=svg.DARK)
-    scripts = [html.get_template(name).render() for name in SCRIPTS]
+    scripts = [html.get_template(name).render() for name in _scripts(view)]
     plain = Environment(
         loader=PackageLoader("report"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -58,6 +59,10 @@ def render(view: PageView) -> Rendered:
         markdown=re.sub(r"\n{3,}", "\n\n", markdown),
         charts=tuple((f"{panel.name}.svg", svg.standalone(panel.drawing)) for panel in drawings),
     )
+
+
+def _scripts(view: PageView) -> tuple[str, ...]:
+    return (*SCRIPTS, "money.js") if view.money and view.money.numbers else SCRIPTS
 
 
 def _digest(text: str) -> str:

@@ -15,7 +15,7 @@ from harness.data import Resolved
 from harness.errors import UserError
 from harness.plan import Planned
 from harness.prepare import Bench
-from harness.record import DataSource, LeftOut
+from harness.record import DataSource, LeftOut, Trial
 from harness.settings import seconds_of
 from harness.support import supported
 
@@ -47,7 +47,7 @@ def choose(bench: Bench, found: Mapping[str, Resolved] | None = None) -> Chosen:
         on = replace(on, sources=_all_real(bench), weights=_all_weights(bench))
     everything, seed = prepare.planned(bench, on)
     card = bench.selection.gpus[0] if bench.selection.gpus else None
-    able, left = supported(everything, bench.selection.kind, card)
+    able, left = supported(everything, bench.selection.kind, card, len(bench.selection.gpus))
     if not able:
         raise UserError(
             f"plan '{bench.plan.name}' has nothing that {card.name if card else 'this CPU'} can do",
@@ -60,7 +60,14 @@ def choose(bench: Bench, found: Mapping[str, Resolved] | None = None) -> Chosen:
         kept = budget.one_full_each(able)
         return Chosen(kept, ids, seed, left, sum(map(seconds_each, kept)), None)
     fitted = budget.fit(able, seconds_each, length)
-    return Chosen(fitted.planned, ids, seed, (*left, *fitted.left_out), fitted.seconds, length)
+    kept = plan.order(fitted.planned, seed)
+    return Chosen(kept, ids, seed, (*left, *fitted.left_out), fitted.seconds, length)
+
+
+def trial_seconds(bench: Bench, trial: Trial) -> float:
+    """A trial's estimated duration, from all that is on record by now."""
+    variant = trial.asked.variant
+    return estimate.seconds(Planned(trial, "timing", variant.model), _speeds(bench))
 
 
 def _all_real(bench: Bench) -> dict[str, DataSource]:

@@ -30,6 +30,8 @@ class Measure(Model):
     """The data set it needs; null means that the protocol itself asks for synthetic data."""
     pretrained: bool = False
     role: Role = "timing"
+    priority: Annotated[int, Field(ge=1, le=9)] = 1
+    """Within each round, lower numbers come first: what a reader wants to see soonest."""
     repeats: Annotated[int, Field(ge=1, le=100)] | None = None
     timeout_seconds: Annotated[float, Field(gt=0)] | None = None
     seed: int | None = None
@@ -66,6 +68,7 @@ class Planned:
     trial: Trial
     role: Role
     model: str
+    priority: int = 1
 
 
 _MATRIX = (
@@ -184,7 +187,7 @@ def trials(plan: Plan, ground: Ground, seed: int) -> tuple[Planned, ...]:
     Raises PlanError where the plan has nothing for this kind of device.
     """
     planned = [
-        Planned(_trial(plan, measure, variant, ground, repeat), measure.role, variant.model)
+        Planned(_trial(plan, measure, variant, ground, repeat), measure.role, variant.model, measure.priority)
         for measure in plan.measure
         if ground.device in measure.devices
         for variant in variants(measure, plan.name)
@@ -223,22 +226,23 @@ def _trial(plan: Plan, measure: Measure, variant: Variant, ground: Ground, repea
 
 
 def order(planned: Iterable[Planned], seed: int) -> tuple[Planned, ...]:
-    """Whole rounds of timing trials, each shuffled; full-length ones stand between start, middle and end.
+    """Whole rounds of timing trials, each shuffled within its priorities; full-length ones stand between
+    start, middle and end.
 
     Interleaving keeps a drift of the machine from looking like a difference between variants.
     """
     rng = random.Random(seed)
-    rounds: dict[int, list[Planned]] = {}
+    rounds: dict[tuple[int, int], list[Planned]] = {}
     full: list[Planned] = []
     for item in sorted(planned, key=lambda item: item.trial.id):
         if item.role == "full":
             full.append(item)
         else:
-            rounds.setdefault(item.trial.repeat, []).append(item)
-    for members in rounds.values():
-        rng.shuffle(members)
+            rounds.setdefault((item.trial.repeat, item.priority), []).append(item)
+    for place in sorted(rounds):
+        rng.shuffle(rounds[place])
     rng.shuffle(full)
-    timing = [rounds[repeat] for repeat in sorted(rounds)]
+    timing = [rounds[place] for place in sorted(rounds)]
     if not full:
         return tuple(itertools.chain.from_iterable(timing))
     blocks = _thirds(timing)

@@ -222,7 +222,7 @@ def planned(bench: Bench, on: Ground, seed: int | None = None) -> tuple[tuple[Pl
     return plan.trials(bench.plan, on, order_seed), order_seed
 
 
-def job(bench: Bench, built: Built, found: Mapping[str, data.Resolved], deadline: float | None) -> Job:
+def job(bench: Bench, built: Built, found: Mapping[str, data.Resolved]) -> Job:
     """All that stays the same over the trials of this line."""
     user = bench.engine.user() if isinstance(bench.engine, DockerEngine) else None
     names = local_names(bench.root, data_folders(bench.settings).own)
@@ -244,7 +244,6 @@ def job(bench: Bench, built: Built, found: Mapping[str, data.Resolved], deadline
         gid=user.gid if user else UNPRIVILEGED,
         keep_id=bool(user and user.keep_id),
         memory_bytes=bench.settings.memory_bytes,
-        deadline=deadline,
     )
 
 

@@ -73,7 +73,9 @@ class Job:
     """The image's base brings packages that no lock of ours names."""
     memory_bytes: int | None = None
     deadline: float | None = None
-    """time.monotonic() after which no further trial starts."""
+    """time.monotonic() by which trials must have ended: none starts that is estimated to end later."""
+    estimate: Callable[[Trial], float] = lambda trial: 0.0
+    """A trial's estimated seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +125,8 @@ def run(job: Job, opened: Session, watcher: Watcher, *, retry: bool = False) -> 
         ]
         if not lacking:
             break
-        item = lacking[0]
-        if _over(job):
+        item = next((item for item in lacking if _in_time(job, item.trial)), None)
+        if item is None:
             opened = _leave_out(job.root, opened, len(lacking), watcher)
             break
         tried[item.trial.id] = tried.get(item.trial.id, 0) + 1
@@ -135,12 +137,12 @@ def run(job: Job, opened: Session, watcher: Watcher, *, retry: bool = False) -> 
     return _outcome(job, opened, ran)
 
 
-def _over(job: Job) -> bool:
-    return job.deadline is not None and time.monotonic() > job.deadline
+def _in_time(job: Job, trial: Trial) -> bool:
+    return job.deadline is None or time.monotonic() + job.estimate(trial) <= job.deadline
 
 
 def _leave_out(root: Path, opened: Session, count: int, watcher: Watcher) -> Session:
-    reason = "the budget was used up before they could start"
+    reason = "they would have ended after the budget"
     watcher.say(f"{count} trials left out: {reason}")
     left = (*opened.left_out, LeftOut(what="trials not started", trials=count, reason=reason))
     changed = opened.model_copy(update={"left_out": left})

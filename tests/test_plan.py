@@ -104,3 +104,12 @@ def test_another_lock_makes_another_trial():
 def test_a_plan_with_nothing_for_the_device_says_what_it_is_for():
     with pytest.raises(PlanError, match="plan 'mission' has nothing for the device kind 'cpu'"):
         plan.trials(plan.load(ROOT, "mission"), CPU, 1)
+
+
+def test_within_a_round_what_a_reader_wants_first_comes_first():
+    ground = Ground("cuda", "cuda", None, {"wikitext-2": "real", "cifar-100": "real"}, {})
+    planned = plan.trials(plan.load(ROOT, "mission"), ground, 3)
+    first = [item for item in planned if item.role == "timing" and item.trial.repeat == 1]
+    assert [item.priority for item in first] == sorted(item.priority for item in first)
+    soonest = {item.trial.asked.variant.precision for item in first if item.priority == 1}
+    assert soonest == {"fp32-ieee", "fp16-master"}

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import clone
@@ -102,9 +103,7 @@ def _runs_in(process: psutil.Process, root: Path) -> bool:
 
 def test_what_the_budget_has_no_time_for_is_listed_as_left_out(tmp_path):
     root = clone.make(tmp_path)
-    job = clone.job(root)
-    late = run.Job(**{name: getattr(job, name) for name in job.__slots__ if name != "deadline"}, deadline=0.0)
-    outcome = run.run(late, clone.open_session(root), clone.Quiet())
+    outcome = run.run(replace(clone.job(root), deadline=0.0), clone.open_session(root), clone.Quiet())
     assert (outcome.ran, outcome.left) == (0, 4)
     assert [left.trials for left in store.read_all(root).sessions[0].left_out] == [4]
 
@@ -194,3 +193,16 @@ def test_a_trial_is_watched_while_it_runs_and_nothing_watches_after_it(tmp_path)
     found = [record.telemetry for record in records(root)]
     assert all(telemetry is not None and telemetry.samples >= 2 for telemetry in found)
     assert not [process for process in psutil.process_iter() if _runs_in(process, root)]
+
+
+def test_no_trial_starts_that_would_end_after_the_budget(tmp_path):
+    root = clone.make(tmp_path, repeats=1)
+    precisions = {"fp32-ieee": 1e6, "amp-bf16": 0.0}
+    job = replace(
+        clone.job(root),
+        deadline=time.monotonic() + 60,
+        estimate=lambda trial: precisions[trial.asked.variant.precision],
+    )
+    outcome = run.run(job, clone.open_session(root), clone.Quiet())
+    assert (outcome.ran, outcome.left) == (1, 1)
+    assert [record.trial.asked.variant.precision for record in records(root)] == ["amp-bf16"]

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from rich.progress import TaskID
 
-from harness import checking, cleaning, prepare, session
-from harness.choice import Chosen, choose
+from harness import checking, cleaning, prepare, session, store
+from harness.choice import Chosen, choose, trial_seconds
 from harness.data import Progress, Resolved, default_folder, fetch
 from harness.doctor import lines
 from harness.engine.base import Built
-from harness.errors import GateError, MachineError, NotBuilt
+from harness.errors import GateError, MachineError, NotBuilt, UserError
 from harness.image import load_images
-from harness.machine import state_folder
+from harness.machine import machine_id, state_folder
 from harness.prepare import Bench
 from harness.record import Session
 from harness.run import Outcome, command_of, only_run
@@ -26,6 +28,9 @@ from harness.settings import Settings
 from harness.show import PlanWatcher, Screen, name_of
 from harness.surroundings import diagnose
 from harness.wording import duration
+
+_BUILD_STEP = re.compile(r"(?:\[(?:[\w-]+ +)?|STEP )(\d+)/(\d+)")
+"""BuildKit's `[stack 2/7]` and Podman's `STEP 2/7`; the whole output is in the build's log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,7 @@ def show_plan(root: Path, settings: Settings) -> None:
         screen.say(f"  # {step.label}\n  {step.command}")
     screen.say("\nto run, in this order (the order of a session is drawn anew):")
     built = bench.engine.expected(bench.image)
-    job = prepare.job(bench, built, {}, None)
+    job = prepare.job(bench, built, {})
     for item in chosen.planned:
         screen.say(f"  # {name_of(item.trial)}\n  {command_of(job, 'SESSION', item.trial)}")
 
@@ -156,9 +161,12 @@ def _build(bench: Bench, screen: Screen) -> Built:
     bar = screen.bar(f"building {bench.image.name}", None)
 
     def say(line: str, done: int = 0, total: int | None = None) -> None:
-        if line:
-            screen.say(f"  {line}") if not line.startswith("#") else None
-        screen.move(bar, done, total, line.strip()[:50] if line else "", f"building {bench.image.name}")
+        if bench.engine.name == "venv" and line:
+            screen.say(f"  {line}")
+        step = _BUILD_STEP.search(line)
+        if step:
+            done, total = int(step[1]), int(step[2])
+        screen.move(bar, done, total, line.strip()[:50], f"building {bench.image.name}")
 
     built = bench.engine.build(bench.image, say)
     screen.end(bar)
@@ -203,7 +211,7 @@ def _run(bench: Bench, built: Built, found: dict[str, Resolved], how: How, scree
         )
     else:
         screen.say(f"going on with session {opened.id}")
-    job = prepare.job(bench, built, found, deadline)
+    job = replace(prepare.job(bench, built, found), deadline=deadline, estimate=partial(trial_seconds, bench))
     watcher = PlanWatcher(screen, len(opened.trials))
     return run_session(job, opened, watcher, retry=how.retry)
 
@@ -263,6 +271,32 @@ def gate(root: Path, base: str, head: str) -> None:
     if found:
         raise GateError(f"{len(found)} problems", remedy="mend what is listed above")
     print("the records are good")
+
+
+def contribute(root: Path, wanted: str | None) -> None:
+    """Shows and judges a session, and writes what its pull request needs; pushes nothing.
+
+    Raises GateError where the gate would refuse it.
+    """
+    from harness import contribute as publishing
+
+    chosen = publishing.chosen(root, wanted, machine_id(state_folder()))
+    records = store.session_records(root, chosen)
+    if not records:
+        raise UserError(f"session {chosen.id} has no record yet", remedy="`invoke run` goes on with it")
+    print(f"{records[0].path}, as it would be published:\n{publishing.shown(records[0].record)}")
+    print("\n".join(["", "and with it:", *(f"  {stored.path}" for stored in records[1:])]))
+    found = publishing.problems(root, chosen)
+    for problem in found:
+        print(problem, file=sys.stderr)
+    if found:
+        raise GateError(f"{len(found)} problems", remedy="mend what is listed above")
+    made = publishing.prepare(root, chosen, root / "report" / "out" / f"contribution-{chosen.id}")
+    print(f"\nThe gate lets it pass. {len(made.files)} files, {made.bytes / 1e6:.2f} MB, under CC0 1.0.")
+    print(f"The text of the pull request: {made.text}")
+    print("Nothing was sent. These lines send it:")
+    for command in made.commands:
+        print(f"  {command}")
 
 
 def check(root: Path) -> None:

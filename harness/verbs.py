@@ -12,14 +12,14 @@ from pathlib import Path
 
 from rich.progress import TaskID
 
-from harness import checking, cleaning, prepare, session, store
+from harness import checking, cleaning, prepare, session
 from harness.choice import Chosen, choose, trial_seconds
 from harness.data import Progress, Resolved, default_folder, fetch
 from harness.doctor import lines
 from harness.engine.base import Built
-from harness.errors import GateError, MachineError, NotBuilt, UserError
+from harness.errors import GateError, MachineError, NotBuilt
 from harness.image import load_images
-from harness.machine import machine_id, state_folder
+from harness.machine import state_folder
 from harness.prepare import Bench
 from harness.record import Session
 from harness.run import Outcome, command_of, only_run
@@ -271,32 +271,6 @@ def gate(root: Path, base: str, head: str) -> None:
     if found:
         raise GateError(f"{len(found)} problems", remedy="mend what is listed above")
     print("the records are good")
-
-
-def contribute(root: Path, wanted: str | None) -> None:
-    """Shows and judges a session, and writes what its pull request needs; pushes nothing.
-
-    Raises GateError where the gate would refuse it.
-    """
-    from harness import contribute as publishing
-
-    chosen = publishing.chosen(root, wanted, machine_id(state_folder()))
-    records = store.session_records(root, chosen)
-    if not records:
-        raise UserError(f"session {chosen.id} has no record yet", remedy="`invoke run` goes on with it")
-    print(f"{records[0].path}, as it would be published:\n{publishing.shown(records[0].record)}")
-    print("\n".join(["", "and with it:", *(f"  {stored.path}" for stored in records[1:])]))
-    found = publishing.problems(root, chosen)
-    for problem in found:
-        print(problem, file=sys.stderr)
-    if found:
-        raise GateError(f"{len(found)} problems", remedy="mend what is listed above")
-    made = publishing.prepare(root, chosen, root / "report" / "out" / f"contribution-{chosen.id}")
-    print(f"\nThe gate lets it pass. {len(made.files)} files, {made.bytes / 1e6:.2f} MB, under CC0 1.0.")
-    print(f"The text of the pull request: {made.text}")
-    print("Nothing was sent. These lines send it:")
-    for command in made.commands:
-        print(f"  {command}")
 
 
 def check(root: Path) -> None:

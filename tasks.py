@@ -33,6 +33,7 @@ BUILDING = {**SHARED, "base": BASE, "wheelhouse": WHEELHOUSE}
 
 _VERBS = (
     *("doctor", "plan", "data", "build", "run", "report"),
+    *("quote", "compare", "bundle", "verify", "accept", "contribute"),
     *("claims", "lock", "clean", "check", "gate", "test", "selfcheck"),
 )
 
@@ -170,16 +171,29 @@ def run(
     help={
         "baseline": "what 1.00 is in the time-scaled charts: part of a card's name, a label or a precision",
         "session": "the session that the page leads with (default: this machine's newest)",
-    }
+        "bundle": "a bundle's file whose records to take in place of results/; may be given several times",
+        "pdf": "also print it to report/out/report.pdf, by an installed Chromium; page one is a decision sheet",
+    },
+    iterable=["bundle"],
 )
-def report(c: Context, baseline: str = "", session: str = "") -> None:
-    """Make report/out/index.html and report.md from the records in results/."""
+def report(
+    c: Context, baseline: str = "", session: str = "", bundle: list[str] | None = None, pdf: bool = False
+) -> None:
+    """Make report/out/index.html and report.md from the records in results/, or in bundles."""
     from datetime import UTC, datetime
 
     from harness.machine import machine_id, state_folder
     from report.page import build as build_page
 
     chosen = _settings(baseline=baseline)
+    if bundle:
+        import joint
+
+        paths = [Path(name) for name in bundle]
+        joint.report_on(ROOT, ROOT / "report" / "out", paths, chosen.baseline, session)
+        if pdf:
+            _print_page()
+        return
     built = build_page(
         ROOT,
         ROOT / "report" / "out",
@@ -192,6 +206,113 @@ def report(c: Context, baseline: str = "", session: str = "") -> None:
         print(f"warning: {warning}", file=sys.stderr)
     print(f"report: {_relative(built.html)}")
     print(f"        {_relative(built.markdown)}")
+    if pdf:
+        _print_page()
+
+
+def _print_page() -> None:
+    from report.pdf import write
+
+    out = ROOT / "report" / "out"
+    printed = write(out / "index.html", out / "report.pdf", root=os.geteuid() == 0)
+    print(f"        {_relative(printed)}")
+
+
+@verb(
+    help={
+        "first": "a card, machine or stack: part of its name, a label, a session's id, or as 'torch 2.13.0'",
+        "second": "what it is held against",
+        "fail_below": "a gate: exit with 3 where an interval's upper end lies below this ratio, as 0.95",
+    }
+)
+def compare(c: Context, first: str, second: str, fail_below: float = 0.0) -> None:
+    """Say how many times as fast one card, machine or stack is as another, and what may not be compared."""
+    import joint
+
+    joint.compare_two(ROOT, first, second, fail_below or None)
+
+
+@verb(
+    help={
+        "out": "the file to write (default: report/out/gpudyno-<session>.tar.gz)",
+        "session": "pack this session alone (default: every session that the page stands on)",
+        "sign": "a private key of OpenSSH's to sign it with",
+        "baseline": "what 1.00 is in the page's time-scaled charts",
+        "margin": "how far below its figure a delivered machine may be (default: 0.05)",
+        "no_purchase": "leave purchase.toml, with your prices and limits, out of it",
+    }
+)
+def bundle(
+    c: Context,
+    out: str = "",
+    session: str = "",
+    sign: str = "",
+    baseline: str = "",
+    margin: float = 0.05,
+    no_purchase: bool = False,
+) -> None:
+    """Pack records, locks, claims, plans and page into one archive, and print its acceptance clause."""
+    import joint
+
+    how = joint.Packing(
+        out=Path(out) if out else None,
+        session=session or None,
+        baseline=_settings(baseline=baseline).baseline,
+        margin=margin,
+        key=Path(sign) if sign else None,
+        purchase=not no_purchase,
+    )
+    joint.pack(ROOT, how)
+
+
+@verb(help={"bundle": "the bundle's file", "signers": "OpenSSH's file of allowed signers"})
+def verify(c: Context, bundle: str, signers: str = "") -> None:
+    """Check a bundle: every byte, every record, and every figure of its page, from raw samples."""
+    import joint
+
+    joint.verify(Path(bundle), Path(signers) if signers else None)
+
+
+@verb(
+    help={
+        "bundle": "the bundle that the machine was ordered by; its plan is run",
+        "device": DEVICE,
+        "engine": ENGINE,
+        "python": PYTHON,
+        "records": "a session in results/ to judge (default: run the bundle's plan now)",
+    }
+)
+def accept(
+    c: Context,
+    bundle: str,
+    device: str = "",
+    engine: str = "",
+    python: str = "",
+    records: str = "",
+) -> None:
+    """Say whether this machine is the one that was ordered, and as fast: pass, fail, or another machine."""
+    import joint
+
+    chosen = _settings(device=device, engine=engine, python=python)
+    joint.accept(ROOT, chosen, Path(bundle), records or None)
+
+
+@verb(help={"session": "the session to publish (default: this machine's newest)"})
+def contribute(c: Context, session: str = "") -> None:
+    """Show a session as it would be published, judge it as the gate will, and write its pull request."""
+    from harness import contribute as publishing
+
+    publishing.publish(ROOT, session or None)
+
+
+@verb(help={"to": "the file to write (default: purchase.toml)", "yes": "overwrite it without asking"})
+def quote(c: Context, to: str = "purchase.toml", yes: bool = False) -> None:
+    """Ask for prices, limits and your own mix of work, and write the buyer's file for `report`."""
+    from harness import quote as asked
+
+    path = ROOT / to
+    written = asked.run(path, overwrite=yes, ask=input, say=print)
+    print(f"{'written' if written else 'kept'}: {_relative(path)}")
 
 
 @verb()

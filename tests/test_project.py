@@ -28,6 +28,7 @@ FRAMEWORKS = {"torch", "torchvision", "fastai", "timm", "apex"}
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ARCHITECTURE = (DOCS / "architecture.md").read_text(encoding="utf-8")
+VERB_FILES = (ROOT / "tasks.py", ROOT / "joint.py")
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md")])
 VERBS = {name.replace("-", "_"): task for name, task in Collection.from_module(tasks).tasks.items()}
 
@@ -105,7 +106,7 @@ def test_the_report_knows_of_the_harness_only_what_its_input_is(path):
     assert rooms(path, "harness") <= REPORT_MAY_IMPORT
 
 
-@pytest.mark.parametrize("path", [*modules("harness", "report"), ROOT / "tasks.py"], ids=name_of)
+@pytest.mark.parametrize("path", [*modules("harness", "report"), *VERB_FILES], ids=name_of)
 def test_the_host_side_imports_no_framework_and_no_workload(path):
     tops = {name.split(".")[0] for name in imports(path)}
     workloads = {"workloads", *(workload.stem for workload in modules("workloads"))}
@@ -114,12 +115,12 @@ def test_the_host_side_imports_no_framework_and_no_workload(path):
 
 @pytest.mark.parametrize("path", modules("harness"), ids=name_of)
 def test_the_harness_never_imports_the_report_or_the_verbs(path):
-    assert not {name.split(".")[0] for name in imports(path)} & {"report", "tasks"}
+    assert not {name.split(".")[0] for name in imports(path)} & {"report", "tasks", "joint"}
 
 
 @pytest.mark.parametrize("path", modules("workloads"), ids=name_of)
 def test_a_workload_needs_nothing_of_the_host_side(path):
-    assert not {name.split(".")[0] for name in imports(path)} & {"harness", "report", "tasks"}
+    assert not {name.split(".")[0] for name in imports(path)} & {"harness", "report", "tasks", "joint"}
 
 
 def circles(graph: dict[str, set[str]]) -> Iterator[str]:
@@ -148,7 +149,7 @@ def test_docker_holds_no_python_file_that_would_hide_the_docker_library():
 
 
 def test_no_module_is_longer_than_a_person_reads_in_one_go():
-    product = [*modules("harness", "report", "workloads", "benchmarks"), ROOT / "tasks.py"]
+    product = [*modules("harness", "report", "workloads", "benchmarks"), *VERB_FILES]
     longer = [name_of(path) for path in product if len(path.read_text().splitlines()) > MOST_LINES]
     assert not longer
 

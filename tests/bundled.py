@@ -1,0 +1,96 @@
+"""A small clone of constructed sessions for tests of bundles: no figure here was measured."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import records_builder as build
+
+from harness import store
+from harness.record import Record, Session
+from harness.summary import judge_trial
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+PLAN = """
+name = "constructed"
+title = "constructed for a test"
+repeats = 3
+
+[[measure]]
+workload = "word_lm"
+protocol = "published/1"
+model = "lstm"
+precision = "fp32-ieee"
+batch_size = 20
+data_mode = "cached"
+"""
+LEAD = "20260131-aaaaaa"
+OTHER = "20260130-bbbbbb"
+
+
+def session_of(records: Sequence[Record], plan_sha256: str) -> Session:
+    """The session that planned just these trials."""
+    first = records[0]
+    return Session(
+        session=1,
+        id=first.session,
+        plan=first.plan,
+        plan_sha256=plan_sha256,
+        machine=first.machine.id,
+        label=first.machine.label,
+        started_at=build.STARTED,
+        order_seed=1,
+        trials=tuple({record.trial.id: record.trial for record in records}.values()),
+    )
+
+
+def write(root: Path, records: Sequence[Record]) -> Path:
+    """Records with the summaries that their samples give, their sessions, a plan, cards, images and locks."""
+    (root / "plans").mkdir(parents=True, exist_ok=True)
+    (root / "plans" / "constructed.toml").write_text(PLAN)
+    (root / "results").mkdir(exist_ok=True)
+    shutil.copy(REPOSITORY / "results" / "cards.toml", root / "results")
+    if not (root / "docker").is_dir():
+        shutil.copytree(REPOSITORY / "docker", root / "docker")
+    sessions: dict[str, list[Record]] = {}
+    for record in records:
+        sessions.setdefault(record.session, []).append(record)
+    for members in sessions.values():
+        session = session_of(members, hashlib.sha256(PLAN.encode()).hexdigest())
+        store.write_session(root, session)
+        for record in members:
+            whole = judge_trial(record) if record.measurement else None
+            store.write_record(root, session, record.model_copy(update={"summary": whole}))
+    return root
+
+
+def lock_sha256() -> str:
+    """Of the cuda image's lock, as this repository has it."""
+    return hashlib.sha256((REPOSITORY / "docker" / "cuda" / "lock.txt").read_bytes()).hexdigest()
+
+
+def one_card(
+    session: str = LEAD,
+    *,
+    digits: str = "a",
+    seconds: float = 0.0120,
+    card: str = "Constructed Card A",
+    repeats: int = 3,
+) -> list[Record]:
+    """Repeats of one work on one card, in the environment that the repository's lock describes."""
+    on = build.machine(card, label=f"card-{digits}", digits=digits)
+    within = build.environment(lock_sha256=lock_sha256())
+    return build.series_of(
+        build.LM,
+        "fp32-ieee",
+        seconds,
+        batch_size=20,
+        on=on,
+        card=card,
+        session=session,
+        within=within,
+        repeats=repeats,
+    )

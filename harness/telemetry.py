@@ -163,6 +163,7 @@ def _card(
         others=_others(told),
         ecc_uncorrected=_rise(everywhere, "ecc_uncorrected"),
         ecc_corrected=_rise(everywhere, "ecc_corrected"),
+        xids=next(iter(_known(everywhere[::-1], "xids")), None),
         power_limit_watts=limits[-1] if limits else None,
         power_limit_changed=len(set(limits)) > 1 if limits else None,
         mig_changed=len(set(states)) > 1 if (states := _known(everywhere, "mig")) else None,

@@ -68,7 +68,7 @@ class FakeNvml:
         self.at = -1
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith(("NVML_", "nvmlClocks")):
+        if name.startswith(("NVML_", "nvmlClocks", "nvmlEventType")):
             return getattr(pynvml, name)
         if name.startswith("nvmlDeviceGet") and hasattr(pynvml, name):
             return lambda handle, *arguments: self._value(handle, name)
@@ -81,6 +81,28 @@ class FakeNvml:
         if isinstance(value, dict) and "error" in value:
             raise pynvml.NVMLError(value["error"])
         return value
+
+    def nvmlEventSetCreate(self) -> dict[str, int]:
+        return {"heard": 0}
+
+    def nvmlDeviceRegisterEvents(self, handle: int, eventTypes: int, eventSet: dict[str, int]) -> None:
+        assert eventTypes == pynvml.nvmlEventTypeXidCriticalError
+        eventSet["handle"] = handle
+
+    def nvmlEventSetWait_v2(self, eventSet: dict[str, int], timeoutms: int) -> SimpleNamespace:
+        told = self._value(eventSet["handle"], "xids") if "xids" in self._named(eventSet["handle"]) else []
+        if eventSet["heard"] >= len(told):
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_TIMEOUT)
+        eventSet["heard"] += 1
+        return SimpleNamespace(
+            eventType=pynvml.nvmlEventTypeXidCriticalError, eventData=told[eventSet["heard"] - 1]
+        )
+
+    def _named(self, handle: int) -> set[str]:
+        found = set(self._cards[handle])
+        for tick in self._ticks[: self.at + 1]:
+            found |= set(tick[handle])
+        return found
 
     def nvmlInit(self) -> None:
         if not self._driver:

@@ -298,3 +298,24 @@ def test_inside_a_container_other_processes_are_unknown_with_the_reason(tmp_path
     found = load_from(tree(tmp_path, {"/.dockerenv": ""}), FakeNvml(), pid=1)
     assert found.other_gpu_processes is None
     assert found.unknown_because == "other processes cannot be seen from inside a container"
+
+
+@pytest.mark.parametrize(
+    ("cpus", "nodes"),
+    [({0, 1}, [0]), ({2}, [0]), ({4, 5}, [1]), ({3, 4}, [0, 1]), ({9}, None), (None, None)],
+)
+def test_the_nodes_that_a_process_may_use_are_those_of_its_processors(cpus, nodes, tmp_path):
+    files = tree(
+        tmp_path,
+        {
+            "/sys/devices/system/node/node0/cpulist": "0-3\n",
+            "/sys/devices/system/node/node1/cpulist": "4,5-7\n",
+        },
+    )
+    assert cpu.numa_affinity(files, None if cpus is None else frozenset(cpus)) == nodes
+
+
+def test_the_load_tells_how_many_processors_work_at_this_moment():
+    found = load()
+    assert found.busy_cpus is not None
+    assert 0 <= found.busy_cpus <= (psutil.cpu_count() or 1)

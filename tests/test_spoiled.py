@@ -151,6 +151,7 @@ def replayed(tmp_path: Path, name: str) -> Record:
         ("foreign_process", "invalid", {"foreign-process"}),
         ("ecc_errors", "invalid", {"memory-error"}),
         ("mig", "invalid", {"mig-changed"}),
+        ("xid", "invalid", {"device-fault"}),
         ("vanishing_driver", "invalid", {"driver-gone"}),
         ("missing_counters", "valid", set()),
     ],

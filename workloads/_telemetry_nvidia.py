@@ -19,6 +19,7 @@ REASONS = (
     (0x100, "display_clock"),
 )
 """The bits of NVML's clocks event reasons."""
+XIDS_KEPT = 20
 
 
 def library() -> Any | None:
@@ -47,6 +48,8 @@ class Cards:
         self.described: list[dict[str, Any]] = []
         self._handles: list[Any] = []
         self._slow: list[dict[str, Any]] = []
+        self._ears: list[Any] = []
+        self._xids: list[list[int]] = []
         if nvml is None:
             self.missing["cards"] = "nvidia-ml-py is not installed"
             return
@@ -69,7 +72,32 @@ class Cards:
             name = self._ask(f"{index}.name", self._nvml.nvmlDeviceGetName, handle)
             self._handles.append(handle)
             self._slow.append({})
+            self._ears.append(self._ear(f"{index}.xids", handle))
+            self._xids.append([])
             self.described.append({"index": index, "unit": unit_of(uuid), "name": name})
+
+    def _ear(self, what: str, handle: Any) -> Any:
+        """A set of events in which the driver tells of a card's faults; None where it has none."""
+
+        def listen() -> Any:
+            ear = self._nvml.nvmlEventSetCreate()
+            self._nvml.nvmlDeviceRegisterEvents(handle, self._nvml.nvmlEventTypeXidCriticalError, ear)
+            return ear
+
+        return self._ask(what, listen)
+
+    def _heard(self, at: int) -> list[int] | None:
+        """The Xid numbers so far; asking does not wait."""
+        if self._ears[at] is None:
+            return None
+        try:
+            while len(self._xids[at]) < XIDS_KEPT:
+                told = self._nvml.nvmlEventSetWait_v2(self._ears[at], 0)
+                self._xids[at].append(int(told.eventData))
+        except Exception as error:
+            if type(error).__name__ != "NVMLError_Timeout":
+                self.missing.setdefault(f"{self.described[at]['index']}.xids", type(error).__name__)
+        return list(self._xids[at])
 
     def close(self) -> None:
         """Lets the driver go."""
@@ -115,6 +143,7 @@ class Cards:
             "limited_seconds": self._limited(ask),
             "reasons": self._reasons(ask),
             "others": self._others(ask, ours),
+            "xids": self._heard(at),
         }
         if slow:
             self._slow[at] = self._slowly(ask)

@@ -36,19 +36,23 @@ def lacking(precision: Precision, kind: str, card: Gpu | None) -> str | None:
 
 
 def supported(
-    planned: Iterable[Planned], kind: str, card: Gpu | None
+    planned: Iterable[Planned], kind: str, card: Gpu | None, cards: int | None = None
 ) -> tuple[tuple[Planned, ...], tuple[LeftOut, ...]]:
-    """The trials that a device can do, and a line for each reason why others were left out."""
+    """The trials that `cards` such devices can do, and a line for each reason why others were left out.
+
+    On a CPU a trial's devices are processes, of which there may be any number.
+    """
     kept: list[Planned] = []
     reasons: dict[tuple[str, str], int] = {}
     for item in planned:
-        precision = item.trial.asked.variant.precision
-        reason = lacking(precision, kind, card)
+        variant = item.trial.asked.variant
+        what: str = variant.precision
+        reason = lacking(variant.precision, kind, card)
+        if reason is None and kind != "cpu" and cards is not None and variant.gpus > cards:
+            what, reason = f"{variant.gpus} GPUs", f"the session measures on {cards}"
         if reason is None:
             kept.append(item)
         else:
-            reasons[precision, reason] = reasons.get((precision, reason), 0) + 1
-    left = tuple(
-        LeftOut(what=precision, trials=count, reason=reason) for (precision, reason), count in reasons.items()
-    )
+            reasons[what, reason] = reasons.get((what, reason), 0) + 1
+    left = tuple(LeftOut(what=what, trials=count, reason=reason) for (what, reason), count in reasons.items())
     return tuple(kept), left

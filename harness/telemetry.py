@@ -238,6 +238,8 @@ def _read(samples: Sequence[Sample], of: Callable[[Sample], Sample | None]) -> R
 
 
 def _energy(samples: Sequence[Sample], cards: int, windows: Windows, items: int | None) -> Energy:
+    if any(card.get("mig") for sample in samples for card in sample.get("cards") or ()):
+        return Energy(scope="cards", unknown_because="a divided card's energy is not that of one slice")
     if cards:
         return energy([_read(samples, _of_card(at)) for at in range(cards)], windows, items)
     package = _read(samples, lambda sample: sample["cpu"])

@@ -138,6 +138,15 @@ def test_a_summary_that_its_raw_samples_do_not_give_is_refused(clone):
     assert found.endswith("its raw samples do not give its summary's 'throughput'")
 
 
+def test_a_summary_that_is_silent_about_the_machine_s_state_is_refused(clone):
+    path = a_record(contribute(clone))
+    raw = json.loads(path.read_text())
+    raw["warnings"] = ["image changed within the session: a → b"]
+    path.write_text(json.dumps(raw))
+    (found,) = judged(clone)
+    assert found.endswith("its raw samples do not give its summary's 'causes'")
+
+
 def test_a_record_without_its_session_is_refused(clone):
     (contribute(clone) / "session.json").unlink()
     assert all("has no session.json" in found for found in judged(clone))

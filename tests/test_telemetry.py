@@ -91,6 +91,8 @@ def test_a_change_of_the_mig_mode_is_seen_and_what_a_slice_does_not_tell_is_null
     assert card.mig_changed is True
     assert card.utilization_percent.mean.values()[-1] is None
     assert found.missing["0.utilization"] == "NVMLError_NotSupported"
+    assert found.energy.joules is None
+    assert found.energy.unknown_because == "a divided card's energy is not that of one slice"
 
 
 def test_a_card_without_counters_gives_nulls_with_reasons_and_energy_by_samples(tmp_path):

@@ -214,6 +214,8 @@ def _faults(claim: Claim) -> Iterator[str]:
         yield "relation: an order is less or greater, and has no value"
     if claim.kind == "absolute" and claim.of.card is None:
         yield "of.card: an absolute figure stands for one card"
+    if claim.kind == "absolute" and claim.reconstructed:
+        yield "reconstructed: an absolute figure needs the published protocol itself"
     if claim.kind == "absolute" and claim.card_class is not None:
         yield "card_class: an absolute figure is claimed for its own card alone"
     if claim.value is None and claim.words is None:

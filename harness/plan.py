@@ -17,7 +17,7 @@ from harness.errors import PlanError, UserError
 from harness.record import Asked, DataSource, DeviceKind, Limit, Model, Trial, Variant, first_problem
 from harness.record.trial import Name, Option, Precision
 
-Role = Literal["timing", "full"]
+Role = Literal["timing", "full", "ladder"]
 
 
 class Measure(Model):
@@ -229,7 +229,8 @@ def order(planned: Iterable[Planned], seed: int) -> tuple[Planned, ...]:
     """Whole rounds of timing trials, each shuffled within its priorities; full-length ones stand between
     start, middle and end.
 
-    Interleaving keeps a drift of the machine from looking like a difference between variants.
+    Interleaving keeps a drift of the machine from looking like a difference between variants. In the first
+    round a ladder's batches grow, so that those above one that does not fit need not be tried.
     """
     rng = random.Random(seed)
     rounds: dict[tuple[int, int], list[Planned]] = {}
@@ -241,6 +242,8 @@ def order(planned: Iterable[Planned], seed: int) -> tuple[Planned, ...]:
             rounds.setdefault((item.trial.repeat, item.priority), []).append(item)
     for place in sorted(rounds):
         rng.shuffle(rounds[place])
+        if place[0] == 1:
+            rounds[place] = _climbing(rounds[place])
     rng.shuffle(full)
     timing = [rounds[place] for place in sorted(rounds)]
     if not full:
@@ -249,6 +252,13 @@ def order(planned: Iterable[Planned], seed: int) -> tuple[Planned, ...]:
     half = -(-len(full) // 2)
     parts = (*blocks[0], full[:half], *blocks[1], full[half:], *blocks[2])
     return tuple(itertools.chain.from_iterable(parts))
+
+
+def _climbing(members: list[Planned]) -> list[Planned]:
+    """The rungs of ladders in order of their batch, at the places that they have among the others."""
+    rungs = [item for item in members if item.role == "ladder"]
+    climbing = iter(sorted(rungs, key=lambda item: item.trial.asked.variant.batch_size))
+    return [next(climbing) if item.role == "ladder" else item for item in members]
 
 
 def _thirds(rounds: list[list[Planned]]) -> tuple[list[list[Planned]], ...]:

@@ -152,6 +152,8 @@ def _leave_out(root: Path, opened: Session, count: int, watcher: Watcher) -> Ses
 
 def _outcome(job: Job, opened: Session, ran: list[Record]) -> Outcome:
     records = [stored.record for stored in store.session_records(job.root, opened)]
+    opened = session.with_spared(opened, records)
+    store.write_session(job.root, opened)
     left = len(session.missing(opened, records))
     complete = left == 0
     if complete:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -86,19 +86,55 @@ class Missing:
 def missing(session: Session, records: Iterable[Record], *, retry: bool = False) -> tuple[Missing, ...]:
     """What a session still lacks: trials never ended, and those that the machinery failed.
 
-    A trial's own failure is a result; with `retry` it is missing too.
+    A trial's own failure is a result; with `retry` it is missing too. A batch above one that did not fit is
+    not tried.
     """
-    by_trial: dict[str, list[Record]] = {}
-    for record in records:
-        by_trial.setdefault(record.trial.id, []).append(record)
+    last_of = _last_attempts(records)
+    spared = {trial.id for trial, _ in _too_large(session, last_of)}
     found = []
     for place, trial in enumerate(session.trials):
-        attempts = sorted(by_trial.get(trial.id, []), key=lambda record: record.attempt)
-        last = attempts[-1] if attempts else None
-        if last is not None and not _again(last, retry):
+        last = last_of.get(trial.id)
+        if trial.id in spared or (last is not None and not _again(last, retry)):
             continue
         found.append(Missing(trial, place, last.attempt + 1 if last else 1))
     return tuple(found)
+
+
+def with_spared(session: Session, records: Iterable[Record]) -> Session:
+    """The session with a line in its list for the batches that were not tried, above one that did not fit."""
+    counts: dict[tuple[str, str], int] = {}
+    for trial, batch_size in _too_large(session, _last_attempts(records)):
+        variant = trial.asked.variant
+        what = f"{variant.model} {variant.precision} above batch {batch_size}"
+        reason = f"batch {batch_size} did not fit"
+        counts[what, reason] = counts.get((what, reason), 0) + 1
+    others = [line for line in session.left_out if (line.what, line.reason) not in counts]
+    lines = [LeftOut(what=what, trials=count, reason=reason) for (what, reason), count in counts.items()]
+    return session.model_copy(update={"left_out": (*others, *lines)})
+
+
+def _last_attempts(records: Iterable[Record]) -> dict[str, Record]:
+    ordered = sorted(records, key=lambda record: record.attempt)
+    return {record.trial.id: record for record in ordered}
+
+
+def _too_large(session: Session, last_of: Mapping[str, Record]) -> Iterator[tuple[Trial, int]]:
+    """Trials never run whose row has a smaller batch that did not fit, each with that batch."""
+    limits: dict[str, int] = {}
+    for record in last_of.values():
+        if record.failure is not None and record.failure.reason == "out-of-memory":
+            row, batch_size = _row(record.trial), record.trial.asked.variant.batch_size
+            limits[row] = min(batch_size, limits.get(row, batch_size))
+    for trial in session.trials if limits else ():
+        limit = limits.get(_row(trial))
+        if limit is not None and trial.id not in last_of and trial.asked.variant.batch_size > limit:
+            yield trial, limit
+
+
+def _row(trial: Trial) -> str:
+    """All that is asked of a trial but its batch."""
+    variant = trial.asked.variant.model_copy(update={"batch_size": 1})
+    return trial.asked.model_copy(update={"variant": variant}).canonical()
 
 
 def _again(last: Record, retry: bool) -> bool:

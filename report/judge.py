@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.cards import Card
 from harness.claims import speaks_of
@@ -62,7 +62,15 @@ def judge(claims: Iterable[Claim], contests: Sequence[Contest], cards: Sequence[
     """Every claim with its verdict, held against the leading session and what stands beside it."""
     own = [line.cell for contest in contests for line in contest.lines if line.own]
     beside = [line.cell for contest in contests for line in contest.lines if not line.own]
-    return tuple(_judge(claim, own, beside, cards) for claim in claims)
+    return tuple(_told(_judge(claim, own, beside, cards)) for claim in claims)
+
+
+def _told(judged: Judged) -> Judged:
+    """A verdict on a protocol that had to be made up anew says so first."""
+    if not (judged.claim.reconstructed and judged.found):
+        return judged
+    because = ("protocol reconstructed", *judged.verdict.because)
+    return replace(judged, verdict=replace(judged.verdict, because=because))
 
 
 def _judge(claim: Claim, own: Sequence[Cell], beside: Sequence[Cell], cards: Sequence[Card]) -> Judged:

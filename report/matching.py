@@ -26,6 +26,7 @@ def side_differences(side: Side, claim: Claim, cell: Cell) -> tuple[str, ...]:
         ("protocol", claim.protocol, key.protocol),
         ("model", side.model.casefold(), key.model.casefold()),
         ("number of devices", side.gpus, key.gpus),
+        ("profile", "default", key.profile),
         ("precision", side.precision, key.precision),
         ("batch size", side.batch_size, key.batch_size),
         ("data mode", side.data_mode, key.data_mode),

@@ -219,6 +219,11 @@ def test_every_problem_of_every_file_is_told_with_its_path_and_field(tmp_path):
             'unit = "s"\ncard_class = "any"',
             "card_class: an absolute figure is claimed for its own card",
         ),
+        (
+            'unit = "s"',
+            'unit = "s"\nreconstructed = true',
+            "reconstructed: an absolute figure needs the published protocol itself",
+        ),
         ('"absolute"', '"ratio"', "claims.007-seconds.over: a claim of kind 'ratio' needs a second side"),
         (
             '"absolute"',
@@ -301,4 +306,4 @@ def test_the_list_names_every_claim_once(published):
     told = claims.lines(published)
     for claim in published.claims:
         assert sum(line.split()[:1] == [claim.id] for line in told) == 1
-    assert told[-1] == "233 claims, 22 curves of 544 epochs in all"
+    assert told[-1] == "247 claims, 22 curves of 544 epochs in all"

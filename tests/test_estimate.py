@@ -67,3 +67,14 @@ def test_what_a_card_lacks_is_left_out_with_the_reason(mission, architecture, le
 def test_a_cpu_has_no_tf32():
     assert support.lacking("fp32-tf32", "cpu", None) == "a CPU has no TF32"
     assert support.lacking("amp-bf16", "cpu", None) is None
+
+
+def test_a_trial_on_more_cards_than_there_are_is_left_out_and_a_cpu_has_as_many_processes_as_asked():
+    loaded = plan.load(ROOT, "surf")
+    for kind, asked in (("cuda", {1, 2}), ("cpu", {1, 2, 4})):
+        planned = plan.trials(loaded, plan.Ground(kind, kind, None, {}, {}), 1)
+        kept, out = support.supported(planned, kind, None, 2)
+        assert {item.trial.asked.variant.gpus for item in kept} == asked
+        assert [(line.what, line.reason) for line in out] == (
+            [("4 GPUs", "the session measures on 2")] if kind == "cuda" else []
+        )

@@ -113,3 +113,19 @@ def test_within_a_round_what_a_reader_wants_first_comes_first():
     assert [item.priority for item in first] == sorted(item.priority for item in first)
     soonest = {item.trial.asked.variant.precision for item in first if item.priority == 1}
     assert soonest == {"fp32-ieee", "fp16-master"}
+
+
+def test_a_ladder_climbs_in_the_first_round_and_is_shuffled_like_the_rest_later():
+    planned = plan.trials(plan.load(ROOT, "surf"), Ground("cuda", "cuda", None, {}, {}), 3)
+    climbed = {
+        repeat: [
+            item.trial.asked.variant.batch_size
+            for item in planned
+            if item.role == "ladder" and item.trial.repeat == repeat
+        ]
+        for repeat in (1, 2)
+    }
+    assert climbed[1] == sorted(climbed[1])
+    assert climbed[2] != sorted(climbed[2])
+    first = [item.role for item in planned if item.trial.repeat == 1]
+    assert first != sorted(first), "rungs stand among the other trials"

@@ -134,6 +134,13 @@ def test_a_ratio_whose_second_side_is_missing_names_what_is():
     assert because(ratio(), series("amp-fp16")) == "precision: amp-fp16 instead of fp32-ieee"
 
 
+def test_a_verdict_on_a_reconstructed_protocol_says_so_first_and_never_reproduced():
+    records = [*series(), *series("amp-fp16", 0.05, first_order=10)]
+    plain, found = (verdict(ratio(reconstructed=made), records).verdict for made in (False, True))
+    assert found.because == ("protocol reconstructed", *plain.because)
+    assert found.word == plain.word == "holds here"
+
+
 def test_a_bound_on_a_ratio_is_judged_by_the_interval():
     records = [*series(), *series("amp-fp16", 0.05, first_order=10)]
     assert word(ratio(relation="greater", value=1.5), records) == "holds here"

@@ -6,6 +6,7 @@ import clone
 import pytest
 
 from harness import run, session, store
+from harness.record import Trial
 
 
 @pytest.fixture(scope="module")
@@ -60,3 +61,57 @@ def test_a_pause_of_an_hour_opens_the_next_block_and_a_shorter_one_does_not(fini
     assert session.block(records, end + timedelta(minutes=59)) == 1
     assert session.block(records, end + timedelta(minutes=60)) == 2
     assert session.block([], datetime.now(UTC)) == 1
+
+
+def out_of_memory(record):
+    """The same trial, as one that did not fit."""
+    raw = failed(record, "trial").model_dump(mode="json")
+    raw["failure"]["reason"] = "out-of-memory"
+    return type(record).model_validate(raw)
+
+
+@pytest.fixture
+def ladder(finished):
+    """A session of three batches, of which the first was measured, and that record."""
+    opened, records = finished
+    first = records[0].trial
+    rungs = [
+        Trial.of(
+            first.asked.model_copy(
+                update={"variant": first.asked.variant.model_copy(update={"batch_size": size})}
+            ),
+            1,
+            seed=first.seed,
+            timeout_seconds=first.timeout_seconds,
+        )
+        for size in (8, 16, 32)
+    ]
+    return opened.model_copy(update={"trials": tuple(rungs)}), records[0]
+
+
+def of_rung(record, trial):
+    return record.model_copy(update={"trial": trial})
+
+
+def test_a_batch_above_one_that_did_not_fit_is_not_tried_and_the_session_lists_it(ladder):
+    opened, record = ladder
+    small, middle, large = opened.trials
+    assert [item.trial for item in session.missing(opened, [of_rung(record, small)])] == [middle, large]
+    records = [of_rung(record, small), out_of_memory(of_rung(record, middle))]
+    assert session.missing(opened, records) == ()
+    listed = session.with_spared(opened, records).left_out
+    assert [(line.trials, line.reason) for line in listed] == [(1, "batch 16 did not fit")]
+    assert session.with_spared(session.with_spared(opened, records), records).left_out == listed
+    assert session.with_spared(opened, records[:1]) == opened
+
+
+def test_a_failure_of_another_kind_or_of_another_row_spares_no_larger_batch(ladder):
+    opened, record = ladder
+    small, middle, large = opened.trials
+    other = failed(of_rung(record, middle), "trial")
+    assert [item.trial for item in session.missing(opened, [of_rung(record, small), other])] == [large]
+    variant = middle.asked.variant.model_copy(update={"precision": "amp-fp16"})
+    asked = middle.asked.model_copy(update={"variant": variant})
+    elsewhere = Trial.of(asked, 1, seed=1, timeout_seconds=60.0)
+    records = [of_rung(record, small), out_of_memory(of_rung(record, elsewhere))]
+    assert [item.trial for item in session.missing(opened, records)] == [middle, large]

@@ -73,6 +73,8 @@ class Claim(Model):
     """Declared beforehand: the relative difference that still counts as reproduced."""
     card_class: CardClass | None = None
     """The class of cards that a ratio, an order, a quality or a structure is claimed for."""
+    reconstructed: bool = False
+    """The published protocol is lost and ours stands for it: nothing can be called reproduced."""
     words: str | None = None
     """A claim in words, in our own."""
     source: str

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from report import names, states, tables, words
 from report.contests import Contest, Line
-from report.doubts import outlying_run, unequal_spread
+from report.doubts import BLOCKS_NEEDED, outlying_run, unequal_spread
 from report.expect import MODES
 from report.frame import Row
 from report.labels import standing
@@ -137,6 +137,7 @@ def doubts(
         found.append("One or two units of a card were measured: cards of one model differ by 8 % and more.")
     if states.unchecked(parities):
         found.append("Mixed precision: speed only, convergence not checked, where the table says so.")
+    found += _blocks(contests)
     found += _odd_runs(contests, gains)
     for contest in contests:
         if contest.baseline_missing and baseline is not None:
@@ -148,6 +149,19 @@ def doubts(
     if late:
         found.append(f"{words.count(late, 'record')} dated after this page was written.")
     return tuple(dict.fromkeys(found))
+
+
+def _blocks(contests: Sequence[Contest]) -> list[str]:
+    """Intervals that leave out what another hour or day would change."""
+    intervals = [line.cell.seconds.interval for c in contests for line in c.lines]
+    fewest = min((line.cell.blocks for c in contests for line in c.lines), default=BLOCKS_NEEDED)
+    if fewest >= BLOCKS_NEEDED or not any(intervals):
+        return []
+    count = "within one block" if fewest == 1 else f"within {fewest} blocks"
+    return [
+        f"Intervals stand {count} of time: what another hour or day would change is not in them; "
+        f"{BLOCKS_NEEDED} blocks an hour apart would show it."
+    ]
 
 
 def _odd_runs(contests: Sequence[Contest], gains: Sequence[Speedup]) -> list[str]:

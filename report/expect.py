@@ -76,7 +76,7 @@ class Expectation:
 def expectations(
     contests: Sequence[Contest], hours: Mapping[str, float] | None = None
 ) -> tuple[Expectation, ...]:
-    """The leading side against every other one that did equal work, the greatest advantage first.
+    """The leading side against every other that did equal work: first what beats it most, then what it beats.
 
     `hours` weighs workloads by name with the hours that the slower side spends on each; a workload without
     hours is left out.
@@ -89,7 +89,13 @@ def expectations(
     made = [(a, b) for a, b in pairs if _works(contests, a, b, 1)]
     found = [_expectation(contests, a, b, len(made), hours) for a, b in made]
     kept = [one for one in found if one is not None]
-    return tuple(sorted(kept, key=lambda one: (not one.ranked, -one.best)))
+    leading = {(side.machine, side.card) for side in own}
+
+    def place(one: Expectation) -> tuple[bool, bool, float]:
+        beaten = (one.slow.machine, one.slow.card) in leading
+        return not one.ranked, not beaten, -one.best if beaten else one.best
+
+    return tuple(sorted(kept, key=place))
 
 
 def _sides(lines: Sequence[Line]) -> list[Side]:

@@ -36,11 +36,6 @@ def headline(found: Expectation) -> str:
     )
 
 
-def others(found: Sequence[Expectation]) -> str:
-    """The remaining pairs, one sentence each."""
-    return " ".join(headline(one) for one in found[1:4])
-
-
 def _between(found: Range) -> str:
     return f"{words.times(found.low)} to {words.times(found.high)}"
 
@@ -50,18 +45,24 @@ def table(found: Sequence[Expectation]) -> Table | None:
     if not found:
         return None
     first = found[0]
-    rows = [_row(one) for one in found]
-    if len(first.works) > 1:
-        rows += [_work(work, first) for work in first.works]
     several = f" The level holds for all {first.comparisons} pairs together." if first.comparisons > 1 else ""
     caption = (
         "Times as fast, with 95 % intervals. This mix: every work that both have done, with an equal share "
         f"of the slower one's time. Expected holds for any two units of the models ({first.band.label}); "
         f"it is the one to buy by.{several}"
     )
-    return Table(
-        caption, ("Of, over", "Best estimate", "These two units", "Expected", "Stands on"), tuple(rows)
-    )
+    columns = ("Of, over", "Best estimate", "These two units", "Expected", "Stands on")
+    return Table(caption, columns, tuple(_row(one) for one in found))
+
+
+def mix(found: Sequence[Expectation]) -> Table | None:
+    """The works that the first expectation stands on, each with its own interval; null for a single one."""
+    if not found or len(found[0].works) < 2:
+        return None
+    first = found[0]
+    columns = ("Work", "Best estimate", "These two units", "Expected", "Stands on")
+    caption = f"What the mix is made of: {first.fast.name} over {first.slow.name}, times as fast."
+    return Table(caption, columns, tuple(_work(work, first) for work in first.works))
 
 
 def _row(found: Expectation) -> tuple[str, ...]:

@@ -122,9 +122,9 @@ def _finite(curve: Curve) -> Curve:
 def _curve(curve: Curve, at: Sequence[tuple[float, float]]) -> list[str]:
     tone, shape = LOOKS.get(curve.look, ("soft", "circle"))
     if curve.behind:
-        line = svg.path(at, f"{tone} curve behind", dash="2 3")
+        line = svg.trace(at, f"{tone} curve behind", dash="2 3")
         return [line, svg.marker(shape, *at[-1], 3.4, f"{tone} hollow")]
-    return [svg.path(at, f"{tone} curve", dash=curve.dash), svg.marker(shape, *at[-1], 3.4, tone)]
+    return [svg.trace(at, f"{tone} curve", dash=curve.dash), svg.marker(shape, *at[-1], 3.4, tone)]
 
 
 def _legend(names: Sequence[tuple[str, str, bool, str | None]], top: float) -> list[str]:

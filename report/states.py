@@ -21,7 +21,7 @@ def table(contest: Contest, parities: Sequence[Parity], gates: Gates) -> Table:
     columns: list[tuple[str, list[str]]] = [
         ("Line", [_name(line, contest) for line in lines]),
         ("Trials", [verdicts(line.cell.rows) for line in lines]),
-        ("Where the time goes", [split.said(split.split(line.cell)) for line in lines]),
+        ("Where the time goes", [_time(line.cell) for line in lines]),
         ("Energy", [energy(line.cell) for line in lines]),
         ("Convergence", [convergence(line.cell, parities, gates) for line in lines]),
         ("Loss scale", [_scale(line.cell) for line in lines]),
@@ -35,6 +35,12 @@ def table(contest: Contest, parities: Sequence[Parity], gates: Gates) -> Table:
 
 def _name(line: Line, contest: Contest) -> str:
     return f"{names.label(line.cell, contest)}\nbatch {line.cell.key.batch_size}"
+
+
+def _time(cell: Cell) -> str:
+    bound = next((row.bound for row in cell.rows if row.bound), "")
+    said = split.said(split.split(cell))
+    return f"{said}\n{bound}" if bound else said
 
 
 def verdicts(rows: Sequence[Row]) -> str:
@@ -89,8 +95,8 @@ def _scale(cell: Cell) -> str:
     skipped = [row.loss_scale.skipped_steps for row in cell.rows if row.loss_scale]
     if not said:
         return "–"
-    steps = f"{min(skipped)}" if min(skipped) == max(skipped) else f"{min(skipped)} to {max(skipped)}"
-    return f"{steps} steps skipped\n{words.clean(next(iter(said)), 140)}"
+    least = "" if min(skipped) == max(skipped) else f"{min(skipped):,} to "
+    return f"{least}{words.count(max(skipped), 'step')} skipped\n{words.clean(next(iter(said)), 140)}"
 
 
 def interval_words(line: Line) -> str:

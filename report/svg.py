@@ -164,15 +164,28 @@ def band(x1: float, x2: float, y: float, height: float, kind: str) -> str:
     return f'<rect class="{kind}" x="{left:g}" y="{y - height / 2:g}" width="{wide:g}" height="{height:g}"/>'
 
 
-def trace(points: Sequence[tuple[float, float]], kind: str) -> str:
+def trace(points: Sequence[tuple[float, float]], kind: str, dash: str | None = None) -> str:
     """Straight pieces through many points, in steps of a tenth: short enough to draw every trial."""
-    said, x, y = "", 0, 0
+    said, x, y, level = "", 0, 0, 0
     for place, (across, down) in enumerate(points):
         to = (round(across * 10), round(down * 10))
         dx, dy = to[0] - x, to[1] - y
-        said += f"{'M' if place == 0 else 'l'}{dx / 10:g}{'' if dy < 0 else ' '}{dy / 10:g}"
         x, y = to
-    return f'<path class="{kind}" d="{said}"/>'
+        if place and dy == 0:
+            level += dx
+            continue
+        said += f"h{_tenths(level)}" if level else ""
+        level, down_by = 0, _tenths(dy)
+        said += f"{'l' if place else 'M'}{_tenths(dx)}{'' if down_by.startswith('-') else ' '}{down_by}"
+    said += f"h{_tenths(level)}" if level else ""
+    dashed = f' stroke-dasharray="{dash}"' if dash else ""
+    return f'<path class="{kind}" d="{said}"{dashed}/>'
+
+
+def _tenths(value: int) -> str:
+    """'.3', '-12', '0'"""
+    said = f"{value / 10:g}"
+    return said.replace("0.", ".", 1) if abs(value) < 10 and value else said
 
 
 def series(parts: Sequence[str], card: str, precision: str, *, step: float = 0.0) -> str:

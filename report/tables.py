@@ -29,7 +29,6 @@ def contest_table(contest: Contest, gains: Sequence[Speedup]) -> Table:
         ("Peak memory", [_peak(line.cell) for line in lines]),
         (_quality_name(contest), [_quality(line.cell) for line in lines]),
         ("Loss", [_loss(line.cell) for line in lines]),
-        ("Waited for input", [words.percent(line.cell.input_share.mean) for line in lines]),
     ]
     kept = [(name, values) for name, values in columns if any(value != "–" for value in values)]
     names = tuple(name for name, _ in kept)
@@ -119,15 +118,6 @@ def apart_table(contests: Sequence[Contest], headings: Sequence[str]) -> Table |
     )
     columns = ("Kept apart", *(name for name, _ in fields))
     return Table("Not drawn in one chart, because they differ in what matters.", columns, rows)
-
-
-def bounds(contest: Contest) -> tuple[str, ...]:
-    """What each line waits for, by its first run that says."""
-    found = []
-    for line in contest.lines:
-        said = next((row.bound for row in line.cell.rows if row.bound), "")
-        found.append(f"{names.label(line.cell, contest)}: {said}" if said else "")
-    return tuple(said for said in found if said)
 
 
 def projections(contest: Contest) -> tuple[str, ...]:

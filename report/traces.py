@@ -6,59 +6,46 @@ from collections.abc import Callable, Sequence
 
 from harness.record import CardTelemetry, Spread, Telemetry
 from report import names, strips, words
-from report.contests import Contest
+from report.contests import Contest, Line
 from report.frame import Row
 from report.strips import Strip
 from report.view import Panel, Table
 
-MOST_TRACES = 240
-"""On one page, so that a comparison of four cards stays below 3 MB."""
+MOST_LETTERS = 900_000
+"""Of all traces on one page, so that a comparison of four cards stays below 3 MB."""
 
 GIB = 2**30
 Write = Callable[[float], str]
 
 
-def chosen(contests: Sequence[Contest], most: int = MOST_TRACES) -> frozenset[str]:
-    """The paths of the trials that are drawn: all, or of each line its doubtful ones and first ones.
+def panels(contests: Sequence[Contest], most: int = MOST_LETTERS) -> dict[str, Panel]:
+    """A drawing for each trial by its path: of all, or of each line its doubtful ones and its first ones.
 
-    A line gives its trials in turn with the others, those with causes first, until `most` are taken.
+    The lines take turns, each with its trials with causes first, until the drawings have `most` letters.
     """
-    lines = [line.cell.rows for contest in contests for line in contest.lines]
-    queues = [sorted(rows, key=lambda row: (not row.causes, row.repeat)) for rows in lines]
-    taken: dict[str, None] = {}
+    lines = [(contest, line) for contest in contests for line in contest.lines]
+    queues = [sorted(line.cell.rows, key=lambda row: (not row.causes, row.repeat)) for _, line in lines]
+    found: dict[str, Panel] = {}
+    left = most
     for turn in range(max(map(len, queues), default=0)):
-        for queue in queues:
-            if turn < len(queue) and len(taken) < most:
-                taken[queue[turn].path] = None
-    return frozenset(taken)
+        for (contest, line), queue in zip(lines, queues, strict=True):
+            if turn < len(queue) and left > 0:
+                panel = _panel(contest, line, queue[turn], f"t-{len(found) + 1}")
+                found[queue[turn].path] = panel
+                left -= len(panel.drawing)
+    return found
 
 
-def panels(contest: Contest, drawn: frozenset[str], anchor: str) -> tuple[Panel, ...]:
-    """One drawing for each chosen trial of a contest."""
-    rows = [(line, row) for line in contest.lines for row in line.cell.rows if row.path in drawn]
-    found = []
-    for place, (line, row) in enumerate(rows, 1):
-        name = f"{anchor}-trial-{place}"
-        title = f"{names.label(line.cell, contest)}, repeat {row.repeat}"
-        unit = f"block {row.block} · {row.verdict}" + (
-            "" if line.own else f" · {words.clean(row.machine_label, 26)}"
-        )
-        trial = trace(row)
-        alt = "; ".join(
-            [f"step time {trial.said}", *(f"{one.name} {one.low} to {one.high}" for one in trial.strips)]
-        )
-        found.append(
-            Panel(
-                name,
-                title,
-                unit,
-                strips.draw(name, title, alt, trial),
-                alt,
-                card=names.unit(row.card, row.machine_label),
-                precision=row.key.precision,
-            )
-        )
-    return tuple(found)
+def _panel(contest: Contest, line: Line, row: Row, name: str) -> Panel:
+    title = f"{names.label(line.cell, contest)}, repeat {row.repeat}"
+    where = "" if line.own else f" · {words.clean(row.machine_label, 26)}"
+    unit = f"block {row.block} · {row.verdict}{where}"
+    trial = trace(row)
+    told = [f"{one.name} {one.low} to {one.high}" for one in trial.strips]
+    alt = "; ".join([f"step time {trial.said}", *told])
+    drawing = strips.draw(name, title, alt, trial)
+    card = names.unit(row.card, row.machine_label)
+    return Panel(name, title, unit, drawing, alt, card=card, precision=row.key.precision)
 
 
 def trace(row: Row) -> strips.Trial:

@@ -150,6 +150,7 @@ class MoneyView:
     turn: str
     setting: str
     offers: MoneyTable | None
+    running: MoneyTable | None
     works: MoneyTable | None
     ratios: Table | None
     levers: Table | None
@@ -174,6 +175,7 @@ class PageView:
     badges: tuple[Badge, ...]
     decision: Table | None
     expected: Table | None
+    mix: Table | None
     changes: tuple[str, ...]
     doubts: tuple[str, ...]
     whose: WhoseView | None

@@ -20,7 +20,7 @@ def view(contests: Sequence[Contest], rows: Sequence[Row]) -> WhoseView | None:
     cells = [line.cell for contest in contests for line in contest.lines]
     cells.sort(key=lambda cell: -(cell.input_share.mean or 0.0))
     machines = hosts.first_of(rows)
-    said = tuple(dict.fromkeys(one for cell in cells if (one := _said(cell))))[:MOST_SAID]
+    said = _said(cells)[:MOST_SAID]
     if not said:
         said = _plain(cells)
     shown = list(machines.values())[:MOST_MACHINES]
@@ -37,14 +37,22 @@ def view(contests: Sequence[Contest], rows: Sequence[Row]) -> WhoseView | None:
     return WhoseView(said, differences, remarks(rows))
 
 
-def _said(cell: Cell) -> str:
-    bound = next((row.bound for row in cell.rows if row.bound), "")
-    return f"{_name(cell)}: {bound}" if bound else ""
-
-
-def _name(cell: Cell) -> str:
-    work = f"{names.model(cell.key.model)} in {cell.key.precision}, {cell.key.data_mode} data"
-    return f"{names.unit_of(cell)}, {work}"
+def _said(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """Of each card the line that waits most, and of how many more the same can be said."""
+    units: dict[str, list[tuple[Cell, str]]] = {}
+    for cell in cells:
+        bound = next((row.bound for row in cell.rows if row.bound), "")
+        if bound:
+            units.setdefault(names.unit_of(cell), []).append((cell, bound))
+    found = []
+    for unit, bound_lines in units.items():
+        cell, bound = bound_lines[0]
+        key = cell.key
+        work = f"{names.model(key.model)} in {key.precision}, {key.data_mode} data"
+        more = len(bound_lines) - 1
+        tail = f" {words.count(more, 'more line')} of it waited too, none longer." if more else ""
+        found.append(f"{unit}, {work}: {bound}{tail}")
+    return tuple(found)
 
 
 def _plain(cells: Sequence[Cell]) -> tuple[str, ...]:

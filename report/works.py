@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.claims import ClaimSet
@@ -24,7 +24,7 @@ from report.frame import Row
 from report.parity import Gate, Parity
 from report.speedups import Speedup
 from report.stats import Cell
-from report.view import ContestView, WorkloadView
+from report.view import ContestView, Panel, WorkloadView
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def views(drawn: Drawn) -> tuple[WorkloadView, ...]:
     groups: dict[str, list[Contest]] = {}
     for contest in drawn.contests:
         groups.setdefault(contest.base.workload, []).append(contest)
-    traced = traces.chosen(drawn.contests)
+    traced = traces.panels(drawn.contests)
     beside = {(line.cell.session, line.cell.machine) for c in drawn.contests for line in c.lines}
     cells = [cell for cell in drawn.cells if (cell.session, cell.machine) in beside]
     failed = [row for row in drawn.rows if row.failure is not None]
@@ -79,7 +79,7 @@ def views(drawn: Drawn) -> tuple[WorkloadView, ...]:
     return tuple(found)
 
 
-def _contest(contest: Contest, drawn: Drawn, traced: frozenset[str], number: int) -> ContestView:
+def _contest(contest: Contest, drawn: Drawn, traced: Mapping[str, Panel], number: int) -> ContestView:
     anchor, claims = f"f-{number}", drawn.claims
     cells = [line.cell for line in contest.lines]
     own = [gain for gain in drawn.gains if any(gain.of is cell for cell in cells)]
@@ -95,7 +95,7 @@ def _contest(contest: Contest, drawn: Drawn, traced: frozenset[str], number: int
         table=tables.contest_table(contest, own),
         states=states.table(contest, drawn.parities, drawn.gates),
         trials=traces.table(contest),
-        traces=traces.panels(contest, traced, anchor),
+        traces=tuple(traced[row.path] for row in _rows(contest) if row.path in traced),
         untraced=_untraced(contest, traced),
         notes=_notes(contest),
         provenance=tables.provenance(contest),
@@ -107,11 +107,15 @@ def _notes(contest: Contest) -> tuple[str, ...]:
     stacks = dict.fromkeys(claim.stack for claim in contest.published if claim.stack)
     notes += [f"The published figures stand on another stack: {stack}" for stack in stacks]
     cleaned = [words.clean(said, 300) for said in notes]
-    return (*cleaned, *tables.projections(contest), *tables.bounds(contest))
+    return (*cleaned, *tables.projections(contest))
 
 
-def _untraced(contest: Contest, traced: frozenset[str]) -> str:
-    left = sum(row.path not in traced for line in contest.lines for row in line.cell.rows)
+def _rows(contest: Contest) -> list[Row]:
+    return [row for line in contest.lines for row in line.cell.rows]
+
+
+def _untraced(contest: Contest, traced: Mapping[str, Panel]) -> str:
+    left = sum(row.path not in traced for row in _rows(contest))
     if not left:
         return ""
     return (

@@ -101,7 +101,9 @@ def test_waiting_for_input_becomes_a_sentence_and_a_label():
     waiting = record.summary.model_copy(update={"input_share": 0.41})
     shown = view([one.model_copy(update={"summary": waiting}) for one in records])
     contest = shown.workloads[0].contests[0]
-    assert any("41% of the time waited for input: a card twice as fast" in note for note in contest.notes)
+    sentence = "41% of the time waited for input: a card twice as fast shortens this at most 1.42 times."
+    assert any(sentence in cell for row in contest.states.rows for cell in row)
+    assert shown.whose is not None and any(sentence in said for said in shown.whose.said)
     assert any(badge.word == "input-bound" for badge in contest.badges)
 
 

@@ -134,7 +134,7 @@ def test_published_curves_are_drawn_first_and_dashed():
         Curve("published", ((1.0, 1.1), (2.0, 0.6)), behind=True),
     ]
     found = read(lines.curves("name", "Loss", "falls", drawn, Axes("epoch", words.times)))
-    behind, ours = found.all("polyline")
+    behind, ours = found.all("path")
     assert behind.attributes["stroke-dasharray"] == "2 3" and "stroke-dasharray" not in ours.attributes
 
 

@@ -60,6 +60,9 @@ _PUBLIC = (
 )
 # fmt: on
 
+_PACKED = frozenset({"microseconds", "packed"})
+"""Fields of deflated numbers: the models refuse anything else there, and their letters spell paths by chance."""
+
 _EDGE = "\0"
 """Stands where something invisible was removed: what stood on its two sides were two words."""
 
@@ -132,7 +135,7 @@ def clean_value(field: str, value: str, names: Names) -> str:
 def _strings(value: Any, field: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         for key, inner in value.items():
-            if key != "microseconds":
+            if key not in _PACKED:
                 if field.rsplit(".", 1)[-1] in _OPEN:
                     yield field, key
                 yield from _strings(inner, f"{field}.{key}" if field else key)

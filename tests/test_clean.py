@@ -195,3 +195,8 @@ def test_a_leak_is_named_by_its_field_and_kind_without_the_secret():
         "'machine.label' holds a host or user name",
         "'notes' holds a folder of this machine",
     )
+
+
+def test_packed_numbers_are_no_paths_whatever_their_letters_spell():
+    record = {"telemetry": {"cpu": {"mean": {"count": 1, "packed": "eJwr/home/anna/qwAAAA=="}}}}
+    assert leaks(json.dumps(record), NAMES) == ()

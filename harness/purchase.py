@@ -214,6 +214,7 @@ def problem(error: ValidationError) -> str:
     said = said.replace("Input should be a valid dictionary or instance of Range", NO_RANGE)
     said = said.replace("Input should be", "it has to be")
     said = "unknown key" if found["type"] == "extra_forbidden" else said
+    said = "it has to be three capital letters" if found["type"] == "string_pattern_mismatch" else said
     said = "it is missing" if found["type"] == "missing" else said
     return f"'{'.'.join(parts)}': {said}" if parts else said
 

@@ -36,13 +36,17 @@ def cost_and_time(answer: Answer, numbers: Numbers, currency: str) -> Panel | No
         parts.append(svg.line(across(hours[0]), y, across(hours[2]), y, f"{tone} whisker"))
         parts.append(svg.line(x, up(cost[0]), x, up(cost[2]), f"{tone} whisker"))
         parts.append(svg.marker(shape, x, y, 5.0, tone))
-        near = x > (LEFT + RIGHT) / 2
-        label = svg.text(
-            x + (-9 if near else 9), y - 8, fit(name, 22), anchor="end" if near else "start", weight="600"
-        )
-        parts.append(label)
+        y = FOOT + 52 + 18 * place
+        parts.append(svg.marker(shape, 8, y - 4, 4.6, tone))
+        parts.append(svg.text(20, y, fit(f"{name}: {_full(cost)} {currency}", 46), kind="n"))
     title, unit = "Cost against time", "left and low is better"
-    return Panel("money-cost", title, unit, _document("money-cost", title, alt, FOOT + 38, parts), alt)
+    return Panel(
+        "money-cost",
+        title,
+        unit,
+        _document("money-cost", title, alt, FOOT + 44 + 18 * len(found), parts),
+        alt,
+    )
 
 
 def _full(values: Range) -> str:
@@ -76,8 +80,7 @@ def tornado(levers: Sequence[Lever], numbers: Numbers, pair: tuple[int, int], cu
     ends = [(lever, 1 / lever.at_low, 1 / lever.at_high) for lever in shown]
     scale, ticks = svg.ratio_axis([end for _, *both in ends for end in both], 8.0, WIDTH - 12.0)
     foot = 44.0 * len(shown)
-    parts = [svg.line(scale(tick), 0, scale(tick), foot, "grid") for tick in ticks]
-    parts.append(svg.line(scale(1.0), 0, scale(1.0), foot, "one"))
+    parts = []
     said = []
     for place, (lever, low, high) in enumerate(ends):
         name, unit = lever_name(lever, numbers, first, second, currency)
@@ -85,11 +88,17 @@ def tornado(levers: Sequence[Lever], numbers: Numbers, pair: tuple[int, int], cu
         label = f"{name}, {spread(lever.values, 'number')}{unit}"
         said.append(f"{label}: {words.times(min(low, high))} to {words.times(max(low, high))}")
         parts.append(svg.text(0, y - 14, fit(label, 48), kind="n"))
+        parts += [svg.line(scale(tick), y - 8, scale(tick), y + 8, "grid") for tick in ticks]
+        parts.append(svg.line(scale(1.0), y - 8, scale(1.0), y + 8, "one"))
         tone = "mixed" if min(low, high) <= 1 <= max(low, high) else "full"
         for end, look in ((low, f"{tone} hollow"), (high, tone)):
             parts.append(svg.line(scale(1 / _ratio(numbers, pair)), y, scale(end), y, f"{tone} whisker"))
             parts.append(svg.marker("circle", scale(end), y, 4.0, look))
-    parts += [svg.text(scale(t), foot + 14, words.times(t), kind="n", anchor="middle") for t in ticks]
+    ends_at = [(t, "start" if scale(t) < 20 else "middle") for t in ticks]
+    parts += [
+        svg.text(0 if anchor == "start" else scale(t), foot + 14, words.times(t), kind="n", anchor=anchor)
+        for t, anchor in ends_at
+    ]
     title = f"What moves the cost of the {numbers.cards[second].name} over the {numbers.cards[first].name}"
     unit = "hollow: at the low end of the input, full: at its high end; across 1.00 the ranking turns"
     alt = "; ".join(said)
@@ -119,10 +128,9 @@ def break_even(answer: Answer, numbers: Numbers, pair: tuple[int, int], currency
     if level is None or own is None or len(ends) < 2:
         return None
     across, up, parts = _axes(
-        [0.0, most], [0.0, *ends, *level], f"price of the {fit(numbers.cards[first].name, 24)}, {currency}"
+        [0.0, most], [0.0, *ends, level[1]], f"price of the {fit(numbers.cards[first].name, 24)}, {currency}"
     )
-    for height, dash in ((level[0], "2 4"), (level[1], None), (level[2], "2 4")):
-        parts.append(svg.line(LEFT, up(height), RIGHT, up(height), "mixed whisker", dash=dash))
+    parts.append(svg.line(LEFT, up(level[1]), RIGHT, up(level[1]), "mixed whisker"))
     parts.append(svg.path([(across(0.0), up(ends[0])), (across(most), up(ends[1]))], "full curve"))
     parts.append(svg.line(across(turn[0]), FOOT, across(turn[2]), FOOT, "full reach"))
     parts.append(svg.marker("diamond", across(turn[1]), up(level[1]), 4.6, "pure"))

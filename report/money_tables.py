@@ -14,32 +14,21 @@ from report.view import MoneyCell, MoneyTable, Table
 
 
 def offers(found: Gathered, result: Answer) -> MoneyTable:
-    """One row for each card: its figures for the whole mix."""
+    """One row for each card: what the mix costs on it, and from which price on."""
     currency = found.purchase.currency if found.purchase else ""
     columns = (
         "Card",
-        f"Cost of a week's mix, {currency}",
+        f"A week's mix, {currency}",
         "Against the cheapest",
         f"Wins below, {currency}",
         "Hours for the mix",
-        "How many fit",
-        "Mixes a week, all of them",
-        f"An hour, {currency}",
-        "kWh at the wall",
-        f"Mixes per 1,000 {currency}",
-        "Energy against the cheapest, cards alone",
+        "How many",
+        "Mixes a week",
     )
-    cheapest = result.order[0] if result.order else None
     rows = []
     for i, card in enumerate(result.cards):
         place = f"cards.{i}"
-        efficient = "–"
-        if cheapest is not None:
-            measured = found.measured_power[i] and found.measured_power[cheapest]
-            efficient = said.efficiency(
-                card.energy, found.offers[i].name, found.offers[cheapest].name, measured
-            )
-        main, _, beneath = efficient.partition("\n")
+        counted = "–" if card.count is None else f"{card.count:,}"
         rows.append(
             (
                 MoneyCell(found.offers[i].name, _why(found, i)),
@@ -47,19 +36,52 @@ def offers(found: Gathered, result: Answer) -> MoneyTable:
                 _cell(card.ratio, f"{place}.ratio", "times"),
                 _cell(card.break_even, f"{place}.break_even", "price"),
                 _cell(card.hours, f"{place}.hours", "number"),
-                MoneyCell(
-                    "–" if card.count is None else f"{card.count:,}", path=f"{place}.count", form="count"
-                ),
+                MoneyCell(counted, path=f"{place}.count", form="count"),
                 _cell(card.week, f"{place}.week", "number"),
-                _cell(card.hourly, f"{place}.hourly", "number"),
-                _cell(card.kwh, f"{place}.kwh", "number"),
-                _cell(_per_thousand(card.cost), f"{place}.mixes", "number"),
-                MoneyCell(main, beneath),
             )
         )
     caption = (
         "Each figure with its 95 % range beneath it, for any unit of the card's model. 'Wins below' is the "
-        "price at which a card costs as much as the cheapest one; of the cheapest, as much as the second."
+        "price at which a card costs as much as the cheapest; of the cheapest, as much as the second. 'How "
+        "many' is what budget, slots, watts and your number allow; so many train the mixes a week, or one "
+        "where you set no limit."
+    )
+    return MoneyTable(caption, columns, tuple(rows))
+
+
+def running(found: Gathered, result: Answer) -> MoneyTable:
+    """One row for each card: money and energy for an hour and for the mix."""
+    currency = found.purchase.currency if found.purchase else ""
+    columns = (
+        "Card",
+        f"An hour, {currency}",
+        f"Mixes per 1,000 {currency}",
+        "kWh a mix, at the wall",
+        "Mixes per MWh",
+        "Energy against the cheapest",
+    )
+    cheapest = result.order[0] if result.order else None
+    rows = []
+    for i, card in enumerate(result.cards):
+        place, efficient = f"cards.{i}", "–"
+        if cheapest is not None:
+            measured = found.measured_power[i] and found.measured_power[cheapest]
+            names = (found.offers[i].name, found.offers[cheapest].name)
+            efficient = said.efficiency(card.energy, *names, measured)
+        main, _, beneath = efficient.partition("\n")
+        rows.append(
+            (
+                MoneyCell(found.offers[i].name),
+                _cell(card.hourly, f"{place}.hourly", "number"),
+                _cell(_per_thousand(card.cost), f"{place}.mixes", "number"),
+                _cell(card.kwh, f"{place}.kwh", "number"),
+                _cell(_per_thousand(card.kwh), f"{place}.per_mwh", "number"),
+                MoneyCell(main, beneath),
+            )
+        )
+    caption = (
+        "Performance per money and per watt. At the wall: the card and its part of the host, times PUE. The "
+        "last column is of the cards alone, and as filed."
     )
     return MoneyTable(caption, columns, tuple(rows))
 

@@ -99,14 +99,14 @@ def lever_name(lever: Lever, numbers: Numbers, first: int, second: int, currency
     """What an input is called, and its unit."""
     name, _, place = lever.key.partition(":")
     if name == "speed":
-        return f"speed of the {numbers.cards[first].name} over the {numbers.cards[second].name}", ""
+        return f"speed, {numbers.cards[first].name} over {numbers.cards[second].name}", ""
     if name == "hours":
-        return f"hours of {numbers.rows[int(place)].name}", " h"
+        return f"hours, {numbers.rows[int(place)].name}", " h"
     if name == "price":
         card = numbers.cards[int(place)]
-        return f"price of the {card.name}", f" {currency}{' an hour' if card.rented else ''}"
+        return f"price, {card.name}", f" {currency}{' an hour' if card.rented else ''}"
     if name == "watts":
-        return f"power of the {numbers.cards[int(place)].name}", " W"
+        return f"power, {numbers.cards[int(place)].name}", " W"
     said, unit = INPUT_WORDS[name]
     money = f" {currency}" if name in ("electricity_price", "host_price") else ""
     return said, f"{money}{unit}"

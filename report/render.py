@@ -41,6 +41,7 @@ def render(view: PageView) -> Rendered:
         lstrip_blocks=True,
     )
     html.filters["drawing"] = Markup
+    html.filters["plain"] = "{:.15g}".format
     sheet = html.get_template("page.css").render(charts=svg.style(None), light=svg.LIGHT, dark=svg.DARK)
     scripts = [html.get_template(name).render() for name in _scripts(view)]
     plain = Environment(

@@ -222,9 +222,11 @@ function money(n) {
     if (!Array.isArray(old)) place[last] = value;
     else if (value !== old[1]) place[last] = old[1] > 0 ? old.map(one => one * value / old[1]) : [value, value, value];
   };
+  const perThousand = values => values && values[0] > 0 ? values.map(one => 1000 / one).reverse() : null;
   const derive = (n, found) => {
     for (const card of found.cards) {
-      card.mixes = card.cost && card.cost[0] > 0 ? card.cost.map(one => 1000 / one).reverse() : null;
+      card.mixes = perThousand(card.cost);
+      card.per_mwh = perThousand(card.kwh);
       card.rows.forEach((row, k) => { row.epoch = row.cost && row.cost.map(one => one / n.epochs[k]); });
     }
   };

@@ -61,7 +61,7 @@ _PUBLIC = (
 # fmt: on
 
 _PACKED = frozenset({"microseconds", "packed"})
-"""Fields of deflated numbers: the models refuse anything else there, and their letters spell paths by chance."""
+"""Deflated numbers: the models refuse anything else there, and their letters spell paths by chance."""
 
 _EDGE = "\0"
 """Stands where something invisible was removed: what stood on its two sides were two words."""

@@ -1,0 +1,229 @@
+"""Whether a report's time and memory grow in proportion: 10,000 records against 1,000, in one run.
+
+    python -m benchmarks.report_scale
+
+Each size is built in a fresh process from constructed records of 300 steps, ten to a machine, whose stored
+summaries are current. Exits 1 where the larger takes more than 12 times the time, 30 s or 1 GB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from harness.record import (
+    Asked,
+    Cpu,
+    DataFound,
+    DeviceUsed,
+    Environment,
+    Gpu,
+    Harness,
+    Limit,
+    Machine,
+    Measurement,
+    Memory,
+    Phase,
+    PrecisionFound,
+    Protocol,
+    Record,
+    Series,
+    Session,
+    Steady,
+    Summary,
+    Trial,
+    Variant,
+    Window,
+)
+from harness.store import write_record, write_session
+from harness.summary import METHOD
+from report.page import build
+
+ROOT = Path(__file__).resolve().parents[1]
+SIZES = (1_000, 10_000)
+PER_MACHINE = 10
+STEPS = 300
+MOST_TIMES, MOST_SECONDS, MOST_BYTES = 12.0, 30.0, 1e9
+STARTED = datetime(2026, 1, 1, tzinfo=UTC)
+PRECISIONS = ("fp32-ieee", "amp-fp16")
+
+
+def machine(place: int) -> Machine:
+    """A constructed machine with one of twenty models of card."""
+    card = f"Constructed Card {place % 20}"
+    return Machine(
+        id=f"{place:012x}",
+        label=f"constructed-{place}",
+        system="Linux",
+        architecture="x86_64",
+        cpu=Cpu(model="Constructed CPU", cores=8 + place % 3, threads=16),
+        memory_bytes=64 * 2**30,
+        gpus=(Gpu(index=0, vendor="NVIDIA", name=card, unit=f"{place:016x}", driver="580.00"),),
+    )
+
+
+def measured(asked: Trial, on: Machine, noise: random.Random, step: float) -> Measurement:
+    """Three hundred steps with a scatter of one percent."""
+    series = [round(step * 1e6 * noise.gauss(1, 0.01)) for _ in range(STEPS)]
+    variant = asked.asked.variant
+    gpu = on.gpus[0]
+    return Measurement(
+        measurement=1,
+        workload="word_lm",
+        protocol_name="published/1",
+        workload_sha256="e" * 64,
+        device=DeviceUsed(kind="cuda", name=gpu.name, unit=gpu.unit),
+        versions={"torch": "2.13.0"},
+        packages={f"package-{n}": "1.0" for n in range(30)},
+        precision=PrecisionFound(
+            label=variant.precision, output_dtypes={}, parameter_dtypes={}, method="constructed"
+        ),
+        data=DataFound(name="constructed", source="real", sha256="d" * 64),
+        protocol=Protocol(
+            steps_per_epoch=2983, epochs=30, valid_batches=6, complete=False, stopped_by="steps"
+        ),
+        sample_unit="token",
+        samples_per_step=700,
+        phases=(Phase(name="model", seconds=1.5),),
+        window=Window(seconds=sum(series) / 1e6, steps=STEPS, samples=700 * STEPS),
+        step_us=Series.of(series),
+        input_us=Series.of([value // 30 for value in series]),
+        device_us=Series.of([value * 9 // 10 for value in series]),
+        epochs=(),
+        losses=tuple((n, 5.0 - n / 100) for n in range(0, STEPS, 10)),
+        memory=Memory(allocated_peak_bytes=4 * 2**30),
+    )
+
+
+def summary(found: Measurement) -> Summary:
+    """A current summary, as a session stores it."""
+    step = found.window.seconds / STEPS
+    return Summary(
+        method=METHOD,
+        throughput=found.window.samples / found.window.seconds,
+        step_seconds_median=step,
+        step_seconds_p5=step * 0.98,
+        step_seconds_p95=step * 1.02,
+        steady=Steady(kind="flat", first_step=0),
+        input_share=0.03,
+        host_bound_share=0.1,
+        epoch_seconds=step * 2983,
+        protocol_seconds=step * 2983 * 30,
+        projected=True,
+        verdict="valid",
+    )
+
+
+def write(root: Path, records: int) -> None:
+    """Sessions of ten records, a machine to each: two precisions, five repeats."""
+    noise = random.Random(1)
+    environment = Environment(image="cuda", device="cuda", engine="docker", pinned=True, lock_sha256="a" * 64)
+    for place in range(records // PER_MACHINE):
+        on = machine(place)
+        session = Session(
+            session=1,
+            id=f"20260101-{place:06x}",
+            plan="constructed",
+            plan_sha256="f" * 64,
+            machine=on.id,
+            label=on.label,
+            started_at=STARTED + timedelta(minutes=place),
+            order_seed=1,
+            trials=(),
+        )
+        write_session(root, session)
+        for order in range(PER_MACHINE):
+            variant = Variant(
+                model="LSTM",
+                precision=PRECISIONS[order % 2],  # type: ignore[arg-type]
+                batch_size=20,
+                data_mode="cached",
+                sequence_length=35,
+                limit=Limit(steps=STEPS),
+            )
+            asked = Asked(
+                workload="word_lm",
+                protocol="published/1",
+                variant=variant,
+                data="real",
+                device="cuda",
+                environment="cuda",
+                lock_sha256="a" * 64,
+            )
+            trial = Trial.of(asked, order // 2 + 1, seed=order, timeout_seconds=600.0)
+            found = measured(trial, on, noise, 0.02 * (1 + place % 20 / 10) / (1 + order % 2))
+            write_record(
+                root,
+                session,
+                Record(
+                    record=1,
+                    status="ok",
+                    session=session.id,
+                    order=order,
+                    plan="constructed",
+                    started_at=session.started_at + timedelta(seconds=order),
+                    wall_seconds=60.0,
+                    trial=trial,
+                    environment=environment,
+                    machine=on,
+                    measurement=found,
+                    summary=summary(found),
+                    harness=Harness(version="0.1.0"),
+                ),
+            )
+
+
+def once(root: Path) -> None:
+    """Builds the page of what lies under `root`, and prints what it took."""
+    begun = time.perf_counter()
+    built = build(root, root / "page", now=STARTED + timedelta(days=30))
+    seconds = time.perf_counter() - begun
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(json.dumps({"seconds": seconds, "bytes": peak, "page": built.html.stat().st_size}))
+
+
+def measure(records: int) -> dict[str, float]:
+    """One size, in a process of its own."""
+    with tempfile.TemporaryDirectory(prefix="gpudyno-scale-") as folder:
+        write(Path(folder), records)
+        line = [sys.executable, "-m", "benchmarks.report_scale", "--once", folder]
+        said = subprocess.run(line, check=True, capture_output=True, text=True, cwd=ROOT).stdout
+    found: dict[str, float] = json.loads(said)
+    took = f"{found['seconds']:.2f} s, {found['bytes'] / 1e6:.0f} MB at most"
+    print(
+        f"{records:>6,} records of {records // PER_MACHINE:,} machines: {took}, page {found['page']:,} bytes"
+    )
+    return found
+
+
+def main() -> int:
+    """Prints both sizes and what falls short; returns the exit code."""
+    few, many = (measure(size) for size in SIZES)
+    times = many["seconds"] / few["seconds"]
+    print(f"{SIZES[1]:,} against {SIZES[0]:,}: {times:.1f} times the time")
+    short = [
+        said
+        for holds, said in (
+            (times <= MOST_TIMES, f"more than {MOST_TIMES:g} times the time"),
+            (many["seconds"] < MOST_SECONDS, f"{MOST_SECONDS:g} s or more"),
+            (many["bytes"] < MOST_BYTES, f"{MOST_BYTES / 1e9:g} GB or more"),
+        )
+        if not holds
+    ]
+    print(f"falls short: {', '.join(short)}" if short else "holds")
+    return 1 if short else 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--once", type=Path, help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    sys.exit(once(chosen.once) if chosen.once else main())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -12,6 +13,8 @@ from typing import Any
 import pytest
 import test_report_page as pages
 from conftest import require
+
+from report import pdf
 
 pytestmark = pytest.mark.browser
 
@@ -101,3 +104,87 @@ def test_the_page_prints_on_a4(built: Path, tmp_path: Path):
     chromium(tmp_path, "--no-pdf-header-footer", f"--print-to-pdf={target}", built.as_uri())
     boxes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", target.read_bytes())
     assert {(round(float(wide)), round(float(high))) for wide, high in boxes} == {(595, 842)}
+
+
+PRESS = """<!doctype html><body>
+<iframe id="frame" src="{page}" style="border:0;width:1280px;height:900px"></iframe>
+<pre id="found"></pre>
+<script>
+document.getElementById('frame').addEventListener('load', event => {{
+  const page = event.target.contentDocument, all = path => [...page.querySelectorAll(path)];
+  const seen = one => one.getClientRects().length > 0;
+  const box = (field, value) =>
+    all(`input[data-field="${{field}}"]`).find(one => one.value.startsWith(value));
+  const shown = () => ({{
+    rows: all('.figures tbody tr').filter(seen).map(one => one.dataset.precision),
+    series: all('g.series').filter(one => one.dataset.precision === 'fp16-master' && seen(one)).length,
+    heights: all('svg[id$=-seconds]').map(one => Number(one.getAttribute('height'))),
+    sections: all('section[data-workload]').filter(seen).length,
+  }});
+  const found = {{ at_first: shown() }};
+  box('precision', 'fp16-master').click();
+  found.without_half = shown();
+  box('precision', 'fp16-master').click();
+  found.again = shown();
+  box('workload', 'Language').click();
+  found.without_language = shown();
+  const table = page.querySelector('.decision table'), head = table.tHead.rows[0].cells[4];
+  const column = () => [...table.tBodies[0].rows].map(row => row.cells[4].querySelector('bdi').textContent);
+  const button = head.querySelector('button');
+  button.focus();
+  found.focused = page.activeElement === button;
+  button.click();
+  found.up = column();
+  button.click();
+  found.down = column();
+  found.sort = head.getAttribute('aria-sort');
+  document.getElementById('found').textContent = JSON.stringify(found);
+}});
+</script>"""
+
+
+@pytest.fixture(scope="module")
+def pressed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    require("browser", CHROMIUM is not None, "no Chromium is installed")
+    folder = tmp_path_factory.mktemp("pressed")
+    frame = folder / "frame.html"
+    frame.write_text(PRESS.format(page=pages.built("two cards", folder).html.as_uri()))
+    dump = ("--virtual-time-budget=5000", "--window-size=1400,1000", "--dump-dom")
+    said = re.search(
+        r'<pre id="found">(.+?)</pre>', chromium(folder, *dump, frame.as_uri()).stdout, re.DOTALL
+    )
+    assert said, "the frame said nothing"
+    return dict(json.loads(said[1]))
+
+
+def test_a_precision_that_is_not_ticked_leaves_tables_and_charts_which_close_up(pressed: dict[str, Any]):
+    first, without = pressed["at_first"], pressed["without_half"]
+    assert "fp16-master" in first["rows"] and first["series"] > 0
+    assert "fp16-master" not in without["rows"] and without["series"] == 0
+    assert all(after < before for before, after in zip(first["heights"], without["heights"], strict=True))
+    assert pressed["again"] == first
+
+
+def test_a_workload_that_is_not_ticked_leaves_the_page(pressed: dict[str, Any]):
+    assert pressed["without_language"]["sections"] == pressed["at_first"]["sections"] - 1
+
+
+def test_a_table_is_sorted_by_a_button_that_the_keyboard_reaches(pressed: dict[str, Any]):
+    def seconds(said: str) -> float:
+        return float(said.removesuffix(" s").replace(",", "")) if said.endswith(" s") else float("inf")
+
+    assert pressed["focused"] and pressed["sort"] == "descending"
+    known = [seconds(said) for said in pressed["up"] if said.endswith(" s")]
+    assert known == sorted(known) and len(known) > 4
+    assert [seconds(said) for said in pressed["down"] if said.endswith(" s")] == known[::-1]
+
+
+def test_page_one_on_paper_is_a_whole_decision_sheet(tmp_path: Path):
+    require("browser", CHROMIUM is not None, "no Chromium is installed")
+    require("browser", shutil.which("pdftotext") is not None, "no pdftotext is installed")
+    target = pdf.write(pages.built("two cards", tmp_path).html, tmp_path / "page.pdf", root=os.geteuid() == 0)
+    line = ["pdftotext", "-layout", "-f", "1", "-l", "1", str(target), "-"]
+    first = subprocess.run(line, capture_output=True, text=True, check=True).stdout
+    for said in ("times as fast as", "What would change", "Whose the time is", "What is in doubt"):
+        assert said in first
+    assert "How to read this" not in first and "Protocol published/1" not in first

@@ -172,7 +172,7 @@ def run(
         "baseline": "what 1.00 is in the time-scaled charts: part of a card's name, a label or a precision",
         "session": "the session that the page leads with (default: this machine's newest)",
         "bundle": "a bundle's file whose records to take in place of results/; may be given several times",
-        "pdf": "also print it to report/out/report.pdf, by an installed Chromium; page one is a decision sheet",
+        "pdf": "also print report/out/report.pdf, by an installed Chromium; page one is a decision sheet",
     },
     iterable=["bundle"],
 )

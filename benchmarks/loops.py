@@ -27,6 +27,7 @@ from _torch_clock import Clock
 WORKLOADS = Path(__file__).resolve().parents[1] / "workloads"
 BATCHES = 4
 WARM_UP_STEPS = 5
+ROUNDS = 4
 IMAGES, PIXELS = 16, 32
 COLUMNS, TOKENS, WORDS = 20, 35, 33278
 RATE = 1e-3
@@ -125,15 +126,17 @@ STEPS: dict[str, Callable[[torch.device], Made]] = {"resnet18": _resnet18, "lstm
 
 
 def _steps_of_a_block(step: Callable[[int], Any], device: torch.device, seconds: float) -> int:
-    for number in range(WARM_UP_STEPS):
-        step(number)
-    _synchronise(device)
-    began, done = time.perf_counter(), 0
-    while time.perf_counter() - began < seconds:
-        step(done)
+    """As many steps as take about that long; the first ones, and a busy moment, are slower than the rest."""
+    steps = WARM_UP_STEPS
+    for _ in range(ROUNDS):
         _synchronise(device)
-        done += 1
-    return done
+        began = time.perf_counter()
+        for number in range(steps):
+            step(number)
+        _synchronise(device)
+        took = time.perf_counter() - began
+        steps = max(1, round(steps * seconds / took))
+    return steps
 
 
 def _trial_in(folder: Path) -> _trial.Trial:

@@ -27,6 +27,7 @@ from report import (
     names,
     parity,
     ran,
+    selfcheck,
     speedups,
     stats,
     studies,
@@ -153,6 +154,7 @@ def look(
         left_out=ran.left_out([one for s in shelf.sessions if s.id == lead for one in s.left_out]),
         problems=tuple(words.clean(problem, 300) for problem in shelf.problems),
         glossary=tables.glossary(),
+        selfcheck=selfcheck.rate_line([stored.record for stored in shelf.records]),
         written=words.day(now),
         money=money_view.view(found, rows, cards, purchase, now=now),
     )

@@ -192,5 +192,7 @@ class PageView:
     left_out: Table | None
     problems: tuple[str, ...]
     glossary: Table
+    selfcheck: str
+    """How often the same measured against itself showed no difference."""
     written: str
     money: MoneyView | None = None

@@ -47,11 +47,24 @@ def levers(numbers: Numbers, first: int, second: int) -> tuple[Lever, ...]:
     keys = list(INPUTS) if owned else []
     for i in (first, second):
         keys += [f"price:{i}"] if numbers.cards[i].rented else [f"price:{i}", f"watts:{i}"]
-    keys += [f"hours:{k}" for k in range(len(numbers.rows))] if len(numbers.rows) > 1 else []
+    keys += [f"hours:{k}" for k in _rows_of_both(numbers, first, second)]
     found = [_speed(numbers, first, second)]
     found += [_lever(numbers, first, second, key) for key in keys]
     moving = [one for one in found if one.reach > 1e-9 or one.flip is not None]
     return tuple(sorted(moving, key=lambda one: -one.reach))
+
+
+def _rows_of_both(numbers: Numbers, first: int, second: int) -> list[int]:
+    """The rows whose hours decide between the two: several, on which time and power of both are known."""
+    both = [numbers.cards[i] for i in (first, second)]
+    known = [
+        k
+        for k in range(len(numbers.rows))
+        if numbers.speed[first][numbers.hours_on][k]
+        and numbers.speed[second][numbers.hours_on][k]
+        and all(card.rented or card.watts[k] for card in both)
+    ]
+    return known if len(known) > 1 else []
 
 
 def _lever(numbers: Numbers, first: int, second: int, key: str) -> Lever:

@@ -22,6 +22,9 @@ LEAST_RUNS = 3
 
 REQUIRED_RATE = 0.9
 
+WIDE = 1.2
+"""An interval whose ends are further apart than this holds 1 by its width, and says so."""
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -43,6 +46,8 @@ class Check:
             return f"{self.what}: {self.n[0]} and {self.n[1]} valid runs: too few to tell"
         low, estimate, high = self.interval.low, self.interval.estimate, self.interval.high
         word = "no difference shown" if self.passed else "A DIFFERENCE WHERE THERE IS NONE"
+        if self.passed and high > WIDE * low:
+            word += ", by an interval too wide to show much: the machine was busy or unsteady"
         return f"{self.what}: A is {estimate:.4f} times B, interval {low:.4f} to {high:.4f}: {word}"
 
 

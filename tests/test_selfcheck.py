@@ -60,6 +60,16 @@ def test_a_side_that_is_slower_is_seen():
     assert rate(session(1, random.Random(3), slower=1.05)) == (1, 0)
 
 
+def test_an_interval_that_holds_one_by_its_width_alone_says_so():
+    noise = random.Random(4)
+    unsteady = [
+        session(1, noise, slower=factor, runs=5)[index] for factor in (0.5, 2.0) for index in range(6)
+    ]
+    wide, narrow = checks(unsteady)[0], checks(session(1, random.Random(4)))[0]
+    assert wide.passed and "too wide to show much" in wide.line()
+    assert narrow.passed and narrow.line().endswith("no difference shown")
+
+
 def test_too_few_valid_runs_decide_nothing_and_count_as_no_session():
     short = session(1, random.Random(3), runs=2)
     assert [one.passed for one in checks(short)] == [None]

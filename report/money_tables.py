@@ -103,7 +103,7 @@ def _why(found: Gathered, i: int) -> str:
     if reasons:
         return "; ".join(reasons[:3])
     if offer.quote is None:
-        return "no quote"
+        return "no quote" if any(card.watts) else "no quote, and its power is not known"
     if not card.rented and not found.measured_power[i]:
         return "power not known: give watts" if not any(card.watts) else "board power, not measured"
     return "rented" if card.rented else ""

@@ -168,9 +168,7 @@ def test_a_line_of_the_mix_that_fits_several_is_refused_with_the_key_that_tells_
         session=LEAD,
         first_order=70,
     )
-    with pytest.raises(
-        UserError, match="work 1 fits several lines .* differ in batch_size: 20, 40"
-    ):
+    with pytest.raises(UserError, match=r"work 1 fits several lines .* differ in batch_size: 20, 40"):
         looked([*build.two_cards(), *more])
 
 

@@ -1,9 +1,10 @@
 """Clean trials are not accused: of 200, perturbed from real ones, at most two may be flagged.
 
-The records in tests/records are real: all seven trials of a minute, one thread each, in which nothing else on
-a virtual machine of two cores used a hundredth of a processor; none was chosen by its verdict. What is made of
-them here is perturbed from real: the order of their steps is drawn anew, since that machine's neighbours come
-and go, and every figure is moved a little. The trials on a card are constructed, and moved in the same way.
+The records in tests/records are real: all seven trials of a minute, one thread each, in which nothing else
+on a virtual machine of two cores used a hundredth of a processor; none was chosen by its verdict. What is
+made of them here is perturbed from real: the order of their steps is drawn anew, since that machine's
+neighbours come and go, and every figure is moved a little. The trials on a card are constructed, and moved in
+the same way.
 """
 
 from __future__ import annotations

@@ -108,5 +108,11 @@ def record(
         asked,
         found,
         on=on or machine(),
-        **{"order": repeat, "telemetry": seen or telemetry(), "load": Load(busy_cpus=0.1), **changes},
+        **{
+            "order": repeat,
+            "summary": None,
+            "telemetry": seen or telemetry(),
+            "load": Load(busy_cpus=0.1),
+            **changes,
+        },
     )

@@ -120,7 +120,12 @@ def pack(root: Path, how: Packing) -> Path:
 
 def _page(folder: Path, work: Path, manifest: Manifest) -> Path:
     return again.page_from_raw(
-        folder, work, session=manifest.session, baseline=manifest.baseline, now=manifest.as_of
+        folder,
+        work,
+        session=manifest.session,
+        baseline=manifest.baseline,
+        margin=manifest.margin,
+        now=manifest.as_of,
     )
 
 
@@ -147,7 +152,7 @@ def clause_lines(folder: Path, manifest: Manifest, name: str) -> tuple[str, ...]
 def _clause(folder: Path, manifest: Manifest) -> Clause | None:
     rows = sides.rows_of(store.read_all(folder), from_raw=True)
     cells = sides.session_cells(rows, manifest.session or "")
-    return acceptance.clause(cells, sides.units_of(rows, cells), margin=manifest.margin)
+    return acceptance.clause(cells, acceptance.units_of(rows, cells), margin=manifest.margin)
 
 
 @contextmanager

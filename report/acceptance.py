@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from scipy import stats
 
 from report import names, words
 from report.comparability import Key
+from report.frame import Row
 from report.intervals import log_welch_ratio
 from report.stats import Cell
 from report.units import ASSUMED_SPREAD, UNITS_TO_MEASURE
@@ -27,6 +29,9 @@ MARGIN = 0.05
 """About half of the way, in logarithms, to a card that is 10 % too slow: the two errors are alike."""
 
 SLOW = 0.10
+
+DECIDES_LITTLE = 0.2
+"""From here on a rule that errs as often for the very unit that was measured is said to be of little use."""
 
 _GRID = 2001
 _REACH = 8.0
@@ -148,6 +153,18 @@ def unit_spread(levels: Sequence[float]) -> UnitSpread:
     return UnitSpread(math.sqrt(2) * spread, len(levels) - 1, len(levels))
 
 
+def units_of(rows: Sequence[Row], cells: Sequence[Cell]) -> UnitSpread:
+    """The spread of the units of the cells' model, over the one work that most units have measured."""
+    levels: dict[object, dict[str, list[float]]] = {}
+    wanted = {(cell.key, cell.card) for cell in cells}
+    for row in rows:
+        speed = row.metrics.throughput if row.metrics and row.verdict != "invalid" else None
+        if row.unit and speed is not None and (row.key, row.card) in wanted:
+            levels.setdefault((row.key, row.card), {}).setdefault(row.unit, []).append(speed)
+    best = max(levels.values(), key=len, default={})
+    return replace(unit_spread([fmean(values) for values in best.values()]), units=max(len(best), 1))
+
+
 def _usable(cell: Cell) -> bool:
     return cell.throughput.n >= 2 and cell.verdict != "invalid" and min(cell.throughput.values) > 0
 
@@ -225,6 +242,12 @@ def missing_runs(found: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(one for one in found if one.ratio is None and one.why.endswith("were measured"))
 
 
+def on_page(rows: Sequence[Row], cells: Sequence[Cell], margin: float) -> tuple[str, ...]:
+    """The clause of the leading session's `cells` as the page prints it; empty where they support none."""
+    wanted = clause(cells, units_of(rows, cells), margin=margin)
+    return lines(wanted, "invoke accept BUNDLE") if wanted else ()
+
+
 def lines(wanted: Clause, command: str) -> tuple[str, ...]:
     """The clause as it is printed: what to run, what to reach, and how often the rule is wrong."""
     margin, slow = words.percent(wanted.margin), words.percent(wanted.slow)
@@ -253,6 +276,8 @@ def lines(wanted: Clause, command: str) -> tuple[str, ...]:
 def doubts(wanted: Clause) -> tuple[str, ...]:
     """What the chances leave out."""
     found = []
+    if max(wanted.same.good_fails, wanted.same.slow_passes) > DECIDES_LITTLE:
+        found.append("These runs scatter too much for this margin: the rule decides little.")
     if any(one.unproven for one in wanted.demands):
         found.append("A first look and no clause for an order: its windows are too short to be proven.")
     if any(one.within_one_block for one in wanted.demands):

@@ -68,6 +68,7 @@ def page_from_raw(
     *,
     session: str | None,
     baseline: str | None,
+    margin: float,
     now: datetime,
 ) -> Path:
     """The folder of a page whose every summary is computed anew; `work` is empty and takes the copies.
@@ -80,7 +81,7 @@ def page_from_raw(
     for stored in shelf.records:
         bare = stored.record.model_copy(update={"summary": None})
         write_whole(clone / stored.path, dump_record(bare), replace=True)
-    build(clone, out, session=session, baseline=baseline, machine=None, now=now)
+    build(clone, out, session=session, baseline=baseline, machine=None, margin=margin, now=now)
     return out
 
 

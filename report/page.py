@@ -15,6 +15,7 @@ from harness.record import Session
 from harness.store import Shelf, read_all
 from harness.summary import METHOD, judge_trial
 from report import (
+    acceptance,
     answer,
     contests,
     decision,
@@ -37,6 +38,7 @@ from report import (
     words,
     works,
 )
+from report.acceptance import MARGIN
 from report.contests import Contest
 from report.frame import Row
 from report.render import render
@@ -60,12 +62,14 @@ def build(
     baseline: str | None = None,
     session: str | None = None,
     machine: str | None = None,
+    margin: float = MARGIN,
     now: datetime,
 ) -> Built:
     """Reads results/ under `root` and writes index.html, report.md and charts/*.svg into `out`.
 
     The page leads with `session`, else with the newest one of `machine` (a Session's machine), else with the
-    newest. `baseline` (a part of a card's name, a machine's label or a precision) fixes what 1.00 is.
+    newest. `baseline` (a part of a card's name, a label or a precision) fixes what 1.00 is, `margin`
+    how far below its figures a delivered machine may be.
     Raises RecordError where the claims cannot be read, UserError where the buyer's file cannot be meant;
     unreadable records become warnings.
     """
@@ -78,6 +82,7 @@ def build(
         baseline=baseline,
         session=session,
         machine=machine,
+        margin=margin,
         now=now,
     )
     rendered = render(view)
@@ -104,6 +109,7 @@ def look(
     baseline: str | None = None,
     session: str | None = None,
     machine: str | None = None,
+    margin: float = MARGIN,
     now: datetime,
 ) -> PageView:
     """Everything the page says, as words and drawings; reads and writes nothing.
@@ -157,6 +163,7 @@ def look(
         selfcheck=selfcheck.rate_line([stored.record for stored in shelf.records]),
         written=words.day(now),
         money=money_view.view(found, rows, cards, purchase, now=now),
+        acceptance=acceptance.on_page(rows, stats.cells(own), margin),
     )
 
 

@@ -1,18 +1,15 @@
-"""What several verbs ask of the records: their rows, what a page stands on, a session's cells, its units."""
+"""What several verbs ask of the records: their rows, what a page stands on, a session's cells."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
-from statistics import fmean
 
 from harness.claims import ClaimSet
 from harness.record import Record
 from harness.store import Shelf, Stored
 from harness.summary import METHOD, judge_trial
 from report import contests, frame, stats
-from report.acceptance import UnitSpread, unit_spread
 from report.frame import Row
 from report.page import leading
 from report.stats import Cell
@@ -49,15 +46,3 @@ def stands_on(
 def session_cells(rows: Sequence[Row], session: str) -> tuple[Cell, ...]:
     """The cells of one session."""
     return stats.cells([row for row in rows if row.session == session])
-
-
-def units_of(rows: Sequence[Row], cells: Sequence[Cell]) -> UnitSpread:
-    """The spread of the units of the cells' model, over the one work that most units have measured."""
-    levels: dict[object, dict[str, list[float]]] = {}
-    wanted = {(cell.key, cell.card) for cell in cells}
-    for row in rows:
-        speed = row.metrics.throughput if row.metrics and row.verdict != "invalid" else None
-        if row.unit and speed is not None and (row.key, row.card) in wanted:
-            levels.setdefault((row.key, row.card), {}).setdefault(row.unit, []).append(speed)
-    best = max(levels.values(), key=len, default={})
-    return replace(unit_spread([fmean(values) for values in best.values()]), units=max(len(best), 1))

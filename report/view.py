@@ -196,3 +196,5 @@ class PageView:
     """How often the same measured against itself showed no difference."""
     written: str
     money: MoneyView | None = None
+    acceptance: tuple[str, ...] = ()
+    """What a delivered machine must reach, and how often that rule is wrong."""

@@ -117,6 +117,14 @@ def test_the_clause_says_command_figures_margin_runs_and_both_chances(tmp_path):
     assert "fewer than three blocks" in said
 
 
+def test_runs_that_scatter_as_much_as_the_margin_are_said_to_decide_little(tmp_path):
+    found = clause_of(bundled.write(tmp_path, bundled.one_card()))
+    assert not [said for said in acceptance.doubts(found) if "decides little" in said]
+    loud = [with_spread(one, 0.5) for one in found.demands]
+    wrong = acceptance.chances(loud, UnitSpread(0, math.inf, 1), margin=0.05, slow=0.1)
+    assert [said for said in acceptance.doubts(replace(found, same=wrong)) if "decides little" in said]
+
+
 def test_a_session_of_single_runs_supports_no_clause(tmp_path):
     rows = sides.rows_of(store.read_all(bundled.write(tmp_path, bundled.one_card(repeats=1))))
     assert acceptance.clause(sides.session_cells(rows, bundled.LEAD)) is None

@@ -231,18 +231,6 @@ def _starts(record: Record) -> Iterator[tuple[tuple[str, str], float]]:
             yield (record.session, card.unit or str(card.index)), card.start_temperature_c
 
 
-def ecc_differs(records: Sequence[Record]) -> str | None:
-    """Says where the cards of trials that are set against each other do not all have ECC on, or off."""
-    states: dict[bool, list[str]] = {}
-    for record in records:
-        for gpu in used_cards(record):
-            if gpu.ecc is not None and gpu.name not in states.setdefault(gpu.ecc, []):
-                states[gpu.ecc].append(gpu.name)
-    if len(states) < 2:
-        return None
-    return f"ecc-differs: on for {', '.join(states[True])}, off for {', '.join(states[False])}"
-
-
 def machine_remarks(machine: Machine) -> tuple[str, ...]:
     """What belongs to the machine and not to a trial, each as name, colon and clause: said once."""
     cpu = machine.cpu

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from harness.causes import INPUT_WAIT_LIMIT, ScaleHealth, cause_name, causes, scale_health
 from harness.record import Epoch, Measurement, Record, Series, Steady, Summary
-from harness.state import between_trials, busy_share, ecc_differs, machine_remarks, state_causes
+from harness.state import between_trials, busy_share, machine_remarks, state_causes, used_cards
 from harness.steady import steady_state
 
 __all__ = [
@@ -21,12 +21,12 @@ __all__ = [
     "bound",
     "busy_share",
     "cause_name",
-    "ecc_differs",
     "judge_trial",
     "machine_remarks",
     "scale_health",
     "speedup_limit",
     "summarise",
+    "used_cards",
 ]
 
 METHOD = "2"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
-from harness.record import Asked, Environment, Machine, Measurement, Record
+from harness.record import Asked, Environment, Measurement, Record
+from harness.summary import used_cards
 
 SIDE = "side"
 """An option that tells equal trials apart, and that no workload acts on: it keeps no figures apart."""
@@ -138,18 +139,21 @@ def stack_of(record: Record) -> Stack:
         base=environment.base_digest,
         driver=driver if environment.device != "cpu" else None,
         versions=tuple(sorted(versions.items())),
-        variables=(*sorted(environment.passed_variables.items()), *_set_by_the_user(record.machine)),
+        variables=(*sorted(environment.passed_variables.items()), *_settings_of_cards(record)),
     )
 
 
-def _set_by_the_user(machine: Machine) -> Pairs:
-    """A card under a limit of the user's is another card than one without."""
-    said = {"power-limit": "power_limit_watts", "locked-clocks": "clocks_locked"}
-    return tuple(
-        (f"{word} of card {gpu.index}", getattr(gpu, said[word]))
-        for word in machine.declared
-        for gpu in machine.gpus
-    )
+def _settings_of_cards(record: Record) -> Pairs:
+    """Error correction, and limits that the user declared: a card with another setting is another card."""
+    cards, declared = used_cards(record), record.machine.declared
+    found: list[tuple[str, Value]] = [
+        (f"ECC of card {gpu.index}", gpu.ecc) for gpu in cards if gpu.ecc is not None
+    ]
+    if "power-limit" in declared:
+        found += [(f"power limit of card {gpu.index}, W", gpu.power_limit_watts) for gpu in cards]
+    if "locked-clocks" in declared:
+        found += [(f"locked clocks of card {gpu.index}", gpu.clocks_locked) for gpu in cards]
+    return tuple(found)
 
 
 def differing(one: Key | Length, other: Key | Length) -> tuple[tuple[str, Value, Value], ...]:

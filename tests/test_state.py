@@ -9,8 +9,9 @@ import records_builder as build
 from watched_records import card, gpu, machine, record, telemetry
 
 from harness.record import Load, Others, Record
-from harness.state import between_trials, ecc_differs, machine_remarks, used_cards
+from harness.state import between_trials, machine_remarks, used_cards
 from harness.summary import busy_share, cause_name, judge_trial
+from report.comparability import stack_differences, stack_of
 
 
 def judged(found: Record) -> tuple[str, set[str]]:
@@ -203,10 +204,15 @@ def test_a_start_more_than_five_degrees_from_its_session_s_median_is_named():
     assert between_trials([*starts[:3], elsewhere]) == ((), (), (), ())
 
 
-def test_cards_whose_ecc_differs_are_named():
-    on, off = record(), record(on=machine(gpu(name="Another Card", ecc=False)))
-    assert ecc_differs([on, on]) is None
-    assert ecc_differs([on, off]) == "ecc-differs: on for Constructed Card, off for Another Card"
+def test_cards_whose_ecc_or_declared_limits_differ_differ_in_their_stack_by_name():
+    off = record(on=machine(gpu(ecc=False)))
+    limited = record(on=machine(gpu(power_limit_watts=250.0), declared=("power-limit",)))
+    stacks = tuple(stack_of(found) for found in (record(), off, limited))
+    assert stack_differences(stacks[:1] * 2) == ()
+    assert stack_differences(stacks) == (
+        ("ECC of card 0", ("True", "False")),
+        ("power limit of card 0, W", ("none", "250.0")),
+    )
 
 
 def test_what_belongs_to_the_machine_is_said_of_the_machine_and_of_no_trial():

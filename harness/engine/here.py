@@ -125,4 +125,5 @@ class HereEngine:
         process.stop(handle)
 
     def forget(self, handle: Handle, work: Path) -> None:
-        """An ended process leaves nothing."""
+        """Removes what an ended process left behind."""
+        process.forget(work)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
 from pathlib import Path
 
 import psutil
@@ -12,6 +14,7 @@ import psutil
 from harness import container
 from harness.container import RunSpec
 from harness.engine.base import EngineName, Exit, Handle, Running
+from harness.record import short_hash
 
 LOG = "log.txt"
 LOG_TAIL_BYTES = 8000
@@ -28,6 +31,8 @@ def start(spec: RunSpec, engine: EngineName) -> Handle:
     argv, inside = container.process(spec)
     work = spec.folders.output.parent
     Path(inside["HOME"]).mkdir(parents=True, exist_ok=True)
+    inside["TMPDIR"] = str(_temporary(work))
+    _temporary(work).mkdir(mode=0o700, exist_ok=True)
     _view(Path(inside["GPUDYNO_DATA"]), spec)
     inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     with (work / LOG).open("wb") as log:
@@ -43,6 +48,16 @@ def start(spec: RunSpec, engine: EngineName) -> Handle:
     _children[process.pid] = process
     started = psutil.Process(process.pid).create_time()
     return Handle(engine=engine, pid=process.pid, process_started=started, log=LOG)
+
+
+def _temporary(work: Path) -> Path:
+    """Where an attempt's temporary files lie: a loader's sockets may have paths of 107 letters, and no more."""
+    return Path(tempfile.gettempdir()) / f"gpudyno-{short_hash(str(work.resolve()))}"
+
+
+def forget(work: Path) -> None:
+    """Removes an ended attempt's temporary files."""
+    shutil.rmtree(_temporary(work), ignore_errors=True)
 
 
 def _view(folder: Path, spec: RunSpec) -> None:

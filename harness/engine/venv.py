@@ -174,7 +174,8 @@ class VenvEngine:
         process.stop(handle)
 
     def forget(self, handle: Handle, work: Path) -> None:
-        """An ended process leaves nothing."""
+        """Removes what an ended process left behind."""
+        process.forget(work)
 
 
 def find_python(version: str) -> str | None:

@@ -30,7 +30,7 @@ PURCHASE = "purchase.toml"
 def compare_two(root: Path, first: str, second: str, fail_below: float | None) -> None:
     """Prints two sides' figures; with `fail_below`, raises GateError where a work is slower than that."""
     shelf = store.read_all(root)
-    found = compare.compare(sides.rows_of(shelf), first, second)
+    found = compare.compare(sides.rows_of(shelf, root), first, second)
     print("\n".join(compare.lines(found)))
     records = {stored.path: stored.record for stored in shelf.records}
     for line in _machines_differ(found, records):
@@ -79,6 +79,7 @@ def pack(root: Path, how: Packing) -> Path:
     shelf, now = store.read_all(root), datetime.now(UTC)
     lead, standing = sides.stands_on(
         shelf,
+        root,
         load_claims(root),
         session=how.session,
         machine=machine_id(state_folder()),
@@ -150,7 +151,7 @@ def clause_lines(folder: Path, manifest: Manifest, name: str) -> tuple[str, ...]
 
 
 def _clause(folder: Path, manifest: Manifest) -> Clause | None:
-    rows = sides.rows_of(store.read_all(folder), from_raw=True)
+    rows = sides.rows_of(store.read_all(folder), folder, from_raw=True)
     cells = sides.session_cells(rows, manifest.session or "")
     return acceptance.clause(cells, acceptance.units_of(rows, cells), margin=manifest.margin)
 
@@ -311,7 +312,7 @@ def _answer(root: Path, session: str, wanted: Clause, ordered: Sequence[Record])
     if not delivered:
         raise UserError(f"there is no record of session '{session}'", remedy="name a session in results/")
     _refuse_other(_as_ordered(ordered, delivered))
-    rows = sides.rows_of(shelf, from_raw=True)
+    rows = sides.rows_of(shelf, root, from_raw=True)
     found = acceptance.judge(wanted, sides.session_cells(rows, session))
     print(f"\nDelivered, session {session}:")
     for one in found:

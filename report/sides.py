@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 
+from harness.cards import FILE as CARDS
+from harness.cards import load_cards
 from harness.claims import ClaimSet
 from harness.record import Record
 from harness.store import Shelf, Stored
 from harness.summary import METHOD, judge_trial
-from report import contests, frame, stats
+from report import contests, frame, stats, suspect
 from report.frame import Row
 from report.page import leading
 from report.stats import Cell
 
 
-def rows_of(shelf: Shelf, *, from_raw: bool = False) -> tuple[Row, ...]:
-    """The rows of all records; `from_raw` believes no stored summary."""
+def rows_of(shelf: Shelf, root: Path, *, from_raw: bool = False) -> tuple[Row, ...]:
+    """The rows of all records, held against the cards of `root`; `from_raw` believes no stored summary."""
     named = ((stored.path, _bare(stored) if from_raw else stored.record) for stored in shelf.records)
-    return stats.plausible(frame.rows(named, judged=judge_trial, method=METHOD))
+    rows = stats.plausible(frame.rows(named, judged=judge_trial, method=METHOD))
+    return suspect.marked(rows, load_cards(root) if (root / CARDS).exists() else ())
 
 
 def _bare(stored: Stored) -> Record:
@@ -27,6 +31,7 @@ def _bare(stored: Stored) -> Record:
 
 def stands_on(
     shelf: Shelf,
+    root: Path,
     claims: ClaimSet,
     *,
     session: str | None,
@@ -35,7 +40,7 @@ def stands_on(
     now: datetime,
 ) -> tuple[str | None, tuple[str, ...]]:
     """The session that the page leads with, and all sessions of which a record stands on it."""
-    rows = rows_of(shelf)
+    rows = rows_of(shelf, root)
     lead = leading(rows, shelf.sessions, session=session, machine=machine, now=now)
     found = contests.contests(stats.cells(rows), lead, baseline=baseline, claims=claims.claims)
     drawn = {line.cell.session for contest in found for line in contest.lines}

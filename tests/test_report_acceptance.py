@@ -25,7 +25,7 @@ DELIVERED = "20260310-dddddd"
 
 
 def clause_of(folder: Path, session: str = bundled.LEAD, **more: Any) -> Clause:
-    rows = sides.rows_of(store.read_all(folder), from_raw=True)
+    rows = sides.rows_of(store.read_all(folder), folder, from_raw=True)
     found = acceptance.clause(sides.session_cells(rows, session), **more)
     assert found is not None
     return found
@@ -126,7 +126,8 @@ def test_runs_that_scatter_as_much_as_the_margin_are_said_to_decide_little(tmp_p
 
 
 def test_a_session_of_single_runs_supports_no_clause(tmp_path):
-    rows = sides.rows_of(store.read_all(bundled.write(tmp_path, bundled.one_card(repeats=1))))
+    folder = bundled.write(tmp_path, bundled.one_card(repeats=1))
+    rows = sides.rows_of(store.read_all(folder), folder)
     assert acceptance.clause(sides.session_cells(rows, bundled.LEAD)) is None
 
 

@@ -36,7 +36,7 @@ def clone(folder: Path, *records: Record) -> Path:
 
 
 def compared(folder: Path, first: str, second: str) -> compare.Comparison:
-    return compare.compare(sides.rows_of(store.read_all(folder)), first, second)
+    return compare.compare(sides.rows_of(store.read_all(folder), folder), first, second)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import median
 
 from harness.cards import Card, find, peak_tflops
@@ -23,7 +23,7 @@ from report.ceiling import (
 )
 from report.frame import Row
 from report.roofline import Point, Roof, Slope, drawing, rate
-from report.view import Panel, Table
+from report.view import LimitsView, Panel, Table
 
 SAME_ROOF = 0.05
 TYPES: tuple[Precision, ...] = ("fp32-ieee", "fp32-tf32", "pure-fp16", "pure-bf16")
@@ -32,16 +32,6 @@ COLUMNS = (
     *("work", "precision", "operations/s", "of the peak on paper (MFU)", "of the fastest product here"),
     *("of the copy bandwidth here", "operations a counted byte", "bound by"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """One device's drawing and table, and what is to be said with them."""
-
-    device: str
-    panel: Panel | None
-    table: Table
-    notes: tuple[str, ...]
 
 
 def is_ceiling(row: Row) -> bool:
@@ -69,7 +59,7 @@ def _reach(row: Row, cards: Sequence[Card], known: Mapping[Device, dict[str, flo
     return reach(row.record, row.summary, cards, known.get(device, {}))
 
 
-def limits(rows: Sequence[Row], cards: Sequence[Card], anchor: str) -> tuple[Limits, ...]:
+def limits(rows: Sequence[Row], cards: Sequence[Card], anchor: str) -> tuple[LimitsView, ...]:
     """What each device reached; `rows` may be of several devices, invalid ones are left out."""
     known = ceilings(row.record for row in rows)
     devices: dict[Device, list[Row]] = {}
@@ -87,7 +77,7 @@ def limits(rows: Sequence[Row], cards: Sequence[Card], anchor: str) -> tuple[Lim
 
 def _limits(
     rows: Sequence[Row], cards: Sequence[Card], measured: Mapping[str, float], name: str
-) -> Limits | None:
+) -> LimitsView | None:
     works = [(work, reached) for work in _works(rows) if (reached := _typical(work, cards, measured))]
     if not works:
         return None
@@ -103,7 +93,7 @@ def _limits(
         COLUMNS,
         tuple(_line(work[0], reached) for work, reached in works),
     )
-    return Limits(rows[0].card, _panel(works, used.device, cards, measured, name), table, tuple(notes))
+    return LimitsView(rows[0].card, _panel(works, used.device, cards, measured, name), table, tuple(notes))
 
 
 def _works(rows: Sequence[Row]) -> list[list[Row]]:

@@ -24,6 +24,7 @@ from report import (
     frame,
     judge,
     labels,
+    limits,
     money_view,
     names,
     parity,
@@ -118,7 +119,8 @@ def look(
     """
     named = ((stored.path, stored.record) for stored in shelf.records)
     rows = stats.plausible(frame.rows(named, judged=judge_trial, method=METHOD))
-    rows = suspect.marked(rows, cards)
+    everything = suspect.marked(limits.bounded(rows, cards), cards)
+    rows = tuple(row for row in everything if not limits.is_ceiling(row))
     lead = leading(rows, shelf.sessions, session=session, machine=machine, now=now)
     own = [row for row in rows if row.session == lead]
     cells = stats.cells(rows)
@@ -164,7 +166,15 @@ def look(
         written=words.day(now),
         money=money_view.view(found, rows, cards, purchase, now=now),
         acceptance=acceptance.on_page(rows, stats.cells(own), margin),
+        limits=limits.limits(_of_devices(everything, own), cards, "limits") if own else (),
     )
+
+
+def _of_devices(rows: Sequence[Row], own: Sequence[Row]) -> list[Row]:
+    """The leading session's rows, and the ceilings that were measured on its machine at any time."""
+    machines = {row.machine for row in own}
+    ceilings = [row for row in rows if limits.is_ceiling(row) and row.machine in machines]
+    return [*own, *ceilings]
 
 
 def leading(

@@ -33,6 +33,7 @@ def render(view: PageView) -> Rendered:
     drawings += [panel for w in view.workloads for c in w.contests for panel in c.panels]
     drawings += [panel for study in view.claims for panel in study.panels]
     drawings += view.money.panels if view.money else ()
+    drawings += [one.panel for one in view.limits if one.panel]
     html = Environment(
         loader=PackageLoader("report"),
         autoescape=True,

@@ -39,6 +39,16 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitsView:
+    """How close one device's work comes to its limits, and what is to be said with that."""
+
+    device: str
+    panel: Panel | None
+    table: Table
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Provenance:
     """What a figure stands on, and the line that measures it again."""
 
@@ -197,4 +207,5 @@ class PageView:
     written: str
     money: MoneyView | None = None
     acceptance: tuple[str, ...] = ()
+    limits: tuple[LimitsView, ...] = ()
     """What a delivered machine must reach, and how often that rule is wrong."""

@@ -51,7 +51,7 @@ def start(spec: RunSpec, engine: EngineName) -> Handle:
 
 
 def _temporary(work: Path) -> Path:
-    """Where an attempt's temporary files lie: a loader's sockets may have paths of 107 letters, and no more."""
+    """Where an attempt's temporary files lie: the path of a loader's socket has 107 letters at most."""
     return Path(tempfile.gettempdir()) / f"gpudyno-{short_hash(str(work.resolve()))}"
 
 

@@ -57,7 +57,10 @@ def load(root: Path, environ: Mapping[str, str], options: Mapping[str, Any]) -> 
     values = _from_file(root / FILE)
     values |= _from_environment(environ)
     values |= {key: value for key, value in options.items() if value not in (None, "", False)}
-    return _validated(values, "the settings")
+    found = _validated(values, "the settings")
+    if found.budget is not None:
+        seconds_of(found.budget)
+    return found
 
 
 def _from_file(path: Path) -> dict[str, Any]:

@@ -16,7 +16,9 @@ from harness import run, store
 from harness.errors import Busy
 
 DRIVER = """
+import signal
 import sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent in the background may have it ignored
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 import clone

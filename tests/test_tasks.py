@@ -12,7 +12,8 @@ INVOKE = (sys.executable, "-m", "invoke")
 
 
 def invoke(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("GPUDYNO_")}
+    hosts = ("GPUDYNO_", "DOCKER_HOST", "CONTAINER_HOST")
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(hosts)}
     return subprocess.run(
         [*INVOKE, *words], cwd=ROOT, env=environ | variables, capture_output=True, text=True, check=False
     )

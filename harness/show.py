@@ -18,7 +18,7 @@ from rich.progress import (
 )
 
 from harness import events
-from harness.record import Record, Trial
+from harness.record import Record, Trial, Variant
 from harness.wording import duration
 
 LINE_SECONDS = 15.0
@@ -133,10 +133,22 @@ def name_of(trial: Trial) -> str:
     variant = trial.asked.variant
     size = f" {variant.image_size} px" if variant.image_size else ""
     generated = " GENERATED data" if trial.asked.data == "generated" else ""
+    extra = f" {special(variant)}" if special(variant) else ""
     return (
-        f"{trial.asked.workload} {variant.model}{size} {variant.precision} batch {variant.batch_size} "
+        f"{trial.asked.workload} {variant.model}{size} {variant.precision} batch {variant.batch_size}{extra} "
         f"{variant.data_mode} repeat {trial.repeat}{generated}"
     )
+
+
+def special(variant: Variant) -> str:
+    """What is not as usual: several devices and how they share the work, a layout, the tuned profile."""
+    parallel = variant.options.get("parallel")
+    words = (
+        f"{variant.gpus} devices{f' {parallel}' if parallel else ''}" if variant.gpus > 1 else "",
+        variant.layout if variant.layout != "contiguous" else "",
+        variant.profile if variant.profile != "default" else "",
+    )
+    return " ".join(word for word in words if word)
 
 
 def result_of(record: Record) -> str:

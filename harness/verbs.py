@@ -25,7 +25,7 @@ from harness.record import Session
 from harness.run import Outcome, command_of, only_run
 from harness.run import run as run_session
 from harness.settings import Settings
-from harness.show import PlanWatcher, Screen, name_of
+from harness.show import PlanWatcher, Screen, name_of, special
 from harness.surroundings import diagnose
 from harness.wording import duration
 
@@ -82,6 +82,7 @@ def _say_matrix(bench: Bench, chosen: Chosen, screen: Screen) -> None:
             variant.precision,
             f"batch {variant.batch_size}",
             size,
+            special(variant),
             variant.data_mode,
             item.role,
         )

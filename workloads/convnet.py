@@ -12,7 +12,7 @@ batch is per device. An image of the global batch depends on the seed and its pl
 of ranks trains on the same images.
 
 Profile `tuned` has channels_last, cudnn.benchmark, a fused optimiser and torch.compile (the option `compile`
-leaves the last out); in the window nothing may be compiled again.
+leaves the last out, `cudnn_benchmark` asks for the second alone); in the window nothing is compiled again.
 """
 
 import _trial  # isort: skip  (its clock starts with this line)
@@ -50,6 +50,7 @@ OPTIONS: dict[str, Any] = {
     "lr": 0.01,
     "weight_decay": 1e-4,
     "compile": True,
+    "cudnn_benchmark": False,
 }
 
 Batch = tuple[torch.Tensor, torch.Tensor]
@@ -160,7 +161,7 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
     )
     with trial.phase("device"):
         device = device_of(trial.asked["device"], setting)
-        torch.backends.cudnn.benchmark = tuned
+        torch.backends.cudnn.benchmark = tuned or options["cudnn_benchmark"]
         arithmetic = precision.prepare(label, device)
     meeting: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     if setting.place.count > 1:
@@ -182,7 +183,8 @@ def measured(
     with trial.phase("model"):
         seed_everything(trial.seed)
         model = classifier(variant["model"], options["classes"])
-        size = variant["image_size"] or image_size(variant["model"], model)
+        made_for = image_size(variant["model"], model)
+        size = variant["image_size"] or made_for
         shape = (setting.batch_size, 3, size, size)
         labels = torch.zeros(setting.batch_size, dtype=torch.long, device="meta")
         flops = of_step(model, shape, lambda output: loss_of(output, labels), value_bytes(setting.label))
@@ -234,7 +236,9 @@ def measured(
             "image_size": size,
         },
         "parallel": setting.parallel if setting.devices > 1 else None,
-        "notes": [],
+        "notes": []
+        if size >= made_for
+        else [f"smaller images than the model's own: {size} of {made_for} px"],
         "ranks": entries(setting, series, watch, device) if variant["gpus"] > 1 else [],
         **series,
     }

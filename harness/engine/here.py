@@ -12,8 +12,8 @@ from typing import Any
 
 from harness import container
 from harness.container import RunSpec
-from harness.engine import process
-from harness.engine.base import Built, EngineName, Exit, Handle, Running, Say, Step
+from harness.engine.base import Built, EngineName, Say, Step
+from harness.engine.process import Processes
 from harness.errors import NoEngine
 from harness.image import Image
 from harness.locked import lock_sha256
@@ -32,7 +32,7 @@ def identity(path: Path = IDENTITY) -> dict[str, Any] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class HereEngine:
+class HereEngine(Processes):
     """Runs trials with the interpreter of the image that the harness itself was started in."""
 
     root: Path
@@ -103,27 +103,3 @@ class HereEngine:
         """The trial as a person would type it."""
         argv, _ = container.process(spec)
         return shlex.join(argv)
-
-    def start(self, spec: RunSpec) -> Handle:
-        """Starts the trial as a process of its own."""
-        return process.start(spec, self.name)
-
-    def pid(self, handle: Handle) -> int | None:
-        """The trial's own process."""
-        return handle.pid
-
-    def find(self, name: str, work: Path) -> Handle | None:
-        """The process that writes into this work folder."""
-        return process.find(self.name, work)
-
-    def poll(self, handle: Handle, work: Path) -> Running | Exit:
-        """Whether the process still runs."""
-        return process.poll(handle, work)
-
-    def stop(self, handle: Handle, work: Path) -> None:
-        """Ends the process and its children."""
-        process.stop(handle)
-
-    def forget(self, handle: Handle, work: Path) -> None:
-        """Removes what an ended process left behind."""
-        process.forget(work)

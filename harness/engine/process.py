@@ -131,3 +131,33 @@ def stop(handle: Handle) -> None:
     child = _children.pop(handle.pid or -1, None)
     if child is not None:
         child.wait()
+
+
+class Processes:
+    """What engines without containers share: a trial is a process, found and ended as one."""
+
+    name: EngineName
+
+    def start(self, spec: RunSpec) -> Handle:
+        """Starts the trial as a process of its own."""
+        return start(spec, self.name)
+
+    def pid(self, handle: Handle) -> int | None:
+        """The trial's own process."""
+        return handle.pid
+
+    def find(self, name: str, work: Path) -> Handle | None:
+        """The process that writes into this work folder."""
+        return find(self.name, work)
+
+    def poll(self, handle: Handle, work: Path) -> Running | Exit:
+        """Whether the process still runs."""
+        return poll(handle, work)
+
+    def stop(self, handle: Handle, work: Path) -> None:
+        """Ends the process and its children."""
+        stop(handle)
+
+    def forget(self, handle: Handle, work: Path) -> None:
+        """Removes what an ended process left behind."""
+        forget(work)

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from harness import container
 from harness.container import RunSpec
-from harness.engine import process
-from harness.engine.base import Built, EngineName, Exit, Handle, Running, Say, Step
+from harness.engine.base import Built, EngineName, Say, Step
+from harness.engine.process import Processes
 from harness.errors import MachineError, NoEngine, NoNetwork, NotBuilt
 from harness.image import Image, venv_name, venv_steps
 from harness.locked import lock_packages, lock_sha256
@@ -32,7 +32,7 @@ _SHOWN = re.compile(r"^\s*(Downloading|Installing collected)")
 
 
 @dataclass(frozen=True, slots=True)
-class VenvEngine:
+class VenvEngine(Processes):
     """Environments under .venvs/, named by their lock; or an interpreter of the user's, as it is."""
 
     root: Path
@@ -152,30 +152,6 @@ class VenvEngine:
             f"{name}={shlex.quote(value)}" for name, value in inside.items() if name.startswith("GPUDYNO")
         ]
         return " ".join([*shown, shlex.join(argv)])
-
-    def start(self, spec: RunSpec) -> Handle:
-        """Starts the trial as a process of its own."""
-        return process.start(spec, self.name)
-
-    def pid(self, handle: Handle) -> int | None:
-        """The trial's own process."""
-        return handle.pid
-
-    def find(self, name: str, work: Path) -> Handle | None:
-        """The process that writes into this work folder."""
-        return process.find(self.name, work)
-
-    def poll(self, handle: Handle, work: Path) -> Running | Exit:
-        """Whether the process still runs."""
-        return process.poll(handle, work)
-
-    def stop(self, handle: Handle, work: Path) -> None:
-        """Ends the process and its children."""
-        process.stop(handle)
-
-    def forget(self, handle: Handle, work: Path) -> None:
-        """Removes what an ended process left behind."""
-        process.forget(work)
 
 
 def find_python(version: str) -> str | None:

@@ -1,0 +1,122 @@
+"""How our training steps compare with timm's own and with a plain PyTorch loop, in one process.
+
+    PYTHON benchmarks/peers.py [--minutes 3] [--case resnet18] [--profile default] [--pixels 32] [--batch 8]
+
+PYTHON is an interpreter with PyTorch, timm and SciPy, such as an image's or one in `.venvs/`. Between
+processes a machine varies by more than what is sought, so both sides train the same model in one, step by
+step in the order ours, theirs, theirs, ours. Each four steps give one ratio of seconds, from which a drift
+has cancelled, and the interval is Student's on their logarithms. It goes on until the interval is ± 0.7 % or
+the minutes, for each line, are over.
+
+The classifiers and their optimiser are timm's, and its side is the step of timm's training benchmark: one
+fixed batch, new labels at each step, backward under autocast. Ours is the workload's step with its clock, on
+batches that come round. The language model is the workload's, against a loop written for nothing else. Both
+sides have the same flags: in `default` the framework's own, in `tuned` channels_last, a fused optimiser and
+torch.compile. A third line a model is `tuned` over `default` of our own, a gain and no comparison with peers.
+
+Exits 1 where an interval of a comparison lies outside 0.98 to 1.02; the figures come last.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "workloads")]
+
+from benchmarks.overhead import HALF_WIDTH, fours, half_width  # noqa: E402
+from report.intervals import Interval, log_mean_interval  # noqa: E402
+
+CASES = ("resnet18", "resnet50", "efficientnet_b0", "lstm")
+PROFILES = ("default", "tuned")
+NEAR = (0.98, 1.02)
+LEAST_FOURS = 30
+
+Word = Literal["pass", "fail", "not shown", "a gain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One ratio of seconds: below 1, the first side is the faster."""
+
+    what: str
+    interval: Interval | None
+    fours: int
+    seconds: float
+    compares: bool = True
+    """False for our own two profiles, which need not be alike."""
+
+    @property
+    def word(self) -> Word:
+        """pass where the interval lies inside 0.98 to 1.02, fail where it lies outside."""
+        if self.interval is None:
+            return "not shown"
+        if not self.compares:
+            return "a gain"
+        low, high = self.interval.low, self.interval.high
+        if NEAR[0] <= low and high <= NEAR[1]:
+            return "pass"
+        return "fail" if high < NEAR[0] or low > NEAR[1] else "not shown"
+
+    def shown(self) -> str:
+        """What was found, the verdict last."""
+        if self.interval is None:
+            return f"{self.what}: too few steps in {self.seconds:.0f} s: {self.word}"
+        low, high = self.interval.low, self.interval.high
+        return (
+            f"{self.what}: {self.interval.estimate:.4f} of the seconds, "
+            f"95 % interval {low:.4f} to {high:.4f} "
+            f"({self.fours} × ABBA in {self.seconds:.0f} s): {self.word}"
+        )
+
+
+def line(what: str, ratios: Iterable[float], seconds: float, *, compares: bool = True) -> Line:
+    """Takes ratios until their interval is narrow enough, or the seconds are over."""
+    began = time.monotonic()
+    found: list[float] = []
+    interval = None
+    for ratio in ratios:
+        found.append(ratio)
+        enough = len(found) >= LEAST_FOURS
+        interval = log_mean_interval(found) if enough else None
+        if time.monotonic() - began >= seconds or (interval and half_width(interval) <= HALF_WIDTH):
+            break
+    return Line(what, interval, len(found), time.monotonic() - began, compares)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 1 where a comparison fails, else 0."""
+    parser = argparse.ArgumentParser(description="Our training steps over timm's and a plain loop's.")
+    parser.add_argument("--minutes", type=float, default=3.0, help="for each line, at most")
+    parser.add_argument("--case", choices=CASES, action="append", help="one alone (default: all)")
+    parser.add_argument("--profile", choices=PROFILES, action="append", help="one alone (default: both)")
+    parser.add_argument("--pixels", type=int, default=32, help="of the images")
+    parser.add_argument("--batch", type=int, default=8, help="images of a step")
+    given = parser.parse_args(arguments)
+    from benchmarks.rivals import Size, pair
+
+    size, seconds = Size(given.pixels, given.batch), 60 * given.minutes
+    profiles, lines = given.profile or PROFILES, []
+    for case in given.case or CASES:
+        for profile in profiles:
+            with pair(case, size, (profile, "ours"), (profile, "theirs")) as found:
+                lines.append(line(f"{found.what}, {profile}: {found.sides}", fours(found.block), seconds))
+                print(lines[-1].shown(), flush=True)
+        if len(profiles) == len(PROFILES):
+            with pair(case, size, ("tuned", "ours"), ("default", "ours")) as found:
+                what = f"{found.what}: our tuned over our default"
+                lines.append(line(what, fours(found.block), seconds, compares=False))
+    print()
+    for one in lines:
+        print(one.shown())
+    return 1 if any(one.word == "fail" for one in lines) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

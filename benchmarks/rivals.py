@@ -1,0 +1,240 @@
+"""The steps that benchmarks/peers.py sets against each other; needs PyTorch, timm and the workloads."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import _trial  # isort: skip
+import _torch_vision  # noqa: F401  # isort: skip  (before timm)
+
+import timm
+import torch
+from timm.optim import create_optimizer_v2
+from torch import nn
+
+import _torch_precision as precision
+import word_lm
+from _torch_clock import Clock
+from _torch_sgd import clipped_sgd
+from _torch_update import Update
+from convnet import Step
+
+CLASSES = 1000
+BATCHES = 4
+WARM_UP_STEPS = 5
+RATE = 1e-4
+COLUMNS, TOKENS, WORDS = 20, 35, 33278
+LABEL = "fp32-default"
+
+Run = Callable[[], None]
+Who = tuple[Literal["default", "tuned"], Literal["ours", "theirs"]]
+
+
+@dataclass(frozen=True)
+class Size:
+    """Of the classifiers' images and batches."""
+
+    pixels: int
+    batch: int
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two sides of one case; `block` runs one step, of the first where it is asked for "ours"."""
+
+    what: str
+    sides: str
+    block: Callable[[str], float]
+
+
+@contextmanager
+def pair(case: str, size: Size, first: Who, second: Who) -> Iterator[Pair]:
+    """Both sides, warmed and compiled, on this process's device."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    precision.switch(LABEL, device)
+    with tempfile.TemporaryDirectory() as folder:
+        ours, theirs = (_side(case, size, who, device, Path(folder)) for who in (first, second))
+        for run in (ours, theirs) * WARM_UP_STEPS:
+            run()
+
+        def block(kind: str) -> float:
+            _synchronise(device)
+            began = time.perf_counter()
+            (ours if kind == "ours" else theirs)()
+            _synchronise(device)
+            return time.perf_counter() - began
+
+        yield Pair(f"{_what(case, size)} on {device.type}", f"ours over {_whose(case)}", block)
+    torch.compiler.reset()
+
+
+def _what(case: str, size: Size) -> str:
+    if case == "lstm":
+        return f"LSTM, {COLUMNS} × {TOKENS} tokens"
+    return f"{case}, {size.batch} images of {size.pixels} px"
+
+
+def _whose(case: str) -> str:
+    return "a plain loop" if case == "lstm" else f"timm {timm.__version__}"
+
+
+def _side(case: str, size: Size, who: Who, device: torch.device, folder: Path) -> Run:
+    profile, whose = who
+    tuned = profile == "tuned"
+    if case == "lstm":
+        made = _language_model if whose == "ours" else _plain_language_model
+        step, samples = made(tuned, device), COLUMNS * TOKENS
+    else:
+        made_of_images = _classifier if whose == "ours" else _timm
+        step, samples = made_of_images(case, size, tuned, device), size.batch
+    return _clocked(step, samples, device, folder) if whose == "ours" else lambda: _done(step())
+
+
+def _done(loss: torch.Tensor) -> None:
+    """A peer leaves its loss where it is."""
+
+
+def _clocked(step: Callable[[], torch.Tensor], samples: int, device: torch.device, folder: Path) -> Run:
+    """The step as a workload's loop has it: the clock on it, its events written."""
+    told = {"seed": 1, "timeout_seconds": 86400, "asked": {"variant": {"limit": {}}}}
+    (folder / "trial.json").write_text(json.dumps(told), encoding="utf-8")
+    trial = _trial.Trial({"GPUDYNO_IN": str(folder), "GPUDYNO_OUT": str(folder)})
+    clock = Clock(trial, device, steps_per_epoch=1_000_000, epochs=1)
+    clock.start()
+
+    def run() -> None:
+        clock.ready()
+        clock.step(step(), samples)
+        clock.over()
+
+    return run
+
+
+def _made(case: str, tuned: bool, device: torch.device) -> tuple[nn.Module, torch.optim.Optimizer]:
+    """timm's model and its optimiser, as its training benchmark makes them; on both sides."""
+    torch.manual_seed(1)
+    layout = torch.channels_last if tuned else torch.contiguous_format
+    model = timm.create_model(case, num_classes=CLASSES).to(device, memory_format=layout).train()
+    more = {"fused": True} if tuned else {}
+    optimiser = create_optimizer_v2(model, opt="sgd", lr=RATE, **more)
+    return (torch.compile(model) if tuned else model), optimiser
+
+
+def _images(size: Size, tuned: bool, device: torch.device) -> torch.Tensor:
+    layout = torch.channels_last if tuned else torch.contiguous_format
+    shape = (size.batch, 3, size.pixels, size.pixels)
+    return torch.randn(shape, device=device).contiguous(memory_format=layout)
+
+
+def _classifier(case: str, size: Size, tuned: bool, device: torch.device) -> Callable[[], torch.Tensor]:
+    model, optimiser = _made(case, tuned, device)
+    batches = [
+        (_images(size, tuned, device), torch.randint(CLASSES, (size.batch,), device=device))
+        for _ in range(BATCHES)
+    ]
+    one = Step(model, Update(LABEL, optimiser, device), LABEL, device)
+    steps = 0
+
+    def step() -> torch.Tensor:
+        nonlocal steps
+        steps += 1
+        return one(*batches[steps % BATCHES])
+
+    return step
+
+
+def _timm(case: str, size: Size, tuned: bool, device: torch.device) -> Callable[[], torch.Tensor]:
+    model, optimiser = _made(case, tuned, device)
+    images, loss_of = _images(size, tuned, device), nn.CrossEntropyLoss().to(device)
+
+    def step() -> torch.Tensor:
+        optimiser.zero_grad()
+        output = model(images)
+        labels = torch.empty((len(output),), device=device, dtype=torch.long).random_(CLASSES)
+        loss = loss_of(output, labels)
+        loss.backward()
+        optimiser.step()
+        return loss
+
+    return step
+
+
+def _language_model(tuned: bool, device: torch.device) -> Callable[[], torch.Tensor]:
+    torch.manual_seed(1)
+    options = word_lm.OPTIONS
+    model = word_lm.LanguageModel("LSTM", WORDS, options).to(device).train()
+    task = word_lm.Task(model, LABEL, device)
+    update, _, _ = clipped_sgd(LABEL, model, options, tuned, device)
+    batches = _tokens(device)
+    state, steps = model.first_state(COLUMNS), 0
+
+    def step() -> torch.Tensor:
+        nonlocal state, steps
+        steps += 1
+        tokens, targets = batches[steps % BATCHES]
+        loss, state = task.loss(tokens, targets, word_lm.detached(state))
+        update(loss, RATE)
+        return loss
+
+    return step
+
+
+class PlainLanguageModel(nn.Module):
+    """The same sizes, written for nothing else."""
+
+    def __init__(self, width: int, layers: int, dropout: float) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(WORDS, width)
+        self.lstm = nn.LSTM(width, width, layers, dropout=dropout)
+        self.drop = nn.Dropout(dropout)
+        self.decode = nn.Linear(width, WORDS)
+
+    def forward(
+        self, tokens: torch.Tensor, state: tuple[torch.Tensor, torch.Tensor]
+    ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
+        """Scores as (tokens, vocabulary), and the state to go on from."""
+        output, state = self.lstm(self.drop(self.embed(tokens)), state)
+        return self.decode(self.drop(output)).view(-1, WORDS), state
+
+
+def _plain_language_model(tuned: bool, device: torch.device) -> Callable[[], torch.Tensor]:
+    torch.manual_seed(1)
+    told = word_lm.OPTIONS
+    model = PlainLanguageModel(told["nhid"], told["layers"], told["dropout"]).to(device).train()
+    optimiser = torch.optim.SGD(model.parameters(), lr=RATE, foreach=False, fused=tuned)
+    batches = _tokens(device)
+    zeros = torch.zeros(told["layers"], COLUMNS, told["nhid"], device=device)
+    state, steps = (zeros, zeros.clone()), 0
+
+    def step() -> torch.Tensor:
+        nonlocal state, steps
+        steps += 1
+        tokens, targets = batches[steps % BATCHES]
+        state = (state[0].detach(), state[1].detach())
+        optimiser.zero_grad()
+        scores, state = model(tokens, state)
+        loss = nn.functional.cross_entropy(scores, targets)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), told["clip"])
+        optimiser.step()
+        return loss
+
+    return step
+
+
+def _tokens(device: torch.device) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    shape = (TOKENS, COLUMNS)
+    draws = [torch.randint(WORDS, shape, device=device) for _ in range(BATCHES)]
+    return [(tokens, tokens.roll(-1, 0).flatten()) for tokens in draws]
+
+
+def _synchronise(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

@@ -26,6 +26,7 @@ ENGINE = "docker, podman, venv or here (default: the first that answers, else ve
 PYTHON = "an interpreter to take as it is; its records say 'unpinned'"
 BASE = "a base image in place of the pinned one; records say so, and no claim is judged on it"
 WHEELHOUSE = "a folder of wheels to install from first (for clusters without internet)"
+BLOCKS = "spread the repeats over this many blocks of time, an hour apart (default: the plan's, mostly 1)"
 DRY_RUN = "print what would be done, and do nothing"
 
 SHARED = {"plan": PLAN, "device": DEVICE, "engine": ENGINE, "python": PYTHON}
@@ -126,6 +127,7 @@ def build(
     help={
         **BUILDING,
         "budget": "a length of time such as 30m or 8h; what does not fit is left out in a stated order",
+        "blocks": BLOCKS,
         "label": "the machine's name in results/ (default: its devices)",
         "new_session": "begin anew instead of going on with the open session",
         "retry": "also repeat trials that failed by themselves, such as out of memory",
@@ -143,6 +145,7 @@ def run(
     base: str = "",
     wheelhouse: str = "",
     budget: str = "",
+    blocks: int = 0,
     label: str = "",
     new_session: bool = False,
     retry: bool = False,
@@ -161,6 +164,7 @@ def run(
         base=base,
         wheelhouse=wheelhouse,
         budget=budget,
+        blocks=blocks or None,
         label=label,
     )
     how = verbs.How(new_session=new_session, retry=retry, strict=strict, build=not no_build, dry_run=dry_run)

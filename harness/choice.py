@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from harness import budget, estimate, plan, prepare, store
+from harness.blocks import PAUSE
 from harness.cards import find as find_card
 from harness.cards import load_cards, peak_tflops
 from harness.claims import load_claims
@@ -57,11 +58,20 @@ def choose(bench: Bench, found: Mapping[str, Resolved] | None = None) -> Chosen:
     ids = frozenset(item.trial.id for item in everything)
     length = seconds_of(bench.settings.budget) if bench.settings.budget else None
     if length is None:
-        kept = budget.one_full_each(able)
-        return Chosen(kept, ids, seed, left, sum(map(seconds_each, kept)), None)
-    fitted = budget.fit(able, seconds_each, length)
-    kept = plan.order(fitted.planned, seed)
-    return Chosen(kept, ids, seed, (*left, *fitted.left_out), fitted.seconds, length)
+        kept = plan.order(budget.one_full_each(able), seed, bench.plan.blocks)
+        seconds = sum(map(seconds_each, kept)) + pause_seconds(kept, seconds_each)
+        return Chosen(kept, ids, seed, left, seconds, None)
+    pause = pause_seconds(able, seconds_each)
+    fitted = budget.fit(able, seconds_each, length - pause)
+    kept = plan.order(fitted.planned, seed, bench.plan.blocks)
+    return Chosen(kept, ids, seed, (*left, *fitted.left_out), fitted.seconds + pause, length)
+
+
+def pause_seconds(planned: Sequence[Planned], seconds_each: Callable[[Planned], float]) -> float:
+    """What the pauses between blocks take beside the full-length trials that stand in them."""
+    pauses = max((item.block for item in planned), default=1) - 1
+    full = sum(seconds_each(item) for item in planned if item.block == plan.NO_BLOCK)
+    return max(0.0, pauses * PAUSE.total_seconds() - full)
 
 
 def trial_seconds(bench: Bench, trial: Trial) -> float:

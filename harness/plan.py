@@ -6,10 +6,10 @@ import hashlib
 import itertools
 import random
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import Field, ValidationError
 
@@ -18,6 +18,11 @@ from harness.record import Asked, DataSource, DeviceKind, Limit, Model, Trial, V
 from harness.record.trial import Name, Option, Precision
 
 Role = Literal["timing", "full", "ladder"]
+
+NO_BLOCK = 0
+"""Where a full-length trial stands: between blocks of time, whose pause it may fill."""
+
+T = TypeVar("T")
 
 
 class Measure(Model):
@@ -57,6 +62,8 @@ class Plan(Model):
     timeout_seconds: Annotated[float, Field(gt=0)] = 3600.0
     generated_data: bool = False
     """Whether generated data may stand in where the real data cannot be had."""
+    blocks: Annotated[int, Field(ge=1, le=10)] = 1
+    """Over how many blocks of time, an hour or more apart, the repeats are spread."""
     measure: Annotated[tuple[Measure, ...], Field(min_length=1)]
     sha256: str = ""
 
@@ -69,6 +76,8 @@ class Planned:
     role: Role
     model: str
     priority: int = 1
+    block: int = 1
+    """Of time; NO_BLOCK for a full-length trial, which stands between blocks."""
 
 
 _MATRIX = (
@@ -184,7 +193,7 @@ def pretrained_models(plan: Plan, device: DeviceKind) -> tuple[str, ...]:
 def trials(plan: Plan, ground: Ground, seed: int) -> tuple[Planned, ...]:
     """All trials of a plan on this ground, in their randomised and interleaved order.
 
-    Raises PlanError where the plan has nothing for this kind of device.
+    Raises PlanError where the plan has nothing for this kind of device, or fewer repeats than blocks.
     """
     planned = [
         Planned(_trial(plan, measure, variant, ground, repeat), measure.role, variant.model, measure.priority)
@@ -200,7 +209,7 @@ def trials(plan: Plan, ground: Ground, seed: int) -> tuple[Planned, ...]:
             remedy="choose another plan or --device",
         )
     unique = {item.trial.id: item for item in planned}
-    return order(unique.values(), seed)
+    return order(unique.values(), seed, plan.blocks)
 
 
 def _trial(plan: Plan, measure: Measure, variant: Variant, ground: Ground, repeat: int) -> Trial:
@@ -225,33 +234,47 @@ def _trial(plan: Plan, measure: Measure, variant: Variant, ground: Ground, repea
     return Trial.of(asked, repeat, seed=seed, timeout_seconds=timeout)
 
 
-def order(planned: Iterable[Planned], seed: int) -> tuple[Planned, ...]:
+def order(planned: Iterable[Planned], seed: int, blocks: int = 1) -> tuple[Planned, ...]:
     """Whole rounds of timing trials, each shuffled within its priorities; full-length ones stand between
-    start, middle and end.
+    blocks, or between start, middle and end where there is one block.
 
     Interleaving keeps a drift of the machine from looking like a difference between variants. In the first
-    round a ladder's batches grow, so that those above one that does not fit need not be tried.
+    round a ladder's batches grow, so that those above one that does not fit need not be tried. Raises
+    PlanError where there are fewer rounds than blocks.
     """
     rng = random.Random(seed)
-    rounds: dict[tuple[int, int], list[Planned]] = {}
+    rounds: dict[int, dict[int, list[Planned]]] = {}
     full: list[Planned] = []
     for item in sorted(planned, key=lambda item: item.trial.id):
         if item.role == "full":
-            full.append(item)
+            full.append(replace(item, block=NO_BLOCK))
         else:
-            rounds.setdefault((item.trial.repeat, item.priority), []).append(item)
-    for place in sorted(rounds):
-        rng.shuffle(rounds[place])
-        if place[0] == 1:
-            rounds[place] = _climbing(rounds[place])
+            rounds.setdefault(item.trial.repeat, {}).setdefault(item.priority, []).append(item)
+    timing = [_shuffled(rounds[repeat], repeat, rng) for repeat in sorted(rounds)]
     rng.shuffle(full)
-    timing = [rounds[place] for place in sorted(rounds)]
-    if not full:
-        return tuple(itertools.chain.from_iterable(timing))
-    blocks = _thirds(timing)
-    half = -(-len(full) // 2)
-    parts = (*blocks[0], full[:half], *blocks[1], full[half:], *blocks[2])
-    return tuple(itertools.chain.from_iterable(parts))
+    if blocks > max(len(timing), 1):
+        raise PlanError(
+            f"{len(timing)} repeats cannot be spread over {blocks} blocks",
+            remedy="ask for fewer blocks, or for more repeats in the plan",
+        )
+    parts = _parts(timing, 3 if full and blocks == 1 else blocks)
+    between = _parts(full, max(len(parts) - 1, 1))
+    found: list[Planned] = []
+    for at, part in enumerate(parts):
+        number = at + 1 if blocks > 1 else 1
+        found += [replace(item, block=number) for item in itertools.chain.from_iterable(part)]
+        found += between[at] if at < len(between) else []
+    return tuple(found)
+
+
+def _shuffled(by_priority: Mapping[int, list[Planned]], repeat: int, rng: random.Random) -> list[Planned]:
+    """One round: each priority's trials in an order drawn at random."""
+    found: list[Planned] = []
+    for priority in sorted(by_priority):
+        members = by_priority[priority]
+        rng.shuffle(members)
+        found += _climbing(members) if repeat == 1 else members
+    return found
 
 
 def _climbing(members: list[Planned]) -> list[Planned]:
@@ -261,6 +284,8 @@ def _climbing(members: list[Planned]) -> list[Planned]:
     return [next(climbing) if item.role == "ladder" else item for item in members]
 
 
-def _thirds(rounds: list[list[Planned]]) -> tuple[list[list[Planned]], ...]:
-    size = -(-len(rounds) // 3)
-    return tuple(rounds[at : at + size] for at in (0, size, 2 * size))
+def _parts(items: Sequence[T], count: int) -> list[list[T]]:
+    """Neighbours together, in parts whose lengths differ by one at most, the longer ones first."""
+    size, more = divmod(len(items), count)
+    edges = [at * size + min(at, more) for at in range(count + 1)]
+    return [list(items[low:high]) for low, high in itertools.pairwise(edges)]

@@ -64,6 +64,8 @@ def bench(root: Path, settings: Settings, environ: Mapping[str, str] = os.enviro
     Raises NoDevice where no image serves the card, NoEngine where the engine asked for is not there.
     """
     loaded = plan.load(root, settings.plan)
+    if settings.blocks is not None:
+        loaded = loaded.model_copy(update={"blocks": settings.blocks})
     machine = fingerprint(settings.label).model_copy(update={"declared": settings.declared})
     uuids = driver_uuids()
     selection = select(machine, settings.device, uuids=uuids, environ=environ)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -13,11 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from harness import assemble, session, store, watch
+from harness import assemble, blocks, session, store, watch
 from harness.assemble import Started
 from harness.container import DeviceRequest, Folders, RunSpec, shared_memory
 from harness.engine.base import Built, Engine, Exit, Running
-from harness.errors import Busy, NoEngine, RecordError
+from harness.errors import NoEngine, RecordError
 from harness.events import FILE as EVENTS
 from harness.events import Follower, Progress
 from harness.record import Harness, LeftOut, Limit, Load, Machine, Record, Session, Trial
@@ -89,26 +87,6 @@ class Outcome:
     complete: bool
 
 
-@contextmanager
-def only_run(state: Path) -> Iterator[None]:
-    """One run per machine: raises Busy while another process holds the lock."""
-    state.mkdir(parents=True, exist_ok=True)
-    with (state / "run.lock").open("a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.seek(0)
-            holder = file.read().strip() or "unknown"
-            raise Busy(
-                f"another run (process {holder}) measures on this machine, and two would disturb each other",
-                remedy="wait for it to end, or stop it",
-            ) from None
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
-        yield
-
-
 def run(job: Job, opened: Session, watcher: Watcher, *, retry: bool = False) -> Outcome:
     """Runs what a session lacks. Ctrl-C stops the running trial and leaves no record of it.
 
@@ -126,7 +104,7 @@ def run(job: Job, opened: Session, watcher: Watcher, *, retry: bool = False) -> 
         if not lacking:
             break
         item = next((item for item in lacking if _in_time(job, item.trial)), None)
-        if item is None:
+        if item is None or not _rested(job, opened, item.trial, records, watcher):
             opened = _leave_out(job.root, opened, len(lacking), watcher)
             break
         tried[item.trial.id] = tried.get(item.trial.id, 0) + 1
@@ -137,8 +115,26 @@ def run(job: Job, opened: Session, watcher: Watcher, *, retry: bool = False) -> 
     return _outcome(job, opened, ran)
 
 
-def _in_time(job: Job, trial: Trial) -> bool:
-    return job.deadline is None or time.monotonic() + job.estimate(trial) <= job.deadline
+def _in_time(job: Job, trial: Trial, wait_seconds: float = 0.0) -> bool:
+    end = time.monotonic() + wait_seconds + job.estimate(trial)
+    return job.deadline is None or end <= job.deadline
+
+
+def _rested(job: Job, opened: Session, trial: Trial, records: list[Record], watcher: Watcher) -> bool:
+    """Waits until the trial's block may begin; whether it still ends in time then."""
+    wait = blocks.rest(opened, trial, records, datetime.now(UTC))
+    if not wait:
+        return True
+    if not _in_time(job, trial, wait.total_seconds()):
+        return False
+    begins = (datetime.now(UTC) + wait).astimezone()
+    watcher.say(
+        f"the next block of time begins at {begins:%H:%M}, so that an hour lies between; "
+        "Ctrl-C and `invoke run` after that do as well"
+    )
+    while blocks.rest(opened, trial, records, datetime.now(UTC)):
+        time.sleep(POLL_SECONDS)
+    return True
 
 
 def _leave_out(root: Path, opened: Session, count: int, watcher: Watcher) -> Session:
@@ -260,7 +256,7 @@ def _attempt(
         session=opened.id,
         plan=opened.plan,
         order=item.order,
-        block=session.block(records, now),
+        block=blocks.block(opened, item.trial, records, now),
         started_at=now,
         environment=job.built.environment,
         machine=job.machine,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 from harness import store
@@ -13,7 +13,6 @@ from harness.errors import RecordError
 from harness.plan import Plan
 from harness.record import LeftOut, Machine, Record, Session, Trial, session_id
 
-BLOCK_PAUSE = timedelta(hours=1)
 ATTEMPTS = 3
 """How often one line of `run` tries a trial that the machinery failed."""
 
@@ -47,6 +46,7 @@ def begin(
     budget_seconds: float | None = None,
     left_out: Iterable[LeftOut] = (),
     notes: Iterable[str] = (),
+    blocks: Iterable[int] = (),
 ) -> Session:
     """Opens a new session and writes its session.json."""
     session = Session(
@@ -62,6 +62,7 @@ def begin(
         trials=tuple(trials),
         left_out=tuple(left_out),
         notes=tuple(notes),
+        blocks=tuple(blocks),
     )
     path = store.write_session(root, session)
     folder = path.parent.relative_to(store.results_folder(root)).as_posix()
@@ -139,12 +140,3 @@ def _row(trial: Trial) -> str:
 
 def _again(last: Record, retry: bool) -> bool:
     return last.failure is not None and (retry or last.failure.kind == "machinery")
-
-
-def block(records: Iterable[Record], now: datetime) -> int:
-    """The number of the block that a trial beginning now belongs to: a pause of an hour opens the next."""
-    ended = [(record.started_at + timedelta(seconds=record.wall_seconds), record.block) for record in records]
-    if not ended:
-        return 1
-    last_end, number = max(ended)
-    return number + 1 if now - last_end >= BLOCK_PAUSE else number

@@ -37,6 +37,7 @@ class Settings(Model):
     python: str | None = None
     data: str | None = None
     budget: str | None = None
+    blocks: Annotated[int, Field(ge=1, le=10)] | None = None
     label: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,39}$")] | None = None
     base: str | None = None
     wheelhouse: str | None = None

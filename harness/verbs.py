@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.progress import TaskID
 
 from harness import checking, cleaning, prepare, session
+from harness.alone import only_run
 from harness.choice import Chosen, choose, trial_seconds
 from harness.data import Progress, Resolved, default_folder, fetch
 from harness.doctor import lines
@@ -22,7 +23,7 @@ from harness.image import load_images
 from harness.machine import state_folder
 from harness.prepare import Bench
 from harness.record import Session
-from harness.run import Outcome, command_of, only_run
+from harness.run import Outcome, command_of
 from harness.run import run as run_session
 from harness.settings import Settings
 from harness.show import PlanWatcher, Screen, name_of, special
@@ -91,6 +92,7 @@ def _say_matrix(bench: Bench, chosen: Chosen, screen: Screen) -> None:
     for key, repeats in sorted(rows.items()):
         screen.say(f"  {repeats:>3} × {'  '.join(part for part in key if part)}")
     about = f"about {duration(chosen.seconds)}"
+    about += f" in {bench.plan.blocks} blocks an hour apart" if bench.plan.blocks > 1 else ""
     screen.say(
         f"{len(chosen.planned)} trials, {about}, in environment '{bench.image.name}' ({bench.engine.name})"
     )
@@ -209,6 +211,7 @@ def _run(bench: Bench, built: Built, found: dict[str, Resolved], how: How, scree
             budget_seconds=chosen.budget_seconds,
             left_out=chosen.left_out,
             notes=bench.notes,
+            blocks=(item.block for item in chosen.planned),
         )
     else:
         screen.say(f"going on with session {opened.id}")

@@ -26,6 +26,7 @@ PLAN = """
 name = "mine"
 title = "stand-ins"
 repeats = {repeats}
+blocks = {blocks}
 timeout_seconds = {timeout}
 
 [[measure]]
@@ -39,7 +40,9 @@ options = {{ {options} }}
 """
 
 
-def make(folder: Path, *, options: str = "", repeats: int = 2, timeout: float = 60.0) -> Path:
+def make(
+    folder: Path, *, options: str = "", repeats: int = 2, timeout: float = 60.0, blocks: int = 1
+) -> Path:
     """A clone with one plan, 'mine', of two variants."""
     (folder / "plans").mkdir(parents=True)
     (folder / "workloads").mkdir()
@@ -47,7 +50,7 @@ def make(folder: Path, *, options: str = "", repeats: int = 2, timeout: float = 
     shutil.copy(STAND_IN, folder / "workloads" / "stand_in.py")
     for path in (ROOT / "workloads").glob("_telemetry*.py"):
         shutil.copy(path, folder / "workloads")
-    text = PLAN.format(repeats=repeats, timeout=timeout, options=options)
+    text = PLAN.format(repeats=repeats, timeout=timeout, options=options, blocks=blocks)
     (folder / "plans" / "mine.toml").write_text(text)
     return folder
 
@@ -59,8 +62,8 @@ def open_session(root: Path) -> Session:
         return opened
     loaded = plan.load(root, "mine")
     planned = plan.trials(loaded, plan.Ground("cpu", "cpu", None, {}, {}), seed=1)
-    trials = [item.trial for item in planned]
-    return session.begin(root, loaded, MACHINE, trials, now=datetime.now(UTC), order_seed=1)
+    trials, blocks = zip(*((item.trial, item.block) for item in planned), strict=True)
+    return session.begin(root, loaded, MACHINE, trials, now=datetime.now(UTC), order_seed=1, blocks=blocks)
 
 
 def job(root: Path) -> Job:

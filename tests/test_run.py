@@ -6,13 +6,14 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import clone
 import psutil
 import pytest
 
-from harness import run, store
+from harness import alone, blocks, run, store
 from harness.errors import Busy
 
 DRIVER = """
@@ -110,16 +111,35 @@ def test_what_the_budget_has_no_time_for_is_listed_as_left_out(tmp_path):
     assert [left.trials for left in store.read_all(root).sessions[0].left_out] == [4]
 
 
+def test_a_run_rests_between_the_blocks_that_its_plan_asks_for_and_counts_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "PAUSE", timedelta(seconds=3))
+    root, watcher = clone.make(tmp_path, blocks=2), clone.Quiet()
+    run.run(clone.job(root), clone.open_session(root), watcher)
+    found = sorted(records(root), key=lambda record: record.order)
+    assert [record.block for record in found] == [1, 1, 2, 2]
+    pause = found[2].started_at - found[1].started_at - timedelta(seconds=found[1].wall_seconds)
+    assert pause >= blocks.PAUSE
+    assert sum("next block of time begins" in line for line in watcher.lines) == 1
+
+
+def test_a_block_that_would_begin_after_the_budget_is_left_out_without_waiting_for_it(tmp_path):
+    root = clone.make(tmp_path, blocks=2)
+    outcome = run.run(
+        replace(clone.job(root), deadline=time.monotonic() + 600), clone.open_session(root), clone.Quiet()
+    )
+    assert (outcome.ran, outcome.left) == (2, 2)
+
+
 def test_only_one_run_measures_on_a_machine(tmp_path):
-    holder = "import sys, time; from pathlib import Path; from harness.run import only_run\n"
+    holder = "import sys, time; from pathlib import Path; from harness.alone import only_run\n"
     holder += "with only_run(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", holder, str(tmp_path)], stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"held\n"
-        with pytest.raises(Busy, match=f"another run \\(process {other.pid}\\)"), run.only_run(tmp_path):
+        with pytest.raises(Busy, match=f"another run \\(process {other.pid}\\)"), alone.only_run(tmp_path):
             pass
         other.kill()
-    with run.only_run(tmp_path):
+    with alone.only_run(tmp_path):
         pass
 
 

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-
 import clone
 import pytest
 
@@ -53,14 +51,6 @@ def test_records_of_another_session_never_count_as_done(finished):
         record.model_copy(update={"trial": record.trial.model_copy(update={"id": "x"})}) for record in records
     ]
     assert len(session.missing(opened, others)) == 4
-
-
-def test_a_pause_of_an_hour_opens_the_next_block_and_a_shorter_one_does_not(finished):
-    _, records = finished
-    end = max(record.started_at + timedelta(seconds=record.wall_seconds) for record in records)
-    assert session.block(records, end + timedelta(minutes=59)) == 1
-    assert session.block(records, end + timedelta(minutes=60)) == 2
-    assert session.block([], datetime.now(UTC)) == 1
 
 
 def out_of_memory(record):

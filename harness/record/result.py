@@ -156,6 +156,8 @@ class Session(Model):
     trials: tuple[Trial, ...]
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
+    blocks: tuple[int, ...] = ()
+    """Of each trial, in their order, the block of time that the plan has it in; 0 is a full-length trial, in none."""
 
 
 def session_id(started_at: datetime, digits: str) -> str:

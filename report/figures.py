@@ -107,7 +107,7 @@ def _other_units(line: Line, reference: Line, value: float) -> tuple[float, floa
 
 def _scaled_by(figure: Figure, scale: float) -> Figure:
     values = tuple(value / scale for value in figure.values)
-    return Figure(values, figure.blocks, tuple(value / scale for value in figure.invalid))
+    return Figure(values, figure.blocks, tuple(value / scale for value in figure.apart))
 
 
 def gains_panel(
@@ -184,7 +184,7 @@ def _mark(
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         runs=figure.values,
-        crosses=figure.invalid,
+        crosses=figure.apart,
         look=line.cell.key.precision,
         doubtful=not line.cell.ranked,
         card=names.unit_of(line.cell),

@@ -68,6 +68,12 @@ def _sureness(cells: Sequence[Cell]) -> list[Badge | None]:
             "the measured window is too short to show that the speed had settled: shown, never ranked",
         ),
         _badge(
+            any(cell.verdict != "unproven" and _has_unproven(cell) for cell in cells),
+            "unproven trials",
+            "some windows did not show a settled speed where most of their line did; those trials are drawn "
+            "as crosses and take no part in any mean",
+        ),
+        _badge(
             any(row.verdict == "invalid" for cell in cells for row in cell.rows),
             "invalid trials",
             "some trials broke a rule; they are drawn as crosses and take no part in any mean",
@@ -123,3 +129,7 @@ def standing(cell: Cell) -> str:
     said.append("base substituted" if any(row.environment.base_substituted for row in cell.rows) else "")
     said.append("input-bound" if input_bound(cell) else "")
     return ", ".join(part for part in said if part)
+
+
+def _has_unproven(cell: Cell) -> bool:
+    return any(row.verdict == "unproven" for row in cell.rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from statistics import fmean
@@ -23,15 +23,19 @@ from report.plausibility import jump
 PROJECTION_TOLERANCE = 0.01
 """A projection further than this from the whole run judges no claim."""
 
+LEAST_PROVEN = 3
+"""Proven runs beside which the unproven ones of a line, if fewer, are set apart."""
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """The runs of one metric: every value is kept, the mean and interval are of the valid ones."""
+    """The runs of one metric: every value is kept, the mean and interval are of those that count."""
 
     values: tuple[float, ...]
     blocks: tuple[int, ...] = ()
     """The block of time that each value belongs to."""
-    invalid: tuple[float, ...] = ()
+    apart: tuple[float, ...] = ()
+    """Of trials that are shown and take no part in the mean."""
     mean: float | None = None
     interval: Interval | None = None
 
@@ -64,7 +68,7 @@ class Cell:
     host_share: Figure
     joules: Figure
     verdict: str
-    """valid, warn, unproven, or invalid: unproven as soon as one valid run is."""
+    """valid, warn, unproven, or invalid, of the runs that count: unproven unless most are proven."""
 
     @property
     def started_at(self) -> datetime:
@@ -98,23 +102,25 @@ class Ratio:
         return None if self.interval is None else self.interval.includes(1.0)
 
 
-def figure(rows: Iterable[Row], read: Callable[[Row], float | None]) -> Figure:
-    """All finite values; those of invalid trials are kept apart and take no part in the mean."""
+def figure(
+    rows: Iterable[Row], read: Callable[[Row], float | None], *, without: Container[str] = ("invalid",)
+) -> Figure:
+    """All finite values; those of trials whose verdict is in `without` are kept apart from the mean."""
     good: list[tuple[float, int]] = []
-    invalid: list[float] = []
+    apart: list[float] = []
     for row in rows:
         value = read(row)
         if value is None or not math.isfinite(value):
             continue
-        if row.verdict == "invalid":
-            invalid.append(value)
+        if row.verdict in without:
+            apart.append(value)
         else:
             good.append((value, row.block))
     if not good:
-        return Figure((), (), tuple(invalid))
+        return Figure((), (), tuple(apart))
     values = tuple(value for value, _ in good)
     blocks = tuple(block for _, block in good)
-    return Figure(values, blocks, tuple(invalid), fmean(values), _not_below_zero(values))
+    return Figure(values, blocks, tuple(apart), fmean(values), _not_below_zero(values))
 
 
 def _not_below_zero(values: Sequence[float]) -> Interval | None:
@@ -163,8 +169,10 @@ def _cell(rows: tuple[Row, ...]) -> Cell:
     first = rows[0]
     assert first.length is not None
 
+    without = _without(rows)
+
     def of(name: str) -> Figure:
-        return figure(rows, lambda row: getattr(row.metrics, name))
+        return figure(rows, lambda row: getattr(row.metrics, name), without=without)
 
     same_length = len({row.trained for row in rows if row.verdict != "invalid"}) <= 1
     nothing = Figure(())
@@ -188,12 +196,20 @@ def _cell(rows: tuple[Row, ...]) -> Cell:
         input_share=of("input_share"),
         host_share=of("host_share"),
         joules=of("joules"),
-        verdict=_verdict(rows),
+        verdict=_verdict(rows, without),
     )
 
 
-def _verdict(rows: tuple[Row, ...]) -> str:
-    found = {row.verdict for row in rows} - {"invalid"}
+def _without(rows: Sequence[Row]) -> frozenset[str]:
+    """The verdicts whose trials take no part: invalid, and unproven beside more proven ones, at least three."""
+    unproven = sum(row.verdict == "unproven" for row in rows)
+    proven = sum(row.verdict in ("valid", "warn") for row in rows)
+    most = proven >= LEAST_PROVEN and proven > unproven
+    return frozenset({"invalid", "unproven"} if most else {"invalid"})
+
+
+def _verdict(rows: tuple[Row, ...], without: frozenset[str]) -> str:
+    found = {row.verdict for row in rows} - without
     for word in ("unproven", "warn", "valid"):
         if word in found:
             return word

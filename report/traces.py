@@ -138,7 +138,10 @@ def table(contest: Contest) -> Table:
             rows.append(_row(row, names.label(line.cell, contest), len(line.cell.rows) > 1))
             keys.append((names.unit(row.card, row.machine_label), row.key.precision))
     columns = ("Trial", "Verdict", "Total", _rate(contest), "Steady", "Before it began", "Because")
-    caption = "Every trial. Invalid ones take no part in any mean; unproven ones are never ranked."
+    caption = (
+        "Every trial. Invalid ones take no part in any mean, nor do unproven ones where most of their line "
+        "are proven; unproven ones are never ranked."
+    )
     return Table(caption, columns, tuple(rows), tuple(keys))
 
 

@@ -152,8 +152,22 @@ def test_an_invalid_run_is_kept_and_takes_no_part_in_the_mean():
     bad = series(seconds=0.5, verdict="invalid")[2]
     (contest,) = found([*records[:2], bad])
     cell = contest.lines[0].cell
-    assert len(cell.seconds.values) == 2 and len(cell.seconds.invalid) == 1
+    assert len(cell.seconds.values) == 2 and len(cell.seconds.apart) == 1
     assert cell.seconds.mean == pytest.approx(0.1 * 1.1 * 2983 * 30, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("proven", "unproven", "word", "counted"),
+    [(4, 1, "valid", 4), (3, 2, "valid", 3), (3, 3, "unproven", 6), (2, 1, "unproven", 3)],
+)
+def test_unproven_runs_stand_apart_where_most_of_their_line_are_proven(proven, unproven, word, counted):
+    repeats = proven + unproven
+    short = series(repeats=repeats, seconds=0.12, verdict="unproven")[proven:]
+    (contest,) = found([*series(repeats=repeats)[:proven], *short])
+    cell = contest.lines[0].cell
+    assert (cell.verdict, cell.seconds.n) == (word, counted)
+    assert cell.seconds.n + len(cell.seconds.apart) == repeats
+    assert contest.ranked == (word == "valid")
 
 
 def test_a_run_ten_times_off_its_repeats_is_flagged_and_no_result():

@@ -157,7 +157,7 @@ class Session(Model):
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
     blocks: tuple[int, ...] = ()
-    """Of each trial, in their order, the block of time that the plan has it in; 0 is a full-length trial, in none."""
+    """Of each trial, in their order, the block of time that the plan has it in; 0 of a full-length one."""
 
 
 def session_id(started_at: datetime, digits: str) -> str:

@@ -201,7 +201,7 @@ def _cell(rows: tuple[Row, ...]) -> Cell:
 
 
 def _without(rows: Sequence[Row]) -> frozenset[str]:
-    """The verdicts whose trials take no part: invalid, and unproven beside more proven ones, at least three."""
+    """The verdicts whose trials take no part: invalid, and unproven beside three proven ones, and more."""
     unproven = sum(row.verdict == "unproven" for row in rows)
     proven = sum(row.verdict in ("valid", "warn") for row in rows)
     most = proven >= LEAST_PROVEN and proven > unproven

@@ -355,13 +355,14 @@ def check(c: Context) -> None:
     help={
         "base": "the commit that the records come to (default: main)",
         "head": "the commit that brings them (default: HEAD)",
+        "comment": "a file to write the answer and the comparison into, as a comment for a code host",
     }
 )
-def gate(c: Context, base: str = "main", head: str = "HEAD") -> None:
+def gate(c: Context, base: str = "main", head: str = "HEAD", comment: str = "") -> None:
     """Say whether a commit adds good records and nothing else; they are read as data, and nothing is run."""
-    from harness import verbs
+    import review
 
-    verbs.gate(ROOT, base, head)
+    review.judge(ROOT, base, head, Path(comment) if comment else None)
 
 
 @verb(help={"device": DEVICE, "engine": ENGINE, "python": PYTHON})

@@ -42,18 +42,26 @@ def problems(root: Path, base: str, head: str) -> tuple[str, ...]:
 
     Raises UserError where one of the two is no commit of this clone.
     """
+    with TemporaryDirectory() as folder:
+        return laid_out(root, base, head, Path(folder))
+
+
+def laid_out(root: Path, base: str, head: str, folder: Path) -> tuple[str, ...]:
+    """Writes what `head` adds below `folder`, and says what is wrong with it.
+
+    Nothing is written where one path is no record's place. Raises UserError as `problems` does.
+    """
     found = changes(root, base, head)
     refused = [f"{change.path}: {why}" for change in found if (why := _refusal(change))]
     if len(found) > MOST_FILES:
         refused.append(f"results: {len(found)} files, where one contribution has at most {MOST_FILES}")
     if refused or not found:
         return tuple(refused) or ("results: no record is added",)
-    with TemporaryDirectory() as folder:
-        for change in found:
-            path = Path(folder) / change.path
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(_git(root, "cat-file", "blob", change.blob))
-        return tuple(folder_problems(Path(folder)))
+    for change in found:
+        path = folder / change.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(_git(root, "cat-file", "blob", change.blob))
+    return tuple(folder_problems(folder))
 
 
 def changes(root: Path, base: str, head: str) -> tuple[Change, ...]:

@@ -265,18 +265,6 @@ def clean(root: Path, *, yes: bool, data: bool) -> None:
     print("removed")
 
 
-def gate(root: Path, base: str, head: str) -> None:
-    """Judges the records that a commit adds; raises GateError naming how many things are wrong."""
-    from harness.gate import problems
-
-    found = problems(root, base, head)
-    for problem in found:
-        print(problem, file=sys.stderr)
-    if found:
-        raise GateError(f"{len(found)} problems", remedy="mend what is listed above")
-    print("the records are good")
-
-
 def check(root: Path) -> None:
     """Lints, type-checks and validates; raises GateError naming how many things are wrong."""
     problems = [*checking.tools(root), *checking.files(root)]

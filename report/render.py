@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -16,6 +17,12 @@ from report.view import PageView
 
 SCRIPTS = ("page.js",)
 """Written into the page, each allowed by its hash; without them everything is still there."""
+
+MOST_PROBLEMS = 20
+MOST_CHARACTERS = 60_000
+"""Code hosts refuse a comment of more than 65,536."""
+
+_NOTHING = "\N{WORD JOINER}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +52,7 @@ def render(view: PageView) -> Rendered:
     html.filters["plain"] = "{:.15g}".format
     sheet = html.get_template("page.css").render(charts=svg.style(None), light=svg.LIGHT, dark=svg.DARK)
     scripts = [html.get_template(name).render() for name in _scripts(view)]
-    plain = Environment(
-        loader=PackageLoader("report"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    plain.filters["md"] = markdown_text
-    markdown = plain.get_template("page.md").render(page=view)
+    markdown = _plain(markdown_text).get_template("page.md").render(page=view)
     return Rendered(
         html=html.get_template("page.html").render(
             page=view,
@@ -58,9 +61,36 @@ def render(view: PageView) -> Rendered:
             scripts=[Markup(script) for script in scripts],
             script_hashes=[_digest(script) for script in scripts],
         ),
-        markdown=re.sub(r"\n{3,}", "\n\n", markdown),
+        markdown=_closed_up(markdown),
         charts=tuple((f"{panel.name}.svg", svg.standalone(panel.drawing)) for panel in drawings),
     )
+
+
+def comment(view: PageView | None, problems: Sequence[str]) -> str:
+    """What a code host shows below a contribution: its first screen as Markdown, or why it is refused.
+
+    Nobody is called by it, and nothing linked: whatever the records say stays text.
+    """
+    made = _plain(lambda text: inert(markdown_text(text))).get_template("comment.md")
+    said = _closed_up(made.render(page=view, problems=problems[:MOST_PROBLEMS], count=len(problems)))
+    return said if len(said) <= MOST_CHARACTERS else f"{said[:MOST_CHARACTERS]}\n\n… cut here"
+
+
+def inert(text: str) -> str:
+    """Text in which a code host finds no name to call, no number to link, and no address."""
+    return re.sub(r"(?<=[@#])|(?<=:)(?=//)|(?<=www)(?=\.)", _NOTHING, text)
+
+
+def _plain(escaped: Callable[[str], str]) -> Environment:
+    made = Environment(
+        loader=PackageLoader("report"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    made.filters["md"] = escaped
+    return made
+
+
+def _closed_up(markdown: str) -> str:
+    return re.sub(r"\n{3,}", "\n\n", markdown)
 
 
 def _scripts(view: PageView) -> tuple[str, ...]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 from records_builder import STARTED, two_cards
 
+import review
 from harness import gate, store
-from harness.errors import UserError
+from harness.errors import GateError, UserError
 from harness.record import Session
 from harness.summary import judge_trial
+from report import render
 
 
 def git(root: Path, *words: str) -> str:
@@ -176,3 +179,57 @@ def test_a_session_that_names_a_person_s_folder_is_refused_too(clone):
 def test_a_commit_that_is_not_there_is_a_sentence(clone):
     with pytest.raises(UserError, match="git rev-parse says"):
         gate.problems(clone, "HEAD", "0" * 40)
+
+
+def commented(clone: Path) -> str:
+    """The comment on what has come to the clone since its last commit."""
+    base, comment = git(clone, "rev-parse", "HEAD"), clone.parent / "comment.md"
+    head = commit(clone)
+    git(clone, "checkout", "--quiet", base)
+    try:
+        review.judge(clone, base, head, comment)
+    except GateError:
+        pass
+    finally:
+        git(clone, "checkout", "--quiet", head)
+    return comment.read_text(encoding="utf-8")
+
+
+def test_a_good_contribution_is_answered_with_its_comparison(clone):
+    contribute(clone)
+    said = commented(clone)
+    assert said.startswith("**The gate lets it pass.**")
+    assert re.search(r"^\| ResNet-50, \w+ \| Constructed Card A", said, re.M)
+
+
+def test_a_refused_contribution_is_answered_with_what_is_wrong_and_no_figure(clone):
+    folder = contribute(clone)
+    changed(a_record(folder), '"throughput": ', '"throughput": 1')
+    said = commented(clone)
+    assert said.startswith("**The gate refuses it**: 1 of its files")
+    assert "its raw samples do not give its summary's 'throughput'" in said
+    assert "Card" not in said
+
+
+HOSTILE = "@everyone #1 <script>alert(1) [x](y) `z` | *w* www.a.example"
+
+
+def test_a_comment_calls_nobody_links_nothing_and_runs_nothing(clone):
+    folder = contribute(clone)
+    for path in folder.glob("*.json"):
+        raw = json.loads(path.read_text())
+        if "measurement" in raw:
+            raw["measurement"]["device"]["name"] = HOSTILE
+            path.write_text(json.dumps(raw))
+    said = commented(clone)
+    assert "everyone" in said
+    assert not re.search(r"@\w|#\d|<script|www\.|(?<!\\)`z|(?<!\\)\[x", said)
+    rows = [line for line in said.splitlines() if line.startswith("| ")]
+    assert len({len(re.findall(r"(?<!\\)\|", line)) for line in rows if "everyone" in line}) == 1
+
+
+def test_a_comment_is_never_longer_than_a_code_host_takes():
+    problems = [f"results/x: {'y' * 10_000}" for _ in range(40)]
+    said = render.comment(None, problems)
+    assert len(said) < 65_536
+    assert said.endswith("cut here")

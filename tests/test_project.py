@@ -28,7 +28,8 @@ FRAMEWORKS = {"torch", "torchvision", "fastai", "timm", "apex"}
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ARCHITECTURE = (DOCS / "architecture.md").read_text(encoding="utf-8")
-VERB_FILES = (ROOT / "tasks.py", ROOT / "joint.py")
+HOST_SIDE = {"harness", "report", "tasks", "joint", "review"}
+VERB_FILES = tuple(ROOT / name for name in ("tasks.py", "joint.py", "review.py"))
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md")])
 VERBS = {name.replace("-", "_"): task for name, task in Collection.from_module(tasks).tasks.items()}
 
@@ -115,12 +116,18 @@ def test_the_host_side_imports_no_framework_and_no_workload(path):
 
 @pytest.mark.parametrize("path", modules("harness"), ids=name_of)
 def test_the_harness_never_imports_the_report_or_the_verbs(path):
-    assert not {name.split(".")[0] for name in imports(path)} & {"report", "tasks", "joint"}
+    assert not {name.split(".")[0] for name in imports(path)} & (HOST_SIDE - {"harness"})
 
 
 @pytest.mark.parametrize("path", modules("workloads"), ids=name_of)
 def test_a_workload_needs_nothing_of_the_host_side(path):
-    assert not {name.split(".")[0] for name in imports(path)} & {"harness", "report", "tasks", "joint"}
+    assert not {name.split(".")[0] for name in imports(path)} & {
+        "harness",
+        "report",
+        "tasks",
+        "joint",
+        "review",
+    }
 
 
 def circles(graph: dict[str, set[str]]) -> Iterator[str]:
@@ -331,3 +338,13 @@ def test_a_workflow_starts_with_no_permission_at_all_and_every_job_ends(path):
     assert "\npermissions: {}\n" in text
     assert "\nconcurrency:\n" in text
     assert text.count("runs-on:") == text.count("timeout-minutes:")
+
+
+def test_what_is_contributed_is_never_checked_out_and_whoever_reads_it_can_write_nothing():
+    text = (ROOT / ".github" / "workflows" / "results.yml").read_text(encoding="utf-8")
+    gate, post = text.split("\n  post:\n")
+    assert "ref: ${{ github.event.pull_request.base.sha }}" in gate
+    assert text.count("ref:") == text.count("actions/checkout@") == 1
+    assert "write" not in gate.split("jobs:")[1]
+    assert "invoke" not in post and "pip" not in post
+    assert not re.search(r"run:.*\$\{\{", text), "an expression in a shell line is run as its text says"

@@ -115,15 +115,25 @@ def _plain_clause(contests: Sequence[Contest]) -> str:
     line = contests[0].lines[0]
     key, seconds = line.cell.key, line.cell.seconds
     what = f"{names.model(key.model)} in {key.precision} at batch {key.batch_size}"
+    opening = "On this" if line.cell.ranked else "A first look: on this"
+    others = f"; {len(contests) - 1} more below" if len(contests) > 1 else ""
     if seconds.mean is None:
-        return f"On this {names.short_card(line.cell.card)}, {what} gave no valid run"
+        return f"{opening} {names.short_card(line.cell.card)}, {what} {_rate_clause(line.cell)}{others}"
     how = "would, by projection, take" if line.cell.length.projected else "took"
     total = f"{words.seconds(seconds.mean)}, or {words.duration(seconds.mean)}"
     epochs = words.count(contests[0].length.epochs, "epoch")
     spread = f" (95 % interval {words.between(seconds.interval)})" if seconds.interval else " (a single run)"
-    others = f"; {len(contests) - 1} more below" if len(contests) > 1 else ""
-    opening = "On this" if line.cell.ranked else "A first look: on this"
     return f"{opening} {names.short_card(line.cell.card)}, {epochs} of {what} {how} {total}{spread}{others}"
+
+
+def _rate_clause(cell: Cell) -> str:
+    """Where the whole protocol's time is not known: samples a second."""
+    rate = cell.throughput
+    if rate.mean is None:
+        return "gave no valid run"
+    spread = f"95 % interval {words.between(rate.interval)}" if rate.interval else "a single run"
+    unit = words.clean(cell.rows[0].sample_unit, 20)
+    return f"trained {words.number(rate.mean)} {unit}s a second ({spread})"
 
 
 def sureness(contests: Sequence[Contest]) -> str:

@@ -95,6 +95,15 @@ def test_accuracy_of_a_part_of_the_validation_says_so_and_stays_off_the_first_sc
     assert shown.decision and "900" not in shown.decision.rows[0]
 
 
+def test_where_a_whole_protocol_s_time_is_not_known_the_answer_is_a_rate():
+    records = [
+        record.model_copy(update={"summary": record.summary.model_copy(update={"protocol_seconds": None})})
+        for record in series()
+        if record.summary
+    ]
+    assert "trained 200 tokens a second (95 % interval 196 to 205)" in view(records).answer
+
+
 def test_waiting_for_input_becomes_a_sentence_and_a_label():
     (record, *_) = records = series(causes=("input-bound: 41% of the time waited for input",))
     assert record.summary

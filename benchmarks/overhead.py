@@ -5,8 +5,9 @@
 PYTHON is an interpreter with PyTorch and SciPy, such as an image's or one in `.venvs/`. Between processes a
 machine varies by more than what is sought, so both loops train the same model in one, in blocks of about two
 seconds in the order ours, bare, bare, ours; the telemetry's sampler is stopped in the bare ones. Each four
-blocks give one ratio of seconds, from which a drift has cancelled, and the interval is Student's on their
-logarithms. It goes on until the interval is ± 0.7 % or the minutes, for each model, are over.
+blocks give one ratio of seconds, from which a drift has cancelled, and the interval is that of the trimmed
+mean of their logarithms (`paired.py`). It goes on until the interval is ± 0.7 % or the minutes, for each
+model, are over.
 
 Exits 1 unless every interval ends at 1.01 or below; the figures come last.
 """
@@ -28,13 +29,15 @@ from typing import Any, Literal
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "workloads")]
 
-from report.intervals import Interval, log_mean_interval  # noqa: E402
+from benchmarks.paired import trimmed_interval  # noqa: E402
+from report.intervals import Interval  # noqa: E402
 
 MODELS = ("resnet18", "lstm")
 BLOCK_SECONDS = 2.0
 HALF_WIDTH = 0.007
 ALLOWED = 1.01
-LEAST_FOURS = 5
+LEAST_FOURS = 12
+"""Of fewer, some intervals are narrow by chance, and it would stop on those."""
 
 Kind = Literal["ours", "bare"]
 Word = Literal["pass", "fail", "not shown"]
@@ -83,7 +86,7 @@ def interval_of(ratios: Iterable[float], over: Callable[[], bool]) -> Interval |
     found: list[float] = []
     for ratio in ratios:
         found.append(ratio)
-        interval = log_mean_interval(found)
+        interval = trimmed_interval(found)
         narrow = interval is not None and half_width(interval) <= HALF_WIDTH
         if (narrow and len(found) >= LEAST_FOURS) or over():
             return interval if len(found) >= LEAST_FOURS else None

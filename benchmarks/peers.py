@@ -5,8 +5,8 @@
 PYTHON is an interpreter with PyTorch, timm and SciPy, such as an image's or one in `.venvs/`. Between
 processes a machine varies by more than what is sought, so both sides train the same model in one, step by
 step in the order ours, theirs, theirs, ours. Each four steps give one ratio of seconds, from which a drift
-has cancelled, and the interval is Student's on their logarithms. It goes on until the interval is ± 0.7 % or
-the minutes, for each line, are over.
+has cancelled, and the interval is that of the trimmed mean of their logarithms (`paired.py`). It goes on
+until the interval is ± 0.7 % or the minutes, for each line, are over.
 
 The classifiers and their optimiser are timm's, and its side is the step of timm's training benchmark: one
 fixed batch, new labels at each step, backward under autocast. Ours is the workload's step with its clock, on
@@ -31,7 +31,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "workloads")]
 
 from benchmarks.overhead import HALF_WIDTH, fours, half_width  # noqa: E402
-from report.intervals import Interval, log_mean_interval  # noqa: E402
+from benchmarks.paired import trimmed_interval  # noqa: E402
+from report.intervals import Interval  # noqa: E402
 
 CASES = ("resnet18", "resnet50", "efficientnet_b0", "lstm")
 PROFILES = ("default", "tuned")
@@ -84,7 +85,7 @@ def line(what: str, ratios: Iterable[float], seconds: float, *, compares: bool =
     for ratio in ratios:
         found.append(ratio)
         enough = len(found) >= LEAST_FOURS
-        interval = log_mean_interval(found) if enough else None
+        interval = trimmed_interval(found) if enough else None
         if time.monotonic() - began >= seconds or (interval and half_width(interval) <= HALF_WIDTH):
             break
     return Line(what, interval, len(found), time.monotonic() - began, compares)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from workload_runner import PYTHON, need_torch
 
-from benchmarks.overhead import Found, fours, half_width, interval_of, waits
+from benchmarks.overhead import LEAST_FOURS, Found, fours, half_width, interval_of, waits
 from report.intervals import log_mean_interval
 
 ROOT = Path(__file__).parents[1]
@@ -38,9 +38,9 @@ def test_it_goes_on_until_the_interval_is_narrow_enough():
 
 
 def test_it_ends_when_the_time_is_over_and_too_few_blocks_show_nothing():
-    over = iter([False] * 6 + [True])
+    over = iter([False] * LEAST_FOURS + [True])
     found = interval_of(itertools.cycle([0.9, 1.1]), lambda: next(over))
-    assert found is not None and found.n == (7,)
+    assert found is not None and found.n == (LEAST_FOURS + 1,)
     assert interval_of([1.0, 1.1, 1.0], lambda: False) is None
     assert interval_of(itertools.cycle([0.9, 1.1]), lambda: True) is None
 

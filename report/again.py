@@ -57,8 +57,8 @@ class Difference:
 
 def _around(said: str, found: str) -> tuple[str, str]:
     """Both texts, cut to where they part."""
-    start = next((at for at, (a, b) in enumerate(zip(said, found, strict=False)) if a != b), 0)
-    start = max(0, start - 24)
+    least = min(len(said), len(found))
+    start = max(0, next((at for at in range(least) if said[at] != found[at]), least) - 24)
     return words.clean(said[start : start + 400], 80), words.clean(found[start : start + 400], 80)
 
 
@@ -120,10 +120,7 @@ def _bytes(path: Path) -> bytes | None:
 
 def _between(name: str, one: bytes, other: bytes) -> list[Difference]:
     said, found = (pieces(name, text.decode("utf-8", errors="replace")) for text in (one, other))
-    while said and found and said[0] == found[0]:
-        said, found = said[1:], found[1:]
-    while said and found and said[-1] == found[-1]:
-        said, found = said[:-1], found[:-1]
+    said, found = _unlike(said, found)
     if len(said) == len(found) or len(said) + len(found) > MOST_UNALIKE:
         pairs = [(a, b) for a, b in zip(said, found, strict=False) if a.text != b.text]
         pairs += [(piece, Piece(piece.place, "")) for piece in said[len(found) :]]
@@ -137,6 +134,14 @@ def _between(name: str, one: bytes, other: bytes) -> list[Difference]:
     return said_otherwise + [
         Difference(name, place, f"{_MARKS} {n} marks otherwise", "others") for place, n in marks.items()
     ]
+
+
+def _unlike(said: list[Piece], found: list[Piece]) -> tuple[list[Piece], list[Piece]]:
+    """Both without what they begin and what they end with alike."""
+    least = min(len(said), len(found))
+    start = next((at for at in range(least) if said[at] != found[at]), least)
+    end = next((at for at in range(least - start) if said[-1 - at] != found[-1 - at]), least - start)
+    return said[start : len(said) - end], found[start : len(found) - end]
 
 
 def _drawn(one: Piece, other: Piece) -> bool:

@@ -6,11 +6,12 @@ import hashlib
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import records_builder as build
 
 from harness import store
-from harness.record import Record, Session
+from harness.record import Flops, Record, Session
 from harness.summary import judge_trial
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -29,6 +30,8 @@ data_mode = "cached"
 """
 LEAD = "20260131-aaaaaa"
 OTHER = "20260130-bbbbbb"
+PAPER = "NVIDIA H100 80GB HBM3"
+"""A card of results/cards.toml, so that its limits are on the page; its figures are constructed as well."""
 
 
 def session_of(records: Sequence[Record], plan_sha256: str) -> Session:
@@ -94,3 +97,48 @@ def one_card(
         within=within,
         repeats=repeats,
     )
+
+
+def proven(
+    kind: dict[str, Any],
+    precision: str,
+    seconds: float,
+    *,
+    card: str,
+    digits: str,
+    session: str,
+    batch_size: int,
+    order: int = 0,
+    **measured: Any,
+) -> list[Record]:
+    """Three repeats of one work with windows so long that their own samples prove them."""
+    on = build.machine(card, label=f"card-{digits}", digits=digits)
+    within = build.environment(lock_sha256=lock_sha256())
+    found = []
+    for repeat in (1, 2, 3):
+        asked = build.trial(kind, precision, repeat, batch_size=batch_size)
+        step = seconds * (1 + 0.01 * (repeat - 2))
+        short = build.measurement(kind, asked, step, card=card, seed=repeat, **measured)
+        whole = build.measurement(
+            kind,
+            asked,
+            step,
+            card=card,
+            seed=repeat,
+            steps=round(80 / step),
+            **{**measured, "losses": short.losses},
+        )
+        found.append(build.record(asked, whole, on=on, within=within, session=session, order=order + repeat))
+    return found
+
+
+def two_cards() -> list[Record]:
+    """Two cards with proven windows in three works, so that they may be ranked and priced."""
+    found = []
+    counted = {"flops": Flops(per_sample=840e6, bytes_per_sample=1e6)}
+    for card, digits, session, speed in ((PAPER, "a", LEAD, 1.0), ("Constructed Card B", "b", OTHER, 0.7)):
+        at: dict[str, Any] = {"card": card, "digits": digits, "session": session}
+        found += proven(build.CIFAR, "fp32-ieee", 0.15 * speed, batch_size=98, **at, **counted)
+        found += proven(build.CIFAR, "fp16-master", 0.1 * speed, batch_size=98, order=10, **at, **counted)
+        found += proven(build.LM, "fp32-ieee", 0.012 * speed, batch_size=20, order=20, **at)
+    return found

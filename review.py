@@ -14,7 +14,7 @@ from harness.cards import FILE as CARDS
 from harness.cards import load_cards
 from harness.claims import load_claims
 from harness.errors import GateError
-from report import render
+from report import render, words
 from report.page import look
 from report.view import PageView
 
@@ -34,7 +34,7 @@ def judge(root: Path, base: str, head: str, comment: Path | None) -> None:
 
 def _say(found: Sequence[str]) -> None:
     for problem in found:
-        print(problem, file=sys.stderr)
+        print(words.clean(problem, 500), file=sys.stderr)
     if found:
         raise GateError(f"{len(found)} problems", remedy="mend what is listed above")
     print("the records are good")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -13,7 +13,7 @@ from typing import Any
 
 from harness import checking, store
 from harness.clean import Names, leaks
-from harness.errors import UserError
+from harness.errors import RecordError, UserError
 from harness.record import Record, Session
 from harness.summary import METHOD, judge_trial
 
@@ -53,6 +53,7 @@ def laid_out(root: Path, base: str, head: str, folder: Path) -> tuple[str, ...]:
     """
     found = changes(root, base, head)
     refused = [f"{change.path}: {why}" for change in found if (why := _refusal(change))]
+    refused += _taken(found, _sessions_at(root, base))
     if len(found) > MOST_FILES:
         refused.append(f"results: {len(found)} files, where one contribution has at most {MOST_FILES}")
     if refused or not found:
@@ -84,10 +85,31 @@ def _refusal(change: Change) -> str:
     return "" if change.mode == _PLAIN_FILE else "is not a plain file"
 
 
+def _sessions_at(root: Path, commit: str) -> dict[str, str]:
+    """The sessions of a commit by their id, each with its folder."""
+    names = _git(root, "ls-tree", "-r", "-z", "--name-only", _commit(root, commit), "--", "results")
+    paths = [PurePosixPath(name) for name in names.decode("utf-8", errors="replace").split("\0")]
+    return {_id_of(path): path.parent.as_posix() for path in paths if path.name == "session.json"}
+
+
+def _taken(found: Sequence[Change], known: Mapping[str, str]) -> Iterator[str]:
+    """A second session of an id that is here would add its runs to the first one's."""
+    for path in (PurePosixPath(change.path) for change in found if _PLACE.fullmatch(change.path)):
+        there = known.get(_id_of(path), path.parent.as_posix())
+        if path.name == "session.json" and there != path.parent.as_posix():
+            yield f"{path}: session '{_id_of(path)}' is in '{there}' already"
+
+
+def _id_of(path: PurePosixPath) -> str:
+    """<date>-<six hex digits>, the end of a session's folder."""
+    return "-".join(path.parent.name.split("-")[-2:])
+
+
 def folder_problems(root: Path) -> Iterator[str]:
     """What is wrong with the records and sessions below results/ of a folder."""
     yield from checking.records(root)
     yield from _other_files(root)
+    yield from session_problems(root)
     shelf = store.read_all(root)
     sessions = {session.id: session for session in shelf.sessions}
     for stored in shelf.records:
@@ -114,6 +136,23 @@ def _other_files(root: Path) -> Iterator[str]:
                 yield f"{where}: {leak}"
         except (ValueError, RecursionError):
             yield f"{where}: is not JSON"
+
+
+def session_problems(root: Path) -> Iterator[str]:
+    """Sessions that lie where their content does not belong, and those that are there twice."""
+    seen: dict[str, str] = {}
+    for path in sorted(store.results_folder(root).glob("*/*/session.json")):
+        where = path.relative_to(root).as_posix()
+        try:
+            session = Session.parse(path.read_bytes(), where)
+        except RecordError:
+            continue
+        wanted = (store.session_folder(Path(), session) / path.name).as_posix()
+        if where != wanted:
+            yield f"{where}: its content belongs into '{wanted}'"
+        if session.id in seen:
+            yield f"{where}: session '{session.id}' is in '{seen[session.id]}' already"
+        seen.setdefault(session.id, where)
 
 
 def _misplaced(path: str, record: Record, session: Session) -> str:

@@ -146,7 +146,7 @@ def read_record(path: Path, where: str) -> Record:
     """Reads one record of this or an older schema; raises RecordError with its path and the reason."""
     try:
         raw = json.loads(path.read_bytes())
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except ValueError as error:
         raise RecordError(
             f"{where}: the file is cut short or not JSON ({error})", remedy="remove it or fetch it again"
         ) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -174,6 +175,36 @@ def test_a_session_that_names_a_person_s_folder_is_refused_too(clone):
     changed(path, '"notes": []', '"notes": ["read /srv/maren/sets/train.bin"]')
     (found,) = judged(clone)
     assert "session.json: 'notes' holds a path" in found
+
+
+def test_a_session_in_another_folder_than_its_content_gives_is_refused(clone):
+    folder = contribute(clone)
+    folder.rename(folder.with_name(f"another-{folder.name[-15:]}"))
+    assert any("session.json: its content belongs into 'results/2026-01-31/" in one for one in judged(clone))
+
+
+def test_a_session_that_takes_the_id_of_one_that_is_here_is_refused(clone):
+    folder = contribute(clone)
+    commit(clone)
+    other = folder.with_name(f"another-{folder.name[-15:]}")
+    shutil.copytree(folder, other)
+    for path in other.glob("*.json"):
+        path.write_text(path.read_text().replace("constructed-card-a", "another"))
+    (found,) = judged(clone)
+    assert f"session '{folder.name[-15:]}' is in '{folder.relative_to(clone).as_posix()}' already" in found
+
+
+def test_one_contribution_that_holds_a_session_twice_is_refused(clone):
+    folder = contribute(clone)
+    shutil.copytree(folder, folder.with_name(f"another-{folder.name[-15:]}"))
+    assert any(one.endswith("already") for one in judged(clone))
+
+
+def test_a_number_with_thousands_of_digits_is_refused_with_its_path(clone):
+    path = a_record(contribute(clone))
+    changed(path, '"order": ', f'"order": {"9" * 5000}')
+    (found,) = judged(clone)
+    assert found.startswith(path.relative_to(clone).as_posix())
 
 
 def test_a_commit_that_is_not_there_is_a_sentence(clone):

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,16 +15,20 @@ from harness import archive, bundle, store
 from harness.bundle import Manifest, Opened
 from harness.claims import load_claims
 from harness.errors import GateError, GpudynoError, UserError
+from harness.gate import session_problems
 from harness.machine import machine_id, state_folder
-from harness.ordered import other_machine, other_software
+from harness.ordered import disturbed, not_as_ordered, other_machine
 from harness.prepare import revision
-from harness.record import Harness, Machine, Record, Session, differences
+from harness.purchase import load_purchase
+from harness.record import Harness, Record, Session, differences
 from harness.settings import Settings
-from report import acceptance, again, compare, sides
-from report.acceptance import Clause, Finding
+from report import acceptance, again, compare, delivered, sides, words
+from report.acceptance import Clause
+from report.delivered import Finding
 from report.page import build as build_page
 
 PURCHASE = "purchase.toml"
+WHOLE_PLAN = "measure the whole plan, with `invoke accept` and the bundle alone"
 
 
 def compare_two(root: Path, first: str, second: str, fail_below: float | None) -> None:
@@ -56,7 +60,11 @@ def _machines_differ(found: compare.Comparison, records: dict[str, Record]) -> l
         one, other = (records[cell.rows[0].path].machine for cell in (pair.second, pair.first))
         said |= dict.fromkeys(differences(one, other))
     return (
-        ["", f"The machines differ ('{found.second}' → '{found.first}'):", *(f"  {x}" for x in said)]
+        [
+            "",
+            f"The machines differ ('{found.second}' → '{found.first}'):",
+            *(f"  {words.clean(x, 200)}" for x in said),
+        ]
         if said
         else []
     )
@@ -76,6 +84,8 @@ class Packing:
 
 def pack(root: Path, how: Packing) -> Path:
     """Writes a bundle of one session, or of all that the page stands on, and prints what is in it."""
+    if not 0 < how.margin < 1:
+        raise UserError(f"a margin of {how.margin:g} is no share of a figure", remedy="give one such as 0.05")
     shelf, now = store.read_all(root), datetime.now(UTC)
     lead, standing = sides.stands_on(
         shelf,
@@ -101,7 +111,7 @@ def pack(root: Path, how: Packing) -> Path:
         manifest = Manifest(
             bundle=1,
             gpudyno=Harness(version=version("gpudyno"), revision=commit, modified=changed),
-            as_of=bundle.as_of(packed.records, now),
+            as_of=bundle.as_of(packed.records, now, _quoted(folder)),
             session=lead,
             baseline=how.baseline,
             margin=how.margin,
@@ -117,6 +127,12 @@ def pack(root: Path, how: Packing) -> Path:
         bundle.seal(folder, manifest, out, key=how.key)
         _say_packed(out, folder, manifest, packed, how)
     return out
+
+
+def _quoted(folder: Path) -> list[date]:
+    """The days of the buyer's quotes."""
+    purchase = load_purchase(folder)
+    return [quote.date for quote in purchase.quote] if purchase else []
 
 
 def _page(folder: Path, work: Path, manifest: Manifest) -> Path:
@@ -178,7 +194,7 @@ def verify(path: Path, signers: Path | None) -> None:
             problems += _page_problems(opened, opened.manifest, work)
         print(f"  records: {len(store.read_all(opened.folder).records)}, each summary computed anew")
         for problem in problems:
-            print(f"  DIFFERS: {problem}", file=sys.stderr)
+            print(f"  DIFFERS: {words.clean(problem, 500)}", file=sys.stderr)
         if problems:
             raise GateError(f"{path.name}: {len(problems)} things are not as they were packed")
         print("  every byte, record and figure is as it was packed")
@@ -223,6 +239,8 @@ def merged(root: Path, paths: Sequence[Path]) -> Iterator[tuple[Path, str | None
                 _refuse_damaged(path, opened)
                 lead = lead or (opened.manifest.session if opened.manifest else None)
                 _take_records(opened, clone, path)
+        for problem in session_problems(clone):
+            raise UserError(f"two bundles hold one session: {problem}", remedy="ask why")
         yield clone, lead
 
 
@@ -241,7 +259,7 @@ def _take_records(opened: Opened, clone: Path, path: Path) -> None:
 def _refuse_damaged(path: Path, opened: Opened) -> None:
     if opened.problems:
         raise GateError(
-            f"'{path.name}' is not as it was packed: {opened.problems[0]}",
+            f"'{path.name}' is not as it was packed: {words.clean(opened.problems[0], 500)}",
             remedy=f"see `invoke verify {path.name}`, and ask for it again",
         )
 
@@ -268,6 +286,11 @@ def accept(root: Path, settings: Settings, path: Path, records: str | None) -> N
         if manifest is None or wanted is None:
             raise UserError(
                 f"'{path.name}' holds no work with two valid runs", remedy="ask for a longer session"
+            )
+        if records in manifest.sessions:
+            raise UserError(
+                f"session {records} is one that the bundle itself stands on, and no delivery",
+                remedy=WHOLE_PLAN,
             )
         shelf = store.read_all(opened.folder)
         ordered = next(s.record for s in shelf.records if s.record.session == manifest.session)
@@ -300,61 +323,38 @@ def _measured(root: Path, settings: Settings, session: Session, ordered: Record)
 
 
 def _refuse_other(fields: Sequence[str]) -> None:
-    if fields:
-        for field in fields:
-            print(f"  {field}")
-        raise GateError(f"NOT THE MACHINE THAT WAS ORDERED: {fields[0]}")
+    said = [words.clean(field, 200) for field in fields]
+    for one in said:
+        print(f"  {one}")
+    if said:
+        raise GateError(f"NOT THE MACHINE THAT WAS ORDERED: {said[0]}")
 
 
 def _answer(root: Path, session: str, wanted: Clause, ordered: Sequence[Record]) -> None:
     shelf = store.read_all(root)
-    delivered = [stored.record for stored in shelf.records if stored.record.session == session]
-    if not delivered:
+    records = [stored.record for stored in shelf.records if stored.record.session == session]
+    if not records:
         raise UserError(f"there is no record of session '{session}'", remedy="name a session in results/")
-    _refuse_other(_as_ordered(ordered, delivered))
+    _refuse_other(not_as_ordered(ordered, records))
     rows = sides.rows_of(shelf, root, from_raw=True)
-    found = acceptance.judge(wanted, sides.session_cells(rows, session))
+    failures = [row for row in rows if row.session == session and row.failure is not None]
+    found = delivered.judge(wanted, sides.session_cells(rows, session), failures)
     print(f"\nDelivered, session {session}:")
     for one in found:
         print(f"  {_finding(one)}")
-    for line in _disturbed(delivered):
+    for line in disturbed(records):
         print(line)
-    missing = acceptance.missing_runs(found)
-    if missing:
-        raise UserError(
-            f"{missing[0].demand.what}: {missing[0].why}, so there is no answer",
-            remedy="measure the whole plan, with `invoke accept` and the bundle alone",
-        )
-    failed = [one for one in found if not one.passed]
+    failed = [one for one in found if one.passed is False]
     if failed:
         raise GateError(f"FAIL: {len(failed)} of {len(found)} figures were not reached")
+    for one in delivered.unanswered(found):
+        raise UserError(f"{one.demand.what}: {one.why}, so there is no answer", remedy=WHOLE_PLAN)
     print("PASS")
 
 
-def _as_ordered(ordered: Sequence[Record], delivered: Sequence[Record]) -> tuple[str, ...]:
-    """Every field in which a delivered trial's machine or software is another, each once."""
-    first, seen = ordered[0], dict[str, None]()
-    machines: dict[str, Machine] = {record.machine.canonical(): record.machine for record in delivered}
-    for machine in machines.values():
-        seen |= dict.fromkeys(other_machine(first.machine, machine, device=first.trial.asked.device))
-    by_work = {(one.trial.asked.workload, one.measurement is None): one for one in ordered}
-    for record in delivered:
-        like = by_work.get((record.trial.asked.workload, record.measurement is None))
-        if like is not None:
-            seen |= dict.fromkeys(other_software(like, record))
-    return tuple(seen)
-
-
 def _finding(one: Finding) -> str:
-    word = "reached" if one.passed else "NOT REACHED"
+    word = {True: "reached", False: "NOT REACHED", None: "NOT KNOWN"}[one.passed]
     if one.ratio is None:
         return f"{word}: {one.demand.what}: {one.why}"
     spread = "" if one.low is None else f", 95 % interval {one.low:.3f} to {one.high:.3f}"
     return f"{word}: {one.demand.what}: {one.ratio:.3f} of its figure{spread}"
-
-
-def _disturbed(delivered: Sequence[Record]) -> list[str]:
-    busy = [one.load.busy_cpus for one in delivered if one.load.busy_cpus is not None]
-    if max(busy, default=0.0) < 0.5:
-        return []
-    return [f"The machine did other work before a trial began: up to {max(busy):.1f} processors' worth."]

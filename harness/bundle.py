@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -38,7 +38,7 @@ class Manifest(Model):
     bundle: Literal[1]
     gpudyno: Harness
     as_of: AwareDatetime
-    """The end of the newest trial: the page is dated by it."""
+    """The end of the newest trial, or the day of the newest quote: the page is dated by it."""
     session: SessionId | None
     """The session that the page leads with."""
     baseline: str | None = None
@@ -117,14 +117,19 @@ def _lock(root: Path, folder: Path, record: Record, locks: dict[str, str]) -> li
     return []
 
 
-def as_of(records: Sequence[Stored], now: datetime) -> datetime:
-    """The end of the newest trial that is not dated after `now`, in whole seconds."""
+def as_of(records: Sequence[Stored], now: datetime, quoted: Iterable[date] = ()) -> datetime:
+    """The end of the newest trial or the day of the newest quote, if later, in whole seconds.
+
+    What is dated after `now` does not count.
+    """
     ends = [
         stored.record.started_at + timedelta(seconds=stored.record.wall_seconds)
         for stored in records
         if stored.record.started_at <= now
     ]
-    return min(max(ends, default=now), now).astimezone(UTC).replace(microsecond=0)
+    days = (datetime.combine(day, time(), UTC) for day in quoted)
+    newest = max([*ends, *(day for day in days if day <= now)], default=now)
+    return min(newest, now).astimezone(UTC).replace(microsecond=0)
 
 
 def seal(folder: Path, manifest: Manifest, out: Path, *, key: Path | None = None) -> None:
@@ -180,6 +185,7 @@ def open_bundle(path: Path, folder: Path, *, signers: Path | None = None) -> Ope
     try:
         manifest = Manifest.parse(_read(folder / MANIFEST), MANIFEST)
         problems += _lock_problems(folder, manifest)
+        problems += _session_problems(folder, manifest)
     except RecordError as error:
         problems.append(error.problem)
     problems += folder_problems(folder)
@@ -229,6 +235,14 @@ def _lock_problems(folder: Path, manifest: Manifest) -> list[str]:
         f"{name}: is not the lock {sha256[:12]} that its records name"
         for sha256, name in sorted(manifest.locks.items())
         if name not in names_in(folder) or _sha256(folder / name) != sha256
+    ]
+
+
+def _session_problems(folder: Path, manifest: Manifest) -> list[str]:
+    there = {session.id for session in store.read_all(folder).sessions}
+    found = [f"{MANIFEST}: session {one} is not in it" for one in sorted({*manifest.sessions} - there)]
+    return found + [
+        f"{MANIFEST}: does not name session {one}" for one in sorted(there - {*manifest.sessions})
     ]
 
 

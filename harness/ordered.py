@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.record import Machine, Record
@@ -10,6 +10,8 @@ from harness.record.differences import differing_fields
 
 MEMORY_TOLERANCE = 0.05
 """Firmware and drivers keep a part of memory that differs from machine to machine."""
+
+BUSY_CPUS = 0.5
 
 _HOST = frozenset(
     f"{part}{name}"
@@ -55,6 +57,28 @@ def other_software(ordered: Record, delivered: Record) -> tuple[str, ...]:
         for name, wanted, given in pairs
         if wanted != given
     )
+
+
+def not_as_ordered(ordered: Sequence[Record], delivered: Sequence[Record]) -> tuple[str, ...]:
+    """Every field in which a delivered trial's machine or software is another, each once."""
+    first, seen = ordered[0], dict[str, None]()
+    machines: dict[str, Machine] = {record.machine.canonical(): record.machine for record in delivered}
+    for machine in machines.values():
+        seen |= dict.fromkeys(other_machine(first.machine, machine, device=first.trial.asked.device))
+    by_work = {(one.trial.asked.workload, one.measurement is None): one for one in ordered}
+    for record in delivered:
+        like = by_work.get((record.trial.asked.workload, record.measurement is None))
+        if like is not None:
+            seen |= dict.fromkeys(other_software(like, record))
+    return tuple(seen)
+
+
+def disturbed(delivered: Sequence[Record]) -> tuple[str, ...]:
+    """A sentence where the machine did other work before a trial began."""
+    busy = [one.load.busy_cpus for one in delivered if one.load.busy_cpus is not None]
+    if max(busy, default=0.0) < BUSY_CPUS:
+        return ()
+    return (f"The machine did other work before a trial began: up to {max(busy):.1f} processors' worth.",)
 
 
 def _both(

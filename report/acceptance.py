@@ -21,7 +21,6 @@ from scipy import stats
 from report import names, words
 from report.comparability import Key
 from report.frame import Row
-from report.intervals import log_welch_ratio
 from report.stats import Cell
 from report.units import ASSUMED_SPREAD, UNITS_TO_MEASURE
 
@@ -34,9 +33,6 @@ DECIDES_LITTLE = 0.2
 """From here on a rule that errs as often for the very unit that was measured is said to be of little use."""
 
 _GRID = 2001
-_REACH = 8.0
-"""Standard deviations of the unit's level that are integrated over, on each side."""
-
 Floats = NDArray[np.float64]
 
 
@@ -105,18 +101,6 @@ class Clause:
     units: UnitSpread
     another: Chances
     same: Chances
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One demand and what was delivered. `ratio` is delivered ÷ figure; null where nothing was measured."""
-
-    demand: Demand
-    passed: bool
-    why: str
-    ratio: float | None = None
-    low: float | None = None
-    high: float | None = None
 
 
 def clause(
@@ -213,33 +197,6 @@ def _all_reached(demands: Sequence[Demand], levels: Floats, edge: float) -> Floa
         else:
             found = found * stats.t.sf((edge - levels) / scale, n - 1)
     return found
-
-
-def judge(wanted: Clause, delivered: Sequence[Cell]) -> tuple[Finding, ...]:
-    """Each demand against the delivered machine's cells of the same key."""
-    return tuple(_finding(demand, wanted.margin, delivered) for demand in wanted.demands)
-
-
-def _finding(demand: Demand, margin: float, delivered: Sequence[Cell]) -> Finding:
-    own = [cell for cell in delivered if cell.key == demand.key]
-    valid = [value for cell in own for value in cell.throughput.values]
-    broken = sorted(
-        {cause for cell in own for row in cell.rows if row.verdict == "invalid" for cause in row.causes}
-    )
-    if broken:
-        return Finding(demand, False, f"a trial is invalid: {words.clean(broken[0], 120)}")
-    if len(valid) < demand.runs:
-        return Finding(demand, False, f"{len(valid)} of {demand.runs} runs were measured")
-    ratio = math.exp(float(np.log(np.asarray(valid)).mean())) / demand.figure
-    interval = log_welch_ratio(valid, demand.values)
-    low, high = (interval.low, interval.high) if interval else (None, None)
-    passed = ratio >= 1 - margin
-    return Finding(demand, passed, "reached" if passed else "too slow", ratio, low, high)
-
-
-def missing_runs(found: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Demands for which too little was measured to say anything, and nothing was invalid."""
-    return tuple(one for one in found if one.ratio is None and one.why.endswith("were measured"))
 
 
 def on_page(rows: Sequence[Row], cells: Sequence[Cell], margin: float) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from harness.store import Shelf, Stored
 from harness.summary import METHOD, judge_trial
 from report import contests, frame, stats, suspect
 from report.frame import Row
+from report.limits import is_ceiling
 from report.page import leading
 from report.stats import Cell
 
@@ -49,5 +50,6 @@ def stands_on(
 
 
 def session_cells(rows: Sequence[Row], session: str) -> tuple[Cell, ...]:
-    """The cells of one session."""
-    return stats.cells([row for row in rows if row.session == session])
+    """The cells of one session; a device's ceilings are no work."""
+    own = [row for row in rows if row.session == session]
+    return stats.cells([row for row in own if not is_ceiling(row)])

@@ -10,16 +10,18 @@ from typing import Any
 import bundled
 import numpy as np
 import pytest
+import records_builder as build
 from hypothesis import given
 from hypothesis import strategies as st
 
 import joint
 from harness import store
 from harness.errors import GateError, UserError
-from harness.record import Record
+from harness.record import Failure, Record, Trial
 from harness.settings import Settings
 from report import acceptance, sides
 from report.acceptance import Clause, Demand, UnitSpread
+from report.delivered import judge, unanswered
 
 DELIVERED = "20260310-dddddd"
 
@@ -221,6 +223,145 @@ def test_another_patch_of_one_driver_branch_and_unknown_fields_are_the_same_mach
 def test_too_few_runs_are_no_answer(bench, capsys):
     with pytest.raises(UserError, match="2 of 3 runs were measured, so there is no answer"):
         answered(bench, delivered(repeats=2), capsys)
+
+
+def with_a_failure(records: list[Record], failure: Failure) -> list[Record]:
+    """The last trial ended without a measurement."""
+    last = records[-1].model_copy(
+        update={"status": "failed", "measurement": None, "summary": None, "failure": failure}
+    )
+    return [*records[:-1], last]
+
+
+def test_a_trial_that_fails_on_the_delivered_card_is_a_figure_that_was_not_reached(bench, capsys):
+    with pytest.raises(GateError, match="FAIL: 1 of 1"):
+        answered(bench, with_a_failure(delivered(), build.out_of_memory()), capsys)
+    assert "2 of 3 runs were measured, and one trial does not fit" in capsys.readouterr().out
+
+
+def test_a_trial_that_the_machinery_lost_is_no_answer(bench, capsys):
+    lost = build.out_of_memory().model_copy(update={"kind": "machinery", "reason": "killed"})
+    with pytest.raises(UserError, match="2 of 3 runs were measured, so there is no answer"):
+        answered(bench, with_a_failure(delivered(), lost), capsys)
+
+
+def test_generated_data_in_place_of_real_is_told_by_the_field(bench, capsys):
+    def generated(record: Record) -> Record:
+        asked = record.trial.asked.model_copy(update={"data": "generated"})
+        assert record.measurement
+        data = record.measurement.data.model_copy(update={"source": "generated", "sha256": None})
+        return record.model_copy(
+            update={
+                "trial": Trial.of(asked, record.trial.repeat, seed=1, timeout_seconds=600.0),
+                "measurement": record.measurement.model_copy(update={"data": data}),
+            }
+        )
+
+    said = (
+        "it was measured with another data source: ordered real, delivered generated, so there is no answer"
+    )
+    with pytest.raises(UserError, match=said):
+        answered(bench, [generated(one) for one in delivered()], capsys)
+
+
+def test_another_protocol_is_told_by_the_field(bench, capsys):
+    kind = {**build.LM, "protocol": "published/2"}
+    on = build.machine("Constructed Card A", label="card-a", digits="a")
+    other = build.series_of(
+        kind,
+        "fp32-ieee",
+        0.012,
+        batch_size=20,
+        on=on,
+        card="Constructed Card A",
+        session=DELIVERED,
+        within=build.environment(lock_sha256=bundled.lock_sha256()),
+    )
+    with pytest.raises(UserError, match="another protocol: ordered published/1, delivered published/2"):
+        answered(bench, other, capsys)
+
+
+def test_other_software_is_told_by_the_field(bench, capsys):
+    within = build.environment(lock_sha256="c" * 64)
+    other = [one.model_copy(update={"environment": within}) for one in delivered()]
+    with pytest.raises(GateError, match="NOT THE MACHINE THAT WAS ORDERED: lock_sha256: ordered"):
+        answered(bench, other, capsys)
+
+
+def test_windows_too_short_to_be_proven_answer_no_order_that_was_proven(bench, capsys):
+    at: dict[str, Any] = {"card": "Constructed Card A", "digits": "a", "batch_size": 20}
+    proven = bundled.proven(build.LM, "fp32-ieee", 0.012, session=bundled.LEAD, **at)
+    ordered = bundled.write(bench / "ordered", proven)
+    bundle = joint.pack(ordered, joint.Packing(out=bench / "offer.tar.gz"))
+    here = bundled.write(bench / "here", delivered())
+    with pytest.raises(UserError, match="too short to be proven, where the order's were proven"):
+        joint.accept(here, Settings(), bundle, DELIVERED)
+    assert "NOT KNOWN: LSTM" in capsys.readouterr().out
+
+
+def test_work_that_was_not_measured_at_all_is_not_known(demand):
+    chances = acceptance.Chances(0, 0)
+    both = (demand, replace(demand, key=replace(demand.key, model="another")))
+    wanted = Clause(0.05, 0.1, both, acceptance.assumed_units(), chances, chances)
+    found = judge(wanted, ())
+    assert [one.passed for one in found] == [None, None]
+    assert [one.why for one in unanswered(found)] == ["0 of 3 runs were measured"] * 2
+
+
+def test_the_records_that_the_order_stands_on_are_no_delivery(bench, capsys):
+    ordered = bundled.write(bench / "ordered", bundled.one_card())
+    bundle = joint.pack(ordered, joint.Packing(out=bench / "o.tar.gz"))
+    with pytest.raises(UserError, match=f"session {bundled.LEAD} is one that the bundle itself stands on"):
+        joint.accept(ordered, Settings(), bundle, bundled.LEAD)
+
+
+@pytest.mark.parametrize("margin", [0.0, 1.0, float("nan")])
+def test_a_margin_that_is_no_share_is_a_sentence(bench, margin):
+    ordered = bundled.write(bench / "ordered", bundled.one_card())
+    with pytest.raises(UserError, match="is no share of a figure"):
+        joint.pack(ordered, joint.Packing(out=bench / "o.tar.gz", margin=margin))
+
+
+def test_the_limits_of_a_device_are_no_figure_of_the_clause(tmp_path):
+    records = bundled.one_card()
+    first = records[0].measurement
+    assert first
+    limit = first.model_copy(update={"ceilings": {"copy_gb_per_second": 100.0}})
+    ceilings = [
+        one.model_copy(
+            update={
+                "measurement": limit,
+                "trial": Trial.of(
+                    one.trial.asked.model_copy(update={"workload": "ceilings"}),
+                    one.trial.repeat,
+                    seed=1,
+                    timeout_seconds=60.0,
+                ),
+            }
+        )
+        for one in records
+    ]
+    found = clause_of(bundled.write(tmp_path, [*records, *ceilings]))
+    assert [one.key.workload for one in found.demands] == ["word_lm"]
+
+
+@pytest.mark.parametrize("sigma", [0.01, 0.03, 0.06])
+def test_over_many_orders_the_printed_chances_are_no_rosier_than_what_happens(demand, sigma):
+    """The whole way: runs are drawn for the figure, its chances are printed, then the delivery is drawn."""
+    draw = np.random.default_rng(11)
+    said, happened = [], []
+    for _ in range(1500):
+        runs = draw.normal(0, sigma, 5)
+        one = with_spread(demand, float(runs.std(ddof=1)))
+        said.append(acceptance.chances([one], UnitSpread(0.0, math.inf, 1), margin=0.05, slow=0.1))
+        edge = runs.mean() + math.log(0.95)
+        happened.append(
+            (draw.normal(0, sigma, 5).mean() < edge, draw.normal(math.log(0.9), sigma, 5).mean() >= edge)
+        )
+    for place, name in enumerate(("good_fails", "slow_passes")):
+        printed = float(np.mean([getattr(one, name) for one in said]))
+        truth = float(np.mean([one[place] for one in happened]))
+        assert truth - 0.02 < printed < truth + 0.06
 
 
 def test_a_bundle_that_was_changed_judges_nothing(bench, capsys):

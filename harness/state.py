@@ -153,12 +153,16 @@ def mean_in_windows(spread: Spread | None, telemetry: Telemetry | None) -> float
     return fmean(inside) if inside else None
 
 
-def busy_share(record: Record) -> float | None:
-    """Of the measured time, that in which the least busy of the trial's cards worked, by its driver."""
+def busy_shares(record: Record) -> tuple[float | None, ...]:
+    """Of the measured time, that in which each of the trial's cards worked, by its driver."""
     told = record.telemetry.cards if record.telemetry else ()
     means = [mean_in_windows(card.utilization_percent, record.telemetry) for card in told]
-    known = [mean / 100 for mean in means if mean is not None]
-    return min(known) if known else None
+    return tuple(None if mean is None else mean / 100 for mean in means)
+
+
+def busy_share(record: Record) -> float | None:
+    """That of the least busy card."""
+    return min((share for share in busy_shares(record) if share is not None), default=None)
 
 
 def _link(gpu: Gpu, watched: CardTelemetry | None) -> Found:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from harness.causes import INPUT_WAIT_LIMIT, ScaleHealth, cause_name, causes, scale_health
 from harness.record import Epoch, Measurement, Record, Series, Steady, Summary
-from harness.state import between_trials, busy_share, machine_remarks, state_causes, used_cards
+from harness.state import between_trials, busy_share, busy_shares, machine_remarks, state_causes, used_cards
 from harness.steady import steady_state
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "between_trials",
     "bound",
     "busy_share",
+    "busy_shares",
     "cause_name",
     "judge_trial",
     "machine_remarks",

@@ -10,6 +10,9 @@ from harness.summary import used_cards
 SIDE = "side"
 """An option that tells equal trials apart, and that no workload acts on: it keeps no figures apart."""
 
+PARALLEL = "parallel"
+"""An option that says how several devices share the work, and nothing where there is one."""
+
 Value = bool | int | float | str | None
 Pairs = tuple[tuple[str, Value], ...]
 
@@ -191,6 +194,12 @@ def _flat_stack(stack: Stack) -> dict[str, str]:
     parts |= {"driver": stack.driver, "lock": _short(stack.lock), "base": _short(stack.base)}
     parts |= {name: value for name, value in stack.variables}
     return {name: str(value) for name, value in parts.items() if value is not None}
+
+
+def alone(key: Key) -> Key:
+    """The key of the same work on one device; how several share it goes with their number."""
+    options = tuple(pair for pair in key.options if pair[0] != PARALLEL)
+    return replace(key, gpus=1, options=options)
 
 
 def _short(digest: str | None) -> str | None:

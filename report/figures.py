@@ -48,7 +48,7 @@ def seconds_panel(contest: Contest, anchor: str) -> Panel | None:
         marks.append(_mark(line, contest, figure, said, figure.mean, figure.interval))
     marks += [published_mark(claim, claim.value, words.seconds(claim.value)) for claim in contest.published]
     marks += _failures(contest)
-    return dots_panel(f"{anchor}-seconds", title, unit, marks, plain_tick)
+    return dots_panel(f"{anchor}-seconds", title, unit, marks, words.plain_tick)
 
 
 def _failures(contest: Contest) -> list[Mark]:
@@ -152,7 +152,7 @@ def energy_panel(contest: Contest, anchor: str) -> Panel | None:
     bands = [one.energy.band for one in told if one is not None and one.energy.band]
     unit = f"joules of the device for one {contest.lines[0].cell.rows[0].sample_unit}"
     unit += f"; sensors ±{max(bands):.0%} besides" if bands else ""
-    return dots_panel(f"{anchor}-energy", "Energy", unit, marks, plain_tick)
+    return dots_panel(f"{anchor}-energy", "Energy", unit, marks, words.plain_tick)
 
 
 def memory_panel(contest: Contest, anchor: str) -> Panel | None:
@@ -165,12 +165,7 @@ def memory_panel(contest: Contest, anchor: str) -> Panel | None:
             most = max(figure.values)
             marks.append(_mark(line, contest, figure, words.gibibytes(most * GIB), most, None))
     unit = f"GiB of {'the process' if on_cpu else 'the allocator'}; the highest of all runs"
-    return dots_panel(f"{anchor}-memory", "Peak memory", unit, marks, plain_tick)
-
-
-def plain_tick(value: float) -> str:
-    """A tick's value without needless zeros."""
-    return f"{value:,.6g}"
+    return dots_panel(f"{anchor}-memory", "Peak memory", unit, marks, words.plain_tick)
 
 
 def _mark(

@@ -8,7 +8,7 @@ from statistics import median
 
 from harness.cards import Card, find, peak_tflops
 from harness.record import DeviceUsed, Precision
-from report import names, words
+from report import names, sheet, words
 from report.ceiling import (
     COPY,
     GEMM,
@@ -93,7 +93,9 @@ def _limits(
         COLUMNS,
         tuple(_line(work[0], reached) for work, reached in works),
     )
-    return LimitsView(rows[0].card, _panel(works, used.device, cards, measured, name), table, tuple(notes))
+    drawn = _panel(works, used.device, cards, measured, name)
+    paper = sheet.table(used.device, cards, measured, rows)
+    return LimitsView(rows[0].card, drawn, table, tuple(notes), paper)
 
 
 def _works(rows: Sequence[Row]) -> list[list[Row]]:

@@ -6,6 +6,7 @@ import re
 
 from harness.record import Claim
 from report import words
+from report.comparability import PARALLEL, Key
 from report.contests import Contest, Line
 from report.speedups import Speedup
 from report.stats import Cell
@@ -27,6 +28,15 @@ def model(name: str) -> str:
     """A model as people write it: 'ResNet-50', 'LSTM'."""
     found = _RESNET.fullmatch(name.casefold())
     return f"ResNet-{found[1]}" if found else _RECURRENT.get(name.casefold(), words.clean(name, 40))
+
+
+def setting(key: Key) -> str:
+    """What besides batch and data marks a work: ', 2 devices (ddp), tuned'; empty where nothing does."""
+    way = dict(key.options).get(PARALLEL)
+    parts = [f"{key.gpus} devices" + (f" ({way})" if way else "")] if key.gpus > 1 else []
+    parts += [] if key.profile == "default" else [key.profile]
+    parts += [] if key.layout == "contiguous" else [key.layout]
+    return "".join(f", {words.clean(part, 40)}" for part in parts)
 
 
 def unit(card: str, machine_label: str) -> str:

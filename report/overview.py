@@ -22,11 +22,11 @@ def panels(contests: Sequence[Contest], gains: Sequence[Speedup], anchor: str) -
         return ()
     span = (min(low for low, _ in everything), max(high for _, high in everything))
     found = []
-    for place, ((protocol, mode), members) in enumerate(groups.items(), 1):
+    for place, ((protocol, mode, setting), members) in enumerate(groups.items(), 1):
         rows: dict[str, list[Mark]] = {}
         for gain in members:
             rows.setdefault(names.model(gain.of.key.model), []).append(_mark(gain))
-        unit = f"times as fast as fp32-ieee; {protocol}, {mode} data"
+        unit = f"times as fast as fp32-ieee; {protocol}, {mode} data{setting}"
         alt = "; ".join(
             f"{names.model(g.of.key.model)} {g.of.key.precision} {_said(g)}" for g in members[:24]
         )
@@ -41,9 +41,9 @@ def table(contests: Sequence[Contest], gains: Sequence[Speedup]) -> Table | None
     groups = _groups(contests, gains)
     precisions = list(dict.fromkeys(g.of.key.precision for found in groups.values() for g in found))
     rows: dict[tuple[str, str], dict[str, str]] = {}
-    for (protocol, mode), found in groups.items():
+    for (protocol, mode, setting), found in groups.items():
         for gain in found:
-            place = (names.model(gain.of.key.model), f"{protocol}, {mode}")
+            place = (names.model(gain.of.key.model), f"{protocol}, {mode}{setting}")
             rows.setdefault(place, {})[gain.of.key.precision] = names.gain(gain)
     if not rows:
         return None
@@ -52,14 +52,18 @@ def table(contests: Sequence[Contest], gains: Sequence[Speedup]) -> Table | None
     return Table(caption, ("Model", "Protocol and data", *precisions), values)
 
 
-def _groups(contests: Sequence[Contest], gains: Sequence[Speedup]) -> dict[tuple[str, str], list[Speedup]]:
+def _groups(
+    contests: Sequence[Contest], gains: Sequence[Speedup]
+) -> dict[tuple[str, str, str], list[Speedup]]:
+    """By protocol, data mode, and what else is never mixed: devices and how they share, profile, layout."""
     if len(contests) < FEWEST_CONTESTS:
         return {}
     own = [line.cell for contest in contests for line in contest.lines if line.own]
-    groups: dict[tuple[str, str], list[Speedup]] = {}
+    groups: dict[tuple[str, str, str], list[Speedup]] = {}
     for gain in gains:
         if gain.over.key.precision == "fp32-ieee" and any(gain.of is cell for cell in own):
-            groups.setdefault((gain.of.key.protocol, gain.of.key.data_mode), []).append(gain)
+            key = gain.of.key
+            groups.setdefault((key.protocol, key.data_mode, names.setting(key)), []).append(gain)
     return {place: best_supported(found) for place, found in groups.items()}
 
 

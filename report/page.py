@@ -30,6 +30,7 @@ from report import (
     parity,
     ran,
     selfcheck,
+    series,
     speedups,
     stats,
     studies,
@@ -125,13 +126,14 @@ def look(
     own = [row for row in rows if row.session == lead]
     cells = stats.cells(rows)
     failed = [row for row in own if row.failure is not None]
-    found = contests.contests(cells, lead, baseline=baseline, claims=claims.claims, failed=failed)
+    standing = series.without_rungs(cells, lead)
+    found = contests.contests(standing, lead, baseline=baseline, claims=claims.claims, failed=failed)
     drawn = [line.cell for contest in found for line in contest.lines]
     gains = speedups.speedups(drawn)
     parities = parity.parities(drawn)
     expected = expect.expectations(found)
     shown = _shown(rows, lead, found)
-    spare = contests.left_over(cells, found)
+    spare = contests.left_over(standing, found)
     marks = labels.of_cells([line.cell for contest in found for line in contest.lines if line.own])
     alone = answer.answer(found, gains, len(claims.claims))
     judged = judge.judge(claims.claims, found, cards)

@@ -1,136 +1,154 @@
-"""Cells that differ in their batch or in their number of devices alone: throughput drawn against it."""
+"""Cells that differ in their batch alone: throughput against batch, and the best batch of each precision.
+
+Two views that no chart mixes: the fixed batches of contests, and ladders, which look for the best batch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from report import names, words
-from report.comparability import Key
+from report.comparability import Key, Pairs
+from report.contests import PRECISIONS
 from report.frame import Row
 from report.lines import Axes, Curve, Wall
 from report.lines import curves as draw
-from report.plausibility import above_linear
 from report.stats import Cell
-from report.view import Panel
+from report.view import Panel, Table
 
 FEWEST_POINTS = 2
-Group = tuple[str, str, str, Key]
+FEWEST_RUNGS = 3
+ROOM = 0.95
+"""Of the device's memory: a batch that reserves more is measured and not taken for one that fits."""
+
+SPILL = 0.7
+"""A throughput below this part of a smaller batch's is suspected of memory that spills to the host."""
+
+Work = tuple[Key, Pairs]
+"""What the rungs of one ladder share: all but the precision and the batch, and where each stopped."""
+
+Spot = tuple[str, str, str]
+"""A card, its machine, and a session."""
 
 
-def panels(cells: Sequence[Cell], failed: Sequence[Row], workload: str, anchor: str) -> tuple[Panel, ...]:
-    """Throughput against batch and against devices, one panel for each work that has several of them."""
-    mine = [cell for cell in cells if cell.key.workload == workload and cell.throughput.mean is not None]
-    return (*_batches(mine, failed, anchor), *_scaling(mine, anchor))
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """The batches of one work in one precision on one card, growing, and the smallest that failed to fit."""
+
+    work: Key
+    precision: str
+    unit: str
+    rungs: tuple[Cell, ...]
+    wall: int | None
+
+    @property
+    def fitting(self) -> tuple[Cell, ...]:
+        """Rungs below the wall that leave the device some room."""
+        return tuple(
+            cell
+            for cell in self.rungs
+            if (self.wall is None or cell.key.batch_size < self.wall) and (room_taken(cell) or 0.0) <= ROOM
+        )
+
+    @property
+    def best(self) -> Cell | None:
+        """The rung of the highest mean throughput, which need not be the largest."""
+        return max(self.fitting, key=lambda cell: cell.throughput.mean or 0.0, default=None)
+
+    @property
+    def spills(self) -> bool:
+        """Whether a larger batch is so much slower that memory may have spilled to the host."""
+        means = [cell.throughput.mean or 0.0 for cell in self.rungs]
+        return any(later < SPILL * max(means[:place]) for place, later in enumerate(means) if place)
 
 
-def _batches(cells: Sequence[Cell], failed: Sequence[Row], anchor: str) -> list[Panel]:
+def room_taken(cell: Cell) -> float | None:
+    """The most of its device's memory that a run reserved, 0 to 1; null where either is unknown."""
+    shares = []
+    for row in cell.rows:
+        found = row.record.measurement
+        if found and found.device.memory_bytes and found.memory.reserved_peak_bytes:
+            shares.append(found.memory.reserved_peak_bytes / found.device.memory_bytes)
+    return max(shares, default=None)
+
+
+def without_rungs(cells: Sequence[Cell], lead: str | None) -> tuple[Cell, ...]:
+    """The cells that stand by themselves; all, where the leading session has nothing but ladders."""
+    groups: dict[object, list[Cell]] = {}
+    for cell in cells:
+        if any(name == "steps" for name, _ in cell.length.limit):
+            groups.setdefault((_work(cell), cell.key.precision, _spot(cell)), []).append(cell)
+    rungs = {id(cell) for found in groups.values() if len(found) >= FEWEST_RUNGS for cell in found}
+    kept = tuple(cell for cell in cells if id(cell) not in rungs)
+    return kept if any(cell.session == lead for cell in kept) else tuple(cells)
+
+
+def ladders(cells: Sequence[Cell], failed: Sequence[Row]) -> list[Ladder]:
+    """All batches of each work and precision, where there are several."""
+    groups: dict[tuple[Work, str, Spot], list[Cell]] = {}
+    for cell in cells:
+        if cell.verdict != "invalid" and cell.throughput.mean is not None:
+            groups.setdefault((_work(cell), cell.key.precision, _spot(cell)), []).append(cell)
     walls = [row for row in failed if row.failure and row.failure.reason == "out-of-memory"]
     found = []
-    for place, (work, members) in enumerate(_works(cells, _any_batch), 1):
-        lines = _lines(members, lambda cell: cell.key.batch_size)
-        mine = [row for row in walls if replace(_any_batch(row.key), precision="") == work]
-        if not any(len(line.points) >= FEWEST_POINTS for line in lines):
-            continue
-        unit = members[0].rows[0].sample_unit
-        name, title = f"{anchor}-batch-{place}", f"{names.model(work.model)}: throughput against batch"
-        alt = "; ".join(_said(line, "batch") for line in lines[:12])
-        drawn = _walls(mine)
-        alt += "".join(f"; {wall.card} {wall.look}: {wall.said}" for wall in drawn)
-        axes = Axes("batch", _tick, zero=True, doubling=True)
-        drawing = draw(name, title, alt, lines, axes, drawn)
-        found.append(
-            Panel(name, title, f"{unit}s a second, {work.data_mode} data; more is better", drawing, alt)
-        )
+    for (work, precision, _), members in groups.items():
+        rungs = tuple(sorted(members, key=lambda cell: cell.key.batch_size))
+        if len(rungs) >= FEWEST_POINTS:
+            beyond = [row.key.batch_size for row in walls if _fell_from(row, work, precision, rungs[0])]
+            unit = names.unit_of(rungs[0])
+            found.append(Ladder(work[0], precision, unit, rungs, min(beyond, default=None)))
     return found
 
 
-def _walls(rows: Iterable[Row]) -> list[Wall]:
-    """The smallest batch of each card and precision that did not fit."""
-    least: dict[tuple[str, str], int] = {}
-    for row in rows:
-        place = (names.unit(row.card, row.machine_label), row.key.precision)
-        least[place] = min(row.key.batch_size, least.get(place, row.key.batch_size))
-    return [
-        Wall(float(batch), f"{batch:,} does not fit", precision, card)
-        for (card, precision), batch in sorted(least.items())
-    ]
-
-
-def _scaling(cells: Sequence[Cell], anchor: str) -> list[Panel]:
-    found = []
-    for place, (work, members) in enumerate(_works(cells, _any_gpus), 1):
-        lines = [_scaled(line) for line in _lines(members, lambda cell: cell.key.gpus, base=_one_card)]
-        lines = [line for line in lines if len(line.points) >= FEWEST_POINTS]
-        if not lines:
-            continue
-        most = max(x for line in lines for x, _ in line.points)
-        ideal = Curve("ideal", ((1.0, 1.0), (most, most)), behind=True, look="ideal")
-        name, title = f"{anchor}-scaling-{place}", f"{names.model(work.model)}: scaling"
-        alt = "; ".join(_said(line, "devices") for line in lines[:12])
-        drawing = draw(name, title, alt, [ideal, *lines], Axes("devices", words.times, zero=True))
-        found.append(Panel(name, title, f"throughput over one device's, {work.data_mode} data", drawing, alt))
-    return found
-
-
-def _scaled(line: Curve) -> Curve:
-    """Over the single device's; a point that no scaling can reach is left out."""
-    first = next((y for x, y in line.points if x == 1), None)
-    if not first:
-        return replace(line, points=(), spread=())
-    kept = [
-        (x, y / first, pair and (pair[0] / first, pair[1] / first))
-        for (x, y), pair in zip(line.points, line.spread, strict=True)
-        if above_linear(first, y, round(x)) is None
-    ]
-    return replace(line, points=tuple((x, y) for x, y, _ in kept), spread=tuple(pair for *_, pair in kept))
-
-
-def _works(cells: Sequence[Cell], loose: Callable[[Key], Key]) -> list[tuple[Key, list[Cell]]]:
-    groups: dict[Key, list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault(replace(loose(cell.key), precision=""), []).append(cell)
-    return [(work, members) for work, members in groups.items() if len(members) >= FEWEST_POINTS]
+def _work(cell: Cell) -> Work:
+    return _any_batch(cell.key), cell.length.limit
 
 
 def _any_batch(key: Key) -> Key:
-    return replace(key, batch_size=0, data_sha256=None, weights_sha256=None, weights=None)
+    return replace(key, precision="", batch_size=0, data_sha256=None, weights_sha256=None, weights=None)
 
 
-def _any_gpus(key: Key) -> Key:
-    """Each device keeps its batch: weak scaling, which is what training on several cards is."""
-    return replace(key, gpus=0)
+def _spot(cell: Cell) -> Spot:
+    return cell.card, cell.machine, cell.session
 
 
-def _one_card(cell: Cell) -> str:
-    return cell.rows[0].device
+def _fell_from(row: Row, work: Work, precision: str, rung: Cell) -> bool:
+    """Whether a trial that did not fit was a rung of this ladder."""
+    limit = tuple((name, value) for name, value in row.record.trial.asked.variant.limit if value is not None)
+    mine = (_any_batch(row.key), row.key.precision, row.machine, row.session)
+    whole = (work[0], precision, rung.machine, rung.session)
+    return mine == whole and limit in (work[1], ())
 
 
-def _lines(
-    cells: Sequence[Cell], read: Callable[[Cell], int], base: Callable[[Cell], str] = lambda cell: cell.card
-) -> list[Curve]:
-    """A line for each card, machine and precision; of several cells at one place the one with most runs."""
-    several = len({(base(cell), cell.machine) for cell in cells}) > 1
-    groups: dict[tuple[str, str, str], dict[int, Cell]] = {}
-    for cell in cells:
-        if cell.verdict == "invalid":
-            continue
-        points = groups.setdefault((base(cell), cell.machine, cell.key.precision), {})
-        other = points.get(read(cell))
-        if other is None or cell.throughput.n > other.throughput.n:
-            points[read(cell)] = cell
-    return [_line(several, precision, points) for (_, _, precision), points in groups.items()]
+def panels(cells: Sequence[Cell], failed: Sequence[Row], anchor: str) -> tuple[Panel, ...]:
+    """Throughput against batch, a panel for each work; a wall stands where a batch did not fit."""
+    works: dict[Work, list[Ladder]] = {}
+    for ladder in ladders(cells, failed):
+        works.setdefault((ladder.work, ladder.rungs[0].length.limit), []).append(ladder)
+    drawn = [(work, members) for (work, _), members in works.items()]
+    return tuple(_panel(work, members, f"{anchor}-batch-{n}") for n, (work, members) in enumerate(drawn, 1))
 
 
-def _line(several: bool, precision: str, points: dict[int, Cell]) -> Curve:
-    ordered = sorted(points.items())
-    unit = names.unit_of(ordered[0][1])
+def _panel(work: Key, members: Sequence[Ladder], name: str) -> Panel:
+    several = len({ladder.unit for ladder in members}) > 1
+    lines = [_line(ladder, several) for ladder in members]
+    walls = _walls(members)
+    title = f"{names.model(work.model)}{names.setting(work)}: throughput against batch"
+    alt = "; ".join(_said(line) for line in lines[:12])
+    alt += "".join(f"; {wall.card} {wall.look}: {wall.said}" for wall in walls)
+    unit = members[0].rungs[0].rows[0].sample_unit
+    drawing = draw(name, title, alt, lines, Axes("batch", words.plain_tick, zero=True, doubling=True), walls)
+    return Panel(name, title, f"{unit}s a second, {work.data_mode} data; more is better", drawing, alt)
+
+
+def _line(ladder: Ladder, several: bool) -> Curve:
     return Curve(
-        label=f"{unit} {precision}" if several else precision,
-        points=tuple((float(x), cell.throughput.mean or 0.0) for x, cell in ordered),
-        look=precision,
-        card=unit,
-        spread=tuple(_ends(cell) for _, cell in ordered),
+        label=f"{ladder.unit} {ladder.precision}" if several else ladder.precision,
+        points=tuple((float(c.key.batch_size), c.throughput.mean or 0.0) for c in ladder.rungs),
+        look=ladder.precision,
+        card=ladder.unit,
+        spread=tuple(_ends(cell) for cell in ladder.rungs),
         dotted=True,
     )
 
@@ -140,10 +158,52 @@ def _ends(cell: Cell) -> tuple[float, float] | None:
     return (max(interval.low, 0.0), interval.high) if interval else None
 
 
-def _said(line: Curve, across: str) -> str:
-    points = ", ".join(f"{words.number(y)} at {across} {x:,g}" for x, y in line.points[:8])
+def _walls(members: Iterable[Ladder]) -> list[Wall]:
+    return [
+        Wall(float(ladder.wall), f"{ladder.wall:,} does not fit", ladder.precision, ladder.unit)
+        for ladder in sorted(members, key=lambda one: (one.unit, one.precision))
+        if ladder.wall is not None
+    ]
+
+
+def _said(line: Curve) -> str:
+    points = ", ".join(f"{words.number(y)} at batch {x:,g}" for x, y in line.points[:8])
     return f"{line.label}: {points}"
 
 
-def _tick(value: float) -> str:
-    return f"{value:,.6g}"
+def table(cells: Sequence[Cell], failed: Sequence[Row]) -> Table | None:
+    """The best batch of each ladder, the largest that fits, and the first that does not."""
+    found = [one for one in ladders(cells, failed) if len(one.rungs) >= FEWEST_RUNGS or one.wall is not None]
+    found.sort(key=lambda one: (one.work.model, one.unit, PRECISIONS.index(one.precision)))
+    if not found:
+        return None
+    unit = found[0].rungs[0].rows[0].sample_unit
+    caption = (
+        "The best batch: of those measured that fit and reserve no more than "
+        f"{ROOM:.0%} of the memory, the one of the highest throughput. It is another view than the fixed "
+        "batch of the charts below, and stands in none of them."
+    )
+    columns = ("Model", "Precision", "Best batch", f"{unit.capitalize()}s / s there", "Largest that fits")
+    return Table(caption, (*columns, "Does not fit"), tuple(_row(one) for one in found))
+
+
+def _row(one: Ladder) -> tuple[str, ...]:
+    best, fitting = one.best, one.fitting
+    largest = fitting[-1] if fitting else None
+    taken = room_taken(largest) if largest else None
+    beneath = "" if taken is None else f"\n{words.percent(taken)} of the memory"
+    wall = "–" if one.wall is None else f"{one.wall:,}"
+    spill = "\nfar slower above: memory may spill" if one.spills else ""
+    return (
+        f"{names.model(one.work.model)}{names.setting(one.work)}\n{one.unit}",
+        one.precision,
+        "–" if best is None else f"{best.key.batch_size:,}{spill}",
+        "–" if best is None else _speed(best),
+        "–" if largest is None else f"{largest.key.batch_size:,}{beneath}",
+        wall,
+    )
+
+
+def _speed(cell: Cell) -> str:
+    interval = cell.throughput.interval
+    return f"{words.number(cell.throughput.mean)}\n{words.between(interval) if interval else 'one run'}"

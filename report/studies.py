@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.record import Claim
-from report import figures, names, words
+from report import names, words
 from report.charts import Mark
 from report.figures import dots_panel, published_mark
 from report.judge import Judged
@@ -185,7 +185,7 @@ def _pair(members: Sequence[Claim], model: str, anchor: str) -> list[Panel | Non
     ratios = [(claim, (claim.value or 0.0) / fastest) for claim in members]
     scaled = [_alone(claim, value, words.times(value)) for claim, value in ratios]
     return [
-        dots_panel(f"{anchor}-seconds", f"{model}: seconds", unit, seconds, figures.plain_tick),
+        dots_panel(f"{anchor}-seconds", f"{model}: seconds", unit, seconds, words.plain_tick),
         dots_panel(
             f"{anchor}-scaled", f"{model}: time-scaled", "the fastest = 1.00", scaled, words.times, ratio=True
         ),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from statistics import median
 
 from harness.cards import Card, find, peak_tflops
-from report.comparability import Key
+from report.comparability import Key, alone
 from report.frame import Row
 from report.plausibility import Flag, above_linear, above_peak, flags, idle_device, jump
 
@@ -44,7 +44,7 @@ def _alike(row: Row, key: Key) -> object:
 def _flags(row: Row, alike: dict[object, list[Row]], cards: Sequence[Card]) -> tuple[Flag, ...]:
     if row.metrics is None or row.metrics.throughput is None:
         return ()
-    single = _throughputs(alike.get(_alike(row, replace(row.key, gpus=1)), ()))
+    single = _throughputs(alike.get(_alike(row, alone(row.key)), ()))
     elsewhere = _throughputs(
         other for other in alike.get(_alike(row, row.key), ()) if other.session != row.session
     )

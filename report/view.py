@@ -46,6 +46,8 @@ class LimitsView:
     panel: Panel | None
     table: Table
     notes: tuple[str, ...]
+    sheet: Table | None = None
+    """The device on paper beside what was measured on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ class WorkloadView:
     heading: str
     about: str
     overview: tuple[Panel, ...]
-    gains: Table | None
+    tables: tuple[Table, ...]
     contests: tuple[ContestView, ...]
     apart: Table | None
 

@@ -22,16 +22,23 @@ PRECISION_WORDS = {
 WORKLOAD_WORDS = {
     "cifar_fastai": "Image classification: ResNets on CIFAR-100, with fastai",
     "word_lm": "Language model: recurrent networks on WikiText-2",
+    "convnet": "Image classifiers on synthetic images, on one device and on several",
+    "tensorcore_mlp": "Matrix products alone: an MLP of three equal layers",
+    "mnist_cnn": "A small convolutional network on MNIST",
 }
 
 WORKLOAD_ABOUT = {
     "cifar_fastai": "A ResNet with a pretrained, frozen body learns CIFAR-100's 100 classes (study 004).",
     "word_lm": "A recurrent network learns to predict the next word of WikiText-2, as in Apex's example.",
+    "convnet": "Classifiers train on random images, so that no loader stands in their way (study 000; its "
+    "batch, resolution and optimiser are lost: protocol reconstructed).",
+    "tensorcore_mlp": "Three linear layers on random numbers, a recipe for mixed precision (study 001).",
+    "mnist_cnn": "Two convolutions and two linear layers learn MNIST's digits (study 001).",
 }
 
 DATA_MODE_WORDS = {
     "host": "the loader as published; it ranks whole machines, not cards",
-    "device": "the same images and augmentations on the device",
+    "device": "the same data and augmentations on the device",
     "cached": "fixed tensors already on the device: the card alone",
 }
 
@@ -93,6 +100,11 @@ def times(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:.2f}" if abs(value) < 100 else f"{value:,.0f}"
+
+
+def plain_tick(value: float) -> str:
+    """A tick's value without needless zeros."""
+    return f"{value:,.6g}"
 
 
 def percent(value: float | None) -> str:

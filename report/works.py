@@ -11,9 +11,12 @@ from report import (
     figures,
     labels,
     matching,
+    modes,
     names,
     overview,
+    profiles,
     series,
+    sharing,
     states,
     tables,
     traces,
@@ -24,7 +27,7 @@ from report.frame import Row
 from report.parity import Gate, Parity
 from report.speedups import Speedup
 from report.stats import Cell
-from report.view import ContestView, Panel, WorkloadView
+from report.view import ContestView, Panel, Table, WorkloadView
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,8 @@ def views(drawn: Drawn) -> tuple[WorkloadView, ...]:
     number = 0
     for workload, members in groups.items():
         anchor = f"w-{len(found) + 1}"
+        mine = [cell for cell in cells if cell.key.workload == workload]
+        rows = [row for row in failed if row.key.workload == workload]
         shown = []
         for contest in members:
             number += 1
@@ -66,17 +71,35 @@ def views(drawn: Drawn) -> tuple[WorkloadView, ...]:
             WorkloadView(
                 anchor=anchor,
                 heading=heading(workload),
-                about=words.WORKLOAD_ABOUT.get(workload, f"Workload {words.clean(workload, 60)}."),
+                about=_about(workload, drawn.gains),
                 overview=(
                     *overview.panels(members, drawn.gains, anchor),
-                    *series.panels(cells, failed, workload, anchor),
+                    *series.panels(mine, rows, anchor),
+                    *sharing.panels(mine, drawn.gains, anchor),
                 ),
-                gains=overview.table(members, drawn.gains),
+                tables=_tables(members, mine, rows, drawn.gains),
                 contests=tuple(shown),
                 apart=tables.apart_table(members, [view.heading for view in shown]),
             )
         )
     return tuple(found)
+
+
+def _about(workload: str, gains: Sequence[Speedup]) -> str:
+    plain = words.WORKLOAD_ABOUT.get(workload, f"Workload {words.clean(workload, 60)}.")
+    return " ".join([plain, *modes.sentences([one for one in gains if one.of.key.workload == workload])])
+
+
+def _tables(
+    contests: Sequence[Contest], cells: Sequence[Cell], failed: Sequence[Row], gains: Sequence[Speedup]
+) -> tuple[Table, ...]:
+    found = [
+        overview.table(contests, gains),
+        *sharing.tables(cells, gains),
+        profiles.table(cells),
+        series.table(cells, failed),
+    ]
+    return tuple(table for table in found if table is not None)
 
 
 def _contest(contest: Contest, drawn: Drawn, traced: Mapping[str, Panel], number: int) -> ContestView:
@@ -127,7 +150,7 @@ def _heading(contest: Contest) -> str:
     base = contest.base
     batch = f", batch {base.batch_size}" if base.batch_size else ""
     stacks = ", on different stacks" if contest.stacks else ""
-    return f"{names.model(base.model)}{batch}, {base.data_mode} data{stacks}"
+    return f"{names.model(base.model)}{batch}, {base.data_mode} data{names.setting(base)}{stacks}"
 
 
 def _setting(contest: Contest) -> str:

@@ -170,6 +170,6 @@ def _on_several(record: Record, devices: int) -> Record:
     assert record.measurement and record.summary
     window = record.measurement.window
     more = window.model_copy(update={"samples": window.samples * devices})
-    measured = record.measurement.model_copy(update={"window": more})
+    measured = record.measurement.model_copy(update={"window": more, "parallel": "ddp"})
     summary = record.summary.model_copy(update={"throughput": record.summary.throughput * devices * 0.94})
     return record.model_copy(update={"measurement": measured, "summary": summary})

@@ -16,6 +16,7 @@ from harness.record.measurement import (
     PrecisionFound,
     Probe,
     Protocol,
+    Rank,
     Window,
 )
 from harness.record.result import (
@@ -82,6 +83,7 @@ __all__ = [
     "PrecisionFound",
     "Probe",
     "Protocol",
+    "Rank",
     "Record",
     "Reported",
     "Series",

@@ -35,7 +35,8 @@ def decision(contests: Sequence[Contest], gains: Sequence[Speedup]) -> Table | N
             "nearest the card."
         )
         chosen = brief
-    rows = [_decision_row(contest, line, gains) for contest, line in chosen]
+    alike = len({line.cell.card for _, line in chosen}) < len({_unit(line.cell) for _, line in chosen})
+    rows = [_decision_row(contest, line, gains, alike=alike) for contest, line in chosen]
     keys = [(names.unit_of(line.cell), line.cell.key.precision) for _, line in chosen]
     rows += [_failed_row(contest, row) for contest in contests for row in contest.failed]
     keys += [
@@ -76,14 +77,20 @@ def _brief(contest: Contest) -> list[Line]:
     return [line for line in contest.lines if line in [*strict[:1], *fastest]]
 
 
-def _decision_row(contest: Contest, line: Line, gains: Sequence[Speedup]) -> tuple[str, ...]:
+def _unit(cell: Cell) -> tuple[str, str]:
+    return cell.card, cell.machine
+
+
+def _decision_row(contest: Contest, line: Line, gains: Sequence[Speedup], *, alike: bool) -> tuple[str, ...]:
+    """`alike` cards are told apart by their machines, which then come first: the sheet has room for one."""
     cell = line.cell
+    told = (names.short_card(cell.card), words.clean(cell.machine_label, 24))
     strict = next((g for g in gains if g.of is cell and g.over.key.precision == "fp32-ieee"), None)
     total = words.seconds(cell.seconds.mean)
     total += f"\n{tables.beneath_total(cell)}" if cell.seconds.n else ""
     return (
         f"{names.model(contest.base.model)}, {contest.base.data_mode}",
-        f"{names.short_card(cell.card)}\n{words.clean(cell.machine_label, 24)}",
+        "\n".join(reversed(told) if alike else told),
         cell.key.precision,
         str(cell.key.batch_size),
         total,

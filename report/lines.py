@@ -10,6 +10,8 @@ from report import svg
 from report.charts import LEGEND_WIDTH, LOOKS, WIDTH, empty, fit
 
 LEFT, TOP, FOOT = 46.0, 10.0, 186.0
+DIGIT = 7.0
+"""Width of one, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,10 @@ def _axes(
     yscale, yticks = svg.linear_axis(ys, FOOT, TOP, zero=axes.zero, most=5)
     parts = [svg.line(LEFT, yscale(tick), right, yscale(tick), "grid") for tick in yticks]
     parts += [svg.text(LEFT - 5, yscale(t) + 4, axes.write(t), kind="n", anchor="end") for t in yticks]
-    parts += [svg.text(xscale(t), FOOT + 16, f"{t:,g}", kind="n", anchor="middle") for t in xticks]
+    for tick in xticks:
+        said = f"{tick:,g}"
+        over = xscale(tick) + DIGIT * len(said) / 2 > WIDTH
+        parts.append(svg.text(xscale(tick), FOOT + 16, said, kind="n", anchor="end" if over else "middle"))
     parts.append(svg.text((LEFT + right) / 2, FOOT + 31, axes.across, kind="n", anchor="middle"))
     return xscale, yscale, parts
 

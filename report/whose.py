@@ -60,9 +60,10 @@ def _plain(cells: Sequence[Cell]) -> tuple[str, ...]:
     waits = [found.input_wait for cell in cells if (found := split.split(cell)) is not None]
     if not waits:
         return ("How long the lines waited for input was not measured.",)
-    most = words.percent(max(waits))
+    most = max(waits)
+    waited = f"for more than {words.percent(most)} of its time" if most >= 0.005 else "at all"
     return (
-        f"The card's, as far as the clocks tell: no line waited for input for more than {most} of its time, "
+        f"The card's, as far as the clocks tell: no line waited for input {waited}, "
         "so a faster loader shortens nothing here.",
     )
 

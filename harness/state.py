@@ -10,10 +10,13 @@ from statistics import fmean, median
 from typing import Literal
 
 from harness.record import CardTelemetry, Gpu, Machine, Record, Spread, Telemetry
-from harness.throttle import throttled
+from harness.throttle import LIMITED_SHARE, throttled
 
 FOREIGN_BYTES = 200 * 2**20
 """A context of another process takes more than this as soon as it computes."""
+
+FOREIGN_PERCENT = 1.0
+"""Of the card's time over the window: what another process used of it, ours did not have."""
 
 POWER_SLACK = 0.005
 """A driver rounds its limits."""
@@ -86,7 +89,10 @@ def _foreign(record: Record, cards: Sequence[CardTelemetry], described: Sequence
         held = (
             f"held up to {others.memory_bytes / 2**20:.0f} MiB in {others.samples_share:.0%} of the samples"
         )
-        grave = others.memory_bytes > FOREIGN_BYTES
+        used = others.utilization_percent
+        if used is not None and used > FOREIGN_PERCENT:
+            held += f" and used {used:.0f}% of the card's time"
+        grave = others.memory_bytes > FOREIGN_BYTES or (used or 0.0) > FOREIGN_PERCENT
         yield "invalid" if grave else "warn", f"foreign-process: another process on card {card.index} {held}"
     memory = record.load.other_gpu_memory_bytes
     if told or not described or not record.load.other_gpu_processes or memory is None:
@@ -130,7 +136,9 @@ def _power_limit(gpu: Gpu, watched: CardTelemetry | None, machine: Machine) -> F
 
 
 def _clocks(gpu: Gpu, watched: CardTelemetry | None, telemetry: Telemetry | None, machine: Machine) -> Found:
-    if gpu.clocks_locked:
+    # A driver may not say so of a card at rest, so what it said under load counts too.
+    seen = watched.reasons_share.get("application_clocks", 0.0) if watched else 0.0
+    if gpu.clocks_locked or seen > LIMITED_SHARE:
         found = f"locked-clocks: those of card {gpu.index} are held below what it could do"
         yield "note" if "locked-clocks" in machine.declared else "invalid", found
     mean = mean_in_windows(watched.sm_mhz if watched else None, telemetry)

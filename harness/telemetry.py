@@ -219,7 +219,9 @@ def _others(told: Sequence[Sample]) -> Others | None:
     seen = _known(told, "others")
     if not seen:
         return None
+    used = _known(seen, "utilization_percent")
     return Others(
+        utilization_percent=round(fmean(used), 3) if used else None,
         processes=max(other["processes"] for other in seen),
         memory_bytes=max(other["memory_bytes"] for other in seen),
         samples_share=round(sum(other["processes"] > 0 for other in seen) / len(seen), 6),

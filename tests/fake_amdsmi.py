@@ -40,6 +40,7 @@ class FakeAmdsmi:
         self._buses = buses
         self._absent = absent
         self.seconds = 0
+        self.locked = False
 
     def __getattribute__(self, name: str) -> Any:
         if name.startswith("amdsmi_") and name in object.__getattribute__(self, "_absent"):
@@ -63,7 +64,11 @@ class FakeAmdsmi:
         return processor_handle
 
     def amdsmi_get_gpu_asic_info(self, processor_handle: str) -> dict[str, Any]:
-        return {"market_name": "AMD Instinct MI300X", "target_graphics_version": "gfx942"}
+        return {
+            "market_name": "AMD Instinct MI300X",
+            "target_graphics_version": "gfx942",
+            "num_compute_units": 304,
+        }
 
     def amdsmi_get_gpu_vram_info(self, processor_handle: str) -> dict[str, Any]:
         return {"vram_size": 196_592}
@@ -78,7 +83,7 @@ class FakeAmdsmi:
         return {"version": "022.040.003.042.000001"}
 
     def amdsmi_get_clock_info(self, processor_handle: str, clock_type: AmdSmiClkType) -> dict[str, Any]:
-        return {"clk": 2100 if clock_type is AmdSmiClkType.GFX else 1300, "clk_locked": False}
+        return {"clk": 2100 if clock_type is AmdSmiClkType.GFX else 1300, "clk_locked": self.locked}
 
     def amdsmi_get_temp_metric(
         self,
@@ -117,7 +122,10 @@ class FakeAmdsmi:
         return {"throttle_status": "N/A", "indep_throttle_status": True}
 
     def amdsmi_get_gpu_process_list(self, processor_handle: str) -> list[dict[str, Any]]:
-        return [{"name": "python3", "pid": 100, "mem": 2**30}, {"name": "other", "pid": 200, "mem": 2**20}]
+        return [
+            {"name": "python3", "pid": 100, "mem": 2**30, "cu_occupancy": 288},
+            {"name": "other", "pid": 200, "mem": 2**20, "cu_occupancy": 16},
+        ]
 
     def amdsmi_get_gpu_total_ecc_count(self, processor_handle: str) -> dict[str, Any]:
         return {"correctable_count": 0, "uncorrectable_count": 0, "deferred_count": 0}

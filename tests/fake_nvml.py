@@ -163,5 +163,15 @@ class FakeNvml:
             for field in fieldIds
         ]
 
+    def nvmlDeviceGetProcessUtilization(self, handle: int, timeStamp: int) -> list[SimpleNamespace]:
+        told, now = self._value(handle, "process_sm_percent"), 1_000_000 * (self.at + 2)
+        if timeStamp >= now or not any(told.values()):
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
+        return [
+            SimpleNamespace(pid=int(pid), timeStamp=now, smUtil=used, memUtil=0, encUtil=0, decUtil=0)
+            for pid, used in told.items()
+            if used
+        ]
+
     def nvmlDeviceGetPciInfo(self, handle: int) -> SimpleNamespace:
         return SimpleNamespace(busId=self._value(handle, "bus"))

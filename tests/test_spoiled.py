@@ -149,6 +149,8 @@ def replayed(tmp_path: Path, name: str) -> Record:
         ("clean", "valid", set()),
         ("throttling", "invalid", {"thermal-throttling"}),
         ("foreign_process", "invalid", {"foreign-process"}),
+        ("foreign_busy", "invalid", {"foreign-process"}),
+        ("locked_clocks", "invalid", {"locked-clocks"}),
         ("ecc_errors", "invalid", {"memory-error"}),
         ("mig", "invalid", {"mig-changed"}),
         ("xid", "invalid", {"device-fault"}),

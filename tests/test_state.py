@@ -26,8 +26,8 @@ def notes(found: Record) -> set[str]:
     return {cause_name(note) for note in summary.notes}
 
 
-def others(mebibytes: int) -> Others:
-    return Others(processes=1, memory_bytes=mebibytes * 2**20, samples_share=0.1)
+def others(mebibytes: int, percent: float | None = None) -> Others:
+    return Others(processes=1, memory_bytes=mebibytes * 2**20, samples_share=0.1, utilization_percent=percent)
 
 
 def test_an_undisturbed_trial_on_a_watched_card_is_valid_and_its_clock_is_noted():
@@ -49,6 +49,8 @@ def test_a_failed_trial_has_no_summary():
     ("seen", "name"),
     [
         ({"others": others(201)}, "foreign-process"),
+        ({"others": others(1, 1.1)}, "foreign-process"),
+        ({"reasons_share": {"application_clocks": 0.02}}, "locked-clocks"),
         ({"limited_share": {"thermal": 0.011}}, "thermal-throttling"),
         ({"limited_share": {}, "reasons_share": {"hw_thermal_slowdown": 0.02}}, "thermal-throttling"),
         ({"limited_share": {"prochot": 0.02, "thermal": 0.0}}, "thermal-throttling"),
@@ -69,6 +71,7 @@ def test_what_a_card_did_makes_a_trial_invalid_by_name(seen: dict[str, Any], nam
     ("seen", "name"),
     [
         ({"others": others(199)}, "foreign-process"),
+        ({"others": others(199, 0.9)}, "foreign-process"),
         ({"reasons_share": {"sw_thermal_slowdown": 0.02}}, "chassis-limited"),
         (
             {"limited_share": {"thermal": 0.3}, "reasons_share": {"sw_thermal_slowdown": 0.005}},
@@ -90,6 +93,7 @@ def test_what_a_card_did_is_a_warning_by_name(seen: dict[str, Any], name: str):
         {"reasons_share": {"hw_slowdown": 1 / 91}},
         {"limited_share": {"low_utilization": 0.9}},
         {"power_limit_watts": 300.4},
+        {"reasons_share": {"application_clocks": 0.009}},
         {"ecc_corrected": 40},
         {"others": None, "ecc_uncorrected": None, "pcie_generation": None, "power_limit_watts": None},
     ],

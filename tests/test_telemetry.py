@@ -85,6 +85,27 @@ def test_another_process_is_seen_with_its_memory_and_its_share_of_the_time(tmp_p
     assert card.others.samples_share == pytest.approx(10 / 71, abs=0.02)
 
 
+def test_what_another_process_uses_of_the_card_is_its_mean_over_the_window(tmp_path):
+    found = watched(tmp_path, "foreign_busy", 100)
+    (card,) = found.cards
+    assert (card.others.processes, card.others.memory_bytes) == (1, 100 * 2**20)
+    assert card.others.utilization_percent == pytest.approx(20 * 30 / 70, abs=0.5)
+    assert "0.process_utilization" not in found.missing
+    unseen = watched(tmp_path, "foreign_process", 100)
+    assert unseen.cards[0].others.utilization_percent is None
+    assert unseen.missing["0.process_utilization"] == "NVMLError_NotSupported"
+
+
+def test_clocks_that_a_user_holds_are_seen_under_load(tmp_path):
+    (card,) = watched(tmp_path, "locked_clocks", 100).cards
+    assert card.reasons_share == {"application_clocks": 1.0}
+
+
+def test_a_fault_that_the_driver_tells_of_is_kept_by_its_number(tmp_path):
+    assert watched(tmp_path, "xid", 100).cards[0].xids == (63,)
+    assert watched(tmp_path, "clean", 100).cards[0].xids == ()
+
+
 def test_a_change_of_the_mig_mode_is_seen_and_what_a_slice_does_not_tell_is_null(tmp_path):
     found = watched(tmp_path, "mig", 100)
     (card,) = found.cards
@@ -170,8 +191,15 @@ def test_an_amd_card_is_watched_through_amdsmi(tmp_path, monkeypatch):
     assert card.limited_share == {"power": pytest.approx(0.5, abs=0.02), "thermal": 0.0, "prochot": 0.0}
     assert card.reasons_share == {"throttle": 1.0}
     assert (card.others.processes, card.others.memory_bytes) == (1, 2**20)
+    assert card.others.utilization_percent == pytest.approx(100 * 16 / 304, abs=0.001)
     assert found.energy.joules == pytest.approx(600 * 68, rel=1e-3)
     assert found.energy.disagreement == pytest.approx(0, abs=1e-3)
+
+
+def test_an_amd_card_whose_clocks_are_held_says_so(tmp_path, monkeypatch):
+    smi = FakeAmdsmi()
+    smi.locked = True
+    assert amd_lines(tmp_path, smi, monkeypatch).cards[0].reasons_share["application_clocks"] == 1.0
 
 
 def test_an_amd_card_without_counters_gives_nulls_with_reasons(tmp_path, monkeypatch):

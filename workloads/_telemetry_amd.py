@@ -130,6 +130,7 @@ class Cards:
         self.described: list[dict[str, Any]] = []
         self._handles: list[Any] = []
         self._counts: list[Any] = []
+        self._units: list[int | None] = []
         self._open = self._ask("cards", smi.amdsmi_init, none="opened") is not None
         if self._open:
             self._find(wanted, root)
@@ -149,6 +150,7 @@ class Cards:
                 self.described.append(card)
                 self._handles.append(handle)
                 self._counts.append(None)
+                self._units.append(_known(told.get("num_compute_units")))
 
     def close(self) -> None:
         """Lets the library go."""
@@ -190,8 +192,10 @@ class Cards:
             "memory_used_bytes": None if used is None else used * 2**20,
             "energy_joules": _energy(ask("energy", smi.amdsmi_get_energy_count) or {}),
             "limited_seconds": self._limits(at, ask),
-            "reasons": _reasons(ask("reasons", smi.amdsmi_get_gpu_metrics_info) or {}),
-            "others": self._others(ask, ours),
+            "reasons": _reasons(
+                ask("reasons", smi.amdsmi_get_gpu_metrics_info) or {}, locked=sm.get("clk_locked") is True
+            ),
+            "others": self._others(at, ask, ours),
         }
         if slow:
             errors = ask("ecc", smi.amdsmi_get_gpu_total_ecc_count) or {}
@@ -213,7 +217,7 @@ class Cards:
             for name, count in counts.items()
         }
 
-    def _others(self, ask: Callable[..., Any], ours: Any) -> dict[str, Any] | None:
+    def _others(self, at: int, ask: Callable[..., Any], ours: Any) -> dict[str, Any] | None:
         if ours.unknown_because:
             return None
         running = ask("processes", self._smi.amdsmi_get_gpu_process_list)
@@ -221,7 +225,11 @@ class Cards:
             return None
         own = ours.among({process["pid"] for process in running})
         foreign = [process for process in running if process["pid"] not in own]
-        return {"processes": len(foreign), "memory_bytes": sum(_known(p.get("mem")) or 0 for p in foreign)}
+        return {
+            "processes": len(foreign),
+            "memory_bytes": sum(_known(p.get("mem")) or 0 for p in foreign),
+            "utilization_percent": _occupied(foreign, self._units[at]),
+        }
 
 
 def _known(value: Any) -> Any:
@@ -240,8 +248,16 @@ def _energy(told: dict[str, Any]) -> float | None:
     return ticks * size / 1e6 if ticks and size else None
 
 
-def _reasons(told: dict[str, Any]) -> list[str] | None:
-    states = [_known(told.get(name)) for name in ("throttle_status", "indep_throttle_status")]
-    if all(state is None for state in states):
+def _occupied(processes: list[dict[str, Any]], units: int | None) -> float | None:
+    """Of the card's compute units, those that the processes occupy at this moment, percent."""
+    found = [_known(process.get("cu_occupancy")) for process in processes]
+    if not units or any(count is None for count in found):
         return None
-    return ["throttle"] if any(states) else []
+    return min(100 * sum(found) / units, 100.0)
+
+
+def _reasons(told: dict[str, Any], *, locked: bool) -> list[str] | None:
+    states = [_known(told.get(name)) for name in ("throttle_status", "indep_throttle_status")]
+    if all(state is None for state in states) and not locked:
+        return None
+    return ["throttle"] * any(states) + ["application_clocks"] * locked

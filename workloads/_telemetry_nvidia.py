@@ -50,6 +50,7 @@ class Cards:
         self._slow: list[dict[str, Any]] = []
         self._ears: list[Any] = []
         self._xids: list[list[int]] = []
+        self._seen: list[int | None] = []
         if nvml is None:
             self.missing["cards"] = "nvidia-ml-py is not installed"
             return
@@ -74,6 +75,7 @@ class Cards:
             self._slow.append({})
             self._ears.append(self._ear(f"{index}.xids", handle))
             self._xids.append([])
+            self._seen.append(None)
             self.described.append({"index": index, "unit": unit_of(uuid), "name": name})
 
     def _ear(self, what: str, handle: Any) -> Any:
@@ -142,7 +144,7 @@ class Cards:
             "energy_joules": None if millijoules is None else millijoules / 1000,
             "limited_seconds": self._limited(ask),
             "reasons": self._reasons(ask),
-            "others": self._others(ask, ours),
+            "others": self._others(at, ask, ours),
             "xids": self._heard(at),
         }
         if slow:
@@ -176,7 +178,7 @@ class Cards:
             bits = ask("throttle_reasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
         return None if bits is None else [name for bit, name in REASONS if bits & bit]
 
-    def _others(self, ask: Callable[..., Any], ours: Any) -> dict[str, Any] | None:
+    def _others(self, at: int, ask: Callable[..., Any], ours: Any) -> dict[str, Any] | None:
         if ours.unknown_because:
             return None
         running = ask("processes", "nvmlDeviceGetComputeRunningProcesses")
@@ -184,7 +186,33 @@ class Cards:
             return None
         own = ours.among({process.pid for process in running})
         foreign = [process for process in running if process.pid not in own]
-        return {"processes": len(foreign), "memory_bytes": sum(p.usedGpuMemory or 0 for p in foreign)}
+        return {
+            "processes": len(foreign),
+            "memory_bytes": sum(p.usedGpuMemory or 0 for p in foreign),
+            "utilization_percent": self._used(at, {process.pid for process in foreign}),
+        }
+
+    def _used(self, at: int, pids: set[int]) -> float | None:
+        """Percent of the card that these processes used since the last sample; null in the first one."""
+        before = self._seen[at]
+        try:
+            told = self._nvml.nvmlDeviceGetProcessUtilization(self._handles[at], before or 0)
+        except Exception as error:
+            if type(error).__name__ != "NVMLError_NotFound":
+                what = f"{self.described[at]['index']}.process_utilization"
+                self.missing.setdefault(what, type(error).__name__)
+                return None
+            # The driver has nothing newer: no process used the card.
+            told = []
+        self._seen[at] = max((one.timeStamp for one in told), default=before or 0)
+        if before is None:
+            # What the driver remembers now may be of the time before.
+            return None
+        used: dict[int, list[int]] = {}
+        for one in told:
+            if one.pid in pids:
+                used.setdefault(one.pid, []).append(min(one.smUtil, 100))
+        return sum(sum(shares) / len(shares) for shares in used.values())
 
     def _slowly(self, ask: Callable[..., Any]) -> dict[str, Any]:
         nvml = self._nvml

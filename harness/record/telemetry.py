@@ -91,6 +91,8 @@ class Others(Model):
     memory_bytes: Annotated[int, Field(ge=0)]
     samples_share: Annotated[float, Field(ge=0, le=1)]
     """Of the samples, those with any such process."""
+    utilization_percent: Annotated[float, Field(ge=0)] | None = None
+    """Of the card's time, what they used, on average over the window; null where the driver does not say."""
 
 
 class CardTelemetry(Model):

@@ -1,5 +1,8 @@
 """Does mixed precision work: the first steps beside fp32's, the end over seeds, and what the loss scale did.
 
+The first steps are held by their losses and by their gradient norms: where gradients are clipped, one that is
+wrong by the loss scale leaves the losses alike.
+
 Later losses are not held against each other step by step: a change of one bit makes two runs diverge
 (Summers and Dinneen, arXiv 2103.04514). A speed without a verdict on the end says so.
 """
@@ -26,36 +29,58 @@ FOLLOWS = 0.02
 """The median of the first losses' relative differences, with their sign: where two types draw other dropout
 masks, single losses differ by more, to both sides."""
 
+NORMS_FOLLOW = 0.05
+"""The same of the gradient norms, which scatter more: half gradients are rounded, their smallest are 0."""
+
 REFERENCE = "fp32-ieee"
 SPEED_ONLY = "speed only, convergence not checked"
 
-Losses = Sequence[tuple[int, float]]
+Points = Sequence[tuple[int, float]]
+"""(step, loss or gradient norm)"""
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Whether the first losses follow fp32's. `differences` are mixed ÷ fp32 − 1 at each common step."""
+    """Whether the first steps follow fp32's. `differences` are mixed ÷ fp32 − 1 of each common loss."""
 
     word: Literal["follows", "departs", "unknown"]
     because: str
     differences: tuple[tuple[int, float], ...] = ()
 
 
-def early_gate(fp32: Losses, mixed: Losses) -> Gate:
-    """Holds the losses of the first 50 steps, of one seed and the same data, against those of fp32-ieee."""
-    reference = {step: loss for step, loss in fp32 if step <= FIRST_STEPS}
-    common = [(step, loss, reference[step]) for step, loss in mixed if step in reference]
-    lost = next((step for step, loss, _ in common if not math.isfinite(loss)), None)
+def early_gate(fp32: Points, mixed: Points, fp32_norms: Points = (), mixed_norms: Points = ()) -> Gate:
+    """Holds losses and gradient norms of the first 50 steps, of one seed and data, against fp32-ieee's.
+
+    A norm that is not finite is of a step that the loss scale dropped, and is left out.
+    """
+    lost = next((step for step, loss in mixed if step <= FIRST_STEPS and not math.isfinite(loss)), None)
     if lost is not None:
         return Gate("departs", f"its loss is not finite at step {lost}")
-    usable = [(step, loss / other - 1) for step, loss, other in common if other and math.isfinite(other)]
+    usable = _differences(fp32, mixed)
     if len(usable) < LEAST_POINTS:
-        return Gate(
-            "unknown", f"{len(usable)} of the first {FIRST_STEPS} losses are known of both", tuple(usable)
-        )
-    middle = median(difference for _, difference in usable)
-    said = f"the first {len(usable)} losses differ by {middle:+.2%} in the median, ±{FOLLOWS:.0%} is allowed"
-    return Gate("follows" if abs(middle) <= FOLLOWS else "departs", said, tuple(usable))
+        said = f"{len(usable)} of the first {FIRST_STEPS} losses are known of both"
+        return Gate("unknown", said, usable)
+    off = median(difference for _, difference in usable)
+    said = f"the first {len(usable)} losses differ by {off:+.2%} in the median, ±{FOLLOWS:.0%} is allowed"
+    follows = abs(off) <= FOLLOWS
+    norms = _differences(fp32_norms, mixed_norms)
+    if len(norms) < LEAST_POINTS:
+        said += "; too few gradient norms are known"
+    else:
+        off = median(difference for _, difference in norms)
+        said += f"; {len(norms)} gradient norms by {off:+.2%}, ±{NORMS_FOLLOW:.0%} is allowed"
+        follows = follows and abs(off) <= NORMS_FOLLOW
+    return Gate("follows" if follows else "departs", said, usable)
+
+
+def _differences(fp32: Points, mixed: Points) -> tuple[tuple[int, float], ...]:
+    """(step, mixed ÷ fp32 − 1) at each of the first steps where both are finite."""
+    reference = {step: value for step, value in fp32 if step <= FIRST_STEPS and math.isfinite(value)}
+    return tuple(
+        (step, value / reference[step] - 1)
+        for step, value in mixed
+        if math.isfinite(value) and reference.get(step)
+    )
 
 
 def early_gates(rows: Iterable[Row]) -> tuple[tuple[Row, Gate], ...]:
@@ -63,9 +88,16 @@ def early_gates(rows: Iterable[Row]) -> tuple[tuple[Row, Gate], ...]:
     kept = [row for row in rows if row.metrics is not None]
     twins = {_twin(row): row for row in kept if row.key.precision == REFERENCE}
     mixed = [row for row in kept if not row.key.precision.startswith("fp32-")]
-    return tuple(
-        (row, early_gate(twins[_twin(row)].losses, row.losses)) for row in mixed if _twin(row) in twins
-    )
+    return tuple((row, _gate(twins[_twin(row)], row)) for row in mixed if _twin(row) in twins)
+
+
+def _gate(fp32: Row, mixed: Row) -> Gate:
+    return early_gate(fp32.losses, mixed.losses, _norms(fp32), _norms(mixed))
+
+
+def _norms(row: Row) -> Points:
+    measured = row.record.measurement
+    return measured.gradient_norms if measured else ()
 
 
 def _twin(row: Row) -> tuple[Key, str, str, int]:

@@ -44,7 +44,26 @@ def test_a_single_bad_step_among_the_first_is_no_departure_and_later_steps_do_no
     odd |= {step: 100.0 for step in range(51, 201)}
     gate = parity.early_gate(falling(steps=200), list(odd.items()))
     assert (gate.word, len(gate.differences)) == ("follows", 50)
-    assert gate.because == "the first 50 losses differ by +0.00% in the median, ±2% is allowed"
+    assert gate.because == (
+        "the first 50 losses differ by +0.00% in the median, ±2% is allowed; too few gradient norms are known"
+    )
+
+
+@pytest.mark.parametrize(
+    ("norms", "word", "said"),
+    [
+        (falling(0.1, seed=1), "follows", "50 gradient norms by"),
+        ([(step, 512 * norm) for step, norm in falling()], "departs", "50 gradient norms by +51100.00%"),
+        ([(step, 0.9 * norm) for step, norm in falling()], "departs", "50 gradient norms by -10.00%"),
+        ([*[(at, math.inf) for at in range(1, 8)], *falling()[7:]], "follows", "43 gradient norms by +0.00%"),
+        ([(step, 512 * norm) for step, norm in falling(steps=9)], "follows", "too few gradient norms"),
+        ([(step + 50, 512 * norm) for step, norm in falling()], "follows", "too few gradient norms"),
+    ],
+)
+def test_gradients_that_differ_are_a_departure_though_the_losses_follow(norms, word, said):
+    gate = parity.early_gate(falling(), falling(), falling(), norms)
+    assert gate.word == word
+    assert said in gate.because
 
 
 @given(st.floats(1e-6, 1e6), st.floats(-0.5, 0.5))
@@ -122,6 +141,24 @@ def test_a_perplexity_is_judged_as_the_loss_that_it_comes_from():
 )
 def test_a_speed_without_a_judged_end_says_so_and_why(arms, more, because):
     assert said(*arms, **more) == f"speed only, convergence not checked: {because}"
+
+
+def test_the_gate_of_two_trials_reads_the_gradient_norms_of_their_records():
+    rows = [row for cell in cells(("fp32-ieee", FP32[:1]), ("amp-fp16", FP32[:1])) for row in cell.rows]
+
+    def with_norms(row: frame.Row) -> frame.Row:
+        factor = 1.0 if row.key.precision == "fp32-ieee" else 2.0
+        norms = tuple((step, factor * value) for step, value in falling())
+        measured = row.record.measurement.model_copy(update={"gradient_norms": norms})
+        return replace(
+            row, losses=tuple(falling()), record=row.record.model_copy(update={"measurement": measured})
+        )
+
+    ((_, gate),) = parity.early_gates([with_norms(row) for row in rows])
+    assert (gate.word, gate.because.rpartition("; ")[2]) == (
+        "departs",
+        "50 gradient norms by +100.00%, ±5% is allowed",
+    )
 
 
 def test_a_gate_needs_a_twin_of_the_same_session_seed_and_work():

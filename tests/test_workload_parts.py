@@ -55,11 +55,13 @@ torch.cuda.synchronize = lambda device: calls.append("synchronize")
 torch.cuda.max_memory_allocated = torch.cuda.max_memory_reserved = lambda device: 7
 
 import _torch_clock
+_torch_clock.FIRST_LOSSES = 2
 trial = SimpleNamespace(limit={"steps": 3}, event=lambda *told, **more: None)
 clock = _torch_clock.Clock(trial, SimpleNamespace(type="cuda"), steps_per_epoch=5, epochs=2)
 clock.start()
 while not clock.over():
     clock.ready()
+    clock.norm(torch.tensor(3.0))
     clock.step(torch.tensor(2.0), 4)
 before_stop = list(calls)
 epoch = clock.stop()
@@ -74,6 +76,7 @@ def test_a_gpu_s_clock_waits_for_the_device_before_and_after_a_segment_and_never
     assert told["series"]["device_us"] == [2500, 2500, 2500]
     assert told["series"]["memory"]["allocated_peak_bytes"] == 7
     assert told["series"]["window"]["samples"] == 12
+    assert told["series"]["gradient_norms"] == [[1, 3.0], [2, 3.0]]
     assert (told["epoch"]["steps"], told["epoch"]["complete"]) == (3, False)
 
 

@@ -3,7 +3,8 @@
 A step runs from the end of the one before it to its own end: input, copy, forward, loss, backward, optimiser.
 Every step is marked on the host without synchronising; on a GPU a pair of events marks the device's own time.
 The window is the sum of the training segments, each closed by a synchronisation before and after; validation
-lies outside. Losses stay on the device until a segment ends.
+lies outside. Losses, and the first gradient norms where the loop has them, stay on the device until a segment
+ends.
 """
 
 import math
@@ -19,7 +20,7 @@ from _trial import Failed, Trial, process_peak_bytes
 
 LOSSES_KEPT = 500
 FIRST_LOSSES = 50
-"""Kept whole: there two precisions are held against each other, step by step."""
+"""Kept whole, with their gradient norms: there two precisions are held against each other, step by step."""
 BATCHES_LOOKED_AT = 16
 TOLD_EVERY_SECONDS = 1.0
 
@@ -49,6 +50,7 @@ class Clock:
         self.device_us: list[int] = []
         self.losses: list[float] = []
         self._pending_losses: list[torch.Tensor] = []
+        self._norms: list[tuple[int, torch.Tensor]] = []
         self._events: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
         self._looks: list[torch.Tensor] = []
         self._told = 0
@@ -68,6 +70,16 @@ class Clock:
             self._step_begin.record()
         if batch is not None and len(self._looks) < BATCHES_LOOKED_AT:
             self._looks.append(few_elements(batch))
+
+    @property
+    def wants_norm(self) -> bool:
+        """Whether the step now running is one of those whose gradient norm is kept."""
+        return len(self.step_us) < FIRST_LOSSES
+
+    def norm(self, norm: torch.Tensor | None) -> None:
+        """Keeps the step's gradient norm where it lies, if it is one of the first; nothing waits."""
+        if norm is not None and self.wants_norm:
+            self._norms.append((len(self.step_us) + 1, norm.detach()))
 
     def step(self, loss: torch.Tensor, samples: int) -> None:
         """The step's work is issued; `samples` of them went through it."""
@@ -130,6 +142,7 @@ class Clock:
             "input_us": self.input_us,
             "device_us": self.device_us or None,
             "losses": thinned(self.losses),
+            "gradient_norms": [(step, float(norm)) for step, norm in self._norms],
             "memory": memory(self.device),
         }
 

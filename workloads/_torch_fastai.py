@@ -185,6 +185,27 @@ class WatchScale(Callback):
             self.log.note(self.steps, scale, skipped=scale < self.log.scale)
 
 
+class WatchGradients(Callback):
+    """The norm of all gradients of the first steps, as the optimiser is about to see them; nothing waits.
+
+    A step that a loss scale drops never comes here.
+    """
+
+    order = LAST
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+
+    def before_step(self) -> None:
+        if self.clock.wants_norm:
+            self.clock.norm(together([one[0].grad for one in self.opt.all_params(with_grad=True)]))
+
+
+def together(gradients: list[torch.Tensor]) -> torch.Tensor:
+    """The Euclidean norm of all of them as one vector, in fp32."""
+    return torch.linalg.vector_norm(torch.stack([norm.float() for norm in torch._foreach_norm(gradients)]))
+
+
 def precision_callbacks(label: str, kind: str, static_scale: float) -> tuple[str, list[Callback]]:
     """How a label is done, in words, and the callbacks that do it, a WatchScale among them if it scales."""
     if label.startswith("fp32-"):

@@ -13,7 +13,8 @@ from torch import nn
 from _torch_master import MasterWeights, ScaleLog, apex_optimizer
 from _trial import Failed
 
-Step = Callable[[torch.Tensor, float], None]
+Step = Callable[[torch.Tensor, float], torch.Tensor | None]
+"""Gives the gradient norm that the clipping computes, the loss scale taken off; None where it did not."""
 Sgd = Callable[[list[nn.Parameter]], torch.optim.SGD]
 
 
@@ -35,11 +36,12 @@ def clipped_sgd(
 
     plain = sgd(parameters)
 
-    def step(loss: torch.Tensor, rate: float) -> None:
+    def step(loss: torch.Tensor, rate: float) -> torch.Tensor | None:
         plain.zero_grad()
         loss.backward()
-        nn.utils.clip_grad_norm_(parameters, options["clip"])
+        norm = nn.utils.clip_grad_norm_(parameters, options["clip"])
         _at(plain, rate).step()
+        return norm
 
     return step, "torch.autocast" if label.startswith("amp-") else "none", None
 
@@ -51,18 +53,19 @@ def _scaled_by_torch(
     log = ScaleLog("dynamic", scaler.get_scale())
     steps = 0
 
-    def step(loss: torch.Tensor, rate: float) -> None:
+    def step(loss: torch.Tensor, rate: float) -> torch.Tensor | None:
         nonlocal steps
         steps += 1
         plain.zero_grad()
         scaler.scale(loss).backward()
         scaler.unscale_(plain)
-        nn.utils.clip_grad_norm_(parameters, clip)
+        norm = nn.utils.clip_grad_norm_(parameters, clip)
         scaler.step(_at(plain, rate))
         scaler.update()
         # The scaler has read its overflow flag on the host already, so this reading waits for little more.
         scale = scaler.get_scale()
         log.note(steps, scale, skipped=scale < log.scale)
+        return norm
 
     return step, "torch.autocast, torch.amp.GradScaler", log
 
@@ -73,11 +76,12 @@ def _as_in_main(model: nn.Module, sgd: Sgd, options: dict[str, Any]) -> tuple[St
     weights = MasterWeights(model, "static", options["static_loss_scale"])
     plain = sgd(weights.masters)
 
-    def step(loss: torch.Tensor, rate: float) -> None:
+    def step(loss: torch.Tensor, rate: float) -> torch.Tensor | None:
         weights.backward(loss)
-        nn.utils.clip_grad_norm_(weights.model_parameters, options["clip"])
+        norm = nn.utils.clip_grad_norm_(weights.model_parameters, options["clip"])
         weights.unscaled_gradients()
         weights.update(_at(plain, rate).step, clean=True)
+        return norm if weights.log.scale == 1 else norm / weights.log.scale
 
     return step, weights.method, weights.log
 
@@ -94,12 +98,12 @@ def _as_in_fp16_optimizer(
         weights = MasterWeights(model, kind, scale)
         plain = sgd(weights.masters)
 
-        def step(loss: torch.Tensor, rate: float) -> None:
+        def step(loss: torch.Tensor, rate: float) -> torch.Tensor | None:
             weights.backward(loss.float())
             clean = weights.unscaled_gradients()
-            if clean:
-                nn.utils.clip_grad_norm_(weights.masters, options["clip"])
+            norm = nn.utils.clip_grad_norm_(weights.masters, options["clip"]) if clean else None
             weights.update(_at(plain, rate).step, clean=clean)
+            return norm
 
         return step, weights.method, weights.log
 
@@ -108,14 +112,15 @@ def _as_in_fp16_optimizer(
     log = ScaleLog(kind, wrapped.loss_scale)
     steps = 0
 
-    def step_of_apex(loss: torch.Tensor, rate: float) -> None:
+    def step_of_apex(loss: torch.Tensor, rate: float) -> torch.Tensor | None:
         nonlocal steps
         steps += 1
         wrapped.zero_grad()
         wrapped.backward(loss)
-        wrapped.clip_master_grads(options["clip"])
+        norm = wrapped.clip_master_grads(options["clip"])
         _at(wrapped, rate).step()
         log.note(steps, wrapped.loss_scale, skipped=bool(wrapped.overflow))
+        return norm if isinstance(norm, torch.Tensor) and not wrapped.overflow else None
 
     return step_of_apex, "apex FP16_Optimizer", log
 

@@ -51,6 +51,7 @@ from _torch_fastai import (
     Measured,
     Rehearsal,
     Validation,
+    WatchGradients,
     WatchScale,
     precision_callbacks,
 )
@@ -126,7 +127,8 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
 
     rehearsal = Rehearsal(trial, label, prepare, (batch_size, 3, size, size))
     measured = Measured(trial, clock, valid_batches)
-    callbacks = [Input(clock, prepare), rehearsal, measured, Validation(trial, clock, valid_batches)]
+    callbacks = [Input(clock, prepare), rehearsal, measured, WatchGradients(clock)]
+    callbacks.append(Validation(trial, clock, valid_batches))
     method, more = in_precision()
     rates = RATE_OF_RESNET18_FP32 if published_resnet18 and label.startswith("fp32-") else RATES
     learner.fit_one_cycle(clock.epochs, rates, cbs=[*more, *callbacks], **CYCLE)

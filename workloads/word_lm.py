@@ -237,7 +237,7 @@ def train_epochs(
         for tokens, targets in train:
             clock.ready(tokens)
             loss, state = task.loss(tokens, targets, detached(state))
-            step(loss, rate)
+            clock.norm(step(loss, rate))
             clock.step(loss, targets.numel())
             if clock.over():
                 break

@@ -178,6 +178,11 @@ class Measurement(Model):
     epochs: tuple[Epoch, ...]
     losses: tuple[tuple[int, Number], ...] = ()
     """(step, training loss), thinned to at most 500 points."""
+    gradient_norms: tuple[tuple[int, Number], ...] = ()
+    """(step, norm of all gradients together, loss scale taken off, before clipping) of the first 50 steps.
+
+    Empty where the loop has no such norm; a step that a dynamic loss scale dropped has none, or none finite.
+    """
     quality_name: Literal["accuracy", "perplexity"] | None = None
     test_quality: Number | None = None
     """The metric on the test split after all epochs asked, with the weights of the best validation."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean, median
 from typing import Literal
 
+from harness.energy import keeps_pace
 from harness.record import CardTelemetry, Gpu, Machine, Record, Spread, Telemetry
 from harness.throttle import LIMITED_SHARE, throttled
 
@@ -47,6 +48,7 @@ def state_causes(record: Record) -> Found:
         yield from _clocks(gpu, watched, telemetry, record.machine)
         yield from _link(gpu, watched)
         yield from _settings(gpu, record)
+    yield from _sensing(record)
     yield from _load(record)
     yield from _changed(record)
     if described and telemetry is None:
@@ -196,6 +198,18 @@ def _settings(gpu: Gpu, record: Record) -> Found:
         yield "warn", f"remote-numa: card {gpu.index} hangs on node {near}, the trial ran on another"
     if gpu.mig not in (None, "off"):
         yield "note", f"mig-slice: card {gpu.index} is divided ({gpu.mig}); its power is not one slice's"
+
+
+def _sensing(record: Record) -> Found:
+    """Some of NVIDIA's sensors look for a quarter of the time; a training that keeps pace misleads them."""
+    telemetry, measured = record.telemetry, record.measurement
+    if telemetry is None or measured is None or telemetry.source != "nvml" or not telemetry.energy.joules:
+        return
+    steps = measured.step_us.values()
+    seconds = median(steps) / 1e6 / measured.step_us.steps_per_value if steps else 0.0
+    if keeps_pace(seconds):
+        said = f"steps of {1000 * seconds:.0f} ms keep pace with a sensor that looks every 100 ms"
+        yield "note", f"energy: {said}, as some cards' does: its energy may be off by a third"
 
 
 def _load(record: Record) -> Found:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import sensing
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -17,3 +19,9 @@ def test_the_intervals_cover_what_is_asked_of_them_and_the_methodology_prints_th
     assert ran.returncode == 0, ran.stdout + ran.stderr
     page = (ROOT / "docs" / "methodology.md").read_text(encoding="utf-8")
     assert ran.stdout.strip() in page
+
+
+@pytest.mark.slow
+def test_the_methodology_prints_what_a_sensor_makes_of_a_training_s_energy():
+    page = (ROOT / "docs" / "methodology.md").read_text(encoding="utf-8")
+    assert f"{sensing.BEGIN}\n{sensing.table()}\n{sensing.END}" in page

@@ -8,7 +8,7 @@ import pytest
 import records_builder as build
 from watched_records import card, gpu, machine, record, telemetry
 
-from harness.record import Load, Others, Record
+from harness.record import Energy, Load, Others, Record
 from harness.state import between_trials, machine_remarks, used_cards
 from harness.summary import busy_share, cause_name, judge_trial
 from report.comparability import stack_differences, stack_of
@@ -121,6 +121,22 @@ def test_a_card_at_its_power_limit_is_in_its_normal_state_and_says_for_how_long(
 )
 def test_settings_of_a_card_count_unless_they_are_declared(on, expected):
     assert judged(record(on=on)) == expected
+
+
+@pytest.mark.parametrize(
+    ("step_seconds", "joules", "source", "noted"),
+    [
+        (0.3, 21_000.0, "nvml", True),
+        (0.23, 21_000.0, "nvml", False),
+        (0.3, None, "nvml", False),
+        (0.3, 21_000.0, "amdsmi", False),
+    ],
+)
+def test_energy_of_steps_that_keep_pace_with_the_sensor_is_noted(step_seconds, joules, source, noted):
+    seen = telemetry(card(), source=source, energy=Energy(joules=joules))
+    found = judge_trial(record(seen=seen, step_seconds=step_seconds))
+    assert ("energy" in {note.partition(":")[0] for note in found.notes}) is noted
+    assert found.verdict == "valid"
 
 
 def test_a_declared_limit_is_still_noted():

@@ -36,6 +36,9 @@ HEALTHY_SHARES = {
 HEALTHY_FACTOR = 0.7
 """A ceiling below this part of the table's warns."""
 
+ABOVE = 1.05
+"""Of a measured ceiling: work that is faster by more than two measurements scatter shows that it was none."""
+
 Device = tuple[str, str]
 """A machine's id, and the card's unit or, where that is not known, the device's name."""
 
@@ -101,6 +104,7 @@ def reach(record: Record, summary: Summary, cards: Sequence[Card], measured: Map
     compute = share(rate, ceiling_of(measured, label, devices))
     memory = share(moved, bandwidth_of(measured, devices))
     known = memory if memory is not None and memory <= 1 else None
+    below = compute if compute is not None and compute <= ABOVE else None
     return Reach(
         flops_per_second=rate,
         bytes_per_second=moved,
@@ -108,7 +112,18 @@ def reach(record: Record, summary: Summary, cards: Sequence[Card], measured: Map
         utilization=share(rate, peak),
         compute_share=compute,
         memory_share=known,
-        bound=bound(summary, compute_share=compute, memory_share=known),
+        bound=bound(summary, compute_share=below, memory_share=known),
+    )
+
+
+def doubtful(what: str, found: Reach) -> str | None:
+    """A sentence where a trial was faster than the fastest product measured on its device; else null."""
+    if found.compute_share is None or found.compute_share <= ABOVE:
+        return None
+    return (
+        f"{what} reaches {found.compute_share:.0%} of the fastest product that was measured here: that one "
+        "was disturbed and is no ceiling, so nothing is bound by it; "
+        "`invoke run --plan ceilings` measures it again."
     )
 
 

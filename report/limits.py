@@ -18,6 +18,7 @@ from report.ceiling import (
     ceiling_of,
     ceilings,
     device_of,
+    doubtful,
     reach,
     unhealthy,
 )
@@ -88,6 +89,7 @@ def _limits(
     )
     warning = unhealthy(used.device.name, measured, cards)
     notes += [warning] if warning else []
+    notes += [said for work, reached in works if (said := doubtful(_named(work[0]), reached))]
     table = Table(
         f"How close each work comes to the limits of {words.clean(rows[0].card)}",
         COLUMNS,

@@ -115,6 +115,14 @@ def test_a_device_has_a_drawing_and_a_table_whose_bound_is_the_nearer_limit():
     assert "2 works under" in found.panel.alt
 
 
+def test_work_above_a_measured_ceiling_says_that_it_was_none_and_is_not_bound_by_it():
+    shelf = records(CIFAR, "amp-bf16", H100, per_sample=840e6, bytes_per_sample=1e6)
+    (found,) = limits(rows(*shelf, ceiling(H100, gemm_bf16_tflops=140.0)), CARDS, "roof")
+    assert found.table.rows[0][4] == "301 %" and found.table.rows[0][-1] == "unknown"
+    assert "reaches 301% of the fastest product that was measured here" in found.notes[1]
+    assert "is unhealthy" in found.notes[0]
+
+
 def test_without_measured_ceilings_the_page_says_how_to_measure_them():
     (found,) = limits(
         rows(*records(CIFAR, "amp-bf16", H100, per_sample=840e6, bytes_per_sample=1e6)), CARDS, "r"

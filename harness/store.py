@@ -142,10 +142,18 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def _whole_number(digits: str) -> int:
+    """JSON's numbers have no end; one of more than 63 bits counts nothing, and is no float either."""
+    value = int(digits)
+    if value.bit_length() > 63:
+        raise ValueError(f"{digits[:12]}… is no number of a record")
+    return value
+
+
 def read_record(path: Path, where: str) -> Record:
     """Reads one record of this or an older schema; raises RecordError with its path and the reason."""
     try:
-        raw = json.loads(path.read_bytes())
+        raw = json.loads(path.read_bytes(), parse_int=_whole_number)
     except ValueError as error:
         raise RecordError(
             f"{where}: the file is cut short or not JSON ({error})", remedy="remove it or fetch it again"

@@ -13,6 +13,9 @@ from report.comparability import Key, Length, Stack, key_of, length_of, stack_of
 
 Judge = Callable[[Record], Summary | None]
 
+LEAST = 1e-15
+"""Seconds, or samples per second; what is smaller, or as much larger, no clock has counted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
@@ -167,6 +170,11 @@ def _device(record: Record) -> str:
     return record.machine.gpus[0].name if record.machine.gpus else "unknown device"
 
 
+def _possible(value: float) -> bool:
+    """Whether a time or a rate is within what any device can do: its square is a number as well."""
+    return math.isfinite(value) and LEAST < value < 1 / LEAST
+
+
 def _metrics(record: Record, measured: Measurement, summary: Summary) -> tuple[Metrics, tuple[str, ...]]:
     last = next((epoch for epoch in reversed(measured.epochs) if epoch.quality is not None), None)
     memory = measured.memory
@@ -180,13 +188,9 @@ def _metrics(record: Record, measured: Measurement, summary: Summary) -> tuple[M
     refused = tuple(
         f"its {name.replace('_', ' ')} reads {value:g}, which no run can give"
         for name, value in times.items()
-        if value is not None and not (math.isfinite(value) and value > 0)
+        if value is not None and not _possible(value)
     )
-    good = {
-        name: value
-        for name, value in times.items()
-        if value is not None and math.isfinite(value) and value > 0
-    }
+    good = {name: value for name, value in times.items() if value is not None and _possible(value)}
     metrics = Metrics(
         protocol_seconds=good.get("protocol_seconds"),
         epoch_seconds=good.get("epoch_seconds"),

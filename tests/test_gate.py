@@ -6,17 +6,22 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from records_builder import STARTED, two_cards
 
 import review
 from harness import gate, store
-from harness.errors import GateError, UserError
+from harness.claims import ClaimSet
+from harness.errors import GateError, RecordError, UserError
 from harness.record import Session
 from harness.summary import judge_trial
 from report import render
+from report.page import look
 
 
 def git(root: Path, *words: str) -> str:
@@ -205,6 +210,48 @@ def test_a_number_with_thousands_of_digits_is_refused_with_its_path(clone):
     changed(path, '"order": ', f'"order": {"9" * 5000}')
     (found,) = judged(clone)
     assert found.startswith(path.relative_to(clone).as_posix())
+
+
+def places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Where a record has a number, or none."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from places(inner, (*path, key))
+    elif isinstance(value, list):
+        for place, inner in enumerate(value[:2]):
+            yield from places(inner, (*path, place))
+    elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+        yield path
+
+
+NUMBERS = (10**400, 10**18, 1e308, -1e308, -1, 0, 1e-320, "nan", "inf", "-inf", float("nan"))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_any_number_anywhere_in_a_record_is_refused_by_name_or_judged_and_shown(tmp_path_factory, data):
+    records = two_cards()
+    records = [one.model_copy(update={"summary": judge_trial(one)}) for one in records if one.measurement]
+    raw = json.loads(store.dump(records[0]))
+    *path, last = data.draw(st.sampled_from(list(places(raw))))
+    inner = raw
+    for key in path:
+        inner = inner[key]
+    inner[last] = data.draw(st.sampled_from(NUMBERS))
+    file = tmp_path_factory.mktemp("number") / "a.json"
+    file.write_text(json.dumps(raw))
+    try:
+        read = store.read_record(file, "a.json")
+    except RecordError as error:
+        assert str(error).startswith("a.json: ")
+        return
+    bare = read.model_copy(update={"summary": None})
+    for one in (read, bare):
+        assert store.dump(one)
+        shown = [store.Stored(f"{n}.json", each) for n, each in enumerate([one, *records[1:]])]
+        shelf = store.Shelf(tuple(shown), (), ())
+        assert "<html" in render.render(look(shelf, ClaimSet(), (), now=STARTED)).html
 
 
 def test_a_commit_that_is_not_there_is_a_sentence(clone):

@@ -14,7 +14,7 @@ import pytest
 import test_report_page as pages
 from conftest import require
 
-from report import pdf
+from report import pdf, render
 
 pytestmark = pytest.mark.browser
 
@@ -47,6 +47,10 @@ document.getElementById('frame').addEventListener('load', event => {{
     fetched: page.defaultView.performance.getEntriesByType('resource').map(one => one.name),
     drawn: [...page.querySelectorAll('svg')].filter(one => one.getBoundingClientRect().height > 10).length,
     paper: getComputedStyle(page.body).backgroundColor,
+    scripts: page.scripts.length,
+    active: [...page.querySelectorAll('*')].flatMap(one => [...one.attributes]).filter(one =>
+      one.name.startsWith('on') || /^ *javascript:/i.test(one.value)).map(one => one.name),
+    loading: page.querySelectorAll('img, iframe, object, embed, link, base, form').length,
   }});
 }});
 </script>"""
@@ -71,7 +75,7 @@ def looked_at(page: Path, folder: Path, width: int, *arguments: str) -> dict[str
     return dict(json.loads(said[1]))
 
 
-@pytest.fixture(scope="module", params=["two cards", "quick", "hostile", "published"])
+@pytest.fixture(scope="module", params=["two cards", "quick", "hostile", "odd", "published"])
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     require("browser", CHROMIUM is not None, "no Chromium is installed")
     return pages.built(request.param, tmp_path_factory.mktemp("page")).html
@@ -86,6 +90,12 @@ def test_nothing_scrolls_sideways_nothing_is_fetched_and_all_charts_are_drawn(
     assert found["width"] == found["room"] <= width
     assert found["fetched"] == []
     assert found["drawn"] == built.read_text().count("<svg")
+
+
+def test_no_string_of_a_record_became_a_part_of_the_page_that_acts(built: Path, tmp_path: Path):
+    found = looked_at(built, tmp_path, 800)
+    assert (found["active"], found["loading"]) == ([], 0)
+    assert found["scripts"] == len(render.SCRIPTS)
 
 
 def test_the_paper_is_light_by_day_and_dark_by_night(built: Path, tmp_path: Path):

@@ -7,7 +7,7 @@ import json
 import math
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError
+from pydantic import AllowInfNan, BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError
 
 from harness.errors import RecordError
 
@@ -30,6 +30,7 @@ def _write_number(value: float) -> float | str:
 
 Number = Annotated[
     float,
+    AllowInfNan(True),
     BeforeValidator(_parse_number, json_schema_input_type=float | Literal["nan", "inf", "-inf"]),
     PlainSerializer(_write_number, when_used="json"),
 ]
@@ -37,10 +38,14 @@ Number = Annotated[
 
 
 class Model(BaseModel):
-    """A frozen value that refuses keys it does not know."""
+    """A frozen value; refuses keys it does not know, and numbers that are not finite except in a `Number`."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, protected_namespaces=(), use_attribute_docstrings=True
+        extra="forbid",
+        frozen=True,
+        protected_namespaces=(),
+        use_attribute_docstrings=True,
+        allow_inf_nan=False,
     )
 
     @classmethod

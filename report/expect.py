@@ -201,7 +201,7 @@ def _inverse(ratio: Ratio) -> Ratio:
 
 def _band(contests: Sequence[Contest], a: Side, b: Side, best: float) -> UnitBand:
     """Measured where three units of each model are on record: both are drawn anew, so their squares add."""
-    bands = [unit_band(best, _unit_means(contests, side.card)) for side in (a, b)]
+    bands = [unit_band(best, unit_means(contests, side.card)) for side in (a, b)]
     if not all(band.measured for band in bands):
         return unit_band(best)
     reach = math.hypot(*(math.log(band.high / best) for band in bands))
@@ -209,7 +209,7 @@ def _band(contests: Sequence[Contest], a: Side, b: Side, best: float) -> UnitBan
     return UnitBand(best * math.exp(-reach), best * math.exp(reach), True, units)
 
 
-def _unit_means(contests: Sequence[Contest], card: str) -> list[float]:
+def unit_means(contests: Sequence[Contest], card: str) -> list[float]:
     """One mean throughput per unit of a card on the work that most of its units did, under one key."""
     by_key: dict[object, dict[str, list[float]]] = {}
     for contest in contests:

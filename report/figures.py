@@ -10,10 +10,11 @@ from harness.record import Claim
 from report import charts, names, split, words
 from report.charts import Mark
 from report.contests import Contest, Line
+from report.expect import unit_means
 from report.intervals import Interval
 from report.speedups import Speedup
 from report.stats import Figure
-from report.units import unit_band
+from report.units import UnitBand, unit_band
 from report.view import Panel
 
 GIB = 2**30
@@ -78,28 +79,39 @@ def scaled_panel(contest: Contest, anchor: str) -> Panel | None:
     if reference is None or reference.cell.seconds.mean is None or alone:
         return None
     scale = reference.cell.seconds.mean
-    marks = []
+    marks: list[Mark] = []
+    bands: list[str] = []
     for line in contest.lines:
         if line.scaled is not None:
             figure = _scaled_by(line.cell.seconds, scale)
             value, interval = line.scaled.estimate, line.scaled.interval
             mark = _mark(line, contest, figure, names.scaled(line), value, interval)
-            marks.append(replace(mark, wide=_other_units(line, reference, value)))
+            band = _other_units(contest, line, reference, value)
+            bands += [band.label] if band else []
+            marks.append(replace(mark, wide=_widened(line, value, band)))
     for claim in contest.published:
         if claim.value is not None:
             value = claim.value / scale
             marks.append(published_mark(claim, value, words.times(value)))
     unit = f"{names.label(reference.cell, contest)} = 1.00; less is better"
-    if any(mark.wide for mark in marks):
-        unit += f"; pale: {unit_band(1.0).label}"
+    if bands:
+        unit += f"; pale: {' or '.join(dict.fromkeys(bands))}"
     return dots_panel(f"{anchor}-scaled", "Time-scaled", unit, marks, words.times, ratio=True)
 
 
-def _other_units(line: Line, reference: Line, value: float) -> tuple[float, float] | None:
-    """Where another unit of this line's card may lie; nowhere else where the unit is the reference's own."""
+def _other_units(contest: Contest, line: Line, reference: Line, value: float) -> UnitBand | None:
+    """Where another unit of this line's card may lie; null where the unit is the reference's own.
+
+    Measured where three units of the card did this very work.
+    """
     if line.cell.machine == reference.cell.machine and line.cell.card == reference.cell.card:
         return None
-    band = unit_band(value)
+    return unit_band(value, unit_means([contest], line.cell.card))
+
+
+def _widened(line: Line, value: float, band: UnitBand | None) -> tuple[float, float] | None:
+    if band is None:
+        return None
     interval = line.scaled.interval if line.scaled else None
     low, high = (interval.low, interval.high) if interval else (value, value)
     return low * band.low / value, high * band.high / value

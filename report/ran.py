@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.record import LeftOut
+from harness.record import LeftOut, PrecisionFound, Probe
 from report import words
 from report.frame import Row
 from report.view import FailureView, Table
@@ -36,10 +36,11 @@ def _failure(row: Row) -> FailureView:
 
 
 def stacks(rows: Sequence[Row]) -> tuple[Table, ...]:
-    """What ran on what: environments with their pins, and machines."""
+    """What ran on what: environments with their pins, machines, and what each precision was found to be."""
     if not rows:
         return ()
-    return (_environments(rows), _machines(rows))
+    found = (_environments(rows), _machines(rows), _arithmetic(rows))
+    return tuple(table for table in found if table.rows)
 
 
 def _environments(rows: Sequence[Row]) -> Table:
@@ -84,6 +85,41 @@ def _machines(rows: Sequence[Row]) -> Table:
         found[place] = found.get(place, 0) + 1
     columns = ("Machine", "Device", "Driver", "Unit", "Session", "Trials")
     return Table("Machines and devices", columns, tuple((*place, str(n)) for place, n in found.items()))
+
+
+def _arithmetic(rows: Sequence[Row]) -> Table:
+    """Each precision as it was probed, the switches that the framework showed, and what overrides them."""
+    found: dict[tuple[str, ...], list[PrecisionFound]] = {}
+    for row in rows:
+        measured = row.record.measurement
+        if measured is not None:
+            told = measured.precision
+            place = (told.label, f"{row.environment.image} ({row.environment.device})", told.method)
+            found.setdefault((*place, *_switches(told)), []).append(told)
+    columns = ("Precision", "Environment", "Done by", "Switches", "Overrides set", "Largest error", "Trials")
+    values = tuple(
+        (*(words.clean(text, 400) for text in place), _probed(of), str(len(of)))
+        for place, of in sorted(found.items())
+    )
+    return Table("Arithmetic: probed against float64, as a share of the mean magnitude", columns, values)
+
+
+def _switches(found: PrecisionFound) -> tuple[str, str]:
+    """The framework's flags, and the environment's variables that override them; those are in capitals."""
+    told = {name: value for name, value in found.flags.items() if value is not None}
+    said = [f"{name}={value}" for name, value in told.items() if not name.isupper()]
+    overrides = [f"{name}={value}" for name, value in told.items() if name.isupper()]
+    return ", ".join(said) or "not told", ", ".join(overrides) or ("none" if found.flags else "not told")
+
+
+def _probed(found: Sequence[PrecisionFound]) -> str:
+    """What each operation's largest error reads as."""
+    most: dict[str, Probe] = {}
+    for probe in (probe for one in found for probe in one.probes):
+        if probe.operation not in most or not probe.error <= most[probe.operation].error:
+            most[probe.operation] = probe
+    said = [f"{name} {probe.error:.1e}: {words.clean(probe.reads_as, 20)}" for name, probe in most.items()]
+    return "\n".join(said) or "not probed"
 
 
 def left_out(found: Sequence[LeftOut]) -> Table | None:

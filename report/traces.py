@@ -137,7 +137,7 @@ def table(contest: Contest) -> Table:
         for row in line.cell.rows:
             rows.append(_row(row, names.label(line.cell, contest), len(line.cell.rows) > 1))
             keys.append((names.unit(row.card, row.machine_label), row.key.precision))
-    columns = ("Trial", "Verdict", "Total", _rate(contest), "Steady", "Before it began", "Because")
+    columns = ("Trial", "Verdict", "Total", _rate(contest), "Steady", "Setup", "Before it began", "Because")
     caption = (
         "Every trial. Invalid ones take no part in any mean, nor do unproven ones where most of their line "
         "are proven; unproven ones are never ranked."
@@ -159,9 +159,20 @@ def _row(row: Row, label: str, several: bool) -> tuple[str, ...]:
         words.seconds(metrics.protocol_seconds),
         words.number(metrics.throughput),
         summary.steady.kind,
+        setup(row),
         before(row),
         words.clean("; ".join((*row.causes, *summary.notes)) or "–", 300),
     )
+
+
+def setup(row: Row) -> str:
+    """Seconds before the first measured step, which are in no other figure, and their parts."""
+    measured = row.record.measurement
+    phases = measured.phases if measured else ()
+    if not phases:
+        return "not told"
+    parts = ", ".join(f"{words.clean(one.name, 20).replace('_', ' ')} {one.seconds:.1f}" for one in phases)
+    return f"{sum(one.seconds for one in phases):.1f} s\n{parts}"
 
 
 def before(row: Row) -> str:

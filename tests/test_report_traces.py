@@ -11,7 +11,7 @@ from page_reader import read
 from test_report_contests import elsewhere, found, series, view
 
 from harness.errors import GpudynoError, MachineError
-from harness.record import Energy, LossScale, Record
+from harness.record import Energy, LossScale, Probe, Record
 from report import page, pdf, split, strips, svg, traces
 
 NOW = datetime(2026, 2, 1, 12, tzinfo=UTC)
@@ -165,6 +165,54 @@ def test_the_band_of_other_units_is_drawn_around_another_machine_alone():
     ]
     assert [panel.drawing.count('class="wide"') for panel in drawn] == [0, 1]
     assert "unit-to-unit, assumed ±8%" in drawn[1].unit
+
+
+def test_the_band_of_other_units_is_measured_once_three_units_did_the_work():
+    def unit(number: int) -> list[Record]:
+        there = build.machine("Constructed Card B", label=f"unit-{number}", digits=f"{number}")
+        seconds = 0.2 * (1 + 0.01 * number)
+        session = f"20260129-{number:06x}"
+        more = elsewhere(on=there, card="Constructed Card B", session=session, seconds=seconds)
+        return [_of_unit(record, f"{number:016x}") for record in more]
+
+    def unit_label(units: int) -> str:
+        records = [*series(), *(record for number in range(1, units + 1) for record in unit(number))]
+        panels = view(records).workloads[0].contests[0].panels
+        return next(panel for panel in panels if panel.title == "Time-scaled").unit
+
+    assert unit_label(2).endswith("; pale: unit-to-unit, assumed ±8%")
+    assert unit_label(3).endswith("; pale: unit-to-unit, measured on 3 units")
+
+
+def _of_unit(record: Record, unit: str) -> Record:
+    device = record.measurement.device.model_copy(update={"unit": unit})
+    return record.model_copy(update={"measurement": record.measurement.model_copy(update={"device": device})})
+
+
+def test_the_setup_of_a_trial_stands_beside_it_part_by_part():
+    trials = view(series()).workloads[0].contests[0].trials
+    assert trials.rows[0][trials.columns.index("Setup")] == "1.5 s\nmodel 1.5"
+
+
+def test_each_precision_stands_with_its_switches_its_overrides_and_what_its_error_reads_as():
+    flags = {
+        "cuda.matmul.fp32_precision": "ieee",
+        "bf16_reduced_precision_reduction": True,
+        "NVIDIA_TF32_OVERRIDE": "0",
+        "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": None,
+    }
+    probes = (Probe(operation="matmul", error=1.2e-5, reads_as="fp32-ieee"),)
+
+    def told(record: Record) -> Record:
+        precision = record.measurement.precision.model_copy(update={"flags": flags, "probes": probes})
+        measured = record.measurement.model_copy(update={"precision": precision})
+        return record.model_copy(update={"measurement": measured})
+
+    (table,) = [one for one in view([told(one) for one in series()]).stacks if "Arithmetic" in one.caption]
+    (row,) = [dict(zip(table.columns, values, strict=True)) for values in table.rows]
+    assert row["Switches"] == "cuda.matmul.fp32_precision=ieee, bf16_reduced_precision_reduction=True"
+    assert row["Overrides set"] == "NVIDIA_TF32_OVERRIDE=0"
+    assert row["Largest error"] == "matmul 1.2e-05: fp32-ieee"
 
 
 def test_accuracy_is_drawn_against_time():

@@ -49,6 +49,7 @@ def render(view: PageView) -> Rendered:
         lstrip_blocks=True,
     )
     html.filters["drawing"] = Markup
+    html.filters["coded"] = coded
     html.filters["plain"] = "{:.15g}".format
     sheet = html.get_template("page.css").render(charts=svg.style(None), light=svg.LIGHT, dark=svg.DARK)
     scripts = [html.get_template(name).render() for name in _scripts(view)]
@@ -74,6 +75,11 @@ def comment(view: PageView | None, problems: Sequence[str]) -> str:
     made = _plain(lambda text: inert(markdown_text(text))).get_template("comment.md")
     said = _closed_up(made.render(page=view, problems=problems[:MOST_PROBLEMS], count=len(problems)))
     return said if len(said) <= MOST_CHARACTERS else f"{said[:MOST_CHARACTERS]}\n\n… cut here"
+
+
+def coded(text: str) -> Markup:
+    """A sentence whose commands, between backticks, are set as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text)))
 
 
 def inert(text: str) -> str:

@@ -54,6 +54,7 @@ def laid_out(root: Path, base: str, head: str, folder: Path) -> tuple[str, ...]:
     found = changes(root, base, head)
     refused = [f"{change.path}: {why}" for change in found if (why := _refusal(change))]
     refused += _taken(found, _sessions_at(root, base))
+    refused += _too_large(root, found)
     if len(found) > MOST_FILES:
         refused.append(f"results: {len(found)} files, where one contribution has at most {MOST_FILES}")
     if refused or not found:
@@ -83,6 +84,16 @@ def _refusal(change: Change) -> str:
     if change.letter != "A":
         return "is there already; a record is never changed or removed"
     return "" if change.mode == _PLAIN_FILE else "is not a plain file"
+
+
+def _too_large(root: Path, found: Sequence[Change]) -> Iterator[str]:
+    """Judged by git's own count, before anything of it is read."""
+    blobs = [change for change in found if change.letter == "A" and change.mode == _PLAIN_FILE]
+    asked = "".join(f"{change.blob}\n" for change in blobs).encode()
+    sizes = _git(root, "cat-file", "--batch-check=%(objectsize)", given=asked).split()
+    for change, size in zip(blobs, map(int, sizes), strict=True):
+        if size > checking.RECORD_BYTES:
+            yield f"{change.path}: {size} bytes, where a file has at most {checking.RECORD_BYTES}"
 
 
 def _sessions_at(root: Path, commit: str) -> dict[str, str]:
@@ -190,8 +201,8 @@ def _commit(root: Path, name: str) -> str:
     return _git(root, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").decode().strip()
 
 
-def _git(root: Path, *words: str) -> bytes:
-    done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, check=False)
+def _git(root: Path, *words: str, given: bytes = b"") -> bytes:
+    done = subprocess.run(["git", "-C", str(root), *words], input=given, capture_output=True, check=False)
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
         raise UserError(

@@ -205,6 +205,13 @@ def test_one_contribution_that_holds_a_session_twice_is_refused(clone):
     assert any(one.endswith("already") for one in judged(clone))
 
 
+def test_a_file_larger_than_any_record_is_refused_by_its_size(clone):
+    path = a_record(contribute(clone))
+    path.write_text(path.read_text() + " " * 300_000)
+    (found,) = judged(clone)
+    assert re.fullmatch(r"results/\S+\.json: \d{6} bytes, where a file has at most 300000", found)
+
+
 def test_a_number_with_thousands_of_digits_is_refused_with_its_path(clone):
     path = a_record(contribute(clone))
     changed(path, '"order": ', f'"order": {"9" * 5000}')

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shlex
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import bundled
@@ -92,3 +96,55 @@ def test_a_session_that_is_not_there_is_told(clone):
 def test_a_series_is_shown_by_its_length(clone):
     (stored, *_) = store.read_all(clone).records
     assert '"step_us": "60 values"' in contribute.shown(stored.record)
+
+
+IDENTITY = {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "a"), ("EMAIL", "a@b.example"))
+}
+
+
+def shell(folder: Path, line: str, state: Path) -> str:
+    """What a line of the page prints in a clone; its `.venv` is this interpreter."""
+    invoke = folder / ".venv" / "bin" / "invoke"
+    if not invoke.is_file():
+        invoke.parent.mkdir(parents=True)
+        invoke.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m invoke "$@"\n')
+        invoke.chmod(0o755)
+    environ = {**os.environ, **IDENTITY, "GPUDYNO_STATE": str(state)}
+    done = subprocess.run(
+        ["sh", "-e", "-c", line], cwd=folder, env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_three_commands_lead_from_a_clone_to_a_contribution_that_the_gate_lets_pass(tmp_path):
+    """All but the measuring: a constructed session stands for what the first command leaves."""
+    if not (bundled.REPOSITORY / ".git").exists():
+        pytest.skip("this is no git clone")
+    host, clone, gate_keeper = tmp_path / "host.git", tmp_path / "clone", tmp_path / "gate"
+    git(tmp_path, "clone", "--quiet", "--bare", str(bundled.REPOSITORY), str(host))
+    git(tmp_path, "clone", "--quiet", str(host), str(clone))
+    page = (clone / "CONTRIBUTING.md").read_text()
+    section = page.split("## Add a card's record")[1]
+    measure, show, send = re.findall(r"```sh\n(.*?)```", section, re.S)[0].strip().splitlines()
+    assert re.fullmatch(r"\.venv/bin/invoke build --plan \w+ run --budget \w+ report", measure)
+
+    measured = bundled.write(tmp_path / "measured", bundled.one_card())
+    for day in (measured / "results").glob("2026-*"):
+        shutil.copytree(day, clone / "results" / day.name)
+    state = tmp_path / "state"
+    state.mkdir()
+    (state / "machine-id").write_text("a" * 12)
+    said = shell(clone, f"{measure.split(' build ')[0]} report && {show}", state)
+    assert "The gate lets it pass. 4 files" in said
+    shell(clone, send, state)
+
+    git(tmp_path, "clone", "--quiet", str(host), str(gate_keeper))
+    branch = send.split("switch -c ")[1].split(" ")[0]
+    line = f".venv/bin/invoke gate --base HEAD --head origin/{branch} --comment comment.md"
+    assert shell(gate_keeper, line, state).endswith("the records are good\n")
+    assert "The gate lets it pass" in (gate_keeper / "comment.md").read_text()
+    assert git(gate_keeper, "status", "--porcelain", "--", "results") == ""

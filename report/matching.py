@@ -30,7 +30,8 @@ def side_differences(side: Side, claim: Claim, cell: Cell) -> tuple[str, ...]:
         ("precision", side.precision, key.precision),
         ("batch size", side.batch_size, key.batch_size),
         ("data mode", side.data_mode, key.data_mode),
-        ("image size", size, key.image_size),
+        ("image size", side.image_size or size, key.image_size),
+        ("memory layout", side.layout, key.layout),
         ("epochs", claim.epochs if claim.metric == "protocol_seconds" else None, cell.length.epochs),
         *((name, value, said.get(name)) for name, value in side.options.items()),
     ]

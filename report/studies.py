@@ -112,6 +112,7 @@ def _side(claim: Claim, *, over: bool = False) -> str:
     side = claim.over if over and claim.over else claim.of
     parts = [names.model(side.model), side.precision or ""]
     parts += [f"batch {side.batch_size}"] if side.batch_size else []
+    parts += [side.layout] if side.layout else []
     parts += [names.short_card(side.card)] if side.card else []
     return " ".join(part for part in parts if part)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness import plan
+from harness.claims import load_claims
 from harness.errors import PlanError, UserError
 from harness.plan import Ground
 
@@ -34,6 +35,20 @@ def test_every_plan_that_is_shipped_can_be_loaded_and_says_what_it_is(name):
     loaded = plan.load(ROOT, name)
     assert loaded.title
     assert loaded.sha256
+
+
+def test_plan_peers_asks_for_every_side_of_the_published_throughput_tables():
+    """On a card that has every precision, whatever fits it."""
+    ground = Ground("cuda", "cuda", None, {}, {})
+    asked = [one.trial.asked.variant for one in plan.trials(plan.load(ROOT, "peers"), ground, 1)]
+    there = {(v.model, v.precision, v.batch_size, v.layout, v.image_size) for v in asked}
+    tables = [claim for claim in load_claims(ROOT).claims if claim.study in ("timm", "lambda", "milabench")]
+    assert len(tables) > 30
+    for claim in tables:
+        for side in (claim.of, claim.over or claim.of):
+            wanted = (side.model, side.precision, side.batch_size, side.layout, side.image_size)
+            assert wanted in there, claim.id
+    assert {tuple(v.options.items()) for v in asked} == {(("cudnn_benchmark", True),)}
 
 
 def test_lists_multiply_and_tables_are_looked_up_by_precision(tmp_path):

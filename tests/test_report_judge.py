@@ -219,3 +219,28 @@ def test_a_claim_in_words_alone_is_not_judged():
 
 def test_a_workload_without_records_is_said_not_to_be_measured():
     assert because(claim(workload="mnist_cnn"), series()) == "workload 'mnist_cnn' was not measured here"
+
+
+def layouts(gain: float, **changes: Any) -> list[Record]:
+    """The same work in both memory layouts; channels_last takes a `gain`th of the time."""
+    plain = series("amp-fp16", layout="contiguous", **changes)
+    return [*plain, *series("amp-fp16", 0.1 / gain, layout="channels_last", first_order=10, **changes)]
+
+
+def table_claim(**changes: Any) -> Claim:
+    side = {"card": "T4", "model": "mlp", "precision": "amp-fp16", "batch_size": 512}
+    of, over = ({**side, "layout": name} for name in ("contiguous", "channels_last"))
+    values = {"kind": "ratio", "metric": "throughput", "unit": "x", "value": 1.474, "half_digit": 0.0005}
+    return claim(**{**values, "of": of, "over": over, "stack": "PyTorch 1.12, CUDA 11.3", **changes})
+
+
+def test_what_a_layout_gains_is_judged_on_its_own_card_whatever_the_stack():
+    assert word(table_claim(), layouts(1.474)) == "holds here"
+    assert word(table_claim(), layouts(1.2)) == "does not hold here"
+    side = table_claim().of.model_dump()
+    absolute = table_claim(kind="absolute", of=side, over=None, value=5120.0, unit="images/s")
+    assert because(absolute, layouts(1.474)) == "stack: PyTorch 2.13.0 instead of 1.12"
+
+
+def test_a_layout_that_was_not_measured_is_named():
+    assert because(table_claim(), series("amp-fp16")) == "memory layout: contiguous instead of channels_last"

@@ -26,6 +26,8 @@ class Side(Model):
     batch_size: int | None = None
     gpus: int = 1
     data_mode: DataMode | None = None
+    layout: Literal["contiguous", "channels_last"] | None = None
+    image_size: int | None = None
     options: dict[str, bool | int | float | str] = {}
 
 

@@ -22,6 +22,8 @@ _SCALES = {
     "memory_mhz": 1.0,
     "mhz": 1.0,
     "temperature_c": 0.1,
+    "memory_temperature_c": 0.1,
+    "fan_percent": 1.0,
     "power_watts": 0.1,
     "utilization_percent": 0.1,
     "memory_used_bytes": 2.0**20,
@@ -31,6 +33,8 @@ _CARD_TRACES = (
     "sm_mhz",
     "memory_mhz",
     "temperature_c",
+    "memory_temperature_c",
+    "fan_percent",
     "power_watts",
     "utilization_percent",
     "memory_used_bytes",
@@ -160,6 +164,7 @@ def _card(
         **_spreads(slots, _CARD_TRACES, of),
         limited_share=_limited(inside, of),
         reasons_share=_reasons(told),
+        performance_states=_states(told),
         others=_others(told),
         ecc_uncorrected=_rise(everywhere, "ecc_uncorrected"),
         ecc_corrected=_rise(everywhere, "ecc_corrected"),
@@ -213,6 +218,11 @@ def _reasons(told: Sequence[Sample]) -> dict[str, float]:
     seen = [card["reasons"] for card in told if card.get("reasons") is not None]
     names = dict.fromkeys(name for reasons in seen for name in reasons)
     return {name: round(sum(name in reasons for reasons in seen) / len(seen), 6) for name in names}
+
+
+def _states(told: Sequence[Sample]) -> dict[str, float]:
+    seen = _known(told, "performance_state")
+    return {f"P{state}": round(seen.count(state) / len(seen), 6) for state in sorted(set(seen))}
 
 
 def _others(told: Sequence[Sample]) -> Others | None:

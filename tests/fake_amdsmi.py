@@ -14,6 +14,7 @@ class AmdSmiClkType(IntEnum):
 class AmdSmiTemperatureType(IntEnum):
     EDGE = 0
     HOTSPOT = 1
+    VRAM = 2
 
 
 class AmdSmiTemperatureMetric(IntEnum):
@@ -91,7 +92,7 @@ class FakeAmdsmi:
         sensor_type: AmdSmiTemperatureType,
         metric: AmdSmiTemperatureMetric,
     ) -> int:
-        return 71
+        return {AmdSmiTemperatureType.HOTSPOT: 71, AmdSmiTemperatureType.VRAM: 58}[sensor_type]
 
     def amdsmi_get_power_info(self, processor_handle: str) -> dict[str, Any]:
         return {"current_socket_power": 600, "average_socket_power": "N/A"}

@@ -38,6 +38,7 @@ CARD = {
     "nvmlDeviceGetTotalEnergyConsumption": 1_000_000,
     "nvmlDeviceGetPowerUsage": 300_000,
     "nvmlDeviceGetPerformanceState": 2,
+    "nvmlDeviceGetFanSpeed": 45,
     "nvmlDeviceGetComputeRunningProcesses": [],
     "memory": {"total": 24 * 2**30, "used": 2**30},
     "utilization": {"gpu": 98, "memory": 40},

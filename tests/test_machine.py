@@ -9,6 +9,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pynvml
@@ -176,6 +177,25 @@ def test_a_nvidia_card_is_described_and_its_uuid_only_hashed():
     assert card.unit == unit_of(CARD["nvmlDeviceGetUUID"]) == "739d08b7ff52fe19"
     assert CARD["nvmlDeviceGetUUID"][4:] not in machine.canonical()
     assert machine.label == "1x-rtx-4090"
+
+
+@pytest.mark.parametrize(
+    ("told", "rows"),
+    [
+        ({"nvmlDeviceGetRemappedRows": (1, 2, False, False)}, 3),
+        ({"nvmlDeviceGetRetiredPages": [0x1000]}, 2),
+        ({}, None),
+    ],
+)
+def test_a_card_s_replaced_memory_its_highest_limit_and_its_mode_are_told(told, rows):
+    card = CARD | {
+        "nvmlDeviceGetPowerManagementLimitConstraints": [100_000, 600_000],
+        "nvmlDeviceGetComputeMode": pynvml.NVML_COMPUTEMODE_EXCLUSIVE_PROCESS,
+        "nvmlDeviceGetBAR1MemoryInfo": SimpleNamespace(bar1Total=2**28),
+    }
+    (found,) = nvidia.cards(FakeNvml([card | told]), Files())
+    assert (found["power_limit_max_watts"], found["compute_mode"]) == (600.0, "exclusive")
+    assert (found["bar1_bytes"], found["remapped_rows"]) == (2**28, rows)
 
 
 def test_a_driver_that_is_not_there_gives_no_cards():

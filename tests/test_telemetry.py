@@ -56,6 +56,9 @@ def test_a_steady_card_has_whole_traces_no_limit_and_its_energy(tmp_path):
     assert card.sm_mhz.least is None
     assert set(card.limited_share.values()) == {0.0}
     assert card.others.processes == 0
+    assert set(card.memory_temperature_c.mean.values()) == {74.0}
+    assert card.fan_percent.mean.values()[:2] == [45.0, None]
+    assert card.performance_states == {"P2": 1.0}
     assert (found.energy.method, found.energy.joules) == ("counter", pytest.approx(21_000))
     assert found.energy.joules_per_sample == pytest.approx(3.0)
     assert (found.energy.band, found.energy.warning) == (0.05, None)
@@ -192,6 +195,7 @@ def test_an_amd_card_is_watched_through_amdsmi(tmp_path, monkeypatch):
     assert card.reasons_share == {"throttle": 1.0}
     assert (card.others.processes, card.others.memory_bytes) == (1, 2**20)
     assert card.others.utilization_percent == pytest.approx(100 * 16 / 304, abs=0.001)
+    assert set(card.memory_temperature_c.mean.values()) == {58.0}
     assert found.energy.joules == pytest.approx(600 * 68, rel=1e-3)
     assert found.energy.disagreement == pytest.approx(0, abs=1e-3)
 
@@ -358,3 +362,11 @@ def test_a_trace_that_cannot_be_unpacked_is_refused(raw, count):
         assert len(Trace(count=count, scale=1.0, packed=text).values()) == count
     except ValueError as error:
         assert "trace" in str(error)
+
+
+def test_nothing_of_ours_changes_a_card_s_clocks_or_power():
+    sources = [
+        path.read_text() for folder in ("harness", "workloads") for path in (ROOT / folder).rglob("*.py")
+    ]
+    assert sources
+    assert not [text for text in sources if "nvmlDeviceSet" in text or "amdsmi_set" in text]

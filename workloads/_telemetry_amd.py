@@ -186,6 +186,9 @@ class Cards:
             "sm_mhz": _known(sm.get("clk")),
             "memory_mhz": _known(hbm.get("clk")),
             "temperature_c": ask("temperature", smi.amdsmi_get_temp_metric, heat.HOTSPOT, now),
+            "memory_temperature_c": _known(
+                ask("memory_temperature", smi.amdsmi_get_temp_metric, heat.VRAM, now)
+            ),
             "power_watts": _power(ask("power", smi.amdsmi_get_power_info) or {}),
             "utilization_percent": _known(busy.get("gfx_activity")),
             "memory_utilization_percent": _known(busy.get("umc_activity")),

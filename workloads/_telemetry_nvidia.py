@@ -137,6 +137,8 @@ class Cards:
             "sm_mhz": ask("sm_mhz", "nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_SM),
             "memory_mhz": ask("memory_mhz", "nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_MEM),
             "temperature_c": ask("temperature", "nvmlDeviceGetTemperature", nvml.NVML_TEMPERATURE_GPU),
+            "memory_temperature_c": self._field(ask, "memory_temperature", "NVML_FI_DEV_MEMORY_TEMP"),
+            "performance_state": ask("performance_state", "nvmlDeviceGetPerformanceState"),
             "power_watts": self._power(ask),
             "utilization_percent": None if busy is None else busy.gpu,
             "memory_utilization_percent": None if busy is None else busy.memory,
@@ -154,12 +156,17 @@ class Cards:
 
     def _power(self, ask: Callable[..., Any]) -> float | None:
         """The average over a second where the driver gives it by that name, else what it calls the usage."""
-        field = getattr(self._nvml, "NVML_FI_DEV_POWER_AVERAGE", None)
-        found = ask("power_average", "nvmlDeviceGetFieldValues", [field]) if field is not None else None
-        if found and found[0].nvmlReturn == 0 and found[0].value.uiVal:
-            return found[0].value.uiVal / 1000
+        average = self._field(ask, "power_average", "NVML_FI_DEV_POWER_AVERAGE")
+        if average is not None:
+            return average / 1000
         usage = ask("power", "nvmlDeviceGetPowerUsage")
         return None if usage is None else usage / 1000
+
+    def _field(self, ask: Callable[..., Any], what: str, name: str) -> int | None:
+        """A value that the driver has under a field's number; null where it has none, or 0."""
+        field = getattr(self._nvml, name, None)
+        found = ask(what, "nvmlDeviceGetFieldValues", [field]) if field is not None else None
+        return (found[0].value.uiVal or None) if found and found[0].nvmlReturn == 0 else None
 
     def _limited(self, ask: Callable[..., Any]) -> dict[str, Any] | None:
         found = {}
@@ -227,6 +234,7 @@ class Cards:
             "ecc_corrected": ask("ecc_corrected", "nvmlDeviceGetTotalEccErrors", good, volatile),
             "power_limit_watts": None if limit is None else limit / 1000,
             "mig": None if mode is None else mode[0] == nvml.NVML_DEVICE_MIG_ENABLE,
+            "fan_percent": ask("fan", "nvmlDeviceGetFanSpeed"),
             "pcie_generation": ask("pcie_generation", "nvmlDeviceGetCurrPcieLinkGeneration"),
             "pcie_width": ask("pcie_width", "nvmlDeviceGetCurrPcieLinkWidth"),
         }

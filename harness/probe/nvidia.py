@@ -61,6 +61,7 @@ def _card(nvml: Any, files: Files, index: int, handle: Any) -> dict[str, Any]:
         return None if question is None else asked(nvml, question, handle, *arguments)
 
     memory, ecc, uuid = ask("nvmlDeviceGetMemoryInfo"), ask("nvmlDeviceGetEccMode"), ask("nvmlDeviceGetUUID")
+    bar1 = ask("nvmlDeviceGetBAR1MemoryInfo")
     return {
         "index": index,
         "vendor": "NVIDIA",
@@ -74,10 +75,14 @@ def _card(nvml: Any, files: Files, index: int, handle: Any) -> dict[str, Any]:
         "vbios": ask("nvmlDeviceGetVbiosVersion"),
         "power_limit_watts": _watts(ask("nvmlDeviceGetEnforcedPowerLimit")),
         "power_limit_default_watts": _watts(ask("nvmlDeviceGetPowerManagementDefaultLimit")),
+        "power_limit_max_watts": _highest_limit(ask("nvmlDeviceGetPowerManagementLimitConstraints")),
         "clock_max_mhz": ask("nvmlDeviceGetMaxClockInfo", nvml.NVML_CLOCK_SM),
         "clock_memory_max_mhz": ask("nvmlDeviceGetMaxClockInfo", nvml.NVML_CLOCK_MEM),
         "clocks_locked": _locked(nvml, ask),
         "ecc": None if ecc is None else ecc[0] == nvml.NVML_FEATURE_ENABLED,
+        "remapped_rows": _remapped(nvml, ask),
+        "bar1_bytes": bar1.bar1Total if bar1 is not None else None,
+        "compute_mode": _compute_mode(nvml, ask("nvmlDeviceGetComputeMode")),
         "mig": _mig(nvml, handle, ask),
         "persistence": _switch(nvml, ask("nvmlDeviceGetPersistenceMode")),
         "display_attached": _switch(nvml, ask("nvmlDeviceGetDisplayActive")),
@@ -109,6 +114,30 @@ def _cuda(version: int | None) -> str | None:
 
 def _watts(milliwatts: int | None) -> float | None:
     return None if milliwatts is None else milliwatts / 1000
+
+
+def _highest_limit(ends: Any) -> float | None:
+    return None if ends is None else _watts(ends[1])
+
+
+def _remapped(nvml: Any, ask: Callable[..., Any]) -> int | None:
+    """Rows that Ampere and newer replaced; else pages that were retired for either kind of error."""
+    rows = ask("nvmlDeviceGetRemappedRows")
+    if rows is not None:
+        return int(rows[0] + rows[1])
+    causes = (
+        nvml.NVML_PAGE_RETIREMENT_CAUSE_MULTIPLE_SINGLE_BIT_ECC_ERRORS,
+        nvml.NVML_PAGE_RETIREMENT_CAUSE_DOUBLE_BIT_ECC_ERROR,
+    )
+    pages = [ask("nvmlDeviceGetRetiredPages", cause) for cause in causes]
+    return None if any(page is None for page in pages) else sum(len(page) for page in pages)
+
+
+def _compute_mode(nvml: Any, mode: int | None) -> str | None:
+    if mode is None:
+        return None
+    named = {nvml.NVML_COMPUTEMODE_DEFAULT: "default", nvml.NVML_COMPUTEMODE_PROHIBITED: "prohibited"}
+    return named.get(mode, "exclusive")
 
 
 def _switch(nvml: Any, state: int | None) -> bool | None:

@@ -26,10 +26,15 @@ class Gpu(Model):
     vbios: str | None = None
     power_limit_watts: float | None = None
     power_limit_default_watts: float | None = None
+    power_limit_max_watts: float | None = None
     clock_max_mhz: int | None = None
     clock_memory_max_mhz: int | None = None
     clocks_locked: bool | None = None
     ecc: bool | None = None
+    remapped_rows: int | None = None
+    """Rows of its memory that were replaced for good; of an older card, pages that were retired."""
+    bar1_bytes: int | None = None
+    compute_mode: Literal["default", "exclusive", "prohibited"] | None = None
     mig: str | None = None
     persistence: bool | None = None
     display_attached: bool | None = None

@@ -104,6 +104,8 @@ class CardTelemetry(Model):
     sm_mhz: Spread | None = None
     memory_mhz: Spread | None = None
     temperature_c: Spread | None = None
+    memory_temperature_c: Spread | None = None
+    fan_percent: Spread | None = None
     power_watts: Spread | None = None
     utilization_percent: Spread | None = None
     memory_used_bytes: Spread | None = None
@@ -111,6 +113,8 @@ class CardTelemetry(Model):
     """Of the window, the time that a counter says was spent limited: power, thermal, sync_boost, …"""
     reasons_share: dict[str, float] = {}
     """Of the samples, those that gave a reason for lower clocks: sw_power_cap, hw_thermal_slowdown, …"""
+    performance_states: dict[str, float] = {}
+    """Of the samples, the share in each of the driver's states: P0 is the highest."""
     others: Others | None = None
     ecc_uncorrected: int | None = None
     """New ones."""

@@ -9,7 +9,7 @@ from report import names, split, words
 from report.contests import Contest, Line
 from report.frame import Row
 from report.parity import SPEED_ONLY, Gate, Parity, scale_words
-from report.stats import Cell
+from report.stats import Cell, olympic_mean
 from report.view import Table
 
 Gates = Sequence[tuple[Row, Gate]]
@@ -80,7 +80,9 @@ def convergence(cell: Cell, parities: Sequence[Parity], gates: Gates) -> str:
     first = ""
     if known:
         follows = sum(gate.word == "follows" for gate in known)
-        first = f"\nearly losses follow fp32's in {follows} of {len(known)} trials"
+        first = f"\nthe first steps follow fp32's in {follows} of {len(known)} trials"
+        departed = next((gate.because for gate in known if gate.word == "departs"), "")
+        first += f": {words.clean(departed, 180)}" if departed else ""
     head, _, because = found.said.partition(": ")
     return f"{head}\n{words.clean(because, 140)}{first}" if because else f"{head}{first}"
 
@@ -96,7 +98,9 @@ def _scale(cell: Cell) -> str:
     if not said:
         return "–"
     least = "" if min(skipped) == max(skipped) else f"{min(skipped):,} to "
-    return f"{least}{words.count(max(skipped), 'step')} skipped\n{words.clean(next(iter(said)), 140)}"
+    found = f"{least}{words.count(max(skipped), 'step')} skipped\n{words.clean(next(iter(said)), 140)}"
+    waits = any(row.loss_scale.kind == "dynamic" for row in cell.rows if row.loss_scale)
+    return found + ("\nthe host looks for overflow at every step, and that wait is timed" if waits else "")
 
 
 def interval_words(line: Line) -> str:
@@ -113,4 +117,8 @@ def interval_words(line: Line) -> str:
     if interval.comparisons > 1:
         said.append(f"{interval.level:.0%} over {interval.comparisons} comparisons together")
     said += [words.clean(note, 120) for note in interval.notes]
+    olympic = olympic_mean(figure.values)
+    if olympic is not None:
+        write = words.seconds if line.cell.seconds.n else words.number
+        said.append(f"olympic mean {write(olympic)}")
     return "\n".join(said)

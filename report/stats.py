@@ -131,6 +131,11 @@ def _not_below_zero(values: Sequence[float]) -> Interval | None:
     return replace(interval, low=0.0)
 
 
+def olympic_mean(values: Sequence[float]) -> float | None:
+    """The mean without the least and the most, as MLPerf prints it; null below its five runs."""
+    return fmean(sorted(values)[1:-1]) if len(values) >= 5 else None
+
+
 def plausible(rows: Sequence[Row]) -> tuple[Row, ...]:
     """The rows, those whose throughput is ten times off their repeats' marked invalid, with the reason."""
     repeats = _repeats(rows)

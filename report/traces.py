@@ -158,11 +158,19 @@ def _row(row: Row, label: str, several: bool) -> tuple[str, ...]:
         row.verdict,
         words.seconds(metrics.protocol_seconds),
         words.number(metrics.throughput),
-        summary.steady.kind,
+        f"{summary.steady.kind}\n{steps(row)}",
         setup(row),
         before(row),
         words.clean("; ".join((*row.causes, *summary.notes)) or "–", 300),
     )
+
+
+def steps(row: Row) -> str:
+    """A steady step's median, and what nine of ten lie between."""
+    found = row.summary
+    assert found is not None
+    ends = [words.milliseconds(seconds) for seconds in (found.step_seconds_p5, found.step_seconds_p95)]
+    return f"step {words.milliseconds(found.step_seconds_median)}, 90% {ends[0]} to {ends[1]}"
 
 
 def setup(row: Row) -> str:

@@ -12,7 +12,8 @@ from test_report_contests import elsewhere, found, series, view
 
 from harness.errors import GpudynoError, MachineError
 from harness.record import Energy, LossScale, Probe, Record
-from report import page, pdf, split, strips, svg, traces
+from report import page, pdf, split, states, stats, strips, svg, traces
+from report.parity import Gate, Parity
 
 NOW = datetime(2026, 2, 1, 12, tzinfo=UTC)
 
@@ -112,11 +113,24 @@ def test_skipped_steps_and_an_unchecked_convergence_stand_in_the_line():
         measured = one.measurement.model_copy(update={"precision": precision})
         scaled.append(one.model_copy(update={"measurement": measured}))
     shown = view([*series(), *scaled])
-    states = shown.workloads[0].contests[0].states
-    said = dict(zip(states.columns, states.rows[1], strict=True))
+    table = shown.workloads[0].contests[0].states
+    said = dict(zip(table.columns, table.rows[1], strict=True))
     assert said["Convergence"].startswith("speed only, convergence not checked")
     assert said["Loss scale"].startswith("1 step skipped")
+    assert said["Loss scale"].endswith("the host looks for overflow at every step, and that wait is timed")
     assert any("speed only" in doubt for doubt in shown.doubts)
+
+
+def test_first_steps_that_depart_from_fp32_s_say_why():
+    (contest,) = found([*series(), *series("amp-fp16", 0.05, first_order=10)])
+    cell = contest.lines[0].cell
+    parity = Parity(cell, None, None, "speed only, convergence not checked: why not")
+    gates = [
+        (cell.rows[0], Gate("departs", "50 gradient norms by +100%")),
+        (cell.rows[1], Gate("follows", "")),
+    ]
+    said = states.convergence(cell, [parity], gates)
+    assert said.endswith("the first steps follow fp32's in 1 of 2 trials: 50 gradient norms by +100%")
 
 
 def test_an_invalid_trial_stands_in_its_table_with_its_cause():
@@ -187,6 +201,24 @@ def test_the_band_of_other_units_is_measured_once_three_units_did_the_work():
 def _of_unit(record: Record, unit: str) -> Record:
     device = record.measurement.device.model_copy(update={"unit": unit})
     return record.model_copy(update={"measurement": record.measurement.model_copy(update={"device": device})})
+
+
+def test_a_trial_s_steps_stand_with_their_median_and_what_nine_of_ten_lie_between():
+    records = series()
+    found = records[0].summary.model_copy(
+        update={"step_seconds_median": 0.15, "step_seconds_p5": 0.148, "step_seconds_p95": 0.153}
+    )
+    trials = view([records[0].model_copy(update={"summary": found}), *records[1:]])
+    table = trials.workloads[0].contests[0].trials
+    cells = [row[table.columns.index("Steady")] for row in table.rows]
+    assert any(cell.endswith("step 150 ms, 90% 148 ms to 153 ms") for cell in cells), cells
+
+
+def test_five_runs_have_an_olympic_mean_for_readers_of_mlperf():
+    assert stats.olympic_mean([9.0, 2.0, 3.0, 4.0, 100.0]) == pytest.approx(16 / 3)
+    assert stats.olympic_mean([9.0, 2.0, 3.0, 4.0]) is None
+    table = view(series()).workloads[0].contests[0].states
+    assert all("olympic" not in cell for row in table.rows for cell in row)
 
 
 def test_the_setup_of_a_trial_stands_beside_it_part_by_part():

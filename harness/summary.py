@@ -15,6 +15,7 @@ from harness.steady import steady_state
 
 __all__ = [
     "METHOD",
+    "ROOM",
     "Bound",
     "ScaleHealth",
     "between_trials",
@@ -24,6 +25,7 @@ __all__ = [
     "cause_name",
     "judge_trial",
     "machine_remarks",
+    "room_taken",
     "scale_health",
     "speedup_limit",
     "summarise",
@@ -38,6 +40,9 @@ HOST_BOUND_LIMIT = 0.05
 
 COMPUTE_BOUND_SHARE = 0.5
 """Of the measured ceiling: above it arithmetic, or memory, is what a trial waits for."""
+
+ROOM = 0.95
+"""Of a device's memory: a batch that reserves more is not taken for one that fits."""
 
 MEAN_BLOCKS = 9
 """An odd number, so that the median of the block means is one of them."""
@@ -74,6 +79,12 @@ def summarise(measurement: Measurement) -> Summary:
         verdict=_verdict({severity for severity, _ in found}),
         causes=tuple(cause for _, cause in found),
     )
+
+
+def room_taken(measurement: Measurement) -> float | None:
+    """The part of its device's memory that the framework reserved at most, 0 to 1; null where unknown."""
+    whole, reserved = measurement.device.memory_bytes, measurement.memory.reserved_peak_bytes
+    return reserved / whole if whole and reserved else None
 
 
 def judge_trial(record: Record) -> Summary | None:

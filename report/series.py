@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from harness.summary import ROOM, room_taken
 from report import names, words
 from report.comparability import Key, Pairs
 from report.contests import PRECISIONS
@@ -19,9 +20,6 @@ from report.view import Panel, Table
 
 FEWEST_POINTS = 2
 FEWEST_RUNGS = 3
-ROOM = 0.95
-"""Of the device's memory: a batch that reserves more is measured and not taken for one that fits."""
-
 SPILL = 0.7
 """A throughput below this part of a smaller batch's is suspected of memory that spills to the host."""
 
@@ -48,7 +46,7 @@ class Ladder:
         return tuple(
             cell
             for cell in self.rungs
-            if (self.wall is None or cell.key.batch_size < self.wall) and (room_taken(cell) or 0.0) <= ROOM
+            if (self.wall is None or cell.key.batch_size < self.wall) and (_room_taken(cell) or 0.0) <= ROOM
         )
 
     @property
@@ -63,14 +61,11 @@ class Ladder:
         return any(later < SPILL * max(means[:place]) for place, later in enumerate(means) if place)
 
 
-def room_taken(cell: Cell) -> float | None:
-    """The most of its device's memory that a run reserved, 0 to 1; null where either is unknown."""
-    shares = []
-    for row in cell.rows:
-        found = row.record.measurement
-        if found and found.device.memory_bytes and found.memory.reserved_peak_bytes:
-            shares.append(found.memory.reserved_peak_bytes / found.device.memory_bytes)
-    return max(shares, default=None)
+def _room_taken(cell: Cell) -> float | None:
+    """The most of its device's memory that a run reserved, 0 to 1; null where that is unknown."""
+    measured = [row.record.measurement for row in cell.rows]
+    shares = [room_taken(found) for found in measured if found is not None]
+    return max((share for share in shares if share is not None), default=None)
 
 
 def without_rungs(cells: Sequence[Cell], lead: str | None) -> tuple[Cell, ...]:
@@ -190,7 +185,7 @@ def table(cells: Sequence[Cell], failed: Sequence[Row]) -> Table | None:
 def _row(one: Ladder) -> tuple[str, ...]:
     best, fitting = one.best, one.fitting
     largest = fitting[-1] if fitting else None
-    taken = room_taken(largest) if largest else None
+    taken = _room_taken(largest) if largest else None
     beneath = "" if taken is None else f"\n{words.percent(taken)} of the memory"
     wall = "–" if one.wall is None else f"{one.wall:,}"
     spill = "\nfar slower above: memory may spill" if one.spills else ""

@@ -29,7 +29,7 @@ def answer(contests: Sequence[Contest], gains: Sequence[Speedup], claims: int) -
     own = [gain for gain in gains if _is_own(gain.of, contests)]
     said = _gain_clauses(own)
     if said:
-        card = names.short_card(own[0].of.card)
+        card = names.short_card(own[0].of.rows[0].device)
         opening = (
             f"On this {card}"
             if all(gain.of.ranked for gain in own)
@@ -51,7 +51,13 @@ def _gain_clauses(gains: Sequence[Speedup]) -> list[str]:
     by_workload: dict[str, list[Speedup]] = {}
     for gain in mixed:
         by_workload.setdefault(gain.of.key.workload, []).append(gain)
-    return [_workload_clause(best_supported(found)) for found in by_workload.values()]
+    return [_workload_clause(best_supported(_plainest(found))) for found in by_workload.values()]
+
+
+def _plainest(gains: Sequence[Speedup]) -> list[Speedup]:
+    """Those of one device in the default profile, where there are any: a sentence mixes no settings."""
+    least = min((gain.of.key.gpus, gain.of.key.profile != "default") for gain in gains)
+    return [gain for gain in gains if (gain.of.key.gpus, gain.of.key.profile != "default") == least]
 
 
 def best_supported(gains: Sequence[Speedup]) -> list[Speedup]:

@@ -89,7 +89,7 @@ def _decision_row(contest: Contest, line: Line, gains: Sequence[Speedup], *, ali
     total = words.seconds(cell.seconds.mean)
     total += f"\n{tables.beneath_total(cell)}" if cell.seconds.n else ""
     return (
-        f"{names.model(contest.base.model)}, {contest.base.data_mode}",
+        f"{names.model(contest.base.model)}, {contest.base.data_mode}{names.setting(contest.base)}",
         "\n".join(reversed(told) if alike else told),
         cell.key.precision,
         str(cell.key.batch_size),

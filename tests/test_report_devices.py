@@ -143,6 +143,14 @@ def test_a_chart_of_several_devices_says_so_and_the_overview_keeps_them_apart(st
     assert any(unit.endswith("cached data, 4 devices (dp)") for unit in units)
 
 
+def test_the_sentence_at_the_top_is_of_one_device_though_several_come_first():
+    several = runs("fp32-ieee", 0.1, way="ddp", gpus=2) + runs("amp-fp16", 0.02, way="ddp", gpus=2, order=10)
+    shown = view([*several, *runs("fp32-ieee", 0.1, order=20), *runs("amp-fp16", 0.05, order=30)])
+    assert shown.answer.startswith("On this Constructed Card A, amp-fp16 trained ResNet-50")
+    assert "2.00 times as fast" in shown.answer
+    assert "ResNet-50, cached, 2 devices (ddp)" in {row[0] for row in shown.decision.rows}
+
+
 def test_more_than_linear_scaling_is_marked_though_one_device_needs_no_way_of_sharing():
     faster = runs("fp32-ieee", 0.05, way="ddp", gpus=2, order=10)
     table = view([*runs("fp32-ieee", 0.1), *faster])

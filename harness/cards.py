@@ -102,10 +102,10 @@ def load_cards(root: Path) -> tuple[Card, ...]:
         return _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))).cards
     except OSError as error:
         raise UserError(f"{FILE} cannot be read ({error.strerror})", remedy="restore it from git") from None
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{FILE} is not TOML: {error}", remedy="mend the line it names") from None
     except ValidationError as error:
         raise UserError(f"{FILE}: {first_problem(error)}", remedy="mend the field it names") from None
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{FILE} is not TOML: {error}", remedy="mend the line it names") from None
 
 
 def find(name: str, cards: Sequence[Card]) -> Card | None:

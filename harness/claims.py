@@ -156,7 +156,7 @@ class _File:
         self._used: set[str] = set()
         try:
             content = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             self._problem("the whole", f"is not readable TOML ({error})")
             return
         self._read(content)

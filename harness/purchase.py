@@ -195,10 +195,10 @@ def parse_purchase(text: str, where: str = FILE) -> Purchase:
     """A buyer's file from its text; raises UserError that names the quote, the key and what is wrong."""
     try:
         return Purchase.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{where} is not TOML: {error}", remedy=REMEDY) from None
     except ValidationError as error:
         raise UserError(f"{where}: {problem(error)}", remedy=REMEDY) from None
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{where} is not TOML: {error}", remedy=REMEDY) from None
 
 
 def problem(error: ValidationError) -> str:

@@ -353,37 +353,6 @@ def test_two_bundles_that_hold_one_record_with_other_content_are_refused(clone, 
         pass
 
 
-def test_two_bundles_that_hold_one_session_under_two_names_are_refused(clone, tmp_path):
-    paths = []
-    for site in ("one", "two"):
-        on = build.machine("Constructed Card A", label=f"card-{site}", digits="a")
-        records = [one.model_copy(update={"machine": on}) for one in bundled.one_card()]
-        root = bundled.write(tmp_path / site, records)
-        paths.append(joint.pack(root, joint.Packing(out=tmp_path / f"{site}.tar.gz")))
-    with (
-        pytest.raises(UserError, match=f"session '{bundled.LEAD}' is in '.*' already"),
-        joint.merged(clone, paths),
-    ):
-        pass
-
-
-def test_a_bundle_whose_list_of_sessions_is_not_what_it_holds_is_named(good, tmp_path, capsys):
-    change = replaced("bundle.json", f'"{bundled.OTHER}",', '"20990101-ffffff",')
-    said = differs(forged(good, tmp_path, change), capsys)
-    assert "bundle.json: session 20990101-ffffff is not in it" in said
-    assert f"bundle.json: does not name session {bundled.OTHER}" in said
-
-
-def test_a_record_that_says_it_is_of_another_session_is_named(good, tmp_path, capsys):
-    change = replaced("results/*/*-a-*/word_lm-r1*.json", bundled.LEAD, bundled.OTHER)
-    assert "its content belongs into" in differs(forged(good, tmp_path, change), capsys)
-
-
-def test_what_a_hostile_bundle_says_reaches_the_terminal_as_text(good, tmp_path, capsys):
-    change = replaced("results/*/*-a-*/session.json", '"label": "', '"label": "\\u001b[2J\\u202e')
-    assert not {"\x1b", "\u202e"} & set(differs(forged(good, tmp_path, change), capsys))
-
-
 def test_a_quote_that_is_newer_than_the_newest_trial_dates_the_page(clone, tmp_path):
     other = tmp_path / "clone"
     shutil.copytree(clone, other)

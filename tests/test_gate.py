@@ -304,11 +304,12 @@ def test_a_comment_calls_nobody_links_nothing_and_runs_nothing(clone):
     for path in folder.glob("*.json"):
         raw = json.loads(path.read_text())
         if "measurement" in raw:
-            raw["measurement"]["device"]["name"] = HOSTILE
+            raw["measurement"]["device"]["name"] = f"{HOSTILE} \u202egap eht\u2067 {'L' * 10_000}"
             path.write_text(json.dumps(raw))
     said = commented(clone)
     assert "everyone" in said
     assert not re.search(r"@\w|#\d|<script|www\.|(?<!\\)`z|(?<!\\)\[x", said)
+    assert not {"\u202e", "\u2067"} & set(said) and "L" * 300 not in said
     rows = [line for line in said.splitlines() if line.startswith("| ")]
     assert len({len(re.findall(r"(?<!\\)\|", line)) for line in rows if "everyone" in line}) == 1
 

@@ -14,6 +14,10 @@ batches that come round. The language model is the workload's, against a loop wr
 sides have the same flags: in `default` the framework's own, in `tuned` channels_last, a fused optimiser and
 torch.compile. A third line a model is `tuned` over `default` of our own, a gain and no comparison with peers.
 
+With --control the first side is the peer's as well. Two equal models of one process need not be equally fast,
+since they lie at other addresses and were compiled one after the other: where the control's interval does not
+hold 1, a difference as large as its own says nothing of whose step it is.
+
 Exits 1 where an interval of a comparison lies outside 0.98 to 1.02; the figures come last.
 """
 
@@ -39,7 +43,10 @@ PROFILES = ("default", "tuned")
 NEAR = (0.98, 1.02)
 LEAST_FOURS = 30
 
-Word = Literal["pass", "fail", "not shown", "a gain"]
+Apart = Literal["a gain", "a control"]
+"""No comparison with a peer: our two profiles, or a peer's step with itself. Neither can fail."""
+
+Word = Literal["pass", "fail", "not shown"] | Apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +57,15 @@ class Line:
     interval: Interval | None
     fours: int
     seconds: float
-    compares: bool = True
-    """False for our own two profiles, which need not be alike."""
+    apart: Apart | None = None
 
     @property
     def word(self) -> Word:
         """pass where the interval lies inside 0.98 to 1.02, fail where it lies outside."""
         if self.interval is None:
             return "not shown"
-        if not self.compares:
-            return "a gain"
+        if self.apart:
+            return self.apart
         low, high = self.interval.low, self.interval.high
         if NEAR[0] <= low and high <= NEAR[1]:
             return "pass"
@@ -77,7 +83,7 @@ class Line:
         )
 
 
-def line(what: str, ratios: Iterable[float], seconds: float, *, compares: bool = True) -> Line:
+def line(what: str, ratios: Iterable[float], seconds: float, apart: Apart | None = None) -> Line:
     """Takes ratios until their interval is narrow enough, or the seconds are over."""
     began = time.monotonic()
     found: list[float] = []
@@ -88,7 +94,7 @@ def line(what: str, ratios: Iterable[float], seconds: float, *, compares: bool =
         interval = trimmed_interval(found) if enough else None
         if time.monotonic() - began >= seconds or (interval and half_width(interval) <= HALF_WIDTH):
             break
-    return Line(what, interval, len(found), time.monotonic() - began, compares)
+    return Line(what, interval, len(found), time.monotonic() - began, apart)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -99,20 +105,23 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--profile", choices=PROFILES, action="append", help="one alone (default: both)")
     parser.add_argument("--pixels", type=int, default=32, help="of the images")
     parser.add_argument("--batch", type=int, default=8, help="images of a step")
+    parser.add_argument("--control", action="store_true", help="the peer's step against itself")
     given = parser.parse_args(arguments)
-    from benchmarks.rivals import Size, pair
+    from benchmarks.rivals import Size, Whose, pair
 
     size, seconds = Size(given.pixels, given.batch), 60 * given.minutes
     profiles, lines = given.profile or PROFILES, []
     for case in given.case or CASES:
         for profile in profiles:
-            with pair(case, size, (profile, "ours"), (profile, "theirs")) as found:
-                lines.append(line(f"{found.what}, {profile}: {found.sides}", fours(found.block), seconds))
+            first: Whose = "theirs" if given.control else "ours"
+            with pair(case, size, (profile, first), (profile, "theirs")) as found:
+                what = f"{found.what}, {profile}: {found.sides}"
+                lines.append(line(what, fours(found.block), seconds, "a control" if given.control else None))
                 print(lines[-1].shown(), flush=True)
-        if len(profiles) == len(PROFILES):
+        if len(profiles) == len(PROFILES) and not given.control:
             with pair(case, size, ("tuned", "ours"), ("default", "ours")) as found:
                 what = f"{found.what}: our tuned over our default"
-                lines.append(line(what, fours(found.block), seconds, compares=False))
+                lines.append(line(what, fours(found.block), seconds, "a gain"))
     print()
     for one in lines:
         print(one.shown())

@@ -34,7 +34,8 @@ COLUMNS, TOKENS, WORDS = 20, 35, 33278
 LABEL = "fp32-default"
 
 Run = Callable[[], None]
-Who = tuple[Literal["default", "tuned"], Literal["ours", "theirs"]]
+Whose = Literal["ours", "theirs"]
+Who = tuple[Literal["default", "tuned"], Whose]
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,9 @@ def pair(case: str, size: Size, first: Who, second: Who) -> Iterator[Pair]:
             _synchronise(device)
             return time.perf_counter() - began
 
-        yield Pair(f"{_what(case, size)} on {device.type}", f"ours over {_whose(case)}", block)
+        peer = _whose(case)
+        sides = f"ours over {peer}" if first[1] == "ours" else f"{peer} over itself"
+        yield Pair(f"{_what(case, size)} on {device.type}", sides, block)
     torch.compiler.reset()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 import subprocess
 from pathlib import Path
 
@@ -29,8 +30,9 @@ def test_a_ratio_passes_inside_its_bounds_fails_outside_and_else_is_not_shown(ra
     assert line("x", around(ratio, 0.02), seconds=30).word == word
 
 
-def test_a_gain_of_our_own_is_no_comparison_and_cannot_fail():
-    assert line("x", around(0.5, 0.01), seconds=30, compares=False).word == "a gain"
+@pytest.mark.parametrize("apart", ["a gain", "a control"])
+def test_what_is_no_comparison_cannot_fail(apart):
+    assert line("x", around(0.5, 0.01), seconds=30, apart=apart).word == apart
 
 
 def test_no_interval_is_given_of_a_few_steps_and_it_stops_when_narrow_or_when_the_time_is_over():
@@ -61,3 +63,14 @@ def test_both_sides_of_a_case_run_and_little_time_shows_nothing(case):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1].endswith(" s: not shown")
+
+
+@pytest.mark.torch
+def test_a_peer_is_held_against_itself_on_demand():
+    need_torch()
+    options = ("--case", "resnet18", "--profile", "default", "--minutes", "0", "--batch", "2", "--control")
+    done = subprocess.run(
+        [PYTHON, "-B", "benchmarks/peers.py", *options], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"default: timm [\d.]+ over itself: too few steps", done.stdout)

@@ -8,6 +8,7 @@ from harness.summary import cause_name
 from report import words
 from report.contests import Contest
 from report.doubts import FLOOR_RUNS, HEADLINE_RUNS
+from report.matching import smaller
 from report.stats import Cell
 from report.view import Badge
 
@@ -24,12 +25,18 @@ def of_cells(cells: Sequence[Cell]) -> tuple[Badge, ...]:
 
 
 def _data(cells: Sequence[Cell]) -> list[Badge | None]:
+    reduced = dict.fromkeys(note for cell in cells for note in smaller(cell))
     random_body = any(cell.key.weights == "random" for cell in cells)
     return [
         _badge(
             any(cell.key.data_source == "generated" for cell in cells),
             "GENERATED DATA",
             "random data of the real shape stood in for the real set: no claim is judged on it",
+        ),
+        _badge(
+            bool(reduced),
+            "scaled down",
+            f"smaller than the protocol, so that it ends soon: {words.clean('; '.join(reduced), 200)}",
         ),
         _badge(
             random_body,

@@ -11,6 +11,9 @@ from report.stats import Cell
 PUBLISHED_IMAGE_SIZES = {("cifar_fastai", "published/1"): 224}
 """Pixels; a plan may ask for smaller images, which no published figure stands for."""
 
+SMALLER = ("scaled down: ", "smaller images than the model's own: ")
+"""How a workload's notes begin that say so."""
+
 
 def matches(claim: Claim, cell: Cell) -> bool:
     """Whether a cell has what the claim's side names, the card aside."""
@@ -35,9 +38,17 @@ def side_differences(side: Side, claim: Claim, cell: Cell) -> tuple[str, ...]:
         ("epochs", claim.epochs if claim.metric == "protocol_seconds" else None, cell.length.epochs),
         *((name, value, said.get(name)) for name, value in side.options.items()),
     ]
-    return tuple(
+    found = [
         f"{name}: {here} instead of {there}" for name, there, here in wanted if there not in (None, here)
-    )
+    ]
+    return (*found, *smaller(cell))
+
+
+def smaller(cell: Cell) -> tuple[str, ...]:
+    """What the workload says of a work that is smaller than its protocol, such as a narrower network."""
+    measured = cell.rows[0].record.measurement
+    notes = measured.notes if measured else ()
+    return tuple(note for note in notes if note.startswith(SMALLER))
 
 
 def published_gain(claim: Claim, gains: Sequence[Speedup]) -> bool:

@@ -15,7 +15,16 @@ _MAKERS = re.compile(
     r"\b(?:NVIDIA|AMD|Intel|GeForce|Radeon|Graphics|Tesla|Instinct)\b|\((?:R|TM)\)|CPU(?= @)"
 )
 _RESNET = re.compile(r"resnet(\d+)")
-_RECURRENT = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN (tanh)", "rnn_relu": "RNN (ReLU)"}
+_EFFICIENT = re.compile(r"efficientnet_b(\d)")
+_WRITTEN = {
+    "inception_v3": "InceptionV3",
+    "mlp": "MLP",
+    "cnn": "CNN",
+    "lstm": "LSTM",
+    "gru": "GRU",
+    "rnn_tanh": "RNN (tanh)",
+    "rnn_relu": "RNN (ReLU)",
+}
 
 
 def short_card(name: str) -> str:
@@ -27,7 +36,10 @@ def short_card(name: str) -> str:
 def model(name: str) -> str:
     """A model as people write it: 'ResNet-50', 'LSTM'."""
     found = _RESNET.fullmatch(name.casefold())
-    return f"ResNet-{found[1]}" if found else _RECURRENT.get(name.casefold(), words.clean(name, 40))
+    if found:
+        return f"ResNet-{found[1]}"
+    found = _EFFICIENT.fullmatch(name.casefold())
+    return f"EfficientNet-B{found[1]}" if found else _WRITTEN.get(name.casefold(), words.clean(name, 40))
 
 
 def setting(key: Key) -> str:

@@ -168,7 +168,9 @@ def _panel(
     alt = "; ".join(
         f"{line.label}: " + ", ".join(f"{write(y)} on {x:g}" for x, y in line.points) for line in drawn
     )
-    return Panel(name, title, unit, draw(name, title, alt, drawn, Axes("devices", write, zero=True)), alt)
+    # On an axis that doubles, the ideal would be a curve.
+    axes = Axes("devices", write, zero=True, doubling=not any(line.behind for line in drawn))
+    return Panel(name, title, unit, draw(name, title, alt, drawn, axes), alt)
 
 
 def tables(cells: Sequence[Cell], gains: Sequence[Speedup]) -> tuple[Table, ...]:

@@ -10,8 +10,9 @@ import records_builder as build
 from test_report_contests import view
 
 from harness.cards import load_cards
-from harness.record import Limit, Memory, Rank, Record, Window
-from report import series, sheet
+from harness.record import Claim, Limit, Memory, Rank, Record, Window
+from harness.summary import METHOD, judge_trial
+from report import frame, matching, names, series, sheet, stats
 from report.view import Table, WorkloadView
 
 LEAD = "20260131-aaaaaa"
@@ -151,6 +152,19 @@ def test_the_sentence_at_the_top_is_of_one_device_though_several_come_first():
     assert "ResNet-50, cached, 2 devices (ddp)" in {row[0] for row in shown.decision.rows}
 
 
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("resnet101", "ResNet-101"),
+        ("efficientnet_b7", "EfficientNet-B7"),
+        ("inception_v3", "InceptionV3"),
+        ("timm/resnet50", "timm/resnet50"),
+    ],
+)
+def test_models_are_written_as_people_do_and_another_package_s_keep_its_name(name, written):
+    assert names.model(name) == written
+
+
 def test_more_than_linear_scaling_is_marked_though_one_device_needs_no_way_of_sharing():
     faster = runs("fp32-ieee", 0.05, way="ddp", gpus=2, order=10)
     table = view([*runs("fp32-ieee", 0.1), *faster])
@@ -234,7 +248,7 @@ def test_why_mixed_precision_gained_nothing_is_said_in_a_sentence_of_waiting_aga
         ]
     )
     assert work.about.endswith(
-        "cnn, batch 32: with the published loader amp-fp16 is 1.02 times as fast as fp32-ieee, with the same "
+        "CNN, batch 32: with the published loader amp-fp16 is 1.02 times as fast as fp32-ieee, with the same "
         "data on the device 2.00 times: the loader kept it waiting for 85 % of the time, the device's own "
         "data for 2 %. What waits for input is not shortened by faster arithmetic."
     )
@@ -254,3 +268,26 @@ def test_specifications_stand_beside_the_ceilings_measured_on_the_same_device():
     assert rows["Power limit"] == ("70.0 W", "–", "–")
     assert "Source:" in table.caption
     assert sheet.table(device.model_copy(update={"name": "Unheard Of"}), CARDS, {}, ()) is None
+
+
+def test_what_is_smaller_than_its_protocol_is_labelled_and_no_claim_is_judged_on_it():
+    told = "scaled down: width 512 (published 4096)"
+    (record, *_) = records = runs("fp32-ieee", 0.1, changes={"notes": (told,)})
+    (contest,) = of(records).contests
+    badge = next(badge for badge in contest.badges if badge.word == "scaled down")
+    assert badge.because.endswith(f"so that it ends soon: {told}")
+    side = {"model": "resnet50"}
+    claim = Claim(
+        id="x",
+        study="001",
+        kind="structure",
+        workload="convnet",
+        metric="parameters",
+        protocol=record.trial.asked.protocol,
+        of=side,
+        value=1,
+        unit="parameters",
+        source="constructed",
+    )
+    cell = stats.cells(frame.rows([("x.json", record)], judged=judge_trial, method=METHOD))[0]
+    assert matching.side_differences(claim.of, claim, cell) == (told,)

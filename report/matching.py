@@ -11,8 +11,9 @@ from report.stats import Cell
 PUBLISHED_IMAGE_SIZES = {("cifar_fastai", "published/1"): 224}
 """Pixels; a plan may ask for smaller images, which no published figure stands for."""
 
-SMALLER = ("scaled down: ", "smaller images than the model's own: ")
-"""How a workload's notes begin that say so."""
+SCALED_DOWN = "scaled down: "
+SMALLER = (SCALED_DOWN, "smaller images than the model's own: ")
+"""How a workload's notes begin that say so; the size of images is a part of the key, and claims name it."""
 
 
 def matches(claim: Claim, cell: Cell) -> bool:
@@ -41,7 +42,7 @@ def side_differences(side: Side, claim: Claim, cell: Cell) -> tuple[str, ...]:
     found = [
         f"{name}: {here} instead of {there}" for name, there, here in wanted if there not in (None, here)
     ]
-    return (*found, *smaller(cell))
+    return (*found, *(note for note in smaller(cell) if note.startswith(SCALED_DOWN)))
 
 
 def smaller(cell: Cell) -> tuple[str, ...]:

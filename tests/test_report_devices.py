@@ -291,3 +291,8 @@ def test_what_is_smaller_than_its_protocol_is_labelled_and_no_claim_is_judged_on
     )
     cell = stats.cells(frame.rows([("x.json", record)], judged=judge_trial, method=METHOD))[0]
     assert matching.side_differences(claim.of, claim, cell) == (told,)
+    (record, *_) = runs(
+        "fp32-ieee", 0.1, changes={"notes": ("smaller images than the model's own: 224 of 600",)}
+    )
+    cell = stats.cells(frame.rows([("x.json", record)], judged=judge_trial, method=METHOD))[0]
+    assert matching.smaller(cell) and not matching.side_differences(claim.of, claim, cell)

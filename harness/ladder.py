@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.record import Record, Session, Trial
+from harness.session import row
 from harness.summary import ROOM, room_taken
 
 FEWEST_RUNGS = 3
@@ -32,12 +33,6 @@ class Gap:
         coarse = range(max(self.fits + 1, FINE_BELOW), self.wall)
         left = [*fine, *(size for size in coarse if size % COARSE == 0)]
         return left[len(left) // 2] if left else None
-
-
-def row(trial: Trial) -> str:
-    """All that is asked of a trial but its batch."""
-    variant = trial.asked.variant.model_copy(update={"batch_size": 1})
-    return trial.asked.model_copy(update={"variant": variant}).canonical()
 
 
 def grown(session: Session, records: Iterable[Record]) -> Session:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from harness import assemble, blocks, session, store, watch
+from harness import assemble, blocks, ladder, session, store, watch
 from harness.assemble import Started
 from harness.container import DeviceRequest, Folders, RunSpec, shared_memory
 from harness.engine.base import Built, Engine, Exit, Running
@@ -96,6 +96,7 @@ def run(job: Job, opened: Session, watcher: Watcher, *, retry: bool = False) -> 
     tried: dict[str, int] = {}
     while True:
         records = [stored.record for stored in store.session_records(job.root, opened)]
+        opened = _grown(job.root, opened, records)
         lacking = [
             item
             for item in session.missing(opened, records, retry=retry)
@@ -113,6 +114,14 @@ def run(job: Job, opened: Session, watcher: Watcher, *, retry: bool = False) -> 
         _warm_up(job, opened, item.trial, watcher)
         ran.append(_attempt(job, opened, item, records, watcher))
     return _outcome(job, opened, ran)
+
+
+def _grown(root: Path, opened: Session, records: list[Record]) -> Session:
+    """The session with the rungs that a ladder's wall asks for."""
+    found = ladder.grown(opened, records)
+    if found is not opened:
+        store.write_session(root, found)
+    return found
 
 
 def _in_time(job: Job, trial: Trial, wait_seconds: float = 0.0) -> bool:

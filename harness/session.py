@@ -124,15 +124,15 @@ def _too_large(session: Session, last_of: Mapping[str, Record]) -> Iterator[tupl
     limits: dict[str, int] = {}
     for record in last_of.values():
         if record.failure is not None and record.failure.reason == "out-of-memory":
-            row, batch_size = _row(record.trial), record.trial.asked.variant.batch_size
-            limits[row] = min(batch_size, limits.get(row, batch_size))
+            place, batch_size = row(record.trial), record.trial.asked.variant.batch_size
+            limits[place] = min(batch_size, limits.get(place, batch_size))
     for trial in session.trials if limits else ():
-        limit = limits.get(_row(trial))
+        limit = limits.get(row(trial))
         if limit is not None and trial.id not in last_of and trial.asked.variant.batch_size > limit:
             yield trial, limit
 
 
-def _row(trial: Trial) -> str:
+def row(trial: Trial) -> str:
     """All that is asked of a trial but its batch."""
     variant = trial.asked.variant.model_copy(update={"batch_size": 1})
     return trial.asked.model_copy(update={"variant": variant}).canonical()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.progress import TaskID
 
-from harness import checking, cleaning, prepare, session
+from harness import checking, cleaning, ladder, prepare, session
 from harness.alone import only_run
 from harness.choice import Chosen, choose, trial_seconds
 from harness.data import Progress, Resolved, default_folder, fetch
@@ -225,7 +225,11 @@ def _going_on(bench: Bench, chosen: Chosen, screen: Screen) -> Session | None:
     opened = session.find_open(bench.root, bench.plan.name)
     if opened is None:
         return None
-    if opened.machine == bench.machine.id and {trial.id for trial in opened.trials} <= chosen.everything:
+    planned = [item.trial for item in chosen.planned]
+    asked = all(
+        trial.id in chosen.everything or ladder.stands_between(trial, planned) for trial in opened.trials
+    )
+    if opened.machine == bench.machine.id and asked:
         return opened
     screen.say(f"session {opened.id} asked for another plan, lock, data or machine: a new one begins")
     return None

@@ -23,7 +23,7 @@ def main():
         time.sleep(options.get("step_seconds", 0.001))
         event(event="progress", done=step + 1, total=steps, unit="step")
     ending = options.get("ending", "measure")
-    if ending == "out-of-memory":
+    if ending == "out-of-memory" or asked["variant"]["batch_size"] > options.get("capacity", sys.maxsize):
         reported = {"stage": "train", "reason": "out-of-memory", "message": "it does not fit"}
         (OUTPUT / "failure.json").write_text(json.dumps(reported))
         sys.exit(1)

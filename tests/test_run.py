@@ -130,6 +130,22 @@ def test_a_block_that_would_begin_after_the_budget_is_left_out_without_waiting_f
     assert (outcome.ran, outcome.left) == (2, 2)
 
 
+def test_the_largest_batch_that_fits_is_searched_below_the_first_that_does_not(tmp_path):
+    root = clone.make(tmp_path, options="capacity = 40")
+    path = root / "plans" / "mine.toml"
+    text = path.read_text().replace("batch_size = 8", "batch_size = [16, 32, 64, 128]")
+    path.write_text(text.replace('["fp32-ieee", "amp-bf16"]', '"fp32-ieee"'))
+    outcome = go(root)
+    tried = [
+        (record.trial.repeat, record.trial.asked.variant.batch_size, record.status)
+        for record in sorted(records(root), key=lambda record: record.started_at)
+    ]
+    assert sorted(tried[:3]) == [(1, 16, "ok"), (1, 32, "ok"), (1, 64, "failed")]
+    assert {(1, 48, "failed"), (1, 40, "ok"), (2, 40, "ok")} <= set(tried)
+    assert not [size for _, size, _ in tried if size > 64]
+    assert outcome.complete and go(root).session.id != outcome.session.id
+
+
 def test_only_one_run_measures_on_a_machine(tmp_path):
     holder = "import sys, time; from pathlib import Path; from harness.alone import only_run\n"
     holder += "with only_run(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"

@@ -1,23 +1,22 @@
 """One card or machine against another, in the population that a buyer will receive.
 
-The mix is every work that both have done under one key, each with an equal share of the slower side's
-time unless hours are given. Time on one side over time on the other is then Σ wᵢ·rᵢ of the works' ratios
-rᵢ. Its bounds are the weighted sums of the works' bounds, as if all erred together: exact for one work,
-wide for more.
+The mix is the buyer's own hours of each work that both have done, or, where none are given, every such work
+with an equal share of the slower side's time. Time on one side over time on the other is then Σ wᵢ·rᵢ of the
+works' ratios rᵢ. Its bounds are the weighted sums of the works' bounds, as if all erred together: exact for
+one work, wide for more.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from statistics import fmean
 
 from report import names, words
+from report.comparability import Key, Length
 from report.contests import Contest, Line
 from report.stats import Cell, Ratio, cell_ratio
-from report.units import UNITS_TO_MEASURE, UnitBand, unit_band
+from report.units import UnitBand, pair_band
 
 MODES = ("cached", "device", "host")
 """From what shows the card alone to what shows the whole machine."""
@@ -39,6 +38,14 @@ class Work:
     of: Cell
     over: Cell
     ratio: Ratio
+
+
+@dataclass(frozen=True, slots=True)
+class Buyer:
+    """The buyer's own mix: hours of each work, as they pass on one side, a machine and a card."""
+
+    hours: Mapping[tuple[Key, Length], float]
+    on: tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +73,8 @@ class Expectation:
     band: UnitBand
     comparisons: int
     ranked: bool
+    own_mix: bool = False
+    """Whether the works are weighed by the buyer's hours."""
 
     @property
     def tied(self) -> bool | None:
@@ -73,22 +82,18 @@ class Expectation:
         return None if self.model is None else self.model.includes(1.0)
 
 
-def expectations(
-    contests: Sequence[Contest], hours: Mapping[str, float] | None = None
-) -> tuple[Expectation, ...]:
+def expectations(contests: Sequence[Contest], buyer: Buyer | None = None) -> tuple[Expectation, ...]:
     """The leading side against every other that did equal work: first what beats it most, then what it beats.
 
-    `hours` weighs workloads by name with the hours that the slower side spends on each; a workload without
-    hours is left out.
+    With a `buyer` only work that has hours counts; a pair that did none of it is left out.
     """
     lines = [line for contest in contests for line in contest.lines]
     own = _sides([line for line in lines if line.own])
     others = _sides([line for line in lines if not line.own])
     pairs = [(a, b) for a in own for b in others if (a.machine, a.card) != (b.machine, b.card)]
     pairs += [(a, b) for a, b in pairwise(own) if a.card != b.card]
-    made = [(a, b) for a, b in pairs if _works(contests, a, b, 1)]
-    found = [_expectation(contests, a, b, len(made), hours) for a, b in made]
-    kept = [one for one in found if one is not None]
+    made = [(a, b) for a, b in pairs if _works(contests, a, b, 1, buyer)]
+    kept = [_expectation(contests, a, b, len(made), buyer) for a, b in made]
     leading = {(side.machine, side.card) for side in own}
 
     def place(one: Expectation) -> tuple[bool, bool, float]:
@@ -113,13 +118,17 @@ def _named(a: Side, b: Side, contests: Sequence[Contest]) -> tuple[Side, Side]:
     return tuple(replace(side, name=words.clean(labels[side.machine], 40)) for side in (a, b))  # type: ignore[return-value]
 
 
-def _works(contests: Sequence[Contest], a: Side, b: Side, comparisons: int) -> list[Work]:
-    """Lines of equal key and length, in the mode nearest the card where a work was done in several."""
+def _works(
+    contests: Sequence[Contest], a: Side, b: Side, comparisons: int, buyer: Buyer | None
+) -> list[Work]:
+    """Lines of equal key and length: those with hours, else in the mode nearest the card of each work."""
     found: dict[object, Work] = {}
     for contest in contests:
         for of in _of_side(contest, a):
             for over in _of_side(contest, b):
                 if of.key != over.key or of.length != over.length:
+                    continue
+                if buyer is not None and not buyer.hours.get((of.key, of.length)):
                     continue
                 ratio = cell_ratio(over, of, "seconds", comparisons=comparisons)
                 ratio = ratio or cell_ratio(of, over, "throughput", comparisons=comparisons)
@@ -143,33 +152,50 @@ def _of_side(contest: Contest, side: Side) -> list[Cell]:
 
 
 def _expectation(
-    contests: Sequence[Contest], a: Side, b: Side, comparisons: int, hours: Mapping[str, float] | None
-) -> Expectation | None:
-    works = _works(contests, a, b, comparisons)
-    weights = _weights(works, hours)
-    if weights is None:
-        return None
-    first = mix([work.ratio for work in works], weights)
+    contests: Sequence[Contest], a: Side, b: Side, comparisons: int, buyer: Buyer | None
+) -> Expectation:
+    works = _works(contests, a, b, comparisons, buyer)
+    best, _ = mix([work.ratio for work in works], _weights(works, buyer, contests))
     a, b = _named(a, b, contests)
-    if first[0] < 1:
+    if best < 1:
         works = [Work(work.over, work.of, _inverse(work.ratio)) for work in works]
-        weights = _weights(works, hours) or weights
         a, b = b, a
-    best, units = mix([work.ratio for work in works], weights)
-    band = _band(contests, a, b, best)
+    best, units = mix([work.ratio for work in works], _weights(works, buyer, contests))
+    band = pair_band([line.cell for c in contests for line in c.lines], a.card, b.card, best)
     model = units and Range(units.low * band.low / best, units.high * band.high / best)
     ranked = all(work.of.ranked and work.over.ranked for work in works)
-    return Expectation(a, b, tuple(works), best, units, model, band, comparisons, ranked)
+    return Expectation(
+        a, b, tuple(works), best, units, model, band, comparisons, ranked, own_mix=buyer is not None
+    )
 
 
-def _weights(works: Sequence[Work], hours: Mapping[str, float] | None) -> list[float] | None:
-    if hours is None:
-        return [1.0] * len(works) if works else None
-    each = {name: sum(work.of.key.workload == name for work in works) for name in hours}
-    weights = [
-        hours.get(work.of.key.workload, 0.0) / max(each.get(work.of.key.workload, 1), 1) for work in works
-    ]
-    return weights if sum(weights) > 0 else None
+def _weights(works: Sequence[Work], buyer: Buyer | None, contests: Sequence[Contest]) -> list[float]:
+    """The time that each work takes on the side which the others are held against; any unit."""
+    if buyer is None:
+        return [1.0] * len(works)
+    return [_hours_over(work, buyer, contests) for work in works]
+
+
+def _hours_over(work: Work, buyer: Buyer, contests: Sequence[Contest]) -> float:
+    """The buyer's hours as they pass on the side `over`: times its time ÷ that of the side they are given on.
+
+    Where that side did not do this work they are taken to be of `over` itself.
+    """
+    hours = buyer.hours[work.over.key, work.over.length]
+    if buyer.on == (work.over.machine, work.over.card):
+        return hours
+    if buyer.on == (work.of.machine, work.of.card):
+        return hours * work.ratio.estimate
+    for contest in contests:
+        for line in contest.lines:
+            cell = line.cell
+            if (cell.machine, cell.card) == buyer.on and (cell.key, cell.length) == (
+                work.over.key,
+                work.over.length,
+            ):
+                found = cell_ratio(work.over, cell, "seconds") or cell_ratio(cell, work.over, "throughput")
+                return hours * (found.estimate if found else 1.0)
+    return hours
 
 
 def mix(ratios: Sequence[Ratio], weights: Sequence[float]) -> tuple[float, Range | None]:
@@ -197,28 +223,3 @@ def _inverse(ratio: Ratio) -> Ratio:
             interval, low=1 / interval.high, estimate=1 / interval.estimate, high=1 / interval.low
         )
     return Ratio(1 / ratio.estimate, interval, (ratio.n[1], ratio.n[0]))
-
-
-def _band(contests: Sequence[Contest], a: Side, b: Side, best: float) -> UnitBand:
-    """Measured where three units of each model are on record: both are drawn anew, so their squares add."""
-    bands = [unit_band(best, unit_means(contests, side.card)) for side in (a, b)]
-    if not all(band.measured for band in bands):
-        return unit_band(best)
-    reach = math.hypot(*(math.log(band.high / best) for band in bands))
-    units = min(band.units for band in bands)
-    return UnitBand(best * math.exp(-reach), best * math.exp(reach), True, units)
-
-
-def unit_means(contests: Sequence[Contest], card: str) -> list[float]:
-    """One mean throughput per unit of a card on the work that most of its units did, under one key."""
-    by_key: dict[object, dict[str, list[float]]] = {}
-    for contest in contests:
-        for line in contest.lines:
-            if line.cell.card != card or line.cell.verdict == "invalid":
-                continue
-            for row in line.cell.rows:
-                rate = row.metrics.throughput if row.metrics else None
-                if row.unit and rate:
-                    by_key.setdefault(line.cell.key, {}).setdefault(row.unit, []).append(rate)
-    most = max(by_key.values(), key=len, default={})
-    return [fmean(values) for values in most.values()] if len(most) >= UNITS_TO_MEASURE else []

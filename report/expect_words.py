@@ -16,24 +16,28 @@ def headline(found: Expectation) -> str:
     fast, slow, best = found.fast.name, found.slow.name, words.times(found.best)
     if found.units is None or found.model is None:
         return (
-            f"A first look, and no ranking: {fast} trained this mix {best} times as fast as {slow} "
+            f"A first look, and no ranking: {fast} trained {_whose(found)} {best} times as fast as {slow} "
             "in single runs, which give no interval."
         )
     units, model = _between(found.units), _between(found.model)
     if not found.ranked:
         return (
-            f"A first look, and no ranking: {fast} trained this mix {best} times as fast as {slow} "
+            f"A first look, and no ranking: {fast} trained {_whose(found)} {best} times as fast as {slow} "
             f"(these two units: {units}; any two of their models: {model})."
         )
     if found.tied:
         return (
-            f"No difference shown: expect {fast} to train this mix {model} times as fast as {slow} "
+            f"No difference shown: expect {fast} to train {_whose(found)} {model} times as fast as {slow} "
             f"(best estimate {best}; these two units: {units})."
         )
     return (
-        f"Expect {fast} to train this mix {model} times as fast as {slow} "
+        f"Expect {fast} to train {_whose(found)} {model} times as fast as {slow} "
         f"(best estimate {best}; these two units: {units})."
     )
+
+
+def _whose(found: Expectation) -> str:
+    return "your mix" if found.own_mix else "this mix"
 
 
 def _between(found: Range) -> str:
@@ -46,10 +50,14 @@ def table(found: Sequence[Expectation]) -> Table | None:
         return None
     first = found[0]
     several = f" The level holds for all {first.comparisons} pairs together." if first.comparisons > 1 else ""
+    mixed = (
+        "your own hours of each work that both have done"
+        if first.own_mix
+        else "every work that both have done, with an equal share of the slower one's time"
+    )
     caption = (
-        "Times as fast, with 95 % intervals. This mix: every work that both have done, with an equal share "
-        f"of the slower one's time. Expected holds for any two units of the models ({first.band.label}); "
-        f"it is the one to buy by.{several}"
+        f"Times as fast, with 95 % intervals. This mix: {mixed}. Expected holds for any two units of the "
+        f"models ({first.band.label}); it is the one to buy by.{several}"
     )
     columns = ("Of, over", "Best estimate", "These two units", "Expected", "Stands on")
     return Table(caption, columns, tuple(_row(one) for one in found))

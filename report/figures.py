@@ -10,11 +10,10 @@ from harness.record import Claim
 from report import charts, names, split, words
 from report.charts import Mark
 from report.contests import Contest, Line
-from report.expect import unit_means
 from report.intervals import Interval
 from report.speedups import Speedup
 from report.stats import Figure
-from report.units import UnitBand, unit_band
+from report.units import UnitBand, unit_band, unit_means
 from report.view import Panel
 
 GIB = 2**30
@@ -106,7 +105,7 @@ def _other_units(contest: Contest, line: Line, reference: Line, value: float) ->
     """
     if line.cell.machine == reference.cell.machine and line.cell.card == reference.cell.card:
         return None
-    return unit_band(value, unit_means([contest], line.cell.card))
+    return unit_band(value, unit_means((each.cell for each in contest.lines), line.cell.card))
 
 
 def _widened(line: Line, value: float, band: UnitBand | None) -> tuple[float, float] | None:

@@ -15,13 +15,14 @@ from harness.errors import UserError
 from harness.purchase import FILE, Purchase
 from report import words
 from report.contests import Contest
+from report.expect import Buyer
 from report.frame import Row
 from report.intervals import Interval, log_mean_interval
 from report.money_mix import Line, asked, centre, lines, reader, without_purchase
 from report.money_numbers import INPUTS, CardNumbers, Numbers, Range, RowNumbers
 from report.money_offers import Offer, offers, usable
 from report.stats import Cell, cell_ratio
-from report.units import UNITS_TO_MEASURE, UnitBand, unit_band
+from report.units import pair_band, unit_band, unit_means
 
 ENERGY_BAND = 0.05
 GIB = 2**30
@@ -85,6 +86,23 @@ def gather(
         tuple(_all_measured(mix, i) for i in range(len(found))),
         (*missing, *absent, *_single_runs(mix)),
     )
+
+
+def buyer(contests: Sequence[Contest], rows: Sequence[Row], purchase: Purchase | None) -> Buyer | None:
+    """The buyer's own hours of each work on record; null where the file has none.
+
+    Raises UserError where a name in the file fits several cards or lines.
+    """
+    if purchase is None or not purchase.work:
+        return None
+    cells = usable(contests)
+    found, _ = offers(cells, purchase)
+    every = lines(cells, found, rows)
+    mix = asked(every, purchase)[0] if every else ()
+    if not mix:
+        return None
+    on = found[_hours_on(found, mix, purchase)]
+    return Buyer({(line.key, line.length): line.hours for line in mix}, (on.machine, on.card))
 
 
 def _hours_on(found: Sequence[Offer], mix: Sequence[Line], purchase: Purchase | None) -> int:
@@ -177,7 +195,7 @@ def _seconds(line: Line, i: int, cells: Sequence[Cell]) -> Range | None:
         return None
     values = reader(line)(cell)
     middle, found = centre(values), log_mean_interval(values)
-    band = unit_band(1.0, _unit_rates(cells, cell.card))
+    band = unit_band(1.0, unit_means(cells, cell.card))
     low, high = (found.low / found.estimate, found.high / found.estimate) if found else (1.0, 1.0)
     return middle * low / band.high, middle, middle * high / band.low
 
@@ -213,28 +231,8 @@ def _times_as_fast(
     low, high = (
         (interval.low / interval.estimate, interval.high / interval.estimate) if interval else (1.0, 1.0)
     )
-    band = _pair_band(cells, fast.card, slow.card)
+    band = pair_band(cells, fast.card, slow.card)
     return best * low * band.low, best, best * high * band.high
-
-
-def _pair_band(cells: Sequence[Cell], one: str, other: str) -> UnitBand:
-    """Around 1; measured where three units of each card are on record, and then their squares add."""
-    bands = [unit_band(1.0, _unit_rates(cells, card)) for card in (one, other)]
-    if not all(band.measured for band in bands):
-        return unit_band(1.0)
-    reach = math.hypot(*(math.log(band.high) for band in bands))
-    return UnitBand(math.exp(-reach), math.exp(reach), True, min(band.units for band in bands))
-
-
-def _unit_rates(cells: Sequence[Cell], card: str) -> list[float]:
-    """One mean throughput per unit of a card, on the line that most of its units did."""
-    by_key: dict[object, dict[str, list[float]]] = {}
-    for cell in cells:
-        for row in cell.rows if cell.card == card else ():
-            if row.unit and row.metrics and row.metrics.throughput and row.verdict != "invalid":
-                by_key.setdefault(cell.key, {}).setdefault(row.unit, []).append(row.metrics.throughput)
-    most: dict[str, list[float]] = max(by_key.values(), key=len, default={})
-    return [fmean(values) for values in most.values()] if len(most) >= UNITS_TO_MEASURE else []
 
 
 def _single_runs(mix: Sequence[Line]) -> tuple[str, ...]:

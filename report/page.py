@@ -25,6 +25,7 @@ from report import (
     judge,
     labels,
     limits,
+    money_gather,
     money_view,
     names,
     parity,
@@ -131,7 +132,8 @@ def look(
     drawn = [line.cell for contest in found for line in contest.lines]
     gains = speedups.speedups(drawn)
     parities = parity.parities(drawn)
-    expected = expect.expectations(found)
+    buyer = money_gather.buyer(found, rows, purchase)
+    expected = expect.expectations(found, buyer) or expect.expectations(found)
     shown = _shown(rows, lead, found)
     spare = contests.left_over(standing, found)
     marks = labels.of_cells([line.cell for contest in found for line in contest.lines if line.own])

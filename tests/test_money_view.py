@@ -67,6 +67,17 @@ def test_without_a_file_there_is_the_break_even_ratio_alone_and_nothing_to_type(
     assert not (found.offers or found.works or found.fields or found.numbers or found.quotes)
 
 
+def test_the_first_sentence_weighs_the_works_by_the_buyer_s_own_hours_on_the_slower_card():
+    found = looked(build.two_cards())
+    told = re.search(r"Expect .* to train your mix .* \(best estimate (\S+);", found.answer)
+    assert told and found.expected and found.mix
+    assert "your own hours of each work" in found.expected.caption
+    hours = {"LSTM": 20.0, "ResNet-50": 30.0}
+    each = [(hours[row[0].partition(",")[0]], float(row[1])) for row in found.mix.rows]
+    assert len(each) == 2
+    assert float(told[1]) == pytest.approx(50.0 / sum(given / faster for given, faster in each), abs=0.02)
+
+
 def test_the_ratio_is_the_wider_range_that_the_first_sentence_names():
     found = looked(build.two_cards(), None)
     expected = re.search(r"Expect .* to train this mix (\S+) to (\S+) times", found.answer)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from test_report_contests import LEAD, ON, elsewhere, found, series, view
 
 from harness.record import Cpu, Limit
-from report import expect, hosts
+from report import expect, expect_words, hosts
 from report.intervals import Interval
 from report.stats import Ratio
 
@@ -81,9 +81,31 @@ def test_hours_weigh_the_works_and_leave_out_what_has_none():
     records = [*series(), *elsewhere(seconds=0.05), *series(kind=build.CIFAR), *elsewhere(kind=build.CIFAR)]
     contests = found(records)
     both = expect.expectations(contests)[0].best
-    language = expect.expectations(contests, {"word_lm": 10.0})[0].best
-    assert language == pytest.approx(2.0) and both == pytest.approx(1 / (0.25 + 0.4))
-    assert expect.expectations(contests, {"unknown": 1.0}) == ()
+    assert both == pytest.approx(1 / (0.25 + 0.4))
+    language = contests[0].lines[0].cell
+    alone = expect.Buyer({(language.key, language.length): 10.0}, (language.machine, language.card))
+    (one,) = expect.expectations(contests, alone)
+    assert one.best == pytest.approx(2.0) and len(one.works) == 1
+    assert one.own_mix and "train your mix" in expect_words.headline(one)
+    assert expect.expectations(contests, expect.Buyer({}, alone.on)) == ()
+
+
+@pytest.mark.parametrize(
+    ("on", "hours", "best"),
+    [(0, (10.0, 30.0), 40 / (5 + 24)), (1, (10.0, 30.0), (20 + 37.5) / 40), (0, (5.0, 5.0), 10 / (2.5 + 4))],
+)
+def test_the_hours_may_be_given_on_either_side_and_are_the_same_work(on, hours, best):
+    """Language is twice as fast on B, images 1.25 times: what takes an hour on A takes 0.5 and 0.8 there."""
+    records = [*series(), *elsewhere(seconds=0.05), *series(kind=build.CIFAR), *elsewhere(kind=build.CIFAR)]
+    contests = found(records)
+    at = contests[0].lines[on].cell
+    asked = {
+        (contest.lines[0].cell.key, contest.lines[0].cell.length): given
+        for contest, given in zip(contests, hours, strict=True)
+    }
+    (one,) = expect.expectations(contests, expect.Buyer(asked, (at.machine, at.card)))
+    assert one.best == pytest.approx(best)
+    assert one.units and one.units.low < best < one.units.high
 
 
 def test_works_that_disagree_name_the_mix_that_turns_the_answer():

@@ -156,8 +156,7 @@ def _doubts(found: Gathered, today: date) -> tuple[str, ...]:
         lines.append(
             "Part of the mix was fed by the host's loader: there the ranking is of machines, not of cards."
         )
-    stacks = {cell.stack for line in found.lines for cell in line.cells if cell}
-    if len(stacks) > 1:
+    if any(len({cell.stack for cell in line.cells if cell}) > 1 for line in found.lines):
         lines.append("The cards ran on different stacks, which the charts of each line name.")
     return tuple(lines)
 

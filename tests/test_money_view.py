@@ -240,3 +240,20 @@ def test_a_hostile_source_does_nothing_but_show():
     made = render(looked(build.two_cards(), text)).html
     assert "<script>alert(1)" not in made
     assert "&lt;script&gt;alert(1)" in made
+
+
+def in_words(found: MoneyView) -> str:
+    return " ".join(found.doubts)
+
+
+def test_stacks_are_held_against_each_other_within_a_line_and_not_across_works():
+    def versions(one: Record, by: str) -> Record:
+        assert one.measurement
+        found = one.measurement.model_copy(update={"versions": {"made": by}})
+        return one.model_copy(update={"measurement": found})
+
+    measured = [one for one in build.two_cards() if one.measurement]
+    by_work = [versions(one, one.trial.asked.workload) for one in measured]
+    assert "different stacks" not in in_words(money(by_work))
+    by_card = [versions(one, one.machine.label) for one in measured]
+    assert "The cards ran on different stacks" in in_words(money(by_card))

@@ -138,6 +138,17 @@ document.getElementById('frame').addEventListener('load', event => {{
   found.again = shown();
   box('workload', 'Language').click();
   found.without_language = shown();
+  const line = all('.lines button').find(one => one.textContent.startsWith('fp16-master'));
+  const beside = () => [...line.parentElement.nextElementSibling.querySelectorAll('g.series')]
+    .filter(seen).map(one => one.dataset.precision);
+  found.line = {{ drawn: beside(), others: shown().series }};
+  line.focus();
+  line.click();
+  found.line.hid = beside();
+  found.line.elsewhere = shown().series;
+  found.line.pressed = line.getAttribute('aria-pressed') + (page.activeElement === line);
+  line.click();
+  found.line.again = beside();
   const table = page.querySelector('.decision table'), head = table.tHead.rows[0].cells[4];
   const column = () => [...table.tBodies[0].rows].map(row => row.cells[4].querySelector('bdi').textContent);
   const button = head.querySelector('button');
@@ -177,6 +188,18 @@ def test_a_precision_that_is_not_ticked_leaves_tables_and_charts_which_close_up(
 
 def test_a_workload_that_is_not_ticked_leaves_the_page(pressed: dict[str, Any]):
     assert pressed["without_language"]["sections"] == pressed["at_first"]["sections"] - 1
+
+
+def test_a_line_is_hidden_from_its_own_charts_alone_by_a_button_that_the_keyboard_reaches(
+    pressed: dict[str, Any],
+):
+    line = pressed["line"]
+    gone = len(line["drawn"]) - len(line["hid"])
+    assert 0 < gone == line["drawn"].count("fp16-master") - line["hid"].count("fp16-master")
+    assert "fp16-master" in line["hid"], "the other card's line stays"
+    assert line["pressed"] == "falsetrue"
+    assert 0 < line["elsewhere"] < line["others"]
+    assert line["again"] == line["drawn"]
 
 
 def test_a_table_is_sorted_by_a_button_that_the_keyboard_reaches(pressed: dict[str, Any]):

@@ -9,7 +9,7 @@
   const closeUp = (chart) => {
     let gap = 0;
     for (const row of all("g[data-step]", chart)) {
-      if (row.classList.contains("off")) gap += Number(row.dataset.step);
+      if (row.matches(".off, .hid")) gap += Number(row.dataset.step);
       else row.setAttribute("transform", `translate(0 ${-gap})`);
     }
     const foot = chart.querySelector("g.foot");
@@ -27,6 +27,32 @@
       one.classList.toggle("off", off.workload.has(one.dataset.workload));
     all("svg.chart").filter((one) => one.querySelector("g[data-step]")).forEach(closeUp);
   };
+  const lines = (panels) => {
+    const found = new Map();
+    for (const one of all("g.series", panels)) {
+      const name = `${one.dataset.precision}, ${one.dataset.card}`;
+      found.set(name, [...(found.get(name) || []), one]);
+    }
+    if (found.size < 2) return;
+    const row = document.createElement("p");
+    row.className = "lines";
+    row.append("Show");
+    for (const [name, drawn] of found) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = name;
+      button.setAttribute("aria-pressed", "true");
+      button.addEventListener("click", () => {
+        const hid = button.getAttribute("aria-pressed") === "true";
+        button.setAttribute("aria-pressed", String(!hid));
+        drawn.forEach((one) => one.classList.toggle("hid", hid));
+        all("svg.chart", panels).filter((one) => one.querySelector("g[data-step]")).forEach(closeUp);
+      });
+      row.append(button);
+    }
+    panels.before(row);
+  };
+  all(".panels").forEach(lines);
   if (filters) {
     filters.hidden = false;
     filters.addEventListener("change", show);

@@ -15,6 +15,9 @@ from report.frame import Row
 from report.intervals import log_welch_ratio
 from report.stats import Cell
 
+LEAST_RUNS = 2
+"""That count, of those that were asked for: one that did not settle among others that did is set apart."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -44,8 +47,9 @@ def _finding(demand: Demand, margin: float, delivered: Sequence[Cell], failed: S
     )
     if broken:
         return Finding(demand, False, f"a trial is invalid: {words.clean(broken[0], 120)}")
-    if len(valid) < demand.runs:
-        return _short(demand, len(valid), own, delivered, failed)
+    ran = sum(len(cell.rows) for cell in own)
+    if ran < demand.runs or len(valid) < LEAST_RUNS:
+        return _short(demand, ran, own, delivered, failed)
     if not demand.unproven and any(cell.verdict == "unproven" for cell in own):
         return Finding(demand, None, "its windows are too short to be proven, where the order's were proven")
     ratio = math.exp(float(np.log(np.asarray(valid)).mean())) / demand.figure

@@ -13,6 +13,7 @@ import pytest
 import records_builder as build
 from hypothesis import given
 from hypothesis import strategies as st
+from test_report_contests import found, series
 
 import joint
 from harness import store
@@ -297,6 +298,21 @@ def test_windows_too_short_to_be_proven_answer_no_order_that_was_proven(bench, c
     with pytest.raises(UserError, match="too short to be proven, where the order's were proven"):
         joint.accept(here, Settings(), bundle, DELIVERED)
     assert "NOT KNOWN: LSTM" in capsys.readouterr().out
+
+
+def test_one_run_that_did_not_settle_among_others_that_did_is_no_missing_run():
+    def cell(verdicts):
+        records = [
+            series(repeats=len(verdicts), verdict=verdict)[place] for place, verdict in enumerate(verdicts)
+        ]
+        return found(records)[0].lines[0].cell
+
+    ordered = acceptance.clause([cell(["valid"] * 5)])
+    assert ordered and ordered.demands[0].runs == 5
+    (one,) = judge(ordered, [cell(["valid"] * 4 + ["unproven"])])
+    assert one.passed and one.ratio == pytest.approx(1.0, rel=0.02)
+    (short,) = judge(ordered, [cell(["valid"] * 4)])
+    assert short.passed is None and short.why == "4 of 5 runs were measured"
 
 
 def test_work_that_was_not_measured_at_all_is_not_known(demand):

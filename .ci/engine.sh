@@ -91,7 +91,8 @@ runroot = "$dir/runroot"
 CONF
     export CONTAINERS_CONF=$dir/containers.conf CONTAINERS_STORAGE_CONF=$dir/storage.conf
     export PODMAN_HOST=unix://$dir/podman.sock
-    setsid podman system service --time 0 "$PODMAN_HOST" >"$dir/log" 2>&1 &
+    # Its monitors leave files where it runs.
+    env --chdir="$dir" setsid podman system service --time 0 "$PODMAN_HOST" >"$dir/log" 2>&1 &
     echo $! >"$dir/pid"
     answers curl --silent --fail --unix-socket "$dir/podman.sock" http://d/_ping || { tail -20 "$dir/log" >&2; return 1; }
 }

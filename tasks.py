@@ -35,7 +35,7 @@ BUILDING = {**SHARED, "base": BASE, "wheelhouse": WHEELHOUSE}
 _VERBS = (
     *("doctor", "plan", "data", "build", "run", "report"),
     *("quote", "compare", "bundle", "verify", "accept", "contribute"),
-    *("claims", "lock", "clean", "check", "gate", "test", "selfcheck"),
+    *("claims", "lock", "clean", "check", "gate", "test"),
 )
 
 
@@ -61,7 +61,8 @@ def verb(**options: Any) -> Callable[[Callable[..., None]], Any]:
 
 def _settings(**own: Any) -> Any:
     """The settings of this verb, with what the first verb's options hold for the whole line."""
-    from harness import line, settings
+    from commands import line
+    from harness import settings
 
     for name in line.LINE_OPTIONS:
         value = line.held(sys.argv[1:], _VERBS, name)
@@ -73,9 +74,9 @@ def _settings(**own: Any) -> Any:
 @verb(help=SHARED)
 def doctor(c: Context, plan: str = "", device: str = "", engine: str = "", python: str = "") -> None:
     """Say what this machine can do, what a plan will need and how long it will take; change nothing."""
-    from harness import verbs
+    from commands import doctor as diagnosing
 
-    verbs.doctor(ROOT, _settings(plan=plan, device=device, engine=engine, python=python))
+    diagnosing.doctor(ROOT, _settings(plan=plan, device=device, engine=engine, python=python))
 
 
 @verb(help={**SHARED, "budget": "a length of time such as 30m or 8h that the plan must fit"})
@@ -83,9 +84,9 @@ def plan(
     c: Context, plan: str = "", device: str = "", engine: str = "", python: str = "", budget: str = ""
 ) -> None:
     """Print a plan's matrix and every command it would run."""
-    from harness import verbs
+    from commands import measure
 
-    verbs.show_plan(ROOT, _settings(plan=plan, device=device, engine=engine, python=python, budget=budget))
+    measure.show_plan(ROOT, _settings(plan=plan, device=device, engine=engine, python=python, budget=budget))
 
 
 @verb(
@@ -98,9 +99,9 @@ def data(
     c: Context, plan: str = "", device: str = "", engine: str = "", python: str = "", only: str = ""
 ) -> None:
     """Fetch the data and weights that a plan needs, each checked by its hash."""
-    from harness import verbs
+    from commands import measure
 
-    verbs.data(ROOT, _settings(plan=plan, device=device, engine=engine, python=python), only or None)
+    measure.data(ROOT, _settings(plan=plan, device=device, engine=engine, python=python), only or None)
 
 
 @verb(help={**BUILDING, "dry_run": DRY_RUN})
@@ -115,12 +116,12 @@ def build(
     dry_run: bool = False,
 ) -> None:
     """Build the image, or make the virtual environment, that a plan needs on this machine."""
-    from harness import verbs
+    from commands import measure
 
     chosen = _settings(
         plan=plan, device=device, engine=engine, python=python, base=base, wheelhouse=wheelhouse
     )
-    verbs.build(ROOT, chosen, dry_run=dry_run)
+    measure.build(ROOT, chosen, dry_run=dry_run)
 
 
 @verb(
@@ -154,7 +155,7 @@ def run(
     dry_run: bool = False,
 ) -> None:
     """Run what is missing of a plan, one fresh process a trial, and write a record for each."""
-    from harness import verbs
+    from commands import measure
 
     chosen = _settings(
         plan=plan,
@@ -167,8 +168,10 @@ def run(
         blocks=blocks or None,
         label=label,
     )
-    how = verbs.How(new_session=new_session, retry=retry, strict=strict, build=not no_build, dry_run=dry_run)
-    verbs.run(ROOT, chosen, how)
+    how = measure.How(
+        new_session=new_session, retry=retry, strict=strict, build=not no_build, dry_run=dry_run
+    )
+    measure.run(ROOT, chosen, how)
 
 
 @verb(
@@ -187,14 +190,14 @@ def report(
     from datetime import UTC, datetime
 
     from harness.machine import machine_id, state_folder
-    from report.page import build as build_page
+    from report.page.build import build as build_page
 
     chosen = _settings(baseline=baseline)
     if bundle:
-        import joint
+        from commands import report as reporting
 
         paths = [Path(name) for name in bundle]
-        joint.report_on(ROOT, ROOT / "report" / "out", paths, chosen.baseline, session)
+        reporting.report_on(ROOT, ROOT / "report" / "out", paths, chosen.baseline, session)
         if pdf:
             _print_page()
         return
@@ -215,7 +218,7 @@ def report(
 
 
 def _print_page() -> None:
-    from report.pdf import write
+    from report.page.pdf import write
 
     out = ROOT / "report" / "out"
     printed = write(out / "index.html", out / "report.pdf", root=os.geteuid() == 0)
@@ -231,9 +234,9 @@ def _print_page() -> None:
 )
 def compare(c: Context, first: str, second: str, fail_below: float = 0.0) -> None:
     """Say how many times as fast one card, machine or stack is as another, and what may not be compared."""
-    import joint
+    from commands import report as reporting
 
-    joint.compare_two(ROOT, first, second, fail_below or None)
+    reporting.compare_two(ROOT, first, second, fail_below or None)
 
 
 @verb(
@@ -256,9 +259,9 @@ def bundle(
     no_purchase: bool = False,
 ) -> None:
     """Pack records, locks, claims, plans and page into one archive, and print its acceptance clause."""
-    import joint
+    from commands import offer
 
-    how = joint.Packing(
+    how = offer.Packing(
         out=Path(out) if out else None,
         session=session or None,
         baseline=_settings(baseline=baseline).baseline,
@@ -266,15 +269,15 @@ def bundle(
         key=Path(sign) if sign else None,
         purchase=not no_purchase,
     )
-    joint.pack(ROOT, how)
+    offer.pack(ROOT, how)
 
 
 @verb(help={"bundle": "the bundle's file", "signers": "OpenSSH's file of allowed signers"})
 def verify(c: Context, bundle: str, signers: str = "") -> None:
     """Check a bundle: every byte, every record, and every figure of its page, from raw samples."""
-    import joint
+    from commands import offer
 
-    joint.verify(Path(bundle), Path(signers) if signers else None)
+    offer.verify(Path(bundle), Path(signers) if signers else None)
 
 
 @verb(
@@ -295,16 +298,16 @@ def accept(
     records: str = "",
 ) -> None:
     """Say whether this machine is the one that was ordered, and as fast: pass, fail, or another machine."""
-    import joint
+    from commands import accept as accepting
 
     chosen = _settings(device=device, engine=engine, python=python)
-    joint.accept(ROOT, chosen, Path(bundle), records or None)
+    accepting.accept(ROOT, chosen, Path(bundle), records or None)
 
 
 @verb(help={"session": "the session to publish (default: this machine's newest)"})
 def contribute(c: Context, session: str = "") -> None:
     """Show a session as it would be published, judge it as the gate will, and write its pull request."""
-    from harness import contribute as publishing
+    from commands import contribute as publishing
 
     publishing.publish(ROOT, session or None)
 
@@ -312,7 +315,7 @@ def contribute(c: Context, session: str = "") -> None:
 @verb(help={"to": "the file to write (default: purchase.toml)", "yes": "overwrite it without asking"})
 def quote(c: Context, to: str = "purchase.toml", yes: bool = False) -> None:
     """Ask for prices, limits and your own mix of work, and write the buyer's file for `report`."""
-    from harness import quote as asked
+    from commands import quote as asked
 
     path = ROOT / to
     written = asked.run(path, overwrite=yes, ask=input, say=print)
@@ -322,7 +325,7 @@ def quote(c: Context, to: str = "purchase.toml", yes: bool = False) -> None:
 @verb()
 def claims(c: Context) -> None:
     """List the published figures that a report judges, with their sources."""
-    from harness import claims as published
+    from harness.record import claims as published
 
     print("\n".join(published.lines(published.load_claims(ROOT))))
 
@@ -330,25 +333,25 @@ def claims(c: Context) -> None:
 @verb(help={"image": "the image whose lock is written anew: cpu, cuda or rocm"})
 def lock(c: Context, image: str) -> None:
     """Resolve an image's versions and its base's digest anew: the only way that either changes."""
-    from harness import verbs
+    from commands import upkeep
 
-    verbs.lock(ROOT, image)
+    upkeep.lock(ROOT, image)
 
 
 @verb(help={"yes": "remove without asking", "data": "also remove the data that was fetched"})
 def clean(c: Context, yes: bool = False, data: bool = False) -> None:
     """List the images, environments and caches that can go, then remove them."""
-    from harness import verbs
+    from commands import upkeep
 
-    verbs.clean(ROOT, yes=yes, data=data)
+    upkeep.clean(ROOT, yes=yes, data=data)
 
 
 @verb()
 def check(c: Context) -> None:
     """Lint, type-check, and validate every record, claim, plan and pin."""
-    from harness import verbs
+    from commands import upkeep
 
-    verbs.check(ROOT)
+    upkeep.check(ROOT)
 
 
 @verb(
@@ -360,28 +363,9 @@ def check(c: Context) -> None:
 )
 def gate(c: Context, base: str = "main", head: str = "HEAD", comment: str = "") -> None:
     """Say whether a commit adds good records and nothing else; they are read as data, and nothing is run."""
-    import review
+    from commands import gate as gating
 
-    review.judge(ROOT, base, head, Path(comment) if comment else None)
-
-
-@verb(help={"device": DEVICE, "engine": ENGINE, "python": PYTHON})
-def selfcheck(c: Context, device: str = "", engine: str = "", python: str = "") -> None:
-    """Measure the same thing as both sides, and say whether a difference shows where there is none."""
-    from harness import verbs
-    from harness.errors import GateError
-    from harness.store import read_all
-    from report import selfcheck as same
-
-    chosen = _settings(device=device, engine=engine, python=python)
-    verbs.run(ROOT, chosen.model_copy(update={"plan": same.PLAN}), verbs.How())
-    records = [stored.record for stored in read_all(ROOT).records]
-    found = same.newest(records)
-    print("\n".join([*(one.line() for one in found), same.rate_line(records)]))
-    if not all(one.passed for one in found):
-        raise GateError(
-            "the selfcheck did not pass", remedy="see whether the machine did other work meanwhile"
-        )
+    gating.judge(ROOT, base, head, Path(comment) if comment else None)
 
 
 @verb(help={"only": "pass on to pytest: a file, or -k and a word"})

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from report.intervals import (
+from report.stats.intervals import (
     Runs,
     against_reference,
     all_pairs,

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import _trial  # isort: skip
-from _torch_vision import torchvision  # isort: skip
+from parts.trial import Trial  # isort: skip
+from parts.vision import torchvision  # isort: skip
 
 import torch
 from torch import nn
 
 import word_lm
-from _torch_clock import Clock
+from parts.clock import Clock
 
 WORKLOADS = Path(__file__).resolve().parents[1] / "workloads"
 BATCHES = 4
@@ -139,17 +139,17 @@ def _steps_of_a_block(step: Callable[[int], Any], device: torch.device, seconds:
     return steps
 
 
-def _trial_in(folder: Path) -> _trial.Trial:
+def _trial_in(folder: Path) -> Trial:
     told = {"seed": 1, "timeout_seconds": 86400, "asked": {"variant": {"limit": {}}}}
     (folder / "trial.json").write_text(json.dumps(told), encoding="utf-8")
-    return _trial.Trial({"GPUDYNO_IN": str(folder), "GPUDYNO_OUT": str(folder)})
+    return Trial({"GPUDYNO_IN": str(folder), "GPUDYNO_OUT": str(folder)})
 
 
 def _sampler(out: Path, device: torch.device) -> subprocess.Popen[bytes]:
     """The telemetry as it runs beside a trial, once its first sample is there."""
     kind = "cpu" if device.type == "cpu" else "rocm" if torch.version.hip else "cuda"
     own = str(os.getpid())
-    argv = [sys.executable, str(WORKLOADS / "_telemetry.py"), str(out), "--kind", kind]
+    argv = [sys.executable, "-m", "harness.telemetry.sampler", str(out), "--kind", kind]
     process = subprocess.Popen([*argv, "--pids", own, "--parent", own])
     for _ in range(100):
         if process.poll() is None and out.exists() and out.read_text(encoding="utf-8").count("\n") > 1:

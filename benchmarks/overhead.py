@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "workloads")]
 
 from benchmarks.paired import trimmed_interval  # noqa: E402
-from report.intervals import Interval  # noqa: E402
+from report.stats.intervals import Interval  # noqa: E402
 
 MODELS = ("resnet18", "lstm")
 BLOCK_SECONDS = 2.0

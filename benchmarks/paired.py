@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import stats
 
-from report.intervals import Interval
+from report.stats.intervals import Interval
 
 CUT = 0.2
 """Of the ratios, from each end."""

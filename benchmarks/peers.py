@@ -36,7 +36,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "workloads")]
 
 from benchmarks.overhead import HALF_WIDTH, fours, half_width  # noqa: E402
 from benchmarks.paired import trimmed_interval  # noqa: E402
-from report.intervals import Interval  # noqa: E402
+from report.stats.intervals import Interval  # noqa: E402
 
 CASES = ("resnet18", "resnet50", "efficientnet_b0", "lstm")
 PROFILES = ("default", "tuned")

@@ -43,9 +43,9 @@ from harness.record import (
     Variant,
     Window,
 )
-from harness.store import write_record, write_session
-from harness.summary import METHOD
-from report.page import build
+from harness.record.store import write_record, write_session
+from harness.summary.statistics import METHOD
+from report.page.build import build
 
 ROOT = Path(__file__).resolve().parents[1]
 SIZES = (1_000, 10_000)

@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import _trial  # isort: skip
-import _torch_vision  # noqa: F401  # isort: skip  (before timm)
+from parts.trial import Trial  # isort: skip
+from parts import vision  # noqa: F401  # isort: skip  (before timm)
 
 import timm
 import torch
 from timm.optim import create_optimizer_v2
 from torch import nn
 
-import _torch_precision as precision
 import word_lm
-from _torch_clock import Clock
-from _torch_sgd import clipped_sgd
-from _torch_update import Update
 from convnet import Step
+from parts import precision
+from parts.clock import Clock
+from parts.sgd import clipped_sgd
+from parts.update import Update
 
 CLASSES = 1000
 BATCHES = 4
@@ -108,7 +108,7 @@ def _clocked(step: Callable[[], torch.Tensor], samples: int, device: torch.devic
     """The step as a workload's loop has it: the clock on it, its events written."""
     told = {"seed": 1, "timeout_seconds": 86400, "asked": {"variant": {"limit": {}}}}
     (folder / "trial.json").write_text(json.dumps(told), encoding="utf-8")
-    trial = _trial.Trial({"GPUDYNO_IN": str(folder), "GPUDYNO_OUT": str(folder)})
+    trial = Trial({"GPUDYNO_IN": str(folder), "GPUDYNO_OUT": str(folder)})
     clock = Clock(trial, device, steps_per_epoch=1_000_000, epochs=1)
     clock.start()
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.energy import SENSED_EVERY, keeps_pace
+from harness.telemetry.energy import SENSED_EVERY, keeps_pace
 
 SENSED = 0.025
 HIGH, LOW, HIGH_SHARE = 350.0, 150.0, 0.8

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 from harness.errors import PlanError
 from harness.record import Model, first_problem
 from harness.record.machine import Declared
+from harness.units import seconds_of
 
 FILE = "gpudyno.toml"
 PREFIX = "GPUDYNO_"
@@ -94,14 +94,3 @@ def _validated(values: Mapping[str, Any], where: str) -> Settings:
         return Settings.model_validate(values)
     except ValidationError as error:
         raise PlanError(f"{where}: {first_problem(error)}", remedy="see `invoke --help run`") from None
-
-
-_UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-
-
-def seconds_of(text: str) -> float:
-    """'90s', '30m', '8h' or '1h30m' in seconds; raises PlanError for anything else."""
-    parts = re.findall(r"(\d+(?:\.\d+)?)\s*(s|min|m|h|d)", text)
-    if not parts or re.sub(r"(\d+(?:\.\d+)?)\s*(s|min|m|h|d)", "", text).strip():
-        raise PlanError(f"the budget '{text}' is no length of time", remedy="write it as 30m, 8h or 1h30m")
-    return sum(float(number) * _UNITS[unit] for number, unit in parts)

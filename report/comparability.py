@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 from harness.record import Asked, Environment, Measurement, Record
-from harness.summary import used_cards
+from harness.summary.device_checks import used_cards
 
 SIDE = "side"
 """An option that tells equal trials apart, and that no workload acts on: it keeps no figures apart."""

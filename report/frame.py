@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from harness.record import Environment, Epoch, Failure, LossScale, Measurement, Record, Summary
-from harness.summary import between_trials, bound, busy_share
+from harness.summary.bound import bound
+from harness.summary.device_checks import between_trials, busy_share
 from report.comparability import Key, Length, Stack, key_of, length_of, stack_of
 
 Judge = Callable[[Record], Summary | None]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from statistics import median
 
-from harness.cards import Card, find, peak_tflops
+from harness.record.cards import Card, find, peak_tflops
 from report.comparability import Key, alone
 from report.frame import Row
 from report.plausibility import Flag, above_linear, above_peak, flags, idle_device, jump

@@ -9,7 +9,7 @@ reading and writing counted, and on a GPU copies from the host, one way counted.
 This is no upper bound of the hardware, but what the installed software reached on this device in that time.
 """
 
-import _trial  # isort: skip  (its clock starts with this line)
+from parts.trial import Failed, Trial, main  # isort: skip  (its clock starts with this line)
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from typing import Any
 
 import torch
 
-import _torch_precision as precision
-from _torch_clock import Clock, stopwatch
-from _torch_device import choose, facts, seed_everything, software
+from parts import precision
+from parts.clock import Clock, stopwatch
+from parts.device import choose, facts, seed_everything, software
 
 STEPS = 100
 WARM_UP = 50
@@ -57,7 +57,7 @@ class Work:
     dtype: torch.dtype
 
 
-def run(trial: _trial.Trial) -> dict[str, Any]:
+def run(trial: Trial) -> dict[str, Any]:
     """One ceiling in one precision."""
     trial.choose("protocol", trial.asked["protocol"], ("ceiling/1",))
     trial.choose("data", trial.asked["data"], ("synthetic",))
@@ -151,7 +151,7 @@ def fastest_product(device: torch.device, dtype: torch.dtype, largest: int) -> W
             best = rate, shape
         del work
     if best is None:
-        raise _trial.Failed("out-of-memory", "the smallest product does not fit into the device's memory")
+        raise Failed("out-of-memory", "the smallest product does not fit into the device's memory")
     return product(best[1], device, dtype)
 
 
@@ -232,4 +232,4 @@ def seconds_of(work: Work, times: int, device: torch.device) -> float:
 
 
 if __name__ == "__main__":
-    _trial.main(run, __file__)
+    main(run, __file__)

@@ -19,9 +19,9 @@ Protocol `fair/1` is the same on the official split of 50,000 and 10,000, with t
 precision.
 """
 
-import _trial  # isort: skip  (its clock starts with this line)
+from parts.trial import Trial, main  # isort: skip  (its clock starts with this line)
 
-from _torch_vision import torchvision  # isort: skip  (before fastai)
+from parts.vision import torchvision  # isort: skip  (before fastai)
 
 import io
 from functools import partial
@@ -41,12 +41,10 @@ from fastai.optimizer import Adam, OptimWrapper
 from fastai.torch_core import apply_init
 from torch import nn
 
-import _data
-import _torch_flops as flops
-import _torch_precision as precision
-from _torch_clock import Clock
-from _torch_device import choose, facts, seed_everything, software
-from _torch_fastai import (
+from parts import datasets, flops, precision
+from parts.clock import Clock
+from parts.device import choose, facts, seed_everything, software
+from parts.fastai_learner import (
     Input,
     Measured,
     Rehearsal,
@@ -55,7 +53,7 @@ from _torch_fastai import (
     WatchScale,
     precision_callbacks,
 )
-from _torch_images import Loaders, Pictures, Preparation, batches_in, joined, loaders, pictures
+from parts.images import Loaders, Pictures, Preparation, batches_in, joined, loaders, pictures
 
 PROTOCOLS = ("published/1", "fair/1")
 EPOCHS = 30
@@ -80,7 +78,7 @@ BODIES = {
 OPTIONS: dict[str, Any] = {"workers": 4, "loss_scale": "static", "static_loss_scale": 512.0}
 
 
-def run(trial: _trial.Trial) -> dict[str, Any]:
+def run(trial: Trial) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
     protocol = trial.choose("protocol", trial.asked["protocol"], PROTOCOLS)
     variant, options = trial.variant, trial.options(OPTIONS)
@@ -96,10 +94,10 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
 
     trial.stage("data")
     with trial.phase("data"):
-        images = _data.cifar_100(trial.data_folder, trial.asked["data"])
+        images = datasets.cifar_100(trial.data_folder, trial.asked["data"])
         weights, weights_sha256 = None, None
         if trial.asked["weights"] == "pretrained":
-            weights, weights_sha256 = _data.weights(trial.data_folder, weights_file)
+            weights, weights_sha256 = datasets.weights(trial.data_folder, weights_file)
         train, valid = split(images, protocol)
         seed_everything(trial.seed)
         layout = "channels_last" if tuned else variant["layout"]
@@ -182,7 +180,7 @@ def loading(workers: int, tuned: bool, device: torch.device) -> dict[str, Any]:
     return more
 
 
-def split(images: _data.ImageSet, protocol: str) -> tuple[Pictures, Pictures]:
+def split(images: datasets.ImageSet, protocol: str) -> tuple[Pictures, Pictures]:
     """Training and validation images, by the study's random fifth or by the official files."""
     official = pictures(images.train, images.shape), pictures(images.test, images.shape)
     if protocol == "fair/1":
@@ -243,4 +241,4 @@ def groups(model: nn.Sequential) -> list[list[nn.Parameter]]:
 
 
 if __name__ == "__main__":
-    _trial.main(run, __file__)
+    main(run, __file__)

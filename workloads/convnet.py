@@ -15,9 +15,9 @@ Profile `tuned` has channels_last, cudnn.benchmark, a fused optimiser and torch.
 leaves the last out, `cudnn_benchmark` asks for the second alone); in the window nothing is compiled again.
 """
 
-import _trial  # isort: skip  (its clock starts with this line)
+from parts.trial import Failed, Trial, main  # isort: skip  (its clock starts with this line)
 
-from _torch_vision import torchvision  # isort: skip  (before timm)
+from parts.vision import torchvision  # isort: skip  (before timm)
 
 import contextlib
 import statistics
@@ -30,14 +30,13 @@ import timm
 import torch
 from torch import nn
 
-import _torch_precision as precision
-import _torch_ranks as ranks
-from _torch_classifiers import classifier, image_size, loss_of
-from _torch_clock import Clock, memory
-from _torch_device import choose, facts, seed_everything, software
-from _torch_flops import of_step, value_bytes
-from _torch_ranks import Place
-from _torch_update import LABELS, Update
+from parts import precision, ranks
+from parts.clock import Clock, memory
+from parts.device import choose, facts, seed_everything, software
+from parts.flops import of_step, value_bytes
+from parts.models import classifier, image_size, loss_of
+from parts.ranks import Place
+from parts.update import LABELS, Update
 
 STEPS_PER_EPOCH, EPOCHS = 100, 100
 FEWEST_BATCHES = 4
@@ -135,7 +134,7 @@ class ForwardWatch:
         return event
 
 
-def run(trial: _trial.Trial) -> dict[str, Any]:
+def run(trial: Trial) -> dict[str, Any]:
     """One trial of the protocol, by itself or as the ranks that it is made of."""
     trial.choose("protocol", trial.asked["protocol"], ("synthetic/1",))
     variant, options = trial.variant, trial.options(OPTIONS)
@@ -143,7 +142,7 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
     label = trial.choose("precision", variant["precision"], LABELS)
     trial.choose("data mode", variant["data_mode"], ("cached", "host"))
     if options["batches"] < FEWEST_BATCHES:
-        raise _trial.Failed("unsupported", f"option 'batches' is below {FEWEST_BATCHES}, as good as constant")
+        raise Failed("unsupported", f"option 'batches' is below {FEWEST_BATCHES}, as good as constant")
     gpus, place = variant["gpus"], ranks.here()
     if gpus > 1 and parallel != "dp" and place is None:
         return ranks.launched(trial, parallel, gpus)
@@ -171,7 +170,7 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
 
 
 def measured(
-    trial: _trial.Trial,
+    trial: Trial,
     setting: Setting,
     options: dict[str, Any],
     device: torch.device,
@@ -245,7 +244,7 @@ def measured(
 
 
 def train(
-    trial: _trial.Trial,
+    trial: Trial,
     setting: Setting,
     clock: Clock,
     step: Step,
@@ -282,12 +281,12 @@ def train(
 def device_of(asked: str, setting: Setting) -> torch.device:
     """The device of this process, of the kind asked; raises Failed where there are too few."""
     if asked == "cpu" and setting.devices > 1:
-        raise _trial.Failed("unsupported", "parallel 'dp' is DataParallel, which needs GPUs; take 'ddp'")
+        raise Failed("unsupported", "parallel 'dp' is DataParallel, which needs GPUs; take 'ddp'")
     wanted = max(setting.devices, setting.place.rank + 1)
     if asked != "cpu" and torch.cuda.is_available():
         there = torch.cuda.device_count()
         if there < wanted:
-            raise _trial.Failed("no-device", f"{wanted} GPUs are asked; there are {there}")
+            raise Failed("no-device", f"{wanted} GPUs are asked; there are {there}")
         torch.cuda.set_device(setting.place.rank)
     return choose(asked, 1)
 
@@ -309,7 +308,7 @@ def spread(model: nn.Module, setting: Setting, device: torch.device) -> nn.Modul
     if setting.devices > 1:
         if setting.compiled:
             message = "DataParallel cannot be compiled; set the option 'compile' to false"
-            raise _trial.Failed("unsupported", message)
+            raise Failed("unsupported", message)
         return nn.DataParallel(model, list(range(setting.devices)))
     if setting.shares_gradients:
         there = [device] if device.type == "cuda" else None
@@ -365,4 +364,4 @@ def entries(
 
 if __name__ == "__main__":
     ranks.settle()
-    _trial.main(run, __file__)
+    main(run, __file__)

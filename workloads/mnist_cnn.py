@@ -12,9 +12,9 @@ on the device and draws each batch there, which leaves the network alone on the 
 fixed batches.
 """
 
-import _trial  # isort: skip  (its clock starts with this line)
+from parts.trial import Trial, main  # isort: skip  (its clock starts with this line)
 
-from _torch_vision import torchvision  # isort: skip
+from parts.vision import torchvision  # isort: skip
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -26,12 +26,11 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 from torchvision import transforms
 
-import _data
-import _torch_precision as precision
-from _torch_clock import Clock
-from _torch_device import choose, facts, seed_everything, software
-from _torch_flops import of_step, value_bytes
-from _torch_update import LABELS, Update
+from parts import datasets, precision
+from parts.clock import Clock
+from parts.device import choose, facts, seed_everything, software
+from parts.flops import of_step, value_bytes
+from parts.update import LABELS, Update
 
 EPOCHS = 20
 RATE = 1e-3
@@ -70,7 +69,7 @@ class Net(nn.Module):
 class OneByOne(Dataset[tuple[torch.Tensor, int]]):
     """An item as torchvision's MNIST gives it: a PIL image made of the pixels, then the two transforms."""
 
-    def __init__(self, images: _data.Images) -> None:
+    def __init__(self, images: datasets.Images) -> None:
         self.pixels = np.frombuffer(images.pixels, dtype=np.uint8).reshape(-1, 28, 28)
         self.labels = images.labels
         self.transform = transforms.Compose(
@@ -88,7 +87,7 @@ class OnDevice:
     """All images, normalised, on the device; batches in a new random order each time, or fixed ones."""
 
     def __init__(
-        self, images: _data.Images, batch_size: int, device: torch.device, fixed: int | None
+        self, images: datasets.Images, batch_size: int, device: torch.device, fixed: int | None
     ) -> None:
         pixels = torch.frombuffer(bytearray(images.pixels), dtype=torch.uint8).view(-1, 1, 28, 28)
         self.images = ((pixels.to(device).float() / 255) - MEAN) / DEVIATION
@@ -108,7 +107,7 @@ class OnDevice:
             yield self.images[chosen], self.labels[chosen]
 
 
-def run(trial: _trial.Trial) -> dict[str, Any]:
+def run(trial: Trial) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
     trial.choose("protocol", trial.asked["protocol"], ("published/1",))
     variant, options = trial.variant, trial.options(OPTIONS)
@@ -122,7 +121,7 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
 
     trial.stage("data")
     with trial.phase("data"):
-        images = _data.mnist(trial.data_folder, trial.asked["data"])
+        images = datasets.mnist(trial.data_folder, trial.asked["data"])
         seed_everything(trial.seed)
         batches = source(images.train, mode, batch_size, options["workers"], device, tuned)
         items = len(images.train.labels)
@@ -193,7 +192,7 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
 
 
 def source(
-    images: _data.Images, mode: str, batch_size: int, workers: int, device: torch.device, tuned: bool
+    images: datasets.Images, mode: str, batch_size: int, workers: int, device: torch.device, tuned: bool
 ) -> Iterable[Batch]:
     """An epoch's batches each time it is gone through, in the data mode asked; the last one is the rest."""
     if mode != "host":
@@ -205,4 +204,4 @@ def source(
 
 
 if __name__ == "__main__":
-    _trial.main(run, __file__)
+    main(run, __file__)

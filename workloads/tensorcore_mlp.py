@@ -14,7 +14,7 @@ new gradient before it is added w² + w, and (l + 2) b w of activations, times f
 n batches, l layers). `peak_bytes` adds it up as CUDA's allocator rounds.
 """
 
-import _trial  # isort: skip  (its clock starts with this line)
+from parts.trial import Trial, main  # isort: skip  (its clock starts with this line)
 
 import gc
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ from typing import Any
 import torch
 from torch import nn
 
-import _torch_precision as precision
-from _torch_clock import Clock
-from _torch_device import choose, facts, seed_everything, software
-from _torch_flops import of_step, value_bytes
-from _torch_update import LABELS, Update
+from parts import precision
+from parts.clock import Clock
+from parts.device import choose, facts, seed_everything, software
+from parts.flops import of_step, value_bytes
+from parts.update import LABELS, Update
 
 BATCHES = 50
 RATE = 1e-3
@@ -49,7 +49,7 @@ class Length:
 PROTOCOLS = {"published/1": Length(BATCHES, 3, False), "warmed/1": Length(20 * BATCHES, 100, True)}
 
 
-def run(trial: _trial.Trial) -> dict[str, Any]:
+def run(trial: Trial) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
     length = trial.choose("protocol", trial.asked["protocol"], PROTOCOLS)
     variant, options = trial.variant, trial.options(OPTIONS)
@@ -170,4 +170,4 @@ def _only_what_lives(device: torch.device) -> None:
 
 
 if __name__ == "__main__":
-    _trial.main(run, __file__)
+    main(run, __file__)

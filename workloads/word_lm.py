@@ -15,7 +15,7 @@ dropout 0.65, and a vocabulary padded to a multiple of 8, to be run at batch 24.
 model is half, and so is the loss.
 """
 
-import _trial  # isort: skip  (its clock starts with this line)
+from parts.trial import Failed, Trial, main  # isort: skip  (its clock starts with this line)
 
 import math
 from collections.abc import Iterator
@@ -25,12 +25,10 @@ from typing import Any
 import torch
 from torch import nn
 
-import _data
-import _torch_flops as flops
-import _torch_precision as precision
-from _torch_clock import Clock, stopwatch
-from _torch_device import choose, facts, seed_everything, software
-from _torch_sgd import Step, clipped_sgd
+from parts import datasets, flops, precision
+from parts.clock import Clock, stopwatch
+from parts.device import choose, facts, seed_everything, software
+from parts.sgd import Step, clipped_sgd
 
 EPOCHS = 30
 SMALLER_RATE = 4.0
@@ -65,7 +63,7 @@ class LanguageModel(nn.Module):
         super().__init__()
         width, units, layers = options["emsize"], options["nhid"], options["layers"]
         if options["tied"] and width != units:
-            raise _trial.Failed("unsupported", f"tied weights need nhid = emsize, not {units} and {width}")
+            raise Failed("unsupported", f"tied weights need nhid = emsize, not {units} and {width}")
         inner_dropout = options["dropout"] if layers > 1 else 0.0
         self.dropout = nn.Dropout(options["dropout"])
         self.encoder = nn.Embedding(words, width)
@@ -133,7 +131,7 @@ class Task:
             return nn.functional.cross_entropy(output, targets), state
 
 
-def run(trial: _trial.Trial) -> dict[str, Any]:
+def run(trial: Trial) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
     trial.choose("protocol", trial.asked["protocol"], ("published/1",))
     variant, options = trial.variant, chosen_options(trial)
@@ -144,7 +142,7 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
 
     trial.stage("data")
     with trial.phase("data"):
-        corpus = _data.wikitext_2(trial.data_folder, trial.asked["data"])
+        corpus = datasets.wikitext_2(trial.data_folder, trial.asked["data"])
         home = torch.device("cpu") if variant["data_mode"] == "host" else device
         bptt = variant["sequence_length"] or BPTT
         train = Text(in_columns(corpus.train, batch_size, home), bptt)
@@ -213,7 +211,7 @@ def run(trial: _trial.Trial) -> dict[str, Any]:
 
 
 def train_epochs(
-    trial: _trial.Trial,
+    trial: Trial,
     task: Task,
     clock: Clock,
     step: Step,
@@ -298,7 +296,7 @@ def perplexity(loss: float) -> float:
     return math.exp(loss) if loss < 700 else math.inf
 
 
-def chosen_options(trial: _trial.Trial) -> dict[str, Any]:
+def chosen_options(trial: Trial) -> dict[str, Any]:
     """The preset's options under the variant's own."""
     trial.choose("model", trial.variant["model"], KINDS)
     preset = (trial.variant.get("options") or {}).get("preset", "apex")
@@ -309,4 +307,4 @@ def chosen_options(trial: _trial.Trial) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    _trial.main(run, __file__)
+    main(run, __file__)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from harness.container import RunSpec
-from harness.image import Image
+from harness.engine.container import RunSpec
+from harness.image.catalog import Image
 from harness.record import Environment, Model
 
 EngineName = Literal["docker", "podman", "venv", "here", "slurm", "fake"]
@@ -120,3 +120,28 @@ class Engine(Protocol):
     def forget(self, handle: Handle, work: Path) -> None:
         """Removes what an ended trial leaves with the engine."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFacts:
+    """One container engine. What it does not tell is null, or empty."""
+
+    name: Literal["docker", "podman"]
+    version: str | None
+    api_version: str | None
+    buildkit: bool
+    """A command-line client here can build with BuildKit; Podman's own builder counts."""
+    buildx: bool
+    runtimes: tuple[str, ...]
+    cdi: bool
+    """It honours requests for CDI devices."""
+    cdi_devices: tuple[str, ...]
+    """Such as nvidia.com/gpu=0; only newer Docker Engines tell."""
+    rootless: bool
+    selinux: bool
+    data_root_free_bytes: int | None
+
+    @property
+    def wants_cdi(self) -> bool:
+        """CUDA devices are asked for by CDI: always in Podman, in Docker where no NVIDIA runtime is."""
+        return self.cdi and (self.name == "podman" or "nvidia" not in self.runtimes)

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.engine.base import Say
-from harness.engine.connection import Connection
+from harness.engine.connection import Client, Connection
 from harness.errors import MachineError, NoEngine, NoNetwork, NoSpace
-from harness.image import BuildSpec, Image, docker_build_argv, spec
+from harness.image.catalog import Image
+from harness.image.spec import BuildSpec, docker_build_argv, spec
 from harness.settings import Settings
 
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
@@ -70,15 +71,6 @@ def build_settings(
         proxy={name: environ[name] for name in PROXY_VARIABLES if environ.get(name)},
         network=None if settings.build_network == "default" else settings.build_network,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Client:
-    """A command-line client that can build here, and what its environment needs."""
-
-    path: str
-    buildx: bool
-    environment: Mapping[str, str]
 
 
 def choose_client(connection: Connection, environ: Mapping[str, str]) -> Client | None:

@@ -1,9 +1,114 @@
-"""An engine that answered: which it is, and where."""
+"""What a container engine's silence and its refusals mean, as this project's errors."""
 
 from __future__ import annotations
 
+import contextlib
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
+
+import docker.errors
+import requests
+import urllib3.exceptions
+
+from harness.engine.base import EngineFacts
+from harness.errors import MachineError, NoDevice, NoEngine, NoSpace
+
+_SILENCE = (
+    docker.errors.DockerException,
+    requests.exceptions.RequestException,
+    urllib3.exceptions.HTTPError,
+    OSError,
+)
+
+_DEVICE_SIGNS = (
+    "could not select device driver",
+    "nvidia-container",
+    "cdi device",
+    "gathering device information",
+    "unknown or invalid runtime",
+    "stat /dev/kfd",
+)
+
+
+@contextmanager
+def answered(engine: str, doing: str) -> Iterator[None]:
+    """Raises NoEngine where the service does not answer, and what its refusal means where it says no."""
+    try:
+        yield
+    except docker.errors.APIError as refusal:
+        raise refused(engine, doing, refusal.explanation or str(refusal)) from None
+    except _SILENCE as silence:
+        raise NoEngine(
+            f"{engine} did not answer when asked to {doing} ({type(silence).__name__})",
+            remedy="start it, then give the same line again",
+        ) from None
+
+
+def refused(engine: str, doing: str, said: str) -> MachineError:
+    """The error for what an engine said when it would not do a thing."""
+    clause = " ".join(str(said).split())
+    lower = clause.lower()
+    if "no space left" in lower:
+        return NoSpace(
+            f"the disk is full: {engine} could not {doing}", remedy="free space with `invoke clean`"
+        )
+    if any(sign in lower for sign in _DEVICE_SIGNS):
+        return NoDevice(
+            f"{engine} cannot give a container the device: {clause}",
+            remedy="see `invoke doctor` for what is missing",
+        )
+    return MachineError(f"{engine} would not {doing}: {clause}", remedy="see `invoke doctor`")
+
+
+PODMAN_GIVES_GPUS = (5, 4, 0)
+"""Before it, the compatible API accepts a request for a GPU and silently gives none."""
+
+
+def facts(connection: Connection, info: Mapping[str, Any], client: Client | None) -> EngineFacts:
+    """The facts of an engine, of its info API's answer and of the client that can build for it."""
+    options = [str(option) for option in info.get("SecurityOptions") or ()]
+    devices = info.get("DiscoveredDevices") or ()
+    return EngineFacts(
+        name=connection.kind,
+        version=connection.version,
+        api_version=connection.api_version,
+        buildkit=client is not None,
+        buildx=client is not None and client.buildx,
+        runtimes=tuple(sorted(info.get("Runtimes") or ())),
+        cdi=_honours_cdi(connection, info),
+        cdi_devices=tuple(str(device["ID"]) for device in devices if device.get("Source") == "cdi"),
+        rootless=any("name=rootless" in option for option in options),
+        selinux=any("name=selinux" in option for option in options),
+        data_root_free_bytes=_free_bytes(info.get("DockerRootDir")),
+    )
+
+
+def _honours_cdi(connection: Connection, info: Mapping[str, Any]) -> bool:
+    if connection.kind == "podman":
+        return _numbers(connection.version) >= PODMAN_GIVES_GPUS
+    return bool(info.get("CDISpecDirs"))
+
+
+def _numbers(version: str | None) -> tuple[int, ...]:
+    """'5.4.0-rc1' as (5, 4, 0)."""
+    found = re.match(r"\d+(\.\d+)*", version or "")
+    return tuple(int(part) for part in found[0].split(".")) if found else ()
+
+
+def _free_bytes(folder: str | None) -> int | None:
+    """Free bytes where an engine keeps its images, read at the nearest folder that this user may see."""
+    if not folder:
+        return None
+    for path in (Path(folder), *Path(folder).parents):
+        with contextlib.suppress(OSError):
+            return shutil.disk_usage(path).free
+    return None
+
 
 Kind = Literal["docker", "podman"]
 
@@ -19,3 +124,12 @@ class Connection:
     """As DOCKER_HOST has it."""
     version: str | None
     api_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A command-line client that can build here, and what its environment needs."""
+
+    path: str
+    buildx: bool
+    environment: Mapping[str, str]

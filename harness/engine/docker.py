@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -11,23 +12,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import docker
 import docker.errors
 
-from harness import container
-from harness.container import LABEL, UNPRIVILEGED, DeviceRequest, RunSpec
 from harness.engine import build as building
-from harness.engine import capabilities, ownership
-from harness.engine.answers import answered
-from harness.engine.base import Built, EngineName, Exit, Handle, Running, Say, Step
+from harness.engine import connection as capabilities
+from harness.engine import container
+from harness.engine.base import Built, EngineFacts, EngineName, Exit, Handle, Running, Say, Step
 from harness.engine.build import BuildSettings
-from harness.engine.connection import TITLES, Connection
-from harness.engine.logs import append_new
-from harness.engine.process import LOG, log_tail
-from harness.engine.shown import run_line
+from harness.engine.connection import TITLES, Connection, answered
+from harness.engine.container import LABEL, UNPRIVILEGED, DeviceRequest, Folders, RunSpec, run_line
+from harness.engine.local import LOG, log_tail
 from harness.errors import MachineError, NoDevice, NoEngine, NotBuilt
-from harness.facts import EngineFacts
-from harness.image import BuildSpec, Image
+from harness.image.catalog import Image
+from harness.image.spec import BuildSpec
 from harness.record import Environment
 
 ANSWER_SECONDS = 20
@@ -191,7 +188,7 @@ class DockerEngine:
         fitted = self._fitted(spec)
         for orphan in self.leftovers(spec.session):
             self.forget(orphan, spec.folders.output.parent)
-        ownership.hand_over(fitted.folders, fitted.uid, fitted.gid)
+        hand_over(fitted.folders, fitted.uid, fitted.gid)
         body = container.config(fitted)
         with answered(self._title, "create a container"):
             try:
@@ -295,3 +292,53 @@ def _id(handle: Handle) -> str:
     if handle.container is None:
         raise ValueError("the handle is of no container")
     return handle.container
+
+
+def append_new(output: bytes, path: Path) -> None:
+    """Appends what `path` does not hold yet of the whole output so far.
+
+    The file's size says how much is known, so that a new process goes on where another stopped.
+    """
+    known = path.stat().st_size if path.is_file() else 0
+    with path.open("ab") as file:
+        file.write(output[known:])
+
+
+def hand_over(folders: Folders, uid: int, gid: int) -> None:
+    """Gives a trial's own folders to the user inside, where the caller is root and that user is not.
+
+    Raises MachineError for a data or workload folder that the user inside could not read.
+    """
+    if os.geteuid() != 0 or uid == 0:
+        return
+    for folder in (folders.input, folders.output, folders.cache):
+        _own(folder, uid, gid)
+    for folder in (folders.workloads, *(folder for _, folder in folders.data)):
+        closed = _closed(folder, uid)
+        if closed is not None:
+            raise MachineError(
+                f"'{closed}' is closed to user {uid}, as whom trials run where the caller is root",
+                remedy=f"open it with `chmod -R a+rX {folder}`",
+            )
+
+
+def _own(folder: Path, uid: int, gid: int) -> None:
+    if folder.stat().st_uid != uid:
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, uid, gid, follow_symlinks=False)
+        return
+    for path in folder.iterdir():
+        if path.lstat().st_uid != uid:
+            os.chown(path, uid, gid, follow_symlinks=False)
+
+
+def _closed(folder: Path, uid: int) -> Path | None:
+    """The first of a folder and what lies directly in it that others may not read."""
+    for path in (folder, *sorted(folder.iterdir())):
+        if not path.exists():
+            continue
+        found = path.stat()
+        needed = stat.S_IROTH | stat.S_IXOTH if stat.S_ISDIR(found.st_mode) else stat.S_IROTH
+        if found.st_uid != uid and found.st_mode & needed != needed:
+            return path
+    return None

@@ -96,7 +96,7 @@ def _asked_at(host: str) -> Connection | str | None:
     import docker
     from docker.constants import DEFAULT_DOCKER_API_VERSION
 
-    from harness.engine.answers import answered
+    from harness.engine.connection import answered
 
     client = docker.APIClient(base_url=host, timeout=PROBE_SECONDS, version=DEFAULT_DOCKER_API_VERSION)
     try:

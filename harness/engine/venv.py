@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from harness import container
-from harness.container import RunSpec
+from harness.engine import container
 from harness.engine.base import Built, EngineName, Say, Step
-from harness.engine.process import Processes
+from harness.engine.container import RunSpec
+from harness.engine.local import Processes
 from harness.errors import MachineError, NoEngine, NoNetwork, NotBuilt
-from harness.image import Image, venv_name, venv_steps
-from harness.locked import lock_packages, lock_sha256
+from harness.image.catalog import Image
+from harness.image.lock import lock_packages, lock_sha256
+from harness.image.spec import venv_name, venv_steps
 from harness.record import Environment
 
 STAMP = "gpudyno.json"

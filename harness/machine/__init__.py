@@ -1,11 +1,16 @@
 """The machine that trials run on: what it is, what else it does, which devices are taken, its names."""
 
-from harness.machine.fingerprint import default_label, fingerprint, machine_from
-from harness.machine.identity import machine_id, state_folder
+from harness.machine.devices import (
+    VISIBILITY,
+    Selection,
+    driver_uuids,
+    passed_variables,
+    recorded_variables,
+    select,
+)
+from harness.machine.fingerprint import default_label, fingerprint, machine_from, machine_id, state_folder
 from harness.machine.load import load
 from harness.machine.names import local_names
-from harness.machine.selection import Selection, driver_uuids, select
-from harness.machine.variables import VISIBILITY, passed_variables, recorded_variables
 from harness.record import differences
 
 __all__ = [

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
+import secrets
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from harness.clean import Names, clean_value
-from harness.machine.identity import machine_id, state_folder
+import platformdirs
+
+from harness.errors import MachineError
 from harness.machine.names import local_names
 from harness.probe.cpu import fits
-from harness.probe.everything import everything
+from harness.probe.describe import everything
 from harness.record import Machine
+from harness.redact import Names, clean_value
 
 LABEL_CHARACTERS = 40
 _NOT_RECORDED = ("uuid", "bus")
@@ -56,3 +61,44 @@ def default_label(fields: Mapping[str, Any]) -> str:
 
 def _slug(name: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", _MAKERS.sub(" ", name).lower()).strip("-.") or "unknown-card"
+
+
+_ID = re.compile(r"[0-9a-f]{12}")
+
+
+def state_folder() -> Path:
+    """The folder of this user's state: GPUDYNO_STATE, else the platform's. It may not exist yet."""
+    return Path(os.environ.get("GPUDYNO_STATE") or platformdirs.user_state_path("gpudyno"))
+
+
+def machine_id(folder: Path) -> str:
+    """The id in `folder`, made at the first call; raises MachineError where it cannot be kept."""
+    path = folder / "machine-id"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _make(path)
+        found = path.read_text(encoding="ascii", errors="replace").strip()
+    except OSError as error:
+        raise MachineError(
+            f"the machine's id cannot be kept in '{folder}' ({error.strerror})",
+            remedy="set GPUDYNO_STATE to a folder that can be written",
+        ) from None
+    if not _ID.fullmatch(found):
+        raise MachineError(f"'{path}' holds no machine id", remedy="remove it, and a new one is made")
+    return found
+
+
+def _make(path: Path) -> None:
+    """Several first calls at once agree: the link of only one of them succeeds."""
+    if path.exists():
+        return
+    own = path.with_name(f"machine-id.{secrets.token_hex(6)}")
+    own.write_text(secrets.token_hex(6) + "\n", encoding="ascii")
+    try:
+        os.link(own, path)
+    except FileExistsError:
+        pass
+    except OSError:
+        own.replace(path)
+        return
+    own.unlink(missing_ok=True)

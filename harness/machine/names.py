@@ -13,9 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from harness.clean import Names
 from harness.probe import nvidia
 from harness.probe.files import Files
+from harness.redact import Names
 
 _DMI = ("product_uuid", "product_serial", "board_serial", "chassis_serial", "board_asset_tag")
 _USER_VARIABLES = ("USER", "LOGNAME", "USERNAME", "SUDO_USER")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
-from harness.probe.everything import everything
+from harness.probe.describe import everything
 
 fields = everything()
 for card in fields["gpus"]:

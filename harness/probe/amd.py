@@ -10,8 +10,7 @@ import io
 from collections.abc import Callable
 from typing import Any
 
-from harness.probe.files import Files
-from harness.probe.unit import unit_of
+from harness.probe.files import Files, unit_of
 
 _DRM = "/sys/class/drm"
 _KFD = "/sys/class/kfd/kfd/topology/nodes"

@@ -9,7 +9,7 @@ import re
 import subprocess
 from typing import Any
 
-from harness.probe import cgroup
+from harness.probe import system
 from harness.probe.files import Files
 
 FEATURES = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "amx_int8", "neon", "sve")
@@ -28,7 +28,7 @@ def cpu(files: Files, affinity: int | None) -> dict[str, Any]:
         "sockets": sockets,
         "cores": cores,
         "threads": threads,
-        "usable": _usable(threads, affinity, cgroup.cpu_quota(files)),
+        "usable": _usable(threads, affinity, system.cpu_quota(files)),
         "mhz_max": kernel_khz / 1000 if kernel_khz else None,
         "governor": _governor(files),
         "turbo": _turbo(files),

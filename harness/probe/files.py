@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,3 +46,8 @@ class Files:
         """The last value of every `key<separator>value` line of a file."""
         pairs = (line.partition(separator) for line in (self.text(path) or "").splitlines())
         return {key.strip(): value.strip() for key, mark, value in pairs if mark}
+
+
+def unit_of(uuid: str | None) -> str | None:
+    """The first 16 hex digits of SHA-256 over "gpudyno:" and the UUID as the driver writes it."""
+    return hashlib.sha256(f"gpudyno:{uuid}".encode()).hexdigest()[:16] if uuid else None

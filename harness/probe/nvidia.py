@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from harness.probe.files import Files
-from harness.probe.unit import unit_of
+from harness.probe.files import Files, unit_of
 
 _UNKNOWN_ARCHITECTURE = 0xFFFFFFFF
 

@@ -1,0 +1,198 @@
+"""A session as it would be published: judged by the gate's own rules, with the text of its pull request."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from commands import gate
+from harness.bundle import archive
+from harness.errors import GateError, UserError
+from harness.machine import machine_id, state_folder
+from harness.record import Record, Session, store
+from harness.record.store import Stored
+
+TEXT = "PULL_REQUEST.md"
+BASES = ("origin/main", "main", "HEAD")
+"""What a contribution is judged against: the first of these that the clone knows."""
+
+_NOBODY = {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "gpudyno"), ("EMAIL", "none"), ("DATE", "2000-01-01T00:00:00Z"))
+}
+"""The commit that is judged is kept by no branch, so it needs no person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What a pull request needs: its folder with the records and its text, and the lines that send it."""
+
+    folder: Path
+    files: tuple[str, ...]
+    bytes: int
+    text: Path
+    commands: tuple[str, ...]
+
+
+def publish(root: Path, wanted: str | None) -> None:
+    """Shows and judges a session, and writes what its pull request needs; pushes nothing.
+
+    Raises GateError where the gate would refuse it.
+    """
+    chosen = session_of(root, wanted, machine_id(state_folder()))
+    records = store.session_records(root, chosen)
+    if not records:
+        raise UserError(f"session {chosen.id} has no record yet", remedy="`invoke run` goes on with it")
+    print(f"{records[0].path}, as it would be published:\n{shown(records[0].record)}")
+    print("\n".join(["", "and with it:", *(f"  {stored.path}" for stored in records[1:])]))
+    found = problems(root, chosen)
+    for problem in found:
+        print(problem, file=sys.stderr)
+    if found:
+        raise GateError(f"{len(found)} problems", remedy="mend what is listed above")
+    made = prepare(root, chosen, root / "report" / "out" / f"contribution-{chosen.id}")
+    print(f"\nThe gate lets it pass. {len(made.files)} files, {made.bytes / 1e6:.2f} MB, under CC0 1.0.")
+    print(f"The text of the pull request: {made.text}")
+    print("Nothing was sent. These lines send it:")
+    for command in made.commands:
+        print(f"  {command}")
+
+
+def session_of(root: Path, session: str | None, machine: str) -> Session:
+    """The session named, else this machine's newest. Raises UserError where there is none."""
+    known = store.read_all(root).sessions
+    if session is not None:
+        found = [one for one in known if one.id == session]
+    else:
+        found = sorted((one for one in known if one.machine == machine), key=lambda one: one.started_at)
+    if not found:
+        what = f"session '{session}'" if session else "session of this machine"
+        raise UserError(f"there is no {what} in results/", remedy="measure one with `invoke build run`")
+    return found[-1]
+
+
+def problems(root: Path, session: Session) -> tuple[str, ...]:
+    """What the gate will say of the session, from a commit that adds its folder and that no branch keeps."""
+    base = next((name for name in BASES if _git(root, "rev-parse", "--verify", "-q", name) is not None), None)
+    if base is None:
+        raise UserError("this is no git clone with a commit", remedy="contribute from a clone")
+    with TemporaryDirectory() as folder:
+        index = {"GIT_INDEX_FILE": str(Path(folder) / "index"), **_NOBODY}
+        _done(root, index, "read-tree", base)
+        for path in _paths(root, session):
+            blob = _done(root, index, "hash-object", "-w", "--no-filters", str(root / path))
+            _done(root, index, "update-index", "--add", "--cacheinfo", f"100644,{blob},{path}")
+        tree = _done(root, index, "write-tree")
+        parent = _done(root, index, "rev-parse", f"{base}^{{commit}}")
+        commit = _done(root, index, "commit-tree", tree, "-p", parent, "-m", "A contribution")
+    return gate.problems(root, base, commit)
+
+
+def prepare(root: Path, session: Session, out: Path) -> Contribution:
+    """Copies the session's folder to `out` under its place in the repository, and writes the text."""
+    files = _paths(root, session)
+    for name in files:
+        archive.copy_into(out, name, root / name)
+    records = store.session_records(root, session)
+    text = out / TEXT
+    store.write_whole(text, pull_request(session, records), replace=True)
+    place = store.session_folder(Path(), session).as_posix()
+    branch = f"record-{session.label}-{session.id}"
+    commands = (
+        f"git switch -c {branch} && git add {place} && git commit -m 'Add a record of {session.label}'",
+        f"git push -u origin {branch}",
+    )
+    return Contribution(out, files, sum((root / name).stat().st_size for name in files), text, commands)
+
+
+def _paths(root: Path, session: Session) -> tuple[str, ...]:
+    folder = store.session_folder(root, session)
+    return tuple(sorted(path.relative_to(root).as_posix() for path in folder.glob("*.json")))
+
+
+def shown(record: Record) -> str:
+    """A record as it would be published, whole but for its series and lists, which are counted."""
+    return json.dumps(_short(record.model_dump(mode="json")), indent=2, ensure_ascii=False)
+
+
+def _short(value: object) -> object:
+    if isinstance(value, Mapping):
+        if "microseconds" in value:
+            return f"{value.get('count')} values"
+        return {name: _short(inner) for name, inner in value.items()}
+    if isinstance(value, list) and len(value) > 8:
+        return f"{len(value)} entries"
+    return f"{value[:200]}…" if isinstance(value, str) and len(value) > 300 else value
+
+
+def pull_request(session: Session, records: Sequence[Stored]) -> str:
+    """The text of the pull request, in Markdown: what was measured on what, and what it is licensed as."""
+    first = records[0].record
+    cards = Counter(card.name for card in first.machine.gpus)
+    devices = ", ".join(f"{n} × {name}" for name, n in cards.items()) or first.machine.cpu.model or "a CPU"
+    environment = first.environment
+    pinned = "pinned" if environment.pinned else f"unpinned: {'; '.join(environment.unpinned_because)}"
+    rows = Counter(_work(stored.record) for stored in records)
+    ends = Counter(_end(stored.record) for stored in records)
+    lines = [
+        f"# Add a record of {session.label}",
+        "",
+        f"Session `{session.id}`, plan `{session.plan}`, {len(records)} records.",
+        "",
+        f"- Devices: {devices}",
+        f"- Environment: {environment.image} by {environment.engine}, {pinned}",
+        f"- Ended as: {', '.join(f'{n} {word}' for word, n in sorted(ends.items()))}",
+        "",
+        "| work | records |",
+        "| --- | --- |",
+        *(f"| {_cell(work)} | {n} |" for work, n in sorted(rows.items())),
+        "",
+        "The records are published under CC0 1.0 (`results/LICENSE`). All records of the session are here, "
+        "failures included, and none was changed.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _work(record: Record) -> str:
+    asked = record.trial.asked
+    variant = asked.variant
+    return (
+        f"{asked.workload} {asked.protocol} {variant.model}, {variant.precision}, "
+        f"batch {variant.batch_size}, {variant.data_mode}, {asked.data} data"
+    )
+
+
+def _end(record: Record) -> str:
+    if record.failure is not None:
+        return f"failed ({record.failure.reason})"
+    return record.summary.verdict if record.summary else "measured"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _git(root: Path, *words: str, environ: Mapping[str, str] | None = None) -> str | None:
+    done = subprocess.run(
+        ["git", "-C", str(root), *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **(environ or {})},
+    )
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _done(root: Path, environ: Mapping[str, str], *words: str) -> str:
+    found = _git(root, *words, environ=environ)
+    if found is None:
+        raise UserError(f"git {words[0]} refuses", remedy="contribute from a clone that git can write to")
+    return found

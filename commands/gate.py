@@ -1,0 +1,172 @@
+"""What a contribution of records brings, read as data out of git's objects: never checked out, never run."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+from harness.bundle import validate
+from harness.bundle.validate import folder_problems
+from harness.errors import GateError, UserError
+from harness.record import store
+from harness.record.cards import FILE as CARDS
+from harness.record.cards import load_cards
+from harness.record.claims import load_claims
+from report import text
+from report.page import render
+from report.page.build import look
+from report.sections.view import PageView
+
+MOST_FILES = 2000
+
+_PLACE = re.compile(
+    r"results/\d{4}-\d{2}-\d{2}/[a-z0-9][a-z0-9.-]{0,63}-\d{8}-[0-9a-f]{6}/[A-Za-z0-9_][A-Za-z0-9_.-]{0,120}\.json"
+)
+_PLAIN_FILE = "100644"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One path that differs: git's letter (A for added), the new file's mode and object."""
+
+    letter: str
+    mode: str
+    blob: str
+    path: str
+
+
+def problems(root: Path, base: str, head: str) -> tuple[str, ...]:
+    """Each as `path: what is wrong`; empty where `head` adds nothing to `base` but good records.
+
+    Raises UserError where one of the two is no commit of this clone.
+    """
+    with TemporaryDirectory() as folder:
+        return laid_out(root, base, head, Path(folder))
+
+
+def laid_out(root: Path, base: str, head: str, folder: Path) -> tuple[str, ...]:
+    """Writes what `head` adds below `folder`, and says what is wrong with it.
+
+    Nothing is written where one path is no record's place. Raises UserError as `problems` does.
+    """
+    found = changes(root, base, head)
+    refused = [f"{change.path}: {why}" for change in found if (why := _refusal(change))]
+    refused += _taken(found, _sessions_at(root, base))
+    refused += _too_large(root, found)
+    if len(found) > MOST_FILES:
+        refused.append(f"results: {len(found)} files, where one contribution has at most {MOST_FILES}")
+    if refused or not found:
+        return tuple(refused) or ("results: no record is added",)
+    for change in found:
+        path = folder / change.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(_git(root, "cat-file", "blob", change.blob))
+    return tuple(folder_problems(folder))
+
+
+def changes(root: Path, base: str, head: str) -> tuple[Change, ...]:
+    """What differs between the commit that both have in common and `head`."""
+    fork = _git(root, "merge-base", _commit(root, base), _commit(root, head)).decode().strip()
+    raw = _git(root, "diff", "--raw", "--no-renames", "--no-abbrev", "-z", fork, _commit(root, head))
+    fields = raw.decode("utf-8", errors="replace").split("\0")
+    found = []
+    for about, path in zip(fields[:-1:2], fields[1::2], strict=True):
+        _, mode, _, blob, letter = about.split(" ")
+        found.append(Change(letter, mode, blob, path))
+    return tuple(found)
+
+
+def _refusal(change: Change) -> str:
+    if not _PLACE.fullmatch(change.path):
+        return "is no record's place; a contribution of records changes nothing else"
+    if change.letter != "A":
+        return "is there already; a record is never changed or removed"
+    return "" if change.mode == _PLAIN_FILE else "is not a plain file"
+
+
+def _too_large(root: Path, found: Sequence[Change]) -> Iterator[str]:
+    """Judged by git's own count, before anything of it is read."""
+    blobs = [change for change in found if change.letter == "A" and change.mode == _PLAIN_FILE]
+    asked = "".join(f"{change.blob}\n" for change in blobs).encode()
+    sizes = _git(root, "cat-file", "--batch-check=%(objectsize)", given=asked).split()
+    for change, size in zip(blobs, map(int, sizes), strict=True):
+        if size > validate.RECORD_BYTES:
+            yield f"{change.path}: {size} bytes, where a file has at most {validate.RECORD_BYTES}"
+
+
+def _sessions_at(root: Path, commit: str) -> dict[str, str]:
+    """The sessions of a commit by their id, each with its folder."""
+    names = _git(root, "ls-tree", "-r", "-z", "--name-only", _commit(root, commit), "--", "results")
+    paths = [PurePosixPath(name) for name in names.decode("utf-8", errors="replace").split("\0")]
+    return {_id_of(path): path.parent.as_posix() for path in paths if path.name == "session.json"}
+
+
+def _taken(found: Sequence[Change], known: Mapping[str, str]) -> Iterator[str]:
+    """A second session of an id that is here would add its runs to the first one's."""
+    for path in (PurePosixPath(change.path) for change in found if _PLACE.fullmatch(change.path)):
+        there = known.get(_id_of(path), path.parent.as_posix())
+        if path.name == "session.json" and there != path.parent.as_posix():
+            yield f"{path}: session '{_id_of(path)}' is in '{there}' already"
+
+
+def _id_of(path: PurePosixPath) -> str:
+    """<date>-<six hex digits>, the end of a session's folder."""
+    return "-".join(path.parent.name.split("-")[-2:])
+
+
+def _commit(root: Path, name: str) -> str:
+    return _git(root, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").decode().strip()
+
+
+def _git(root: Path, *words: str, given: bytes = b"") -> bytes:
+    done = subprocess.run(["git", "-C", str(root), *words], input=given, capture_output=True, check=False)
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        raise UserError(
+            f"git {words[0]} says: {' '.join(said)}", remedy="name two commits that this clone holds"
+        )
+    return done.stdout
+
+
+def judge(root: Path, base: str, head: str, comment: Path | None) -> None:
+    """Judges the records that a commit adds; raises GateError naming how many things are wrong.
+
+    Writes into `comment` what a code host may show below the contribution, whatever the answer.
+    """
+    with TemporaryDirectory() as folder:
+        found = laid_out(root, base, head, Path(folder))
+        if comment is not None:
+            view = None if found else _beside(root, Path(folder))
+            comment.write_text(render.comment(view, found), encoding="utf-8")
+    _say(found)
+
+
+def _say(found: Sequence[str]) -> None:
+    for problem in found:
+        print(text.clean(problem, 500), file=sys.stderr)
+    if found:
+        raise GateError(f"{len(found)} problems", remedy="mend what is listed above")
+    print("the records are good")
+
+
+def _beside(root: Path, contributed: Path) -> PageView:
+    """The contribution's newest session as the page shows it beside this clone's records; no buyer's file."""
+    lead = max(store.read_all(contributed).sessions, key=lambda session: session.started_at).id
+    ours = store.results_folder(root)
+    if ours.is_dir():
+        shutil.copytree(
+            ours,
+            store.results_folder(contributed),
+            ignore=shutil.ignore_patterns(".*"),
+            dirs_exist_ok=True,
+        )
+    cards = load_cards(contributed) if (contributed / CARDS).exists() else ()
+    shelf, claims = store.read_all(contributed), load_claims(contributed)
+    return look(shelf, claims, cards, session=lead, now=datetime.now(UTC))

@@ -1,0 +1,103 @@
+"""The verbs that need both harness and report: each gathers, calls both, and prints; for tasks.py alone."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from commands.offer import PURCHASE, _opened, _refuse_damaged
+from harness.bundle import archive, bundle
+from harness.bundle.bundle import Opened
+from harness.bundle.validate import session_problems
+from harness.errors import GateError, UserError
+from harness.record import Record, differences, store
+from report import analysis, text
+from report.comparisons import side_by_side
+from report.page.build import build as build_page
+
+
+def compare_two(root: Path, first: str, second: str, fail_below: float | None) -> None:
+    """Prints two sides' figures; with `fail_below`, raises GateError where a work is slower than that."""
+    shelf = store.read_all(root)
+    found = side_by_side.compare(analysis.rows_of(shelf, root), first, second)
+    print("\n".join(side_by_side.lines(found)))
+    records = {stored.path: stored.record for stored in shelf.records}
+    for line in _machines_differ(found, records):
+        print(line)
+    if fail_below is None:
+        return
+    refused = side_by_side.below(found, fail_below)
+    print(
+        f"\nGate: a work fails where the upper end of its interval lies below {fail_below:g}, so that noise "
+        "alone rarely closes it."
+    )
+    for line in refused:
+        print(f"  FAILS: {line}")
+    if refused:
+        raise GateError(f"'{first}' is below {fail_below:g} of '{second}' in {len(refused)} ways")
+    print("  passed")
+
+
+def _machines_differ(found: side_by_side.Comparison, records: dict[str, Record]) -> list[str]:
+    """What differs between the machines of the pairs, each once."""
+    said: dict[str, None] = {}
+    for pair in found.pairs:
+        one, other = (records[cell.rows[0].path].machine for cell in (pair.second, pair.first))
+        said |= dict.fromkeys(differences(one, other))
+    return (
+        [
+            "",
+            f"The machines differ ('{found.second}' → '{found.first}'):",
+            *(f"  {text.clean(x, 200)}" for x in said),
+        ]
+        if said
+        else []
+    )
+
+
+@contextmanager
+def merged(root: Path, paths: Sequence[Path]) -> Iterator[tuple[Path, str | None]]:
+    """A folder with the records of several bundles and this clone's claims and cards, and the first's lead.
+
+    Raises GateError for a bundle that is not as it was packed, UserError where two hold one record otherwise.
+    """
+    with TemporaryDirectory() as temporary:
+        clone, lead = Path(temporary) / "clone", None
+        for name in (*bundle.CLONE, PURCHASE):
+            if (root / name).is_file():
+                archive.copy_into(clone, name, root / name)
+        for path in sorted((root / "results" / "claims").glob("*.toml")):
+            archive.copy_into(clone, path.relative_to(root).as_posix(), path)
+        for path in paths:
+            with _opened(path) as (opened, _):
+                _refuse_damaged(path, opened)
+                lead = lead or (opened.manifest.session if opened.manifest else None)
+                _take_records(opened, clone, path)
+        for problem in session_problems(clone):
+            raise UserError(f"two bundles hold one session: {problem}", remedy="ask why")
+        yield clone, lead
+
+
+def _take_records(opened: Opened, clone: Path, path: Path) -> None:
+    for name in opened.names:
+        if not name.startswith("results/") or not name.endswith(".json"):
+            continue
+        there = clone / name
+        if there.is_file() and there.read_bytes() != (opened.folder / name).read_bytes():
+            raise UserError(
+                f"'{path.name}' and another bundle hold '{name}' with other content", remedy="ask why"
+            )
+        archive.copy_into(clone, name, opened.folder / name)
+
+
+def report_on(root: Path, out: Path, paths: Sequence[Path], baseline: str | None, session: str) -> None:
+    """The page of several bundles, equal work side by side."""
+    with merged(root, paths) as (clone, lead):
+        built = build_page(clone, out, baseline=baseline, session=session or lead, now=datetime.now(UTC))
+    for warning in built.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    print(f"report: {built.html}\n        {built.markdown}")

@@ -1,0 +1,60 @@
+"""The JSON Schemas of everything that meets a file, generated from the models that read it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from harness.image.catalog import ImageFile
+from harness.plan.plan import Plan
+from harness.record import ClaimFile, Measurement, Model, Record, Reported, Session, Trial
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+_MODELS: dict[str, type[Model]] = {
+    "claims": ClaimFile,
+    "failure": Reported,
+    "images": ImageFile,
+    "measurement": Measurement,
+    "plan": Plan,
+    "record": Record,
+    "session": Session,
+    "trial": Trial,
+}
+
+_COMPUTED = {"plan": ("Plan", "sha256"), "images": ("Image", "name")}
+"""Fields that are filled in on reading: no file has them."""
+
+_TABLE = {"type": "object", "additionalProperties": True}
+
+
+def schemas() -> dict[str, str]:
+    """File name in docs/schema/ → the schema as JSON text (draft 2020-12)."""
+    return {f"{name}.schema.json": _text(name, model) for name, model in _MODELS.items()}
+
+
+def _text(name: str, model: type[Model]) -> str:
+    schema = model.model_json_schema(mode="validation")
+    if name in _COMPUTED:
+        owner, field = _COMPUTED[name]
+        _without(_definition(schema, owner), field)
+    if name == "claims":
+        _with_defaults(schema)
+    return json.dumps({"$schema": DIALECT, **schema}, indent=1, ensure_ascii=False) + "\n"
+
+
+def _definition(schema: dict[str, Any], name: str) -> dict[str, Any]:
+    found: dict[str, Any] = schema if schema["title"] == name else schema["$defs"][name]
+    return found
+
+
+def _without(definition: dict[str, Any], field: str) -> None:
+    del definition["properties"][field]
+    definition["required"] = [name for name in definition["required"] if name != field]
+
+
+def _with_defaults(schema: dict[str, Any]) -> None:
+    """A file's [defaults] may hold any field of a claim or curve, so none of theirs is required by itself."""
+    schema["properties"] |= {"defaults": _TABLE, "caveats": _TABLE}
+    for name in ("Claim", "Curve"):
+        del schema["$defs"][name]["required"]

@@ -1,0 +1,251 @@
+"""What a bundle holds, gathered from a clone; and a bundle opened, with every byte of it checked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AwareDatetime, Field
+
+from harness.bundle import archive, signature
+from harness.bundle.ro_crate import FILE as CRATE
+from harness.bundle.ro_crate import describe
+from harness.bundle.signature import Signed
+from harness.bundle.validate import folder_problems
+from harness.errors import RecordError, UserError
+from harness.image.catalog import load_images
+from harness.record import Harness, Model, Record, Session, store
+from harness.record.claims import FOLDER as CLAIMS
+from harness.record.result import SessionId
+from harness.record.store import Stored
+
+SUMS = "SHA256SUMS"
+SIGNATURE = f"{SUMS}.sig"
+MANIFEST = "bundle.json"
+PAGE = "page"
+CLONE = ("results/cards.toml", "results/LICENSE", "purchase.toml", "docker/images.toml")
+"""Files of a clone that the page reads or that say what was run, where they are there."""
+
+
+class Manifest(Model):
+    """bundle.json: what the page in it was made with, so that it can be made again."""
+
+    bundle: Literal[1]
+    gpudyno: Harness
+    as_of: AwareDatetime
+    """The end of the newest trial, or the day of the newest quote: the page is dated by it."""
+    session: SessionId | None
+    """The session that the page leads with."""
+    baseline: str | None = None
+    margin: Annotated[float, Field(gt=0, lt=1)]
+    """How far below a figure of the leading session a delivered machine may be."""
+    sessions: tuple[SessionId, ...]
+    locks: dict[str, str] = {}
+    """From the SHA-256 of each lock that a record names to the file that holds it."""
+    notes: tuple[str, ...] = ()
+    """What belongs here and this clone did not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A bundle as it lies in `folder`, and everything that is wrong with it, each as `what: why`."""
+
+    folder: Path
+    manifest: Manifest | None
+    names: tuple[str, ...]
+    problems: tuple[str, ...]
+    signed: Signed | None
+
+
+def gather(root: Path, folder: Path, sessions: Iterable[str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Copies what belongs to the sessions from a clone into `folder`, under the clone's own names.
+
+    Gives each lock's SHA-256 with its file, and what was not there. Raises UserError for an unknown session.
+    """
+    known = {session.id: session for session in store.read_all(root).sessions}
+    notes: list[str] = []
+    locks: dict[str, str] = {}
+    for wanted in sorted(set(sessions)):
+        if wanted not in known:
+            raise UserError(f"there is no session '{wanted}' in results/", remedy="name one of its folders")
+        for path in sorted(store.session_folder(root, known[wanted]).glob("*.json")):
+            archive.copy_into(folder, path.relative_to(root).as_posix(), path)
+        notes += _plan(root, folder, known[wanted])
+    for stored in store.read_all(folder).records:
+        notes += _lock(root, folder, stored.record, locks)
+    for path in (*sorted((root / CLAIMS).glob("*.toml")), *(root / name for name in CLONE)):
+        if path.is_file():
+            archive.copy_into(folder, path.relative_to(root).as_posix(), path)
+    return locks, tuple(dict.fromkeys(notes))
+
+
+def _plan(root: Path, folder: Path, session: Session) -> list[str]:
+    name = f"plans/{session.plan}.toml"
+    path = root / name
+    if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == session.plan_sha256:
+        archive.copy_into(folder, name, path)
+        return []
+    return [f"the plan '{session.plan}' is not here as session {session.id} ran it"]
+
+
+def _lock(root: Path, folder: Path, record: Record, locks: dict[str, str]) -> list[str]:
+    """The lock by its hash, and beside it what else the image is made of."""
+    environment = record.environment
+    sha256 = environment.lock_sha256
+    if sha256 is None or sha256 in locks:
+        return []
+    images = load_images(root).images if (root / "docker" / "images.toml").is_file() else {}
+    image = images.get(environment.image)
+    path = root / "docker" / image.lock if image else None
+    if image is None or path is None or not path.is_file() or _sha256(path) != sha256:
+        return [f"the lock {sha256[:12]} of the environment '{environment.image}' is not in this clone"]
+    locks[sha256] = f"docker/{image.lock}"
+    own = (
+        image.lock,
+        image.dockerfile,
+        image.requirements,
+        *((image.channel.lock,) if image.channel else ()),
+    )
+    for name in own:
+        if (root / "docker" / name).is_file():
+            archive.copy_into(folder, f"docker/{name}", root / "docker" / name)
+    return []
+
+
+def as_of(records: Sequence[Stored], now: datetime, quoted: Iterable[date] = ()) -> datetime:
+    """The end of the newest trial or the day of the newest quote, if later, in whole seconds.
+
+    What is dated after `now` does not count.
+    """
+    ends = [
+        stored.record.started_at + timedelta(seconds=stored.record.wall_seconds)
+        for stored in records
+        if stored.record.started_at <= now
+    ]
+    days = (datetime.combine(day, time(), UTC) for day in quoted)
+    newest = max([*ends, *(day for day in days if day <= now)], default=now)
+    return min(newest, now).astimezone(UTC).replace(microsecond=0)
+
+
+def seal(folder: Path, manifest: Manifest, out: Path, *, key: Path | None = None) -> None:
+    """Describes, sums up and, with a `key`, signs what lies in `folder`, and writes it as one archive."""
+    manifest_text = json.dumps(manifest.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
+    (folder / MANIFEST).write_text(manifest_text, encoding="utf-8")
+    sizes = {name: (folder / name).stat().st_size for name in names_in(folder)}
+    crate = describe(
+        store.read_all(folder).records,
+        sizes,
+        locks=manifest.locks,
+        as_of=manifest.as_of,
+        version=manifest.gpudyno.version,
+    )
+    (folder / CRATE).write_text(crate, encoding="utf-8")
+    names = names_in(folder)
+    sums = "".join(f"{_sha256(folder / name)}  {name}\n" for name in names)
+    (folder / SUMS).write_text(sums, encoding="ascii")
+    first = [SUMS]
+    if key is not None:
+        signature.sign(folder / SUMS, key)
+        first.append(SIGNATURE)
+    part = out.with_name(f".{out.name}.part")
+    try:
+        with part.open("w+b") as file:
+            archive.pack([(name, folder / name) for name in (*first, *names)], file)
+        part.replace(out)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def names_in(folder: Path) -> list[str]:
+    """Every file below a folder by its name, sorted; the sums and their signature left out."""
+    found = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return sorted(name for name in found if name not in (SUMS, SIGNATURE))
+
+
+def open_bundle(path: Path, folder: Path, *, signers: Path | None = None) -> Opened:
+    """Unpacks a bundle into an empty folder and checks seal, sums, signature, records and locks.
+
+    Raises UserError for an archive that is hostile (see `archive.unpack`); what was damaged or changed is a
+    problem, by its name.
+    """
+    found = archive.unpack(path, folder)
+    problems = _sum_problems(folder, found.names)
+    problems += found.problems
+    signed = None
+    try:
+        signed = _signed(folder, signers)
+    except UserError as error:
+        problems.append(f"{SIGNATURE}: {error.problem}")
+    manifest = None
+    try:
+        manifest = Manifest.parse(_read(folder / MANIFEST), MANIFEST)
+        problems += _lock_problems(folder, manifest)
+        problems += _session_problems(folder, manifest)
+    except RecordError as error:
+        problems.append(error.problem)
+    problems += folder_problems(folder)
+    return Opened(folder, manifest, tuple(found.names), tuple(dict.fromkeys(problems)), signed)
+
+
+def _read(path: Path) -> bytes:
+    return path.read_bytes() if path.is_file() else b""
+
+
+def _sum_problems(folder: Path, names: Sequence[str]) -> list[str]:
+    listed = _listed(_read(folder / SUMS))
+    if listed is None:
+        return [f"{SUMS}: is missing or no list of checksums"]
+    there = set(names) - {SUMS, SIGNATURE}
+    found = [f"{name}: was added; no checksum names it" for name in sorted(there - listed.keys())]
+    found += [f"{name}: is missing" for name in sorted(listed.keys() - there)]
+    for name in sorted(there & listed.keys()):
+        if _sha256(folder / name) != listed[name]:
+            found.append(f"{name}: its content was changed")
+    return found
+
+
+def _listed(text: bytes) -> Mapping[str, str] | None:
+    found: dict[str, str] = {}
+    try:
+        for line in text.decode("ascii").splitlines():
+            digest, name = line.split("  ", 1)
+            if len(digest) != 64 or name in found:
+                return None
+            found[name] = digest
+    except ValueError:
+        return None
+    return found or None
+
+
+def _signed(folder: Path, signers: Path | None) -> Signed | None:
+    if not (folder / SIGNATURE).is_file():
+        if signers is not None:
+            raise UserError("there is no signature", remedy="ask for a signed bundle")
+        return None
+    return signature.check(folder / SUMS, folder / SIGNATURE, signers)
+
+
+def _lock_problems(folder: Path, manifest: Manifest) -> list[str]:
+    return [
+        f"{name}: is not the lock {sha256[:12]} that its records name"
+        for sha256, name in sorted(manifest.locks.items())
+        if name not in names_in(folder) or _sha256(folder / name) != sha256
+    ]
+
+
+def _session_problems(folder: Path, manifest: Manifest) -> list[str]:
+    there = {session.id for session in store.read_all(folder).sessions}
+    found = [f"{MANIFEST}: session {one} is not in it" for one in sorted({*manifest.sessions} - there)]
+    return found + [
+        f"{MANIFEST}: does not name session {one}" for one in sorted(there - {*manifest.sessions})
+    ]
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

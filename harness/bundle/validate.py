@@ -1,0 +1,112 @@
+"""What `invoke check` finds wrong: by the tools, and in every file that the product reads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from harness.errors import RecordError
+from harness.record import Record, Session, store
+from harness.redact import Names, leaks
+from harness.summary.statistics import METHOD, judge_trial
+
+RECORD_BYTES = 300_000
+
+
+def record_problems(root: Path) -> Iterator[str]:
+    """A sentence for each record that is unreadable, too large, or says whose machine it is from."""
+    shelf = store.read_all(root)
+    yield from shelf.problems
+    for stored in shelf.records:
+        path = root / stored.path
+        if path.stat().st_size > RECORD_BYTES:
+            yield f"{stored.path}: {path.stat().st_size} bytes, where a record has at most {RECORD_BYTES}"
+        for leak in leaks(path.read_text(encoding="utf-8"), Names()):
+            yield f"{stored.path}: {leak}"
+
+
+CLOSE = 1e-6
+"""Relative: two builds of one library may add up in another order."""
+
+
+def folder_problems(root: Path) -> Iterator[str]:
+    """What is wrong with the records and sessions below results/ of a folder."""
+    yield from record_problems(root)
+    yield from _other_files(root)
+    yield from session_problems(root)
+    shelf = store.read_all(root)
+    sessions = {session.id: session for session in shelf.sessions}
+    for stored in shelf.records:
+        session = sessions.get(stored.record.session)
+        if session is None:
+            yield f"{stored.path}: its session '{stored.record.session}' has no session.json"
+            continue
+        why = _misplaced(stored.path, stored.record, session) or _summary_problem(stored.record)
+        if why:
+            yield f"{stored.path}: {why}"
+
+
+def _other_files(root: Path) -> Iterator[str]:
+    """Sessions, and measurements that were rejected: they name nobody either."""
+    for path in sorted(store.results_folder(root).glob("*/*/*.json")):
+        if path.name != "session.json" and not path.name.endswith(store.REJECTED):
+            continue
+        where = path.relative_to(root).as_posix()
+        if path.stat().st_size > RECORD_BYTES:
+            yield f"{where}: {path.stat().st_size} bytes, where a file has at most {RECORD_BYTES}"
+            continue
+        try:
+            for leak in leaks(path.read_text(encoding="utf-8"), Names()):
+                yield f"{where}: {leak}"
+        except (ValueError, RecursionError):
+            yield f"{where}: is not JSON"
+
+
+def session_problems(root: Path) -> Iterator[str]:
+    """Sessions that lie where their content does not belong, and those that are there twice."""
+    seen: dict[str, str] = {}
+    for path in sorted(store.results_folder(root).glob("*/*/session.json")):
+        where = path.relative_to(root).as_posix()
+        try:
+            session = Session.parse(path.read_bytes(), where)
+        except RecordError:
+            continue
+        wanted = (store.session_folder(Path(), session) / path.name).as_posix()
+        if where != wanted:
+            yield f"{where}: its content belongs into '{wanted}'"
+        if session.id in seen:
+            yield f"{where}: session '{session.id}' is in '{seen[session.id]}' already"
+        seen.setdefault(session.id, where)
+
+
+def _misplaced(path: str, record: Record, session: Session) -> str:
+    folder = store.session_folder(Path(), session).as_posix()
+    wanted = f"{folder}/{store.record_name(record.trial.id, record.attempt)}"
+    if path != wanted:
+        return f"its content belongs into '{PurePosixPath(wanted)}'"
+    if record.machine.id != session.machine:
+        return "its machine is not its session's"
+    if record.trial.id not in {trial.id for trial in session.trials}:
+        return "its session did not plan this trial"
+    return ""
+
+
+def _summary_problem(record: Record) -> str:
+    """A summary that its own raw samples do not give."""
+    judged = judge_trial(record)
+    if judged is None or record.summary is None or record.summary.method != METHOD:
+        return ""
+    anew = judged.model_dump(mode="json")
+    stored = record.summary.model_dump(mode="json")
+    wrong = [name for name in anew if not _alike(anew[name], stored[name])]
+    return f"its raw samples do not give its summary's '{wrong[0]}'" if wrong else ""
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=CLOSE)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)
+    return bool(one == other)

@@ -1,0 +1,131 @@
+"""Is a data folder what its hashes say? Files are hashed once; a change of size or time hashes them again."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import platformdirs
+
+from harness.data.catalog import DATASETS, Dataset, Member
+from harness.errors import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """What a folder has of a data set. `file` and `why` name the first member that is not as it should be."""
+
+    name: str
+    state: Literal["complete", "missing", "corrupt"]
+    folder: Path
+    file: str | None = None
+    why: str | None = None
+
+
+def cache_folder() -> Path:
+    """Where gpudyno keeps what it can fetch again: `GPUDYNO_CACHE`, or the user's cache folder."""
+    return Path(os.environ.get("GPUDYNO_CACHE") or platformdirs.user_cache_path("gpudyno"))
+
+
+def known(name: str) -> Dataset:
+    """The data set of that name; raises UserError listing those there are."""
+    if name not in DATASETS:
+        raise UserError(f"no data set is called '{name}'", remedy=f"take one of {', '.join(DATASETS)}")
+    return DATASETS[name]
+
+
+def present(name: str, folder: Path) -> Presence:
+    """What `folder` has of it: complete (every hash agrees), missing (nothing of it), or corrupt."""
+    return check(known(name), folder)
+
+
+def check(dataset: Dataset, folder: Path) -> Presence:
+    """As `present`, for a data set that need not be in the table."""
+    absent = [member.path for member in dataset.members if not (folder / member.path).is_file()]
+    if len(absent) == len(dataset.members):
+        return Presence(dataset.name, "missing", folder)
+    if absent:
+        return Presence(dataset.name, "corrupt", folder, absent[0], "it is not there, though others are")
+    stamps = _Stamps.read(cache_folder() / "data-stamps.json")
+    found = first_fault(dataset.members, folder, stamps)
+    stamps.write()
+    if found:
+        return Presence(dataset.name, "corrupt", folder, *found)
+    return Presence(dataset.name, "complete", folder)
+
+
+def first_fault(
+    members: Iterable[Member], folder: Path, stamps: _Stamps | None = None
+) -> tuple[str, str] | None:
+    """The first member whose size or hash is not the table's, and why; None where all agree."""
+    for member in members:
+        why = _fault(member, folder / member.path, stamps)
+        if why:
+            return member.path, why
+    return None
+
+
+def _fault(member: Member, path: Path, stamps: _Stamps | None) -> str | None:
+    try:
+        size = path.stat().st_size
+        if member.size is not None and size != member.size:
+            return f"it has {size:,} bytes where {member.size:,} belong"
+        found = stamps.sha256(path) if stamps else sha256_of(path)
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"
+    if found != member.sha256:
+        return f"its SHA-256 begins {found[:12]} where {member.sha256[:12]} belongs"
+    return None
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class _Stamps:
+    """Hashes already computed, each valid while size, both times and inode of its file are the same."""
+
+    def __init__(self, file: Path, kept: dict[str, list[int | str]]) -> None:
+        self._file = file
+        self._kept = kept
+        self._changed = False
+
+    @classmethod
+    def read(cls, file: Path) -> _Stamps:
+        try:
+            kept = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            kept = {}
+        return cls(file, kept if isinstance(kept, dict) else {})
+
+    def sha256(self, path: Path) -> str:
+        stat = path.stat()
+        stamp: list[int | str] = [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
+        key = str(path.resolve())
+        entry = self._kept.get(key)
+        if isinstance(entry, list) and entry[:-1] == stamp:
+            return str(entry[-1])
+        found = sha256_of(path)
+        self._kept[key] = [*stamp, found]
+        self._changed = True
+        return found
+
+    def write(self) -> None:
+        """Keeps what is new. A cache that cannot be written only costs time, so that is no error."""
+        if not self._changed:
+            return
+        with contextlib.suppress(OSError):
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(dir=self._file.parent, prefix=f".{self._file.name}-")
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(self._kept, file)
+            Path(temporary).replace(self._file)

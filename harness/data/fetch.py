@@ -1,0 +1,274 @@
+"""Real data and pretrained weights: fetched once, checked by hash, or taken from a folder of the user's.
+
+Nothing here reads a pickle. A data folder is laid out as `cifar-100-python/`, `cifar-10-batches-py/`,
+`MNIST/raw/`, `wikitext-2/` and `weights/`.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import gzip
+import os
+import shutil
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Literal
+
+from harness.data.catalog import Dataset, Download
+from harness.data.check import Presence, cache_folder, check, first_fault, known
+from harness.data.download import Deadline, Offline, Progress, TooSlow, download, silent
+from harness.errors import Busy, DataError, NoNetwork, NoSpace, UserError
+
+_SPARE_BYTES = 64 << 20
+_ELSEWHERE = "free some space there, or set GPUDYNO_CACHE to a folder on another disk"
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """Where data may lie: the user's own folder, only ever read, and ours, which is fetched into."""
+
+    own: Path | None
+    cache: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Where a trial finds one data set: `subfolder` of `folder`, both null where it is generated."""
+
+    name: str
+    source: Literal["real", "generated"]
+    folder: Path | None
+    subfolder: str | None
+    sha256: str | None
+    why: str
+
+
+def default_folder() -> Path:
+    """The folder that data is fetched into: `data` in `GPUDYNO_CACHE` or the user's cache folder."""
+    return cache_folder() / "data"
+
+
+def data_sha256(name: str) -> str:
+    """One hash for a data set, as records have it: the SHA-256 over its files' paths and hashes."""
+    return known(name).sha256
+
+
+def fetch(
+    name: str, folder: Path, *, progress: Progress = silent, deadline_seconds: float | None = None
+) -> Presence:
+    """Makes the data set complete in `folder` and says so; does nothing where it is already.
+
+    Raises NoNetwork when no mirror could give it (or not within the deadline), DataError when a mirror gave
+    something else, NoSpace when the disk is full, and Busy while another gpudyno fetches into that folder.
+    """
+    return fetch_dataset(known(name), folder, progress=progress, deadline=Deadline(deadline_seconds))
+
+
+def fetch_dataset(dataset: Dataset, folder: Path, *, progress: Progress, deadline: Deadline) -> Presence:
+    """As `fetch`, for a data set that need not be in the table."""
+    found = check(dataset, folder)
+    if found.state == "complete":
+        return found
+    problems: list[NoNetwork | DataError] = []
+    with _writable(folder), _only_one(folder):
+        _needs_room(dataset, folder)
+        for way in dataset.ways:
+            try:
+                _install(dataset, way, folder, progress=progress, deadline=deadline)
+                return check(dataset, folder)
+            except TooSlow:
+                raise
+            except (NoNetwork, DataError) as problem:
+                problems.append(problem)
+    raise min(problems, key=_weight)
+
+
+def _weight(problem: NoNetwork | DataError) -> int:
+    """Of several ways that failed, the one that says most: wrong data, then a refusal, then no network."""
+    return 0 if isinstance(problem, DataError) else 2 if isinstance(problem, Offline) else 1
+
+
+def resolve(
+    names: Sequence[str],
+    *,
+    folders: Folders,
+    allow_generated: bool = False,
+    deadline_seconds: float | None = 90.0,
+    progress: Progress = silent,
+) -> dict[str, Resolved]:
+    """Where each data set is, fetching what is missing, the smallest first.
+
+    The user's folder is asked first and then ours. With `allow_generated` a data set that cannot be had, at
+    once without a network or after `deadline_seconds` of downloading in all, is answered as generated; else
+    there is no limit and fetch's errors are raised. Raises DataError where a file in the user's folder is
+    not what its hash says.
+    """
+    found = {name: _at_hand(known(name), folders) for name in names}
+    missing = sorted(
+        (known(name) for name in found if found[name] is None), key=lambda dataset: dataset.download_bytes
+    )
+    deadline = Deadline(deadline_seconds if allow_generated else None)
+    offline: Offline | None = None
+    for dataset in missing:
+        try:
+            if offline:
+                raise offline
+            fetch_dataset(dataset, folders.cache, progress=progress, deadline=deadline)
+            found[dataset.name] = _real(dataset, folders.cache, "fetched, its hashes checked")
+        except NoNetwork as problem:
+            if not allow_generated:
+                raise
+            offline = problem if isinstance(problem, Offline) else None
+            found[dataset.name] = Resolved(dataset.name, "generated", None, None, None, problem.problem)
+    return {name: answer for name, answer in found.items() if answer is not None}
+
+
+def _at_hand(dataset: Dataset, folders: Folders) -> Resolved | None:
+    if folders.own is not None:
+        own = check(dataset, folders.own)
+        if own.state == "corrupt":
+            raise DataError(
+                f"'{own.file}' in your data folder is not what its hash says: {own.why}",
+                remedy="mend or remove it, or unset GPUDYNO_DATA",
+            )
+        if own.state == "complete":
+            return _real(dataset, folders.own, "your folder, its hashes checked")
+    if check(dataset, folders.cache).state == "complete":
+        return _real(dataset, folders.cache, "fetched before, its hashes checked")
+    return None
+
+
+def _real(dataset: Dataset, folder: Path, why: str) -> Resolved:
+    return Resolved(dataset.name, "real", folder, dataset.subfolder, dataset.sha256, why)
+
+
+@contextmanager
+def _writable(folder: Path) -> Iterator[None]:
+    """Says in one sentence what a full disk or a folder that may not be written means."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            shutil.rmtree(folder / ".parts", ignore_errors=True)
+            raise NoSpace("the disk is full while fetching data", remedy=_ELSEWHERE) from None
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
+            problem = f"the data folder '{folder}' cannot be written ({error.strerror})"
+            raise UserError(problem, remedy=_ELSEWHERE) from None
+        raise
+
+
+@contextmanager
+def _only_one(folder: Path) -> Iterator[None]:
+    """Holds the folder for this process, and clears away what a killed one left half unpacked."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Busy("another gpudyno is fetching data", remedy="wait until it is done") from None
+        for left in (*folder.glob(".new-*"), *folder.glob(".old-*")):
+            shutil.rmtree(left, ignore_errors=True)
+        yield
+
+
+def _needs_room(dataset: Dataset, folder: Path) -> None:
+    unpacked = sum(member.size or 0 for member in dataset.members)
+    needed = dataset.download_bytes + unpacked + _SPARE_BYTES
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise NoSpace(
+            f"'{dataset.name}' needs {needed >> 20} MiB of disk and {free >> 20} MiB are free",
+            remedy=_ELSEWHERE,
+        )
+
+
+def _install(
+    dataset: Dataset, way: Sequence[Download], folder: Path, *, progress: Progress, deadline: Deadline
+) -> None:
+    """Downloads, unpacks beside the final place, checks every member, then renames."""
+    parts = folder / ".parts"
+    parts.mkdir(exist_ok=True)
+    new = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
+    try:
+        for item in way:
+            _unpack(item, download(item, parts, deadline=deadline, progress=progress), new)
+        fault = first_fault(dataset.members, new)
+        if fault:
+            raise DataError(f"'{fault[0]}' as unpacked is not what its hash says: {fault[1]}")
+        _put_in_place(dataset, new, folder)
+        _forget(dataset.ways, parts)
+    except DataError:
+        _forget([way], parts)
+        raise
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+        with suppress(OSError):
+            parts.rmdir()
+
+
+def _forget(ways: Sequence[Sequence[Download]], parts: Path) -> None:
+    for item in (item for way in ways for item in way):
+        for name in (item.name, f"{item.name}.part"):
+            (parts / name).unlink(missing_ok=True)
+
+
+def _put_in_place(dataset: Dataset, new: Path, folder: Path) -> None:
+    if len(dataset.members) == 1:
+        final = folder / dataset.members[0].path
+        final.parent.mkdir(parents=True, exist_ok=True)
+        (new / dataset.members[0].path).replace(final)
+        return
+    final = folder / dataset.subfolder
+    if final.exists():
+        final.rename(Path(tempfile.mkdtemp(prefix=".old-", dir=folder)) / "data")
+    (new / dataset.subfolder).rename(final)
+    for old in folder.glob(".old-*"):
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _unpack(item: Download, archive: Path, folder: Path) -> None:
+    """Writes the files that the table names, and no other, under the names that the table gives them."""
+    try:
+        for name, stream in _streams(item, archive):
+            target = folder / item.holds[name]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("wb") as file:
+                shutil.copyfileobj(stream, file, 1 << 20)
+                file.flush()
+                os.fsync(file.fileno())
+    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, KeyError, gzip.BadGzipFile) as error:
+        raise DataError(f"'{item.name}' cannot be unpacked ({error})") from None
+
+
+def _streams(item: Download, archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    only = next(iter(item.holds))
+    if item.kind == "plain":
+        with archive.open("rb") as file:
+            yield only, file
+    elif item.kind == "gzip":
+        with gzip.open(archive) as inflated:
+            yield only, inflated  # type: ignore[misc]
+    elif item.kind == "zip":
+        with zipfile.ZipFile(archive) as box:
+            for name in item.holds:
+                with box.open(name) as entry:
+                    yield name, entry
+    else:
+        yield from _tar_streams(item, archive)
+
+
+def _tar_streams(item: Download, archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    """In the order of the archive: looking each one up would inflate it once per member."""
+    with tarfile.open(archive, "r:gz") as box:
+        for entry in box:
+            stream = box.extractfile(entry) if entry.name in item.holds and entry.isreg() else None
+            if stream is not None:
+                with stream:
+                    yield entry.name, stream

@@ -1,0 +1,151 @@
+"""The doctor's findings about the devices: cards, the ways to them, and the settings of their machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.doctor.surroundings import TITLES, CardAccess, Finding, Surroundings
+from harness.engine.base import EngineFacts
+from harness.record import Gpu, Load, Machine
+from harness.units import size
+
+FOREIGN_BYTES = 200 * 2**20
+"""What another process may hold on a card before a trial beside it is invalid."""
+
+
+def cards(around: Surroundings) -> Iterator[Finding]:
+    """Each card that is taken and its state, and those that are not."""
+    for maker in around.silent_cards:
+        yield Finding(
+            "problem",
+            f"a card of {maker} is in this machine, and no driver answers for it",
+            f"install {maker}'s driver, or take --device cpu",
+        )
+    cpu = around.machine.cpu
+    if around.selection.kind == "cpu":
+        note = f" ({around.selection.note})" if around.selection.note else ""
+        yield Finding("ok", f"device: the processor, {cpu.model or 'unknown'}, {cpu.usable:g} CPUs{note}"
+                      if cpu.usable else f"device: the processor{note}")  # fmt: skip
+    for card in around.selection.gpus:
+        yield Finding("ok", f"device {card.index}: {_card(card)}")
+        yield from _card_state(card)
+    for other in around.selection.others:
+        yield Finding("ok", f"not taken: {other}", "name it with --device to take it")
+    if around.image_problem:
+        yield Finding(
+            "problem", around.image_problem, "take --device cpu, or add an image to docker/images.toml"
+        )
+
+
+def _card(card: Gpu) -> str:
+    memory = f", {size(card.memory_bytes)}" if card.memory_bytes else ""
+    driver = f", driver {card.driver}" if card.driver else ""
+    cuda = f" (CUDA {card.driver_cuda})" if card.driver_cuda else ""
+    return f"{card.name}{memory}{driver}{cuda}"
+
+
+def _card_state(card: Gpu) -> Iterator[Finding]:
+    place = f"device {card.index}"
+    limit, default = card.power_limit_watts, card.power_limit_default_watts
+    if limit is not None and default is not None and abs(limit - default) > 1:
+        yield Finding(
+            "warn",
+            f"{place} is limited to {limit:.0f} W of {default:.0f} W: its trials will be invalid",
+            f"nvidia-smi -i {card.index} -pl {default:.0f}"
+            if card.vendor == "NVIDIA"
+            else "restore its power cap",
+        )
+    if card.clocks_locked:
+        yield Finding("warn", f"the clocks of {place} are held down", "nvidia-smi -rgc and -rac release them")
+    if card.mig and card.mig != "off":
+        yield Finding(
+            "warn",
+            f"{place} is cut into slices (MIG {card.mig})",
+            "a slice is a card of its own in the report",
+        )
+    if card.pcie_width and card.pcie_width_max and card.pcie_width < card.pcie_width_max:
+        yield Finding(
+            "warn",
+            f"{place} is connected by {card.pcie_width} of {card.pcie_width_max} PCI Express lanes",
+            "move it to a full slot; figures in `host` mode suffer",
+        )
+    if card.persistence is False:
+        yield Finding(
+            "warn", f"persistence mode of {place} is off", "nvidia-smi -pm 1, or nvidia-persistenced"
+        )
+
+
+def access(around: Surroundings) -> Iterator[Finding]:
+    """Whether a trial gets to its cards."""
+    if around.selection.kind == "cuda" and around.engine is not None:
+        yield _cuda_access(around.engine, around.access)
+    if around.selection.kind == "rocm":
+        yield from _rocm_access(around)
+
+
+def _cuda_access(engine: EngineFacts, access: CardAccess) -> Finding:
+    if engine.name == "docker" and "nvidia" in engine.runtimes:
+        return Finding("ok", "containers reach NVIDIA's cards through the NVIDIA runtime")
+    specified = any(kind.startswith("nvidia.com/") for kind in access.cdi_kinds)
+    specified = specified or any(name.startswith("nvidia.com/") for name in engine.cdi_devices)
+    if engine.cdi and specified:
+        return Finding("ok", "containers reach NVIDIA's cards through CDI")
+    if not engine.cdi and engine.name == "podman":
+        return Finding(
+            "problem",
+            f"Podman {engine.version} ignores requests for cards on its Docker-compatible socket",
+            "use Podman 4.5 or newer with CDI, Docker, or --engine venv",
+        )
+    configure = " and nvidia-ctk runtime configure --runtime=docker" if engine.name == "docker" else ""
+    return Finding(
+        "problem",
+        f"no container of {TITLES[engine.name]} gets to NVIDIA's cards",
+        "install nvidia-container-toolkit, then nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
+        + configure,
+    )
+
+
+def _rocm_access(around: Surroundings) -> Iterator[Finding]:
+    nodes = around.access.nodes
+    if not any(node.path == "/dev/kfd" for node in nodes):
+        yield Finding("problem", "there is no /dev/kfd", "load the amdgpu driver with compute support")
+        return
+    groups = ", ".join(f"{node.path} of group {node.group}" for node in nodes)
+    yield Finding("ok", f"containers reach AMD's cards through {groups}")
+    shut = [node.path for node in nodes if not node.may_open]
+    if shut and around.engine is None:
+        yield Finding(
+            "problem",
+            f"this user may not open {', '.join(shut)}",
+            "sudo usermod -aG render,video $USER, then log in again",
+        )
+
+
+def settings(machine: Machine, load: Load) -> Iterator[Finding]:
+    """What else disturbs a measurement here."""
+    if machine.virtual not in (None, "none"):
+        yield Finding(
+            "warn", f"this is a virtual machine ({machine.virtual})", "neighbours may slow it unseen"
+        )
+    if machine.cpu.governor and machine.cpu.governor != "performance":
+        yield Finding(
+            "warn",
+            f"the processor's governor is '{machine.cpu.governor}'",
+            "sudo cpupower frequency-set -g performance, while measuring",
+        )
+    usable = machine.cpu.usable
+    if load.load_average_1min is not None and usable and load.load_average_1min > usable / 2:
+        yield Finding(
+            "warn",
+            f"the load average is {load.load_average_1min:.1f} on {usable:g} CPUs",
+            "let the other work end first",
+        )
+    held = load.other_gpu_memory_bytes or 0
+    if held > FOREIGN_BYTES:
+        yield Finding(
+            "warn",
+            f"{load.other_gpu_processes} other processes hold {size(held)} on the cards",
+            "end them: a trial beside them is invalid",
+        )
+    if load.unknown_because:
+        yield Finding("warn", load.unknown_because, "records will say so")

@@ -1,0 +1,206 @@
+"""What surrounds a run on this machine, for `invoke doctor`: disks, ways to the cards, hosts that answer."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Thread
+from typing import Literal
+
+from harness.engine.base import EngineFacts
+from harness.machine.devices import Selection
+from harness.probe.files import Files
+from harness.record import Load, Machine
+
+_CDI_FOLDERS = ("/etc/cdi", "/var/run/cdi", "/run/cdi")
+_CDI_KIND = re.compile(r"""\bkind["']?\s*:\s*["']?([a-z0-9.-]+/[A-Za-z0-9_.-]+)""")
+_PCI = "/sys/bus/pci/devices"
+_MAKERS = {"0x10de": "NVIDIA", "0x1002": "AMD"}
+_DISPLAY_CLASSES = ("0x0300", "0x0302", "0x0380", "0x1200")
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """A place that a run writes to, and what is free there."""
+
+    what: str
+    free_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A device file: its numeric group, and whether this user may open it."""
+
+    path: str
+    group: int
+    may_open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CardAccess:
+    """How a container or a process here gets to the cards."""
+
+    cdi_kinds: tuple[str, ...] = ()
+    """The vendors and classes that CDI specifications name, such as nvidia.com/gpu."""
+    nodes: tuple[Node, ...] = ()
+    """/dev/kfd and /dev/dri's render nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Whether a host took a connection."""
+
+    host: str
+    reached: bool
+
+
+def disk(what: str, path: Path) -> Disk:
+    """What is free where `path` lies, or will lie; null where the system does not say."""
+    there = path.absolute()
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    try:
+        return Disk(what, shutil.disk_usage(there).free)
+    except OSError:
+        return Disk(what, None)
+
+
+def card_access(files: Files | None = None) -> CardAccess:
+    """CDI's specifications and AMD's device files."""
+    files = files or Files()
+    texts = [
+        files.text(f"{folder}/{name}") or ""
+        for folder in _CDI_FOLDERS
+        for name in files.names(folder)
+        if name.endswith((".yaml", ".yml", ".json"))
+    ]
+    kinds = {kind for text in texts for kind in _CDI_KIND.findall(text)}
+    paths = [
+        "/dev/kfd",
+        *(f"/dev/dri/{name}" for name in files.names("/dev/dri") if name.startswith("render")),
+    ]
+    nodes = (_node(files, path) for path in paths)
+    return CardAccess(tuple(sorted(kinds)), tuple(node for node in nodes if node is not None))
+
+
+def _node(files: Files, path: str) -> Node | None:
+    real = files.root / path.lstrip("/")
+    try:
+        group = real.stat().st_gid
+    except OSError:
+        return None
+    return Node(path, group, os.access(real, os.R_OK | os.W_OK))
+
+
+def silent_cards(machine: Machine, files: Files | None = None) -> tuple[str, ...]:
+    """Makers whose cards the bus shows and no driver describes."""
+    files = files or Files()
+    known = {card.vendor for card in machine.gpus}
+    makers = {
+        _MAKERS.get(files.text(f"{_PCI}/{name}/vendor") or "", "")
+        for name in files.names(_PCI)
+        if (files.text(f"{_PCI}/{name}/class") or "").startswith(_DISPLAY_CLASSES)
+    }
+    return tuple(sorted(makers - known - {""}))
+
+
+def reach(hosts: Sequence[str], *, port: int = 443, timeout_seconds: float = 2.0) -> tuple[Answered, ...]:
+    """Whether each host takes a connection, all asked at once, nothing sent."""
+    found: dict[str, bool] = {}
+
+    def ask(host: str) -> None:
+        found[host] = _reached(host, port, timeout_seconds)
+
+    # A name server that never answers holds its thread for long; as a daemon nobody waits for it.
+    threads = [Thread(target=ask, args=(host,), daemon=True) for host in hosts]
+    for thread in threads:
+        thread.start()
+    until = time.monotonic() + timeout_seconds + 0.5
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
+    return tuple(Answered(host, found.get(host, False)) for host in hosts)
+
+
+def _reached(host: str, port: int, timeout_seconds: float) -> bool:
+    try:
+        with socket.create_connection((host, port), timeout=timeout_seconds):
+            return True
+    except OSError:
+        return False
+
+
+Level = Literal["ok", "warn", "problem"]
+TITLES = {"docker": "Docker Engine", "podman": "Podman"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at; `remedy` says what to do where it is not well."""
+
+    level: Level
+    what: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DataNeed:
+    """A data set that the plan reads. `download_bytes` is what is still to be fetched."""
+
+    name: str
+    at_hand: bool
+    download_bytes: int = 0
+    may_be_generated: bool = False
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a plan will need. Null is what nobody can tell."""
+
+    plan: str
+    image: str
+    built: bool
+    trials: int
+    trial_seconds: float | None = None
+    build_seconds: float | None = None
+    build_bytes: int = 0
+    shared_memory_bytes: int = 0
+    left_out: int = 0
+    """Trials that the budget or this machine leaves out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """All that the diagnosis stands on. `engine` will be used; null is the virtual environment."""
+
+    machine: Machine
+    selection: Selection
+    load: Load
+    engine: EngineFacts | None
+    refused: tuple[str, ...] = ()
+    """Why each other engine was passed over."""
+    access: CardAccess = field(default_factory=CardAccess)
+    silent_cards: tuple[str, ...] = ()
+    image_problem: str = ""
+    """Why no image serves the card, in a sentence; empty where one does."""
+    disks: tuple[Disk, ...] = ()
+    data: tuple[DataNeed, ...] = ()
+    answered: tuple[Answered, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Everything found, in the order in which a person would ask."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def ready(self) -> bool:
+        """Whether nothing stands in the way."""
+        return not any(finding.level == "problem" for finding in self.findings)

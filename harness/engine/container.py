@@ -1,0 +1,285 @@
+"""One trial as a container: pure, and the only place where CUDA, ROCm and CPU differ."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.record import DeviceKind, Trial
+
+GIB = 1024**3
+UNPRIVILEGED = 10001
+"""The user inside where the caller is root: no process of a trial ever is."""
+
+LABEL = "dev.gpudyno"
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """Where a trial's folders lie on the host. `data` holds (name under /data, folder) pairs."""
+
+    input: Path
+    output: Path
+    data: tuple[tuple[str, Path], ...]
+    cache: Path
+    workloads: Path
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRequest:
+    """The devices of one trial. `ids` are UUIDs; `groups` own /dev/kfd and /dev/dri, by number."""
+
+    kind: DeviceKind
+    ids: tuple[str, ...] = ()
+    indices: tuple[int, ...] = ()
+    """Where a driver gives no UUIDs, which cards."""
+    groups: tuple[int, ...] = ()
+    cdi: bool = False
+    rocm_unconfined: bool = False
+    """What AMD's pages add: unconfined seccomp, SYS_PTRACE and the host's IPC. By option, and recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpec:
+    """Everything an engine needs to start one attempt of one trial."""
+
+    trial: Trial
+    session: str
+    attempt: int
+    folders: Folders
+    device: DeviceRequest
+    image_id: str | None = None
+    interpreter: Path | None = None
+    uid: int = UNPRIVILEGED
+    gid: int = UNPRIVILEGED
+    keep_id: bool = False
+    selinux: bool = False
+    """The engine labels for SELinux, which would close the mounted folders to the trial."""
+    memory_bytes: int | None = None
+    shared_memory_bytes: int = GIB
+    passed: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The container's name: session, trial and attempt."""
+        return run_name(self.session, self.trial.id, self.attempt)
+
+
+def run_name(session: str, trial_id: str, attempt: int) -> str:
+    """The name of one attempt, as an engine knows it."""
+    return f"gpudyno-{session}-{trial_id}.a{attempt}"
+
+
+def workload_file(trial: Trial) -> str:
+    """The file of a trial's workload."""
+    return f"{trial.asked.workload}.py"
+
+
+def shared_memory(trial: Trial, workers: int = 4) -> int:
+    """max(1 GiB, what the loader needs): two prefetched fp32 batches a worker, and half as much again."""
+    variant = trial.asked.variant
+    if variant.data_mode != "host" or variant.image_size is None:
+        return GIB
+    batch_bytes = variant.batch_size * 3 * variant.image_size**2 * 4
+    return max(GIB, int(1.5 * 2 * workers * batch_bytes))
+
+
+def variables(
+    passed: Mapping[str, str], *, input: str, output: str, data: str, cache: str, home: str
+) -> dict[str, str]:
+    """The environment of a trial: its folders, its caches, and what the user's own variables pass in."""
+    return {
+        **passed,
+        "GPUDYNO_IN": input,
+        "GPUDYNO_OUT": output,
+        "GPUDYNO_DATA": data,
+        "GPUDYNO_CACHE": cache,
+        "HOME": home,
+        "TMPDIR": home,
+        "XDG_CACHE_HOME": f"{cache}/xdg",
+        "TORCH_HOME": f"{cache}/torch",
+        "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor",
+        "TRITON_CACHE_DIR": f"{cache}/triton",
+        "CUDA_CACHE_PATH": f"{cache}/cuda",
+        "MIOPEN_USER_DB_PATH": f"{cache}/miopen",
+        "MIOPEN_CUSTOM_CACHE_DIR": f"{cache}/miopen",
+        "FASTAI_HOME": f"{home}/fastai",
+        "MPLCONFIGDIR": f"{home}/matplotlib",
+        "GLOO_SOCKET_IFNAME": "lo",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONNOUSERSITE": "1",
+        "PYTHONUNBUFFERED": "1",
+        "LC_ALL": "C.UTF-8",
+    }
+
+
+def _marks(device: DeviceRequest) -> list[str]:
+    """What tells the cards apart: their UUIDs, else their indices."""
+    return list(device.ids) or [str(index) for index in device.indices]
+
+
+def _visible(device: DeviceRequest) -> dict[str, str]:
+    """Shows a trial the cards it asked for and no others."""
+    if device.kind == "cpu":
+        return {"CUDA_VISIBLE_DEVICES": ""}
+    name = "ROCR_VISIBLE_DEVICES" if device.kind == "rocm" else "CUDA_VISIBLE_DEVICES"
+    prefix = "GPU-" if device.kind == "rocm" and device.ids else ""
+    marks = ",".join(prefix + mark for mark in _marks(device))
+    return {name: marks} if marks else {}
+
+
+def _device_options(device: DeviceRequest, *, keep_id: bool) -> dict[str, Any]:
+    if device.kind == "cuda" and device.cdi:
+        ids = [f"nvidia.com/gpu={mark}" for mark in _marks(device)]
+        return {"DeviceRequests": [{"Driver": "cdi", "Count": 0, "DeviceIDs": ids, "Capabilities": []}]}
+    if device.kind == "cuda":
+        request = {"Driver": "", "Count": 0, "DeviceIDs": _marks(device), "Capabilities": [["gpu"]]}
+        return {"DeviceRequests": [request]}
+    if device.kind == "rocm":
+        paths = ("/dev/kfd", "/dev/dri")
+        return {
+            "Devices": [
+                {"PathOnHost": path, "PathInContainer": path, "CgroupPermissions": "rwm"} for path in paths
+            ],
+            "GroupAdd": ["keep-groups"] if keep_id else [str(group) for group in device.groups],
+        }
+    return {}
+
+
+def _mount(source: Path, target: str, *, read_only: bool) -> dict[str, Any]:
+    return {"Type": "bind", "Source": str(source), "Target": target, "ReadOnly": read_only}
+
+
+def config(spec: RunSpec) -> dict[str, Any]:
+    """The whole body of the Docker Engine API's container creation for one trial."""
+    inside = variables(spec.passed, input="/in", output="/out", data="/data", cache="/cache", home="/tmp")
+    if spec.device.kind != "cpu":
+        # Inside, the user's own indices would mean other cards: only those asked for are there.
+        inside |= _visible(spec.device)
+    unconfined = spec.device.kind == "rocm" and spec.device.rocm_unconfined
+    host = {
+        "NetworkMode": "none",
+        "ReadonlyRootfs": True,
+        "Mounts": [
+            _mount(spec.folders.input, "/in", read_only=True),
+            _mount(spec.folders.output, "/out", read_only=False),
+            *(_mount(folder, f"/data/{name}", read_only=True) for name, folder in spec.folders.data),
+            _mount(spec.folders.cache, "/cache", read_only=False),
+            _mount(spec.folders.workloads, "/workloads", read_only=True),
+        ],
+        "Tmpfs": {"/tmp": "rw,exec,nosuid,nodev,mode=1777,size=4g"},
+        "ShmSize": spec.shared_memory_bytes,
+        "CapDrop": ["ALL"],
+        "SecurityOpt": [
+            "no-new-privileges",
+            *(["seccomp=unconfined"] if unconfined else []),
+            *(["label=disable"] if spec.selinux else []),
+        ],
+        "AutoRemove": False,
+        "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
+        **_device_options(spec.device, keep_id=spec.keep_id),
+    }
+    if unconfined:
+        host |= {"CapAdd": ["SYS_PTRACE"], "IpcMode": "host"}
+    if spec.keep_id:
+        host["UsernsMode"] = "keep-id"
+    if spec.memory_bytes is not None:
+        host |= {"Memory": spec.memory_bytes, "MemorySwap": spec.memory_bytes}
+    return {
+        "Image": spec.image_id,
+        "Cmd": ["python", f"/workloads/{workload_file(spec.trial)}"],
+        "User": f"{spec.uid}:{spec.gid}",
+        "WorkingDir": "/tmp",
+        "Env": [f"{name}={value}" for name, value in sorted(inside.items())],
+        "Labels": labels(spec),
+        "NetworkDisabled": True,
+        "StopSignal": "SIGTERM",
+        "HostConfig": host,
+    }
+
+
+def labels(spec: RunSpec) -> dict[str, str]:
+    """How a new process finds a running trial again."""
+    return {
+        f"{LABEL}.session": spec.session,
+        f"{LABEL}.trial": spec.trial.id,
+        f"{LABEL}.attempt": str(spec.attempt),
+    }
+
+
+def process(spec: RunSpec) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The same trial as a plain process: its argument list and its environment, real folders in place."""
+    if spec.interpreter is None:
+        raise ValueError("a process needs an interpreter")
+    home = spec.folders.output.parent / "home"
+    inside = variables(
+        spec.passed,
+        input=str(spec.folders.input),
+        output=str(spec.folders.output),
+        data=str(spec.folders.output.parent / "data"),
+        cache=str(spec.folders.cache),
+        home=str(home),
+    )
+    inside |= _visible(spec.device)
+    script = spec.folders.workloads / workload_file(spec.trial)
+    return (str(spec.interpreter), str(script)), inside
+
+
+def run_line(client: str, name: str, body: Mapping[str, Any]) -> str:
+    """`docker run …` with the same effect as creating and starting a container from this body."""
+    host = body["HostConfig"]
+    words = [client, "run", "--detach", "--name", name, *_host(host), *_inside(body)]
+    return shlex.join([*words, body["Image"] or "IMAGE", *body["Cmd"]])
+
+
+def _inside(body: Mapping[str, Any]) -> Iterator[str]:
+    yield from ("--user", body["User"], "--workdir", body["WorkingDir"])
+    for variable in body["Env"]:
+        yield from ("--env", variable)
+    for name, value in body["Labels"].items():
+        yield from ("--label", f"{name}={value}")
+
+
+def _host(host: Mapping[str, Any]) -> Iterator[str]:
+    yield from ("--network", host["NetworkMode"])
+    if host["ReadonlyRootfs"]:
+        yield "--read-only"
+    for mount in host["Mounts"]:
+        read_only = ",readonly" if mount["ReadOnly"] else ""
+        yield from ("--mount", f"type=bind,source={mount['Source']},target={mount['Target']}{read_only}")
+    for target, options in host["Tmpfs"].items():
+        yield from ("--tmpfs", f"{target}:{options}")
+    yield from ("--shm-size", str(host["ShmSize"]))
+    repeated = {
+        "CapDrop": "--cap-drop",
+        "CapAdd": "--cap-add",
+        "SecurityOpt": "--security-opt",
+        "GroupAdd": "--group-add",
+    }
+    for key, option in repeated.items():
+        for value in host.get(key, ()):
+            yield from (option, value)
+    single = {
+        "IpcMode": "--ipc",
+        "UsernsMode": "--userns",
+        "Memory": "--memory",
+        "MemorySwap": "--memory-swap",
+    }
+    for key, option in single.items():
+        if key in host:
+            yield from (option, str(host[key]))
+    yield from _devices(host)
+
+
+def _devices(host: Mapping[str, Any]) -> Iterator[str]:
+    for device in host.get("Devices", ()):
+        yield from ("--device", device["PathOnHost"])
+    for request in host.get("DeviceRequests", ()):
+        if request["Driver"] == "cdi":
+            for device in request["DeviceIDs"]:
+                yield from ("--device", device)
+        else:
+            yield from ("--gpus", f'"device={",".join(request["DeviceIDs"])}"')

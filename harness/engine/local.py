@@ -1,0 +1,257 @@
+"""Trials as plain processes that outlive the harness: the common half of the venv and here engines."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from harness.engine import container
+from harness.engine.base import Built, EngineName, Exit, Handle, Running, Say, Step
+from harness.engine.container import RunSpec
+from harness.errors import NoEngine
+from harness.image.catalog import Image
+from harness.image.lock import lock_sha256
+from harness.record import Environment, short_hash
+
+LOG = "log.txt"
+LOG_TAIL_BYTES = 8000
+_STOP_SECONDS = 10.0
+
+_children: dict[int, subprocess.Popen[bytes]] = {}
+"""Children of this very process, whose exit code can be read; others are only looked at."""
+
+_INHERITED = ("PATH", "LD_LIBRARY_PATH", "TZ")
+
+
+def start(spec: RunSpec, engine: EngineName) -> Handle:
+    """Starts a trial in a session of its own, its output in a log file."""
+    argv, inside = container.process(spec)
+    work = spec.folders.output.parent
+    Path(inside["HOME"]).mkdir(parents=True, exist_ok=True)
+    inside["TMPDIR"] = str(_temporary(work))
+    _temporary(work).mkdir(mode=0o700, exist_ok=True)
+    _view(Path(inside["GPUDYNO_DATA"]), spec)
+    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    with (work / LOG).open("wb") as log:
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            cwd=work,
+            env={**inherited, **inside},
+            start_new_session=True,
+        )
+    _children[process.pid] = process
+    started = psutil.Process(process.pid).create_time()
+    return Handle(engine=engine, pid=process.pid, process_started=started, log=LOG)
+
+
+def _temporary(work: Path) -> Path:
+    """Where an attempt's temporary files lie: the path of a loader's socket has 107 letters at most."""
+    return Path(tempfile.gettempdir()) / f"gpudyno-{short_hash(str(work.resolve()))}"
+
+
+def forget(work: Path) -> None:
+    """Removes an ended attempt's temporary files."""
+    shutil.rmtree(_temporary(work), ignore_errors=True)
+
+
+def _view(folder: Path, spec: RunSpec) -> None:
+    """One data folder of links, as a container's mounts would show it."""
+    folder.mkdir(exist_ok=True)
+    for name, target in spec.folders.data:
+        link = folder / name
+        link.unlink(missing_ok=True)
+        link.symlink_to(target.resolve(), target_is_directory=True)
+
+
+def _alive(handle: Handle) -> psutil.Process | None:
+    """The handle's process, if it still runs; a reused process id has another start time."""
+    if handle.pid is None or handle.process_started is None:
+        return None
+    try:
+        process = psutil.Process(handle.pid)
+        same = abs(process.create_time() - handle.process_started) < 1.0
+        return process if same and process.status() != psutil.STATUS_ZOMBIE else None
+    except psutil.NoSuchProcess:
+        return None
+
+
+def find(engine: EngineName, work: Path) -> Handle | None:
+    """The process whose GPUDYNO_OUT is this work folder's."""
+    output = str(work / "out")
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("GPUDYNO_OUT") == output and process.pid == os.getpgid(process.pid):
+                return Handle(engine=engine, pid=process.pid, process_started=process.create_time(), log=LOG)
+        except (psutil.Error, OSError):
+            continue
+    return None
+
+
+def poll(handle: Handle, work: Path) -> Running | Exit:
+    """Whether the process still runs; its code is null where it was not our child."""
+    child = _children.get(handle.pid or -1)
+    code = child.poll() if child else None
+    if child is None and _alive(handle):
+        return Running()
+    if child is not None and code is None:
+        return Running()
+    return Exit(code=code, log=log_tail(work / (handle.log or LOG)))
+
+
+def log_tail(path: Path) -> str:
+    """The end of a log as text."""
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - LOG_TAIL_BYTES))
+        return file.read().decode("utf-8", "replace")
+
+
+def stop(handle: Handle) -> None:
+    """Ends the whole process group: politely, then at once."""
+    process = _alive(handle)
+    if process is None:
+        return
+    group = [process, *process.children(recursive=True)]
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        for member in group:
+            try:
+                member.send_signal(sign)
+            except psutil.NoSuchProcess:
+                continue
+        _, group = psutil.wait_procs(group, timeout=_STOP_SECONDS)
+        if not group:
+            break
+    child = _children.pop(handle.pid or -1, None)
+    if child is not None:
+        child.wait()
+
+
+class Processes:
+    """What engines without containers share: a trial is a process, found and ended as one."""
+
+    name: EngineName
+
+    def start(self, spec: RunSpec) -> Handle:
+        """Starts the trial as a process of its own."""
+        return start(spec, self.name)
+
+    def pid(self, handle: Handle) -> int | None:
+        """The trial's own process."""
+        return handle.pid
+
+    def find(self, name: str, work: Path) -> Handle | None:
+        """The process that writes into this work folder."""
+        return find(self.name, work)
+
+    def poll(self, handle: Handle, work: Path) -> Running | Exit:
+        """Whether the process still runs."""
+        return poll(handle, work)
+
+    def stop(self, handle: Handle, work: Path) -> None:
+        """Ends the process and its children."""
+        stop(handle)
+
+    def forget(self, handle: Handle, work: Path) -> None:
+        """Removes what an ended process left behind."""
+        forget(work)
+
+
+IDENTITY = Path("/etc/gpudyno/environment.json")
+"""The file in each of our images that names its lock and base."""
+
+
+def identity(path: Path = IDENTITY) -> dict[str, Any] | None:
+    """What the image around us says of itself; null outside of one."""
+    if not path.is_file():
+        return None
+    found = json.loads(path.read_text())
+    return found if isinstance(found, dict) else None
+
+
+@dataclass(frozen=True, slots=True)
+class HereEngine(Processes):
+    """Runs trials with the interpreter of the image that the harness itself was started in."""
+
+    root: Path
+    path: Path = IDENTITY
+    passed: Mapping[str, str] = field(default_factory=dict)
+    name: EngineName = "here"
+
+    def version(self) -> str | None:
+        """It has none of its own."""
+        return None
+
+    def _identity(self) -> dict[str, Any]:
+        found = identity(self.path)
+        if found is None:
+            raise NoEngine(
+                "engine 'here' works inside one of gpudyno's own images, and this is none",
+                remedy="leave --engine out",
+            )
+        return found
+
+    def steps(self, image: Image) -> tuple[Step, ...]:
+        """Nothing is built: the image is around us."""
+        return (Step("the image around us", str(self.path)),)
+
+    def build(self, image: Image, say: Say) -> Built:
+        """The image around us."""
+        return self.built(image)
+
+    def expected(self, image: Image) -> Built:
+        """The image around us."""
+        return self.built(image)
+
+    def built(self, image: Image) -> Built:
+        """The image around us, if it is the one that was asked for; raises NoEngine."""
+        found = self._identity()
+        if found.get("image") != image.name:
+            raise NoEngine(
+                f"image '{image.name}' is needed, and this is inside '{found.get('image')}'",
+                remedy=f"start the image '{image.name}', or choose --device to fit this one",
+            )
+        lock = lock_sha256(self.root, image.lock)
+        reasons = []
+        if found.get("lock_sha256") != lock:
+            reasons.append("the image was built from another lock than this clone's")
+        if found.get("base_substituted"):
+            reasons.append(f"the base was substituted by {found.get('base')}")
+        python = shutil.which("python")
+        if python is None:
+            raise NoEngine("no 'python' is on PATH in this image", remedy="start it with its own environment")
+        environment = Environment(
+            image=image.name,
+            device=image.device,
+            engine=self.name,
+            pinned=not reasons,
+            unpinned_because=tuple(reasons),
+            tag=found.get("tag"),
+            base=found.get("base"),
+            base_digest=found.get("base_digest"),
+            base_digest_verified=bool(found.get("base_digest_verified")),
+            base_substituted=bool(found.get("base_substituted")),
+            lock_sha256=found.get("lock_sha256"),
+            build_arguments=found.get("build_arguments") or {},
+            passed_variables=dict(self.passed),
+        )
+        return Built(environment, Path(python))
+
+    def command(self, spec: RunSpec) -> str:
+        """The trial as a person would type it."""
+        argv, _ = container.process(spec)
+        return shlex.join(argv)

@@ -1,0 +1,1 @@
+"""The pinned software stacks: which there are, how each is built, and its lock."""

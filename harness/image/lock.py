@@ -1,0 +1,249 @@
+"""`invoke lock`: the only way a version changes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import MachineError, NoNetwork, PlanError, UserError
+from harness.image.catalog import ChannelPackage, Image
+
+Run = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
+
+
+@dataclass(frozen=True, slots=True)
+class LockReport:
+    """What changed, as clauses, and what could not be reached."""
+
+    changed: tuple[str, ...]
+    unreachable: tuple[str, ...]
+
+
+def run_quietly(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Runs a command and keeps what it says."""
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def relock(image: Image, root: Path, *, run: Run = run_quietly) -> LockReport:
+    """Resolves an image's requirements anew and its base's digest.
+
+    Raises MachineError where uv is missing, NoNetwork where no index answers, and UserError where the
+    requirements cannot be met.
+    """
+    changed = [*_resolve_packages(image, root, run)]
+    digest = _resolve_digest(image.base, image.platform, run)
+    if digest is None:
+        unreachable = (f"the digest of {image.base}: no registry or no 'docker buildx' answers",)
+        return LockReport(tuple(changed), unreachable)
+    changed += _write_digest(image, digest, root)
+    return LockReport(tuple(changed), ())
+
+
+def compile_argv(
+    image: Image,
+    root: Path,
+    *,
+    uv: str,
+    python: str,
+    excludes: Path,
+    output: Path,
+    constraints: Path | None = None,
+) -> tuple[str, ...]:
+    """uv's command line: hashes for every file of a version, no address and no path in the output."""
+    kept_out = [package.name for package in image.channel.packages] if image.channel else []
+    command = [uv, "pip", "compile", str(root / "docker" / image.requirements)]
+    command += ["--python-version", python, "--python-platform", _uv_platform(image.platform)]
+    command += ["--only-binary", ":all:", "--generate-hashes", "--no-header", "--no-annotate", "--upgrade"]
+    command += ["--quiet", "--excludes", str(excludes), "--output-file", str(output)]
+    command += ["--constraints", str(constraints)] if constraints else []
+    for name in kept_out:
+        command += ["--no-emit-package", name]
+    return tuple(command)
+
+
+def lock_header(image: Image) -> str:
+    """What stands above the packages."""
+    return (
+        f"# The lock of image '{image.name}', written by: invoke lock --image {image.name}\n"
+        f"# Python {', '.join(image.pythons)}, {image.platform}.\n"
+        "# It is complete: install it with --no-deps --require-hashes.\n"
+    )
+
+
+def channel_text(packages: Sequence[ChannelPackage]) -> str:
+    """The channel's packages as a hashed requirement file."""
+    return "".join(
+        f"{package.name}=={package.version} \\\n"
+        + " \\\n".join(f"    --hash=sha256:{digest}" for digest in package.sha256)
+        + "\n"
+        for package in packages
+    )
+
+
+def _resolve_packages(image: Image, root: Path, run: Run) -> list[str]:
+    uv = shutil.which("uv")
+    if uv is None:
+        raise MachineError("uv is not on the PATH, and it makes the locks", remedy="'pip install uv'")
+    with tempfile.TemporaryDirectory() as folder:
+        resolved = _resolve(image, root, uv, Path(folder), run)
+    header = lock_header(image)
+    changed = []
+    if image.channel:
+        channel = channel_text(image.channel.packages)
+        changed += _write(root, image.channel.lock, header + channel)
+        resolved += channel
+    return changed + _write(root, image.lock, header + _sorted_blocks(resolved))
+
+
+def _resolve(image: Image, root: Path, uv: str, folder: Path, run: Run) -> str:
+    """Resolves for the image's own Python; its other Pythons have to come to the same packages."""
+    excludes = folder / "excludes.txt"
+    excludes.write_text("\n".join([*image.left_out, *image.from_base]) + "\n", encoding="utf-8")
+    first = folder / f"{image.python}.txt"
+    for python in image.pythons:
+        output = folder / f"{python}.txt"
+        argv = compile_argv(
+            image,
+            root,
+            uv=uv,
+            python=python,
+            excludes=excludes,
+            output=output,
+            constraints=None if output == first else first,
+        )
+        done = run(argv)
+        if done.returncode:
+            raise _uv_failed(image, python, done.stderr)
+        if output.read_bytes() != first.read_bytes():
+            raise UserError(
+                f"docker/{image.requirements} gives Python {python} other packages than {image.python}",
+                remedy=f"take {python} out of the pythons of '{image.name}'",
+            )
+    return first.read_text(encoding="utf-8")
+
+
+def _sorted_blocks(text: str) -> str:
+    """Packages in the order of their names, each with its hashes; comments are left out."""
+    lines = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]
+    blocks = re.findall(r"^\S[^\n]*(?:\n[ \t][^\n]*)*", "\n".join(lines), re.MULTILINE)
+    return "\n".join(sorted(blocks)) + "\n"
+
+
+def _write(root: Path, path: str, text: str) -> list[str]:
+    file = root / "docker" / path
+    if file.exists() and file.read_text(encoding="utf-8") == text:
+        return []
+    file.write_text(text, encoding="utf-8")
+    return [f"docker/{path} is written anew"]
+
+
+def _uv_failed(image: Image, python: str, said: str) -> MachineError | UserError:
+    last = " ".join(said.split())[-400:]
+    if re.search(r"dns|connect|timed out|fetch", said, re.IGNORECASE):
+        return NoNetwork(
+            f"the lock of '{image.name}' needs a package index: {last}", remedy="connect and retry"
+        )
+    return UserError(
+        f"docker/{image.requirements} cannot be resolved for Python {python}: {last}",
+        remedy="change its versions",
+    )
+
+
+def _uv_platform(platform: str) -> str:
+    return {"linux/amd64": "x86_64-manylinux_2_28", "linux/arm64": "aarch64-manylinux_2_28"}[platform]
+
+
+def _resolve_digest(reference: str, platform: str, run: Run) -> str | None:
+    """The index digest of a tag as its registry gives it now; null where it cannot be asked."""
+    client = shutil.which("docker")
+    if client is None:
+        return None
+    done = run((client, "buildx", "imagetools", "inspect", reference, "--format", "{{json .Manifest}}"))
+    if done.returncode:
+        return None
+    try:
+        digest = json.loads(done.stdout)["digest"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return digest if re.fullmatch(r"sha256:[0-9a-f]{64}", str(digest)) else None
+
+
+def _write_digest(image: Image, digest: str, root: Path) -> list[str]:
+    """Changes the two lines of images.toml, comments and order left as they are."""
+    path = root / "docker" / "images.toml"
+    text = path.read_text(encoding="utf-8")
+    head, table, rest = text.partition(f"[images.{image.name}]\n")
+    own, following = (
+        re.split(r"(?=^\[)", rest, maxsplit=1, flags=re.MULTILINE) if "\n[" in rest else (rest, "")
+    )
+    own = re.sub(r'(?m)^base_digest = ".*"$', f'base_digest = "{digest}"', own)
+    own = re.sub(r"(?m)^base_digest_verified = .*$", "base_digest_verified = true", own)
+    new = head + table + own + following
+    if new == text:
+        return []
+    path.write_text(new, encoding="utf-8")
+    return [f"the base of '{image.name}' is {digest}, verified"]
+
+
+_PINNED = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s;\\]+)", re.MULTILINE)
+_TOOLS = frozenset({"pip", "setuptools", "wheel"})
+"""What an environment is made with; they are the stack's only where a lock names them."""
+
+
+def lock_text(root: Path, path: str) -> bytes:
+    """A lock's bytes, `path` being below docker/; raises PlanError where it is missing."""
+    try:
+        return (root / "docker" / path).read_bytes()
+    except FileNotFoundError:
+        raise PlanError(
+            f"docker/{path} is not there", remedy="write it with 'invoke lock --image NAME'"
+        ) from None
+
+
+def lock_sha256(root: Path, path: str) -> str:
+    """The SHA-256 of a lock file below docker/."""
+    return hashlib.sha256(lock_text(root, path)).hexdigest()
+
+
+def lock_packages(path: Path) -> dict[str, str]:
+    """Name → version of a hashed requirement file, names as PEP 503 normalises them."""
+    text = path.read_text(encoding="utf-8")
+    return {normal_name(found["name"]): found["version"] for found in _PINNED.finditer(text)}
+
+
+def normal_name(name: str) -> str:
+    """A package's name as PEP 503 normalises it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def differences(
+    locked: Mapping[str, str], installed: Mapping[str, str], *, over_base: bool = False
+) -> tuple[str, ...]:
+    """What keeps an environment from being its lock, one clause each; empty where they are equal.
+
+    A build's local version satisfies its release (2.13.0+cpu is 2.13.0), not the other way round.
+    `over_base` is for images whose base brings packages of its own.
+    """
+    found = {normal_name(name): version for name, version in installed.items()}
+    wanted = {normal_name(name): version for name, version in locked.items()}
+    clauses = []
+    for name, version in sorted(wanted.items()):
+        if name not in found:
+            clauses.append(f"{name} {version} is locked and not installed")
+        elif not _satisfies(found[name], version):
+            clauses.append(f"{name} is {found[name]} where {version} is locked")
+    if not over_base:
+        extra = sorted(found.keys() - wanted.keys() - _TOOLS)
+        clauses += [f"{name} {found[name]} is installed and not locked" for name in extra]
+    return tuple(clauses)
+
+
+def _satisfies(installed: str, locked: str) -> bool:
+    return installed == locked or ("+" not in locked and installed.split("+")[0] == locked)

@@ -1,0 +1,249 @@
+"""From an image's pins to the commands that make it: pure apart from reading docker/."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.errors import NoEngine, UserError
+from harness.image.catalog import Image
+from harness.image.lock import lock_sha256, lock_text
+from harness.record import DeviceKind, canonical_json, short_hash
+
+SECRETS = {
+    "pipconf": "pip's configuration: indexes, proxy, timeouts",
+    "ca": "a bundle of certificate authorities in PEM form",
+    "aptconf": "apt's configuration: mirrors, proxy",
+    "proxy": "lines of NAME=value such as HTTPS_PROXY=http://proxy:3128",
+}
+"""What a build may be told without a trace in any layer."""
+
+STEPS = "steps.sh"
+"""The shell steps that all Dockerfiles share, below docker/."""
+
+CHANNEL_PATIENCE = ("--retries", "1", "--timeout", "10")
+"""A channel that does not answer is given up quickly: the next source is as good."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSpec:
+    """One image to build. Paths are absolute; `tag` is a hash of all that decides what is built."""
+
+    image: str
+    device: DeviceKind
+    tag: str
+    dockerfile: Path
+    context: Path
+    platform: str
+    base: str
+    """As the Dockerfile gets it: with the digest unless it is substituted."""
+    base_digest: str | None
+    base_digest_verified: bool
+    base_substituted: bool
+    lock_sha256: str
+    addresses: dict[str, str]
+    """Where things are fetched from: build arguments too, and no part of a record."""
+    build_arguments: dict[str, str]
+    """What was chosen; a record keeps these."""
+    labels: dict[str, str]
+    secrets: dict[str, Path] = field(default_factory=dict)
+    network: str | None = None
+
+    def environment_json(self) -> str:
+        """/etc/gpudyno/environment.json: what the image knows of itself."""
+        return canonical_json(
+            {
+                "image": self.image,
+                "device": self.device,
+                "tag": self.tag,
+                "base": self.base.partition("@")[0],
+                "base_digest": self.base_digest,
+                "base_digest_verified": self.base_digest_verified,
+                "base_substituted": self.base_substituted,
+                "lock_sha256": self.lock_sha256,
+                "build_arguments": self.build_arguments,
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class VenvStep:
+    """One step on the way to a virtual environment: the first alternative that succeeds is enough."""
+
+    label: str
+    alternatives: tuple[tuple[str, ...], ...]
+
+
+def spec(
+    image: Image,
+    *,
+    root: Path,
+    revision: str | None,
+    base: str | None = None,
+    apex_extensions: bool = False,
+    secrets: Mapping[str, Path] | None = None,
+    network: str | None = None,
+) -> BuildSpec:
+    """What to build; `base` substitutes the pinned one, `secrets` are files by the names in SECRETS.
+
+    Wheels are taken from <root>/wheelhouse where that folder is there. Raises UserError for a secret that is
+    unknown or missing, and PlanError for a file of the image that is missing.
+    """
+    root = root.resolve()
+    digest = None if base else image.base_digest
+    reference = base or f"{image.base}@{image.base_digest}"
+    lock = lock_sha256(root, image.lock)
+    addresses = _addresses(image)
+    arguments = _base_arguments(image) | _apex_arguments(image, apex_extensions)
+    decides = {
+        "dockerfile": _sha256(root, image.dockerfile),
+        "steps": _sha256(root, STEPS),
+        "lock": lock,
+        "base": reference,
+        "addresses": addresses,
+        "arguments": arguments,
+        "architectures": image.architectures,
+        "platform": image.platform,
+    }
+    labels = {
+        "org.opencontainers.image.title": f"gpudyno {image.name}",
+        "org.opencontainers.image.base.name": reference.partition("@")[0],
+        "dev.gpudyno.image": image.name,
+        "dev.gpudyno.device": image.device,
+        "dev.gpudyno.lock-sha256": lock,
+        "dev.gpudyno.base-digest-verified": str(digest is not None and image.base_digest_verified).lower(),
+        "dev.gpudyno.base-substituted": str(base is not None).lower(),
+    }
+    if digest:
+        labels["org.opencontainers.image.base.digest"] = digest
+    if revision:
+        labels["org.opencontainers.image.revision"] = revision
+    return BuildSpec(
+        image=image.name,
+        device=image.device,
+        tag=f"gpudyno-{image.name}:{short_hash(decides)}",
+        dockerfile=root / "docker" / image.dockerfile,
+        context=root,
+        platform=image.platform,
+        base=reference,
+        base_digest=digest,
+        base_digest_verified=digest is not None and image.base_digest_verified,
+        base_substituted=base is not None,
+        lock_sha256=lock,
+        addresses=addresses,
+        build_arguments=arguments,
+        labels=labels,
+        secrets=_checked_secrets(secrets or {}),
+        network=network,
+    )
+
+
+def docker_build_argv(
+    spec: BuildSpec, *, client: str = "docker", iidfile: Path, buildx: bool, target: str | None = None
+) -> tuple[str, ...]:
+    """The command that builds an image, or one stage of it, and writes its id to `iidfile`.
+
+    Without buildx a Docker client needs DOCKER_BUILDKIT=1 in its environment. Podman takes the same options.
+    """
+    podman = Path(client).name.startswith("podman")
+    command = [client, "buildx", "build", "--load", "--provenance=false"] if buildx else [client, "build"]
+    command += ["--format", "docker"] if podman else ["--progress", "plain"]
+    command += ["--platform", spec.platform, "--file", str(spec.dockerfile), "--tag", spec.tag]
+    command += ["--iidfile", str(iidfile)]
+    command += ["--network", spec.network] if spec.network else []
+    command += ["--target", target] if target else []
+    arguments = {
+        "BASE": spec.base,
+        "ENVIRONMENT": spec.environment_json(),
+        **spec.addresses,
+        **spec.build_arguments,
+    }
+    for name, value in arguments.items():
+        command += ["--build-arg", f"{name}={value}"]
+    for name, value in spec.labels.items():
+        command += ["--label", f"{name}={value}"]
+    for name, path in spec.secrets.items():
+        command += ["--secret", f"id={name},src={path}"]
+    return (*command, str(spec.context))
+
+
+def venv_name(image: Image, *, root: Path) -> str:
+    """A folder name that changes with the lock."""
+    return f"{image.name}-{lock_sha256(root, image.lock)[:12]}"
+
+
+def venv_steps(
+    image: Image, *, root: Path, venv: Path, interpreter: str, wheelhouse: Path | None = None
+) -> tuple[VenvStep, ...]:
+    """The commands that make a virtual environment of an image's lock with `interpreter`.
+
+    Sources in their order: the wheelhouse if it has everything, the channel, then the index that pip is
+    configured for. Raises NoEngine for an image whose base brings packages of its own.
+    """
+    if image.from_base:
+        raise NoEngine(
+            f"image '{image.name}' takes {' and '.join(image.from_base)} from its base, and a venv has none",
+            remedy="install Docker or Podman, or name an interpreter with --python",
+        )
+    python = str(venv / "bin" / "python")
+    make = VenvStep("virtual environment", ((interpreter, "-m", "venv", "--clear", str(venv)),))
+    steps = [make]
+    if image.channel:
+        channel = ("--index-url", image.channel.address, *CHANNEL_PATIENCE)
+        framework = root / "docker" / image.channel.lock
+        names = " and ".join(package.name for package in image.channel.packages)
+        steps.append(VenvStep(names, _sources(python, framework, wheelhouse, channel)))
+    steps.append(VenvStep("packages", _sources(python, root / "docker" / image.lock, wheelhouse)))
+    return tuple(steps)
+
+
+def _sources(
+    python: str, requirements: Path, wheelhouse: Path | None, channel: tuple[str, ...] = ()
+) -> tuple[tuple[str, ...], ...]:
+    install = (python, "-m", "pip", "install", "--no-deps", "--require-hashes", "--no-input")
+    wheels = ("--find-links", str(wheelhouse)) if wheelhouse else ()
+    ways: list[tuple[str, ...]] = [("--no-index", *wheels)] if wheels else []
+    ways += [(*channel, *wheels)] if channel else []
+    ways += [wheels]
+    return tuple((*install, *way, "--requirement", str(requirements)) for way in ways)
+
+
+def _addresses(image: Image) -> dict[str, str]:
+    channel = {"CHANNEL": image.channel.address} if image.channel else {}
+    return channel | ({"APEX_REPOSITORY": image.apex.repository} if image.apex else {})
+
+
+def _base_arguments(image: Image) -> dict[str, str]:
+    brought = " ".join(f"{name}=={version}" for name, version in image.from_base.items())
+    return {"FROM_BASE": brought} if brought else {}
+
+
+def _apex_arguments(image: Image, extensions: bool) -> dict[str, str]:
+    if image.apex is None:
+        if extensions:
+            raise UserError(f"image '{image.name}' has no Apex", remedy="leave its extensions out")
+        return {}
+    arguments = {
+        "APEX_COMMIT": image.apex.commit,
+        "APEX_EXTENSIONS": "yes" if extensions else "no",
+    }
+    if extensions:
+        arguments["APEX_ARCHITECTURES"] = ";".join(image.architectures)
+        if image.apex.toolkit:
+            arguments["TOOLKIT"] = f"{image.apex.toolkit}@{image.apex.toolkit_digest}"
+    return arguments
+
+
+def _checked_secrets(secrets: Mapping[str, Path]) -> dict[str, Path]:
+    for name, path in secrets.items():
+        if name not in SECRETS:
+            raise UserError(f"build secret '{name}' is unknown", remedy=f"take one of {', '.join(SECRETS)}")
+        if not path.is_file():
+            raise UserError(f"build secret '{name}': '{path}' is not a file", remedy="name the right one")
+    return {name: secrets[name].resolve() for name in sorted(secrets)}
+
+
+def _sha256(root: Path, path: str) -> str:
+    return hashlib.sha256(lock_text(root, path)).hexdigest()

@@ -1,0 +1,186 @@
+"""Which devices a trial takes: pure, over what the fingerprint lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from harness.errors import NoDevice
+from harness.probe import amd, nvidia
+from harness.probe.files import Files, unit_of
+from harness.record import DeviceKind, Gpu, Machine
+from harness.redact import Names, clean
+
+SMALLEST_DEFAULT_BYTES = 3 * 2**30
+"""A card below this, such as one inside the processor, is never taken unasked."""
+
+_KINDS: dict[str, DeviceKind] = {"NVIDIA": "cuda", "AMD": "rocm"}
+_VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The devices of a session. `uuids` go to the engine and never into a record."""
+
+    kind: DeviceKind
+    gpus: tuple[Gpu, ...] = ()
+    others: tuple[str, ...] = ()
+    """The cards that are there and not taken, each by index and name."""
+    uuids: tuple[str, ...] = ()
+    note: str = ""
+    """Why these, in one clause, where nobody asked for them by name."""
+
+
+def driver_uuids() -> dict[str, str]:
+    """Unit (the hash in records) → the driver's UUID, of every card here. It stays in memory."""
+    files = Files()
+    found = nvidia.cards(nvidia.library(), files) + amd.cards(amd.library(), files)
+    return {card["unit"]: card["uuid"] for card in found if card["unit"]}
+
+
+def select(
+    machine: Machine,
+    asked: str | None,
+    *,
+    uuids: Mapping[str, str] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Selection:
+    """The devices for `asked`: None, "cpu", indices as "0,1", or the driver's UUIDs.
+
+    Unasked, CUDA_VISIBLE_DEVICES or its like in `environ` decide, else all cards of the model with the most
+    memory. `uuids` as driver_uuids() gives them; with it a UUID's beginning is enough. Raises NoDevice, which
+    lists what is there.
+    """
+    known = dict(uuids or {})
+    if asked is not None and asked.strip().lower() == "cpu":
+        return _selection(machine, (), known, "")
+    if asked is not None:
+        return _selection(machine, _named(machine, asked, known), known, "")
+    name, visible = next(
+        ((name, environ[name]) for name in _VISIBLE if environ is not None and name in environ), ("", None)
+    )
+    if visible is not None:
+        hidden = visible.strip() in ("", "-1", "NoDevFiles", "none")
+        cards = () if hidden else _named(machine, visible, known)
+        return _selection(machine, cards, known, f"{name}={'' if hidden else 'set'}: the user's own choice")
+    return _default(machine, known)
+
+
+def _default(machine: Machine, known: Mapping[str, str]) -> Selection:
+    able = [
+        card for card in machine.gpus if card.vendor in _KINDS and _memory(card) >= SMALLEST_DEFAULT_BYTES
+    ]
+    if not able:
+        small = "no card here has 3 GiB of memory" if machine.gpus else ""
+        return _selection(machine, (), known, small)
+    models: dict[tuple[str, str], list[Gpu]] = {}
+    for card in able:
+        models.setdefault((card.vendor, card.name), []).append(card)
+    cards = max(models.values(), key=lambda group: (max(map(_memory, group)), len(group)))
+    note = "the model with the most memory" if len(cards) < len(machine.gpus) else ""
+    return _selection(machine, tuple(cards), known, note)
+
+
+def _memory(card: Gpu) -> int:
+    return card.memory_bytes if card.memory_bytes is not None else SMALLEST_DEFAULT_BYTES
+
+
+def _selection(machine: Machine, cards: tuple[Gpu, ...], known: Mapping[str, str], note: str) -> Selection:
+    return Selection(
+        kind=_KINDS[cards[0].vendor] if cards else "cpu",
+        gpus=cards,
+        others=tuple(_shown(card) for card in machine.gpus if card not in cards),
+        uuids=tuple(known[card.unit] for card in cards if card.unit is not None and card.unit in known),
+        note=note,
+    )
+
+
+def _named(machine: Machine, asked: str, known: Mapping[str, str]) -> tuple[Gpu, ...]:
+    cards = tuple(
+        dict.fromkeys(_one(machine, item.strip(), known) for item in asked.split(",") if item.strip())
+    )
+    if not cards:
+        raise NoDevice(f"the device '{asked}' names no card", remedy=_there(machine))
+    if len({card.vendor for card in cards}) > 1:
+        raise NoDevice(f"the devices '{asked}' are of two makers", remedy="ask for cards of one of them")
+    if cards[0].vendor not in _KINDS:
+        raise NoDevice(f"the device '{asked}' is neither NVIDIA's nor AMD's", remedy=_there(machine))
+    return cards
+
+
+def _one(machine: Machine, item: str, known: Mapping[str, str]) -> Gpu:
+    if item.isdigit():
+        found = [card for card in machine.gpus if card.index == int(item)][:1]
+    else:
+        units = {unit_of(item)} | {unit for unit, uuid in known.items() if uuid.startswith(item)}
+        found = [card for card in machine.gpus if card.unit in units]
+    if len(found) != 1:
+        problem = "names several cards" if found else "is not on this machine"
+        raise NoDevice(f"the device '{item}' {problem}", remedy=_there(machine))
+    return found[0]
+
+
+def _there(machine: Machine) -> str:
+    cards = ", ".join(map(_shown, machine.gpus))
+    return f"there is: {cards}; or ask for cpu" if cards else "there is no card here; ask for cpu"
+
+
+def _shown(card: Gpu) -> str:
+    size = f" ({round(card.memory_bytes / 2**30)} GiB)" if card.memory_bytes else ""
+    return f"{card.index}: {card.name}{size}"
+
+
+VISIBILITY = (
+    "CUDA_VISIBLE_DEVICES",
+    "HIP_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES",
+    "NVIDIA_VISIBLE_DEVICES",
+    "GPU_DEVICE_ORDINAL",
+)
+"""Which devices are seen. The indices are the host's: in a container that holds fewer they mean others."""
+
+# fmt: off
+_NAMES = frozenset((
+    *VISIBILITY,
+    # which device code runs
+    "HSA_OVERRIDE_GFX_VERSION", "CUDA_DEVICE_ORDER", "CUDA_MODULE_LOADING", "CUDA_LAUNCH_BLOCKING",
+    "CUDA_DEVICE_MAX_CONNECTIONS", "HSA_ENABLE_SDMA", "HSA_XNACK", "HSA_NO_SCRATCH_RECLAIM",
+    "AMD_SERIALIZE_KERNEL", "GPU_MAX_HW_QUEUES", "MIOPEN_FIND_MODE", "MIOPEN_FIND_ENFORCE",
+    "TORCH_BLAS_PREFER_HIPBLASLT", "ROCBLAS_LAYER", "CUBLAS_WORKSPACE_CONFIG", "CUBLASLT_WORKSPACE_SIZE",
+    # the arithmetic
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "NVIDIA_TF32_OVERRIDE", "ONEDNN_DEFAULT_FPMATH_MODE",
+    "DNNL_DEFAULT_FPMATH_MODE", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY",
+    "MKL_ENABLE_INSTRUCTIONS", "MKL_CBWR", "TORCH_CUDNN_V8_API_DISABLED",
+    # threads
+    "OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES", "OMP_WAIT_POLICY", "GOMP_CPU_AFFINITY", "KMP_AFFINITY",
+    "KMP_BLOCKTIME", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TORCHINDUCTOR_COMPILE_THREADS",
+    # memory
+    "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF",
+    "PYTORCH_NO_CUDA_MEMORY_CACHING", "PYTORCH_NO_HIP_MEMORY_CACHING", "MALLOC_ARENA_MAX",
+))
+# fmt: on
+_PREFIXES = (
+    "HSA_OVERRIDE_GFX_VERSION_",
+    "PYTORCH_TUNABLEOP_",
+    "NCCL_P2P_",
+    "NCCL_SHM_",
+    "NCCL_ALGO",
+    "NCCL_PROTO",
+)
+_UUID = re.compile(r"(?:GPU|MIG)-[0-9A-Fa-f]{4,}(?:-[0-9A-Fa-f]+)*")
+
+
+def passed_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """Those of `environ` that go into a trial, as they are."""
+    return {
+        name: value for name, value in sorted(environ.items()) if name in _NAMES or name.startswith(_PREFIXES)
+    }
+
+
+def recorded_variables(passed: Mapping[str, str], names: Names) -> dict[str, str]:
+    """The same for a record: a card's UUID as its hash, everything else cleaned."""
+    return {
+        name: clean(_UUID.sub(lambda found: f"unit:{unit_of(found.group())}", value), names, keep=400)
+        for name, value in passed.items()
+    }

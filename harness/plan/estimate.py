@@ -1,0 +1,64 @@
+"""Roughly how long a trial will take: from this machine's own records, else from a published run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from harness.plan.plan import Planned
+from harness.record import Record
+
+SETUP_SECONDS = {"cpu": 10.0, "cuda": 20.0, "rocm": 40.0}
+UNKNOWN_FULL_SECONDS = 3600.0
+CAPPED_SECONDS = 30.0
+"""A trial capped by steps alone, on a card nobody has timed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Speeds:
+    """What is known of durations, in seconds: whole protocols, setups, and step times, each by its row."""
+
+    protocol_seconds: Mapping[tuple[str, ...], float] = field(default_factory=dict)
+    published_seconds: Mapping[tuple[str, ...], float] = field(default_factory=dict)
+    """Already scaled to this card, where its peak is known."""
+    setup_seconds: Mapping[str, float] = field(default_factory=dict)
+    """By workload."""
+
+
+def row(item: Planned) -> tuple[str, ...]:
+    """What a duration depends on most."""
+    asked = item.trial.asked
+    variant = asked.variant
+    return (asked.workload, asked.protocol, variant.model, variant.precision, variant.data_mode)
+
+
+def speeds(
+    records: Iterable[Record], machine: str, published: Mapping[tuple[str, ...], float], *, scale: float = 1.0
+) -> Speeds:
+    """What a machine's own records say, and published durations times `scale` for the rest."""
+    protocol: dict[tuple[str, ...], float] = {}
+    setup: dict[str, float] = {}
+    for record in records:
+        if record.machine.id != machine or record.measurement is None or record.summary is None:
+            continue
+        item = Planned(record.trial, "timing", record.trial.asked.variant.model)
+        if record.summary.protocol_seconds is not None:
+            protocol[row(item)] = record.summary.protocol_seconds
+        trained = sum(
+            epoch.train_seconds + (epoch.valid_seconds or 0.0) for epoch in record.measurement.epochs
+        )
+        setup[record.trial.asked.workload] = max(0.0, record.wall_seconds - trained)
+    return Speeds(protocol, {key: value * scale for key, value in published.items()}, setup)
+
+
+def seconds(item: Planned, known: Speeds) -> float:
+    """A trial's estimated duration in seconds, its setup included, never above its own time limit."""
+    asked = item.trial.asked
+    setup = known.setup_seconds.get(asked.workload, SETUP_SECONDS[asked.device])
+    whole = known.protocol_seconds.get(row(item))
+    if whole is None:
+        whole = known.published_seconds.get(row(item)[:4], UNKNOWN_FULL_SECONDS)
+    limit = asked.variant.limit
+    capped = limit.seconds is not None or limit.steps is not None or limit.epochs is not None
+    train = min(whole, limit.seconds or CAPPED_SECONDS) if capped else whole
+    return min(item.trial.timeout_seconds, setup + train)

@@ -1,0 +1,168 @@
+"""Fitting a plan into a length of time: what is dropped, in which order, and the list of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from harness.plan.plan import Planned
+from harness.record import Gpu, LeftOut, Precision
+
+Estimate = Callable[[Planned], float]
+"""Seconds that a trial will take, its setup included."""
+
+Some = tuple[Planned, ...]
+
+REPEATS_FIRST, REPEATS_LAST = 5, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What is left of a plan, how long that is estimated to take, and what was left out, in order."""
+
+    planned: tuple[Planned, ...]
+    seconds: float
+    left_out: tuple[LeftOut, ...]
+
+
+def one_full_each(planned: Iterable[Planned]) -> tuple[Planned, ...]:
+    """Of a row's full-length trials in several data modes, the one in `host`: the published way."""
+    items = list(planned)
+    hosts = {_row(item) for item in items if _is_full(item, "host")}
+    return tuple(item for item in items if not (_is_full(item, "device") and _row(item) in hosts))
+
+
+def fit(planned: Sequence[Planned], estimate: Estimate, budget_seconds: float) -> Fitted:
+    """Drops in the stated order until the rest fits: repeats beyond five, the middle depths, repeats beyond
+    three, `host` mode, and at the end the longest full-length trials.
+    """
+    kept = one_full_each(planned)
+    left: list[LeftOut] = []
+    for what, without in _drops(planned, kept, estimate):
+        if sum(map(estimate, kept)) <= budget_seconds:
+            break
+        smaller = without(kept)
+        gone = set(item.trial.id for item in kept) - set(item.trial.id for item in smaller)
+        if gone:
+            reason = f"the budget of {budget_seconds / 3600:.1f} h"
+            left.append(LeftOut(what=what, trials=len(gone), reason=reason))
+        kept = smaller
+    return Fitted(kept, sum(map(estimate, kept)), tuple(left))
+
+
+def _drops(
+    planned: Sequence[Planned], first: Some, estimate: Estimate
+) -> Iterator[tuple[str, Callable[[Some], Some]]]:
+    """What may be dropped, in order, each as a name and the function that drops it."""
+    yield f"repeats beyond {REPEATS_FIRST}", _but(lambda item: item.trial.repeat > REPEATS_FIRST)
+    for model in middle_depths(first):
+        yield f"the middle depth {model}", _but(partial(_of_model, model))
+    yield f"repeats beyond {REPEATS_LAST}", _but(lambda item: item.trial.repeat > REPEATS_LAST)
+    host = "host mode (no published duration or ratio can be judged)"
+    yield host, partial(_without_host, planned)
+    fulls = {item.trial.id: item for item in planned if item.role == "full"}
+    for item in sorted(fulls.values(), key=estimate, reverse=True):
+        variant = item.trial.asked.variant
+        what = f"the full-length trial of {variant.model} {variant.precision} ({variant.data_mode})"
+        yield what, _but(partial(_is, item.trial.id))
+
+
+def _but(doomed: Callable[[Planned], bool]) -> Callable[[Some], Some]:
+    return lambda kept: tuple(item for item in kept if not doomed(item))
+
+
+def _of_model(model: str, item: Planned) -> bool:
+    return item.model == model
+
+
+def _is(trial_id: str, item: Planned) -> bool:
+    return item.trial.id == trial_id
+
+
+def _without_host(planned: Sequence[Planned], kept: Some) -> Some:
+    """Host mode out; the full-length trials that it stood for come back in `device` mode."""
+    models = {item.model for item in kept}
+    chosen = {item.trial.id for item in kept}
+    back = (
+        item
+        for item in planned
+        if _is_full(item, "device") and item.model in models and item.trial.id not in chosen
+    )
+    return (*(item for item in kept if not _in_host_mode(item)), *back)
+
+
+def _in_host_mode(item: Planned) -> bool:
+    return item.trial.asked.variant.data_mode == "host"
+
+
+def _is_full(item: Planned, mode: str) -> bool:
+    return item.role == "full" and item.trial.asked.variant.data_mode == mode
+
+
+def _row(item: Planned) -> tuple[object, ...]:
+    asked = item.trial.asked
+    return asked.workload, asked.protocol, asked.variant.model, asked.variant.precision, item.trial.repeat
+
+
+def middle_depths(planned: Iterable[Planned]) -> tuple[str, ...]:
+    """Models of the deepest family between its shallowest and deepest, the innermost kept longest."""
+    depths: dict[str, int] = {}
+    for item in planned:
+        digits = "".join(letter for letter in item.model if letter.isdigit())
+        if digits:
+            depths[item.model] = int(digits)
+    ordered = sorted(depths, key=lambda model: depths[model])
+    between = ordered[1:-1]
+    centre = (len(between) - 1) / 2
+    return tuple(sorted(between, key=lambda model: -abs(between.index(model) - centre)))
+
+
+def lacking(precision: Precision, kind: str, card: Gpu | None) -> str | None:
+    """Why a device cannot do a precision in hardware; null where it can, or where nothing is known of it.
+
+    TF32 and bf16 need compute capability 8.0 of NVIDIA's cards; AMD has TF32 from gfx942 on
+    and bf16 from gfx908 on; a CPU has no TF32.
+    """
+    if kind == "cpu":
+        return "a CPU has no TF32" if precision == "fp32-tf32" else None
+    if card is None or card.architecture is None:
+        return None
+    if kind == "cuda":
+        found = re.fullmatch(r"(?:sm_)?(\d+)\.?(\d)", card.architecture)
+        old = found is not None and int(found[1]) < 8
+        if old and precision == "fp32-tf32":
+            return f"{card.name} has no TF32"
+        if old and precision in ("amp-bf16", "pure-bf16"):
+            return f"{card.name} only emulates bf16"
+        return None
+    target = card.architecture.split(":")[0]
+    if precision == "fp32-tf32" and target not in ("gfx942",):
+        return f"{card.name} has no TF32"
+    if precision in ("amp-bf16", "pure-bf16") and target in ("gfx900", "gfx906"):
+        return f"{card.name} has no bf16"
+    return None
+
+
+def supported(
+    planned: Iterable[Planned], kind: str, card: Gpu | None, cards: int | None = None
+) -> tuple[tuple[Planned, ...], tuple[LeftOut, ...]]:
+    """The trials that `cards` such devices can do, and a line for each reason why others were left out.
+
+    On a CPU a trial's devices are processes, of which there may be any number.
+    """
+    kept: list[Planned] = []
+    reasons: dict[tuple[str, str], int] = {}
+    for item in planned:
+        variant = item.trial.asked.variant
+        what: str = variant.precision
+        reason = lacking(variant.precision, kind, card)
+        if reason is None and kind != "cpu" and cards is not None and variant.gpus > cards:
+            what, reason = f"{variant.gpus} GPUs", f"the session measures on {cards}"
+        if reason is None:
+            kept.append(item)
+        else:
+            reasons[what, reason] = reasons.get((what, reason), 0) + 1
+    left = tuple(LeftOut(what=what, trials=count, reason=reason) for (what, reason), count in reasons.items())
+    return tuple(kept), left

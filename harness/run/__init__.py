@@ -1,0 +1,1 @@
+"""From a plan to records: setup, session, one trial after another."""

@@ -1,0 +1,248 @@
+"""From what a trial left behind to its record: measured, or failed with a stage and a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from pydantic import AwareDatetime
+
+from harness.engine.base import Exit, Handle
+from harness.engine.container import run_name
+from harness.errors import RecordError
+from harness.image.lock import differences
+from harness.record import (
+    Environment,
+    Failure,
+    Harness,
+    Load,
+    Machine,
+    Measurement,
+    Model,
+    Record,
+    Reported,
+    Trial,
+)
+from harness.record.trial import Name
+from harness.summary.device_checks import CHANGED
+from harness.summary.statistics import judge_trial
+
+MEASUREMENT = "measurement.json"
+FAILURE = "failure.json"
+
+_MACHINERY = frozenset({"killed", "engine-gone", "disk-full"})
+_KILLED = (137, -9, 143, -15)
+
+
+class Started(Model):
+    """started.json in a trial's work folder: all that its record needs and is known when it begins."""
+
+    trial: Trial
+    attempt: int
+    session: str
+    plan: Name
+    order: int
+    block: int
+    started_at: AwareDatetime
+    environment: Environment
+    machine: Machine
+    load: Load
+    harness: Harness
+    handle: Handle | None = None
+
+    @property
+    def name(self) -> str:
+        """The attempt's name, as its engine knows it."""
+        return run_name(self.session, self.trial.id, self.attempt)
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """A record, and the text of a measurement that did not validate."""
+
+    record: Record
+    rejected: str | None = None
+
+
+Clean = Callable[[str], str]
+"""Takes this machine's names and paths out of a text."""
+
+
+def assemble(
+    started: Started,
+    exit: Exit,
+    output: Path,
+    *,
+    now: datetime,
+    locked: Mapping[str, str] | None,
+    clean: Clean,
+    over_base: bool = False,
+    timed_out: bool = False,
+) -> Assembled:
+    """The record of one attempt. `locked` is what its lock pins; null where no lock holds it."""
+    text = _read(output / MEASUREMENT)
+    measurement, problem = _parsed(started.trial, text)
+    if measurement is not None:
+        environment = _checked(started.environment, locked, measurement, over_base)
+        return Assembled(_record(started, now, environment, measurement=measurement))
+    failure = _failure(started, exit, output, problem, clean, timed_out)
+    rejected = clean(text) if text is not None else None
+    return Assembled(_record(started, now, started.environment, failure=failure), rejected)
+
+
+def _read(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
+
+
+def _parsed(trial: Trial, text: str | None) -> tuple[Measurement | None, str]:
+    """The measurement if it validates and speaks of this trial; else null and what is wrong with it."""
+    if text is None:
+        return None, ""
+    try:
+        found = Measurement.parse(text, MEASUREMENT)
+    except RecordError as error:
+        return None, error.problem
+    asked = trial.asked
+    pairs = {
+        "workload": (found.workload, asked.workload),
+        "protocol": (found.protocol_name, asked.protocol),
+        "precision": (found.precision.label, asked.variant.precision),
+        "data source": (found.data.source, asked.data),
+        "device": (found.device.kind, asked.device),
+    }
+    for what, (is_, wanted) in pairs.items():
+        if is_ != wanted:
+            return None, f"{MEASUREMENT}: its {what} is '{is_}' where '{wanted}' was asked for"
+    return found, ""
+
+
+def _checked(
+    environment: Environment, locked: Mapping[str, str] | None, measurement: Measurement, over_base: bool
+) -> Environment:
+    """'Pinned' is a fact checked in every trial: what is installed equals the lock."""
+    if locked is None:
+        return environment
+    found = differences(locked, measurement.packages, over_base=over_base)
+    if not found:
+        return environment
+    shown = ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
+    reasons = (*environment.unpinned_because, f"installed differs from the lock: {shown}")
+    return environment.model_copy(update={"pinned": False, "unpinned_because": reasons})
+
+
+def _failure(
+    started: Started, exit: Exit, output: Path, problem: str, clean: Clean, timed_out: bool
+) -> Failure:
+    kind, stage, reason, message = _why(started, exit, _reported(output), problem, timed_out)
+    return Failure.model_validate(
+        {
+            "kind": kind,
+            "stage": stage,
+            "reason": reason,
+            "message": clean(message)[:2000],
+            "exit_code": exit.code,
+            "log_tail": clean(exit.log)[-6000:],
+        }
+    )
+
+
+def _reported(output: Path) -> Reported | None:
+    text = _read(output / FAILURE)
+    if text is None:
+        return None
+    try:
+        return Reported.parse(text, FAILURE)
+    except RecordError:
+        return None
+
+
+def _why(
+    started: Started, exit: Exit, reported: Reported | None, problem: str, timed_out: bool
+) -> tuple[str, str, str, str]:
+    """kind, stage, reason and message of a failure, the most telling source first."""
+    limit = f"the trial ran past its limit of {started.trial.timeout_seconds:.0f} s and was stopped"
+    code = exit.code
+    cases: tuple[tuple[bool, tuple[str, str, str, str]], ...] = (
+        (bool(problem), ("trial", "collect", "bad-measurement", problem)),
+        (timed_out, ("trial", "train", "timeout", limit)),
+        (exit.out_of_memory, ("trial", "train", "out-of-memory", "it was killed at its memory limit")),
+        (exit.missing, ("machinery", "collect", "engine-gone", "the engine knows nothing of it any more")),
+    )
+    for holds, why in cases:
+        if holds:
+            return why
+    if reported is not None:
+        kind = "machinery" if reported.reason in _MACHINERY else "trial"
+        return kind, reported.stage, reported.reason, reported.message
+    if code is None or code in _KILLED:
+        return (
+            "machinery",
+            "collect",
+            "killed",
+            "it was killed from outside before its measurement was written",
+        )
+    return "trial", "start", "error", f"it ended with code {code} and left no measurement"
+
+
+def _record(
+    started: Started,
+    now: datetime,
+    environment: Environment,
+    *,
+    measurement: Measurement | None = None,
+    failure: Failure | None = None,
+) -> Record:
+    return Record.model_validate(
+        {
+            "record": 1,
+            "status": "ok" if measurement is not None else "failed",
+            "session": started.session,
+            "attempt": started.attempt,
+            "order": started.order,
+            "block": started.block,
+            "plan": started.plan,
+            "started_at": started.started_at,
+            "wall_seconds": max(0.0, (now - started.started_at).total_seconds()),
+            "trial": started.trial,
+            "environment": environment,
+            "machine": started.machine,
+            "load": started.load,
+            "measurement": measurement,
+            "failure": failure,
+            "harness": started.harness,
+        }
+    )
+
+
+def judged(record: Record) -> Record:
+    """The record with its summary, once everything that the verdict rests on stands in it."""
+    return record.model_copy(update={"summary": judge_trial(record)})
+
+
+def changed_since(earlier: Record, record: Record) -> tuple[str, ...]:
+    """What was found differently from an earlier trial of the same session: each named with both values."""
+    if earlier.measurement is None or record.measurement is None:
+        return ()
+    before, after = _found(earlier), _found(record)
+    return tuple(
+        f"{name} {CHANGED}: {before[name]} → {after[name]}"
+        for name in before
+        if name in after and before[name] != after[name]
+    )
+
+
+def _found(record: Record) -> dict[str, str | None]:
+    measurement = record.measurement
+    if measurement is None:
+        return {}
+    found: dict[str, str | None] = {
+        "image": record.environment.image_id,
+        "kernel": record.machine.kernel,
+        f"data {measurement.data.name}": measurement.data.sha256,
+        **{f"version of {name}": version for name, version in measurement.versions.items()},
+    }
+    for gpu in record.machine.gpus:
+        found[f"driver of GPU {gpu.index}"] = gpu.driver
+    return found

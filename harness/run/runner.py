@@ -1,0 +1,394 @@
+"""Trials in order, each in a fresh process, each ending in one record; again after anything."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from harness.engine.base import Built, Engine, Exit, Running
+from harness.engine.container import DeviceRequest, Folders, RunSpec, shared_memory
+from harness.errors import NoEngine, RecordError
+from harness.record import Harness, LeftOut, Limit, Load, Machine, Record, Session, Trial, store
+from harness.record.events import FILE as EVENTS
+from harness.record.events import Follower, Progress
+from harness.run import assemble, batch_search, session
+from harness.run.assemble import Started
+from harness.telemetry import recorder
+
+POLL_SECONDS = 0.25
+GRACE_SECONDS = 30.0
+"""The workload ends itself at its limit; the harness steps in this much later."""
+
+WARM_UP_STEPS = 5
+WARM_UP_SECONDS = 600.0
+
+
+class Watcher(Protocol):
+    """Shows a person how far the plan is."""
+
+    def trial_begins(self, trial: Trial, number: int, count: int) -> None:
+        """Trial `number` of `count` starts."""
+        ...
+
+    def trial_goes_on(self, progress: Progress) -> None:
+        """The trial's newest progress."""
+        ...
+
+    def trial_ends(self, record: Record) -> None:
+        """Its record is written."""
+        ...
+
+    def say(self, line: str) -> None:
+        """One line of news."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """All that stays the same over the trials of one line of `run`."""
+
+    root: Path
+    engine: Engine
+    built: Built
+    machine: Machine
+    device: DeviceRequest
+    harness: Harness
+    data: Callable[[Trial], tuple[tuple[str, Path], ...]]
+    """The data folders that a trial sees, by their names under /data."""
+    load: Callable[[], Load]
+    clean: assemble.Clean
+    locked: dict[str, str] | None
+    passed: dict[str, str]
+    uid: int
+    gid: int
+    keep_id: bool = False
+    over_base: bool = False
+    """The image's base brings packages that no lock of ours names."""
+    memory_bytes: int | None = None
+    deadline: float | None = None
+    """time.monotonic() by which trials must have ended: none starts that is estimated to end later."""
+    estimate: Callable[[Trial], float] = lambda trial: 0.0
+    """A trial's estimated seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one line of `run` did."""
+
+    session: Session
+    ran: int
+    failed: int
+    left: int
+    complete: bool
+
+
+def run(job: Job, opened: Session, watcher: Watcher, *, retry: bool = False) -> Outcome:
+    """Runs what a session lacks. Ctrl-C stops the running trial and leaves no record of it.
+
+    Raises NoEngine when the engine is gone, after writing what it did to the running trial.
+    """
+    ran: list[Record] = _take_up(job, opened, watcher)
+    tried: dict[str, int] = {}
+    while True:
+        records = [stored.record for stored in store.session_records(job.root, opened)]
+        opened = _grown(job.root, opened, records)
+        lacking = [
+            item
+            for item in session.missing(opened, records, retry=retry)
+            if tried.get(item.trial.id, 0) < (session.ATTEMPTS if not retry else 1)
+        ]
+        if not lacking:
+            break
+        item = next((item for item in lacking if _in_time(job, item.trial)), None)
+        if item is None or not _rested(job, opened, item.trial, records, watcher):
+            opened = _leave_out(job.root, opened, len(lacking), watcher)
+            break
+        tried[item.trial.id] = tried.get(item.trial.id, 0) + 1
+        done = len(opened.trials) - len(lacking)
+        watcher.trial_begins(item.trial, done + 1, len(opened.trials))
+        _warm_up(job, opened, item.trial, watcher)
+        ran.append(_attempt(job, opened, item, records, watcher))
+    return _outcome(job, opened, ran)
+
+
+def _grown(root: Path, opened: Session, records: list[Record]) -> Session:
+    """The session with the rungs that a ladder's wall asks for."""
+    found = batch_search.grown(opened, records)
+    if found is not opened:
+        store.write_session(root, found)
+    return found
+
+
+def _in_time(job: Job, trial: Trial, wait_seconds: float = 0.0) -> bool:
+    end = time.monotonic() + wait_seconds + job.estimate(trial)
+    return job.deadline is None or end <= job.deadline
+
+
+def _rested(job: Job, opened: Session, trial: Trial, records: list[Record], watcher: Watcher) -> bool:
+    """Waits until the trial's block may begin; whether it still ends in time then."""
+    wait = session.rest(opened, trial, records, datetime.now(UTC))
+    if not wait:
+        return True
+    if not _in_time(job, trial, wait.total_seconds()):
+        return False
+    begins = (datetime.now(UTC) + wait).astimezone()
+    watcher.say(
+        f"the next block of time begins at {begins:%H:%M}, so that an hour lies between; "
+        "Ctrl-C and `invoke run` after that do as well"
+    )
+    while session.rest(opened, trial, records, datetime.now(UTC)):
+        time.sleep(POLL_SECONDS)
+    return True
+
+
+def _leave_out(root: Path, opened: Session, count: int, watcher: Watcher) -> Session:
+    reason = "they would have ended after the budget"
+    watcher.say(f"{count} trials left out: {reason}")
+    left = (*opened.left_out, LeftOut(what="trials not started", trials=count, reason=reason))
+    changed = opened.model_copy(update={"left_out": left})
+    store.write_session(root, changed)
+    return changed
+
+
+def _outcome(job: Job, opened: Session, ran: list[Record]) -> Outcome:
+    records = [stored.record for stored in store.session_records(job.root, opened)]
+    opened = session.with_spared(opened, records)
+    store.write_session(job.root, opened)
+    left = len(session.missing(opened, records))
+    complete = left == 0
+    if complete:
+        session.close(job.root, opened)
+        shutil.rmtree(store.state_folder(job.root) / "cache" / opened.id, ignore_errors=True)
+    failed = sum(record.status == "failed" for record in ran)
+    return Outcome(opened, len(ran), failed, left, complete)
+
+
+def _started_path(work: Path) -> Path:
+    return work / "started.json"
+
+
+def _cache_folder(job: Job, session_id: str) -> Path:
+    return store.state_folder(job.root) / "cache" / session_id / job.built.environment.image
+
+
+def _spec(job: Job, session_id: str, trial: Trial, attempt: int) -> RunSpec:
+    work = store.work_folder(job.root, session_id, trial.id, attempt).resolve()
+    folders = Folders(
+        input=work / "in",
+        output=work / "out",
+        data=job.data(trial),
+        cache=_cache_folder(job, session_id).resolve(),
+        workloads=(job.root / "workloads").resolve(),
+    )
+    return RunSpec(
+        trial=trial,
+        session=session_id,
+        attempt=attempt,
+        folders=folders,
+        device=job.device,
+        image_id=job.built.environment.image_id,
+        interpreter=job.built.interpreter,
+        uid=job.uid,
+        gid=job.gid,
+        keep_id=job.keep_id,
+        memory_bytes=job.memory_bytes,
+        shared_memory_bytes=shared_memory(trial),
+        passed=job.passed,
+    )
+
+
+def command_of(job: Job, session_id: str, trial: Trial) -> str:
+    """What running a trial comes to, as a person would type it."""
+    return job.engine.command(_spec(job, session_id, trial, 1))
+
+
+def _warm_up(job: Job, opened: Session, trial: Trial, watcher: Watcher) -> None:
+    """One short unrecorded trial of each variant fills the compilers' caches, where there are any.
+
+    Otherwise each fresh process would tune again, and the first repeat would differ from the others.
+    """
+    asked = trial.asked
+    if asked.device == "cpu" and asked.variant.profile == "default":
+        return
+    marker = _cache_folder(job, opened.id) / "warm" / trial.id.rpartition("-")[2]
+    if marker.exists():
+        return
+    watcher.say("    filling the caches with a short trial that is not recorded")
+    short = asked.variant.model_copy(update={"limit": Limit(steps=WARM_UP_STEPS, valid_batches=1)})
+    warm = Trial.of(
+        asked.model_copy(update={"variant": short}),
+        trial.repeat,
+        seed=trial.seed,
+        timeout_seconds=min(trial.timeout_seconds, WARM_UP_SECONDS),
+    )
+    work = store.work_folder(job.root, opened.id, warm.id, 0)
+    handle = job.engine.start(_laid_out(job, opened.id, warm, 0))
+    try:
+        begun = time.monotonic()
+        while isinstance(job.engine.poll(handle, work), Running):
+            if time.monotonic() - begun > warm.timeout_seconds + GRACE_SECONDS:
+                break
+            time.sleep(POLL_SECONDS)
+    finally:
+        job.engine.stop(handle, work)
+        job.engine.forget(handle, work)
+        shutil.rmtree(work, ignore_errors=True)
+    marker.parent.mkdir(parents=True, exist_ok=True)
+    marker.touch()
+
+
+def _laid_out(job: Job, session_id: str, trial: Trial, attempt: int) -> RunSpec:
+    """Makes the folders of one attempt, and returns what starts it."""
+    work = store.work_folder(job.root, session_id, trial.id, attempt)
+    shutil.rmtree(work, ignore_errors=True)
+    for name in ("in", "out"):
+        (work / name).mkdir(parents=True)
+    _cache_folder(job, session_id).mkdir(parents=True, exist_ok=True)
+    store.write_whole(work / "in" / "trial.json", trial.model_dump_json(indent=1), replace=False)
+    return _spec(job, session_id, trial, attempt)
+
+
+def _attempt(
+    job: Job, opened: Session, item: session.Missing, records: list[Record], watcher: Watcher
+) -> Record:
+    work = store.work_folder(job.root, opened.id, item.trial.id, item.attempt)
+    spec = _laid_out(job, opened.id, item.trial, item.attempt)
+    now = datetime.now(UTC)
+    started = Started(
+        trial=item.trial,
+        attempt=item.attempt,
+        session=opened.id,
+        plan=opened.plan,
+        order=item.order,
+        block=session.block(opened, item.trial, records, now),
+        started_at=now,
+        environment=job.built.environment,
+        machine=job.machine,
+        load=job.load(),
+        harness=job.harness,
+    )
+    with _stopped_by_ctrl_c(job, started, work):
+        store.write_whole(_started_path(work), started.model_dump_json(), replace=True)
+        handle = job.engine.start(spec)
+        started = started.model_copy(update={"handle": handle})
+        store.write_whole(_started_path(work), started.model_dump_json(), replace=True)
+        recorder.start(work, job.device, job.engine.pid(handle))
+        return _see_through(job, opened, started, work, watcher)
+
+
+def _see_through(job: Job, opened: Session, started: Started, work: Path, watcher: Watcher) -> Record:
+    """Waits for a started trial and writes its record."""
+    try:
+        exit, timed_out = _wait(job, started, work, watcher)
+    except NoEngine as gone:
+        watcher.say(str(gone))
+        _write(job, opened, started, work, Exit(code=None, log="", missing=True), False, watcher)
+        raise
+    return _write(job, opened, started, work, exit, timed_out, watcher)
+
+
+@contextmanager
+def _stopped_by_ctrl_c(job: Job, started: Started, work: Path) -> Iterator[None]:
+    """Whenever the interrupt comes, the trial is found by its name, stopped, and leaves nothing behind."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        handle = job.engine.find(started.name, work)
+        if handle is not None:
+            job.engine.stop(handle, work)
+            job.engine.forget(handle, work)
+        recorder.stop(work)
+        shutil.rmtree(work, ignore_errors=True)
+        raise
+
+
+def _wait(job: Job, started: Started, work: Path, watcher: Watcher) -> tuple[Exit, bool]:
+    handle = started.handle
+    if handle is None:
+        return Exit(code=None, log=""), False
+    follower = Follower(work / "out" / EVENTS)
+    limit = started.trial.timeout_seconds + GRACE_SECONDS
+    while True:
+        state = job.engine.poll(handle, work)
+        if not isinstance(state, Running):
+            return state, False
+        if (datetime.now(UTC) - started.started_at).total_seconds() > limit:
+            job.engine.stop(handle, work)
+            ended = job.engine.poll(handle, work)
+            return (Exit(code=None, log="") if isinstance(ended, Running) else ended), True
+        watcher.trial_goes_on(follower.look())
+        time.sleep(POLL_SECONDS)
+
+
+def _write(
+    job: Job,
+    opened: Session,
+    started: Started,
+    work: Path,
+    exit: Exit,
+    timed_out: bool,
+    watcher: Watcher,
+) -> Record:
+    assembled = assemble.assemble(
+        started,
+        exit,
+        work / "out",
+        now=datetime.now(UTC),
+        locked=job.locked,
+        over_base=job.over_base,
+        clean=job.clean,
+        timed_out=timed_out,
+    )
+    recorder.stop(work)
+    record = assemble.judged(_with_changes(job, opened, recorder.added(assembled.record, work)))
+    if assembled.rejected is not None:
+        store.keep_rejected(job.root, opened, record.trial.id, record.attempt, assembled.rejected)
+    store.write_record(job.root, opened, record)
+    if started.handle is not None and not exit.missing:
+        job.engine.forget(started.handle, work)
+    _started_path(work).unlink(missing_ok=True)
+    watcher.trial_ends(record)
+    return record
+
+
+def _with_changes(job: Job, opened: Session, record: Record) -> Record:
+    """Adds a warning for each thing that was found otherwise than in the session's first measured trial."""
+    earlier = [stored.record for stored in store.session_records(job.root, opened)]
+    alike = [
+        other
+        for other in earlier
+        if other.measurement is not None and other.trial.asked.workload == record.trial.asked.workload
+    ]
+    if not alike:
+        return record
+    first = min(alike, key=lambda other: other.started_at)
+    changes = assemble.changed_since(first, record)
+    return record.model_copy(update={"warnings": (*record.warnings, *changes)})
+
+
+def _take_up(job: Job, opened: Session, watcher: Watcher) -> list[Record]:
+    """What an earlier process left running or ended: waited for, collected, or written down as failed."""
+    taken: list[Record] = []
+    folder = store.state_folder(job.root) / "work" / opened.id
+    for path in sorted(folder.glob("*/started.json")):
+        try:
+            started = Started.parse(path.read_bytes(), path.name)
+        except RecordError:
+            path.unlink()
+            continue
+        name = store.record_name(started.trial.id, started.attempt)
+        if (store.session_folder(job.root, opened) / name).exists():
+            path.unlink()
+            continue
+        watcher.say(f"taking up {started.trial.id} where an earlier run left it")
+        if started.handle is None:
+            started = started.model_copy(update={"handle": job.engine.find(started.name, path.parent)})
+        with _stopped_by_ctrl_c(job, started, path.parent):
+            taken.append(_see_through(job, opened, started, path.parent, watcher))
+    return taken

@@ -1,0 +1,206 @@
+"""One run per machine: two would disturb each other's measurements."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from harness.errors import Busy, RecordError
+from harness.plan.plan import NO_BLOCK, Plan
+from harness.record import LeftOut, Machine, Record, Session, Trial, session_id, store
+
+
+@contextmanager
+def only_run(state: Path) -> Iterator[None]:
+    """One run per machine: raises Busy while another process holds the lock."""
+    state.mkdir(parents=True, exist_ok=True)
+    with (state / "run.lock").open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.seek(0)
+            holder = file.read().strip() or "unknown"
+            raise Busy(
+                f"another run (process {holder}) measures on this machine, and two would disturb each other",
+                remedy="wait for it to end, or stop it",
+            ) from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+PAUSE = timedelta(hours=1)
+
+
+def block(session: Session, trial: Trial, records: Iterable[Record], now: datetime) -> int:
+    """The number of the block that a trial beginning now belongs to: a pause of an hour opens the next.
+
+    Full-length trials are no part of a block, so an hour that they fill is a pause between the others.
+    """
+    kept = list(records)
+    number = max((record.block for record in kept), default=1)
+    last = _last_end(session, kept)
+    if last is None or _planned(session).get(trial.id) == NO_BLOCK:
+        return number
+    return number + 1 if now - last >= PAUSE else number
+
+
+def rest(session: Session, trial: Trial, records: Iterable[Record], now: datetime) -> timedelta:
+    """How long a trial still waits: an hour after the last block, where the plan has it in a later one."""
+    kept, planned = list(records), _planned(session)
+    last = _last_end(session, kept)
+    reached = max((planned.get(record.trial.id, 1) for record in kept), default=1)
+    if last is None or planned.get(trial.id, 1) <= reached:
+        return timedelta(0)
+    return max(timedelta(0), last + PAUSE - now)
+
+
+def _planned(session: Session) -> dict[str, int]:
+    """The block that the plan has each trial in, by the trial's id; empty for a session of one block."""
+    return dict(zip((trial.id for trial in session.trials), session.blocks, strict=False))
+
+
+def _last_end(session: Session, records: Iterable[Record]) -> datetime | None:
+    planned = _planned(session)
+    ended = (
+        record.started_at + timedelta(seconds=record.wall_seconds)
+        for record in records
+        if planned.get(record.trial.id) != NO_BLOCK
+    )
+    return max(ended, default=None)
+
+
+ATTEMPTS = 3
+"""How often one line of `run` tries a trial that the machinery failed."""
+
+
+def _pointer(root: Path, plan: str) -> Path:
+    return store.state_folder(root) / "open" / f"{plan}.txt"
+
+
+def find_open(root: Path, plan: str) -> Session | None:
+    """This clone's open session of a plan, if there is one and it can be read."""
+    pointer = _pointer(root, plan)
+    if not pointer.is_file():
+        return None
+    path = store.results_folder(root) / pointer.read_text().strip() / "session.json"
+    if not path.is_file():
+        return None
+    try:
+        return Session.parse(path.read_bytes(), path.relative_to(root).as_posix())
+    except RecordError:
+        return None
+
+
+def begin(
+    root: Path,
+    plan: Plan,
+    machine: Machine,
+    trials: Iterable[Trial],
+    *,
+    now: datetime,
+    order_seed: int,
+    budget_seconds: float | None = None,
+    left_out: Iterable[LeftOut] = (),
+    notes: Iterable[str] = (),
+    blocks: Iterable[int] = (),
+) -> Session:
+    """Opens a new session and writes its session.json."""
+    session = Session(
+        session=1,
+        id=session_id(now, secrets.token_hex(3)),
+        plan=plan.name,
+        plan_sha256=plan.sha256,
+        machine=machine.id,
+        label=machine.label,
+        started_at=now,
+        order_seed=order_seed,
+        budget_seconds=budget_seconds,
+        trials=tuple(trials),
+        left_out=tuple(left_out),
+        notes=tuple(notes),
+        blocks=tuple(blocks),
+    )
+    path = store.write_session(root, session)
+    folder = path.parent.relative_to(store.results_folder(root)).as_posix()
+    store.write_whole(_pointer(root, plan.name), folder + "\n", replace=True)
+    return session
+
+
+def close(root: Path, session: Session) -> None:
+    """The plan is complete: the next run begins a new session."""
+    _pointer(root, session.plan).unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A trial to run, its place in the session's order, and the number of its next attempt."""
+
+    trial: Trial
+    order: int
+    attempt: int
+
+
+def missing(session: Session, records: Iterable[Record], *, retry: bool = False) -> tuple[Missing, ...]:
+    """What a session still lacks: trials never ended, and those that the machinery failed.
+
+    A trial's own failure is a result; with `retry` it is missing too. A batch above one that did not fit is
+    not tried.
+    """
+    last_of = _last_attempts(records)
+    spared = {trial.id for trial, _ in _too_large(session, last_of)}
+    found = []
+    for place, trial in enumerate(session.trials):
+        last = last_of.get(trial.id)
+        if trial.id in spared or (last is not None and not _again(last, retry)):
+            continue
+        found.append(Missing(trial, place, last.attempt + 1 if last else 1))
+    return tuple(found)
+
+
+def with_spared(session: Session, records: Iterable[Record]) -> Session:
+    """The session with a line in its list for the batches that were not tried, above one that did not fit."""
+    counts: dict[tuple[str, str], int] = {}
+    for trial, batch_size in _too_large(session, _last_attempts(records)):
+        variant = trial.asked.variant
+        what = f"{variant.model} {variant.precision} above batch {batch_size}"
+        reason = f"batch {batch_size} did not fit"
+        counts[what, reason] = counts.get((what, reason), 0) + 1
+    others = [line for line in session.left_out if (line.what, line.reason) not in counts]
+    lines = [LeftOut(what=what, trials=count, reason=reason) for (what, reason), count in counts.items()]
+    return session.model_copy(update={"left_out": (*others, *lines)})
+
+
+def _last_attempts(records: Iterable[Record]) -> dict[str, Record]:
+    ordered = sorted(records, key=lambda record: record.attempt)
+    return {record.trial.id: record for record in ordered}
+
+
+def _too_large(session: Session, last_of: Mapping[str, Record]) -> Iterator[tuple[Trial, int]]:
+    """Trials never run whose row has a smaller batch that did not fit, each with that batch."""
+    limits: dict[str, int] = {}
+    for record in last_of.values():
+        if record.failure is not None and record.failure.reason == "out-of-memory":
+            place, batch_size = row(record.trial), record.trial.asked.variant.batch_size
+            limits[place] = min(batch_size, limits.get(place, batch_size))
+    for trial in session.trials if limits else ():
+        limit = limits.get(row(trial))
+        if limit is not None and trial.id not in last_of and trial.asked.variant.batch_size > limit:
+            yield trial, limit
+
+
+def row(trial: Trial) -> str:
+    """All that is asked of a trial but its batch."""
+    variant = trial.asked.variant.model_copy(update={"batch_size": 1})
+    return trial.asked.model_copy(update={"variant": variant}).canonical()
+
+
+def _again(last: Record, retry: bool) -> bool:
+    return last.failure is not None and (retry or last.failure.kind == "machinery")

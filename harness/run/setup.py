@@ -1,0 +1,304 @@
+"""From a line's settings to all that its verbs need: device, image, engine, data and trials."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import cast
+
+from harness.data import download, fetch
+from harness.engine.base import Built, Engine
+from harness.engine.build import build_settings
+from harness.engine.container import UNPRIVILEGED, DeviceRequest
+from harness.engine.docker import DockerEngine
+from harness.engine.find import Asked, find
+from harness.engine.local import HereEngine, identity
+from harness.engine.venv import VenvEngine
+from harness.errors import PlanError
+from harness.image.catalog import Image, ImageFile, choose, load_images
+from harness.image.lock import lock_packages
+from harness.machine import (
+    VISIBILITY,
+    Selection,
+    driver_uuids,
+    fingerprint,
+    load,
+    local_names,
+    passed_variables,
+    recorded_variables,
+    select,
+)
+from harness.plan import plan
+from harness.plan.plan import Ground, Plan, Planned
+from harness.record import DataSource, Harness, Machine, Trial, store
+from harness.redact import clean
+from harness.run.runner import Job
+from harness.settings import Settings
+
+WHEELHOUSE = "wheelhouse"
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What is known of a line before anything is built or fetched."""
+
+    root: Path
+    settings: Settings
+    machine: Machine
+    selection: Selection
+    images: ImageFile
+    image: Image
+    engine: Engine
+    plan: Plan
+    passed: Mapping[str, str]
+    notes: tuple[str, ...]
+    """What a person should hear: cards not taken, and what is lost without a container."""
+
+
+def bench(root: Path, settings: Settings, environ: Mapping[str, str] = os.environ) -> Bench:
+    """Looks at the machine and settles on device, image and engine.
+
+    Raises NoDevice where no image serves the card, NoEngine where the engine asked for is not there.
+    """
+    loaded = plan.load(root, settings.plan)
+    if settings.blocks is not None:
+        loaded = loaded.model_copy(update={"blocks": settings.blocks})
+    machine = fingerprint(settings.label).model_copy(update={"declared": settings.declared})
+    uuids = driver_uuids()
+    selection = select(machine, settings.device, uuids=uuids, environ=environ)
+    images = load_images(root)
+    card = selection.gpus[0] if selection.gpus else None
+    image = choose(
+        images,
+        selection.kind,
+        capability=card.architecture if card else None,
+        driver=card.driver if card else None,
+    )
+    passed = passed_variables(environ)
+    engine, lost = _engine(root, settings, image, passed, environ)
+    return Bench(
+        root=root,
+        settings=settings,
+        machine=machine,
+        selection=selection,
+        images=images,
+        image=image,
+        engine=engine,
+        plan=loaded,
+        passed=passed,
+        notes=(*_card_notes(selection), *lost),
+    )
+
+
+def _card_notes(selection: Selection) -> tuple[str, ...]:
+    if not selection.gpus:
+        others = f" (not taken: {'; '.join(selection.others)})" if selection.others else ""
+        return (f"device: the CPU{others}{': ' + selection.note if selection.note else ''}",)
+    taken = ", ".join(f"{gpu.index}: {gpu.name}" for gpu in selection.gpus)
+    others = f"; not taken: {'; '.join(selection.others)}" if selection.others else ""
+    return (f"device: {taken}{others}{' (' + selection.note + ')' if selection.note else ''}",)
+
+
+def _engine(
+    root: Path, settings: Settings, image: Image, passed: Mapping[str, str], environ: Mapping[str, str]
+) -> tuple[Engine, tuple[str, ...]]:
+    asked = settings.engine
+    recorded = recorded_variables(passed, local_names(root))
+    if asked == "here" or (asked == "auto" and identity() is not None):
+        return HereEngine(root, passed=recorded), ()
+    if settings.python is not None and asked not in ("auto", "venv"):
+        raise PlanError(
+            f"--python names an interpreter, and the engine '{asked}' has its own", remedy="leave one out"
+        )
+    if asked in ("docker", "podman") or (asked == "auto" and settings.python is None):
+        building = build_settings(
+            settings,
+            root=root,
+            logs=store.state_folder(root) / "logs",
+            revision=revision(root)[0],
+            environ=environ,
+        )
+        found = find(cast(Asked, asked), building, passed=recorded, environ=environ)
+        reason = _no_gpu_inside(found, image) if asked == "auto" and found else ""
+        if found is not None and not reason:
+            _wheels_in_clone(root, settings)
+        if found is not None and not reason:
+            return found, ()
+        lost = reason or "no container engine answers"
+    else:
+        lost = "a virtual environment was asked for"
+    wheels = Path(settings.wheelhouse).absolute() if settings.wheelhouse else root / WHEELHOUSE
+    wheelhouse = wheels if wheels.is_dir() else None
+    engine = VenvEngine(root, python=settings.python, wheelhouse=wheelhouse, passed=recorded)
+    note = f"engine: a virtual environment ({lost}); the system libraries are this machine's, not pinned ones"
+    return engine, (note,)
+
+
+def _wheels_in_clone(root: Path, settings: Settings) -> None:
+    """An image's build sees only the clone: wheels from elsewhere would silently not be used."""
+    if settings.wheelhouse and Path(settings.wheelhouse).resolve() != (root / WHEELHOUSE).resolve():
+        raise PlanError(
+            f"an image takes wheels from the clone's folder '{WHEELHOUSE}', not from '{settings.wheelhouse}'",
+            remedy=f"copy them into '{WHEELHOUSE}', or use --engine venv",
+        )
+
+
+def _no_gpu_inside(engine: DockerEngine, image: Image) -> str:
+    """Why this engine gives its containers no such GPU; empty where it does."""
+    facts = engine.facts()
+    if image.device == "cuda" and not (facts.wants_cdi or "nvidia" in facts.runtimes):
+        return f"{facts.name} answers but has no access to NVIDIA GPUs (see `invoke doctor`)"
+    if image.device == "rocm" and not Path("/dev/kfd").exists():
+        return "/dev/kfd is not there"
+    return ""
+
+
+def revision(root: Path) -> tuple[str | None, bool | None]:
+    """This clone's commit, and whether anything in it was changed; nulls outside of git."""
+
+    def git(*words: str) -> str | None:
+        try:
+            done = subprocess.run(
+                ["git", "-C", str(root), *words], capture_output=True, text=True, check=False
+            )
+        except OSError:
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    changed = git("status", "--porcelain", "--untracked-files=no")
+    return git("rev-parse", "HEAD"), None if changed is None else bool(changed)
+
+
+def data_folders(settings: Settings) -> fetch.Folders:
+    """The user's own data folder, and ours."""
+    own = Path(settings.data).expanduser().absolute() if settings.data else None
+    return fetch.Folders(own=own, cache=fetch.default_folder())
+
+
+def resolve_data(
+    bench: Bench, progress: download.Progress, *, allow_generated: bool | None = None
+) -> dict[str, fetch.Resolved]:
+    """Where each data set and each weight file of the plan is, fetching what is missing.
+
+    Weights that cannot be had leave a random body, which the records say; data that cannot be had is
+    generated where the plan allows it, else the error is raised.
+    """
+    kind = bench.selection.kind
+    allowed = bench.plan.generated_data if allow_generated is None else allow_generated
+    found = fetch.resolve(
+        plan.datasets(bench.plan, kind),
+        folders=data_folders(bench.settings),
+        allow_generated=allowed,
+        deadline_seconds=bench.settings.data_seconds,
+        progress=progress,
+    )
+    weights = [f"weights-{model}" for model in plan.pretrained_models(bench.plan, kind)]
+    generated = any(answer.source == "generated" for answer in found.values())
+    found |= fetch.resolve(
+        weights,
+        folders=data_folders(bench.settings),
+        allow_generated=True,
+        deadline_seconds=0.0 if generated else bench.settings.data_seconds,
+        progress=progress,
+    )
+    return found
+
+
+def ground(bench: Bench, lock_sha256: str | None, found: Mapping[str, fetch.Resolved]) -> Ground:
+    """What trials are named by."""
+    sources: dict[str, DataSource] = {name: answer.source for name, answer in found.items()}
+    weights = {
+        name.removeprefix("weights-"): answer.source == "real"
+        for name, answer in found.items()
+        if name.startswith("weights-")
+    }
+    return Ground(bench.selection.kind, bench.image.name, lock_sha256, sources, weights)
+
+
+def planned(bench: Bench, on: Ground, seed: int | None = None) -> tuple[tuple[Planned, ...], int]:
+    """The plan's trials in their order, and the seed of that order."""
+    order_seed = secrets.randbelow(2**31) if seed is None else seed
+    return plan.trials(bench.plan, on, order_seed), order_seed
+
+
+def job(bench: Bench, built: Built, found: Mapping[str, fetch.Resolved]) -> Job:
+    """All that stays the same over the trials of this line."""
+    user = bench.engine.user() if isinstance(bench.engine, DockerEngine) else None
+    names = local_names(bench.root, data_folders(bench.settings).own)
+    pinned = built.environment.lock_sha256 is not None
+    return Job(
+        root=bench.root,
+        engine=bench.engine,
+        built=built,
+        machine=bench.machine,
+        device=_request(bench),
+        harness=_harness(bench.root),
+        data=lambda trial: trial_data(bench.plan, trial, found),
+        load=load,
+        clean=lambda text: clean(text, names),
+        locked=_locked(bench) if pinned else None,
+        over_base=bool(bench.image.from_base),
+        passed=_inside(bench),
+        uid=user.uid if user else UNPRIVILEGED,
+        gid=user.gid if user else UNPRIVILEGED,
+        keep_id=bool(user and user.keep_id),
+        memory_bytes=bench.settings.memory_bytes,
+    )
+
+
+def _locked(bench: Bench) -> dict[str, str]:
+    """All that an image's lock pins, and what its base is known to bring."""
+    return lock_packages(bench.root / "docker" / bench.image.lock) | bench.image.from_base
+
+
+def _inside(bench: Bench) -> dict[str, str]:
+    """The user's variables as a trial gets them: in a container, its devices are all there is to see."""
+    if not isinstance(bench.engine, DockerEngine):
+        return dict(bench.passed)
+    return {name: value for name, value in bench.passed.items() if name not in VISIBILITY}
+
+
+def _request(bench: Bench) -> DeviceRequest:
+    selection = bench.selection
+    groups: tuple[int, ...] = ()
+    if selection.kind == "rocm":
+        paths = [Path("/dev/kfd"), *sorted(Path("/dev/dri").glob("render*"))]
+        groups = tuple(sorted({path.stat().st_gid for path in paths if path.exists()}))
+    complete = len(selection.uuids) == len(selection.gpus)
+    return DeviceRequest(
+        selection.kind,
+        ids=selection.uuids if complete else (),
+        indices=tuple(gpu.index for gpu in selection.gpus),
+        groups=groups,
+        rocm_unconfined=bench.settings.rocm_unconfined,
+    )
+
+
+def _harness(root: Path) -> Harness:
+    commit, changed = revision(root)
+    return Harness(version=version("gpudyno"), revision=commit, modified=changed)
+
+
+def trial_data(
+    loaded: Plan, trial: Trial, found: Mapping[str, fetch.Resolved]
+) -> tuple[tuple[str, Path], ...]:
+    """The folders under /data that one trial sees: its data set, and its weights."""
+    asked = trial.asked
+    names = [
+        m.data
+        for m in loaded.measure
+        if m.workload == asked.workload and m.protocol == asked.protocol and m.data
+    ]
+    if asked.weights == "pretrained":
+        names.append(f"weights-{asked.variant.model}")
+    folders = {
+        answer.subfolder: answer.folder / answer.subfolder
+        for name in names
+        if (answer := found.get(name)) and answer.folder is not None and answer.subfolder is not None
+    }
+    return tuple(sorted(folders.items()))

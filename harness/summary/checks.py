@@ -1,0 +1,218 @@
+"""What speaks against a trial: causes, each a short name, a colon and one clause."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.record import LossScale, Measurement, Steady
+from harness.summary.steady_state import DEFAULT
+
+INPUT_WAIT_LIMIT = 0.10
+"""MLPerf Storage's floor: a device must be fed for 90 % of the time."""
+
+DISTINCT_BATCHES = 4
+"""Fewer different batches let data and arithmetic take short cuts."""
+
+SKIPPED_LIMIT = 0.01
+HALVINGS_AT_START = 16
+"""A dynamic loss scale may skip this many steps while it looks for its level: log2 of torch's first one."""
+
+SETTLING_STEPS = 20
+"""Halvings closer together than this, from the first one on, are the search for a level."""
+
+FALL = 16.0
+"""A scale that ends below its settled level by this factor did not oscillate: it fell."""
+
+_HALF = {
+    "amp-fp16": "float16",
+    "fp16-master": "float16",
+    "pure-fp16": "float16",
+    "amp-bf16": "bfloat16",
+    "pure-bf16": "bfloat16",
+}
+_PARAMETERS = {
+    "fp32-ieee": "float32",
+    "fp32-tf32": "float32",
+    "fp32-default": "float32",
+    "amp-fp16": "float32",
+    "amp-bf16": "float32",
+    "fp16-master": "float16",
+    "pure-fp16": "float16",
+    "pure-bf16": "bfloat16",
+}
+_PROBE_MAY_READ = {
+    "fp32-ieee": {"fp32-ieee"},
+    "fp32-tf32": {"tf32"},
+    "fp32-default": {"fp32-ieee", "tf32"},
+    "float16": {"fp16"},
+    "bfloat16": {"bf16"},
+}
+"""A probe runs in its label's arithmetic; where no TF32 exists, the framework's default is fp32-ieee."""
+
+Severity = Literal["invalid", "unproven", "warn"]
+Found = Iterator[tuple[Severity, str]]
+
+
+def cause_name(cause: str) -> str:
+    """The part of a cause that does not change from trial to trial, such as 'input-bound'."""
+    return cause.partition(":")[0]
+
+
+def causes(measurement: Measurement, steady: Steady, input_share: float | None) -> Found:
+    """Everything that speaks against the trial, the gravest kind first within each subject."""
+    yield from _not_finite(measurement)
+    yield from _precision(measurement)
+    yield from _loss_scale(measurement)
+    yield from _collapsed(measurement)
+    yield from _data(measurement)
+    yield from _clock(measurement)
+    yield from _steady(measurement, steady)
+    if input_share is not None and input_share > INPUT_WAIT_LIMIT:
+        yield "warn", f"input-bound: {input_share:.0%} of the time waited for input"
+
+
+def _not_finite(measurement: Measurement) -> Found:
+    for step, loss in measurement.losses:
+        if not math.isfinite(loss):
+            yield "invalid", f"not-finite: the training loss is {loss} at step {step}"
+            return
+    for epoch in measurement.epochs:
+        for what, value in (("training", epoch.train_loss), ("validation", epoch.valid_loss)):
+            if value is not None and not math.isfinite(value):
+                yield "invalid", f"not-finite: the {what} loss of epoch {epoch.index} is {value}"
+                return
+
+
+def _precision(measurement: Measurement) -> Found:
+    found = measurement.precision
+    label = found.label
+    half = _HALF.get(label)
+    for probe in found.probes:
+        if probe.reads_as not in _PROBE_MAY_READ[half or label]:
+            yield "invalid", f"precision: a {probe.operation} labelled {label} reads as {probe.reads_as}"
+    outputs = {name.removeprefix("torch."): count for name, count in found.output_dtypes.items()}
+    wanted = half or "float32"
+    counted = sum(outputs.values())
+    # A half-precision model keeps some layers in fp32; an fp32 model has none in half.
+    needed = counted / 2 if half else counted
+    if counted and outputs.get(wanted, 0) < needed:
+        seen = ", ".join(f"{count} {name}" for name, count in sorted(outputs.items()))
+        yield "invalid", f"precision: labelled {label}, but the layers gave {seen}"
+    parameters = {name.removeprefix("torch.") for name in found.parameter_dtypes}
+    if parameters and _PARAMETERS[label] not in parameters:
+        yield (
+            "invalid",
+            f"precision: labelled {label}, but the parameters are {', '.join(sorted(parameters))}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleHealth:
+    """What a loss scale did. `useful_steps` are those that changed the weights."""
+
+    word: Literal["healthy", "skips", "failed"]
+    useful_steps: int
+    settled: float
+    """The level that it found first: where its halvings one after the other ended."""
+    because: str
+
+
+def scale_health(scale: LossScale, steps: int) -> ScaleHealth:
+    """A settled dynamic scale skips about one step in 2,000; above 1 % it skips, and one that falls failed.
+
+    The steps that its search for a first level may skip are left out of that share.
+    """
+    useful, settled = max(steps - scale.skipped_steps, 0), _settled(scale)
+    if not 1 <= scale.last < math.inf:
+        return ScaleHealth("failed", useful, settled, f"it fell to {scale.last:g}")
+    if scale.history and scale.last * FALL < settled:
+        said = f"it kept falling, from {settled:g} to {scale.last:g}"
+        return ScaleHealth("failed", useful, settled, said)
+    if scale.skipped_steps - _halvings_at_start(scale) > SKIPPED_LIMIT * steps:
+        said = f"{scale.skipped_steps} of {steps} steps were skipped"
+        return ScaleHealth("skips", useful, settled, said)
+    return ScaleHealth("healthy", useful, settled, f"{useful} of {steps} steps changed the weights")
+
+
+def _halvings_at_start(scale: LossScale) -> int:
+    first = scale.first
+    return max(HALVINGS_AT_START, math.ceil(math.log2(first))) if 1 < first < math.inf else HALVINGS_AT_START
+
+
+def _settled(scale: LossScale) -> float:
+    settled, before = scale.first, 0
+    for step, value in scale.history:
+        if not value < settled or step - before > SETTLING_STEPS:
+            break
+        settled, before = value, step
+    return settled
+
+
+def _loss_scale(measurement: Measurement) -> Found:
+    scale = measurement.precision.loss_scale
+    if scale is None:
+        return
+    health = scale_health(scale, measurement.window.steps)
+    if health.word != "healthy":
+        yield "invalid" if health.word == "failed" else "warn", f"loss-scale: {health.because}"
+
+
+def _collapsed(measurement: Measurement) -> Found:
+    """Quality no better than guessing, or lost again, after a full-length trial on real data."""
+    if not measurement.protocol.complete or measurement.data.source != "real":
+        return
+    qualities = [epoch.quality for epoch in measurement.epochs if epoch.quality is not None]
+    if not qualities:
+        return
+    last = qualities[-1]
+    if measurement.quality_name == "accuracy":
+        classes = measurement.structure.get("classes")
+        items = measurement.data.valid_items
+        if classes and items and not last > _guessing(classes, items):
+            yield "invalid", f"collapsed: accuracy {last:.4g} is that of guessing among {classes} classes"
+        elif not last >= max(qualities) / 2:
+            yield "invalid", f"collapsed: accuracy fell from {max(qualities):.4g} to {last:.4g}"
+    vocabulary = measurement.structure.get("vocabulary")
+    if measurement.quality_name == "perplexity" and vocabulary and not last < vocabulary:
+        yield "invalid", f"collapsed: perplexity {last:.4g} is that of guessing among {vocabulary} words"
+
+
+def _guessing(classes: int, items: int) -> float:
+    """The accuracy that guessing stays below: p + 4·√(p(1 − p)/items), p = 1/classes."""
+    chance = 1 / classes
+    return chance + 4 * math.sqrt(chance * (1 - chance) / items)
+
+
+def _data(measurement: Measurement) -> Found:
+    distinct, looked_at = measurement.data.distinct_batches, measurement.data.looked_at_batches
+    if distinct == 1 and looked_at != 1:
+        yield "invalid", "constant-batch: every step was fed the same batch"
+    elif distinct is not None and distinct < min(DISTINCT_BATCHES, looked_at or DISTINCT_BATCHES):
+        yield "warn", f"constant-batch: only {distinct} different batches were fed"
+    if measurement.data.source == "generated":
+        yield "warn", "generated-data: a stand-in for data that could not be had; never judged"
+
+
+def _clock(measurement: Measurement) -> Found:
+    total = sum(measurement.step_us.values()) / 1e6
+    if total > 1.02 * measurement.window.seconds:
+        yield (
+            "invalid",
+            f"clock: the steps add up to {total:.4g} s in a window of {measurement.window.seconds:.4g} s",
+        )
+
+
+def _steady(measurement: Measurement, steady: Steady) -> Found:
+    if steady.kind == "unproven":
+        series = measurement.step_us
+        kept = series.values()[steady.first_step // series.steps_per_value :]
+        found = f"{sum(kept) / 1e6:.4g} s and {len(kept) * series.steps_per_value} steps"
+        needed = f"{DEFAULT.least_seconds:g} s and {DEFAULT.least_steps} steps"
+        yield "unproven", f"short-window: the last level held for {found}; {needed} are needed"
+    if steady.kind == "none":
+        yield "invalid", "no-steady-state: the step times still changed at the end"
+    if steady.kind == "slowdown":
+        yield "warn", f"slowdown: the steps became slower; steady from step {steady.first_step} on"

@@ -1,0 +1,277 @@
+"""What the machine and its devices did while a trial ran, held against what a trial may bear.
+
+Shares are of the measured window. What was not read is no cause: unknown is null, and a note says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import fmean, median
+from typing import Literal
+
+from harness.record import CardTelemetry, Gpu, Machine, Record, Spread, Telemetry
+from harness.summary.throttle import LIMITED_SHARE, throttled
+from harness.telemetry.energy import keeps_pace
+
+FOREIGN_BYTES = 200 * 2**20
+"""A context of another process takes more than this as soon as it computes."""
+
+FOREIGN_PERCENT = 1.0
+"""Of the card's time over the window: what another process used of it, ours did not have."""
+
+POWER_SLACK = 0.005
+"""A driver rounds its limits."""
+
+START_TEMPERATURE_APART = 5.0
+"""Degrees from the median of the card's other starts: leakage makes a hotter start draw more."""
+
+CHANGED = "changed within the session"
+DRIVER_GONE = "the driver stopped answering"
+CARD_LOST = "NVMLError_GpuIsLost"
+
+Found = Iterator[tuple[Literal["invalid", "warn", "note"], str]]
+
+
+def state_causes(record: Record) -> Found:
+    """Causes and notes of one trial by its telemetry, its load beforehand, its machine and its session."""
+    telemetry = record.telemetry
+    cards = telemetry.cards if telemetry else ()
+    described = used_cards(record)
+    yield from _foreign(record, cards, described)
+    for card in cards:
+        yield from throttled(card, telemetry.samples if telemetry else 0)
+        yield from _faults(card)
+    yield from _driver(telemetry)
+    for gpu in described:
+        watched = _watched(gpu, cards)
+        yield from _power_limit(gpu, watched, record.machine)
+        yield from _clocks(gpu, watched, telemetry, record.machine)
+        yield from _link(gpu, watched)
+        yield from _settings(gpu, record)
+    yield from _sensing(record)
+    yield from _load(record)
+    yield from _changed(record)
+    if described and telemetry is None:
+        yield (
+            "note",
+            "unwatched: no telemetry, so neither clocks nor throttling nor other processes are known",
+        )
+    elif described and telemetry is not None and telemetry.others_unknown_because:
+        yield "note", f"unwatched: other processes are not known, {telemetry.others_unknown_because}"
+
+
+def used_cards(record: Record) -> tuple[Gpu, ...]:
+    """The machine's cards that the trial ran on: those watched, else the measured one, else the only ones."""
+    asked = record.trial.asked
+    if asked.device == "cpu":
+        return ()
+    vendor = "NVIDIA" if asked.device == "cuda" else "AMD"
+    able = tuple(gpu for gpu in record.machine.gpus if gpu.vendor == vendor)
+    watched = record.telemetry.cards if record.telemetry else ()
+    seen = tuple(gpu for gpu in able if _watched(gpu, watched) is not None)
+    unit = record.measurement.device.unit if record.measurement else None
+    measured = tuple(gpu for gpu in able if unit is not None and gpu.unit == unit)
+    return seen or measured or (able if len(able) <= asked.variant.gpus else ())
+
+
+def _watched(gpu: Gpu, cards: Sequence[CardTelemetry]) -> CardTelemetry | None:
+    def same(card: CardTelemetry) -> bool:
+        return card.unit == gpu.unit if card.unit and gpu.unit else card.index == gpu.index
+
+    return next((card for card in cards if same(card)), None)
+
+
+def _foreign(record: Record, cards: Sequence[CardTelemetry], described: Sequence[Gpu]) -> Found:
+    """During the trial where it was seen; else what was there just before it."""
+    told = [card for card in cards if card.others is not None]
+    for card in told:
+        others = card.others
+        if others is None or not others.processes:
+            continue
+        held = (
+            f"held up to {others.memory_bytes / 2**20:.0f} MiB in {others.samples_share:.0%} of the samples"
+        )
+        used = others.utilization_percent
+        if used is not None and used > FOREIGN_PERCENT:
+            held += f" and used {used:.0f}% of the card's time"
+        grave = others.memory_bytes > FOREIGN_BYTES or (used or 0.0) > FOREIGN_PERCENT
+        yield "invalid" if grave else "warn", f"foreign-process: another process on card {card.index} {held}"
+    memory = record.load.other_gpu_memory_bytes
+    if told or not described or not record.load.other_gpu_processes or memory is None:
+        return
+    # Before a trial all cards are asked together, so on a machine of several it may have been another one.
+    grave = memory > FOREIGN_BYTES and len(record.machine.gpus) == 1
+    before = f"another process held {memory / 2**20:.0f} MiB of a card before the trial"
+    yield "invalid" if grave else "warn", f"foreign-process: {before}"
+
+
+def _faults(card: CardTelemetry) -> Found:
+    if card.ecc_uncorrected:
+        yield "invalid", f"memory-error: {card.ecc_uncorrected} new uncorrected errors on card {card.index}"
+    if card.xids:
+        numbers = ", ".join(str(number) for number in card.xids)
+        yield "invalid", f"device-fault: the driver reported Xid {numbers} on card {card.index}"
+    if card.mig_changed:
+        yield "invalid", f"mig-changed: card {card.index} was divided or joined while the trial ran"
+
+
+def _driver(telemetry: Telemetry | None) -> Found:
+    if telemetry is None:
+        return
+    if CARD_LOST in telemetry.missing.values():
+        yield "invalid", "driver-gone: the driver lost the card while the trial ran"
+    elif telemetry.missing.get("cards") == DRIVER_GONE:
+        yield "warn", f"driver-gone: {DRIVER_GONE}, so nothing is known of the card from then on"
+
+
+def _power_limit(gpu: Gpu, watched: CardTelemetry | None, machine: Machine) -> Found:
+    if watched is not None and watched.power_limit_changed:
+        yield "invalid", f"power-limit: that of card {gpu.index} was changed while the trial ran"
+        return
+    told = watched.power_limit_watts if watched is not None else None
+    limit = gpu.power_limit_watts if told is None else told
+    default = gpu.power_limit_default_watts
+    if not limit or not default or abs(limit / default - 1) <= POWER_SLACK:
+        return
+    found = f"power-limit: card {gpu.index} is set to {limit:.0f} W where its default is {default:.0f} W"
+    yield "note" if "power-limit" in machine.declared else "invalid", found
+
+
+def _clocks(gpu: Gpu, watched: CardTelemetry | None, telemetry: Telemetry | None, machine: Machine) -> Found:
+    # A driver may not say so of a card at rest, so what it said under load counts too.
+    seen = watched.reasons_share.get("application_clocks", 0.0) if watched else 0.0
+    if gpu.clocks_locked or seen > LIMITED_SHARE:
+        found = f"locked-clocks: those of card {gpu.index} are held below what it could do"
+        yield "note" if "locked-clocks" in machine.declared else "invalid", found
+    mean = mean_in_windows(watched.sm_mhz if watched else None, telemetry)
+    if mean is not None and gpu.clock_max_mhz:
+        found = f"{mean:.0f} MHz on average, {mean / gpu.clock_max_mhz:.0%} of its highest clock"
+        yield "note", f"clock: card {gpu.index} ran at {found}"
+
+
+def mean_in_windows(spread: Spread | None, telemetry: Telemetry | None) -> float | None:
+    """The mean of one quantity within the measured windows, in its unit; null where it was not told."""
+    if spread is None or telemetry is None:
+        return None
+    told = zip(telemetry.times.values(), spread.mean.values(), strict=False)
+    windows = telemetry.windows or ((0.0, telemetry.seconds),)
+    inside = [
+        value
+        for at, value in told
+        if at is not None and value is not None and any(begin <= at <= end for begin, end in windows)
+    ]
+    return fmean(inside) if inside else None
+
+
+def busy_shares(record: Record) -> tuple[float | None, ...]:
+    """Of the measured time, that in which each of the trial's cards worked, by its driver."""
+    told = record.telemetry.cards if record.telemetry else ()
+    means = [mean_in_windows(card.utilization_percent, record.telemetry) for card in told]
+    return tuple(None if mean is None else mean / 100 for mean in means)
+
+
+def busy_share(record: Record) -> float | None:
+    """That of the least busy card."""
+    return min((share for share in busy_shares(record) if share is not None), default=None)
+
+
+def _link(gpu: Gpu, watched: CardTelemetry | None) -> Found:
+    """Under load alone: a link rests at a lower speed."""
+    if watched is None:
+        return
+    pairs = (
+        ("generation", watched.pcie_generation, gpu.pcie_generation_max),
+        ("width", watched.pcie_width, gpu.pcie_width_max),
+    )
+    for what, found, most in pairs:
+        if found and most and found < most:
+            yield "warn", f"pcie-link: card {gpu.index} is linked at {what} {found} of {most} under load"
+
+
+def _settings(gpu: Gpu, record: Record) -> Found:
+    if gpu.persistence is False:
+        yield "warn", f"persistence-off: the driver lets card {gpu.index} go between trials"
+    near, ours = gpu.numa_node, record.machine.cpu.numa_affinity
+    # What a container may use is its engine's to say, and is not what this process may.
+    known = record.environment.engine in ("venv", "here")
+    if known and near is not None and ours and near not in ours:
+        yield "warn", f"remote-numa: card {gpu.index} hangs on node {near}, the trial ran on another"
+    if gpu.mig not in (None, "off"):
+        yield "note", f"mig-slice: card {gpu.index} is divided ({gpu.mig}); its power is not one slice's"
+
+
+def _sensing(record: Record) -> Found:
+    """Some of NVIDIA's sensors look for a quarter of the time; a training that keeps pace misleads them."""
+    telemetry, measured = record.telemetry, record.measurement
+    if telemetry is None or measured is None or telemetry.source != "nvml" or not telemetry.energy.joules:
+        return
+    steps = measured.step_us.values()
+    seconds = median(steps) / 1e6 / measured.step_us.steps_per_value if steps else 0.0
+    if keeps_pace(seconds):
+        said = f"steps of {1000 * seconds:.0f} ms keep pace with a sensor that looks every 100 ms"
+        yield "note", f"energy: {said}, as some cards' does: its energy may be off by a third"
+
+
+def _load(record: Record) -> Found:
+    """Read before the trial. A load average remembers the trial before, so only a first one is held to it."""
+    cores = record.machine.cpu.cores or record.machine.cpu.threads
+    load = record.load
+    if not cores:
+        return
+    if load.busy_cpus is not None:
+        if load.busy_cpus > cores / 2:
+            yield "warn", f"busy-machine: {load.busy_cpus:.1f} of {cores} cores worked before the trial began"
+    elif record.order == 0 and load.load_average_1min is not None and load.load_average_1min > cores / 2:
+        yield "warn", f"busy-machine: a load of {load.load_average_1min:g} on {cores} cores before the trial"
+
+
+def _changed(record: Record) -> Found:
+    for warning in record.warnings:
+        if CHANGED in warning:
+            yield "warn", f"changed: {warning}"
+
+
+def between_trials(records: Sequence[Record]) -> tuple[tuple[str, ...], ...]:
+    """Warnings that only a session's trials together show, one tuple for each record, in their order.
+
+    A start further than 5 °C from the median start of the same card in the same session.
+    """
+    starts: dict[tuple[str, str], list[float]] = {}
+    for record in records:
+        for mark, degrees in _starts(record):
+            starts.setdefault(mark, []).append(degrees)
+    return tuple(
+        tuple(
+            f"start-temperature: it began at {degrees:.0f} °C where the session's median is {usual:.0f} °C"
+            for mark, degrees in _starts(record)
+            if len(starts[mark]) > 1
+            and abs(degrees - (usual := median(starts[mark]))) > START_TEMPERATURE_APART
+        )
+        for record in records
+    )
+
+
+def _starts(record: Record) -> Iterator[tuple[tuple[str, str], float]]:
+    for card in record.telemetry.cards if record.telemetry else ():
+        if card.start_temperature_c is not None:
+            yield (record.session, card.unit or str(card.index)), card.start_temperature_c
+
+
+def machine_remarks(machine: Machine) -> tuple[str, ...]:
+    """What belongs to the machine and not to a trial, each as name, colon and clause: said once."""
+    cpu = machine.cpu
+    governors = set((cpu.governor or "performance").split(","))
+    held = cpu.usable is not None and cpu.threads is not None and cpu.usable < cpu.threads
+    remarks = (
+        (
+            bool(machine.virtual),
+            f"virtual-machine: it is a guest ({machine.virtual}), whose neighbours are unseen",
+        ),
+        (governors != {"performance"}, f"governor: the processor's clocks follow '{cpu.governor}'"),
+        (cpu.smt is True, "smt: two threads share a core"),
+        (cpu.turbo is True, "turbo: the processor's clocks depend on its heat and on how many cores work"),
+        (held, f"cpu-limit: {cpu.usable:g} of {cpu.threads} processors may be used" if held else ""),
+        (machine.numa_balancing is True, "numa-balancing: the kernel moves memory between nodes"),
+        (any(gpu.display_attached for gpu in machine.gpus), "display: a screen hangs on one of the cards"),
+    )
+    return tuple(text for holds, text in remarks if holds)

@@ -1,0 +1,183 @@
+"""Per-trial statistics: pure functions from what a workload measured to what a record's summary says."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy
+from numpy.typing import NDArray
+
+from harness.record import Epoch, Measurement, Record, Series, Steady, Summary
+from harness.summary.checks import causes
+from harness.summary.device_checks import state_causes
+from harness.summary.steady_state import steady_state
+
+METHOD = "2"
+"""The version of this method; a stored summary of another is computed anew."""
+
+ROOM = 0.95
+"""Of a device's memory: a batch that reserves more is not taken for one that fits."""
+
+MEAN_BLOCKS = 9
+"""An odd number, so that the median of the block means is one of them."""
+
+Floats = NDArray[numpy.float64]
+Verdict = Literal["valid", "warn", "invalid", "unproven"]
+
+
+def summarise(measurement: Measurement) -> Summary:
+    """A trial's statistics and its verdict, from raw samples alone.
+
+    throughput = (samples − cut steps · samples per step) ÷ (window − Σ cut steps' seconds), samples/s; with
+    nothing cut this is samples ÷ host window. Step times are of the steady part, seconds. input_share =
+    Σ input ÷ Σ step and host_bound_share = 1 − Σ device ÷ Σ step over the same steps.
+    """
+    steady = steady_state(measurement.step_us)
+    steps = _seconds_per_step(measurement.step_us, steady)
+    input_share = _share(measurement.input_us, measurement.step_us, steady)
+    device_share = _share(measurement.device_us, measurement.step_us, steady)
+    low, middle, high = numpy.percentile(steps, (5, 50, 95)) if steps.size else (numpy.nan,) * 3
+    found = list(causes(measurement, steady, input_share))
+    return Summary(
+        method=METHOD,
+        throughput=_throughput(measurement, steady),
+        step_seconds_median=float(middle),
+        step_seconds_p5=float(low),
+        step_seconds_p95=float(high),
+        steady=steady,
+        input_share=input_share,
+        host_bound_share=None if device_share is None else max(0.0, 1 - device_share),
+        epoch_seconds=_epoch_seconds(measurement, steps),
+        protocol_seconds=_protocol_seconds(measurement, steps),
+        projected=not measurement.protocol.complete,
+        verdict=_verdict({severity for severity, _ in found}),
+        causes=tuple(cause for _, cause in found),
+    )
+
+
+def room_taken(measurement: Measurement) -> float | None:
+    """The part of its device's memory that the framework reserved at most, 0 to 1; null where unknown."""
+    whole, reserved = measurement.device.memory_bytes, measurement.memory.reserved_peak_bytes
+    return reserved / whole if whole and reserved else None
+
+
+def judge_trial(record: Record) -> Summary | None:
+    """What a record's summary is: its measurement's, with what machine and devices did; null if it failed.
+
+    A pure function of the record, so that whoever reads one can compute it anew.
+    """
+    if record.measurement is None:
+        return None
+    summary = summarise(record.measurement)
+    found = list(state_causes(record))
+    against = [(severity, cause) for severity, cause in found if severity != "note"]
+    return summary.model_copy(
+        update={
+            "verdict": _verdict({summary.verdict, *(severity for severity, _ in against)}),
+            "causes": (*summary.causes, *(cause for _, cause in against)),
+            "notes": tuple(note for severity, note in found if severity == "note"),
+        }
+    )
+
+
+def _verdict(severities: set[str]) -> Verdict:
+    grave: tuple[Verdict, ...] = ("invalid", "unproven", "warn")
+    return next((verdict for verdict in grave if verdict in severities), "valid")
+
+
+def _cut(series: Series, steady: Steady) -> int:
+    """How many values lie before the steady part."""
+    return min(steady.first_step // series.steps_per_value, series.count)
+
+
+def _seconds_per_step(series: Series, steady: Steady) -> Floats:
+    values = numpy.asarray(series.values(), dtype=numpy.float64)[_cut(series, steady) :]
+    return values / (1e6 * series.steps_per_value)
+
+
+def _throughput(measurement: Measurement, steady: Steady) -> float:
+    series, window = measurement.step_us, measurement.window
+    cut = _cut(series, steady)
+    samples = window.samples - cut * series.steps_per_value * measurement.samples_per_step
+    seconds = window.seconds - sum(series.values()[:cut]) / 1e6
+    if samples <= 0 or seconds <= 0:
+        return window.samples / window.seconds
+    return samples / seconds
+
+
+def _share(part: Series | None, whole: Series, steady: Steady) -> float | None:
+    """Σ part ÷ Σ whole over the steady steps; null where the part was not measured on the same steps."""
+    if part is None or (part.count, part.steps_per_value) != (whole.count, whole.steps_per_value):
+        return None
+    cut = _cut(whole, steady)
+    total = sum(whole.values()[cut:])
+    return sum(part.values()[cut:]) / total if total else None
+
+
+def _typical_step(steps: Floats) -> float | None:
+    """Median of block means, seconds: the mean of a step that a passing disturbance does not move."""
+    if steps.size == 0:
+        return None
+    blocks = MEAN_BLOCKS if steps.size >= 10 * MEAN_BLOCKS else 1
+    return float(numpy.median([part.mean() for part in numpy.array_split(steps, blocks)]))
+
+
+def _valid_seconds(measurement: Measurement) -> float | None:
+    """Median seconds of a whole validation: a capped one is scaled by its batches; null where none ran."""
+    batches = measurement.protocol.valid_batches
+    if batches == 0:
+        return 0.0
+    whole = [
+        epoch.valid_seconds * batches / run
+        for epoch in measurement.epochs
+        if epoch.valid_seconds is not None
+        and (run := batches if epoch.valid_batches is None else epoch.valid_batches)
+    ]
+    return float(numpy.median(whole)) if whole else None
+
+
+def _whole_epochs(measurement: Measurement) -> list[Epoch]:
+    return [epoch for epoch in measurement.epochs if epoch.complete]
+
+
+def _projected_epoch(measurement: Measurement, steps: Floats) -> float | None:
+    """steps per epoch · typical steady step + a whole validation, seconds."""
+    step, valid = _typical_step(steps), _valid_seconds(measurement)
+    if step is None or valid is None:
+        return None
+    return measurement.protocol.steps_per_epoch * step + valid
+
+
+def _epoch_seconds(measurement: Measurement, steps: Floats) -> float | None:
+    whole, valid = _whole_epochs(measurement), _valid_seconds(measurement)
+    if not whole:
+        return _projected_epoch(measurement, steps)
+    if valid is None:
+        return None
+    return float(numpy.median([epoch.train_seconds for epoch in whole])) + valid
+
+
+def _protocol_seconds(measurement: Measurement, steps: Floats) -> float | None:
+    """Measured where the protocol ran to its end; else epochs · a later whole epoch, or a projected one.
+
+    The first epoch pays for warm-up once, so it stands for no other.
+    """
+    whole, valid = _whole_epochs(measurement), _valid_seconds(measurement)
+    if valid is None:
+        return None
+    if measurement.protocol.complete:
+        return sum(epoch.train_seconds for epoch in measurement.epochs) + _all_validations(measurement, valid)
+    later = [epoch.train_seconds for epoch in whole[1:]]
+    typical = float(numpy.median(later)) + valid if later else _projected_epoch(measurement, steps)
+    return None if typical is None else measurement.protocol.epochs * typical
+
+
+def _all_validations(measurement: Measurement, typical: float) -> float:
+    """Seconds of one validation per epoch; those that ran whole count as they were."""
+    batches = measurement.protocol.valid_batches
+    return sum(
+        epoch.valid_seconds
+        if epoch.valid_seconds is not None and epoch.valid_batches in (None, batches)
+        else typical
+        for epoch in measurement.epochs
+    )

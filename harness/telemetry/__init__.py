@@ -1,0 +1,1 @@
+"""What a device did while a trial ran: sampled beside it, read and judged after it."""

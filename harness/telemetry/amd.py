@@ -1,0 +1,266 @@
+"""AMD's part of the telemetry: through amdsmi where ROCm's library is there, else the kernel's files."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+VIOLATIONS = (
+    ("acc_ppt_pwr", "power"),
+    ("acc_socket_thrm", "thermal"),
+    ("acc_vr_thrm", "regulator_thermal"),
+    ("acc_hbm_thrm", "memory_thermal"),
+    ("acc_prochot_thrm", "prochot"),
+)
+
+
+def library() -> Any | None:
+    """The amdsmi module. Without ROCm its import raises KeyError and prints, so both are caught."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        try:
+            import amdsmi
+        except Exception:
+            return None
+    return amdsmi
+
+
+def unit_of(uuid: str | None) -> str | None:
+    """A card's own mark, as in a record."""
+    return hashlib.sha256(f"gpudyno:{uuid}".encode()).hexdigest()[:16] if uuid else None
+
+
+def open_cards(wanted: list[str], root: str = "/") -> Any:
+    """The cards by the library, or by the kernel's files where it does not answer."""
+    smi = library()
+    cards = Cards(smi, wanted, root) if smi is not None else None
+    return cards if cards is not None and cards.described else KernelCards(wanted, root)
+
+
+def _kernel_folders(root: str) -> list[Path]:
+    found = []
+    for path in sorted(Path(root, "sys/class/drm").glob("card*/device/vendor")):
+        with contextlib.suppress(OSError):
+            if path.parent.parent.name[4:].isdigit() and path.read_text().strip() == "0x1002":
+                found.append(path.parent)
+    return sorted(found, key=_bus)
+
+
+def _bus(folder: Path) -> str:
+    lines = (_text(folder / "uevent") or "").split("\n")
+    return next(
+        (line.split("=")[1].lower() for line in lines if line.startswith("PCI_SLOT_NAME=")),
+        folder.parent.name,
+    )
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return None
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(_text(path) or "")
+    except ValueError:
+        return None
+
+
+def _chosen(described: dict[str, Any], uuid: str | None, wanted: list[str]) -> bool:
+    return not wanted or bool({str(described["index"]), uuid, described["unit"]} & set(wanted))
+
+
+class KernelCards:
+    """What amdgpu shows in /sys: no energy counter, no time limited, no processes."""
+
+    source = "sysfs"
+
+    def __init__(self, wanted: list[str], root: str) -> None:
+        self.missing: dict[str, str] = {
+            "energy": "amdsmi does not answer",
+            "limited": "amdsmi does not answer",
+        }
+        self.described: list[dict[str, Any]] = []
+        self._folders: list[Path] = []
+        for index, folder in enumerate(_kernel_folders(root)):
+            uuid = _text(folder / "unique_id") or None
+            card = {"index": index, "unit": unit_of(uuid), "name": _text(folder / "product_name")}
+            if _chosen(card, uuid, wanted):
+                self.described.append(card)
+                self._folders.append(folder)
+
+    def sample(self, ours: Any, slow: bool) -> list[dict[str, Any]]:
+        """Each card's values."""
+        return [self._card(folder) for folder in self._folders]
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _card(self, folder: Path) -> dict[str, Any]:
+        sensors = next(iter(sorted(folder.glob("hwmon/hwmon*"))), folder)
+        power = _number(sensors / "power1_average")
+        power = _number(sensors / "power1_input") if power is None else power
+        heat, clock = _number(sensors / "temp1_input"), _number(sensors / "freq1_input")
+        memory_clock = _number(sensors / "freq2_input")
+        return {
+            "sm_mhz": None if clock is None else clock / 1e6,
+            "memory_mhz": None if memory_clock is None else memory_clock / 1e6,
+            "temperature_c": None if heat is None else heat / 1000,
+            "power_watts": None if power is None else power / 1e6,
+            "utilization_percent": _number(folder / "gpu_busy_percent"),
+            "memory_utilization_percent": _number(folder / "mem_busy_percent"),
+            "memory_used_bytes": _number(folder / "mem_info_vram_used"),
+        }
+
+
+class Cards:
+    """The watched cards through amdsmi; `missing` keeps the first reason of each null."""
+
+    source = "amdsmi"
+
+    def __init__(self, smi: Any, wanted: list[str], root: str = "/") -> None:
+        self._smi = smi
+        self.missing: dict[str, str] = {}
+        self.described: list[dict[str, Any]] = []
+        self._handles: list[Any] = []
+        self._counts: list[Any] = []
+        self._units: list[int | None] = []
+        self._open = self._ask("cards", smi.amdsmi_init, none="opened") is not None
+        if self._open:
+            self._find(wanted, root)
+
+    def _find(self, wanted: list[str], root: str) -> None:
+        # The compute runtime counts by bus number, which is not always this library's order.
+        uuids = {_bus(folder): _text(folder / "unique_id") for folder in _kernel_folders(root)}
+        handles = self._ask("cards", self._smi.amdsmi_get_processor_handles) or []
+        placed = [
+            ((self._ask("bus", self._smi.amdsmi_get_gpu_device_bdf, one) or "").lower(), one)
+            for one in handles
+        ]
+        for index, (bus, handle) in enumerate(sorted(placed, key=lambda pair: pair[0])):
+            told = self._ask(f"{index}.name", self._smi.amdsmi_get_gpu_asic_info, handle) or {}
+            card = {"index": index, "unit": unit_of(uuids.get(bus)), "name": _known(told.get("market_name"))}
+            if _chosen(card, uuids.get(bus), wanted):
+                self.described.append(card)
+                self._handles.append(handle)
+                self._counts.append(None)
+                self._units.append(_known(told.get("num_compute_units")))
+
+    def close(self) -> None:
+        """Lets the library go."""
+        if self._open:
+            self._ask("close", self._smi.amdsmi_shut_down)
+
+    def sample(self, ours: Any, slow: bool) -> list[dict[str, Any]]:
+        """Each card's values; counters are cumulative."""
+        return [self._card(at, handle, ours, slow) for at, handle in enumerate(self._handles)]
+
+    def _ask(self, what: str, question: Callable[..., Any], *arguments: Any, none: Any = None) -> Any:
+        try:
+            answer = question(*arguments)
+        except Exception as error:
+            self.missing.setdefault(what, type(error).__name__)
+            return None
+        return none if answer is None else answer
+
+    def _card(self, at: int, handle: Any, ours: Any, slow: bool) -> dict[str, Any]:
+        smi, index = self._smi, self.described[at]["index"]
+
+        def ask(what: str, question: Callable[..., Any], *arguments: Any) -> Any:
+            return self._ask(f"{index}.{what}", question, handle, *arguments)
+
+        busy = ask("utilization", smi.amdsmi_get_gpu_activity) or {}
+        memory = ask("memory", smi.amdsmi_get_gpu_vram_usage) or {}
+        used = _known(memory.get("vram_used"))
+        clock, heat = smi.AmdSmiClkType, smi.AmdSmiTemperatureType
+        sm = ask("sm_mhz", smi.amdsmi_get_clock_info, clock.GFX) or {}
+        hbm = ask("memory_mhz", smi.amdsmi_get_clock_info, clock.MEM) or {}
+        now = smi.AmdSmiTemperatureMetric.CURRENT
+        values = {
+            "sm_mhz": _known(sm.get("clk")),
+            "memory_mhz": _known(hbm.get("clk")),
+            "temperature_c": ask("temperature", smi.amdsmi_get_temp_metric, heat.HOTSPOT, now),
+            "memory_temperature_c": _known(
+                ask("memory_temperature", smi.amdsmi_get_temp_metric, heat.VRAM, now)
+            ),
+            "power_watts": _power(ask("power", smi.amdsmi_get_power_info) or {}),
+            "utilization_percent": _known(busy.get("gfx_activity")),
+            "memory_utilization_percent": _known(busy.get("umc_activity")),
+            "memory_used_bytes": None if used is None else used * 2**20,
+            "energy_joules": _energy(ask("energy", smi.amdsmi_get_energy_count) or {}),
+            "limited_seconds": self._limits(at, ask),
+            "reasons": _reasons(
+                ask("reasons", smi.amdsmi_get_gpu_metrics_info) or {}, locked=sm.get("clk_locked") is True
+            ),
+            "others": self._others(at, ask, ours),
+        }
+        if slow:
+            errors = ask("ecc", smi.amdsmi_get_gpu_total_ecc_count) or {}
+            values["ecc_uncorrected"] = _known(errors.get("uncorrectable_count"))
+            values["ecc_corrected"] = _known(errors.get("correctable_count"))
+        return values
+
+    def _limits(self, at: int, ask: Callable[..., Any]) -> dict[str, Any] | None:
+        """Seconds limited since the first sample: the share of the library's own ticks, times the time."""
+        told = ask("limited", self._smi.amdsmi_get_violation_status) or {}
+        counts = {name: _known(told.get(key)) for key, name in (("acc_counter", "ticks"), *VIOLATIONS)}
+        counts = {name: count for name, count in counts.items() if count is not None}
+        if "ticks" not in counts or len(counts) < 2:
+            return None
+        began, first = self._counts[at] = self._counts[at] or (time.monotonic(), dict(counts))
+        ticks, seconds = counts.pop("ticks") - first["ticks"], time.monotonic() - began
+        return {
+            name: round((count - first.get(name, count)) / ticks * seconds, 6) if ticks else 0.0
+            for name, count in counts.items()
+        }
+
+    def _others(self, at: int, ask: Callable[..., Any], ours: Any) -> dict[str, Any] | None:
+        if ours.unknown_because:
+            return None
+        running = ask("processes", self._smi.amdsmi_get_gpu_process_list)
+        if running is None:
+            return None
+        own = ours.among({process["pid"] for process in running})
+        foreign = [process for process in running if process["pid"] not in own]
+        return {
+            "processes": len(foreign),
+            "memory_bytes": sum(_known(p.get("mem")) or 0 for p in foreign),
+            "utilization_percent": _occupied(foreign, self._units[at]),
+        }
+
+
+def _known(value: Any) -> Any:
+    return None if value in ("N/A", "", None) else value
+
+
+def _power(told: dict[str, Any]) -> float | None:
+    names = ("current_socket_power", "average_socket_power", "socket_power")
+    found = [_known(told.get(name)) for name in names]
+    return next((float(value) for value in found if value), None)
+
+
+def _energy(told: dict[str, Any]) -> float | None:
+    """The accumulator's ticks times their resolution in microjoules."""
+    ticks, size = told.get("energy_accumulator", told.get("power")), told.get("counter_resolution")
+    return float(ticks * size / 1e6) if ticks and size else None
+
+
+def _occupied(processes: list[dict[str, Any]], units: int | None) -> float | None:
+    """Of the card's compute units, those that the processes occupy at this moment, percent."""
+    found = [_known(process.get("cu_occupancy")) for process in processes]
+    if not units or any(count is None for count in found):
+        return None
+    return min(100 * sum(map(float, found)) / units, 100.0)
+
+
+def _reasons(told: dict[str, Any], *, locked: bool) -> list[str] | None:
+    states = [_known(told.get(name)) for name in ("throttle_status", "indep_throttle_status")]
+    if all(state is None for state in states) and not locked:
+        return None
+    return ["throttle"] * any(states) + ["application_clocks"] * locked

@@ -1,0 +1,240 @@
+"""NVIDIA's part of the telemetry, through nvidia-ml-py (module pynvml)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+POLICIES = ("POWER", "THERMAL", "SYNC_BOOST", "BOARD_LIMIT", "LOW_UTILIZATION", "RELIABILITY")
+REASONS = (
+    (0x1, "idle"),
+    (0x2, "application_clocks"),
+    (0x4, "sw_power_cap"),
+    (0x8, "hw_slowdown"),
+    (0x10, "sync_boost"),
+    (0x20, "sw_thermal_slowdown"),
+    (0x40, "hw_thermal_slowdown"),
+    (0x80, "hw_power_brake"),
+    (0x100, "display_clock"),
+)
+"""The bits of NVML's clocks event reasons."""
+XIDS_KEPT = 20
+
+
+def library() -> Any | None:
+    """The pynvml module; None where it is not installed."""
+    try:
+        import pynvml
+    except ImportError:
+        return None
+    return pynvml
+
+
+def unit_of(uuid: str | None) -> str | None:
+    """A card's own mark, as in a record."""
+    return hashlib.sha256(f"gpudyno:{uuid}".encode()).hexdigest()[:16] if uuid else None
+
+
+class Cards:
+    """The watched cards. `missing` keeps, by card and quantity, the first reason that something is null."""
+
+    source = "nvml"
+
+    def __init__(self, nvml: Any | None, wanted: list[str]) -> None:
+        self._nvml: Any = nvml
+        self._open = False
+        self.missing: dict[str, str] = {}
+        self.described: list[dict[str, Any]] = []
+        self._handles: list[Any] = []
+        self._slow: list[dict[str, Any]] = []
+        self._ears: list[Any] = []
+        self._xids: list[list[int]] = []
+        self._seen: list[int | None] = []
+        if nvml is None:
+            self.missing["cards"] = "nvidia-ml-py is not installed"
+            return
+        try:
+            nvml.nvmlInit()
+        except nvml.NVMLError as error:
+            self.missing["cards"] = type(error).__name__
+            return
+        self._open = True
+        self._find(wanted)
+
+    def _find(self, wanted: list[str]) -> None:
+        for index in range(self._ask("cards.count", self._nvml.nvmlDeviceGetCount) or 0):
+            handle = self._ask(f"cards.{index}", self._nvml.nvmlDeviceGetHandleByIndex, index)
+            if handle is None:
+                continue
+            uuid = self._ask(f"{index}.uuid", self._nvml.nvmlDeviceGetUUID, handle)
+            if wanted and not {str(index), uuid, unit_of(uuid)} & set(wanted):
+                continue
+            name = self._ask(f"{index}.name", self._nvml.nvmlDeviceGetName, handle)
+            self._handles.append(handle)
+            self._slow.append({})
+            self._ears.append(self._ear(f"{index}.xids", handle))
+            self._xids.append([])
+            self._seen.append(None)
+            self.described.append({"index": index, "unit": unit_of(uuid), "name": name})
+
+    def _ear(self, what: str, handle: Any) -> Any:
+        """A set of events in which the driver tells of a card's faults; None where it has none."""
+
+        def listen() -> Any:
+            ear = self._nvml.nvmlEventSetCreate()
+            self._nvml.nvmlDeviceRegisterEvents(handle, self._nvml.nvmlEventTypeXidCriticalError, ear)
+            return ear
+
+        return self._ask(what, listen)
+
+    def _heard(self, at: int) -> list[int] | None:
+        """The Xid numbers so far; asking does not wait."""
+        if self._ears[at] is None:
+            return None
+        try:
+            while len(self._xids[at]) < XIDS_KEPT:
+                told = self._nvml.nvmlEventSetWait_v2(self._ears[at], 0)
+                self._xids[at].append(int(told.eventData))
+        except Exception as error:
+            if type(error).__name__ != "NVMLError_Timeout":
+                self.missing.setdefault(f"{self.described[at]['index']}.xids", type(error).__name__)
+        return list(self._xids[at])
+
+    def close(self) -> None:
+        """Lets the driver go."""
+        if self._open:
+            self._ask("close", self._nvml.nvmlShutdown)
+
+    def sample(self, ours: Any, slow: bool) -> list[dict[str, Any]]:
+        """Each card's values; counters are cumulative."""
+        return [self._card(at, handle, ours, slow) for at, handle in enumerate(self._handles)]
+
+    def _ask(self, what: str, question: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return question(*arguments)
+        except Exception as error:
+            # The library raises ctypes' and Unicode's errors beside its own when a driver goes away.
+            self.missing.setdefault(what, type(error).__name__)
+            return None
+
+    def _card(self, at: int, handle: Any, ours: Any, slow: bool) -> dict[str, Any]:
+        nvml, index = self._nvml, self.described[at]["index"]
+
+        def ask(what: str, name: str, *arguments: Any) -> Any:
+            question = getattr(nvml, name, None)
+            if question is None:
+                self.missing.setdefault(f"{index}.{what}", "the library is older")
+                return None
+            return self._ask(f"{index}.{what}", question, handle, *arguments)
+
+        memory, busy = (
+            ask("memory", "nvmlDeviceGetMemoryInfo"),
+            ask("utilization", "nvmlDeviceGetUtilizationRates"),
+        )
+        millijoules = ask("energy", "nvmlDeviceGetTotalEnergyConsumption")
+        values = {
+            "sm_mhz": ask("sm_mhz", "nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_SM),
+            "memory_mhz": ask("memory_mhz", "nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_MEM),
+            "temperature_c": ask("temperature", "nvmlDeviceGetTemperature", nvml.NVML_TEMPERATURE_GPU),
+            "memory_temperature_c": self._field(ask, "memory_temperature", "NVML_FI_DEV_MEMORY_TEMP"),
+            "performance_state": ask("performance_state", "nvmlDeviceGetPerformanceState"),
+            "power_watts": self._power(ask),
+            "utilization_percent": None if busy is None else busy.gpu,
+            "memory_utilization_percent": None if busy is None else busy.memory,
+            "memory_used_bytes": None if memory is None else memory.used,
+            "energy_joules": None if millijoules is None else millijoules / 1000,
+            "limited_seconds": self._limited(ask),
+            "reasons": self._reasons(ask),
+            "others": self._others(at, ask, ours),
+            "xids": self._heard(at),
+        }
+        if slow:
+            self._slow[at] = self._slowly(ask)
+        values.update(self._slow[at] if slow else {})
+        return values
+
+    def _power(self, ask: Callable[..., Any]) -> float | None:
+        """The average over a second where the driver gives it by that name, else what it calls the usage."""
+        average = self._field(ask, "power_average", "NVML_FI_DEV_POWER_AVERAGE")
+        if average is not None:
+            return average / 1000
+        usage = ask("power", "nvmlDeviceGetPowerUsage")
+        return None if usage is None else usage / 1000
+
+    def _field(self, ask: Callable[..., Any], what: str, name: str) -> int | None:
+        """A value that the driver has under a field's number; null where it has none, or 0."""
+        field = getattr(self._nvml, name, None)
+        found = ask(what, "nvmlDeviceGetFieldValues", [field]) if field is not None else None
+        return (found[0].value.uiVal or None) if found and found[0].nvmlReturn == 0 else None
+
+    def _limited(self, ask: Callable[..., Any]) -> dict[str, Any] | None:
+        found = {}
+        for policy in POLICIES:
+            name = policy.lower()
+            number = getattr(self._nvml, "NVML_PERF_POLICY_" + policy)
+            spent = ask("limited." + name, "nvmlDeviceGetViolationStatus", number)
+            if spent is not None:
+                found[name] = spent.violationTime / 1e9
+        return found or None
+
+    def _reasons(self, ask: Callable[..., Any]) -> list[str] | None:
+        """The driver's event reasons; before driver 535 they were called throttle reasons."""
+        bits = ask("reasons", "nvmlDeviceGetCurrentClocksEventReasons")
+        if bits is None:
+            bits = ask("throttle_reasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
+        return None if bits is None else [name for bit, name in REASONS if bits & bit]
+
+    def _others(self, at: int, ask: Callable[..., Any], ours: Any) -> dict[str, Any] | None:
+        if ours.unknown_because:
+            return None
+        running = ask("processes", "nvmlDeviceGetComputeRunningProcesses")
+        if running is None:
+            return None
+        own = ours.among({process.pid for process in running})
+        foreign = [process for process in running if process.pid not in own]
+        return {
+            "processes": len(foreign),
+            "memory_bytes": sum(p.usedGpuMemory or 0 for p in foreign),
+            "utilization_percent": self._used(at, {process.pid for process in foreign}),
+        }
+
+    def _used(self, at: int, pids: set[int]) -> float | None:
+        """Percent of the card that these processes used since the last sample; null in the first one."""
+        before = self._seen[at]
+        try:
+            told = self._nvml.nvmlDeviceGetProcessUtilization(self._handles[at], before or 0)
+        except Exception as error:
+            if type(error).__name__ != "NVMLError_NotFound":
+                what = f"{self.described[at]['index']}.process_utilization"
+                self.missing.setdefault(what, type(error).__name__)
+                return None
+            # The driver has nothing newer: no process used the card.
+            told = []
+        self._seen[at] = max((one.timeStamp for one in told), default=before or 0)
+        if before is None:
+            # What the driver remembers now may be of the time before.
+            return None
+        used: dict[int, list[int]] = {}
+        for one in told:
+            if one.pid in pids:
+                used.setdefault(one.pid, []).append(min(one.smUtil, 100))
+        return sum(sum(shares) / len(shares) for shares in used.values())
+
+    def _slowly(self, ask: Callable[..., Any]) -> dict[str, Any]:
+        nvml = self._nvml
+        mode, limit = (
+            ask("mig", "nvmlDeviceGetMigMode"),
+            ask("power_limit", "nvmlDeviceGetEnforcedPowerLimit"),
+        )
+        volatile, bad = nvml.NVML_VOLATILE_ECC, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED
+        good = nvml.NVML_MEMORY_ERROR_TYPE_CORRECTED
+        return {
+            "ecc_uncorrected": ask("ecc_uncorrected", "nvmlDeviceGetTotalEccErrors", bad, volatile),
+            "ecc_corrected": ask("ecc_corrected", "nvmlDeviceGetTotalEccErrors", good, volatile),
+            "power_limit_watts": None if limit is None else limit / 1000,
+            "mig": None if mode is None else mode[0] == nvml.NVML_DEVICE_MIG_ENABLE,
+            "fan_percent": ask("fan", "nvmlDeviceGetFanSpeed"),
+            "pcie_generation": ask("pcie_generation", "nvmlDeviceGetCurrPcieLinkGeneration"),
+            "pcie_width": ask("pcie_width", "nvmlDeviceGetCurrPcieLinkWidth"),
+        }

@@ -1,0 +1,77 @@
+"""The telemetry beside a trial: one sampling process on the host, which ends with the trial."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+
+from harness.engine.container import DeviceRequest
+from harness.errors import RecordError
+from harness.record import Record
+from harness.record.events import FILE as EVENTS
+from harness.record.events import segments
+from harness.telemetry import reader, sampler
+
+FILE = "telemetry.jsonl"
+_PID = "telemetry.pid"
+_STOP = "telemetry.stop"
+_END_SECONDS = 3.0
+_CLONE = Path(__file__).resolve().parents[2]
+"""Where `python -m` finds the sampler."""
+
+_children: dict[int, subprocess.Popen[bytes]] = {}
+"""Samplers that this very process started and has to reap."""
+
+
+def start(work: Path, device: DeviceRequest, trial_pid: int | None) -> None:
+    """Starts sampling into a trial's work folder. Where the trial's process is unknown, it is not watched."""
+    if trial_pid is None:
+        return
+    argv = [sys.executable, "-m", sampler.__name__, str(work / FILE), "--kind", device.kind]
+    argv += ["--cards", ",".join(device.ids), "--pids", str(trial_pid), "--parent", str(trial_pid)]
+    argv += ["--stop-file", str(work / _STOP)]
+    process = subprocess.Popen(
+        argv,
+        cwd=_CLONE,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    _children[process.pid] = process
+    (work / _PID).write_text(str(process.pid))
+
+
+def stop(work: Path) -> None:
+    """Ends the sampling and waits for its last line; an ended one is left as it is."""
+    path = work / _PID
+    if not path.is_file():
+        return
+    (work / _STOP).touch()
+    try:
+        process = psutil.Process(int(path.read_text()))
+        if str(work / FILE) in process.cmdline():
+            process.wait(_END_SECONDS)
+    except (psutil.NoSuchProcess, ValueError):
+        pass
+    except psutil.TimeoutExpired:
+        process.kill()
+    path.unlink()
+    for pid in [pid for pid, child in _children.items() if child.poll() is not None]:
+        del _children[pid]
+
+
+def added(record: Record, work: Path) -> Record:
+    """The record with what was sampled; a warning in its place where that cannot be read."""
+    path = work / FILE
+    if not path.is_file():
+        return record
+    items = record.measurement.window.samples if record.measurement else None
+    try:
+        found = reader.read(path, segments(work / "out" / EVENTS), items)
+    except RecordError as error:
+        return record.model_copy(update={"warnings": (*record.warnings, str(error))})
+    return record.model_copy(update={"telemetry": found})

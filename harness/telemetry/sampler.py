@@ -1,0 +1,235 @@
+"""Samples the devices and the processor once a second into a file of JSON lines, in a process of its own.
+
+    python sampler.py OUT_FILE --kind cuda --cards GPU-… --pids 123 --parent 99
+
+The first line says what is watched; each further line is one sample at `t` seconds after it; the last says
+why it ended and what could not be read. Counters (energy, time limited, memory errors) are cumulative, so
+that any window between two samples can be told. What a driver does not tell is null, with the first reason.
+SIGTERM ends it; so does the end of the parent, the stop file, or the given time. Python 3.8 and newer;
+standard library, with nvidia-ml-py or amdsmi where the cards need it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any
+
+from harness.telemetry import amd, cpu, nvidia
+
+SLOW_EVERY = 10
+"""Link width, limits and memory errors change seldom: read at the edges and at every tenth sample."""
+SILENT_SAMPLES = 3
+"""After so many samples in which no card told anything, its driver is taken for gone."""
+
+
+class Sampler:
+    """Asks one source of cards and the processor; `missing` keeps the first reason of each null."""
+
+    def __init__(self, cards: Any, cpu: Any, ours: Ours) -> None:
+        self.cards = cards
+        self.cpu = cpu
+        self.ours = ours
+        self.taken = 0
+        self._silent = 0
+        self.gone: str | None = None
+
+    def sample(self, seconds: float, *, edge: bool) -> dict[str, Any]:
+        """One line: the processor's values, and each card's, or null once the driver is gone."""
+        values: dict[str, Any] = {"t": round(seconds, 3), "cpu": self.cpu.sample()}
+        if self.gone is None:
+            slow = edge or self.taken % SLOW_EVERY == 0
+            values["cards"] = self.cards.sample(self.ours, slow)
+            self._notice(values["cards"])
+        else:
+            values["cards"] = None
+        self.taken += 1
+        return values
+
+    def _notice(self, cards: list[dict[str, Any]]) -> None:
+        # Silence about faults is no sign of life.
+        told = any(value is not None for card in cards for name, value in card.items() if name != "xids")
+        self._silent = 0 if told or not cards else self._silent + 1
+        if self._silent >= SILENT_SAMPLES:
+            self.gone = "the driver stopped answering"
+
+
+class Ours:
+    """The process ids of the trial: those named, what a file names, and all that they started."""
+
+    def __init__(self, pids: list[int], file: str | None, unknown: str | None) -> None:
+        self._named = set(pids)
+        self._file = Path(file) if file else None
+        self.unknown_because = unknown or (
+            None if pids or file else "no process was named as the trial's own"
+        )
+
+    def among(self, pids: set[int]) -> set[int]:
+        """Which of `pids` belong to the trial, by their line of parents."""
+        roots = self._named | self._from_file() | {os.getpid()}
+        return {pid for pid in pids if roots & _line_of(pid)}
+
+    def _from_file(self) -> set[int]:
+        try:
+            words = self._file.read_text(encoding="ascii").split() if self._file else []
+        except OSError:
+            return set()
+        return {int(word) for word in words if word.isdigit()}
+
+
+def _line_of(pid: int) -> set[int]:
+    line: set[int] = set()
+    while pid > 0 and pid not in line:
+        line.add(pid)
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+            pid = int(stat.rpartition(")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            break
+    return line
+
+
+class Ending:
+    """Why it is time to end; null while it is not."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._parent = options.parent
+        self._file = Path(options.stop_file) if options.stop_file else None
+        self._most = options.max_seconds
+        self.why: str | None = None
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._told)
+
+    def _told(self, number: int, frame: FrameType | None) -> None:
+        self.why = "stopped"
+
+    def look(self, seconds: float) -> str | None:
+        """The reason to end at this time, if there is one."""
+        if self.why is None and self._file is not None and self._file.exists():
+            self.why = "stopped"
+        if self.why is None and self._parent and not _lives(self._parent):
+            self.why = "the parent is gone"
+        if self.why is None and self._most is not None and seconds >= self._most:
+            self.why = "the given time is over"
+        return self.why
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return True
+
+
+def source(kind: str, wanted: list[str]) -> Any:
+    """The cards of that kind that answer to one of the wanted marks (UUID, unit or index); all if none is."""
+    if kind == "cuda":
+        return nvidia.Cards(nvidia.library(), wanted)
+    if kind == "rocm":
+        return amd.open_cards(wanted)
+    return NoCards()
+
+
+class NoCards:
+    """What a trial on the processor watches."""
+
+    source = "none"
+    described: list[dict[str, Any]] = []
+    missing: dict[str, str] = {}
+
+    def sample(self, ours: Ours, slow: bool) -> list[dict[str, Any]]:
+        """Nothing."""
+        return []
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def run(out: IO[str], sampler: Sampler, interval: float, ending: Ending, clock: Any = time) -> None:
+    """Samples on a fixed raster until it is time to end; a tick that was missed is left out."""
+    began = clock.monotonic()
+    _write(out, {
+        "telemetry": 1,
+        "source": sampler.cards.source,
+        "interval_seconds": interval,
+        "began": began,
+        "cards": sampler.cards.described,
+        "others_unknown_because": sampler.ours.unknown_because,
+    })  # fmt: skip
+    tick = 0
+    while True:
+        now = clock.monotonic() - began
+        why = ending.look(now)
+        _write(out, sampler.sample(now, edge=tick == 0 or why is not None))
+        if why is not None:
+            break
+        tick = max(tick + 1, int((clock.monotonic() - began) / interval) + 1)
+        _wait(began + tick * interval, ending, clock)
+    missing = dict(sampler.cards.missing)
+    if sampler.gone:
+        missing["cards"] = sampler.gone
+    missing.update(sampler.cpu.missing)
+    _write(out, {"end": why, "samples": sampler.taken, "missing": missing})
+
+
+def _wait(until: float, ending: Ending, clock: Any) -> None:
+    while ending.why is None:
+        left = until - clock.monotonic()
+        if left <= 0:
+            return
+        clock.sleep(min(left, 0.25))
+
+
+def _write(out: IO[str], values: dict[str, Any]) -> None:
+    out.write(json.dumps(values, separators=(",", ":")) + "\n")
+    out.flush()
+
+
+def options(arguments: list[str]) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Sample devices and processor into a file of JSON lines.")
+    parser.add_argument("out")
+    parser.add_argument("--interval", type=float, default=1.0)
+    parser.add_argument("--kind", choices=("cpu", "cuda", "rocm"), default="cpu")
+    parser.add_argument("--cards", default="", help="UUIDs, hashed UUIDs or indices, by commas; all if empty")
+    parser.add_argument("--pids", default="", help="the trial's own processes, by commas")
+    parser.add_argument("--pids-file", help="a file that names them, read again at every sample")
+    parser.add_argument("--inside", action="store_true", help="in a container: other processes are not seen")
+    parser.add_argument("--parent", type=int, help="end with this process")
+    parser.add_argument("--stop-file", help="end when this file is there")
+    parser.add_argument("--max-seconds", type=float)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str]) -> int:
+    """Exit code 0 whatever the driver did; 1 where the file cannot be written."""
+    given = options(arguments)
+    ending = Ending(given)
+    unseen = "other processes cannot be seen from inside a container" if given.inside else None
+    ours = Ours([int(word) for word in given.pids.split(",") if word], given.pids_file, unseen)
+    cards = source(given.kind, [word for word in given.cards.split(",") if word])
+    try:
+        with Path(given.out).open("w", encoding="utf-8") as out:
+            run(out, Sampler(cards, cpu.Processor(), ours), given.interval, ending)
+    except OSError as error:
+        sys.stderr.write(f"telemetry: {error}\n")
+        return 1
+    finally:
+        cards.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

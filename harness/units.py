@@ -1,0 +1,37 @@
+"""How a quantity is put to a person."""
+
+from __future__ import annotations
+
+import re
+
+from harness.errors import PlanError
+
+
+def duration(duration_seconds: float) -> str:
+    """'40 s', '12 min' or '3.5 h'."""
+    if duration_seconds < 90:
+        return f"{duration_seconds:.0f} s"
+    if duration_seconds < 5400:
+        return f"{duration_seconds / 60:.0f} min"
+    return f"{duration_seconds / 3600:.1f} h"
+
+
+GIB = 2**30
+
+
+def size(count: int) -> str:
+    """A number of bytes for a person."""
+    if count >= GIB:
+        return f"{count / GIB:.1f} GiB"
+    return f"{count / 2**20:.0f} MiB" if count >= 2**20 else f"{count / 1024:.0f} KiB"
+
+
+_UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def seconds_of(text: str) -> float:
+    """'90s', '30m', '8h' or '1h30m' in seconds; raises PlanError for anything else."""
+    parts = re.findall(r"(\d+(?:\.\d+)?)\s*(s|min|m|h|d)", text)
+    if not parts or re.sub(r"(\d+(?:\.\d+)?)\s*(s|min|m|h|d)", "", text).strip():
+        raise PlanError(f"the budget '{text}' is no length of time", remedy="write it as 30m, 8h or 1h30m")
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)

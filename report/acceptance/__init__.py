@@ -1,0 +1,1 @@
+"""What a delivered machine must reach, and whether it does."""

@@ -1,0 +1,203 @@
+"""What a delivered machine must reach, and how often that rule is wrong: for a good card, for a slow one.
+
+A row's statistic is D = log(delivered) − log(figure), of mean throughputs; D ≥ log(1 − margin) passes.
+For a good card D = U + E: U is the unit's own level, shared by all rows, and E the noise of the runs,
+Student's t with n − 1 degrees of freedom, scaled by s·√(1/n + 1/m), s being the standard deviation of the
+logarithms of the n runs behind the figure, m the runs to be made.
+A slow card is a good one with log(1 − slow) added.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy
+from numpy.typing import NDArray
+from scipy import stats
+
+from report import text
+from report.comparability import Key
+from report.comparisons.cells import Cell
+from report.comparisons.unit_spread import UNITS_TO_MEASURE, UnitSpread, assumed_units, units_of
+from report.frame import Row
+from report.sections import names
+
+MARGIN = 0.05
+"""About half of the way, in logarithms, to a card that is 10 % too slow: the two errors are alike."""
+
+SLOW = 0.10
+
+DECIDES_LITTLE = 0.2
+"""From here on a rule that errs as often for the very unit that was measured is said to be of little use."""
+
+_GRID = 2001
+Floats = NDArray[numpy.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """One figure that must be reached: samples per second, the geometric mean of its runs."""
+
+    key: Key
+    card: str
+    unit: str
+    figure: float
+    values: tuple[float, ...]
+    spread: float
+    """Standard deviation of the logarithms of the runs behind the figure."""
+    runs: int
+    """How many runs are to be made."""
+    unproven: bool
+    within_one_block: bool
+
+    @property
+    def what(self) -> str:
+        """The work in a few words."""
+        size = f", {self.key.image_size} px" if self.key.image_size else ""
+        return text.clean(
+            f"{names.model(self.key.model)}, {self.key.precision}, batch {self.key.batch_size}{size}, "
+            f"{self.key.data_mode} data",
+            120,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Chances:
+    """Of the rule being wrong, each over all rows together."""
+
+    good_fails: float
+    slow_passes: float
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """The demands of one session, and how often the rule errs for another unit and for this very one."""
+
+    margin: float
+    slow: float
+    demands: tuple[Demand, ...]
+    units: UnitSpread
+    another: Chances
+    same: Chances
+
+
+def clause(
+    cells: Sequence[Cell], units: UnitSpread | None = None, *, margin: float = MARGIN
+) -> Clause | None:
+    """The demands that the cells of one session support; null where none has two valid runs."""
+    demands = tuple(_demand(cell) for cell in cells if _usable(cell))
+    if not demands:
+        return None
+    spread = units or assumed_units()
+    return Clause(
+        margin=margin,
+        slow=SLOW,
+        demands=demands,
+        units=spread,
+        another=chances(demands, spread, margin=margin, slow=SLOW),
+        same=chances(demands, UnitSpread(0.0, math.inf, 1), margin=margin, slow=SLOW),
+    )
+
+
+def _usable(cell: Cell) -> bool:
+    return cell.throughput.n >= 2 and cell.verdict != "invalid" and min(cell.throughput.values) > 0
+
+
+def _demand(cell: Cell) -> Demand:
+    logs = numpy.log(numpy.asarray(cell.throughput.values, dtype=numpy.float64))
+    return Demand(
+        key=cell.key,
+        card=cell.card,
+        unit=cell.rows[0].sample_unit,
+        figure=float(numpy.exp(logs.mean())),
+        values=cell.throughput.values,
+        spread=float(logs.std(ddof=1)),
+        runs=cell.throughput.n,
+        unproven=cell.verdict == "unproven",
+        within_one_block=cell.blocks < UNITS_TO_MEASURE,
+    )
+
+
+def chances(demands: Sequence[Demand], units: UnitSpread, *, margin: float, slow: float) -> Chances:
+    """How often a good card misses a demand, and a slow one none; integrated over the unit's level."""
+    levels, weights = _levels(units)
+    edge = math.log1p(-margin)
+    good = float(weights @ _all_reached(demands, levels, edge))
+    slower = float(weights @ _all_reached(demands, levels + math.log1p(-slow), edge))
+    return Chances(min(1.0, max(0.0, 1 - good)), min(1.0, max(0.0, slower)))
+
+
+def _levels(units: UnitSpread) -> tuple[Floats, Floats]:
+    """The unit's level on a grid of equal probabilities' middles, so that heavy tails are held as well."""
+    if units.scale == 0:
+        return numpy.zeros(1), numpy.ones(1)
+    middles = (numpy.arange(_GRID) + 0.5) / _GRID
+    quantiles = stats.norm.ppf(middles) if not units.measured else stats.t.ppf(middles, units.df)
+    return numpy.asarray(quantiles) * units.scale, numpy.full(_GRID, 1 / _GRID)
+
+
+def _all_reached(demands: Sequence[Demand], levels: Floats, edge: float) -> Floats:
+    """For each level, the chance that every row reaches its demand; the rows' noises are independent."""
+    found = numpy.ones_like(levels)
+    for demand in demands:
+        n = len(demand.values)
+        scale = demand.spread * math.sqrt(1 / n + 1 / demand.runs)
+        if scale == 0:
+            found = found * (levels >= edge)
+        else:
+            found = found * stats.t.sf((edge - levels) / scale, n - 1)
+    return found
+
+
+def on_page(rows: Sequence[Row], cells: Sequence[Cell], margin: float) -> tuple[str, ...]:
+    """The clause of the leading session's `cells` as the page prints it; empty where they support none."""
+    wanted = clause(cells, units_of(rows, cells), margin=margin)
+    return lines(wanted, "invoke accept BUNDLE") if wanted else ()
+
+
+def lines(wanted: Clause, command: str) -> tuple[str, ...]:
+    """The clause as it is printed: what to run, what to reach, and how often the rule is wrong."""
+    margin, slow = text.percent(wanted.margin), text.percent(wanted.slow)
+    said = [
+        f"Acceptance: on the delivered machine, `{command}` measures again what this page stands on.",
+        f"It passes where every mean reaches its figure less a margin of {margin}:",
+    ]
+    for one in wanted.demands:
+        least = one.figure * (1 - wanted.margin)
+        said.append(
+            f"  {one.what}: {text.number(one.figure)} {one.unit}s/s in {len(one.values)} runs; at least "
+            f"{text.number(least)} in {text.count(one.runs, 'run')}"
+        )
+    another, same = wanted.another, wanted.same
+    said.append(
+        f"Another unit of the model ({wanted.units.words}): a good card fails with "
+        f"{percent(another.good_fails)}, one {slow} too slow passes with {percent(another.slow_passes)}."
+    )
+    said.append(
+        f"This very unit: it fails with {percent(same.good_fails)}, and passes {slow} too slow with "
+        f"{percent(same.slow_passes)}."
+    )
+    return (*said, *doubts(wanted))
+
+
+def doubts(wanted: Clause) -> tuple[str, ...]:
+    """What the chances leave out."""
+    found = []
+    if max(wanted.same.good_fails, wanted.same.slow_passes) > DECIDES_LITTLE:
+        found.append("These runs scatter too much for this margin: the rule decides little.")
+    if any(one.unproven for one in wanted.demands):
+        found.append("A first look and no clause for an order: its windows are too short to be proven.")
+    if any(one.within_one_block for one in wanted.demands):
+        found.append(
+            "Measured in fewer than three blocks: what an hour or a day does is not in these chances."
+        )
+    return tuple(found)
+
+
+def percent(chance: float) -> str:
+    """'3 %', and no more certainty than the model has: 'less than 1 %'."""
+    if chance < 0.005:
+        return "less than 1 %"
+    return "more than 99 %" if chance > 0.995 else text.percent(chance)

@@ -1,0 +1,99 @@
+"""What a delivered machine has reached of an order's clause: each figure reached, missed, or not known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy
+
+from report import text
+from report.acceptance.clause import Clause, Demand
+from report.comparability import Key, differing
+from report.comparisons.cells import Cell
+from report.frame import Row
+from report.sections import names
+from report.stats.intervals import log_welch_ratio
+
+LEAST_RUNS = 2
+"""That count, of those that were asked for: one that did not settle among others that did is set apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One demand and what was delivered: `passed` is null where too little is known to say.
+
+    `ratio` is delivered ÷ figure; null where that is not known either.
+    """
+
+    demand: Demand
+    passed: bool | None
+    why: str
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+def judge(wanted: Clause, delivered: Sequence[Cell], failed: Sequence[Row] = ()) -> tuple[Finding, ...]:
+    """Each demand against the delivered machine's cells of the same key, and its trials that `failed`."""
+    return tuple(_finding(demand, wanted.margin, delivered, failed) for demand in wanted.demands)
+
+
+def _finding(demand: Demand, margin: float, delivered: Sequence[Cell], failed: Sequence[Row]) -> Finding:
+    own = [cell for cell in delivered if cell.key == demand.key]
+    valid = [value for cell in own for value in cell.throughput.values]
+    broken = sorted(
+        {cause for cell in own for row in cell.rows if row.verdict == "invalid" for cause in row.causes}
+    )
+    if broken:
+        return Finding(demand, False, f"a trial is invalid: {text.clean(broken[0], 120)}")
+    ran = sum(len(cell.rows) for cell in own)
+    if ran < demand.runs or len(valid) < LEAST_RUNS:
+        return _short(demand, ran, own, delivered, failed)
+    if not demand.unproven and any(cell.verdict == "unproven" for cell in own):
+        return Finding(demand, None, "its windows are too short to be proven, where the order's were proven")
+    ratio = math.exp(float(numpy.log(numpy.asarray(valid)).mean())) / demand.figure
+    interval = log_welch_ratio(valid, demand.values)
+    low, high = (interval.low, interval.high) if interval else (None, None)
+    passed = ratio >= 1 - margin
+    return Finding(demand, passed, "reached" if passed else "too slow", ratio, low, high)
+
+
+def _short(
+    demand: Demand, n: int, own: Sequence[Cell], delivered: Sequence[Cell], failed: Sequence[Row]
+) -> Finding:
+    """Fewer runs than are asked for: the card's own failure is an answer, everything else is none."""
+    counted = f"{n} of {demand.runs} runs were measured"
+    lost = [row.failure for row in failed if row.failure and _asked(row.key) == _asked(demand.key)]
+    for failure in lost:
+        if failure.kind == "trial":
+            reason = text.clean(names.failure(failure.reason), 60)
+            return Finding(demand, False, f"{counted}, and one trial {reason}")
+    if n == 0 and not own and not lost:
+        near = [differing(demand.key, cell.key) for cell in delivered if _same_work(demand, cell)]
+        for name, ordered, given in min(near, key=len, default=())[:1]:
+            said = (
+                f"it was measured with another {name}: ordered {_value(ordered)}, delivered {_value(given)}"
+            )
+            return Finding(demand, None, said)
+    return Finding(demand, None, counted)
+
+
+def _asked(key: Key) -> Key:
+    """The key as far as a trial that failed knows it."""
+    return replace(key, data_sha256=None, weights_sha256=None)
+
+
+def _same_work(demand: Demand, cell: Cell) -> bool:
+    mine, other = demand.key, cell.key
+    return (mine.workload, mine.model, mine.precision) == (other.workload, other.model, other.precision)
+
+
+def _value(value: object) -> str:
+    return "none" if value is None else text.clean(value, 40)
+
+
+def unanswered(found: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Demands of which too little is known to say anything."""
+    return tuple(one for one in found if one.passed is None)

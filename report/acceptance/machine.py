@@ -1,0 +1,122 @@
+"""Whether a machine and its software are those that a bundle was measured on: field by field, pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.record import Machine, Record
+from harness.record.machine import differing_fields
+
+MEMORY_TOLERANCE = 0.05
+"""Firmware and drivers keep a part of memory that differs from machine to machine."""
+
+BUSY_CPUS = 0.5
+
+_HOST = frozenset(
+    f"{part}{name}"
+    for part, names in (
+        ("", ("architecture", "virtual", "memory_bytes", "memory_limit_bytes")),
+        ("cpu.", ("model", "sockets", "cores", "threads", "usable", "smt")),
+    )
+    for name in names
+)
+_CARD = frozenset(
+    (
+        *("name", "architecture", "memory_bytes", "driver", "ecc", "mig", "clocks_locked"),
+        *("power_limit_watts", "power_limit_default_watts", "clock_max_mhz", "clock_memory_max_mhz"),
+        *("pcie_generation_max", "pcie_width", "pcie_width_max"),
+    )
+)
+"""What makes another card, or the same one set otherwise; clocks of the moment and firmware do not."""
+
+
+def other_machine(ordered: Machine, delivered: Machine, *, device: str) -> tuple[str, ...]:
+    """Each field in which another machine was delivered; what either side does not know is no difference.
+
+    `device` is what trials run on: on a `cpu`, cards do not count.
+    """
+    return tuple(
+        f"{_called(field)}: ordered {_shown(wanted)}, delivered {_shown(given)}"
+        for field, wanted, given in differing_fields(ordered, delivered)
+        if _matters(field, device) and _differs(field, wanted, given)
+    )
+
+
+def other_software(ordered: Record, delivered: Record) -> tuple[str, ...]:
+    """Each part of the software stack, and each variable passed into it, that is not as it was."""
+    pairs: list[tuple[str, Any, Any]] = []
+    one, other = ordered.environment, delivered.environment
+    for name in ("image", "device", "lock_sha256", "base_digest"):
+        pairs.append((name, getattr(one, name), getattr(other, name)))
+    if ordered.measurement and delivered.measurement:
+        pairs += _both("", ordered.measurement.versions, delivered.measurement.versions)
+    pairs += _both("the variable ", one.passed_variables, other.passed_variables)
+    return tuple(
+        f"{name}: ordered {_shown(wanted)}, delivered {_shown(given)}"
+        for name, wanted, given in pairs
+        if wanted != given
+    )
+
+
+def not_as_ordered(ordered: Sequence[Record], delivered: Sequence[Record]) -> tuple[str, ...]:
+    """Every field in which a delivered trial's machine or software is another, each once."""
+    first, seen = ordered[0], dict[str, None]()
+    machines: dict[str, Machine] = {record.machine.canonical(): record.machine for record in delivered}
+    for machine in machines.values():
+        seen |= dict.fromkeys(other_machine(first.machine, machine, device=first.trial.asked.device))
+    by_work = {(one.trial.asked.workload, one.measurement is None): one for one in ordered}
+    for record in delivered:
+        like = by_work.get((record.trial.asked.workload, record.measurement is None))
+        if like is not None:
+            seen |= dict.fromkeys(other_software(like, record))
+    return tuple(seen)
+
+
+def disturbed(delivered: Sequence[Record]) -> tuple[str, ...]:
+    """A sentence where the machine did other work before a trial began."""
+    busy = [one.load.busy_cpus for one in delivered if one.load.busy_cpus is not None]
+    if max(busy, default=0.0) < BUSY_CPUS:
+        return ()
+    return (f"The machine did other work before a trial began: up to {max(busy):.1f} processors' worth.",)
+
+
+def _both(
+    prefix: str, one: Mapping[str, str | None], other: Mapping[str, str | None]
+) -> list[tuple[str, Any, Any]]:
+    return [(f"{prefix}{name}", one.get(name), other.get(name)) for name in sorted({*one, *other})]
+
+
+def _matters(field: str, device: str) -> bool:
+    if field == "gpus":
+        return device != "cpu"
+    if field.startswith("gpu "):
+        return device != "cpu" and field.split(" ", 2)[2] in _CARD
+    return field in _HOST
+
+
+def _differs(field: str, wanted: Any, given: Any) -> bool:
+    if wanted is None or given is None:
+        return False
+    if field.endswith("memory_bytes") or field == "memory_limit_bytes":
+        return bool(abs(wanted - given) > MEMORY_TOLERANCE * wanted)
+    if field.endswith(" driver"):
+        return _driver_class(wanted) != _driver_class(given)
+    if field.endswith("_watts"):
+        return bool(abs(wanted - given) >= 1)
+    return bool(wanted != given)
+
+
+def _driver_class(version: str) -> str:
+    """The branch of a driver: 580 of 580.65.06."""
+    return version.split(".")[0]
+
+
+def _called(field: str) -> str:
+    return field.replace("cpu.", "processor's ").replace("gpu ", "card ").replace("_", " ")
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "none"
+    return str(value).lower() if isinstance(value, bool) else str(value)

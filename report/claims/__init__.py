@@ -1,0 +1,1 @@
+"""Published figures: which of ours each may be held against, and whether it holds."""

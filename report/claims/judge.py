@@ -1,0 +1,272 @@
+"""Claims held against cells: a verdict where like meets like, else the fields that keep them apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from harness.record import Claim, Side
+from harness.record.cards import Card
+from harness.record.claims import speaks_of
+from report.claims.matching import matches, side_differences
+from report.comparisons.cells import PROJECTION_TOLERANCE, Cell, Figure, cell_ratio
+from report.comparisons.groups import Contest
+from report.comparisons.unit_spread import ASSUMED_SPREAD
+from report.stats.equivalence import (
+    LEVEL,
+    Verdict,
+    equivalence,
+    not_comparable,
+    order_holds,
+    ratio_holds,
+    structure_holds,
+    words_for,
+)
+from report.stats.intervals import log_welch_ratio
+
+DURATIONS = ("protocol_seconds", "epoch_seconds", "throughput")
+QUALITIES = ("accuracy", "perplexity", "valid_loss", "train_loss")
+STRUCTURES = ("parameters", "train_items", "valid_items")
+
+_FIGURES: dict[str, Callable[[Cell], Figure]] = {
+    "protocol_seconds": lambda cell: cell.seconds,
+    "epoch_seconds": lambda cell: cell.epoch_seconds,
+    "throughput": lambda cell: cell.throughput,
+    "accuracy": lambda cell: cell.quality,
+    "perplexity": lambda cell: cell.quality,
+    "valid_loss": lambda cell: cell.valid_loss,
+    "train_loss": lambda cell: cell.train_loss,
+    "peak_bytes": lambda cell: cell.peak_bytes,
+}
+
+_VERSION = re.compile(r"\b(PyTorch|fastai|CUDA|driver|cuDNN) (\d[\w.]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A claim, its verdict, and the cells it was held against."""
+
+    claim: Claim
+    verdict: Verdict
+    cells: tuple[Cell, ...] = ()
+    measured: float | None = None
+
+    @property
+    def found(self) -> bool:
+        """Whether like met like, whatever came of it."""
+        return self.verdict.word != "not comparable"
+
+
+def judge(claims: Iterable[Claim], contests: Sequence[Contest], cards: Sequence[Card]) -> tuple[Judged, ...]:
+    """Every claim with its verdict, held against the leading session and what stands beside it."""
+    own = [line.cell for contest in contests for line in contest.lines if line.own]
+    beside = [line.cell for contest in contests for line in contest.lines if not line.own]
+    return tuple(_told(_judge(claim, own, beside, cards)) for claim in claims)
+
+
+def _told(judged: Judged) -> Judged:
+    """A verdict on a protocol that had to be made up anew says so first."""
+    if not (judged.claim.reconstructed and judged.found):
+        return judged
+    because = ("protocol reconstructed", *judged.verdict.because)
+    return replace(judged, verdict=replace(judged.verdict, because=because))
+
+
+def _judge(claim: Claim, own: Sequence[Cell], beside: Sequence[Cell], cards: Sequence[Card]) -> Judged:
+    if claim.value is None and claim.kind != "order":
+        return _apart(claim, "it has no figure to judge")
+    if claim.metric not in _FIGURES and claim.metric not in STRUCTURES:
+        return _apart(claim, f"no trial measures the {claim.metric.replace('_', ' ')}")
+    places = [cell for cell in own if cell.key.workload == claim.workload]
+    if not places:
+        return _apart(claim, f"workload '{claim.workload}' was not measured here")
+    if claim.over is not None:
+        return _judge_pair(claim, own, [*own, *beside], cards)
+    return _judge_one(claim, places, cards)
+
+
+def _apart(claim: Claim, *because: str) -> Judged:
+    return Judged(claim, not_comparable(because))
+
+
+def _judge_one(claim: Claim, places: Sequence[Cell], cards: Sequence[Card]) -> Judged:
+    fit = [cell for cell in places if matches(claim, cell)]
+    if not fit:
+        return _apart(claim, *nearest(claim.of, claim, places))
+    reasons = [_against(claim, cell, cards, places) for cell in fit]
+    for cell, reason in sorted(zip(fit, reasons, strict=True), key=lambda pair: pair[0].length.projected):
+        if not reason:
+            return _verdict_one(claim, cell)
+    return _apart(claim, *reasons[0])
+
+
+def _verdict_one(claim: Claim, cell: Cell) -> Judged:
+    assert claim.value is not None
+    if claim.kind == "structure":
+        count = _structure(claim, cell)
+        if count is None:
+            return _apart(claim, f"the records do not hold the {claim.metric.replace('_', ' ')}")
+        return Judged(claim, structure_holds(count, claim.value, claim.half_digit), (cell,), count)
+    figure = _FIGURES[claim.metric](cell)
+    verdict = equivalence(
+        figure.values,
+        claim.value,
+        claim.margin,
+        claim.half_digit,
+        spread=claim.spread,
+        runs=claim.runs,
+        other_unit=ASSUMED_SPREAD if claim.kind == "absolute" else 0.0,
+        kind=claim.kind,
+    )
+    return Judged(claim, verdict, (cell,), figure.mean)
+
+
+def _structure(claim: Claim, cell: Cell) -> float | None:
+    if claim.metric == "peak_bytes":
+        return cell.peak_bytes.mean
+    return next((float(n) for name, n in cell.rows[0].structure if name == claim.metric), None)
+
+
+def _judge_pair(
+    claim: Claim, own: Sequence[Cell], everything: Sequence[Cell], cards: Sequence[Card]
+) -> Judged:
+    assert claim.over is not None
+    second = claim.model_copy(update={"of": claim.over})
+    pairs = [
+        (of, over)
+        for of in everything
+        if matches(claim, of)
+        for over in everything
+        if matches(second, over) and _one_setting(claim, of, over) and (of in own or over in own)
+    ]
+    if not pairs:
+        why = nearest(claim.of, claim, own) or nearest(claim.over, second, own)
+        return _apart(claim, *(why or ("both sides were not measured on one machine",)))
+    pairs.sort(key=lambda pair: pair[0].length.projected)
+    reason = [
+        *_against(claim, pairs[0][0], cards, everything),
+        *_against(second, pairs[0][1], cards, everything),
+    ]
+    if reason:
+        return _apart(claim, *dict.fromkeys(reason))
+    return _verdict_pair(claim, *pairs[0])
+
+
+def _one_setting(claim: Claim, of: Cell, over: Cell) -> bool:
+    """Both on one machine and stack, unless the claim is of two cards; both projected, or neither."""
+    assert claim.over is not None
+    crossed = claim.of.card != claim.over.card
+    same = (of.session, of.machine, of.card, of.stack) == (over.session, over.machine, over.card, over.stack)
+    return (crossed or same) and of.length.projected == over.length.projected
+
+
+def _verdict_pair(claim: Claim, of: Cell, over: Cell) -> Judged:
+    first, second = (_FIGURES[claim.metric](cell).values for cell in (of, over))
+    if claim.kind == "order":
+        verdict = order_holds(first, second, claim.relation, claim.margin)
+        measured = log_welch_ratio(first, second)
+    else:
+        assert claim.value is not None
+        measured = log_welch_ratio(second, first)
+        if claim.relation == "equal":
+            verdict = ratio_holds(
+                second,
+                first,
+                claim.value,
+                claim.margin,
+                claim.half_digit,
+                spread=claim.spread,
+                runs=claim.runs,
+            )
+        else:
+            verdict = _bounded(claim, second, first)
+    return Judged(claim, verdict, (of, over), measured.estimate if measured else None)
+
+
+def _bounded(claim: Claim, second: Sequence[float], first: Sequence[float]) -> Verdict:
+    """Whether a ratio is less, or greater, than the published bound."""
+    assert claim.value is not None
+    interval = log_welch_ratio(second, first, LEVEL)
+    if interval is None:
+        return Verdict("inconclusive", ("one run gives no interval",))
+    holds, fails = words_for(claim.kind)
+    below, above = interval.high < claim.value, interval.low > claim.value
+    if not below and not above:
+        return Verdict("inconclusive", (f"the interval includes {claim.value:g}",), interval)
+    return Verdict(holds if below == (claim.relation == "less") else fails, ("by its interval",), interval)
+
+
+def nearest(side: Side, claim: Claim, places: Sequence[Cell]) -> tuple[str, ...]:
+    """What keeps the nearest cell away from a side; empty where one has all of it."""
+    found = [side_differences(side, claim, cell) for cell in places]
+    return min(found, key=len, default=("nothing was measured",))
+
+
+def _against(claim: Claim, cell: Cell, cards: Sequence[Card], places: Sequence[Cell]) -> tuple[str, ...]:
+    """Why a claim is not judged on a cell that has everything its side names."""
+    return tuple(
+        reason
+        for reason in (
+            _card(claim, cell, cards),
+            _stack(claim, cell),
+            _data(claim, cell),
+            _length(claim, cell, places),
+        )
+        if reason
+    )
+
+
+def _card(claim: Claim, cell: Cell, cards: Sequence[Card]) -> str | None:
+    row = cell.rows[0]
+    said = speaks_of(claim, row.environment.device, row.device, row.capability, cards)
+    if said:
+        return None
+    wanted = claim.card_class or claim.of.card
+    if said is None:
+        return f"whether {cell.card} belongs to the cards of class '{wanted}' is not known"
+    return f"card: {cell.card} instead of {wanted}"
+
+
+def _stack(claim: Claim, cell: Cell) -> str | None:
+    """Versions named by an absolute claim that are not the ones used here."""
+    if claim.kind != "absolute" or claim.stack is None:
+        return None
+    have = {"pytorch": "torch"}
+    used = {name.casefold(): str(value) for name, value in cell.stack.versions}
+    used["driver"] = cell.stack.driver or "unknown"
+    for name, wanted in _VERSION.findall(claim.stack):
+        here = used.get(have.get(name.casefold(), name.casefold()), "unknown")
+        if here != wanted and not here.startswith(f"{wanted}."):
+            return f"stack: {name} {here} instead of {wanted}"
+    return None if _VERSION.search(claim.stack) else f"stack: not {claim.stack}"
+
+
+def _data(claim: Claim, cell: Cell) -> str | None:
+    if cell.key.data_source == "generated":
+        return "data: generated data is never judged"
+    if claim.metric in QUALITIES and cell.key.weights == "random":
+        return "starting weights: a random body instead of a pretrained one"
+    return None
+
+
+def _length(claim: Claim, cell: Cell, places: Sequence[Cell]) -> str | None:
+    """A quality needs its epochs; a projection needs a window that settled, and the whole run near it."""
+    if claim.metric in QUALITIES:
+        trained = max(row.trained[0] for row in cell.rows)
+        wanted = claim.epochs or cell.length.epochs
+        return None if trained == wanted else f"epochs: {trained} instead of {wanted}"
+    if claim.metric not in DURATIONS or not cell.length.projected:
+        return None
+    if cell.verdict == "unproven":
+        return "length: projected from a window too short to have settled"
+    for whole in places:
+        if (whole.key, whole.session, whole.card) == (
+            cell.key,
+            cell.session,
+            cell.card,
+        ) and whole is not cell:
+            found = None if whole.length.projected else cell_ratio(cell, whole, "seconds")
+            if found and abs(found.estimate - 1) > PROJECTION_TOLERANCE:
+                return f"length: the projection is {abs(found.estimate - 1):.0%} off the whole run"
+    return None

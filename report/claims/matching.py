@@ -1,0 +1,72 @@
+"""What a claim speaks of, held against cells: which have it, and what the others lack. Cards aside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.record import Claim, Curve, Side
+from report.comparisons.cells import Cell
+from report.comparisons.speedups import Speedup
+
+PUBLISHED_IMAGE_SIZES = {("cifar_fastai", "published/1"): 224}
+"""Pixels; a plan may ask for smaller images, which no published figure stands for."""
+
+SCALED_DOWN = "scaled down: "
+SMALLER = (SCALED_DOWN, "smaller images than the model's own: ")
+"""How a workload's notes begin that say so; the size of images is a part of the key, and claims name it."""
+
+
+def matches(claim: Claim, cell: Cell) -> bool:
+    """Whether a cell has what the claim's side names, the card aside."""
+    return not side_differences(claim.of, claim, cell)
+
+
+def side_differences(side: Side, claim: Claim, cell: Cell) -> tuple[str, ...]:
+    """What a claim's side names and a cell does not have, the card aside."""
+    key, said = cell.key, dict(cell.key.options)
+    size = PUBLISHED_IMAGE_SIZES.get((claim.workload, claim.protocol))
+    wanted: list[tuple[str, object, object]] = [
+        ("workload", claim.workload, key.workload),
+        ("protocol", claim.protocol, key.protocol),
+        ("model", side.model.casefold(), key.model.casefold()),
+        ("number of devices", side.gpus, key.gpus),
+        ("profile", "default", key.profile),
+        ("precision", side.precision, key.precision),
+        ("batch size", side.batch_size, key.batch_size),
+        ("data mode", side.data_mode, key.data_mode),
+        ("image size", side.image_size or size, key.image_size),
+        ("memory layout", side.layout, key.layout),
+        ("epochs", claim.epochs if claim.metric == "protocol_seconds" else None, cell.length.epochs),
+        *((name, value, said.get(name)) for name, value in side.options.items()),
+    ]
+    found = [
+        f"{name}: {here} instead of {there}" for name, there, here in wanted if there not in (None, here)
+    ]
+    return (*found, *(note for note in smaller(cell) if note.startswith(SCALED_DOWN)))
+
+
+def smaller(cell: Cell) -> tuple[str, ...]:
+    """What the workload says of a work that is smaller than its protocol, such as a narrower network."""
+    measured = cell.rows[0].record.measurement
+    notes = measured.notes if measured else ()
+    return tuple(note for note in notes if note.startswith(SMALLER))
+
+
+def published_gain(claim: Claim, gains: Sequence[Speedup]) -> bool:
+    """Whether a claim is a published speed-up of one of these pairs."""
+    if claim.kind != "ratio" or claim.metric != "protocol_seconds" or not (claim.over and claim.value):
+        return False
+    if claim.of.card != claim.over.card:
+        return False
+    over = claim.model_copy(update={"of": claim.over})
+    return any(matches(claim, gain.of) and matches(over, gain.over) for gain in gains)
+
+
+def behind(curve: Curve, cells: Sequence[Cell]) -> bool:
+    """Whether a published curve belongs behind these cells: the data mode changes speed, not learning."""
+    return any(
+        (curve.protocol, curve.side.model.casefold()) == (cell.key.protocol, cell.key.model.casefold())
+        and curve.side.batch_size in (None, cell.key.batch_size)
+        and curve.side.precision in (None, cell.key.precision)
+        for cell in cells
+    )

@@ -1,0 +1,167 @@
+"""How close a trial came to its device's limits: on paper (cards.toml) and as measured on the same device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from harness.record import DeviceUsed, Precision, Record, Summary
+from harness.record.cards import Card, find, peak_tflops
+from harness.summary.bound import Bound, bound
+
+GEMM = {
+    "fp32-ieee": "gemm_fp32-ieee_tflops",
+    "fp32-tf32": "gemm_tf32_tflops",
+    "amp-fp16": "gemm_fp16_tflops",
+    "fp16-master": "gemm_fp16_tflops",
+    "pure-fp16": "gemm_fp16_tflops",
+    "amp-bf16": "gemm_bf16_tflops",
+    "pure-bf16": "gemm_bf16_tflops",
+}
+"""The measured product that a precision is held against; fp32-default mixes two and has none."""
+
+COPY = "copy_gb_per_second"
+
+HEALTHY_SHARES = {
+    "A100 SXM4 40GB": 0.869,
+    "A100 SXM4 80GB": 0.869,
+    "H100 SXM5 80GB": 0.803,
+    "B200 SXM": 0.776,
+    "MI300X": 0.514,
+    "MI325X": 0.604,
+}
+"""Of the dense bf16 peak, what mamf-finder's table gives for the card (stas00/ml-engineering)."""
+
+HEALTHY_FACTOR = 0.7
+"""A ceiling below this part of the table's warns."""
+
+ABOVE = 1.05
+"""Of a measured ceiling: work that is faster by more than two measurements scatter shows that it was none."""
+
+Device = tuple[str, str]
+"""A machine's id, and the card's unit or, where that is not known, the device's name."""
+
+
+_UNKNOWN = Bound("unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """One trial against its device's limits; null is unknown. Rates are of all its devices together."""
+
+    flops_per_second: float | None = None
+    bytes_per_second: float | None = None
+    """Counted, as if nothing were fused or cached; the memory moves less."""
+    intensity: float | None = None
+    """Operations per counted byte: the true one is higher."""
+    utilization: float | None = None
+    """Model FLOP utilisation: of the dense peak on paper in the label's arithmetic, 0 to 1."""
+    compute_share: float | None = None
+    """Of the fastest product measured on this device in the same arithmetic."""
+    memory_share: float | None = None
+    """Of the copy bandwidth measured on this device; null where caches must have served a part of it."""
+    bound: Bound = _UNKNOWN
+
+
+def device_of(record: Record) -> Device | None:
+    """Which device a record is of; null where nothing was measured."""
+    measured = record.measurement
+    return (record.machine.id, measured.device.unit or measured.device.name) if measured else None
+
+
+def ceilings(records: Iterable[Record]) -> dict[Device, dict[str, float]]:
+    """Each device's measured ceilings, the median of their trials by name; invalid ones are left out.
+
+    A short window, which leaves any other trial unproven, is what a ceiling is measured in.
+    """
+    found: dict[Device, dict[str, list[float]]] = {}
+    for record in records:
+        device, measured = device_of(record), record.measurement
+        if device is None or measured is None or (record.summary and record.summary.verdict == "invalid"):
+            continue
+        for name, value in measured.ceilings.items():
+            found.setdefault(device, {}).setdefault(name, []).append(value)
+    return {
+        device: {name: median(values) for name, values in sorted(figures.items())}
+        for device, figures in found.items()
+    }
+
+
+def reach(record: Record, summary: Summary, cards: Sequence[Card], measured: Mapping[str, float]) -> Reach:
+    """A trial's place below its limits, `measured` being its own device's ceilings.
+
+    operations/s = operations per sample · throughput; utilisation = that ÷ (dense peak · devices).
+    """
+    found = record.measurement
+    if found is None:
+        return Reach()
+    operations, traffic = found.flops.per_sample, found.flops.bytes_per_sample
+    rate = None if operations is None else operations * summary.throughput
+    moved = None if traffic is None else traffic * summary.throughput
+    label, devices = found.precision.label, found.device.count
+    peak = peak_of(found.device, label, cards)
+    compute = share(rate, ceiling_of(measured, label, devices))
+    memory = share(moved, bandwidth_of(measured, devices))
+    known = memory if memory is not None and memory <= 1 else None
+    below = compute if compute is not None and compute <= ABOVE else None
+    return Reach(
+        flops_per_second=rate,
+        bytes_per_second=moved,
+        intensity=share(operations, traffic),
+        utilization=share(rate, peak),
+        compute_share=compute,
+        memory_share=known,
+        bound=bound(summary, compute_share=below, memory_share=known),
+    )
+
+
+def doubtful(what: str, found: Reach) -> str | None:
+    """A sentence where a trial was faster than the fastest product measured on its device; else null."""
+    if found.compute_share is None or found.compute_share <= ABOVE:
+        return None
+    return (
+        f"{what} reaches {found.compute_share:.0%} of the fastest product that was measured here: that one "
+        "was disturbed and is no ceiling, so nothing is bound by it; "
+        "`invoke run --plan ceilings` measures it again."
+    )
+
+
+def peak_of(device: DeviceUsed, label: Precision, cards: Sequence[Card]) -> float | None:
+    """Dense peak of a trial's devices together, FLOP/s; null for an unknown card or type."""
+    card = find(device.name, cards)
+    each = peak_tflops(card, label) if card else None
+    return None if each is None else each * 1e12 * device.count
+
+
+def ceiling_of(measured: Mapping[str, float], label: Precision, devices: int = 1) -> float | None:
+    """Measured FLOP/s of the fastest product in a label's arithmetic; null where none was measured."""
+    each = measured.get(GEMM[label]) if label in GEMM else None
+    return None if each is None else each * 1e12 * devices
+
+
+def bandwidth_of(measured: Mapping[str, float], devices: int = 1) -> float | None:
+    """Measured bytes/s of a copy within the memory, reading and writing counted."""
+    each = measured.get(COPY)
+    return None if each is None else each * 1e9 * devices
+
+
+def share(part: float | None, whole: float | None) -> float | None:
+    """part ÷ whole; null where either is unknown or the whole is nothing."""
+    return part / whole if part is not None and whole else None
+
+
+def unhealthy(name: str, measured: Mapping[str, float], cards: Sequence[Card]) -> str | None:
+    """A sentence where a device's bf16 ceiling lies far below what others reach on that card; else null."""
+    card = find(name, cards)
+    usual = HEALTHY_SHARES.get(card.name) if card else None
+    reached, peak = ceiling_of(measured, "pure-bf16"), card and peak_tflops(card, "pure-bf16")
+    if usual is None or reached is None or not peak:
+        return None
+    found = reached / (peak * 1e12)
+    if found >= HEALTHY_FACTOR * usual:
+        return None
+    return (
+        f"the fastest bf16 product reaches {found:.0%} of the peak, where {usual:.0%} is usual on this card: "
+        "card or stack is unhealthy"
+    )

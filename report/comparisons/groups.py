@@ -1,0 +1,251 @@
+"""Cells → contests: the lines that may stand in one chart, and why the others stand elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from harness.record import Claim
+from report.claims.matching import matches
+from report.comparability import (
+    Key,
+    Length,
+    Pairs,
+    Value,
+    differing,
+    stack_differences,
+    value_of,
+    without_precision,
+)
+from report.comparisons.cells import Cell, Ratio, cell_ratio, own_spread
+from report.frame import Row
+
+PRECISIONS = (
+    "fp32-ieee",
+    "fp32-default",
+    "fp32-tf32",
+    "amp-fp16",
+    "amp-bf16",
+    "fp16-master",
+    "pure-fp16",
+    "pure-bf16",
+)
+MOST_BESIDE = 12
+"""Lines of other sessions in one chart; a page stays readable, and says what it leaves out."""
+
+Place = tuple[Key, tuple[int, int, int], Pairs]
+"""What the cells of one contest share: the base, the protocol's length, and the limit of projected runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One cell in a contest. `scaled` is its duration ÷ the reference's."""
+
+    cell: Cell
+    own: bool
+    """Whether it belongs to the session that leads the page."""
+    scaled: Ratio | None = None
+    reference: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """Lines whose keys are equal but for the precision, which every line names."""
+
+    base: Key
+    length: Length
+    lines: tuple[Line, ...]
+    published: tuple[Claim, ...]
+    stacks: tuple[tuple[str, tuple[str, ...]], ...]
+    failed: tuple[Row, ...] = ()
+    """Trials of the leading session that belong here and gave nothing."""
+    baseline_missing: bool = False
+    comparisons: int = 0
+    """How many ratios the level of the time-scaled chart holds for together."""
+
+    @property
+    def ranked(self) -> bool:
+        return all(line.cell.ranked for line in self.lines)
+
+    @property
+    def reference(self) -> Line | None:
+        return next((line for line in self.lines if line.reference), None)
+
+
+def contests(
+    cells: Sequence[Cell],
+    lead: str | None,
+    *,
+    baseline: str | None,
+    claims: Sequence[Claim],
+    failed: Sequence[Row] = (),
+) -> tuple[Contest, ...]:
+    """The contests of the leading session; cells of other sessions join where their key is equal."""
+    own = [cell for cell in cells if cell.session == lead]
+    batched = _with_batch_apart(cells)
+    groups: dict[Place, list[Cell]] = {}
+    for cell in own:
+        groups.setdefault(_place(cell, batched), [])
+    for place in _spare(groups):
+        del groups[place]
+    for cell in cells:
+        for place, members in groups.items():
+            if _belongs(cell, place, batched):
+                members.append(cell)
+    return tuple(
+        replace(
+            _contest(place[0], _newest(members, lead), lead, baseline, claims),
+            failed=_failed_in(place[0], failed),
+        )
+        for place, members in groups.items()
+        if members
+    )
+
+
+def _newest(members: Sequence[Cell], lead: str | None) -> list[Cell]:
+    """The leading session's cells, and the newest of each other machine and stack, up to a bound."""
+    own = [cell for cell in members if cell.session == lead]
+    others: dict[tuple[object, ...], Cell] = {}
+    for cell in sorted(members, key=lambda cell: cell.started_at):
+        if cell.session != lead:
+            others[cell.machine, cell.card, cell.stack, cell.key, cell.length] = cell
+    ordered = sorted(others.values(), key=lambda cell: cell.started_at, reverse=True)
+    return own + ordered[:MOST_BESIDE]
+
+
+def _failed_in(base: Key, failed: Sequence[Row]) -> tuple[Row, ...]:
+    """Failures whose key is the base's, as far as a trial without a measurement knows its own."""
+
+    def known(key: Key) -> Key:
+        return replace(key, data_sha256=None, weights_sha256=None, weights=None)
+
+    batch_too = base.batch_size == 0
+    return tuple(
+        row for row in failed if known(without_precision(row.key, batch_too=batch_too)) == known(base)
+    )
+
+
+def left_over(cells: Sequence[Cell], found: Sequence[Contest]) -> tuple[Cell, ...]:
+    """Cells that no contest took in."""
+    taken = {id(line.cell) for contest in found for line in contest.lines}
+    return tuple(cell for cell in cells if id(cell) not in taken)
+
+
+def _with_batch_apart(cells: Iterable[Cell]) -> frozenset[Key]:
+    """Bases in which one precision occurs at several batch sizes: there the batch keeps lines apart.
+
+    A published protocol that fixes one batch per precision is drawn in one chart, as it was published.
+    """
+    batches: dict[tuple[Key, str], set[int]] = {}
+    for cell in cells:
+        base = without_precision(cell.key, batch_too=True)
+        batches.setdefault((base, cell.key.precision), set()).add(cell.key.batch_size)
+    several = {base for (base, _), sizes in batches.items() if len(sizes) > 1}
+    free = {base for base, _ in batches if not base.protocol.startswith("published")}
+    return frozenset(several | free)
+
+
+def _base(cell: Cell, batched: frozenset[Key]) -> Key:
+    loose = without_precision(cell.key, batch_too=True)
+    return without_precision(cell.key) if loose in batched else loose
+
+
+def _place(cell: Cell, batched: frozenset[Key]) -> Place:
+    base, length = _base(cell, batched), cell.length
+    # Steps follow from the batch: they keep lines apart only where the batch does.
+    steps = (length.steps_per_epoch, length.valid_batches) if base.batch_size else (0, 0)
+    return (base, (*steps, length.epochs), length.limit)
+
+
+def _spare(places: Iterable[Place]) -> list[Place]:
+    """Places of whole runs alone, where projected runs of the same protocol have one that takes them in."""
+    known = list(places)
+    projected = {place[:2] for place in known if place[2]}
+    return [place for place in known if not place[2] and place[:2] in projected]
+
+
+def _belongs(cell: Cell, place: Place, batched: frozenset[Key]) -> bool:
+    mine = _place(cell, batched)
+    return mine[:2] == place[:2] and (mine[2] == place[2] or not cell.length.projected)
+
+
+def _contest(
+    base: Key, members: Sequence[Cell], lead: str | None, baseline: str | None, claims: Sequence[Claim]
+) -> Contest:
+    ordered = sorted(members, key=lambda cell: (cell.session != lead, cell.card, _rank(cell)))
+    chosen = _reference(ordered, baseline)
+    comparisons = sum(cell.seconds.n > 1 for cell in ordered if cell is not chosen)
+    lines = tuple(_line(cell, chosen, lead, comparisons) for cell in ordered)
+    return Contest(
+        base=base,
+        length=ordered[0].length,
+        lines=lines,
+        published=tuple(claim for claim in claims if _drawn_in(claim, base, ordered)),
+        stacks=stack_differences(tuple(cell.stack for cell in ordered)),
+        baseline_missing=baseline is not None and not any(names(cell, baseline) for cell in ordered),
+        comparisons=comparisons,
+    )
+
+
+def _rank(cell: Cell) -> tuple[int, int, bool]:
+    return (PRECISIONS.index(cell.key.precision), cell.key.batch_size, cell.length.projected)
+
+
+def _line(cell: Cell, chosen: Cell | None, lead: str | None, comparisons: int) -> Line:
+    if chosen is None:
+        scaled = None
+    elif cell is chosen:
+        scaled = own_spread(cell.seconds)
+    else:
+        scaled = cell_ratio(cell, chosen, "seconds", comparisons=comparisons)
+    return Line(cell, own=cell.session == lead, scaled=scaled, reference=cell is chosen)
+
+
+def names(cell: Cell, baseline: str) -> bool:
+    """Whether a `--baseline` text names this cell: a part of its card, label, precision or session."""
+    wanted = baseline.casefold()
+    said = (cell.card, cell.machine_label, cell.key.precision, cell.session)
+    return any(wanted in part.casefold() for part in said)
+
+
+def _reference(cells: Sequence[Cell], baseline: str | None) -> Cell | None:
+    """The baseline where it is named; else the fastest, of those that may be ranked where there are any."""
+    timed = [cell for cell in cells if cell.seconds.mean is not None]
+    if baseline is not None:
+        timed = [cell for cell in timed if names(cell, baseline)] or timed
+        if timed and names(timed[0], baseline):
+            return timed[0]
+    fit = [cell for cell in timed if cell.ranked] or timed
+    return min(fit, key=lambda cell: cell.seconds.mean or 0.0, default=None)
+
+
+def _drawn_in(claim: Claim, base: Key, cells: Sequence[Cell]) -> bool:
+    """Whether a published duration stands on the same key as these lines, as far as it says."""
+    if claim.kind != "absolute" or claim.metric != "protocol_seconds" or base.data_source == "generated":
+        return False
+    return any(matches(claim, cell) for cell in cells)
+
+
+def differences(contest: Contest, cell: Cell) -> tuple[tuple[str, Value, Value], ...]:
+    """What keeps a cell out of a contest, with the contest's value and the cell's."""
+    if contest.base.batch_size:
+        return differing(contest.base, without_precision(cell.key)) + differing(contest.length, cell.length)
+    mine = replace(contest.length, steps_per_epoch=0, valid_batches=0)
+    theirs = replace(cell.length, steps_per_epoch=0, valid_batches=0)
+    return differing(contest.base, without_precision(cell.key, batch_too=True)) + differing(mine, theirs)
+
+
+def apart(found: Sequence[Contest]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """For contests of one workload: the fields that differ between them, with each contest's value."""
+    rows: list[tuple[str, tuple[str, ...]]] = []
+    for parts in ([contest.base for contest in found], [_common_length(contest) for contest in found]):
+        fields = dict.fromkeys(name for other in parts[1:] for name, _, _ in differing(parts[0], other))
+        rows += [(name, tuple(value_of(one, name) for one in parts)) for name in fields]
+    return tuple(rows)
+
+
+def _common_length(contest: Contest) -> Length:
+    """The length that all lines share: steps follow from the batch, whole runs may stand beside projected."""
+    limits = [line.cell.length.limit for line in contest.lines if line.cell.length.projected]
+    limit = limits[0] if limits else ()
+    return Length(0, contest.length.epochs, 0, False, limit)

@@ -1,0 +1,181 @@
+"""Does mixed precision work: the first steps beside fp32's, the end over seeds, and what the loss scale did.
+
+The first steps are held by their losses and by their gradient norms: where gradients are clipped, one that is
+wrong by the loss scale leaves the losses alike.
+
+Later losses are not held against each other step by step: a change of one bit makes two runs diverge
+(Summers and Dinneen, arXiv 2103.04514). A speed without a verdict on the end says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Literal
+
+from harness.summary.checks import scale_health
+from report.comparability import Key, without_precision
+from report.comparisons.cells import Cell
+from report.frame import Row
+from report.stats.equivalence import Verdict, non_inferior
+
+FIRST_STEPS = 50
+LEAST_POINTS = 10
+"""Fewer common steps, as where the losses were thinned, show nothing."""
+
+FOLLOWS = 0.02
+"""The median of the first losses' relative differences, with their sign: where two types draw other dropout
+masks, single losses differ by more, to both sides."""
+
+NORMS_FOLLOW = 0.05
+"""The same of the gradient norms, which scatter more: half gradients are rounded, their smallest are 0."""
+
+REFERENCE = "fp32-ieee"
+SPEED_ONLY = "speed only, convergence not checked"
+
+Points = Sequence[tuple[int, float]]
+"""(step, loss or gradient norm)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Whether the first steps follow fp32's. `differences` are mixed ÷ fp32 − 1 of each common loss."""
+
+    word: Literal["follows", "departs", "unknown"]
+    because: str
+    differences: tuple[tuple[int, float], ...] = ()
+
+
+def early_gate(fp32: Points, mixed: Points, fp32_norms: Points = (), mixed_norms: Points = ()) -> Gate:
+    """Holds losses and gradient norms of the first 50 steps, of one seed and data, against fp32-ieee's.
+
+    A norm that is not finite is of a step that the loss scale dropped, and is left out.
+    """
+    lost = next((step for step, loss in mixed if step <= FIRST_STEPS and not math.isfinite(loss)), None)
+    if lost is not None:
+        return Gate("departs", f"its loss is not finite at step {lost}")
+    usable = _differences(fp32, mixed)
+    if len(usable) < LEAST_POINTS:
+        said = f"{len(usable)} of the first {FIRST_STEPS} losses are known of both"
+        return Gate("unknown", said, usable)
+    off = median(difference for _, difference in usable)
+    said = f"the first {len(usable)} losses differ by {off:+.2%} in the median, ±{FOLLOWS:.0%} is allowed"
+    follows = abs(off) <= FOLLOWS
+    norms = _differences(fp32_norms, mixed_norms)
+    if len(norms) < LEAST_POINTS:
+        said += "; too few gradient norms are known"
+    else:
+        off = median(difference for _, difference in norms)
+        said += f"; {len(norms)} gradient norms by {off:+.2%}, ±{NORMS_FOLLOW:.0%} is allowed"
+        follows = follows and abs(off) <= NORMS_FOLLOW
+    return Gate("follows" if follows else "departs", said, usable)
+
+
+def _differences(fp32: Points, mixed: Points) -> tuple[tuple[int, float], ...]:
+    """(step, mixed ÷ fp32 − 1) at each of the first steps where both are finite."""
+    reference = {step: value for step, value in fp32 if step <= FIRST_STEPS and math.isfinite(value)}
+    return tuple(
+        (step, value / reference[step] - 1)
+        for step, value in mixed
+        if math.isfinite(value) and reference.get(step)
+    )
+
+
+def early_gates(rows: Iterable[Row]) -> tuple[tuple[Row, Gate], ...]:
+    """A gate for each mixed-precision trial that has its fp32-ieee twin: same session, seed and work."""
+    kept = [row for row in rows if row.metrics is not None]
+    twins = {_twin(row): row for row in kept if row.key.precision == REFERENCE}
+    mixed = [row for row in kept if not row.key.precision.startswith("fp32-")]
+    return tuple((row, _gate(twins[_twin(row)], row)) for row in mixed if _twin(row) in twins)
+
+
+def _gate(fp32: Row, mixed: Row) -> Gate:
+    return early_gate(fp32.losses, mixed.losses, _norms(fp32), _norms(mixed))
+
+
+def _norms(row: Row) -> Points:
+    measured = row.record.measurement
+    return measured.gradient_norms if measured else ()
+
+
+def _twin(row: Row) -> tuple[Key, str, str, int]:
+    return without_precision(row.key), row.session, row.machine, row.seed
+
+
+@dataclass(frozen=True, slots=True)
+class Parity:
+    """Whether one precision ends as well as fp32-ieee; `said` stands wherever its speed does."""
+
+    of: Cell
+    over: Cell | None
+    verdict: Verdict | None
+    said: str
+
+
+def parities(cells: Sequence[Cell]) -> tuple[Parity, ...]:
+    """A verdict for each mixed-precision cell, on the final quality of whole trials; else "speed only"."""
+    mixed = [cell for cell in cells if not cell.key.precision.startswith("fp32-")]
+    return tuple(_parity(cell, cells) for cell in mixed)
+
+
+def _parity(of: Cell, cells: Sequence[Cell]) -> Parity:
+    near = sorted(
+        (cell for cell in cells if _comparable(of, cell)),
+        key=lambda cell: cell.key.batch_size != of.key.batch_size,
+    )
+    over = near[0] if near else None
+    reason = _unjudged(of, over)
+    if reason or over is None:
+        return Parity(of, over, None, f"{SPEED_ONLY}: {reason}")
+    by_accuracy = of.rows[0].quality_name == "accuracy"
+    verdict = non_inferior(_ends(over, by_accuracy), _ends(of, by_accuracy), greater_is_better=by_accuracy)
+    if verdict.interval is None:
+        return Parity(of, over, verdict, f"{SPEED_ONLY}: {'; '.join(verdict.because)}")
+    said = {"parity": "ends as well as fp32-ieee", "worse": "ends worse than fp32-ieee"}
+    words = said.get(verdict.word, "whether it ends as well as fp32-ieee is inconclusive")
+    if of.key.batch_size != over.key.batch_size:
+        words += f" (at batch {of.key.batch_size} against {over.key.batch_size})"
+    return Parity(of, over, verdict, f"{words}: {'; '.join(verdict.because)}")
+
+
+def _ends(cell: Cell, by_accuracy: bool) -> list[float]:
+    """Accuracies, or the losses that perplexities are e to the power of: the margin is one of the loss."""
+    return [value if by_accuracy else math.log(value) for value in cell.quality.values]
+
+
+def _comparable(of: Cell, other: Cell) -> bool:
+    """One budget of epochs on the same machine; a protocol may give each precision its own batch."""
+    return (
+        other.key.precision == REFERENCE
+        and without_precision(other.key, batch_too=True) == without_precision(of.key, batch_too=True)
+        and other.length.epochs == of.length.epochs
+        and (other.session, other.machine, other.stack) == (of.session, of.machine, of.stack)
+    )
+
+
+def _unjudged(of: Cell, over: Cell | None) -> str:
+    if over is None:
+        return "there is no fp32-ieee trial of the same work beside it"
+    if of.length.projected or over.length.projected:
+        return "the trials did not run to the end of their protocol"
+    if of.key.data_source == "generated":
+        return "nothing is judged on generated data"
+    if not of.quality.values or not over.quality.values:
+        return "no quality was measured at the end"
+    return ""
+
+
+def scale_words(row: Row) -> str:
+    """What a trial's loss scale did, in a sentence; empty where it had none."""
+    if row.loss_scale is None:
+        return ""
+    health = scale_health(row.loss_scale, row.trained[1])
+    words = {
+        "healthy": "the loss scale is healthy",
+        "skips": "the loss scale skips",
+        "failed": "the loss scale failed",
+    }
+    ended = f"{health.settled:g} once settled, {row.loss_scale.last:g} at the end"
+    return f"{words[health.word]}: {health.because} ({ended})"

@@ -1,0 +1,122 @@
+"""The same thing measured as two sides: what measuring alone makes of no difference at all.
+
+The plan `selfcheck` asks for every variant twice, with the option `side` A and B, which no workload acts on.
+An interval of 95 % misses 1 in one session of twenty by itself; it is to hold it in nine of ten at least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from harness.record import Record
+from harness.summary.statistics import METHOD, judge_trial
+from report.comparability import SIDE, key_of
+from report.stats.intervals import Interval, Runs, within_machine
+
+PLAN = "selfcheck"
+SIDES = ("A", "B")
+LEAST_RUNS = 3
+"""Fewer valid runs a side decide nothing."""
+
+REQUIRED_RATE = 0.9
+
+WIDE = 1.2
+"""An interval whose ends are further apart than this holds 1 by its width, and says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One variant in one session: throughput of A over B; no interval where too few runs are valid."""
+
+    session: str
+    what: str
+    n: tuple[int, int]
+    interval: Interval | None
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the interval holds 1; null where there is none."""
+        return None if self.interval is None else self.interval.includes(1.0)
+
+    def line(self) -> str:
+        """What was found, in one line."""
+        if self.interval is None:
+            return f"{self.what}: {self.n[0]} and {self.n[1]} valid runs: too few to tell"
+        low, estimate, high = self.interval.low, self.interval.estimate, self.interval.high
+        word = "no difference shown" if self.passed else "A DIFFERENCE WHERE THERE IS NONE"
+        if self.passed and high > WIDE * low:
+            word += ", by an interval too wide to show much: the machine was busy or unsteady"
+        return f"{self.what}: A is {estimate:.4f} times B, interval {low:.4f} to {high:.4f}: {word}"
+
+
+def checks(records: Iterable[Record]) -> tuple[Check, ...]:
+    """One check for each variant and session, by session; the level holds for a session's checks together."""
+    found: dict[str, dict[str, dict[str, list[Record]]]] = {}
+    for record in records:
+        side = record.trial.asked.variant.options.get(SIDE)
+        if record.plan == PLAN and side in SIDES:
+            works = found.setdefault(record.session, {})
+            works.setdefault(_what(record), {}).setdefault(str(side), []).append(record)
+    return tuple(
+        _check(session, what, sides, len(works))
+        for session, works in sorted(found.items())
+        for what, sides in sorted(works.items())
+    )
+
+
+def newest(records: Iterable[Record]) -> tuple[Check, ...]:
+    """The checks of the session that began last."""
+    of_plan = [record for record in records if record.plan == PLAN]
+    last = max(
+        (record.session for record in of_plan), key=lambda session: _began(session, of_plan), default=None
+    )
+    return tuple(one for one in checks(of_plan) if one.session == last)
+
+
+def _began(session: str, records: Sequence[Record]) -> datetime:
+    return min(record.started_at for record in records if record.session == session)
+
+
+def rate(records: Iterable[Record]) -> tuple[int, int]:
+    """(sessions, passed): those with an interval for every variant, and of them those where all hold 1."""
+    sessions: dict[str, list[bool | None]] = {}
+    for one in checks(records):
+        sessions.setdefault(one.session, []).append(one.passed)
+    told = [found for found in sessions.values() if None not in found]
+    return len(told), sum(all(found) for found in told)
+
+
+def rate_line(records: Iterable[Record]) -> str:
+    """The rate on record, and what is asked of it."""
+    sessions, passed = rate(records)
+    if not sessions:
+        return "selfcheck: no session on record holds enough valid runs"
+    return (
+        f"selfcheck: of {sessions} sessions on record {passed} show no difference where there is none "
+        f"({passed / sessions:.0%}; at least {REQUIRED_RATE:.0%} are asked)"
+    )
+
+
+def _what(record: Record) -> str:
+    key = replace(key_of(record), options=())
+    return f"{key.workload} {key.model} {key.precision}, batch {key.batch_size}, {key.data_mode} data"
+
+
+def _check(session: str, what: str, sides: dict[str, list[Record]], comparisons: int) -> Check:
+    of, over = (_runs(sides.get(side, ())) for side in SIDES)
+    n = len(of.values), len(over.values)
+    enough = min(n) >= LEAST_RUNS
+    return Check(session, what, n, within_machine(of, over, comparisons=comparisons) if enough else None)
+
+
+def _runs(records: Sequence[Record]) -> Runs:
+    values, blocks = [], []
+    for record in records:
+        current = record.summary if record.summary and record.summary.method == METHOD else None
+        summary = current or judge_trial(record)
+        if summary is not None and summary.verdict != "invalid":
+            values.append(summary.throughput)
+            blocks.append(record.block)
+    return Runs(tuple(values), tuple(blocks))

@@ -1,0 +1,219 @@
+"""Two cards, machines or stacks side by side: all that may be compared, and why the rest may not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.errors import UserError
+from report import text as words
+from report.comparability import Key, differing, stack_differences
+from report.comparisons.cells import Cell, Ratio, cell_ratio, cells
+from report.frame import Row
+from report.sections import names
+from report.sections.names import standing
+from report.stats.intervals import FLOOR_RUNS, quality_label
+
+MOST_APART = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One work on both sides. `ratio` is how many times as fast the first is."""
+
+    first: Cell
+    second: Cell
+    metric: str
+    """What the ratio is of: `seconds` of the whole protocol, or `throughput` where the lengths differ."""
+    ratio: Ratio
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All of it; `apart` holds what stands on one side alone, with the field that keeps it there."""
+
+    first: str
+    second: str
+    pairs: tuple[Pair, ...]
+    apart: tuple[tuple[str, str], ...]
+    failed: tuple[str, ...]
+    """Work that the second side has measured and the first has failed at."""
+    stacks: tuple[tuple[str, tuple[str, ...]], ...]
+    one_unit: bool
+    """Whether each side is one card, and they are not the same."""
+
+
+def compare(rows: Sequence[Row], first: str, second: str) -> Comparison:
+    """Sets what `first` names against what `second` names, the newest session of each work.
+
+    A name is a part of a card's name, of a machine's label or id, of a session's id, or of the stack, as
+    `torch 2.13.0`, `driver 580` or an image's name; where it is exactly one of these, parts do not count.
+    Raises UserError where a name is unknown, or names what the other names too.
+    """
+    one, other = _named(rows, first), _named(rows, second)
+    if {row.path for row in one} & {row.path for row in other}:
+        both = sorted({row.session for row in one} & {row.session for row in other})
+        raise UserError(
+            f"'{first}' and '{second}' both name records of session {both[0]}",
+            remedy="name two cards, labels, sessions or stacks that share none",
+        )
+    mine, theirs = _newest(cells(one)), _newest(cells(other))
+    shared = [key for key in mine if key in theirs]
+    pairs = [_pair(mine[key], theirs[key], len(shared)) for key in shared]
+    found = tuple(pair for pair in pairs if pair is not None)
+    units = [{unit for cell in side.values() for unit in cell.units} for side in (mine, theirs)]
+    stacks = dict.fromkeys(cell.stack for side in (mine, theirs) for cell in side.values())
+    return Comparison(
+        first=first,
+        second=second,
+        pairs=found,
+        apart=_apart(mine, theirs, first, second),
+        failed=_failed(one, mine, theirs),
+        stacks=stack_differences(tuple(stacks)),
+        one_unit=all(len(side) <= 1 for side in units) and units[0] != units[1],
+    )
+
+
+def _named(rows: Sequence[Row], name: str) -> list[Row]:
+    wanted = " ".join(name.casefold().replace("=", " ").split())
+    said = [(row, [text.casefold() for text in _names_of(row)]) for row in rows]
+    exact = [row for row, texts in said if wanted in texts]
+    found = exact or [row for row, texts in said if any(wanted in text for text in texts)]
+    if not found or not wanted:
+        known = sorted({names.short_card(row.card) for row in rows} | {row.machine_label for row in rows})
+        listed = words.clean(", ".join(known), 200) or "none: nothing was measured yet"
+        raise UserError(f"no record is of '{name}'", remedy=f"cards and machines on record are {listed}")
+    return found
+
+
+def _names_of(row: Row) -> list[str]:
+    stack = row.stack
+    parts = [row.card, names.short_card(row.card), row.machine_label, row.machine, row.session, stack.image]
+    parts += [part for part in (stack.lock, stack.base) if part]
+    parts += [f"driver {stack.driver}"] if stack.driver else []
+    return parts + [f"{name} {value}" for name, value in (*stack.versions, *stack.variables)]
+
+
+def _newest(found: Sequence[Cell]) -> dict[Key, Cell]:
+    """Of each work the newest cell; one with repeats goes before a single run."""
+    ordered = sorted(found, key=lambda cell: (cell.throughput.n > 1, cell.started_at))
+    return {cell.key: cell for cell in ordered}
+
+
+def _pair(first: Cell, second: Cell, comparisons: int) -> Pair | None:
+    if first.length == second.length:
+        ratio = cell_ratio(second, first, "seconds", comparisons=comparisons)
+        if ratio is not None:
+            return Pair(first, second, "seconds", ratio)
+    ratio = cell_ratio(first, second, "throughput", comparisons=comparisons)
+    return None if ratio is None else Pair(first, second, "throughput", ratio)
+
+
+def _apart(
+    mine: dict[Key, Cell], theirs: dict[Key, Cell], first: str, second: str
+) -> tuple[tuple[str, str], ...]:
+    found = []
+    for own, other, side in ((mine, theirs, second), (theirs, mine, first)):
+        for key in own:
+            if key in other:
+                continue
+            reasons = [differing(key, near) for near in other if near.workload == key.workload]
+            closest = min(reasons, key=len, default=())
+            why = "; ".join(f"{name} {here}, there {there}" for name, here, there in closest[:3])
+            found.append((what(key), words.clean(why or f"'{side}' has none of this workload", 160)))
+    return tuple(found)
+
+
+def _failed(rows: Sequence[Row], mine: dict[Key, Cell], theirs: dict[Key, Cell]) -> tuple[str, ...]:
+    """A failed trial knows its key only as far as it was asked for."""
+    measured, wanted = {what(key) for key in mine}, {what(key) for key in theirs}
+    found = {
+        what(row.key): f"{what(row.key)}: {words.clean(names.failure(row.failure.reason), 60)}"
+        for row in rows
+        if row.failure is not None and row.failure.kind == "trial"
+    }
+    return tuple(said for work, said in found.items() if work in wanted - measured)
+
+
+def what(key: Key) -> str:
+    """A work in a few words."""
+    size = f" {key.image_size} px" if key.image_size else ""
+    options = "".join(f", {name} {value}" for name, value in key.options)
+    gpus = f", {key.gpus} devices" if key.gpus > 1 else ""
+    return words.clean(
+        f"{key.workload} {key.protocol} {key.model}{size}, {key.precision}, batch {key.batch_size}, "
+        f"{key.data_source} data, {key.data_mode}{gpus}{options}",
+        140,
+    )
+
+
+def lines(found: Comparison) -> tuple[str, ...]:
+    """The answer as a terminal shows it."""
+    said = [f"How many times as fast '{found.first}' is as '{found.second}' (above 1: faster)", ""]
+    for pair in found.pairs:
+        said += _pair_lines(pair)
+    if not found.pairs:
+        said.append("nothing may be compared")
+    if len(found.pairs) > 1:
+        said += ["", f"The 95 % intervals hold together, over {len(found.pairs)} comparisons."]
+    if found.one_unit:
+        said.append("One unit a side: cards of one model differ by 8 % and more.")
+    if found.failed:
+        said += ["", f"'{found.first}' failed where '{found.second}' was measured:"]
+        said += [f"  {one}" for one in found.failed]
+    if found.stacks:
+        said += ["", "The stacks differ:"]
+        said += [f"  {name}: {words.clean(' | '.join(values), 160)}" for name, values in found.stacks]
+    if found.apart:
+        said += ["", "Not compared:"]
+        said += [f"  {one}: {why}" for one, why in found.apart[:MOST_APART]]
+        said += [f"  and {len(found.apart) - MOST_APART} more"] if len(found.apart) > MOST_APART else []
+    return tuple(said)
+
+
+def _pair_lines(pair: Pair) -> list[str]:
+    counts = pair.ratio.n[::-1] if pair.metric == "seconds" else pair.ratio.n
+    n = f"n = {counts[0]} and {counts[1]}"
+    of = "whole protocol" if pair.metric == "seconds" else "throughput alone: the lengths differ"
+    states = [standing(cell) for cell in (pair.first, pair.second)]
+    state = states[0] if states[0] == states[1] else " against ".join(states)
+    return [what(pair.first.key), f"  {verdict(pair)}; {n}; {of}; {state}"]
+
+
+def verdict(pair: Pair) -> str:
+    """The ratio with its interval and what it shows; nothing is ranked that may not be."""
+    interval = pair.ratio.interval
+    estimate = words.times(pair.ratio.estimate)
+    if interval is None:
+        return f"{estimate} (single runs, no interval)"
+    spread = f"{estimate} (95 % interval {words.times(interval.low)} to {words.times(interval.high)})"
+    notes = "".join(f"; {note}" for note in interval.notes)
+    if not (pair.first.ranked and pair.second.ranked):
+        return f"{spread}{notes}; not ranked"
+    if pair.ratio.tied:
+        return f"{spread}{notes}; tied: no difference shown"
+    few = min(pair.ratio.n) < FLOOR_RUNS
+    return f"{spread}{notes}; {'faster' if interval.low > 1 else 'slower'}" + (
+        f", {quality_label(min(pair.ratio.n))}" if few else ""
+    )
+
+
+def below(found: Comparison, limit: float) -> tuple[str, ...]:
+    """Why a gate at `limit` says no; empty where it lets pass.
+
+    A work fails where its interval's upper end lies below the limit: then even the best value that the runs
+    allow is too slow, and noise alone rarely closes the gate. What failed, and a gate with nothing to judge,
+    fail too.
+    """
+    judged = [pair for pair in found.pairs if pair.ratio.interval is not None]
+    said = []
+    for pair in judged:
+        high = pair.ratio.interval.high if pair.ratio.interval else math.inf
+        if high < limit:
+            best = f"at best {words.times(high)} times as fast, which is below {limit:g}"
+            said.append(f"{what(pair.first.key)}: {best}")
+    said += [f"{one}, where '{found.second}' was measured" for one in found.failed]
+    if not judged:
+        said.append("no work has two runs on both sides, so nothing could be judged")
+    return tuple(said)

@@ -1,0 +1,1 @@
+"""What a card costs for the buyer's own work."""

@@ -1,0 +1,180 @@
+"""The buyer's mix: which lines of equal work it asks for, and which cell of each card did them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from harness.errors import UserError
+from report import text
+from report.comparability import Key, Length
+from report.comparisons.cells import Cell
+from report.cost.offers import Offer
+from report.cost.purchase import FILE, Purchase, Work
+from report.frame import Row
+from report.sections import names
+
+MODES = ("cached", "device", "host")
+"""From what shows the card alone to what shows the whole machine."""
+
+_KEYS = ("workload", "protocol", "model", "precision", "batch_size", "image_size", "sequence_length")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of equal work: a cell for each offer, or the reason why there is none."""
+
+    key: Key
+    length: Length
+    cells: tuple[Cell | None, ...]
+    reasons: tuple[str, ...]
+    """Of each offer: empty with a cell, else 'does not fit', 'failed: …' or 'not measured'."""
+    by_throughput: bool
+    """A whole protocol's time is not known on each card, so a million samples are the unit of work."""
+    hours: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """As the page writes it."""
+        key = self.key
+        return f"{names.model(key.model)}, {key.precision}, batch {key.batch_size}, {key.data_mode}"
+
+    @property
+    def unit(self) -> str:
+        """What is made: 'trained model', or a million of what the workload counts."""
+        if not self.by_throughput:
+            return "trained model"
+        unit = next(cell.rows[0].sample_unit for cell in self.cells if cell)
+        return f"million {text.clean(unit, 20)}s"
+
+    @property
+    def epochs(self) -> int:
+        """Passes in one trained model; 1 where a million samples are the unit."""
+        return 1 if self.by_throughput else max(1, self.length.epochs)
+
+    @property
+    def counts(self) -> int:
+        """How many offers have a figure."""
+        return sum(cell is not None for cell in self.cells)
+
+
+def lines(cells: Sequence[Cell], offers: Sequence[Offer], rows: Sequence[Row]) -> tuple[Line, ...]:
+    """Every line of equal key and length, with each offer's cell; the leading session's cells come first."""
+    places = dict.fromkeys((cell.key, cell.length) for cell in cells)
+    found = []
+    for key, length in places:
+        mine = [cell for cell in cells if (cell.key, cell.length) == (key, length)]
+        chosen = tuple(
+            next((cell for cell in mine if offer.made(cell.machine, cell.card)), None) for offer in offers
+        )
+        there = [cell for cell in chosen if cell]
+        if there:
+            reasons = tuple(
+                "" if cell else _reason(key, offer, rows) for cell, offer in zip(chosen, offers, strict=True)
+            )
+            by_throughput = any(cell.seconds.mean is None for cell in there)
+            found.append(Line(key, length, chosen, reasons, by_throughput))
+    return tuple(found)
+
+
+def _reason(key: Key, offer: Offer, rows: Sequence[Row]) -> str:
+    """Why an offer has no figure: its own failure, or that it was not measured."""
+
+    def known(one: Key) -> Key:
+        return replace(one, data_sha256=None, weights_sha256=None, weights=None)
+
+    for row in rows:
+        failed = row.failure
+        own = failed is not None and failed.kind == "trial" and offer.made(row.machine, row.card)
+        if own and failed and known(row.key) == known(key):
+            return names.failure(failed.reason)
+    return "not measured"
+
+
+def without_purchase(found: Sequence[Line]) -> tuple[Line, ...]:
+    """The mix where none is given: an hour of each line on which every offer has a figure or failed.
+
+    One mode for each work, the one nearest the card; where no line is common to all, those of most offers.
+    """
+    whole = [line for line in found if "not measured" not in line.reasons]
+    most = max((line.counts for line in found), default=0)
+    kept = whole or [line for line in found if line.counts == most]
+    nearest: dict[object, Line] = {}
+    for line in kept:
+        place = replace(line.key, data_mode="", data_sha256=None)
+        other = nearest.get(place)
+        if other is None or _better(line, other):
+            nearest[place] = line
+    return tuple(replace(line, hours=1.0) for line in nearest.values())
+
+
+def _better(line: Line, other: Line) -> bool:
+    return (MODES.index(line.key.data_mode), -line.counts, not line.length.projected) < (
+        MODES.index(other.key.data_mode),
+        -other.counts,
+        not other.length.projected,
+    )
+
+
+def asked(found: Sequence[Line], purchase: Purchase) -> tuple[tuple[Line, ...], tuple[str, ...]]:
+    """The lines of the buyer's mix with their hours, and a sentence for each that is not on record.
+
+    Raises UserError where a line of the file fits several, naming the key that tells them apart.
+    """
+    kept: dict[tuple[Key, Length], Line] = {}
+    missing = []
+    for number, work in enumerate(purchase.work, 1):
+        line = _asked(found, work, number)
+        if line is None:
+            what = text.clean(f"{work.workload}, {work.model}, {work.precision}", 120)
+            missing.append(
+                f"{text.number(work.hours)} hours a week of '{what}' are left out: none is on record."
+            )
+        else:
+            before = kept.get((line.key, line.length))
+            hours = work.hours + (before.hours if before else 0.0)
+            kept[line.key, line.length] = replace(line, hours=hours)
+    return tuple(kept.values()), tuple(missing)
+
+
+def _asked(found: Sequence[Line], work: Work, number: int) -> Line | None:
+    fits = [line for line in found if _fits(line.key, work)]
+    if not fits:
+        return None
+    modes = [mode for mode in MODES if any(line.key.data_mode == mode for line in fits)]
+    fits = [line for line in fits if line.key.data_mode == (work.data_mode or modes[0])]
+    for name in _KEYS:
+        values = sorted({str(getattr(line.key, name)) for line in fits})
+        if len(values) > 1:
+            raise UserError(
+                f"{FILE}: work {number} fits several lines of the report, which differ in {name}: "
+                f"{text.clean(', '.join(values), 120)}",
+                remedy=f"add '{name}' to it",
+            )
+    return max(fits, key=lambda line: (line.counts, line.length.projected, _runs(line)))
+
+
+def _fits(key: Key, work: Work) -> bool:
+    given = {name: getattr(work, name) for name in (*_KEYS, "data_mode")}
+    return all(value is None or getattr(key, name) == value for name, value in given.items())
+
+
+def _runs(line: Line) -> int:
+    return sum(cell.throughput.n for cell in line.cells if cell)
+
+
+def reader(line: Line) -> Callable[[Cell], tuple[float, ...]]:
+    """What gives a cell's runs, in seconds for one unit of the line's work."""
+
+    def read(cell: Cell) -> tuple[float, ...]:
+        if line.by_throughput:
+            return tuple(1e6 / value for value in cell.throughput.values)
+        return cell.seconds.values
+
+    return read
+
+
+def centre(values: Sequence[float]) -> float:
+    """The geometric mean."""
+    return math.exp(math.fsum(math.log(value) for value in values) / len(values))

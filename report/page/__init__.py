@@ -1,0 +1,1 @@
+"""The page: built, rendered, printed, and made once more."""

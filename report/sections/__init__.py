@@ -1,0 +1,1 @@
+"""The parts of the page: each turns figures into words, tables and drawings."""

@@ -1,0 +1,222 @@
+"""Contests → dot charts: seconds, time-scaled, speed against 32-bit, peak memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from harness.record import Claim
+from report import charts, text
+from report.charts import Mark
+from report.comparisons import time_breakdown
+from report.comparisons.cells import Figure
+from report.comparisons.groups import Contest, Line
+from report.comparisons.speedups import Speedup
+from report.comparisons.unit_spread import UnitBand, unit_band, unit_means
+from report.sections import names
+from report.sections.view import Panel
+from report.stats.intervals import Interval
+
+GIB = 2**30
+
+
+def panels(
+    contest: Contest, gains: Sequence[Speedup], published: Sequence[Claim], anchor: str
+) -> tuple[Panel, ...]:
+    """The dot charts of one contest that have something to show, in reading order."""
+    found = (
+        seconds_panel(contest, anchor),
+        scaled_panel(contest, anchor),
+        gains_panel(contest, gains, published, anchor),
+        time_breakdown.panel(contest, anchor),
+        energy_panel(contest, anchor),
+        memory_panel(contest, anchor),
+    )
+    return tuple(panel for panel in found if panel is not None)
+
+
+def seconds_panel(contest: Contest, anchor: str) -> Panel | None:
+    """Seconds for the whole protocol, or for a step where no total is known; published single runs hollow."""
+    total = any(line.cell.seconds.mean is not None for line in contest.lines)
+    if total:
+        title, unit = "Seconds", f"for all {text.count(contest.length.epochs, 'epoch')}; less is better"
+    else:
+        title, unit = "Seconds per step", "less is better"
+    marks = []
+    for line in contest.lines:
+        figure = line.cell.seconds if total else line.cell.step_seconds
+        said = text.seconds(figure.mean) if figure.mean is not None else "no valid run"
+        marks.append(_mark(line, contest, figure, said, figure.mean, figure.interval))
+    marks += [published_mark(claim, claim.value, text.seconds(claim.value)) for claim in contest.published]
+    marks += _failures(contest)
+    return dots_panel(f"{anchor}-seconds", title, unit, marks, text.plain_tick)
+
+
+def _failures(contest: Contest) -> list[Mark]:
+    """Trials without a measurement keep their place: a variant that does not fit is no missing line."""
+    counted = Counter(
+        (row.card, row.machine_label, row.key.precision, row.key.batch_size, row.failure.reason)
+        for row in contest.failed
+        if row.failure
+    )
+    return [
+        Mark(
+            label=names.line_name(card, machine, precision, contest),
+            note=f"batch {batch} · {text.count(n, 'trial')}",
+            said=names.failure(reason),
+            value=None,
+            look=precision,
+            card=names.unit(card, machine),
+        )
+        for (card, machine, precision, batch, reason), n in counted.items()
+    ]
+
+
+def scaled_panel(contest: Contest, anchor: str) -> Panel | None:
+    """Duration ÷ the reference's, 1.00; said to be tied where the interval includes 1."""
+    reference = contest.reference
+    alone = len(contest.lines) + len(contest.published) < 2
+    if reference is None or reference.cell.seconds.mean is None or alone:
+        return None
+    scale = reference.cell.seconds.mean
+    marks: list[Mark] = []
+    bands: list[str] = []
+    for line in contest.lines:
+        if line.scaled is not None:
+            figure = _scaled_by(line.cell.seconds, scale)
+            value, interval = line.scaled.estimate, line.scaled.interval
+            mark = _mark(line, contest, figure, names.scaled(line), value, interval)
+            band = _other_units(contest, line, reference, value)
+            bands += [band.label] if band else []
+            marks.append(replace(mark, wide=_widened(line, value, band)))
+    for claim in contest.published:
+        if claim.value is not None:
+            value = claim.value / scale
+            marks.append(published_mark(claim, value, text.times(value)))
+    unit = f"{names.label(reference.cell, contest)} = 1.00; less is better"
+    if bands:
+        unit += f"; pale: {' or '.join(dict.fromkeys(bands))}"
+    return dots_panel(f"{anchor}-scaled", "Time-scaled", unit, marks, text.times, ratio=True)
+
+
+def _other_units(contest: Contest, line: Line, reference: Line, value: float) -> UnitBand | None:
+    """Where another unit of this line's card may lie; null where the unit is the reference's own.
+
+    Measured where three units of the card did this very work.
+    """
+    if line.cell.machine == reference.cell.machine and line.cell.card == reference.cell.card:
+        return None
+    return unit_band(value, unit_means((each.cell for each in contest.lines), line.cell.card))
+
+
+def _widened(line: Line, value: float, band: UnitBand | None) -> tuple[float, float] | None:
+    if band is None:
+        return None
+    interval = line.scaled.interval if line.scaled else None
+    low, high = (interval.low, interval.high) if interval else (value, value)
+    return low * band.low / value, high * band.high / value
+
+
+def _scaled_by(figure: Figure, scale: float) -> Figure:
+    values = tuple(value / scale for value in figure.values)
+    return Figure(values, figure.blocks, tuple(value / scale for value in figure.apart))
+
+
+def gains_panel(
+    contest: Contest, gains: Sequence[Speedup], published: Sequence[Claim], anchor: str
+) -> Panel | None:
+    """Each precision against full precision; every mark names its denominator."""
+    marks = [_gain(gain, names.label(gain.of, contest)) for gain in gains]
+    for claim in published if contest.base.data_source != "generated" else ():
+        name, _ = names.published(claim)
+        over = claim.over.precision if claim.over else None
+        said = f"over {over} · published · study {claim.study}"
+        look = claim.of.precision or ""
+        marks.append(Mark(name, said, f"{text.times(claim.value)} ×", claim.value, look=look, hollow=True))
+    title, unit = "Speed against 32-bit", "times as fast; more is better"
+    return dots_panel(f"{anchor}-gain", title, unit, marks, text.times, ratio=True)
+
+
+def _gain(gain: Speedup, label: str) -> Mark:
+    interval = gain.ratio.interval
+    return Mark(
+        label=label,
+        note=names.gain_note(gain),
+        said=f"{text.times(gain.ratio.estimate)} ×",
+        value=gain.ratio.estimate,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        look=gain.of.key.precision,
+        card=names.unit_of(gain.of),
+        doubtful=not (gain.of.ranked and gain.over.ranked),
+    )
+
+
+def energy_panel(contest: Contest, anchor: str) -> Panel | None:
+    """Joules per sample, of the lines whose energy is known; the sensors' own error stands beside it."""
+    marks = []
+    for line in contest.lines:
+        figure = line.cell.joules
+        if figure.mean is not None:
+            said = f"{text.number(figure.mean)} J"
+            marks.append(_mark(line, contest, figure, said, figure.mean, figure.interval))
+    told = [row.record.telemetry for line in contest.lines for row in line.cell.rows]
+    bands = [one.energy.band for one in told if one is not None and one.energy.band]
+    unit = f"joules of the device for one {contest.lines[0].cell.rows[0].sample_unit}"
+    unit += f"; sensors ±{max(bands):.0%} besides" if bands else ""
+    return dots_panel(f"{anchor}-energy", "Energy", unit, marks, text.plain_tick)
+
+
+def memory_panel(contest: Contest, anchor: str) -> Panel | None:
+    """Peak memory in GiB: of the framework's allocator on a device, of the process on a CPU."""
+    on_cpu = all(line.cell.stack.device == "cpu" for line in contest.lines)
+    marks = []
+    for line in contest.lines:
+        figure = _scaled_by(line.cell.peak_bytes, GIB)
+        if figure.values:
+            most = max(figure.values)
+            marks.append(_mark(line, contest, figure, text.gibibytes(most * GIB), most, None))
+    unit = f"GiB of {'the process' if on_cpu else 'the allocator'}; the highest of all runs"
+    return dots_panel(f"{anchor}-memory", "Peak memory", unit, marks, text.plain_tick)
+
+
+def _mark(
+    line: Line, contest: Contest, figure: Figure, said: str, value: float | None, interval: Interval | None
+) -> Mark:
+    return Mark(
+        label=names.label(line.cell, contest),
+        note=names.note(line, contest),
+        said=said,
+        value=value,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        runs=figure.values,
+        crosses=figure.apart,
+        look=line.cell.key.precision,
+        doubtful=not line.cell.ranked,
+        card=names.unit_of(line.cell),
+    )
+
+
+def published_mark(claim: Claim, value: float | None, said: str) -> Mark:
+    """A published figure: hollow, for it has no spread of its own."""
+    name, note = names.published(claim)
+    return Mark(name, note, said, value, look=claim.of.precision or "", hollow=True)
+
+
+def dots_panel(
+    name: str,
+    title: str,
+    unit: str,
+    marks: Sequence[Mark],
+    write: Callable[[float], str],
+    *,
+    ratio: bool = False,
+) -> Panel | None:
+    """A dot chart with its description in words; null where there is nothing to draw."""
+    if not any(mark.value is not None or mark.crosses for mark in marks):
+        return None
+    alt = "; ".join(f"{mark.label} ({mark.note}): {mark.said}" for mark in marks[:12])
+    drawing = charts.dots(name, title, alt, marks, write=write, ratio=ratio)
+    return Panel(name, title, unit, drawing, alt)

@@ -1,0 +1,189 @@
+"""The money section: what stands on the buyer's file, or the break-even ratio alone where there is none."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from datetime import date, datetime
+
+from harness.record.cards import Card
+from report import text as words
+from report.comparisons.groups import Contest
+from report.cost.inputs import Gathered, gather
+from report.cost.model import Drawn, answer
+from report.cost.numbers import DRAWS
+from report.cost.purchase import Purchase
+from report.cost.sensitivity import levers
+from report.frame import Row
+from report.sections import cost_charts, cost_tables, cost_text
+from report.sections.view import MoneyField, MoneyView, Table
+
+OLD_DAYS = 90
+"""A quote older than this is named."""
+
+RULES = (
+    "A card whose memory is less than what you need, or that failed on a line with hours, counts as not "
+    "fit: it has no total and cannot win. Its other lines stay.",
+    "A line that was not measured on a card leaves that card without a total; it is never counted as slow.",
+    "The total is your hours, each line at its own speed. There is no score without its lines.",
+    "Ranges hold 95 %: the measured interval, widened to any unit of the card's model, together with the "
+    f"ranges of your file, over {DRAWS:,} draws that are the same each time.",
+    "A card is called more efficient only where its measured energy differs by 5 % or more.",
+)
+
+
+def view(
+    contests: Sequence[Contest],
+    rows: Sequence[Row],
+    cards: Sequence[Card],
+    purchase: Purchase | None,
+    *,
+    now: datetime,
+) -> MoneyView | None:
+    """The section, or null where nothing on the page may be ranked and no file asks for it.
+
+    Raises UserError where a name in the buyer's file fits several cards or lines.
+    """
+    found = gather(contests, rows, cards, purchase)
+    if found is None:
+        return None if purchase is None else _nothing(purchase)
+    if purchase is None:
+        return _ratios(found) if len(found.offers) > 1 else None
+    result = answer(found.numbers)
+    names = [offer.name for offer in found.offers]
+    pair = (result.order[0], result.order[1]) if len(result.order) > 1 else None
+    moved = levers(found.numbers, *pair) if pair else ()
+    drawn = [cost_charts.cost_and_time(result, found.numbers, purchase.currency)]
+    if pair:
+        drawn.append(cost_charts.break_even(result, found.numbers, pair, purchase.currency))
+        drawn.append(cost_charts.tornado(moved, found.numbers, pair, purchase.currency))
+    return MoneyView(
+        answer=cost_text.answer_sentence(result, names),
+        turn=cost_text.price_sentence(result, found.numbers, purchase.currency),
+        setting=_setting(found),
+        offers=cost_tables.offers(found, result),
+        running=cost_tables.running(found, result),
+        works=cost_tables.works(found, result),
+        ratios=None,
+        levers=cost_tables.levers(found, moved, pair),
+        panels=tuple(panel for panel in drawn if panel),
+        quotes=cost_tables.quotes(found),
+        rules=RULES,
+        doubts=(*_doubts(found, now.date()), *found.doubts),
+        fields=_fields(found),
+        currency=purchase.currency,
+        numbers=_json(found, purchase.currency),
+    )
+
+
+def _nothing(purchase: Purchase) -> MoneyView:
+    text = "Nothing on this page may be ranked yet, so no price can be set against it."
+    wanted = ", ".join(words.clean(quote.card, 40) for quote in purchase.quote)
+    turn = f"What is missing: ranked runs of {wanted}, in results/."
+    return _plain(text, turn, (), purchase.currency)
+
+
+def _plain(
+    text: str, turn: str, doubts: tuple[str, ...], currency: str, ratios: Table | None = None
+) -> MoneyView:
+    return MoneyView(
+        answer=text,
+        turn=turn,
+        setting="",
+        offers=None,
+        running=None,
+        works=None,
+        ratios=ratios,
+        levers=None,
+        panels=(),
+        quotes=None,
+        rules=(),
+        doubts=doubts,
+        fields=(),
+        currency=currency,
+        numbers="",
+    )
+
+
+def _ratios(found: Gathered) -> MoneyView:
+    """Without prices: how many times another card's price each may cost, by speed alone."""
+    drawn, base = Drawn(found.numbers), found.numbers.hours_on
+    rows, best = [], ("", 0.0)
+    for i, offer in enumerate(found.offers):
+        one, other = drawn.hours_best(i), drawn.hours_best(base)
+        if i == base or one is None or other is None:
+            continue
+        low, high = drawn.pair_ends(i, base)
+        speed, ends = other / one, (other / one * math.exp(-high), other / one * math.exp(-low))
+        between = f"{words.times(ends[0])} to {words.times(ends[1])}"
+        tied = "no difference shown" if ends[0] <= 1 <= ends[1] else ""
+        name = found.offers[base].name
+        rows.append((offer.name, f"{words.times(speed)} × the price of the {name}\n{between}", tied or "–"))
+        if speed > best[1]:
+            best = f"The {offer.name} wins below {words.times(speed)} times the price of the {name}", speed
+            best = f"{best[0]} ({between}){': no difference in speed shown' if tied else ''}.", speed
+    if not rows:
+        return _plain("No two cards on this page did the same work.", "", found.doubts, "")
+    note = "By speed alone, as if power and host cost nothing; purchase.toml (invoke quote) takes them in."
+    caption = f"Break-even, in prices of the {found.offers[base].name}. {_setting(found)}"
+    return _plain(best[0], note, found.doubts, "", Table(caption, ("Card", "Wins below", ""), tuple(rows)))
+
+
+def _setting(found: Gathered) -> str:
+    on = found.offers[found.numbers.hours_on].name
+    lines = words.count(len(found.lines), "line")
+    if found.own_mix:
+        hours = words.number(sum(line.hours for line in found.lines))
+        return f"The mix: {lines} of your own, {hours} hours a week on the {on}."
+    return f"The mix: {lines} of equal work, an hour of each on the {on}, since no mix of your own is given."
+
+
+def _doubts(found: Gathered, today: date) -> tuple[str, ...]:
+    lines = []
+    for quote in found.purchase.quote if found.purchase else ():
+        age, name = (today - quote.date).days, words.clean(quote.card, 60)
+        if age > OLD_DAYS:
+            lines.append(f"The quote for '{name}' is {age:,} days old.")
+        if age < -1:
+            lines.append(f"The quote for '{name}' is dated after this page was written.")
+    if len(found.offers) < 2:
+        lines.append(
+            f"Only the {found.offers[0].name} has ranked runs: to compare, copy another card's "
+            "records into results/."
+        )
+    if any(line.key.data_mode == "host" for line in found.lines):
+        lines.append(
+            "Part of the mix was fed by the host's loader: there the ranking is of machines, not of cards."
+        )
+    if any(len({cell.stack for cell in line.cells if cell}) > 1 for line in found.lines):
+        lines.append("The cards ran on different stacks, which the charts of each line name.")
+    return tuple(lines)
+
+
+def _fields(found: Gathered) -> tuple[MoneyField, ...]:
+    assert found.purchase is not None
+    currency, numbers = found.purchase.currency, found.numbers
+    fields = [
+        MoneyField(f"Price of the {card.name}", f"cards.{i}.price", card.price[1], currency + each)
+        for i, card in enumerate(numbers.cards)
+        if card.price
+        for each in (" an hour" if card.rented else "",)
+    ]
+    fields += [
+        MoneyField(f"Hours a week of {row.name}", f"rows.{k}.hours", row.hours, "h")
+        for k, row in enumerate(numbers.rows)
+    ]
+    if found.purchase.electricity_price:
+        price = numbers.inputs["electricity_price"][1]
+        fields.append(MoneyField("Electricity", "inputs.electricity_price", price, f"{currency} per kWh"))
+    if numbers.limits["budget"] is not None:
+        fields.append(MoneyField("Budget", "limits.budget", numbers.limits["budget"], currency))
+    return tuple(fields)
+
+
+def _json(found: Gathered, currency: str) -> str:
+    """The numbers for the script, harmless inside a script element."""
+    epochs = [line.epochs for line in found.lines]
+    text = json.dumps({**found.numbers.as_json(), "currency": currency, "epochs": epochs}, allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

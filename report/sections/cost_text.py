@@ -1,0 +1,112 @@
+"""The sentences and figures of the money section; the page's script writes the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from report import text
+from report.cost.model import Answer
+from report.cost.numbers import Numbers, Range
+from report.cost.sensitivity import Lever
+
+LEAST_EFFICIENCY = 0.05
+"""Power sensors are documented to be off by 5 %: no card is called more efficient by less."""
+
+INPUT_WORDS = {
+    "life_years": ("years of life", ""),
+    "utilisation": ("utilisation", ""),
+    "electricity_price": ("price of electricity", " per kWh"),
+    "pue": ("PUE", ""),
+    "residual_share": ("residual share", ""),
+    "host_price": ("host's price per card", ""),
+    "host_watts": ("host's power per card", " W"),
+}
+
+
+def written(value: float, form: str) -> str:
+    """One value: 'number', 'times' (two decimals), 'count' (whole) or 'price' (none below zero)."""
+    if form == "count":
+        return f"{value:,.0f}"
+    if form == "times":
+        return text.times(value)
+    if form == "price" and value <= 0:
+        return "no price"
+    return text.number(value)
+
+
+def spread(values: Range, form: str) -> str:
+    """'120 to 150'; empty where nothing is uncertain."""
+    low, _, high = values
+    if low == high:
+        return ""
+    if form == "price":
+        low, high = max(low, 0.0), max(high, 0.0)
+    plain = "number" if form == "price" else form
+    return f"{written(low, plain)} to {written(high, plain)}"
+
+
+def answer_sentence(answer: Answer, names: Sequence[str]) -> str:
+    """Which card costs least for the mix, and how surely."""
+    if not answer.order:
+        return "No card's cost is known for this mix."
+    first = answer.order[0]
+    if len(answer.order) < 2:
+        return f"Only the {names[first]} can be priced for this mix."
+    second = answer.order[1]
+    ratio = answer.cards[second].ratio
+    assert ratio is not None
+    said = f"{written(ratio[1], 'times')} times as much as the {names[first]}"
+    between = f"{written(ratio[0], 'times')} to {written(ratio[2], 'times')}"
+    if ratio[0] <= 1:
+        return f"No difference shown: for this mix the {names[second]} costs {said} ({between})."
+    return f"The {names[first]} costs least for this mix: the {names[second]} costs {said} ({between})."
+
+
+def price_sentence(answer: Answer, numbers: Numbers, currency: str) -> str:
+    """From which price on that would turn; empty where nothing stands against it."""
+    if len(answer.order) < 2:
+        return ""
+    said = []
+    for i in answer.order[:2]:
+        turn, card = answer.cards[i].break_even, numbers.cards[i]
+        if turn is None:
+            continue
+        unit = f"{currency} an hour" if card.rented else currency
+        if turn[1] <= 0:
+            said.append(f"The {card.name} wins at no price.")
+            continue
+        between = spread(turn, "price")
+        said.append(
+            f"The {card.name} wins below {written(turn[1], 'price')} {unit}"
+            f"{f' ({between})' if between else ''}."
+        )
+    return " ".join(said)
+
+
+def efficiency(ratio: Range | None, name: str, cheapest: str, measured: bool) -> str:
+    """What may be said of energy for the same work: nothing below 5 %, nothing on a board's power."""
+    if ratio is None:
+        return "–"
+    if not measured:
+        return f"{written(ratio[1], 'times')}\npower not measured: no claim"
+    said = f"{written(ratio[1], 'times')}\n{spread(ratio, 'times')}"
+    if abs(ratio[1] - 1) < LEAST_EFFICIENCY or ratio[0] <= 1 <= ratio[2]:
+        return f"{said}, no difference shown"
+    return f"{said}, {cheapest if ratio[1] > 1 else name} is more efficient"
+
+
+def lever_name(lever: Lever, numbers: Numbers, first: int, second: int, currency: str) -> tuple[str, str]:
+    """What an input is called, and its unit."""
+    name, _, place = lever.key.partition(":")
+    if name == "speed":
+        return f"speed, {numbers.cards[first].name} over {numbers.cards[second].name}", ""
+    if name == "hours":
+        return f"hours, {numbers.rows[int(place)].name}", " h"
+    if name == "price":
+        card = numbers.cards[int(place)]
+        return f"price, {card.name}", f" {currency}{' an hour' if card.rented else ''}"
+    if name == "watts":
+        return f"power, {numbers.cards[int(place)].name}", " W"
+    said, unit = INPUT_WORDS[name]
+    money = f" {currency}" if name in ("electricity_price", "host_price") else ""
+    return said, f"{money}{unit}"

@@ -1,0 +1,138 @@
+"""Contests → curves: quality and loss by epoch, the published ones behind; loss by step in a short run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from harness.record import Curve as PublishedCurve
+from harness.record import Epoch
+from report import text
+from report.comparisons.groups import Contest, Line
+from report.lines import Axes, Curve
+from report.lines import curves as draw
+from report.sections import names
+from report.sections.view import Panel
+
+QUALITY = {
+    "accuracy": ("Accuracy", "on the validation images after each epoch; more is better"),
+    "perplexity": ("Perplexity", "on the validation text after each epoch; less is better"),
+}
+
+
+def panels(contest: Contest, published: Sequence[PublishedCurve], anchor: str) -> tuple[Panel, ...]:
+    """Quality and validation loss by epoch; the training loss by step where no epoch was finished."""
+    behind = [] if contest.base.data_source == "generated" else list(published)
+    found = [
+        _quality(contest, behind, anchor),
+        _quality_by_time(contest, anchor),
+        _valid_loss(contest, behind, anchor),
+    ]
+    if found[-1] is None:
+        found.append(_step_loss(contest, anchor))
+    return tuple(panel for panel in found if panel is not None)
+
+
+def _quality(contest: Contest, published: Sequence[PublishedCurve], anchor: str) -> Panel | None:
+    rows = [row for line in contest.lines for row in line.cell.rows]
+    name = next((row.quality_name for row in rows if row.quality_name), None)
+    if name is None:
+        return None
+    title, unit = QUALITY[name]
+    lines = _by_epoch(contest, lambda epoch: epoch.quality)
+    lines += [_behind(curve, curve.quality) for curve in published]
+    return _panel(f"{anchor}-quality", title, unit, lines, text.percent if name == "accuracy" else _tick)
+
+
+def _quality_by_time(contest: Contest, anchor: str) -> Panel | None:
+    """Quality against the time that training and validation took; published curves have no clock."""
+    rows = [row for line in contest.lines for row in line.cell.rows]
+    name = next((row.quality_name for row in rows if row.quality_name), None)
+    drawn = [
+        _own(line, contest, points)
+        for line in contest.lines
+        for row in line.cell.rows
+        if row.verdict != "invalid" and len(points := _over_time(row.epochs)) > 1
+    ]
+    if name is None or not drawn:
+        return None
+    longest = max(curve.points[-1][0] for curve in drawn)
+    unit, size = (
+        ("hours", 3600.0) if longest > 7200 else ("minutes", 60.0) if longest > 120 else ("seconds", 1.0)
+    )
+    scaled = [replace(one, points=tuple((x / size, y) for x, y in one.points)) for one in drawn]
+    title, write = f"{QUALITY[name][0]} against time", text.percent if name == "accuracy" else _tick
+    return _panel(f"{anchor}-by-time", title, "training and validation added up", scaled, write, across=unit)
+
+
+def _over_time(epochs: Sequence[Epoch]) -> tuple[tuple[float, float], ...]:
+    found, seconds = [], 0.0
+    for epoch in epochs:
+        seconds += epoch.train_seconds + (epoch.valid_seconds or 0.0)
+        if epoch.complete and epoch.quality is not None:
+            found.append((seconds, epoch.quality))
+    return tuple(found)
+
+
+def _valid_loss(contest: Contest, published: Sequence[PublishedCurve], anchor: str) -> Panel | None:
+    lines = _by_epoch(contest, lambda epoch: epoch.valid_loss)
+    lines += [_behind(curve, curve.valid_loss) for curve in published]
+    return _panel(f"{anchor}-loss", "Validation loss", "after each epoch; less is better", lines, _tick)
+
+
+def _step_loss(contest: Contest, anchor: str) -> Panel | None:
+    lines = [
+        _own(line, contest, tuple((float(step), loss) for step, loss in row.losses))
+        for line in contest.lines
+        for row in line.cell.rows
+        if row.losses
+    ]
+    return _panel(
+        f"{anchor}-loss", "Training loss", "at each step; less is better", lines, _tick, across="step"
+    )
+
+
+def _by_epoch(contest: Contest, read: Callable[[Epoch], float | None]) -> list[Curve]:
+    found = []
+    for line in contest.lines:
+        for row in line.cell.rows:
+            points = [(float(epoch.index), read(epoch)) for epoch in row.epochs if epoch.complete]
+            known = tuple((x, y) for x, y in points if y is not None)
+            if known:
+                found.append(_own(line, contest, known))
+    return found
+
+
+def _own(line: Line, contest: Contest, points: tuple[tuple[float, float], ...]) -> Curve:
+    """A second card's or machine's lines are dashed, since colour says the precision."""
+    units = list(dict.fromkeys((each.cell.card, each.cell.machine) for each in contest.lines))
+    place = units.index((line.cell.card, line.cell.machine))
+    dash = f"{2 + 4 * place} {2 + place}" if place else None
+    label, card = names.label(line.cell, contest), names.unit_of(line.cell)
+    return Curve(label, points, line.cell.key.precision, dash=dash, card=card)
+
+
+def _behind(curve: PublishedCurve, values: Sequence[float]) -> Curve:
+    points = tuple((float(epoch), value) for epoch, value in zip(curve.epochs, values, strict=False))
+    card = names.short_card(curve.side.card or "")
+    label = f"{card} {curve.side.precision or ''}, published".strip()
+    return Curve(label, points, curve.side.precision or "", behind=True)
+
+
+def _tick(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def _panel(
+    name: str,
+    title: str,
+    unit: str,
+    lines: Sequence[Curve],
+    write: Callable[[float], str],
+    across: str = "epoch",
+) -> Panel | None:
+    if all(curve.behind for curve in lines):
+        return None
+    ends = dict.fromkeys(f"{curve.label}: {write(curve.points[-1][1])}" for curve in lines)
+    alt = f"at the last {across} drawn: " + "; ".join(list(ends)[:12])
+    return Panel(name, title, unit, draw(name, title, alt, lines, Axes(across, write)), alt)

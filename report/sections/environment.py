@@ -1,0 +1,293 @@
+"""The boxes around the cards: what differs between them by name, and what is to be said of each once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from harness.record import LeftOut, Machine, PrecisionFound, Probe, differing_fields
+from harness.summary.device_checks import machine_remarks
+from report import text as words
+from report.comparisons import time_breakdown
+from report.comparisons.cells import Cell
+from report.comparisons.groups import Contest
+from report.frame import Row
+from report.sections import names
+from report.sections.view import FailureView, Table, WhoseView
+
+MOST_DIFFERENCES = 40
+
+NAMES = {
+    "cpu.model": "processor",
+    "cpu.sockets": "processor sockets",
+    "cpu.cores": "cores",
+    "cpu.threads": "hardware threads",
+    "cpu.usable": "CPUs that a process may use",
+    "cpu.mhz_max": "highest clock of the processor, MHz",
+    "cpu.governor": "CPU governor",
+    "cpu.turbo": "turbo",
+    "cpu.smt": "simultaneous threads",
+    "cpu.features": "instructions",
+    "cpu.numa_affinity": "NUMA nodes used",
+    "memory_bytes": "host memory",
+    "memory_limit_bytes": "limit on host memory",
+    "shared_memory_bytes": "shared memory",
+    "numa_nodes": "NUMA nodes",
+    "numa_balancing": "NUMA balancing",
+    "virtual": "virtual machine",
+    "gpus": "number of devices",
+}
+_TAILS = {
+    "pcie_generation": "PCIe generation at rest",
+    "pcie_width": "PCIe lanes at rest",
+    "pcie_generation_max": "PCIe generation",
+    "pcie_width_max": "PCIe lanes",
+    "vbios": "VBIOS",
+    "bar1_bytes": "BAR1",
+    "remapped_rows": "rows of memory replaced",
+    "power_limit_max_watts": "highest power limit, W",
+    "ecc": "ECC",
+    "mig": "MIG",
+    "numa_node": "NUMA node",
+}
+
+
+def first_of(rows: Iterable[Row]) -> dict[str, Machine]:
+    """Each machine by its id, as its first record describes it."""
+    found: dict[str, Machine] = {}
+    for row in rows:
+        found.setdefault(row.machine, row.record.machine)
+    return found
+
+
+def apart(machines: Sequence[Machine]) -> Table | None:
+    """Every field in which these machines are not alike, a column for each; null where nothing differs."""
+    if len(machines) < 2:
+        return None
+    found: dict[str, list[Any]] = {}
+    for place, other in enumerate(machines[1:], 1):
+        for field, mine, theirs in differing_fields(machines[0], other):
+            values = found.setdefault(field, [mine] * len(machines))
+            values[place] = theirs
+    if not found:
+        return None
+    rows = tuple(
+        (name_of(field), *(shown(field, value) for value in values))
+        for field, values in list(found.items())[:MOST_DIFFERENCES]
+    )
+    caption = "What differs between the machines: any of it may be what makes one faster."
+    if len(found) > MOST_DIFFERENCES:
+        caption += f" {len(found) - MOST_DIFFERENCES} more fields are not listed."
+    labels = tuple(words.clean(machine.label, 40) for machine in machines)
+    return Table(caption, ("Differs in", *labels), rows)
+
+
+def name_of(field: str) -> str:
+    """A field of the fingerprint as the page calls it."""
+    if field.startswith("gpu "):
+        _, place, name = field.split(" ", 2)
+        return f"device {place}: {_TAILS.get(name, name.replace('_', ' '))}"
+    return NAMES.get(field, field.replace("cpu.", "processor ").replace("_", " "))
+
+
+def shown(field: str, value: Any) -> str:
+    """A field's value in its unit; unknown where it is not known."""
+    if value is None:
+        return "unknown"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if field.endswith("_bytes") and isinstance(value, int):
+        return words.gibibytes(value)
+    if isinstance(value, tuple):
+        return words.clean(" ".join(map(str, value)) or "none", 60)
+    return words.clean(value, 60)
+
+
+def failures(rows: Sequence[Row]) -> tuple[FailureView, ...]:
+    """Every trial without a measurement, with the end of its log."""
+    return tuple(_failure(row) for row in rows if row.failure is not None)
+
+
+def _failure(row: Row) -> FailureView:
+    failure = row.failure
+    assert failure is not None
+    key = row.key
+    what = f"{key.workload}, {key.model}, {key.precision}, batch {key.batch_size}, repeat {row.repeat}"
+    fits = (
+        "does not fit (out of memory)"
+        if failure.reason == "out-of-memory"
+        else failure.reason.replace("-", " ")
+    )
+    code = f", exit code {failure.exit_code}" if failure.exit_code is not None else ""
+    return FailureView(
+        what=words.clean(f"{what}, on {row.card}", 160),
+        reason=f"{fits}, in stage {failure.stage}{code}",
+        message=words.clean(failure.message, 300),
+        tail=words.clean_lines(failure.log_tail),
+        path=words.clean(row.path, 160),
+    )
+
+
+def stacks(rows: Sequence[Row]) -> tuple[Table, ...]:
+    """What ran on what: environments with their pins, machines, and what each precision was found to be."""
+    if not rows:
+        return ()
+    found = (_environments(rows), _machines(rows), _arithmetic(rows))
+    return tuple(table for table in found if table.rows)
+
+
+def _environments(rows: Sequence[Row]) -> Table:
+    found: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(_environment_row(row), []).append(row)
+    columns = ("Environment", "Engine", "Pinned", "Base", "Lock", "Variables passed", "Versions", "Trials")
+    values = tuple((*place, _versions(used), str(len(used))) for place, used in found.items())
+    return Table("Software", columns, values)
+
+
+def _versions(rows: Sequence[Row]) -> str:
+    """Every version that was found; of failed trials none is known."""
+    found = dict.fromkeys(f"{name} {value}" for row in rows for name, value in row.stack.versions if value)
+    return words.clean(", ".join(found) or "–", 200)
+
+
+def _environment_row(row: Row) -> tuple[str, ...]:
+    used = row.environment
+    because = "; ".join(words.clean(reason, 120) for reason in used.unpinned_because)
+    base = words.clean(used.base_digest or used.base or "–", 28)
+    return (
+        f"{used.image} ({used.device})",
+        words.clean(f"{used.engine} {used.engine_version or ''}", 40).strip(),
+        "yes" if used.pinned else f"no: {because or 'no reason given'}",
+        f"{base} (substituted)" if used.base_substituted else base,
+        (used.lock_sha256 or "–")[:12],
+        words.clean(", ".join(f"{name}={value}" for name, value in row.stack.variables) or "–", 80),
+    )
+
+
+def _machines(rows: Sequence[Row]) -> Table:
+    found: dict[tuple[str, ...], int] = {}
+    for row in rows:
+        place = (
+            words.clean(row.machine_label, 40),
+            words.clean(row.card, 60),
+            words.clean(row.stack.driver or "–", 30),
+            words.clean(row.unit or "unknown", 16),
+            row.session,
+        )
+        found[place] = found.get(place, 0) + 1
+    columns = ("Machine", "Device", "Driver", "Unit", "Session", "Trials")
+    return Table("Machines and devices", columns, tuple((*place, str(n)) for place, n in found.items()))
+
+
+def _arithmetic(rows: Sequence[Row]) -> Table:
+    """Each precision as it was probed, the switches that the framework showed, and what overrides them."""
+    found: dict[tuple[str, ...], list[PrecisionFound]] = {}
+    for row in rows:
+        measured = row.record.measurement
+        if measured is not None:
+            told = measured.precision
+            place = (told.label, f"{row.environment.image} ({row.environment.device})", told.method)
+            found.setdefault((*place, *_switches(told)), []).append(told)
+    columns = ("Precision", "Environment", "Done by", "Switches", "Overrides set", "Largest error", "Trials")
+    values = tuple(
+        (*(words.clean(text, 400) for text in place), _probed(of), str(len(of)))
+        for place, of in sorted(found.items())
+    )
+    return Table("Arithmetic: probed against float64, as a share of the mean magnitude", columns, values)
+
+
+def _switches(found: PrecisionFound) -> tuple[str, str]:
+    """The framework's flags, and the environment's variables that override them; those are in capitals."""
+    told = {name: value for name, value in found.flags.items() if value is not None}
+    said = [f"{name}={value}" for name, value in told.items() if not name.isupper()]
+    overrides = [f"{name}={value}" for name, value in told.items() if name.isupper()]
+    return ", ".join(said) or "not told", ", ".join(overrides) or ("none" if found.flags else "not told")
+
+
+def _probed(found: Sequence[PrecisionFound]) -> str:
+    """What each operation's largest error reads as."""
+    most: dict[str, Probe] = {}
+    for probe in (probe for one in found for probe in one.probes):
+        if probe.operation not in most or not probe.error <= most[probe.operation].error:
+            most[probe.operation] = probe
+    said = [f"{name} {probe.error:.1e}: {words.clean(probe.reads_as, 20)}" for name, probe in most.items()]
+    return "\n".join(said) or "not probed"
+
+
+def left_out(found: Sequence[LeftOut]) -> Table | None:
+    """What a budget or a machine left out of the plan."""
+    if not found:
+        return None
+    rows = tuple((words.clean(one.what, 80), str(one.trials), words.clean(one.reason, 120)) for one in found)
+    return Table("Planned and left out", ("What", "Trials", "Why"), rows)
+
+
+MOST_SAID = 6
+MOST_MACHINES = 6
+
+
+def view(contests: Sequence[Contest], rows: Sequence[Row]) -> WhoseView | None:
+    """What can be said of the lines that are drawn, the leading session's machines first."""
+    cells = [line.cell for contest in contests for line in contest.lines]
+    cells.sort(key=lambda cell: -(cell.input_share.mean or 0.0))
+    machines = first_of(rows)
+    said = _said(cells)[:MOST_SAID]
+    if not said:
+        said = _plain(cells)
+    shown = list(machines.values())[:MOST_MACHINES]
+    if not said and not shown:
+        return None
+    differences = apart(shown)
+    if differences is not None:
+        fields = [row[0] for row in differences.rows if not row[0].startswith("device ")]
+        if fields:
+            said = (
+                *said,
+                f"The boxes around the cards differ too, in {words.clean(', '.join(fields), 400)}.",
+            )
+    return WhoseView(said, differences, remarks(rows))
+
+
+def _said(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """Of each card the line that waits most, and of how many more the same can be said."""
+    units: dict[str, list[tuple[Cell, str]]] = {}
+    for cell in cells:
+        bound = next((row.bound for row in cell.rows if row.bound), "")
+        if bound:
+            units.setdefault(names.unit_of(cell), []).append((cell, bound))
+    found = []
+    for unit, bound_lines in units.items():
+        cell, bound = bound_lines[0]
+        key = cell.key
+        work = f"{names.model(key.model)} in {key.precision}, {key.data_mode} data"
+        more = len(bound_lines) - 1
+        tail = f" {words.count(more, 'more line')} of it waited too, none longer." if more else ""
+        found.append(f"{unit}, {work}: {bound}{tail}")
+    return tuple(found)
+
+
+def _plain(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """Where no line is bound by its host: how little they waited."""
+    waits = [found.input_wait for cell in cells if (found := time_breakdown.split(cell)) is not None]
+    if not waits:
+        return ("How long the lines waited for input was not measured.",)
+    most = max(waits)
+    waited = f"for more than {words.percent(most)} of its time" if most >= 0.005 else "at all"
+    return (
+        f"The card's, as far as the clocks tell: no line waited for input {waited}, "
+        "so a faster loader shortens nothing here.",
+    )
+
+
+def remarks(rows: Sequence[Row]) -> Table | None:
+    """What belongs to a machine and not to a trial, said once for each."""
+    found = []
+    for machine in first_of(rows).values():
+        said = [*machine_remarks(machine)]
+        if said:
+            told = "\n".join(words.clean(one.replace("-", " ", 1), 160) for one in said)
+            found.append((words.clean(machine.label, 40), told))
+    if not found:
+        return None
+    return Table("What is to be known of each machine.", ("Machine", "Remarks"), tuple(found[:40]))

@@ -1,0 +1,346 @@
+"""The first screen: one sentence that answers, how sure it is, the decision table, and what is in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from report import text
+from report.comparisons.cells import Cell
+from report.comparisons.expectation import MODES, Expectation, Range, Work
+from report.comparisons.groups import Contest
+from report.comparisons.speedups import FULL_PRECISION, Speedup
+from report.frame import Row
+from report.sections import names
+from report.sections.names import fewest_runs
+from report.sections.view import Table
+from report.stats.intervals import FLOOR_RUNS, HEADLINE_RUNS, runs_needed
+
+MOST_NAMED_GAINS = 2
+
+
+def answer(contests: Sequence[Contest], gains: Sequence[Speedup], claims: int) -> str:
+    """What was found, in one sentence; where nothing was measured, that."""
+    if not contests:
+        if claims:
+            return (
+                f"Nothing has been measured here yet: below stand {text.count(claims, 'published figure')} "
+                "and claims, none of them judged."
+            )
+        return "Nothing has been measured here yet, and no published figures are at hand."
+    own = [gain for gain in gains if _is_own(gain.of, contests)]
+    said = _gain_clauses(own)
+    if said:
+        card = names.short_card(own[0].of.rows[0].device)
+        opening = (
+            f"On this {card}"
+            if all(gain.of.ranked for gain in own)
+            else f"A first look, and no ranking, at this {card}"
+        )
+        joint = ", " if opening.startswith("On") else ": "
+        return f"{opening}{joint}{'; '.join(said)}."
+    return f"{_plain_clause(contests)}."
+
+
+def _is_own(cell: Cell, contests: Sequence[Contest]) -> bool:
+    return any(line.own and line.cell is cell for contest in contests for line in contest.lines)
+
+
+def _gain_clauses(gains: Sequence[Speedup]) -> list[str]:
+    """A clause for each workload: its gains one by one, or their range where they are many."""
+    strict = [gain for gain in gains if gain.over.key.precision == "fp32-ieee"] or list(gains)
+    mixed = [gain for gain in strict if gain.of.key.precision not in FULL_PRECISION] or strict
+    by_workload: dict[str, list[Speedup]] = {}
+    for gain in mixed:
+        by_workload.setdefault(gain.of.key.workload, []).append(gain)
+    return [_workload_clause(best_supported(_plainest(found))) for found in by_workload.values()]
+
+
+def _plainest(gains: Sequence[Speedup]) -> list[Speedup]:
+    """Those of one device in the default profile, where there are any: a sentence mixes no settings."""
+    least = min((gain.of.key.gpus, gain.of.key.profile != "default") for gain in gains)
+    return [gain for gain in gains if (gain.of.key.gpus, gain.of.key.profile != "default") == least]
+
+
+def best_supported(gains: Sequence[Speedup]) -> list[Speedup]:
+    """Of each model and pair of precisions the gain with the most runs, in the mode nearest the card."""
+    modes = [mode for mode in MODES if any(gain.of.key.data_mode == mode for gain in gains)]
+    found: dict[tuple[object, ...], Speedup] = {}
+    for gain in gains:
+        if gain.of.key.data_mode == modes[0]:
+            key = gain.of.key
+            place = (key.protocol, key.model, key.precision, key.batch_size, gain.over.key.precision)
+            if place not in found or sum(gain.ratio.n) > sum(found[place].ratio.n):
+                found[place] = gain
+    return list(found.values())
+
+
+def _workload_clause(gains: Sequence[Speedup]) -> str:
+    if len(gains) <= MOST_NAMED_GAINS:
+        return _joined([_gain_words(gain) for gain in gains])
+    least, most = (pick(gains, key=lambda gain: gain.ratio.estimate) for pick in (min, max))
+    over = " or ".join(dict.fromkeys(gain.over.key.precision for gain in gains))
+    intervals = [gain.ratio.interval for gain in gains if gain.ratio.interval]
+    span = ""
+    if intervals:
+        low, high = min(one.low for one in intervals), max(one.high for one in intervals)
+        span = f"; all 95 % intervals within {text.times(low)} to {text.times(high)}"
+    several = len({gain.of.key.model for gain in gains}) > 1
+    speed = f"{_end_words(least, several)} to {_end_words(most, several)} times as fast as {over}"
+    return f"mixed precision trained {_models(gains)} {speed}{span}"
+
+
+def _models(gains: Sequence[Speedup]) -> str:
+    found = list(dict.fromkeys(names.model(gain.of.key.model) for gain in gains))
+    return _joined(found) if len(found) <= 2 else f"{len(found)} models, {found[0]} to {found[-1]},"
+
+
+def _end_words(gain: Speedup, several: bool) -> str:
+    of = gain.of.key
+    which = f"{names.model(of.model)}, {of.precision}" if several else of.precision
+    return f"{text.times(gain.ratio.estimate)} ({which})"
+
+
+def _gain_words(gain: Speedup) -> str:
+    of, over = gain.of.key, gain.over.key.precision
+    generated = ", GENERATED data" if of.data_source == "generated" else ""
+    start = f"{of.precision} trained {names.model(of.model)} (batch {of.batch_size}{generated})"
+    speed = f"{text.times(gain.ratio.estimate)} times as fast as {over}"
+    interval = gain.ratio.interval
+    if interval is None:
+        return f"{start} {speed} (single runs, no interval)"
+    spread = f"95 % interval {text.times(interval.low)} to {text.times(interval.high)}"
+    if gain.ratio.tied:
+        return f"{start} no measurably faster or slower than {over} ({spread}: no difference shown)"
+    return f"{start} {speed} ({spread})"
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _plain_clause(contests: Sequence[Contest]) -> str:
+    line = contests[0].lines[0]
+    key, seconds = line.cell.key, line.cell.seconds
+    what = f"{names.model(key.model)} in {key.precision} at batch {key.batch_size}"
+    opening = "On this" if line.cell.ranked else "A first look: on this"
+    others = f"; {len(contests) - 1} more below" if len(contests) > 1 else ""
+    if seconds.mean is None:
+        return f"{opening} {names.short_card(line.cell.card)}, {what} {_rate_clause(line.cell)}{others}"
+    how = "would, by projection, take" if line.cell.length.projected else "took"
+    total = f"{text.seconds(seconds.mean)}, or {text.duration(seconds.mean)}"
+    epochs = text.count(contests[0].length.epochs, "epoch")
+    spread = f" (95 % interval {text.between(seconds.interval)})" if seconds.interval else " (a single run)"
+    return f"{opening} {names.short_card(line.cell.card)}, {epochs} of {what} {how} {total}{spread}{others}"
+
+
+def _rate_clause(cell: Cell) -> str:
+    """Where the whole protocol's time is not known: samples a second."""
+    rate = cell.throughput
+    if rate.mean is None:
+        return "gave no valid run"
+    spread = f"95 % interval {text.between(rate.interval)}" if rate.interval else "a single run"
+    unit = text.clean(cell.rows[0].sample_unit, 20)
+    return f"trained {text.number(rate.mean)} {unit}s a second ({spread})"
+
+
+def sureness(contests: Sequence[Contest]) -> str:
+    """How far the sentence carries: runs, blocks, and that one card is not its model."""
+    cells = [line.cell for contest in contests for line in contest.lines if line.own]
+    if not cells:
+        return "The line invoke build run report measures this machine and makes this page anew."
+    fewest = fewest_runs(cells)
+    blocks = max(cell.blocks for cell in cells)
+    runs = f"Each figure stands on {fewest} or more runs, each a fresh process"
+    if fewest < FLOOR_RUNS:
+        runs = f"A quick look: as few as {text.count(fewest, 'run')} to a figure, each a fresh process"
+    said = [f"{runs}, {'all within one block of time' if blocks == 1 else f'in {blocks} blocks of time'}."]
+    if any(cell.verdict == "unproven" for cell in cells):
+        said.append("Windows too short to show a settled speed are shown, never ranked.")
+    if any(cell.key.data_source == "generated" for cell in cells):
+        said.append("Part of it stands on GENERATED data.")
+    return " ".join([*said, "It speaks of this card, not of every card of its model."])
+
+
+def measured(rows: Sequence[Row], started: datetime | None) -> str:
+    """What was measured, on what, when."""
+    if not rows or started is None:
+        return ""
+    failed = sum(row.failure is not None for row in rows)
+    machine = text.clean(rows[0].machine_label, 40)
+    cards = _joined(list(dict.fromkeys(text.clean(row.card, 60) for row in rows))[:3])
+    said = f"{text.count(len(rows) - failed, 'trial')} measured"
+    said += f", {text.count(failed, 'trial')} failed" if failed else ", none failed"
+    where = f"{text.day(started)} · {machine} · {cards}"
+    return f"{where} · plan {rows[0].plan}, session {rows[0].session} · {said}"
+
+
+def headline(found: Expectation) -> str:
+    """The sentence that a buyer reads first."""
+    fast, slow, best = found.fast.name, found.slow.name, text.times(found.best)
+    if found.units is None or found.model is None:
+        return (
+            f"A first look, and no ranking: {fast} trained {_whose(found)} {best} times as fast as {slow} "
+            "in single runs, which give no interval."
+        )
+    units, model = _between(found.units), _between(found.model)
+    if not found.ranked:
+        return (
+            f"A first look, and no ranking: {fast} trained {_whose(found)} {best} times as fast as {slow} "
+            f"(these two units: {units}; any two of their models: {model})."
+        )
+    if found.tied:
+        return (
+            f"No difference shown: expect {fast} to train {_whose(found)} {model} times as fast as {slow} "
+            f"(best estimate {best}; these two units: {units})."
+        )
+    return (
+        f"Expect {fast} to train {_whose(found)} {model} times as fast as {slow} "
+        f"(best estimate {best}; these two units: {units})."
+    )
+
+
+def _whose(found: Expectation) -> str:
+    return "your mix" if found.own_mix else "this mix"
+
+
+def _between(found: Range) -> str:
+    return f"{text.times(found.low)} to {text.times(found.high)}"
+
+
+def table(found: Sequence[Expectation]) -> Table | None:
+    """Every pair, and beneath the first the works of its mix, each with its own interval."""
+    if not found:
+        return None
+    first = found[0]
+    several = f" The level holds for all {first.comparisons} pairs together." if first.comparisons > 1 else ""
+    mixed = (
+        "your own hours of each work that both have done"
+        if first.own_mix
+        else "every work that both have done, with an equal share of the slower one's time"
+    )
+    caption = (
+        f"Times as fast, with 95 % intervals. This mix: {mixed}. Expected holds for any two units of the "
+        f"models ({first.band.label}); it is the one to buy by.{several}"
+    )
+    columns = ("Of, over", "Best estimate", "These two units", "Expected", "Stands on")
+    return Table(caption, columns, tuple(_row(one) for one in found))
+
+
+def mix(found: Sequence[Expectation]) -> Table | None:
+    """The works that the first expectation stands on, each with its own interval; null for a single one."""
+    if not found or len(found[0].works) < 2:
+        return None
+    first = found[0]
+    columns = ("Work", "Best estimate", "These two units", "Expected", "Stands on")
+    caption = f"What the mix is made of: {first.fast.name} over {first.slow.name}, times as fast."
+    return Table(caption, columns, tuple(_work(work, first) for work in first.works))
+
+
+def _row(found: Expectation) -> tuple[str, ...]:
+    units = _between(found.units) if found.units else "no interval"
+    model = _between(found.model) if found.model else "no interval"
+    model += "\nno difference shown" if found.tied else ""
+    model += "" if found.ranked else "\nnot ranked"
+    return (
+        f"{found.fast.name} over {found.slow.name}",
+        text.times(found.best),
+        units,
+        model,
+        text.count(len(found.works), "work"),
+    )
+
+
+def _work(work: Work, found: Expectation) -> tuple[str, ...]:
+    interval, key = work.ratio.interval, work.of.key
+    spread = text.between(interval, "times") if interval else "no interval"
+    low, high = found.band.low / found.best, found.band.high / found.best
+    wide = (
+        f"{text.times(interval.low * low)} to {text.times(interval.high * high)}"
+        if interval
+        else "no interval"
+    )
+    return (
+        f"{names.model(key.model)}, {key.precision}\nbatch {key.batch_size}, {key.data_mode} data",
+        text.times(work.ratio.estimate),
+        spread,
+        wide,
+        f"n = {work.ratio.n[0]} + {work.ratio.n[1]}",
+    )
+
+
+def would_change(found: Sequence[Expectation]) -> tuple[str, ...]:
+    """What would change the answer: other units, another mix, more runs, a loader that keeps up."""
+    if not found or found[0].units is None or found[0].model is None:
+        return ()
+    first = found[0]
+    said = [_units(first), _mix(first), _runs(first), _waiting(first)]
+    return tuple(one for one in said if one)
+
+
+def _units(found: Expectation) -> str:
+    assert found.units is not None and found.model is not None
+    if not found.model.includes(1.0):
+        return (
+            f"No two units within {found.band.label} would turn it: at worst {found.fast.name} is still "
+            f"{text.times(found.model.low)} times as fast."
+        )
+    if found.units.includes(1.0):
+        return "These two units cannot be told apart, so other units may turn it either way."
+    return (
+        f"Other units may turn it: these two differ, but two others of their models need not "
+        f"({found.band.label})."
+    )
+
+
+def _mix(found: Expectation) -> str:
+    """Where works disagree: the share of the slower side's time from which on the answer turns."""
+    gains = [(1 / work.ratio.estimate, work) for work in found.works]
+    worst, best = max(gains, key=lambda pair: pair[0]), min(gains, key=lambda pair: pair[0])
+    if len(gains) < 2:
+        return "Another work may answer differently: this mix is one work alone."
+    if worst[0] <= 1:
+        least = text.times(worst[1].ratio.estimate)
+        fast = f"{found.fast.name} is at least {least} times as fast in each"
+        return f"By the best estimates no mix of these works turns it: {fast}."
+    if best[0] >= 1:
+        return ""
+    share = (1 - best[0]) / (worst[0] - best[0])
+    of, over = (f"{names.model(w.of.key.model)} in {w.of.key.precision}" for w in (worst[1], best[1]))
+    return f"A mix with more than {share:.0%} of {of} beside {over} turns it."
+
+
+def _runs(found: Expectation) -> str:
+    """How many runs would make these two units' interval leave 1; their spread is what the runs showed."""
+    assert found.units is not None
+    blocks = min(min(work.of.blocks, work.over.blocks) for work in found.works)
+    fewest = min(min(work.ratio.n) for work in found.works)
+    if not found.units.includes(1.0):
+        if blocks < 3:
+            return "A machine's hours and days differ: three blocks an hour apart would show by how much."
+        return ""
+    width = abs(found.best - 1)
+    spread = max(_cv(cell) for work in found.works for cell in (work.of, work.over))
+    if width < 0.002 or not spread:
+        return f"More than {fewest} runs a side would narrow the interval."
+    needed = min(runs_needed(spread, width), 1000)
+    if needed <= HEADLINE_RUNS:
+        return f"About {max(needed, fewest + 1)} runs a side would tell a difference of this size."
+    return f"A difference of this size needs about {needed} runs a side to be told."
+
+
+def _cv(cell: Cell) -> float:
+    values = cell.seconds.values or cell.throughput.values
+    if len(values) < 2:
+        return 0.0
+    mean = sum(values) / len(values)
+    return float((sum((value - mean) ** 2 for value in values) / (len(values) - 1)) ** 0.5 / mean)
+
+
+def _waiting(found: Expectation) -> str:
+    waits = [(work.of.input_share.mean or 0.0, work) for work in found.works]
+    share, work = max(waits, key=lambda pair: pair[0], default=(0.0, None))
+    if work is None or share <= 0.1:
+        return ""
+    what = f"{names.model(work.of.key.model)} in {work.of.key.precision}"
+    return f"A loader that keeps up: {found.fast.name} waited for input {share:.0%} of the time on {what}."

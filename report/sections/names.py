@@ -1,0 +1,274 @@
+"""The loud labels: what a reader must know before believing a figure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from harness.record import Claim
+from harness.summary.checks import cause_name
+from report import text
+from report.claims.matching import smaller
+from report.comparability import PARALLEL, Key
+from report.comparisons.cells import Cell
+from report.comparisons.groups import Contest, Line
+from report.comparisons.speedups import Speedup
+from report.sections.view import Badge
+from report.stats.intervals import FLOOR_RUNS, HEADLINE_RUNS
+
+
+def badges(contest: Contest) -> tuple[Badge, ...]:
+    """The labels of all the lines that a contest draws."""
+    return of_cells([line.cell for line in contest.lines])
+
+
+def of_cells(cells: Sequence[Cell]) -> tuple[Badge, ...]:
+    """Each label once, the gravest first."""
+    found = [*_data(cells), *_software(cells), *_sureness(cells)]
+    return tuple(badge for badge in found if badge is not None)
+
+
+def _data(cells: Sequence[Cell]) -> list[Badge | None]:
+    reduced = dict.fromkeys(note for cell in cells for note in smaller(cell))
+    random_body = any(cell.key.weights == "random" for cell in cells)
+    return [
+        _badge(
+            any(cell.key.data_source == "generated" for cell in cells),
+            "GENERATED DATA",
+            "random data of the real shape stood in for the real set: no claim is judged on it",
+        ),
+        _badge(
+            bool(reduced),
+            "scaled down",
+            f"smaller than the protocol, so that it ends soon: {text.clean('; '.join(reduced), 200)}",
+        ),
+        _badge(
+            random_body,
+            "random body",
+            "without pretrained weights: accuracy and loss say nothing about the study",
+        ),
+    ]
+
+
+def _software(cells: Sequence[Cell]) -> list[Badge | None]:
+    environments = [row.environment for cell in cells for row in cell.rows]
+    reasons = dict.fromkeys(
+        text.clean(reason, 160) for found in environments for reason in found.unpinned_because
+    )
+    return [
+        _badge(
+            any(not found.pinned for found in environments),
+            "unpinned",
+            "the software is not what the lock says" + (f": {'; '.join(reasons)}" if reasons else ""),
+        ),
+        _badge(
+            any(found.base_substituted for found in environments),
+            "base substituted",
+            "the image stands on another base than the one that is pinned",
+        ),
+    ]
+
+
+def _sureness(cells: Sequence[Cell]) -> list[Badge | None]:
+    fewest = fewest_runs(cells)
+    bound = [cell for cell in cells if input_bound(cell)]
+    return [
+        _badge(
+            any(cell.verdict == "unproven" for cell in cells),
+            "unproven window",
+            "the measured window is too short to show that the speed had settled: shown, never ranked",
+        ),
+        _badge(
+            any(cell.verdict != "unproven" and _has_unproven(cell) for cell in cells),
+            "unproven trials",
+            "some windows did not show a settled speed where most of their line did; those trials are drawn "
+            "as crosses and take no part in any mean",
+        ),
+        _badge(
+            any(row.verdict == "invalid" for cell in cells for row in cell.rows),
+            "invalid trials",
+            "some trials broke a rule; they are drawn as crosses and take no part in any mean",
+        ),
+        _badge(
+            0 < fewest < FLOOR_RUNS,
+            f"quick look, n = {fewest}",
+            f"{text.count(fewest, 'run')} where {FLOOR_RUNS} are the floor and {HEADLINE_RUNS} a headline",
+        ),
+        _badge(
+            any(cell.length.projected and cell.seconds.n for cell in cells),
+            "projected totals",
+            "the whole protocol's time is worked out from a shorter run",
+        ),
+        _badge(
+            bool(bound),
+            "input-bound",
+            "waiting for input took over 10 % of the time: a faster card would not shorten that part",
+        ),
+        _badge(
+            any(cell.key.data_mode == "host" for cell in cells),
+            "host loader",
+            "the loader runs on the host as published: this ranks whole machines, not cards",
+        ),
+    ]
+
+
+def fewest_runs(cells: Sequence[Cell]) -> int:
+    """The runs of the figure that has the fewest; a whole run beside projections does not count."""
+    most: dict[object, int] = {}
+    for cell in cells:
+        place = (cell.key, cell.session, cell.card, cell.stack)
+        most[place] = max(most.get(place, 0), cell.throughput.n)
+    return min((n for n in most.values() if n), default=0)
+
+
+def input_bound(cell: Cell) -> bool:
+    """Whether a trial waited for input for more than a tenth of its time."""
+    return any(cause_name(cause) == "input-bound" for row in cell.rows for cause in row.causes)
+
+
+def _badge(shown: bool, word: str, because: str) -> Badge | None:
+    return Badge(word, because) if shown else None
+
+
+def standing(cell: Cell) -> str:
+    """One line's own state, for its row in the table."""
+    said = [cell.verdict if cell.verdict != "valid" else ""]
+    said.append("projected" if cell.length.projected else "whole run")
+    said.append("generated data" if cell.key.data_source == "generated" else "")
+    said.append("random body" if cell.key.weights == "random" else "")
+    said.append("unpinned" if any(not row.environment.pinned for row in cell.rows) else "")
+    said.append("base substituted" if any(row.environment.base_substituted for row in cell.rows) else "")
+    said.append("input-bound" if input_bound(cell) else "")
+    return ", ".join(part for part in said if part)
+
+
+def _has_unproven(cell: Cell) -> bool:
+    return any(row.verdict == "unproven" for row in cell.rows)
+
+
+_MAKERS = re.compile(
+    r"\b(?:NVIDIA|AMD|Intel|GeForce|Radeon|Graphics|Tesla|Instinct)\b|\((?:R|TM)\)|CPU(?= @)"
+)
+_RESNET = re.compile(r"resnet(\d+)")
+_EFFICIENT = re.compile(r"efficientnet_b(\d)")
+_WRITTEN = {
+    "inception_v3": "InceptionV3",
+    "mlp": "MLP",
+    "cnn": "CNN",
+    "lstm": "LSTM",
+    "gru": "GRU",
+    "rnn_tanh": "RNN (tanh)",
+    "rnn_relu": "RNN (ReLU)",
+}
+
+
+def short_card(name: str) -> str:
+    """A card's name without its maker: 'RTX 2080 Ti'."""
+    said = " ".join(_MAKERS.sub(" ", text.clean(name, 60)).split())
+    return text.clean(said or name, 24)
+
+
+def model(name: str) -> str:
+    """A model as people write it: 'ResNet-50', 'LSTM'."""
+    found = _RESNET.fullmatch(name.casefold())
+    if found:
+        return f"ResNet-{found[1]}"
+    found = _EFFICIENT.fullmatch(name.casefold())
+    return f"EfficientNet-B{found[1]}" if found else _WRITTEN.get(name.casefold(), text.clean(name, 40))
+
+
+def setting(key: Key) -> str:
+    """What besides batch and data marks a work: ', 2 devices (ddp), tuned'; empty where nothing does."""
+    way = dict(key.options).get(PARALLEL)
+    parts = [f"{key.gpus} devices" + (f" ({way})" if way else "")] if key.gpus > 1 else []
+    parts += [] if key.profile == "default" else [key.profile]
+    parts += [] if key.layout == "contiguous" else [key.layout]
+    return "".join(f", {text.clean(part, 40)}" for part in parts)
+
+
+def unit(card: str, machine_label: str) -> str:
+    """A card in its machine: what a reader filters by."""
+    return f"{short_card(card)} ({text.clean(machine_label, 40)})"
+
+
+def unit_of(cell: Cell) -> str:
+    """The card of a cell in its machine."""
+    return unit(cell.card, cell.machine_label)
+
+
+def label(cell: Cell, contest: Contest) -> str:
+    """The precision; the card too where several stand side by side, the machine where cards are alike."""
+    return line_name(cell.card, cell.machine_label, cell.key.precision, contest)
+
+
+def line_name(card: str, machine_label: str, precision: str, contest: Contest) -> str:
+    """The name of a line of that card, machine and precision, which may have failed."""
+    cards = {line.cell.card for line in contest.lines} | {claim.of.card or "" for claim in contest.published}
+    alike = {line.cell.machine for line in contest.lines if line.cell.card == card}
+    parts = [short_card(card)] if len(cards) > 1 else []
+    parts += [text.clean(machine_label, 24)] if len(alike) > 1 else []
+    return " ".join([*parts, precision])
+
+
+def note(line: Line, contest: Contest) -> str:
+    """What else tells a line apart: of another session its date, of another machine its label."""
+    cell = line.cell
+    parts = [f"batch {cell.key.batch_size}", text.count(cell.seconds.n or cell.throughput.n, "run")]
+    parts += ["projected"] if cell.length.projected else []
+    parts += ["unproven"] if cell.verdict == "unproven" else []
+    if not line.own:
+        here = {other.cell.machine for other in contest.lines if other.own}
+        label = text.clean(cell.machine_label, 24)
+        if cell.machine in here:
+            parts.append(f"{cell.started_at:%Y-%m-%d}")
+        elif label not in line_name(cell.card, cell.machine_label, "", contest):
+            parts.append(label)
+    return " · ".join(parts)
+
+
+def scaled(line: Line) -> str:
+    """'1.42', '1.01, tied', '1.42 (n = 1)'"""
+    if line.scaled is None:
+        return "–"
+    said = text.times(line.scaled.estimate)
+    if line.reference:
+        return said
+    if line.scaled.tied is None:
+        return f"{said} (n = 1)"
+    return f"{said}, tied" if line.scaled.tied else said
+
+
+def published(claim: Claim) -> tuple[str, str]:
+    """A published figure's name and note."""
+    side = claim.of
+    name = f"{short_card(side.card or 'any card')} {side.precision or ''}".strip()
+    where = [f"batch {side.batch_size}"] if side.batch_size else []
+    runs = "single run" if claim.runs in (None, 1) else text.count(claim.runs, "run")
+    return name, " · ".join([*where, f"published, {runs}", f"study {claim.study}"])
+
+
+def failure(reason: str) -> str:
+    """Why there is no figure, as short as a chart needs it."""
+    return {"out-of-memory": "does not fit"}.get(reason, f"failed: {reason.replace('-', ' ')}")
+
+
+def gain_note(gain: Speedup) -> str:
+    """The denominator, what differs besides the precision, and the runs of both sides."""
+    parts = [f"over {gain.over.key.precision}"]
+    parts += ["no difference shown"] if gain.ratio.tied else []
+    batches = (gain.of.key.batch_size, gain.over.key.batch_size)
+    parts += [f"batch {batches[0]} vs {batches[1]}"] if batches[0] != batches[1] else []
+    parts.append(f"n {gain.ratio.n[0]}+{gain.ratio.n[1]}")
+    return " · ".join(parts)
+
+
+def gain(found: Speedup | None) -> str:
+    """'1.62 × (1.58 to 1.66)'"""
+    if found is None:
+        return "–"
+    said = f"{text.times(found.ratio.estimate)} ×"
+    interval = found.ratio.interval
+    if interval is None:
+        return f"{said}\nsingle runs"
+    shown = f"{said}\n{text.between(interval, 'times')}"
+    return f"{shown}, no difference shown" if found.ratio.tied else shown

@@ -1,0 +1,314 @@
+"""Several devices of one machine: what each way of sharing the work reaches, against one device alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, median
+
+from harness.record import Memory, Rank
+from harness.summary.device_checks import busy_shares
+from report import text
+from report.comparability import Key, Length, Stack, alone
+from report.comparisons.cells import Cell, Ratio, cell_ratio
+from report.comparisons.groups import PRECISIONS
+from report.comparisons.speedups import Speedup
+from report.frame import Row
+from report.lines import Axes, Curve
+from report.lines import curves as draw
+from report.sections import names
+from report.sections.view import Panel, Table
+
+DASHES = {"ddp": None, "dp": "6 3"}
+"""Colour says the precision, so the way of sharing is told by the dash."""
+
+WAYS = {
+    "dp": "DataParallel",
+    "ddp": "DistributedDataParallel",
+    "each": "independent copies",
+}
+STRICT = "fp32-ieee"
+
+Place = tuple[Key, Length, Stack, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One work on one machine, on one device and on several; the batch per device is the same."""
+
+    work: Key
+    unit: str
+    cells: tuple[Cell, ...]
+
+    def single(self, precision: str) -> Cell | None:
+        """The one device alone."""
+        return next((c for c in self.cells if c.key.gpus == 1 and c.key.precision == precision), None)
+
+    def shared(self, precision: str, way: str) -> list[Cell]:
+        """Several devices, by their number."""
+        found = [c for c in self.cells if c.key.precision == precision and way_of(c) == way]
+        return sorted(found, key=lambda cell: cell.key.gpus)
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The precisions and ways that there are, in reading order."""
+        there = {(cell.key.precision, way_of(cell)) for cell in self.cells}
+        return [(name, way) for name in PRECISIONS for way in WAYS if (name, way) in there]
+
+
+def way_of(cell: Cell) -> str:
+    """How the devices share the work, as the workload says; empty for one device."""
+    measured = cell.rows[0].record.measurement
+    return (measured.parallel if measured and cell.key.gpus > 1 else None) or ""
+
+
+def families(cells: Sequence[Cell]) -> list[Family]:
+    """The works that were done on several devices, each with what one device did beside it."""
+    groups: dict[Place, list[Cell]] = {}
+    for cell in cells:
+        if cell.verdict != "invalid" and cell.throughput.mean is not None:
+            groups.setdefault(_place(cell), []).append(cell)
+    return [
+        Family(place[0], names.unit(found[0].rows[0].device, found[0].machine_label), tuple(found))
+        for place, found in groups.items()
+        if any(way_of(cell) for cell in found)
+    ]
+
+
+def _place(cell: Cell) -> Place:
+    work = replace(alone(cell.key), precision="")
+    return work, cell.length, cell.stack, cell.session, cell.machine, cell.rows[0].device
+
+
+def panels(cells: Sequence[Cell], gains: Sequence[Speedup], anchor: str) -> tuple[Panel, ...]:
+    """For each work its throughput, what mixed precision gains, and its scaling, by number of devices."""
+    found: list[Panel | None] = []
+    for place, family in enumerate(families(cells), 1):
+        title = names.model(family.work.model) + names.setting(family.work)
+        found += [
+            _throughput(family, f"{anchor}-devices-{place}", title),
+            _gain(family, gains, f"{anchor}-devices-gain-{place}", title),
+            _scaling(family, f"{anchor}-scaling-{place}", title),
+        ]
+    return tuple(panel for panel in found if panel is not None)
+
+
+def _throughput(family: Family, name: str, title: str) -> Panel | None:
+    lines = [
+        _line(family, precision, way, [(cell.key.gpus, *_mean(cell)) for cell in cells])
+        for precision, way, cells in _with_single(family)
+    ]
+    said = f"{family.cells[0].rows[0].sample_unit}s a second"
+    return _panel(name, f"{title}: {said}", f"{family.unit}; more is better", lines, text.plain_tick)
+
+
+def _gain(family: Family, gains: Sequence[Speedup], name: str, title: str) -> Panel | None:
+    by_cell = {id(gain.of): gain for gain in gains if gain.over.key.precision == STRICT}
+    lines = []
+    for precision, way, cells in _with_single(family):
+        known = [(cell.key.gpus, by_cell[id(cell)].ratio) for cell in cells if id(cell) in by_cell]
+        lines.append(_line(family, precision, way, [(n, one.estimate, _interval(one)) for n, one in known]))
+    return _panel(name, f"{title}: speed against {STRICT}", "times as fast", lines, text.times)
+
+
+def _scaling(family: Family, name: str, title: str) -> Panel | None:
+    lines = []
+    for precision, way, cells in _with_single(family):
+        single = family.single(precision)
+        if single is None:
+            continue
+        ratios = [(c.key.gpus, cell_ratio(c, single, "throughput")) for c in cells if c is not single]
+        points = [(n, one.estimate, _interval(one)) for n, one in ratios if one is not None]
+        if points:
+            lines.append(_line(family, precision, way, [(1, 1.0, None), *points]))
+    if not lines:
+        return None
+    most = max(x for line in lines for x, _ in line.points)
+    ideal = Curve("ideal", ((1.0, 1.0), (most, most)), behind=True, look="ideal")
+    return _panel(name, f"{title}: scaling", "throughput over one device's", [ideal, *lines], text.times)
+
+
+def _with_single(family: Family) -> list[tuple[str, str, list[Cell]]]:
+    """Each line of work shared, its first point the one device alone. Copies share nothing, so no line."""
+    found = []
+    for precision, way in family.lines():
+        if way in DASHES:
+            single = family.single(precision)
+            found.append((precision, way, [*([single] if single else []), *family.shared(precision, way)]))
+    return found
+
+
+def _line(
+    family: Family, precision: str, way: str, points: Sequence[tuple[int, float, tuple[float, float] | None]]
+) -> Curve:
+    return Curve(
+        label=f"{precision} {way}",
+        points=tuple((float(n), value) for n, value, _ in points),
+        look=precision,
+        dash=DASHES[way],
+        card=family.unit,
+        spread=tuple(ends for *_, ends in points),
+        dotted=True,
+    )
+
+
+def _mean(cell: Cell) -> tuple[float, tuple[float, float] | None]:
+    interval = cell.throughput.interval
+    return cell.throughput.mean or 0.0, (interval.low, interval.high) if interval else None
+
+
+def _interval(found: Ratio) -> tuple[float, float] | None:
+    return (found.interval.low, found.interval.high) if found.interval else None
+
+
+def _panel(
+    name: str, title: str, unit: str, lines: Sequence[Curve], write: Callable[[float], str]
+) -> Panel | None:
+    drawn = [line for line in lines if len(line.points) > 1]
+    if all(line.behind for line in drawn):
+        return None
+    alt = "; ".join(
+        f"{line.label}: " + ", ".join(f"{write(y)} on {x:g}" for x, y in line.points) for line in drawn
+    )
+    # On an axis that doubles, the ideal would be a curve.
+    axes = Axes("devices", write, zero=True, doubling=not any(line.behind for line in drawn))
+    return Panel(name, title, unit, draw(name, title, alt, drawn, axes), alt)
+
+
+def tables(cells: Sequence[Cell], gains: Sequence[Speedup]) -> tuple[Table, ...]:
+    """The study's layout, throughput beside speed-up; and scaling, memory and load of each device."""
+    found = families(cells)
+    if not found:
+        return ()
+    return _study(found, gains), _shares(found)
+
+
+def _study(found: Sequence[Family], gains: Sequence[Speedup]) -> Table:
+    over = {id(gain.of): gain for gain in gains if gain.over.key.precision == STRICT}
+    precisions = [name for name in PRECISIONS if any(f.single(name) or _any(f, name) for f in found)]
+    mixed = [name for name in precisions if name != STRICT]
+    rows = []
+    for family in found:
+        for count, way in sorted({(cell.key.gpus, way_of(cell)) for cell in family.cells}):
+            own = {c.key.precision: c for c in family.cells if (c.key.gpus, way_of(c)) == (count, way)}
+            speeds = [_speed(own.get(name)) for name in precisions]
+            times = [names.gain(over.get(id(own.get(name)))) for name in mixed]
+            rows.append((_named(family), _devices(count, way), *speeds, *times))
+    unit = found[0].cells[0].rows[0].sample_unit
+    columns = ("Model", "Devices", *precisions, *(f"{name} over {STRICT}" for name in mixed))
+    caption = (
+        f"{unit.capitalize()}s a second, and what each precision gains, by model and number of devices. "
+        f"Of {WAYS['each']} the figure is that of one copy while the others run."
+    )
+    return Table(caption, columns, tuple(rows))
+
+
+def _any(family: Family, precision: str) -> bool:
+    return any(cell.key.precision == precision for cell in family.cells)
+
+
+def _named(family: Family) -> str:
+    return f"{names.model(family.work.model)}{names.setting(family.work)}\n{family.unit}"
+
+
+def _devices(count: int, way: str) -> str:
+    return f"{count}\n{WAYS[way]}" if way else str(count)
+
+
+def _speed(cell: Cell | None) -> str:
+    if cell is None:
+        return "–"
+    interval = cell.throughput.interval
+    return f"{text.number(cell.throughput.mean)}\n{text.between(interval) if interval else 'one run'}"
+
+
+def _shares(found: Sequence[Family]) -> Table:
+    rows = []
+    for family in found:
+        for precision, way in family.lines():
+            single = family.single(precision)
+            for cell in family.shared(precision, way):
+                against = cell_ratio(cell, single, "throughput") if single else None
+                rows.append(
+                    (
+                        _named(family),
+                        precision,
+                        _devices(cell.key.gpus, way),
+                        _together(cell, way),
+                        _against(against, cell.key.gpus, way),
+                        memory_words(cell.rows),
+                        load_words(cell.rows),
+                    )
+                )
+    caption = (
+        "Several devices against one of them alone. Efficiency is the throughput over as many times that of "
+        "one device; of independent copies it is one copy's throughput over what it has alone."
+    )
+    unit = found[0].cells[0].rows[0].sample_unit
+    columns = ("Model", "Precision", "Devices", f"{unit.capitalize()}s / s, all devices", "Efficiency")
+    return Table(caption, (*columns, "Peak memory by device", "Device 0 against the others"), tuple(rows))
+
+
+def _together(cell: Cell, way: str) -> str:
+    if way != "each":
+        return text.number(cell.throughput.mean)
+    sums = [sum(rate for rank in ranks if (rate := _rate(rank))) for ranks in _ranks(cell.rows)]
+    return text.number(fmean(sums)) if sums else "–"
+
+
+def _rate(rank: Rank) -> float | None:
+    return rank.samples / rank.seconds if rank.samples and rank.seconds else None
+
+
+def _against(found: Ratio | None, devices: int, way: str) -> str:
+    if found is None:
+        return "–"
+    whole = 1 if way == "each" else devices
+    said = text.percent(found.estimate / whole)
+    if found.interval is None:
+        return f"{said}\nno interval"
+    low, high = found.interval.low / whole, found.interval.high / whole
+    return f"{said}\n{text.percent(low)} to {text.percent(high)}"
+
+
+def memory_words(rows: Sequence[Row]) -> str:
+    """The highest peak of each device over the runs: 'device 0: 4.1 GiB, others up to 3.2 GiB'."""
+    peaks: dict[int, int] = {}
+    for ranks in _ranks(rows):
+        for rank in ranks:
+            peak = _peak(rank.memory)
+            if peak is not None:
+                peaks[rank.rank] = max(peak, peaks.get(rank.rank, 0))
+    others = [peak for rank, peak in peaks.items() if rank]
+    if 0 not in peaks or not others:
+        return "–"
+    return f"device 0: {text.gibibytes(peaks[0])}\nothers up to {text.gibibytes(max(others))}"
+
+
+def load_words(rows: Sequence[Row]) -> str:
+    """Device 0 over the median of the others: memory, forward pass, and share of the time at work."""
+    said = []
+    for name, pairs in (
+        ("memory", [_first_and_others([_peak(r.memory) for r in ranks]) for ranks in _ranks(rows)]),
+        ("forward pass", [_first_and_others([r.forward_seconds for r in ranks]) for ranks in _ranks(rows)]),
+        ("time at work", [_first_and_others(list(busy_shares(row.record))) for row in rows]),
+    ):
+        known = [first / others for pair in pairs if pair for first, others in [pair] if others]
+        if known:
+            said.append(f"{name} {text.times(median(known))} ×")
+    return "\n".join(said) or "–"
+
+
+def _first_and_others(values: Sequence[float | None]) -> tuple[float, float] | None:
+    known = [value for value in values[1:] if value is not None]
+    if not values or values[0] is None or not known:
+        return None
+    return values[0], median(known)
+
+
+def _peak(memory: Memory) -> int | None:
+    return memory.allocated_peak_bytes or memory.process_peak_bytes
+
+
+def _ranks(rows: Sequence[Row]) -> list[tuple[Rank, ...]]:
+    measured = [row.record.measurement for row in rows if row.verdict != "invalid"]
+    return [one.ranks for one in measured if one is not None and one.ranks]

@@ -1,0 +1,369 @@
+"""What the profile `tuned` gains over `default`: a figure of its own, since no chart holds both."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from report import text
+from report.comparability import Key
+from report.comparisons import time_breakdown
+from report.comparisons.cells import PROJECTION_TOLERANCE, Cell, Figure, Ratio, cell_ratio, olympic_mean
+from report.comparisons.groups import Contest, Line, apart, differences
+from report.comparisons.parity import SPEED_ONLY, Gate, Parity, scale_words
+from report.comparisons.speedups import Speedup
+from report.frame import Row
+from report.sections import names as names_module
+from report.sections.names import standing, unit_of
+from report.sections.view import Provenance, Table
+
+OF_TUNED_ALONE = ("compile",)
+"""Options that say how a work is tuned, and nothing where it is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """How many times as fast `tuned` trains as `default`, on one machine and in one session."""
+
+    tuned: Cell
+    default: Cell
+    ratio: Ratio
+
+
+def tunings(cells: Sequence[Cell]) -> tuple[Tuning, ...]:
+    """Each tuned cell against the default one that differs in nothing else."""
+    plain = {_place(cell, cell.key): cell for cell in cells if cell.key.profile == "default"}
+    found = []
+    for cell in cells:
+        over = plain.get(_place(cell, _untuned(cell.key))) if cell.key.profile == "tuned" else None
+        value = cell_ratio(cell, over, "throughput") if over else None
+        if over is not None and value is not None:
+            found.append(Tuning(cell, over, value))
+    return tuple(found)
+
+
+def _untuned(key: Key) -> Key:
+    options = tuple(pair for pair in key.options if pair[0] not in OF_TUNED_ALONE)
+    return replace(key, profile="default", options=options)
+
+
+def _place(cell: Cell, key: Key) -> tuple[object, ...]:
+    return key, cell.length.limit, cell.session, cell.machine, cell.card, cell.stack
+
+
+def profile_table(cells: Sequence[Cell]) -> Table | None:
+    """A row for each work that was measured in both profiles."""
+    found = tunings(cells)
+    if not found:
+        return None
+    unit = found[0].tuned.rows[0].sample_unit
+    rows = tuple(
+        (
+            f"{names_module.model(one.default.key.model)}{names_module.setting(one.default.key)}\n{names_module.unit_of(one.tuned)}",
+            f"{one.default.key.precision}\nbatch {one.default.key.batch_size}",
+            text.number(one.default.throughput.mean),
+            text.number(one.tuned.throughput.mean),
+            _gain(one.ratio),
+        )
+        for one in found
+    )
+    caption = (
+        "What the profile 'tuned' gains over 'default' (channels_last, tuned convolutions, a fused optimiser "
+        "and compilation, as far as the workload has them). No chart holds both."
+    )
+    rates = tuple(f"{unit.capitalize()}s / s, {name}" for name in ("default", "tuned"))
+    return Table(caption, ("Model", "Precision", *rates, "Tuned over default"), rows)
+
+
+def _gain(found: Ratio) -> str:
+    said = f"{text.times(found.estimate)} ×"
+    if found.interval is None:
+        return f"{said}\nsingle runs"
+    shown = f"{said}\n{text.between(found.interval, 'times')}"
+    return f"{shown}, no difference shown" if found.tied else shown
+
+
+Gates = Sequence[tuple[Row, Gate]]
+
+
+def run_quality_table(contest: Contest, parities: Sequence[Parity], gates: Gates) -> Table:
+    """One row per line; a column stays away where no line has anything to say in it."""
+    lines = contest.lines
+    columns: list[tuple[str, list[str]]] = [
+        ("Line", [_run_name(line, contest) for line in lines]),
+        ("Trials", [verdicts(line.cell.rows) for line in lines]),
+        ("Where the time goes", [_time(line.cell) for line in lines]),
+        ("Energy", [energy(line.cell) for line in lines]),
+        ("Convergence", [convergence(line.cell, parities, gates) for line in lines]),
+        ("Loss scale", [_scale(line.cell) for line in lines]),
+        ("The interval", [interval_words(line) for line in lines]),
+    ]
+    kept = [(name, values) for name, values in columns if any(value != "–" for value in values)]
+    rows = tuple(zip(*(values for _, values in kept), strict=True))
+    keys = tuple((names_module.unit_of(line.cell), line.cell.key.precision) for line in lines)
+    return Table("How each line ran.", tuple(name for name, _ in kept), rows, keys)
+
+
+def _run_name(line: Line, contest: Contest) -> str:
+    return f"{names_module.label(line.cell, contest)}\nbatch {line.cell.key.batch_size}"
+
+
+def _time(cell: Cell) -> str:
+    bound = next((row.bound for row in cell.rows if row.bound), "")
+    said = time_breakdown.said(time_breakdown.split(cell))
+    return f"{said}\n{bound}" if bound else said
+
+
+def verdicts(rows: Sequence[Row]) -> str:
+    """'3 valid, 1 warn' and beneath it what speaks against them, each cause once."""
+    counted = Counter(row.verdict for row in rows)
+    said = ", ".join(
+        f"{counted[word]} {word}" for word in ("valid", "warn", "unproven", "invalid") if counted[word]
+    )
+    causes = dict.fromkeys(cause.partition(":")[0].replace("-", " ") for row in rows for cause in row.causes)
+    return f"{said}\n{text.clean(', '.join(causes), 160)}" if causes else said
+
+
+def energy(cell: Cell) -> str:
+    """Joules per sample with method, window and systematic band; else that it is unknown, and why."""
+    told = [row.record.telemetry.energy for row in cell.rows if row.record.telemetry]
+    known = [one for one in told if one.joules_per_sample is not None]
+    if not known or cell.joules.mean is None:
+        reasons = dict.fromkeys(one.unknown_because or "not told" for one in told)
+        return f"unknown\n{text.clean('; '.join(reasons) or 'nothing was watched', 140)}"
+    unit = cell.rows[0].sample_unit
+    said = f"{text.number(cell.joules.mean)} J / {unit}"
+    first = known[0]
+    said += f"\n{text.between(cell.joules.interval)}" if cell.joules.interval else "\none run"
+    said += f"\n{first.method}, {first.scope}, {first.window_seconds or 0:.0f} s"
+    said += f", ±{first.band:.0%} systematic" if first.band else ""
+    warnings = dict.fromkeys(one.warning for one in known if one.warning)
+    return said + "".join(f"\n{text.clean(warning, 100)}" for warning in warnings)
+
+
+def convergence(cell: Cell, parities: Sequence[Parity], gates: Gates) -> str:
+    """Whether a mixed precision learns as fp32-ieee does, or that it was not checked."""
+    found = next((one for one in parities if one.of is cell), None)
+    if found is None:
+        return "–"
+    early = [gate for row, gate in gates if any(row is own for own in cell.rows)]
+    known = [gate for gate in early if gate.word != "unknown"]
+    first = ""
+    if known:
+        follows = sum(gate.word == "follows" for gate in known)
+        first = f"\nthe first steps follow fp32's in {follows} of {len(known)} trials"
+        departed = next((gate.because for gate in known if gate.word == "departs"), "")
+        first += f": {text.clean(departed, 180)}" if departed else ""
+    head, _, because = found.said.partition(": ")
+    return f"{head}\n{text.clean(because, 140)}{first}" if because else f"{head}{first}"
+
+
+def unchecked(parities: Sequence[Parity]) -> bool:
+    """Whether any mixed precision's speed stands without a verdict on what it learns."""
+    return any(one.said.startswith(SPEED_ONLY) for one in parities)
+
+
+def _scale(cell: Cell) -> str:
+    said = dict.fromkeys(scale_words(row) for row in cell.rows if row.loss_scale)
+    skipped = [row.loss_scale.skipped_steps for row in cell.rows if row.loss_scale]
+    if not said:
+        return "–"
+    least = "" if min(skipped) == max(skipped) else f"{min(skipped):,} to "
+    found = f"{least}{text.count(max(skipped), 'step')} skipped\n{text.clean(next(iter(said)), 140)}"
+    waits = any(row.loss_scale.kind == "dynamic" for row in cell.rows if row.loss_scale)
+    return found + ("\nthe host looks for overflow at every step, and that wait is timed" if waits else "")
+
+
+def interval_words(line: Line) -> str:
+    """How the line's interval was made, over how many comparisons, and what makes it doubtful."""
+    figure = line.cell.seconds if line.cell.seconds.n else line.cell.throughput
+    interval = (
+        line.scaled.interval
+        if line.scaled and line.scaled.interval and not line.reference
+        else figure.interval
+    )
+    if interval is None:
+        return f"none\n{text.count(figure.n, 'run')}"
+    said = [f"{interval.method}, n = {' + '.join(map(str, interval.n))}"]
+    if interval.comparisons > 1:
+        said.append(f"{interval.level:.0%} over {interval.comparisons} comparisons together")
+    said += [text.clean(note, 120) for note in interval.notes]
+    olympic = olympic_mean(figure.values)
+    if olympic is not None:
+        write = text.seconds if line.cell.seconds.n else text.number
+        said.append(f"olympic mean {write(olympic)}")
+    return "\n".join(said)
+
+
+MOST_LEFT_OVER = 60
+
+
+def contest_table(contest: Contest, gains: Sequence[Speedup]) -> Table:
+    """One row per line; a column stays away where no line has its figure."""
+    lines = contest.lines
+    columns: list[tuple[str, list[str]]] = [
+        ("Line", [_name(line, contest) for line in lines]),
+        ("Runs", [_runs(line.cell) for line in lines]),
+        ("Total", [_total(line.cell) for line in lines]),
+        ("Time-scaled", [_scaled(line) for line in lines]),
+        ("Against 32-bit", [_gains(line, gains) for line in lines]),
+        (_rate(contest), [_with_interval(line.cell.throughput, text.number) for line in lines]),
+        ("Step", [text.milliseconds(line.cell.step_seconds.mean) for line in lines]),
+        ("Peak memory", [_peak(line.cell) for line in lines]),
+        (_quality_name(contest), [_quality(line.cell) for line in lines]),
+        ("Loss", [_loss(line.cell) for line in lines]),
+    ]
+    kept = [(name, values) for name, values in columns if any(value != "–" for value in values)]
+    names = tuple(name for name, _ in kept)
+    rows = tuple(zip(*(values for _, values in kept), strict=True))
+    caption = "Means of all valid runs, their 95 % intervals below them."
+    if contest.comparisons > 1:
+        caption += f" The time-scaled intervals hold together, over {contest.comparisons} comparisons."
+    keys = tuple((unit_of(line.cell), line.cell.key.precision) for line in lines)
+    return Table(caption, names, rows, keys)
+
+
+def _name(line: Line, contest: Contest) -> str:
+    said = f"batch {line.cell.key.batch_size}, {standing(line.cell)}"
+    return f"{names_module.label(line.cell, contest)}\n{said}"
+
+
+def _loss(cell: Cell) -> str:
+    if cell.valid_loss.mean is not None:
+        return f"{text.number(cell.valid_loss.mean)}\ntraining {text.number(cell.train_loss.mean)}"
+    return "–" if cell.train_loss.mean is None else f"{text.number(cell.train_loss.mean)}\ntraining"
+
+
+def _runs(cell: Cell) -> str:
+    n = cell.seconds.n or cell.throughput.n
+    bad = sum(row.verdict == "invalid" for row in cell.rows)
+    return f"{n}\nand {bad} invalid" if bad else str(n)
+
+
+def _with_interval(figure: Figure, write: Callable[[float | None], str]) -> str:
+    if figure.mean is None:
+        return "–"
+    if figure.interval is None:
+        return f"{write(figure.mean)}\none run"
+    return f"{write(figure.mean)}\n{text.between(figure.interval)}"
+
+
+def _total(cell: Cell) -> str:
+    return f"{text.seconds(cell.seconds.mean)}\n{beneath_total(cell)}" if cell.seconds.n else "–"
+
+
+def beneath_total(cell: Cell) -> str:
+    """The interval of a total, and whether it was projected."""
+    spread = text.between(cell.seconds.interval) if cell.seconds.interval else "one run"
+    return f"projected, {spread}" if cell.length.projected else spread
+
+
+def _scaled(line: Line) -> str:
+    said = names_module.scaled(line)
+    if line.scaled is None or line.scaled.interval is None:
+        return said
+    return f"{said}\n{text.between(line.scaled.interval, 'times')}"
+
+
+def _gains(line: Line, gains: Sequence[Speedup]) -> str:
+    own = [gain for gain in gains if gain.of is line.cell]
+    return "\n".join(f"{names_module.gain(gain)} over {gain.over.key.precision}" for gain in own) or "–"
+
+
+def _rate(contest: Contest) -> str:
+    unit = contest.lines[0].cell.rows[0].sample_unit
+    return f"{unit.capitalize()}s / s"
+
+
+def _peak(cell: Cell) -> str:
+    return text.gibibytes(max(cell.peak_bytes.values, default=None))
+
+
+def _quality_name(contest: Contest) -> str:
+    names = [row.quality_name for line in contest.lines for row in line.cell.rows if row.quality_name]
+    return names[0].capitalize() if names else "Quality"
+
+
+def _quality(cell: Cell) -> str:
+    said = text.quality(cell.rows[0].quality_name, cell.quality.mean)
+    where = cell.rows[0].validated
+    return f"{said}\n{where}" if where and cell.quality.n else said
+
+
+def apart_table(contests: Sequence[Contest], headings: Sequence[str]) -> Table | None:
+    """Why one workload has several charts: the fields in which they differ."""
+    fields = apart(contests)
+    if not fields:
+        return None
+    rows = tuple(
+        (heading, *(text.clean(values[place], 40) for _, values in fields))
+        for place, heading in enumerate(headings)
+    )
+    columns = ("Kept apart", *(name for name, _ in fields))
+    return Table("Not drawn in one chart, because they differ in what matters.", columns, rows)
+
+
+def projections(contest: Contest) -> tuple[str, ...]:
+    """Projected ÷ whole where one machine has both; further off than 1 % judges no claim."""
+    found = []
+    for line in contest.lines:
+        if line.cell.length.projected:
+            for other in contest.lines:
+                if _whole_of(other.cell, line.cell):
+                    found.append(_projection(line.cell, other.cell))
+    return tuple(said for said in found if said)
+
+
+def _whole_of(whole: Cell, projected: Cell) -> bool:
+    same = (whole.key, whole.session, whole.card, whole.stack) == (
+        projected.key,
+        projected.session,
+        projected.card,
+        projected.stack,
+    )
+    return same and not whole.length.projected
+
+
+def _projection(projected: Cell, whole: Cell) -> str:
+    found = cell_ratio(projected, whole, "seconds")
+    if found is None:
+        return ""
+    off = abs(found.estimate - 1.0)
+    tail = "more than 1 % off: the projection judges no claim" if off > PROJECTION_TOLERANCE else "within 1 %"
+    return f"{projected.key.precision}: projected ÷ whole run = {found.estimate:.3f} ({tail})."
+
+
+def provenance(contest: Contest) -> Provenance:
+    """The records a contest stands on, and the lines that measure them again."""
+    rows = [row for line in contest.lines for row in line.cell.rows]
+    plans = dict.fromkeys(row.plan for line in contest.lines if line.own for row in line.cell.rows)
+    others = dict.fromkeys(row.plan for row in rows)
+    commands = tuple(f"invoke run --plan {text.clean(plan, 64)} --new-session" for plan in plans or others)
+    said = f"{text.count(len(rows), 'record')} in {text.count(len(contest.lines), 'line')}"
+    return Provenance(said, tuple(text.clean(row.path, 160) for row in rows), commands)
+
+
+def left_over(cells: Sequence[Cell], contests: Sequence[Contest]) -> Table | None:
+    """Records of other sessions that stand in no row here, with the field that keeps them out."""
+    if not cells:
+        return None
+    rows = []
+    for cell in cells[:MOST_LEFT_OVER]:
+        reasons = [differences(contest, cell) for contest in contests]
+        closest = min((found for found in reasons if found), key=len, default=())
+        why = "; ".join(f"{name} {here} instead of {there}" for name, there, here in closest[:3])
+        what = f"{cell.key.workload}, {cell.key.model}, {cell.key.precision}, batch {cell.key.batch_size}"
+        where = f"{text.clean(cell.machine_label, 30)}, session {cell.session}"
+        why = text.clean(why or "nothing: an older session of the same machine", 160)
+        rows.append((text.clean(what, 80), where, str(len(cell.rows)), why))
+    caption = "On record, but not compared: what keeps each away from the nearest chart of this page."
+    if len(cells) > MOST_LEFT_OVER:
+        caption += f" {len(cells) - MOST_LEFT_OVER:,} more are not listed."
+    return Table(caption, ("What", "Where", "Trials", "Differs in"), tuple(rows))
+
+
+def glossary() -> Table:
+    """The precision labels in plain words."""
+    rows = tuple((name, said) for name, said in text.PRECISION_WORDS.items())
+    return Table("What the precision labels mean", ("Label", "Meaning"), rows)

@@ -1,0 +1,204 @@
+"""Each trial by itself: its verdict with its causes, and what it and its devices did over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from harness.record import CardTelemetry, Spread, Telemetry
+from report import strips, text
+from report.comparisons.groups import Contest, Line
+from report.frame import Row
+from report.sections import names
+from report.sections.view import Panel, Table
+from report.strips import Strip
+
+MOST_LETTERS = 900_000
+"""Of all traces on one page, so that a comparison of four cards stays below 3 MB."""
+
+GIB = 2**30
+Write = Callable[[float], str]
+
+
+def panels(contests: Sequence[Contest], most: int = MOST_LETTERS) -> dict[str, Panel]:
+    """A drawing for each trial by its path: of all, or of each line its doubtful ones and its first ones.
+
+    The lines take turns, each with its trials with causes first, until the drawings have `most` letters.
+    """
+    lines = [(contest, line) for contest in contests for line in contest.lines]
+    queues = [sorted(line.cell.rows, key=lambda row: (not row.causes, row.repeat)) for _, line in lines]
+    found: dict[str, Panel] = {}
+    left = most
+    for turn in range(max(map(len, queues), default=0)):
+        for (contest, line), queue in zip(lines, queues, strict=True):
+            if turn < len(queue) and left > 0:
+                panel = _panel(contest, line, queue[turn], f"t-{len(found) + 1}")
+                found[queue[turn].path] = panel
+                left -= len(panel.drawing)
+    return found
+
+
+def _panel(contest: Contest, line: Line, row: Row, name: str) -> Panel:
+    title = f"{names.label(line.cell, contest)}, repeat {row.repeat}"
+    where = "" if line.own else f" · {text.clean(row.machine_label, 26)}"
+    unit = f"block {row.block} · {row.verdict}{where}"
+    trial = trace(row)
+    told = [f"{one.name} {one.low} to {one.high}" for one in trial.strips]
+    alt = "; ".join([f"step time {trial.said}", *told])
+    drawing = strips.draw(name, title, alt, trial)
+    card = names.unit(row.card, row.machine_label)
+    return Panel(name, title, unit, drawing, alt, card=card, precision=row.key.precision)
+
+
+def trace(row: Row) -> strips.Trial:
+    """What is drawn of a trial, from its raw step times and its telemetry."""
+    measured, telemetry = row.record.measurement, row.record.telemetry
+    assert measured is not None and row.summary is not None
+    series = measured.step_us
+    each = series.steps_per_value
+    seconds = tuple(value / 1e6 / each for value in series.values())
+    steady = row.summary.steady
+    steps = strips.Steps(seconds, each, steady.first_step, steady.changes)
+    cut = f", {steady.first_step:,} steps cut" if steady.first_step else ""
+    said = f"median {text.milliseconds(row.summary.step_seconds_median)}, {steady.kind}{cut}"
+    scale = measured.precision.loss_scale
+    history = scale.history if scale else ()
+    if telemetry is None:
+        return strips.Trial(steps, said, scales=history)
+    times = tuple(value or 0.0 for value in telemetry.times.values())
+    found = tuple(_strips(telemetry)) if times else ()
+    return strips.Trial(steps, said, times, telemetry.windows, found, history)
+
+
+def _strips(telemetry: Telemetry) -> list[Strip]:
+    found: list[Strip | None] = []
+    several = len(telemetry.cards) > 1
+    for card in telemetry.cards[:8]:
+        found += _card(card, f"card {card.index} " if several else "")
+    cpu = telemetry.cpu
+    found.append(_strip("processor at work", cpu.utilization_percent, _percent, (0.0, 100.0)))
+    if not telemetry.cards:
+        found += [
+            _strip("processor clock", cpu.mhz, _mhz),
+            _strip("processor temperature", cpu.temperature_c, _celsius),
+        ]
+    found.append(_strip("host memory", cpu.memory_used_bytes, _gib, (0.0, None)))
+    return [one for one in found if one is not None]
+
+
+def _card(card: CardTelemetry, before: str) -> list[Strip | None]:
+    return [
+        _strip(f"{before}clock", card.sm_mhz, _mhz),
+        _strip(f"{before}temperature", card.temperature_c, _celsius),
+        _strip(f"{before}power", card.power_watts, _watts, (0.0, None)),
+        _strip(f"{before}at work", card.utilization_percent, _percent, (0.0, 100.0)),
+        _strip(f"{before}memory", card.memory_used_bytes, _gib, (0.0, None)),
+    ]
+
+
+def _strip(
+    name: str, spread: Spread | None, write: Write, ends: tuple[float | None, float | None] = (None, None)
+) -> Strip | None:
+    """A strip from its least to its most value, or between the ends that its quantity has."""
+    if spread is None:
+        return None
+    values = tuple(spread.mean.values())
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    low, high = min(known), max(known)
+    floor = low if ends[0] is None else ends[0]
+    ceiling = max(high if ends[1] is None else ends[1], floor + 1e-9)
+    return Strip(name, values, write(low), write(high), floor, ceiling)
+
+
+def _percent(value: float) -> str:
+    return f"{value:.0f} %"
+
+
+def _mhz(value: float) -> str:
+    return f"{value:,.0f} MHz"
+
+
+def _celsius(value: float) -> str:
+    return f"{value:.0f} °C"
+
+
+def _watts(value: float) -> str:
+    return f"{value:,.0f} W"
+
+
+def _gib(value: float) -> str:
+    return f"{value / GIB:.1f} GiB"
+
+
+def table(contest: Contest) -> Table:
+    """Every trial of a contest, those that were refused among them, with what speaks against it."""
+    rows, keys = [], []
+    for line in contest.lines:
+        for row in line.cell.rows:
+            rows.append(_row(row, names.label(line.cell, contest), len(line.cell.rows) > 1))
+            keys.append((names.unit(row.card, row.machine_label), row.key.precision))
+    columns = ("Trial", "Verdict", "Total", _rate(contest), "Steady", "Setup", "Before it began", "Because")
+    caption = (
+        "Every trial. Invalid ones take no part in any mean, nor do unproven ones where most of their line "
+        "are proven; unproven ones are never ranked."
+    )
+    return Table(caption, columns, tuple(rows), tuple(keys))
+
+
+def _rate(contest: Contest) -> str:
+    return f"{contest.lines[0].cell.rows[0].sample_unit.capitalize()}s / s"
+
+
+def _row(row: Row, label: str, several: bool) -> tuple[str, ...]:
+    metrics, summary = row.metrics, row.summary
+    assert metrics is not None and summary is not None
+    attempt = f", attempt {row.attempt}" if row.attempt > 1 else ""
+    return (
+        f"{label}\nrepeat {row.repeat}, block {row.block}{attempt}",
+        row.verdict,
+        text.seconds(metrics.protocol_seconds),
+        text.number(metrics.throughput),
+        f"{summary.steady.kind}\n{steps(row)}",
+        setup(row),
+        before(row),
+        text.clean("; ".join((*row.causes, *summary.notes)) or "–", 300),
+    )
+
+
+def steps(row: Row) -> str:
+    """A steady step's median, and what nine of ten lie between."""
+    found = row.summary
+    assert found is not None
+    ends = [text.milliseconds(seconds) for seconds in (found.step_seconds_p5, found.step_seconds_p95)]
+    return f"step {text.milliseconds(found.step_seconds_median)}, 90% {ends[0]} to {ends[1]}"
+
+
+def setup(row: Row) -> str:
+    """Seconds before the first measured step, which are in no other figure, and their parts."""
+    measured = row.record.measurement
+    phases = measured.phases if measured else ()
+    if not phases:
+        return "not told"
+    parts = ", ".join(f"{text.clean(one.name, 20).replace('_', ' ')} {one.seconds:.1f}" for one in phases)
+    return f"{sum(one.seconds for one in phases):.1f} s\n{parts}"
+
+
+def before(row: Row) -> str:
+    """What else the machine was doing, read before the trial so that it does not accuse itself."""
+    load, cpus = row.record.load, row.record.machine.cpu.usable
+    said = []
+    if load.busy_cpus is not None:
+        said.append(f"{load.busy_cpus:.1f} CPUs busy" + (f" of {cpus:g}" if cpus else ""))
+    elif load.load_average_1min is not None:
+        said.append(f"load {load.load_average_1min:.1f}")
+    if load.other_gpu_processes is not None:
+        count = load.other_gpu_processes
+        said.append(
+            f"{text.count(count, 'other process', 'other processes')} on the device"
+            if count
+            else "device free"
+        )
+    elif row.environment.device != "cpu":
+        said.append(f"others on the device unknown: {text.clean(load.unknown_because or 'not read', 60)}")
+    return "\n".join(said) or "not read"

@@ -1,0 +1,285 @@
+"""The same work fed in two ways: why mixed precision gains with one loader what it does not with another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from harness.record.claims import ClaimSet
+from report import charts, text
+from report.charts import Mark
+from report.claims import matching
+from report.comparisons.cells import Cell
+from report.comparisons.groups import Contest
+from report.comparisons.parity import Gate, Parity
+from report.comparisons.speedups import FULL_PRECISION, Speedup
+from report.comparisons.time_breakdown import split
+from report.frame import Row
+from report.sections import batch_sweep, curves, names, scaling, tables, trials
+from report.sections import charts as figures
+from report.sections.headline import best_supported
+from report.sections.view import ContestView, Panel, Table, WorkloadView
+
+MOST_SAID = 4
+INPUT_WAIT = 0.1
+"""Of the time: from here on a trial is called input-bound."""
+
+
+def data_mode_sentences(gains: Sequence[Speedup]) -> tuple[str, ...]:
+    """For each gain with the published loader that was measured on the device too: both, and who waited."""
+    found = []
+    for host in gains:
+        if host.of.key.data_mode != "host" or host.of.key.precision in FULL_PRECISION:
+            continue
+        device = next((other for other in gains if _same_but_mode(host, other)), None)
+        if device is not None:
+            found.append(_loader_sentence(host, device))
+    return tuple(found[:MOST_SAID])
+
+
+def _same_but_mode(host: Speedup, other: Speedup) -> bool:
+    return all(
+        (replace(one.key, data_mode="device"), one.session, one.machine, one.card)
+        == (two.key, two.session, two.machine, two.card)
+        for one, two in ((host.of, other.of), (host.over, other.over))
+    )
+
+
+def _loader_sentence(host: Speedup, device: Speedup) -> str:
+    key, over = host.of.key, host.over.key
+    batch = f"batch {key.batch_size}"
+    batch += f" against {over.batch_size}" if over.batch_size != key.batch_size else ""
+    said = (
+        f"{names.model(key.model)}, {batch}: with the published loader {key.precision} is "
+        f"{text.times(host.ratio.estimate)} times as fast as {over.precision}, with the same data on the "
+        f"device {text.times(device.ratio.estimate)} times"
+    )
+    waits = [(one, split(cell)) for one, cell in (("host", host.of), ("device", device.of))]
+    known = {mode: part.input_wait for mode, part in waits if part is not None}
+    if len(known) < len(waits):
+        return f"{said}."
+    said += (
+        f": the loader kept it waiting for {text.percent(known['host'])} of the time, "
+        f"the device's own data for {text.percent(known['device'])}"
+    )
+    if known["host"] > INPUT_WAIT and device.ratio.estimate > host.ratio.estimate:
+        said += ". What waits for input is not shortened by faster arithmetic"
+    return f"{said}."
+
+
+FEWEST_CONTESTS = 3
+
+
+def panels(contests: Sequence[Contest], gains: Sequence[Speedup], anchor: str) -> tuple[Panel, ...]:
+    """A panel for each data mode and protocol, a row for each model, all on one axis."""
+    groups = _groups(contests, gains)
+    everything = [_extent(gain) for found in groups.values() for gain in found]
+    if not everything:
+        return ()
+    span = (min(low for low, _ in everything), max(high for _, high in everything))
+    found = []
+    for place, ((protocol, mode, setting), members) in enumerate(groups.items(), 1):
+        rows: dict[str, list[Mark]] = {}
+        for gain in members:
+            rows.setdefault(names.model(gain.of.key.model), []).append(_mark(gain))
+        unit = f"times as fast as fp32-ieee; {protocol}, {mode} data{setting}"
+        alt = "; ".join(
+            f"{names.model(g.of.key.model)} {g.of.key.precision} {_overview_alt(g)}" for g in members[:24]
+        )
+        name, title = f"{anchor}-gain-{place}", "Speed against 32-bit, by model"
+        drawing = charts.grouped(name, title, alt, list(rows.items()), span=span, write=text.times)
+        found.append(Panel(name, title, unit, drawing, alt))
+    return tuple(found)
+
+
+def overview_table(contests: Sequence[Contest], gains: Sequence[Speedup]) -> Table | None:
+    """The same figures with their intervals: a row for each model, a column for each precision."""
+    groups = _groups(contests, gains)
+    precisions = list(dict.fromkeys(g.of.key.precision for found in groups.values() for g in found))
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for (protocol, mode, setting), found in groups.items():
+        for gain in found:
+            place = (names.model(gain.of.key.model), f"{protocol}, {mode}{setting}")
+            rows.setdefault(place, {})[gain.of.key.precision] = names.gain(gain)
+    if not rows:
+        return None
+    caption = "Times as fast as fp32-ieee on the same machine, with the 95 % interval."
+    values = tuple((*place, *(said.get(name, "–") for name in precisions)) for place, said in rows.items())
+    return Table(caption, ("Model", "Protocol and data", *precisions), values)
+
+
+def _groups(
+    contests: Sequence[Contest], gains: Sequence[Speedup]
+) -> dict[tuple[str, str, str], list[Speedup]]:
+    """By protocol, data mode, and what else is never mixed: devices and how they share, profile, layout."""
+    if len(contests) < FEWEST_CONTESTS:
+        return {}
+    own = [line.cell for contest in contests for line in contest.lines if line.own]
+    groups: dict[tuple[str, str, str], list[Speedup]] = {}
+    for gain in gains:
+        if gain.over.key.precision == "fp32-ieee" and any(gain.of is cell for cell in own):
+            key = gain.of.key
+            groups.setdefault((key.protocol, key.data_mode, names.setting(key)), []).append(gain)
+    return {place: best_supported(found) for place, found in groups.items()}
+
+
+def _extent(gain: Speedup) -> tuple[float, float]:
+    interval = gain.ratio.interval
+    return (interval.low, interval.high) if interval else (gain.ratio.estimate, gain.ratio.estimate)
+
+
+def _overview_alt(gain: Speedup) -> str:
+    return f"{text.times(gain.ratio.estimate)} ×"
+
+
+def _mark(gain: Speedup) -> Mark:
+    low, high = _extent(gain)
+    return Mark(
+        label=gain.of.key.precision,
+        note="",
+        said=_overview_alt(gain),
+        value=gain.ratio.estimate,
+        low=low if gain.ratio.interval else None,
+        high=high if gain.ratio.interval else None,
+        look=gain.of.key.precision,
+        card=names.unit_of(gain.of),
+        doubtful=not (gain.of.ranked and gain.over.ranked),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """All that the workloads' charts and tables are made from."""
+
+    contests: Sequence[Contest]
+    cells: Sequence[Cell]
+    rows: Sequence[Row]
+    gains: Sequence[Speedup]
+    parities: Sequence[Parity]
+    gates: Sequence[tuple[Row, Gate]]
+    claims: ClaimSet
+
+
+def heading(workload: str) -> str:
+    """What the page calls a workload."""
+    return text.WORKLOAD_WORDS.get(workload, text.clean(workload, 60))
+
+
+def views(drawn: Drawn) -> tuple[WorkloadView, ...]:
+    """Each workload with its contests, numbered through the page."""
+    groups: dict[str, list[Contest]] = {}
+    for contest in drawn.contests:
+        groups.setdefault(contest.base.workload, []).append(contest)
+    traced = trials.panels(drawn.contests)
+    beside = {(line.cell.session, line.cell.machine) for c in drawn.contests for line in c.lines}
+    cells = [cell for cell in drawn.cells if (cell.session, cell.machine) in beside]
+    failed = [row for row in drawn.rows if row.failure is not None]
+    found: list[WorkloadView] = []
+    number = 0
+    for workload, members in groups.items():
+        anchor = f"w-{len(found) + 1}"
+        mine = [cell for cell in cells if cell.key.workload == workload]
+        rows = [row for row in failed if row.key.workload == workload]
+        shown = []
+        for contest in members:
+            number += 1
+            shown.append(_contest(contest, drawn, traced, number))
+        found.append(
+            WorkloadView(
+                anchor=anchor,
+                heading=heading(workload),
+                about=_about(workload, drawn.gains),
+                overview=(
+                    *panels(members, drawn.gains, anchor),
+                    *batch_sweep.panels(mine, rows, anchor),
+                    *scaling.panels(mine, drawn.gains, anchor),
+                ),
+                tables=_tables(members, mine, rows, drawn.gains),
+                contests=tuple(shown),
+                apart=tables.apart_table(members, [view.heading for view in shown]),
+            )
+        )
+    return tuple(found)
+
+
+def _about(workload: str, gains: Sequence[Speedup]) -> str:
+    plain = text.WORKLOAD_ABOUT.get(workload, f"Workload {text.clean(workload, 60)}.")
+    return " ".join([plain, *data_mode_sentences([one for one in gains if one.of.key.workload == workload])])
+
+
+def _tables(
+    contests: Sequence[Contest], cells: Sequence[Cell], failed: Sequence[Row], gains: Sequence[Speedup]
+) -> tuple[Table, ...]:
+    found = [
+        overview_table(contests, gains),
+        *scaling.tables(cells, gains),
+        tables.profile_table(cells),
+        batch_sweep.table(cells, failed),
+    ]
+    return tuple(table for table in found if table is not None)
+
+
+def _contest(contest: Contest, drawn: Drawn, traced: Mapping[str, Panel], number: int) -> ContestView:
+    anchor, claims = f"f-{number}", drawn.claims
+    cells = [line.cell for line in contest.lines]
+    own = [gain for gain in drawn.gains if any(gain.of is cell for cell in cells)]
+    published = [claim for claim in claims.claims if matching.published_gain(claim, own)]
+    behind = [curve for curve in claims.curves_for(contest.base.workload) if matching.behind(curve, cells)]
+    return ContestView(
+        anchor=anchor,
+        number=number,
+        heading=_heading(contest),
+        setting=_setting(contest),
+        badges=names.badges(contest),
+        panels=(*figures.panels(contest, own, published, anchor), *curves.panels(contest, behind, anchor)),
+        table=tables.contest_table(contest, own),
+        states=tables.run_quality_table(contest, drawn.parities, drawn.gates),
+        trials=trials.table(contest),
+        traces=tuple(traced[row.path] for row in _rows(contest) if row.path in traced),
+        untraced=_untraced(contest, traced),
+        notes=_notes(contest),
+        provenance=tables.provenance(contest),
+    )
+
+
+def _notes(contest: Contest) -> tuple[str, ...]:
+    notes = [f"{name} differs: {' | '.join(values)}" for name, values in contest.stacks]
+    stacks = dict.fromkeys(claim.stack for claim in contest.published if claim.stack)
+    notes += [f"The published figures stand on another stack: {stack}" for stack in stacks]
+    cleaned = [text.clean(said, 300) for said in notes]
+    return (*cleaned, *tables.projections(contest))
+
+
+def _rows(contest: Contest) -> list[Row]:
+    return [row for line in contest.lines for row in line.cell.rows]
+
+
+def _untraced(contest: Contest, traced: Mapping[str, Panel]) -> str:
+    left = sum(row.path not in traced for row in _rows(contest))
+    if not left:
+        return ""
+    return (
+        f"{text.count(left, 'trial')} of this chart not drawn, to keep the page small; the records hold all."
+    )
+
+
+def _heading(contest: Contest) -> str:
+    base = contest.base
+    batch = f", batch {base.batch_size}" if base.batch_size else ""
+    stacks = ", on different stacks" if contest.stacks else ""
+    return f"{names.model(base.model)}{batch}, {base.data_mode} data{names.setting(base)}{stacks}"
+
+
+def _setting(contest: Contest) -> str:
+    base, length = contest.base, contest.length
+    batches = {line.cell.key.batch_size for line in contest.lines}
+    steps = f" of {text.count(length.steps_per_epoch, 'step')}" if len(batches) == 1 else ""
+    size = f", {base.image_size} px" if base.image_size else ""
+    size += f", sequences of {base.sequence_length}" if base.sequence_length else ""
+    options = "".join(f", {name} {value}" for name, value in base.options)
+    batch = f", batch {min(batches)}" if len(batches) == 1 else ", the batch as published for each precision"
+    return text.clean(
+        f"Protocol {base.protocol}: {text.count(length.epochs, 'epoch')}{steps}{batch}{size}{options}. "
+        f"Data: {base.data_source}, {base.data_mode} ({text.DATA_MODE_WORDS[base.data_mode]}).",
+        400,
+    )

@@ -1,0 +1,1 @@
+"""Intervals and verdicts from runs in blocks."""

@@ -1,0 +1,163 @@
+"""Numbers and strings as the page writes them: units, digits, and text from records made harmless to read."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from datetime import datetime
+
+from report.stats.intervals import Interval
+
+PRECISION_WORDS = {
+    "fp32-ieee": "32-bit arithmetic throughout, every bit of it: the strict baseline",
+    "fp32-tf32": "32-bit numbers, multiplied with a 10-bit mantissa (TF32) on cards that have it",
+    "fp32-default": "what the framework calls 32-bit: convolutions may be TF32, matrix products are exact",
+    "amp-fp16": "the framework chooses 16-bit floats (FP16) where it is safe, with a loss scale",
+    "amp-bf16": "the framework chooses bfloat16 where it is safe; no loss scale",
+    "fp16-master": "a 16-bit model with 32-bit master weights and a loss scale: what the studies call FP16",
+    "pure-fp16": "everything in 16-bit floats (FP16)",
+    "pure-bf16": "everything in bfloat16",
+}
+
+WORKLOAD_WORDS = {
+    "cifar_fastai": "Image classification: ResNets on CIFAR-100, with fastai",
+    "word_lm": "Language model: recurrent networks on WikiText-2",
+    "convnet": "Image classifiers on synthetic images, on one device and on several",
+    "tensorcore_mlp": "Matrix products alone: an MLP of three equal layers",
+    "mnist_cnn": "A small convolutional network on MNIST",
+}
+
+WORKLOAD_ABOUT = {
+    "cifar_fastai": "A ResNet with a pretrained, frozen body learns CIFAR-100's 100 classes (study 004).",
+    "word_lm": "A recurrent network learns to predict the next word of WikiText-2, as in Apex's example.",
+    "convnet": "Classifiers train on random images, so that no loader stands in their way (study 000; its "
+    "batch, resolution and optimiser are lost: protocol reconstructed).",
+    "tensorcore_mlp": "Three linear layers on random numbers, a recipe for mixed precision (study 001).",
+    "mnist_cnn": "Two convolutions and two linear layers learn MNIST's digits (study 001).",
+}
+
+DATA_MODE_WORDS = {
+    "host": "the loader as published; it ranks whole machines, not cards",
+    "device": "the same data and augmentations on the device",
+    "cached": "fixed tensors already on the device: the card alone",
+}
+
+
+def count(value: int, noun: str, plural: str | None = None) -> str:
+    """'1 run', '3 runs'"""
+    return f"{value:,} {noun if value == 1 else plural or noun + 's'}"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number with thousands separators and about `digits` significant digits; a dash where unknown."""
+    if value is None:
+        return "–"
+    if not math.isfinite(value):
+        return "not a number" if math.isnan(value) else ("infinite" if value > 0 else "minus infinite")
+    if value == 0:
+        return "0"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    if abs(value) >= 10**digits:
+        unit = 10 ** max(0, math.floor(math.log10(abs(value))) - 3)
+        return f"{round(value / unit) * unit:,}"
+    return f"{value:,.{min(places, 6)}f}"
+
+
+def seconds(value: float | None) -> str:
+    """Seconds, always: '4,578 s'."""
+    return "–" if value is None else f"{number(value)} s"
+
+
+def duration(value: float) -> str:
+    """A duration as people say it: '1 h 16 min'."""
+    if value < 90:
+        return f"{number(value, 2)} s"
+    minutes = round(value / 60)
+    if minutes < 120:
+        return f"{minutes} min"
+    hours, rest = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {rest} min" if rest else f"{hours} h"
+    return f"{number(hours / 24, 2)} days"
+
+
+def milliseconds(value: float | None) -> str:
+    """Seconds written as milliseconds."""
+    return "–" if value is None else f"{number(value * 1000)} ms"
+
+
+def gibibytes(value: float | None) -> str:
+    """Bytes written as GiB, or as MiB below a tenth of one."""
+    if value is None:
+        return "–"
+    if value < 0.1 * 2**30:
+        return f"{number(value / 2**20)} MiB"
+    return f"{number(value / 2**30)} GiB"
+
+
+def times(value: float | None) -> str:
+    """A ratio, two decimals: '1.62'."""
+    if value is None:
+        return "–"
+    return f"{value:.2f}" if abs(value) < 100 else f"{value:,.0f}"
+
+
+def plain_tick(value: float) -> str:
+    """A tick's value without needless zeros."""
+    return f"{value:,.6g}"
+
+
+def percent(value: float | None) -> str:
+    """A share of 1 in percent."""
+    return "–" if value is None or not math.isfinite(value) else f"{value * 100:.0f} %"
+
+
+def between(interval: Interval | None, write: str = "number") -> str:
+    """'1.58 to 1.66', or why there is no interval."""
+    if interval is None:
+        return "no interval: fewer than two runs"
+    form = {"number": number, "times": times}[write]
+    return f"{form(interval.low)} to {form(interval.high)}"
+
+
+def day(moment: datetime) -> str:
+    """'31 January 2026'"""
+    return f"{moment.day} {moment:%B %Y}"
+
+
+def clean(text: object, limit: int = 80) -> str:
+    """One line of a string from a record: no control or direction characters, cut in the middle."""
+    said = "".join(_shown(character) for character in str(text)[: 4 * limit + 4000])
+    said = " ".join(said.split())
+    if len(said) <= limit:
+        return said
+    tail = limit // 4
+    return f"{said[: limit - tail - 1]}…{said[-tail:]}"
+
+
+def clean_lines(text: str, *, lines: int = 40, width: int = 200) -> str:
+    """The last lines of a log, each made harmless and cut."""
+    kept = text.splitlines()[-lines:]
+    return "\n".join(
+        "".join(_shown(character, tab=True) for character in line[:width])
+        + ("…" if len(line) > width else "")
+        for line in kept
+    )
+
+
+def _shown(character: str, tab: bool = False) -> str:
+    if character == "\t" and tab:
+        return "    "
+    category = unicodedata.category(character)
+    if category in ("Cc", "Zl", "Zp"):
+        return " "
+    if category in ("Cf", "Cs", "Co", "Cn"):
+        return "\N{REPLACEMENT CHARACTER}"
+    return character
+
+
+def quality(name: str | None, value: float | None) -> str:
+    """Accuracy in percent, perplexity as a number."""
+    if value is None or not math.isfinite(value):
+        return number(value)
+    return f"{value * 100:.1f} %" if name == "accuracy" else number(value)

@@ -1,0 +1,151 @@
+"""From a session to what a pull request needs: every record here is constructed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from commands import contribute, gate
+from harness.errors import GateError, UserError
+from harness.record import store
+from tests.helpers import bundled
+
+
+def git(root: Path, *words: str) -> str:
+    named = ("-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "commit.gpgsign=false")
+    done = subprocess.run(["git", "-C", root, *named, *words], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch) -> Path:
+    """A clone whose machine has measured one session that is not committed."""
+    monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "machine-id").write_text("a" * 12)
+    root = tmp_path / "clone"
+    root.mkdir()
+    git(root, "init", "--quiet", "--initial-branch", "main")
+    (root / ".gitignore").write_text("report/out/\n")
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "as it is")
+    bundled.write(root, bundled.one_card())
+    return root
+
+
+def test_a_session_becomes_a_folder_a_text_and_lines_that_the_gate_lets_pass(clone, capsys):
+    contribute.publish(clone, None)
+    said = capsys.readouterr().out
+    assert "The gate lets it pass" in said and "Nothing was sent" in said and '"machine": {' in said
+    made = clone / "report" / "out" / f"contribution-{bundled.LEAD}"
+    assert len(list(made.glob("results/*/*/*.json"))) == 4
+    text = (made / contribute.TEXT).read_text()
+    assert "CC0 1.0" in text and "Constructed Card A" in text and "3 unproven" in text
+
+
+def test_the_line_that_is_printed_makes_a_commit_that_the_gate_lets_pass(clone, capsys):
+    contribute.publish(clone, None)
+    line = next(one for one in capsys.readouterr().out.splitlines() if one.strip().startswith("git switch"))
+    for command in line.strip().split(" && "):
+        git(clone, *shlex.split(command)[1:])
+    assert gate.problems(clone, "main", "HEAD") == ()
+
+
+def test_nothing_of_the_clone_s_branches_index_or_files_is_changed(clone, capsys):
+    before = (
+        git(clone, "status", "--porcelain"),
+        git(clone, "for-each-ref"),
+        git(clone, "rev-parse", "HEAD"),
+    )
+    contribute.publish(clone, None)
+    after = (git(clone, "status", "--porcelain"), git(clone, "for-each-ref"), git(clone, "rev-parse", "HEAD"))
+    assert after == before
+
+
+def test_what_the_gate_would_refuse_is_told_and_nothing_is_written(clone, capsys):
+    path = next(clone.glob("results/*/*/word_lm-r1*.json"))
+    raw = json.loads(path.read_text())
+    raw["summary"]["throughput"] *= 2
+    path.write_text(json.dumps(raw))
+    with pytest.raises(GateError, match="1 problems"):
+        contribute.publish(clone, None)
+    assert "its raw samples do not give its summary's 'throughput'" in capsys.readouterr().err
+    assert not (clone / "report").exists()
+
+
+def test_what_is_in_the_repository_already_is_no_contribution(clone, capsys):
+    git(clone, "add", "--all")
+    git(clone, "commit", "--quiet", "--message", "a record")
+    with pytest.raises(GateError):
+        contribute.publish(clone, None)
+    assert "no record is added" in capsys.readouterr().err
+
+
+def test_a_session_that_is_not_there_is_told(clone):
+    with pytest.raises(UserError, match="there is no session '20260101-ffffff'"):
+        contribute.publish(clone, "20260101-ffffff")
+
+
+def test_a_series_is_shown_by_its_length(clone):
+    (stored, *_) = store.read_all(clone).records
+    assert '"step_us": "60 values"' in contribute.shown(stored.record)
+
+
+IDENTITY = {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "a"), ("EMAIL", "a@b.example"))
+}
+
+
+def shell(folder: Path, line: str, state: Path) -> str:
+    """What a line of the page prints in a clone; its `.venv` is this interpreter."""
+    invoke = folder / ".venv" / "bin" / "invoke"
+    if not invoke.is_file():
+        invoke.parent.mkdir(parents=True)
+        invoke.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m invoke "$@"\n')
+        invoke.chmod(0o755)
+    environ = {**os.environ, **IDENTITY, "GPUDYNO_STATE": str(state)}
+    done = subprocess.run(
+        ["sh", "-e", "-c", line], cwd=folder, env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_three_commands_lead_from_a_clone_to_a_contribution_that_the_gate_lets_pass(tmp_path):
+    """All but the measuring: a constructed session stands for what the first command leaves."""
+    if not (bundled.REPOSITORY / ".git").exists():
+        pytest.skip("this is no git clone")
+    host, clone, gate_keeper = tmp_path / "host.git", tmp_path / "clone", tmp_path / "gate"
+    git(tmp_path, "clone", "--quiet", "--bare", str(bundled.REPOSITORY), str(host))
+    git(tmp_path, "clone", "--quiet", str(host), str(clone))
+    page = (clone / "CONTRIBUTING.md").read_text()
+    section = page.split("## Add a card's record")[1]
+    measure, show, send = re.findall(r"```sh\n(.*?)```", section, re.S)[0].strip().splitlines()
+    assert re.fullmatch(r"\.venv/bin/invoke build --plan \w+ run --budget \w+ report", measure)
+
+    measured = bundled.write(tmp_path / "measured", bundled.one_card())
+    for day in (measured / "results").glob("2026-*"):
+        shutil.copytree(day, clone / "results" / day.name)
+    state = tmp_path / "state"
+    state.mkdir()
+    (state / "machine-id").write_text("a" * 12)
+    said = shell(clone, f"{measure.split(' build ')[0]} report && {show}", state)
+    assert "The gate lets it pass. 4 files" in said
+    shell(clone, send, state)
+
+    git(tmp_path, "clone", "--quiet", str(host), str(gate_keeper))
+    branch = send.split("switch -c ")[1].split(" ")[0]
+    line = f".venv/bin/invoke gate --base HEAD --head origin/{branch} --comment comment.md"
+    assert shell(gate_keeper, line, state).endswith("the records are good\n")
+    assert "The gate lets it pass" in (gate_keeper / "comment.md").read_text()
+    assert git(gate_keeper, "status", "--porcelain", "--", "results") == ""

@@ -1,0 +1,320 @@
+"""What a contribution may hold: each record here is constructed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commands import gate
+from harness.errors import GateError, RecordError, UserError
+from harness.record import Session, store
+from harness.record.claims import ClaimSet
+from harness.summary.statistics import judge_trial
+from report.page import render
+from report.page.build import look
+from tests.helpers.records_builder import STARTED, two_cards
+
+
+def git(root: Path, *words: str) -> str:
+    named = ("-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "commit.gpgsign=false")
+    done = subprocess.run(["git", "-C", root, *named, *words], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def commit(root: Path) -> str:
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "as it is")
+    return git(root, "rev-parse", "HEAD")
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    git(tmp_path, "init", "--quiet")
+    (tmp_path / "README.md").write_text("a clone\n")
+    commit(tmp_path)
+    return tmp_path
+
+
+def contribute(clone: Path) -> Path:
+    """The folder of one session of one card, as a run leaves it; two measured trials."""
+    records = [
+        record.model_copy(update={"summary": judge_trial(record)})
+        for record in two_cards()[:2]
+        if record.measurement is not None
+    ]
+    first = records[0]
+    session = Session(
+        session=1,
+        id=first.session,
+        plan=first.plan,
+        plan_sha256="f" * 64,
+        machine=first.machine.id,
+        label=first.machine.label,
+        started_at=STARTED,
+        order_seed=1,
+        trials=tuple(record.trial for record in records),
+    )
+    store.write_session(clone, session)
+    for record in records:
+        store.write_record(clone, session, record)
+    return store.session_folder(clone, session)
+
+
+def a_record(folder: Path) -> Path:
+    return next(path for path in sorted(folder.glob("*.json")) if path.name != "session.json")
+
+
+def judged(clone: Path) -> tuple[str, ...]:
+    base = git(clone, "rev-parse", "HEAD")
+    return gate.problems(clone, base, commit(clone))
+
+
+def changed(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def test_a_folder_of_whole_records_passes(clone):
+    contribute(clone)
+    assert judged(clone) == ()
+
+
+def test_a_contribution_without_a_record_is_told_so(clone):
+    head = git(clone, "rev-parse", "HEAD")
+    assert gate.problems(clone, head, head) == ("results: no record is added",)
+
+
+def test_a_contribution_that_touches_anything_else_is_refused_by_its_path(clone):
+    contribute(clone)
+    (clone / "tasks.py").write_text("import os\n")
+    (found,) = judged(clone)
+    assert found.startswith("tasks.py: is no record's place")
+
+
+def test_a_record_that_is_there_is_never_changed_or_removed(clone):
+    folder = contribute(clone)
+    commit(clone)
+    path = a_record(folder)
+    changed(path, '"plan": "constructed"', '"plan": "another"')
+    (found,) = judged(clone)
+    assert "is there already" in found
+    path.unlink()
+    (found,) = judged(clone)
+    assert "is there already" in found
+
+
+def test_a_link_is_no_record(clone):
+    folder = contribute(clone)
+    (folder / "trial.json").symlink_to("/etc/hostname")
+    (found,) = judged(clone)
+    assert found.endswith("trial.json: is not a plain file")
+
+
+def test_what_has_come_to_the_main_branch_since_is_not_held_against_a_contribution(clone):
+    fork = git(clone, "rev-parse", "HEAD")
+    contribute(clone)
+    head = commit(clone)
+    git(clone, "checkout", "--quiet", fork)
+    (clone / "README.md").write_text("another clone\n")
+    base = commit(clone)
+    assert gate.problems(clone, base, head) == ()
+
+
+def test_a_record_that_is_cut_short_is_refused_with_its_path(clone):
+    path = a_record(contribute(clone))
+    path.write_text(path.read_text()[:200])
+    (found,) = judged(clone)
+    assert found.startswith(path.relative_to(clone).as_posix())
+    assert "cut short" in found
+
+
+def test_a_summary_that_its_raw_samples_do_not_give_is_refused(clone):
+    path = a_record(contribute(clone))
+    raw = json.loads(path.read_text())
+    raw["summary"]["throughput"] *= 1.01
+    path.write_text(json.dumps(raw))
+    (found,) = judged(clone)
+    assert found.endswith("its raw samples do not give its summary's 'throughput'")
+
+
+def test_a_summary_that_is_silent_about_the_machine_s_state_is_refused(clone):
+    path = a_record(contribute(clone))
+    raw = json.loads(path.read_text())
+    raw["warnings"] = ["image changed within the session: a → b"]
+    path.write_text(json.dumps(raw))
+    (found,) = judged(clone)
+    assert found.endswith("its raw samples do not give its summary's 'causes'")
+
+
+def test_a_record_without_its_session_is_refused(clone):
+    (contribute(clone) / "session.json").unlink()
+    assert all("has no session.json" in found for found in judged(clone))
+
+
+def test_a_record_under_another_name_than_its_content_gives_is_refused(clone):
+    path = a_record(contribute(clone))
+    path.rename(path.with_name("other.json"))
+    (found,) = judged(clone)
+    assert f"its content belongs into 'results/2026-01-31/{path.parent.name}/{path.name}'" in found
+
+
+def test_a_record_that_names_a_person_s_folder_is_refused(clone):
+    path = a_record(contribute(clone))
+    changed(path, '"warnings": []', '"warnings": ["read /srv/maren/sets/train.bin"]')
+    (found,) = judged(clone)
+    assert "'warnings' holds a path" in found
+
+
+def test_a_session_that_names_a_person_s_folder_is_refused_too(clone):
+    path = contribute(clone) / "session.json"
+    changed(path, '"notes": []', '"notes": ["read /srv/maren/sets/train.bin"]')
+    (found,) = judged(clone)
+    assert "session.json: 'notes' holds a path" in found
+
+
+def test_a_session_in_another_folder_than_its_content_gives_is_refused(clone):
+    folder = contribute(clone)
+    folder.rename(folder.with_name(f"another-{folder.name[-15:]}"))
+    assert any("session.json: its content belongs into 'results/2026-01-31/" in one for one in judged(clone))
+
+
+def test_a_session_that_takes_the_id_of_one_that_is_here_is_refused(clone):
+    folder = contribute(clone)
+    commit(clone)
+    other = folder.with_name(f"another-{folder.name[-15:]}")
+    shutil.copytree(folder, other)
+    for path in other.glob("*.json"):
+        path.write_text(path.read_text().replace("constructed-card-a", "another"))
+    (found,) = judged(clone)
+    assert f"session '{folder.name[-15:]}' is in '{folder.relative_to(clone).as_posix()}' already" in found
+
+
+def test_one_contribution_that_holds_a_session_twice_is_refused(clone):
+    folder = contribute(clone)
+    shutil.copytree(folder, folder.with_name(f"another-{folder.name[-15:]}"))
+    assert any(one.endswith("already") for one in judged(clone))
+
+
+def test_a_file_larger_than_any_record_is_refused_by_its_size(clone):
+    path = a_record(contribute(clone))
+    path.write_text(path.read_text() + " " * 300_000)
+    (found,) = judged(clone)
+    assert re.fullmatch(r"results/\S+\.json: \d{6} bytes, where a file has at most 300000", found)
+
+
+def test_a_number_with_thousands_of_digits_is_refused_with_its_path(clone):
+    path = a_record(contribute(clone))
+    changed(path, '"order": ', f'"order": {"9" * 5000}')
+    (found,) = judged(clone)
+    assert found.startswith(path.relative_to(clone).as_posix())
+
+
+def places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Where a record has a number, or none."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from places(inner, (*path, key))
+    elif isinstance(value, list):
+        for place, inner in enumerate(value[:2]):
+            yield from places(inner, (*path, place))
+    elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+        yield path
+
+
+NUMBERS = (10**400, 10**18, 1e308, -1e308, -1, 0, 1e-320, "nan", "inf", "-inf", float("nan"))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_any_number_anywhere_in_a_record_is_refused_by_name_or_judged_and_shown(tmp_path_factory, data):
+    records = two_cards()
+    records = [one.model_copy(update={"summary": judge_trial(one)}) for one in records if one.measurement]
+    raw = json.loads(store.dump(records[0]))
+    *path, last = data.draw(st.sampled_from(list(places(raw))))
+    inner = raw
+    for key in path:
+        inner = inner[key]
+    inner[last] = data.draw(st.sampled_from(NUMBERS))
+    file = tmp_path_factory.mktemp("number") / "a.json"
+    file.write_text(json.dumps(raw))
+    try:
+        read = store.read_record(file, "a.json")
+    except RecordError as error:
+        assert str(error).startswith("a.json: ")
+        return
+    bare = read.model_copy(update={"summary": None})
+    for one in (read, bare):
+        assert store.dump(one)
+        shown = [store.Stored(f"{n}.json", each) for n, each in enumerate([one, *records[1:]])]
+        shelf = store.Shelf(tuple(shown), (), ())
+        assert "<html" in render.render(look(shelf, ClaimSet(), (), now=STARTED)).html
+
+
+def test_a_commit_that_is_not_there_is_a_sentence(clone):
+    with pytest.raises(UserError, match="git rev-parse says"):
+        gate.problems(clone, "HEAD", "0" * 40)
+
+
+def commented(clone: Path) -> str:
+    """The comment on what has come to the clone since its last commit."""
+    base, comment = git(clone, "rev-parse", "HEAD"), clone.parent / "comment.md"
+    head = commit(clone)
+    git(clone, "checkout", "--quiet", base)
+    try:
+        gate.judge(clone, base, head, comment)
+    except GateError:
+        pass
+    finally:
+        git(clone, "checkout", "--quiet", head)
+    return comment.read_text(encoding="utf-8")
+
+
+def test_a_good_contribution_is_answered_with_its_comparison(clone):
+    contribute(clone)
+    said = commented(clone)
+    assert said.startswith("**The gate lets it pass.**")
+    assert re.search(r"^\| ResNet-50, \w+ \| Constructed Card A", said, re.M)
+
+
+def test_a_refused_contribution_is_answered_with_what_is_wrong_and_no_figure(clone):
+    folder = contribute(clone)
+    changed(a_record(folder), '"throughput": ', '"throughput": 1')
+    said = commented(clone)
+    assert said.startswith("**The gate refuses it**: 1 of its files")
+    assert "its raw samples do not give its summary's 'throughput'" in said
+    assert "Card" not in said
+
+
+HOSTILE = "@everyone #1 <script>alert(1) [x](y) `z` | *w* www.a.example"
+
+
+def test_a_comment_calls_nobody_links_nothing_and_runs_nothing(clone):
+    folder = contribute(clone)
+    for path in folder.glob("*.json"):
+        raw = json.loads(path.read_text())
+        if "measurement" in raw:
+            raw["measurement"]["device"]["name"] = f"{HOSTILE} \u202egap eht\u2067 {'L' * 10_000}"
+            path.write_text(json.dumps(raw))
+    said = commented(clone)
+    assert "everyone" in said
+    assert not re.search(r"@\w|#\d|<script|www\.|(?<!\\)`z|(?<!\\)\[x", said)
+    assert not {"\u202e", "\u2067"} & set(said) and "L" * 300 not in said
+    rows = [line for line in said.splitlines() if line.startswith("| ")]
+    assert len({len(re.findall(r"(?<!\\)\|", line)) for line in rows if "everyone" in line}) == 1
+
+
+def test_a_comment_is_never_longer_than_a_code_host_takes():
+    problems = [f"results/x: {'y' * 10_000}" for _ in range(40)]
+    said = render.comment(None, problems)
+    assert len(said) < 65_536
+    assert said.endswith("cut here")

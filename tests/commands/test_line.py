@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+
+from commands.line import held, split
+from harness.errors import UserError
+
+VERBS = ("build", "run", "report", "plan", "data")
+
+
+def test_a_plan_on_the_first_verb_holds_for_the_whole_line():
+    assert held(["build", "--plan", "mission", "run", "report"], VERBS, "--plan") == "mission"
+    assert held(["build", "--plan=mission", "run", "report"], VERBS, "--plan") == "mission"
+
+
+def test_a_plan_on_a_later_verb_alone_is_refused_with_the_right_line():
+    with pytest.raises(UserError, match=r"write `invoke build --plan mission run --budget 8h report`"):
+        held(["build", "run", "--budget", "8h", "--plan", "mission", "report"], VERBS, "--plan")
+
+
+def test_two_verbs_that_ask_for_different_plans_are_refused():
+    with pytest.raises(UserError, match="'--plan smoke' stands after 'run'"):
+        held(["build", "--plan", "mission", "run", "--plan", "smoke"], VERBS, "--plan")
+
+
+def test_saying_the_same_plan_twice_is_harmless():
+    assert held(["build", "--plan", "smoke", "run", "--plan", "smoke"], VERBS, "--plan") == "smoke"
+
+
+def test_a_plan_may_be_called_like_a_verb():
+    assert split(["run", "--plan", "report"], VERBS) == [("run", ["--plan", "report"])]
+    assert held(["run", "--plan", "report"], VERBS, "--plan") == "report"
+
+
+def test_a_line_without_the_option_holds_nothing():
+    assert held(["build", "run", "report"], VERBS, "--plan") is None
+    assert held([], VERBS, "--plan") is None

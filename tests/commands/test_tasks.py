@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.helpers import ROOT
+
+INVOKE = (sys.executable, "-m", "invoke")
+
+
+def invoke(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    hosts = ("GPUDYNO_", "DOCKER_HOST", "CONTAINER_HOST")
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(hosts)}
+    return subprocess.run(
+        [*INVOKE, *words], cwd=ROOT, env=environ | variables, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> dict[str, str]:
+    return {"GPUDYNO_STATE": str(tmp_path / "state"), "GPUDYNO_CACHE": str(tmp_path / "cache")}
+
+
+@pytest.mark.parametrize(
+    ("words", "says", "code"),
+    [
+        (("run", "--plan", "mision"), "there is no plan 'mision'; the plans are", 2),
+        (("build", "run", "--plan", "smoke"), "write `invoke build --plan smoke run`", 2),
+        (("run", "--device", "7"), "the device '7' is not on this machine", 4),
+        (("run", "--engine", "kubernetes"), "'engine'", 2),
+        (("run", "--engine", "here"), "inside one of gpudyno's own images, and this is none", 4),
+        (("run", "--plan", "smoke", "--budget", "soon"), "the budget 'soon' is no length of time", 2),
+        (("run", "--plan", "smoke", "--python", "/no/such/python"), "there is no interpreter", 4),
+        (("lock", "--image", "cpo"), "image 'cpo' is not in docker/images.toml; take one of cpu", 2),
+        (("data", "--only", "cifar-1000"), "cifar-1000", 2),
+    ],
+)
+def test_wrong_input_is_answered_in_one_sentence_and_a_code_of_its_kind(state, words, says, code):
+    done = invoke(*words, **state)
+    assert done.returncode == code, done.stderr
+    assert says in done.stderr
+    assert done.stderr.startswith("gpudyno: ")
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_an_engine_that_is_asked_for_by_name_and_not_there_is_no_silent_other(state):
+    done = invoke("build", "--engine", "docker", DOCKER_HOST="unix:///nowhere/docker.sock", **state)
+    assert done.returncode == 4
+    assert "Docker Engine is asked for and does not answer" in done.stderr
+
+
+def test_a_plan_shows_its_matrix_and_every_command(state):
+    done = invoke("plan", "--plan", "smoke", "--engine", "venv", **state)
+    assert done.returncode == 0, done.stderr
+    assert "2 trials" in done.stdout
+    assert done.stdout.count("/workloads/") == 2
+    assert "pip install --no-deps --require-hashes" in done.stdout
+
+
+def test_a_dry_run_changes_nothing(state):
+    before = sorted(path.name for path in (ROOT / "results").iterdir())
+    done = invoke("run", "--plan", "smoke", "--engine", "venv", "--dry-run", **state)
+    assert done.returncode == 0, done.stderr
+    assert "2 trials" in done.stdout
+    assert sorted(path.name for path in (ROOT / "results").iterdir()) == before
+
+
+def test_run_without_building_says_what_is_not_built(state, tmp_path):
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
+    done = subprocess.run(
+        [*INVOKE, "run", "--plan", "smoke", "--engine", "venv", "--no-build"],
+        cwd=clone,
+        env=os.environ | state | {"PYTHONPATH": str(clone)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert "the environment of image 'cpu' is not built; run `invoke build`" in done.stderr

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.bundle import archive
+from harness.errors import UserError
+
+FILES = {"SHA256SUMS": b"a sum\n", "results/one.json": b'{"a": 1}' * 90, "page/index.html": b"\0" * 3000}
+
+
+def packed(folder: Path, files: dict[str, bytes] = FILES) -> Path:
+    named = []
+    for name, content in files.items():
+        path = folder / "source" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        named.append((name, path))
+    out = folder / "bundle.tar.gz"
+    with out.open("w+b") as file:
+        archive.pack(named, file)
+    return out
+
+
+def unpacked(path: Path, folder: Path) -> archive.Unpacked:
+    folder.mkdir()
+    return archive.unpack(path, folder)
+
+
+def tar(path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
+    """An archive as another program would write it."""
+    with tarfile.open(path, "w:gz") as file:
+        for info, content in members:
+            info.size = len(content) if info.isreg() else info.size
+            file.addfile(info, io.BytesIO(content))
+    return path
+
+
+def test_what_is_packed_comes_back_whole_and_without_a_problem(tmp_path):
+    found = unpacked(packed(tmp_path), tmp_path / "out")
+    assert (found.names, found.problems) == (list(FILES), [])
+    assert {name: (tmp_path / "out" / name).read_bytes() for name in FILES} == FILES
+
+
+def test_the_same_files_give_the_same_bytes_whenever_and_by_whomever_they_were_written(tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    first, second = packed(one), packed(two)
+    for path in (two / "source").rglob("*"):
+        path.chmod(0o700)
+    assert packed(two).read_bytes() == first.read_bytes() == second.read_bytes()
+
+
+def test_every_other_program_reads_it_as_a_plain_tar_gz(tmp_path):
+    path = packed(tmp_path)
+    with tarfile.open(path) as file:
+        read = {info.name: file.extractfile(info).read() for info in file.getmembers()}
+        assert {info.mtime for info in file.getmembers()} == {0}
+    assert read == {f"{archive.TOP}/{name}": content for name, content in FILES.items()}
+
+
+def test_a_name_too_long_for_the_first_form_of_tar_comes_back(tmp_path):
+    name = f"results/2026-01-31/{'a' * 80}/{'b' * 120}.json"
+    found = unpacked(packed(tmp_path, {name: b"{}"}), tmp_path / "out")
+    assert (found.names, found.problems) == ([name], [])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_a_changed_byte_anywhere_is_found(tmp_path_factory, data):
+    folder = tmp_path_factory.mktemp("flip")
+    path = packed(folder)
+    content = bytearray(path.read_bytes())
+    at = data.draw(st.integers(0, len(content) - 1))
+    content[at] ^= data.draw(st.integers(1, 255))
+    path.write_bytes(content)
+    try:
+        assert unpacked(path, folder / "out").problems
+    except UserError as error:
+        assert "archive" in str(error)
+
+
+@pytest.mark.parametrize("cut", [0, 5, 40, 200])
+def test_an_archive_that_is_cut_short_is_found(tmp_path, cut):
+    path = packed(tmp_path)
+    path.write_bytes(path.read_bytes()[: cut or None][: -1 if not cut else None])
+    assert unpacked(path, tmp_path / "out").problems
+
+
+def test_something_behind_the_end_is_found(tmp_path):
+    path = packed(tmp_path)
+    path.write_bytes(path.read_bytes() + b"more")
+    assert unpacked(path, tmp_path / "out").problems
+
+
+def test_an_archive_of_another_program_is_read_and_said_to_have_no_seal(tmp_path):
+    path = tar(tmp_path / "b.tar.gz", (tarfile.TarInfo(f"{archive.TOP}/a.json"), b"{}"))
+    found = unpacked(path, tmp_path / "out")
+    assert found.names == ["a.json"]
+    assert [problem for problem in found.problems if "no seal" in problem]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../outside.json",
+        f"{archive.TOP}/../outside.json",
+        f"{archive.TOP}/a/../../../outside.json",
+        "/etc/outside.json",
+        f"{archive.TOP}//etc/outside.json",
+        "elsewhere/a.json",
+        f"{archive.TOP}/.hidden/a.json",
+        f"{archive.TOP}/a\\b.json",
+        f"{archive.TOP}/a\nb.json",
+        f"{archive.TOP}/-rf",
+    ],
+)
+def test_a_name_that_leaves_its_folder_or_hides_is_refused_by_name(tmp_path, name):
+    path = tar(tmp_path / "b.tar.gz", (tarfile.TarInfo(name), b"{}"))
+    with pytest.raises(UserError, match="is no name of a file inside"):
+        unpacked(path, tmp_path / "out")
+    assert not list(tmp_path.rglob("outside.json"))
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE])
+def test_a_link_or_device_is_refused_by_name(tmp_path, kind):
+    info = tarfile.TarInfo(f"{archive.TOP}/results/link")
+    info.type, info.linkname = kind, "/etc/passwd"
+    with pytest.raises(UserError, match="results/link' is"):
+        unpacked(tar(tmp_path / "b.tar.gz", (info, b"")), tmp_path / "out")
+
+
+@pytest.mark.parametrize("second", ["a.json", "a.json/b.json"])
+def test_a_name_that_comes_twice_is_refused(tmp_path, second):
+    members = [(tarfile.TarInfo(f"{archive.TOP}/{name}"), b"{}") for name in ("a.json", second)]
+    with pytest.raises(UserError, match="twice"):
+        unpacked(tar(tmp_path / "b.tar.gz", *members), tmp_path / "out")
+
+
+def test_a_file_that_is_larger_than_any_of_ours_is_refused_before_it_is_read(tmp_path):
+    info = tarfile.TarInfo(f"{archive.TOP}/results/huge.json")
+    info.size = archive.MOST_FILE_BYTES + 1
+    path = tmp_path / "b.tar.gz"
+    path.write_bytes(gzip.compress(info.tobuf()))
+    with pytest.raises(UserError, match=r"huge\.json' has 67,108,865 bytes"):
+        unpacked(path, tmp_path / "out")
+
+
+def test_a_bomb_is_refused_while_it_unfolds(tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "MOST_BYTES", 10 * 2**20)
+    path = tmp_path / "b.tar.gz"
+    path.write_bytes(gzip.compress(bytes(40 * 2**20)))
+    assert path.stat().st_size < 100_000
+    with pytest.raises(UserError, match="unfolds to more than 10 MiB"):
+        unpacked(path, tmp_path / "out")
+
+
+def test_more_files_than_a_bundle_has_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "MOST_FILES", 3)
+    members = [(tarfile.TarInfo(f"{archive.TOP}/{n}.json"), b"") for n in range(4)]
+    with pytest.raises(UserError, match="more than 3 files"):
+        unpacked(tar(tmp_path / "b.tar.gz", *members), tmp_path / "out")
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=3000))
+def test_bytes_that_are_no_archive_are_a_problem_and_never_a_crash(tmp_path_factory, content):
+    folder = tmp_path_factory.mktemp("noise")
+    for number, text in enumerate((content, gzip.compress(content))):
+        (folder / f"{number}.gz").write_bytes(text)
+        try:
+            assert unpacked(folder / f"{number}.gz", folder / f"out{number}").problems
+        except UserError as error:
+            assert "archive" in str(error)

@@ -1,0 +1,371 @@
+"""Bundles of constructed sessions: packed, damaged, forged, merged. No figure here was measured."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commands import offer, report
+from harness.bundle import archive, bundle
+from harness.bundle.ro_crate import FILE as CRATE
+from harness.errors import GateError, UserError
+from harness.record import Record, store
+from tests.helpers import bundled
+from tests.helpers import records_builder as build
+
+PURCHASE = """
+currency = "EUR"
+
+[[quote]]
+card = "Constructed Card A"
+price_per_hour = 1.5
+currency = "EUR"
+date = 2026-01-02
+source = "constructed for a test"
+"""
+
+
+def failed(session: str = bundled.LEAD) -> Record:
+    on = build.machine("Constructed Card A", label="card-a", digits="a")
+    asked = build.trial(build.CIFAR, "fp32-ieee", 1, batch_size=256)
+    within = build.environment(
+        lock_sha256=bundled.lock_sha256(), passed_variables={"CUDA_LAUNCH_BLOCKING": "1"}
+    )
+    return build.record(
+        asked, None, on=on, within=within, session=session, order=50, failure=build.out_of_memory()
+    )
+
+
+@pytest.fixture(scope="session")
+def clone(tmp_path_factory) -> Path:
+    other = bundled.one_card(bundled.OTHER, digits="b", seconds=0.009, card="Constructed Card B")
+    return bundled.write(tmp_path_factory.mktemp("clone"), [*bundled.one_card(), *other, failed()])
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path, monkeypatch):
+    monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
+
+
+@pytest.fixture(scope="session")
+def good(clone, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("good")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GPUDYNO_STATE", str(folder / "state"))
+        return offer.pack(clone, offer.Packing(out=folder / "good.tar.gz"))
+
+
+def opened(path: Path, folder: Path) -> bundle.Opened:
+    folder.mkdir()
+    return bundle.open_bundle(path, folder)
+
+
+def differs(path: Path, capsys, signers: Path | None = None) -> str:
+    """What `verify` says of a bundle that is not as it was packed."""
+    with pytest.raises(GateError, match="not as they were packed"):
+        offer.verify(path, signers)
+    return capsys.readouterr().err
+
+
+def forged(good: Path, folder: Path, change: Callable[[Path], object], *, sums: bool = True) -> Path:
+    """The bundle with something changed and, as a forger would, with fitting checksums and seal."""
+    work = folder / "forged"
+    work.mkdir(parents=True)
+    archive.unpack(good, work)
+    change(work)
+    out = folder / "forged.tar.gz"
+    if sums:
+        names = bundle.names_in(work)
+        lines = [f"{bundle._sha256(work / name)}  {name}\n" for name in names]
+        (work / bundle.SUMS).write_text("".join(lines))
+    first = [name for name in (bundle.SUMS, bundle.SIGNATURE) if (work / name).is_file()]
+    with out.open("w+b") as file:
+        archive.pack([(name, work / name) for name in (*first, *bundle.names_in(work))], file)
+    return out
+
+
+def replaced(name: str, old: str, new: str) -> Callable[[Path], object]:
+    def change(work: Path) -> None:
+        (path,) = work.glob(name)
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+
+    return change
+
+
+def test_a_bundle_holds_records_locks_plans_page_and_what_describes_them(good, tmp_path):
+    found = opened(good, tmp_path / "b")
+    assert found.problems == ()
+    assert {"bundle.json", CRATE, bundle.SUMS, "page/index.html", "page/report.md"} <= set(found.names)
+    assert {"docker/cuda/lock.txt", "plans/constructed.toml", "results/cards.toml"} <= set(found.names)
+    assert found.manifest and found.manifest.session == bundled.LEAD
+    assert found.manifest.sessions == (bundled.OTHER, bundled.LEAD)
+    assert len([name for name in found.names if name.startswith("results/2026")]) == 9
+
+
+def test_packing_twice_gives_the_same_bytes(clone, good, tmp_path):
+    again = offer.pack(clone, offer.Packing(out=tmp_path / "again.tar.gz"))
+    assert again.read_bytes() == good.read_bytes()
+
+
+def test_a_good_bundle_verifies_without_this_machine_s_results_and_counts_its_figures(good, capsys):
+    offer.verify(good, None)
+    said = capsys.readouterr()
+    assert "every byte, record and figure is as it was packed" in said.out
+    assert "figures made again from raw samples" in said.out
+    assert said.err == ""
+
+
+def test_the_crate_is_a_process_run_crate_with_an_action_for_each_trial_and_no_person(good, tmp_path):
+    opened(good, tmp_path / "b")
+    text = (tmp_path / "b" / CRATE).read_text()
+    graph = {entity["@id"]: entity for entity in json.loads(text)["@graph"]}
+    root = graph["./"]
+    assert {"@id": "https://w3id.org/ro/wfrun/process/0.5"} in root["conformsTo"]
+    actions = [entity for entity in graph.values() if entity["@type"] == "CreateAction"]
+    assert len(actions) == 7 == len(root["mentions"])
+    bad = [one for one in actions if one["actionStatus"]["@id"].endswith("/FailedActionStatus")]
+    assert len(bad) == 1 and "out-of-memory" in bad[0]["error"]
+    image = graph[actions[0]["containerImage"]["@id"]]
+    assert (image["@type"], image["sha256"]) == ("ContainerImage", "1" * 64)
+    assert graph[bad[0]["environment"][0]["@id"]]["value"] == "1"
+    assert not {"Person", "Organization"} & {entity["@type"] for entity in graph.values()}
+    assert "agent" not in text and "author" not in text
+
+
+def test_everything_that_the_crate_refers_to_is_in_it(good, tmp_path):
+    opened(good, tmp_path / "b")
+    graph = json.loads((tmp_path / "b" / CRATE).read_text())["@graph"]
+    known = {entity["@id"] for entity in graph}
+
+    def refers(value):
+        if isinstance(value, dict):
+            return {value["@id"]} if set(value) == {"@id"} else set().union(*map(refers, value.values()))
+        return set().union(*map(refers, value)) if isinstance(value, list) else set()
+
+    outside = {one for one in refers(graph) - known if not one.startswith(("http://schema.org/", "https://"))}
+    assert outside == set()
+    for part in (entity for entity in graph if entity["@type"] == "File"):
+        assert (tmp_path / "b" / part["@id"]).stat().st_size == int(part["contentSize"])
+
+
+def test_a_changed_file_a_missing_one_and_an_added_one_are_each_named(good, tmp_path, capsys):
+    def change(work: Path) -> None:
+        (work / "page" / "report.md").write_text("another page")
+        (work / "results" / "cards.toml").unlink()
+        (work / "results" / "more.json").write_text("{}")
+
+    said = differs(forged(good, tmp_path, change, sums=False), capsys)
+    assert "page/report.md: its content was changed" in said
+    assert "results/cards.toml: is missing" in said
+    assert "results/more.json: was added" in said
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_a_changed_byte_in_any_file_is_found_and_the_file_is_named(good, tmp_path_factory, data):
+    folder = tmp_path_factory.mktemp("flip")
+    source = folder / "source"
+    source.mkdir()
+    archive.unpack(good, source)
+    name = data.draw(st.sampled_from(bundle.names_in(source)))
+    content = bytearray((source / name).read_bytes())
+    at = data.draw(st.integers(0, len(content) - 1))
+    content[at] ^= data.draw(st.integers(1, 255))
+
+    def change(work: Path) -> None:
+        (work / name).write_bytes(content)
+
+    path = forged(good, folder, change, sums=False)
+    assert f"{name}: its content was changed" in opened(path, folder / "b").problems
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_a_changed_byte_of_the_file_as_it_lies_on_disk_is_found(good, tmp_path_factory, data):
+    folder = tmp_path_factory.mktemp("bytes")
+    content = bytearray(good.read_bytes())
+    content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
+    path = folder / "changed.tar.gz"
+    path.write_bytes(content)
+    try:
+        assert opened(path, folder / "b").problems
+    except UserError as error:
+        assert "archive" in str(error)
+
+
+@pytest.mark.parametrize("name", ["page/index.html", "page/report.md"])
+def test_a_retouched_figure_of_the_page_is_found_with_what_the_records_give(good, tmp_path, capsys, name):
+    opened(good, tmp_path / "b")
+    text = (tmp_path / "b" / name).read_text()
+    shown = next(figure for figure in ("1,670", "2,227") if figure in text)
+    said = differs(forged(good, tmp_path, replaced(name, shown, "9,999")), capsys)
+    assert said.count("DIFFERS") == 1
+    assert f"{name}:" in said and "9,999" in said and shown in said
+
+
+def test_a_chart_that_was_redrawn_is_found(good, tmp_path, capsys):
+    chart = next(name for name in opened(good, tmp_path / "b").names if name.endswith(".svg"))
+    said = differs(forged(good, tmp_path, replaced(chart, 'cx="', 'cx="1')), capsys)
+    assert chart in said
+
+
+def test_a_forged_summary_is_found_though_page_and_checksums_fit(clone, tmp_path, capsys):
+    other = tmp_path / "clone"
+    shutil.copytree(clone, other)
+    path = next(other.glob("results/*/*-a-*/word_lm-r1*.json"))
+    raw = json.loads(path.read_text())
+    raw["summary"]["throughput"] *= 1.1
+    path.write_text(json.dumps(raw))
+    out = offer.pack(other, offer.Packing(out=tmp_path / "forged.tar.gz"))
+    said = differs(out, capsys)
+    assert f"{path.relative_to(other)}: its raw samples do not give its summary's 'throughput'" in said
+
+
+def test_samples_that_were_made_faster_change_the_page(clone, good, tmp_path, capsys):
+    path = next(clone.glob("results/*/*-a-*/word_lm-r1*.json"))
+
+    def change(work: Path) -> None:
+        name = path.relative_to(clone)
+        raw = json.loads((work / name).read_text())
+        raw["measurement"]["window"]["seconds"] *= 0.9
+        raw["summary"] = None
+        (work / name).write_text(json.dumps(raw))
+
+    assert "page/index.html" in differs(forged(good, tmp_path, change), capsys)
+
+
+def test_a_lock_that_is_not_its_records_is_named(good, tmp_path, capsys):
+    change = replaced("docker/cuda/lock.txt", "==", "==9")
+    assert "docker/cuda/lock.txt: is not the lock" in differs(forged(good, tmp_path, change), capsys)
+
+
+def test_a_record_from_elsewhere_is_refused_as_the_gate_would(good, tmp_path, capsys):
+    def change(work: Path) -> None:
+        path = next(work.glob("results/*/*-a-*/word_lm-r1*.json"))
+        path.rename(path.with_name("best.json"))
+
+    assert "best.json: its content belongs into" in differs(forged(good, tmp_path, change), capsys)
+
+
+def test_a_manifest_with_an_unknown_key_is_a_finding_and_no_crash(good, tmp_path, capsys):
+    change = replaced("bundle.json", '"bundle": 1', '"bundle": 1, "more": 2')
+    assert "bundle.json: 'more': unknown key" in differs(forged(good, tmp_path, change), capsys)
+
+
+def test_a_record_of_this_clone_that_cannot_be_read_is_not_packed_over(clone, tmp_path):
+    other = tmp_path / "clone"
+    shutil.copytree(clone, other)
+    next(other.glob("results/*/*-a-*/word_lm-r1*.json")).write_text("{")
+    with pytest.raises(UserError, match=r"a record cannot be packed: .*cut short"):
+        offer.pack(other, offer.Packing(out=tmp_path / "b.tar.gz"))
+
+
+def test_one_session_alone_is_packed_where_it_is_named(clone, tmp_path):
+    path = offer.pack(clone, offer.Packing(out=tmp_path / "b.tar.gz", session=bundled.OTHER))
+    found = opened(path, tmp_path / "b")
+    assert found.manifest and found.manifest.sessions == (bundled.OTHER,)
+    offer.verify(path, None)
+
+
+def test_a_buyer_s_file_is_packed_with_a_word_and_left_out_on_demand(clone, tmp_path, capsys):
+    other = tmp_path / "clone"
+    shutil.copytree(clone, other)
+    (other / "purchase.toml").write_text(PURCHASE)
+    path = offer.pack(other, offer.Packing(out=tmp_path / "b.tar.gz"))
+    assert "purchase.toml is in it, with your prices" in capsys.readouterr().out
+    assert "purchase.toml" in opened(path, tmp_path / "b").names
+    offer.verify(path, None)
+    path = offer.pack(other, offer.Packing(out=tmp_path / "c.tar.gz", purchase=False))
+    assert "purchase.toml" not in opened(path, tmp_path / "c").names
+
+
+@pytest.fixture
+def key(tmp_path) -> Path:
+    if shutil.which("ssh-keygen") is None:
+        pytest.skip("there is no ssh-keygen")
+    path = tmp_path / "key"
+    words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "constructed", "-f", str(path)]
+    subprocess.run(words, check=True, stdin=subprocess.DEVNULL)
+    return path
+
+
+def test_a_signed_bundle_says_which_key_signed_and_whose_it_is_where_that_is_known(
+    clone, tmp_path, capsys, key
+):
+    path = offer.pack(clone, offer.Packing(out=tmp_path / "b.tar.gz", key=key))
+    offer.verify(path, None)
+    said = capsys.readouterr().out
+    assert "signature: good, ED25519 key SHA256:" in said and "is not known" in said
+    public = key.with_suffix(".pub").read_text().split()
+    signers = tmp_path / "signers"
+    signers.write_text(f"a-lab {public[0]} {public[1]}\n")
+    offer.verify(path, signers)
+    assert "of a-lab" in capsys.readouterr().out
+    signers.write_text("")
+    assert "is of none of the signers" in differs(path, capsys, signers)
+
+
+def test_a_signature_over_other_sums_is_no_good_one(clone, tmp_path, capsys, key):
+    path = offer.pack(clone, offer.Packing(out=tmp_path / "b.tar.gz", key=key))
+    change = replaced("page/report.md", "gpudyno report", "gpudyno Report")
+    assert "SHA256SUMS.sig: 'SHA256SUMS.sig' is no good signature" in differs(
+        forged(path, tmp_path, change), capsys
+    )
+
+
+def test_an_unsigned_bundle_is_refused_where_a_signer_is_asked_for(good, tmp_path, capsys):
+    signers = tmp_path / "signers"
+    signers.write_text("")
+    assert "there is no signature" in differs(good, capsys, signers)
+
+
+def test_bundles_of_two_sites_make_one_report_with_equal_work_side_by_side(clone, tmp_path):
+    paths = [
+        offer.pack(clone, offer.Packing(out=tmp_path / f"{name}.tar.gz", session=name))
+        for name in (bundled.LEAD, bundled.OTHER)
+    ]
+    empty = tmp_path / "empty"
+    (empty / "results").mkdir(parents=True)
+    report.report_on(empty, tmp_path / "out", paths, None, "")
+    text = (tmp_path / "out" / "report.md").read_text()
+    assert "Constructed Card A" in text and "Constructed Card B" in text
+    with report.merged(empty, paths) as (merged, lead):
+        assert lead == bundled.LEAD
+        assert len(store.read_all(merged).sessions) == 2
+
+
+def test_two_bundles_that_hold_one_record_with_other_content_are_refused(clone, good, tmp_path):
+    other = tmp_path / "clone"
+    shutil.copytree(clone, other)
+    path = next(other.glob("results/*/*-a-*/word_lm-r1*.json"))
+    path.write_text(path.read_text().replace('"wall_seconds": 60.0', '"wall_seconds": 61.0'))
+    second = offer.pack(other, offer.Packing(out=tmp_path / "second.tar.gz"))
+    with pytest.raises(UserError, match="with other content"), report.merged(other, [good, second]):
+        pass
+
+
+def test_a_quote_that_is_newer_than_the_newest_trial_dates_the_page(clone, tmp_path):
+    other = tmp_path / "clone"
+    shutil.copytree(clone, other)
+    (other / "purchase.toml").write_text(PURCHASE.replace("2026-01-02", "2026-02-20"))
+    path = offer.pack(other, offer.Packing(out=tmp_path / "b.tar.gz"))
+    found = opened(path, tmp_path / "b")
+    assert found.manifest and f"{found.manifest.as_of:%Y-%m-%d}" == "2026-02-20"
+    assert "dated after this page" not in (tmp_path / "b" / "page" / "report.md").read_text()
+    offer.verify(path, None)
+
+
+def test_a_damaged_bundle_is_in_no_report(good, tmp_path):
+    path = tmp_path / "b.tar.gz"
+    path.write_bytes(good.read_bytes()[:-40])
+    with pytest.raises(GateError, match="is not as it was packed"), report.merged(tmp_path, [path]):
+        pass

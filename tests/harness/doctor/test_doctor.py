@@ -1,0 +1,243 @@
+"""What the doctor says, over surroundings that are made up, and over this machine's own."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+from dataclasses import replace
+
+import pytest
+
+from harness.doctor.findings import examine, lines
+from harness.doctor.surroundings import (
+    Answered,
+    CardAccess,
+    DataNeed,
+    Disk,
+    Estimate,
+    Node,
+    Surroundings,
+    card_access,
+    disk,
+    reach,
+    silent_cards,
+)
+from harness.engine.base import EngineFacts
+from harness.machine import load, select
+from harness.probe.files import Files
+from harness.record import Cpu, Gpu, Load, Machine
+
+GIB = 2**30
+CPU = Cpu(model="Xeon Gold 6248", cores=20, threads=40, usable=40.0, governor="performance")
+BOX = Machine(
+    id="0" * 12,
+    label="x",
+    system="Linux",
+    architecture="x86_64",
+    virtual="none",
+    cpu=CPU,
+    memory_bytes=64 * GIB,
+)
+CARD = Gpu(
+    index=0, vendor="NVIDIA", name="RTX 4090", memory_bytes=24 * GIB, driver="570.86", driver_cuda="12.8",
+    power_limit_watts=450, power_limit_default_watts=450, pcie_width=16, pcie_width_max=16, persistence=True,
+)  # fmt: skip
+DOCKER = EngineFacts(
+    name="docker", version="27.1.1", api_version="1.46", buildkit=True, buildx=True, runtimes=("nvidia",),
+    cdi=True, cdi_devices=(), rootless=False, selinux=False, data_root_free_bytes=200 * GIB,
+)  # fmt: skip
+PLAN = Estimate(
+    "quick", "cuda", built=False, trials=12, trial_seconds=480, build_seconds=200, build_bytes=8 * GIB
+)
+
+
+def around(*cards: Gpu, engine: EngineFacts | None = DOCKER, **more) -> Surroundings:
+    machine = BOX.model_copy(update={"gpus": cards})
+    return Surroundings(machine, select(machine, None), Load(load_average_1min=0.3), engine, **more)
+
+
+def levels(diagnosis) -> dict[str, str]:
+    return {finding.what: finding.level for finding in diagnosis.findings}
+
+
+def found(diagnosis, words: str):
+    matching = [finding for finding in diagnosis.findings if words in finding.what]
+    assert len(matching) == 1, [finding.what for finding in diagnosis.findings]
+    return matching[0]
+
+
+def test_a_machine_that_has_everything_is_ready_and_told_in_full():
+    said = examine(
+        around(
+            CARD,
+            disks=(Disk("results", 50 * GIB),),
+            data=(DataNeed("cifar-100", True), DataNeed("wikitext-2", False, 4 * 2**20)),
+            answered=(Answered("a", True), Answered("b", False)),
+        ),
+        PLAN,
+    )
+    assert said.ready
+    assert lines(said) == [
+        "ok      Docker Engine 27.1.1 answers",
+        "ok      device 0: RTX 4090, 24.0 GiB, driver 570.86 (CUDA 12.8)",
+        "ok      containers reach NVIDIA's cards through the NVIDIA runtime",
+        "ok      memory: 64.0 GiB",
+        "ok      disk for results: 50.0 GiB free",
+        "ok      disk for Docker Engine's storage: 200.0 GiB free",
+        "ok      data: cifar-100 is at hand",
+        "warning data: wikitext-2 (4 MiB) is not at hand",
+        "        → invoke data fetches it",
+        "ok      network: 1 of 2 data hosts answer",
+        "ok      plan 'quick': image 'cuda' is to be built (about 8.0 GiB), 4 MiB to fetch, 12 trials, "
+        "about 11 min without downloads",
+    ]
+
+
+def test_without_an_engine_it_says_what_is_lost_and_goes_on():
+    said = examine(around(engine=None, refused=("no socket at /var/run/docker.sock",)))
+    assert said.ready
+    assert "no socket at" in found(said, "no container engine answers").what
+    assert "system's libraries" in found(said, "no container engine answers").remedy
+
+
+@pytest.mark.parametrize(
+    ("engine", "access", "level", "words"),
+    [
+        (replace(DOCKER, runtimes=("runc",)), CardAccess(("nvidia.com/gpu",)), "ok", "through CDI"),
+        (
+            replace(DOCKER, runtimes=("runc",)),
+            CardAccess(),
+            "problem",
+            "no container of Docker Engine gets to",
+        ),
+        (
+            replace(DOCKER, name="podman", cdi=False, version="4.3.1"),
+            CardAccess(),
+            "problem",
+            "Podman 4.3.1 ignores",
+        ),
+        (replace(DOCKER, name="podman"), CardAccess(("nvidia.com/gpu",)), "ok", "through CDI"),
+    ],
+)
+def test_the_way_of_a_container_to_nvidia_s_cards_is_found_or_missed(engine, access, level, words):
+    assert found(examine(around(CARD, engine=engine, access=access)), words).level == level
+
+
+def test_an_amd_card_needs_its_device_files_and_their_group():
+    amd = Gpu(index=0, vendor="AMD", name="MI300X", memory_bytes=192 * GIB)
+    assert not examine(around(amd)).ready
+    nodes = (Node("/dev/kfd", 109, False), Node("/dev/dri/renderD128", 109, False))
+    said = examine(around(amd, access=CardAccess(nodes=nodes)))
+    assert "/dev/kfd of group 109" in found(said, "containers reach AMD").what
+    assert said.ready
+    alone = examine(around(amd, engine=None, access=CardAccess(nodes=nodes)))
+    assert "usermod -aG render,video" in found(alone, "this user may not open").remedy
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"power_limit_watts": 300.0}, "limited to 300 W of 450 W"),
+        ({"clocks_locked": True}, "clocks of device 0 are held down"),
+        ({"mig": "on 3g.20gb"}, "MIG on 3g.20gb"),
+        ({"pcie_width": 4}, "4 of 16 PCI Express lanes"),
+        ({"persistence": False}, "persistence mode of device 0 is off"),
+    ],
+)
+def test_a_card_s_state_that_spoils_figures_is_warned_of(change, words):
+    assert found(examine(around(CARD.model_copy(update=change))), words).level == "warn"
+
+
+@pytest.mark.parametrize(
+    ("machine", "load_now", "words"),
+    [
+        ({"virtual": "kvm"}, {}, "virtual machine (kvm)"),
+        ({"cpu": CPU.model_copy(update={"governor": "powersave"})}, {}, "governor is 'powersave'"),
+        ({}, {"load_average_1min": 30.0}, "load average is 30.0 on 40 CPUs"),
+        ({}, {"other_gpu_processes": 2, "other_gpu_memory_bytes": GIB}, "2 other processes hold 1.0 GiB"),
+        ({"memory_limit_bytes": 2 * GIB}, {}, "memory: 2.0 GiB"),
+    ],
+)
+def test_a_machine_s_state_that_spoils_figures_is_warned_of(machine, load_now, words):
+    given = around(CARD)
+    given = replace(given, machine=given.machine.model_copy(update=machine), load=Load(**load_now))
+    assert found(examine(given), words).level == "warn"
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"silent_cards": ("NVIDIA",)}, "a card of NVIDIA is in this machine, and no driver answers"),
+        ({"image_problem": "image 'cuda' serves sm_75, and this card is sm_61"}, "this card is sm_61"),
+        ({"disks": (Disk("results", 3 * GIB),)}, "and the plan needs up to 8.0 GiB"),
+        ({"data": (DataNeed("cifar-100", False, problem="'train' is corrupt"),)}, "'train' is corrupt"),
+        (
+            {"data": (DataNeed("cifar-100", False, 1),), "answered": (Answered("a", False),)},
+            "no data host answers, and data is missing",
+        ),
+        ({"engine": replace(DOCKER, buildkit=False)}, "builds with BuildKit"),
+    ],
+)
+def test_what_stands_in_the_way_makes_the_machine_not_ready(more, words):
+    said = examine(around(CARD, **more), PLAN)
+    assert found(said, words).level == "problem"
+    assert found(said, words).remedy
+    assert not said.ready
+
+
+def test_without_a_network_generated_data_is_a_warning():
+    need = DataNeed("cifar-100", False, 1, may_be_generated=True)
+    said = examine(around(CARD, data=(need,), answered=(Answered("a", False),)))
+    assert found(said, "generated data will stand in").level == "warn"
+
+
+def test_little_shared_memory_matters_only_without_a_container():
+    plan = replace(PLAN, shared_memory_bytes=GIB)
+    small = around(CARD, engine=None)
+    small = replace(small, machine=small.machine.model_copy(update={"shared_memory_bytes": 2**26}))
+    assert "remount,size=1025M" in found(examine(small, plan), "/dev/shm holds 64 MiB").remedy
+    assert not any("/dev/shm" in what for what in levels(examine(replace(small, engine=DOCKER), plan)))
+
+
+def test_cdi_device_files_and_silent_cards_are_read_from_the_system(tmp_path):
+    specs = tmp_path / "etc/cdi"
+    specs.mkdir(parents=True)
+    (specs / "nvidia.yaml").write_text("---\ncdiVersion: 0.5.0\nkind: nvidia.com/gpu\ndevices: []\n")
+    (specs / "amd.json").write_text('{"cdiVersion": "0.6.0",\n "kind": "amd.com/gpu"}')
+    (tmp_path / "dev/dri").mkdir(parents=True)
+    for name in ("dev/kfd", "dev/dri/renderD128", "dev/dri/card0"):
+        (tmp_path / name).touch()
+    access = card_access(Files(tmp_path))
+    assert access.cdi_kinds == ("amd.com/gpu", "nvidia.com/gpu")
+    assert [node.path for node in access.nodes] == ["/dev/kfd", "/dev/dri/renderD128"]
+    bus = tmp_path / "sys/bus/pci/devices/0000:01:00.0"
+    bus.mkdir(parents=True)
+    (bus / "vendor").write_text("0x10de\n")
+    (bus / "class").write_text("0x030000\n")
+    assert silent_cards(BOX, Files(tmp_path)) == ("NVIDIA",)
+    assert silent_cards(BOX.model_copy(update={"gpus": (CARD,)}), Files(tmp_path)) == ()
+
+
+def test_a_disk_is_measured_where_the_folder_will_lie(tmp_path):
+    free = disk("x", tmp_path / "not" / "yet").free_bytes
+    assert free == pytest.approx(shutil.disk_usage(tmp_path).free, abs=GIB)
+
+
+def test_hosts_are_asked_at_once_and_one_that_does_not_answer_is_told():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert reach(["127.0.0.1"], port=port) == (Answered("127.0.0.1", True),)
+    assert reach(["127.0.0.1"], port=port) == (Answered("127.0.0.1", False),)
+    assert reach([]) == ()
+
+
+def test_this_machine_is_examined_without_an_error(tmp_path, monkeypatch):
+    monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path))
+    from harness.machine import fingerprint
+
+    machine = fingerprint()
+    given = Surroundings(
+        machine, select(machine, None), load(), None,
+        access=card_access(), silent_cards=silent_cards(machine), disks=(disk("results", tmp_path),),
+    )  # fmt: skip
+    assert any(line.startswith("ok      device") for line in lines(examine(given)))

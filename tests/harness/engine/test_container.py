@@ -1,0 +1,103 @@
+"""A trial's whole container, compared as it is sent, and as a person would type it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.engine.container import DeviceRequest, Folders, RunSpec, config, run_line, shared_memory
+from harness.record import Asked, DataMode, DeviceKind, Trial, Variant
+from tests.helpers.checks import golden
+
+FOLDERS = Folders(
+    input=Path("/clone/results/.state/work/t/in"),
+    output=Path("/clone/results/.state/work/t/out"),
+    data=(("cifar100", Path("/home/user/sets/cifar-100")), ("weights", Path("/home/user/weights"))),
+    cache=Path("/clone/results/.state/cache/20261120-0a1b2c/cuda"),
+    workloads=Path("/clone/workloads"),
+)
+UNITS = ("GPU-11111111-2222-3333-4444-555555555555", "GPU-66666666-7777-8888-9999-000000000000")
+GROUPS = (44, 993)
+GIB = 1024**3
+
+
+def trial(device: DeviceKind, *, batch: int = 64, size: int = 224, mode: DataMode = "device") -> Trial:
+    variant = Variant(
+        model="resnet50", precision="fp32-ieee", batch_size=batch, data_mode=mode, image_size=size, gpus=1
+    )
+    asked = Asked(
+        workload="cifar_fastai",
+        protocol="fair/1",
+        variant=variant,
+        data="real",
+        device=device,
+        environment=device,
+    )
+    return Trial.of(asked, 1, seed=42, timeout_seconds=600)
+
+
+def asked_for(device: DeviceRequest, **changes) -> RunSpec:
+    settings = {"uid": 1000, "gid": 1000, **changes}
+    return RunSpec(
+        trial=trial(device.kind),
+        session="20261120-0a1b2c",
+        attempt=1,
+        folders=FOLDERS,
+        device=device,
+        image_id="sha256:" + "ab" * 32,
+        **settings,
+    )
+
+
+SPECS = {
+    "cpu": asked_for(DeviceRequest("cpu"), memory_bytes=8 * GIB),
+    "cuda": asked_for(DeviceRequest("cuda", ids=UNITS), passed={"CUDA_VISIBLE_DEVICES": "0,1"}),
+    "cuda_cdi": asked_for(DeviceRequest("cuda", ids=UNITS, cdi=True)),
+    "rocm": asked_for(
+        DeviceRequest("rocm", ids=("0d1e2f3a4b5c6d7e",), groups=GROUPS),
+        passed={"HSA_OVERRIDE_GFX_VERSION": "10.3.0"},
+    ),
+    "rocm_by_index": asked_for(DeviceRequest("rocm", indices=(1,), groups=GROUPS)),
+    "rocm_unconfined": asked_for(DeviceRequest("rocm", groups=GROUPS, rocm_unconfined=True)),
+    "rocm_keep_id": asked_for(DeviceRequest("rocm", groups=GROUPS), keep_id=True),
+    "keep_id": asked_for(DeviceRequest("cpu"), keep_id=True),
+    "selinux": asked_for(DeviceRequest("cpu"), selinux=True),
+    "root": asked_for(DeviceRequest("cpu"), uid=10001, gid=10001),
+}
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_a_trials_container_is_asked_for_exactly_as_written_down(name):
+    spec = SPECS[name]
+    body = config(spec)
+    both = {"body": body, "command": run_line("docker", spec.name, body).split(" --")}
+    golden(f"container_{name}.json", json.dumps(both, indent=1) + "\n")
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_no_container_has_a_network_or_a_privilege_beyond_its_device(name):
+    host = config(SPECS[name])["HostConfig"]
+    assert host["NetworkMode"] == "none"
+    assert host["ReadonlyRootfs"] is True
+    assert host["CapDrop"] == ["ALL"]
+    assert "Privileged" not in host
+    assert host.get("CapAdd", []) == (["SYS_PTRACE"] if name == "rocm_unconfined" else [])
+    writable = {mount["Target"] for mount in host["Mounts"] if not mount["ReadOnly"]}
+    assert writable == {"/out", "/cache"}
+
+
+def test_the_device_alone_makes_a_cuda_trial_differ_from_one_on_the_cpu():
+    plain, cuda = (config(asked_for(DeviceRequest(kind, ids=UNITS))) for kind in ("cpu", "cuda"))
+    for body in (plain, cuda):
+        body.pop("Labels")
+        body["Env"] = [line for line in body["Env"] if not line.startswith("CUDA_VISIBLE_DEVICES=")]
+    assert cuda["HostConfig"].pop("DeviceRequests")
+    assert plain == cuda
+
+
+def test_shared_memory_is_what_the_loader_needs_and_never_below_one_gib():
+    assert shared_memory(trial("cpu", batch=8, size=64, mode="host")) == GIB
+    assert shared_memory(trial("cuda", batch=2048, mode="device")) == GIB
+    assert shared_memory(trial("cuda", batch=512, mode="host"), workers=4) == 12 * 512 * 3 * 224 * 224 * 4

@@ -1,0 +1,322 @@
+"""Which engine answers where, told apart by what it says of itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import hashlib
+import json
+import os
+import re
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+
+from harness.engine import docker, find
+from harness.engine.base import Exit, Handle
+from harness.engine.build import BuildSettings, build_settings, choose_client, telling_line
+from harness.engine.connection import Connection
+from harness.engine.container import UNPRIVILEGED, DeviceRequest
+from harness.engine.docker import User, append_new
+from harness.errors import MachineError, NoDevice, NoEngine, NoSpace
+from harness.settings import Settings
+from tests.harness.engine.test_container import asked_for
+from tests.helpers.fake_engine import DOCKER, PODMAN, answering, silent
+
+# The SDK leaves the socket of a connection that was refused to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+
+HANDLE = Handle(engine="docker", container="0" * 64)
+
+
+@pytest.fixture(autouse=True)
+def _engines_are_closed(monkeypatch):
+    made = []
+
+    class Closed(docker.DockerEngine):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            made.append(self)
+
+    monkeypatch.setattr(docker, "DockerEngine", Closed)
+    yield
+    for engine in made:
+        engine.close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return BuildSettings(root=tmp_path, logs=tmp_path / "logs")
+
+
+def engine_at(path: Path, settings: BuildSettings, asked: find.Asked = "auto"):
+    found = find.find(asked, settings, environ={"DOCKER_HOST": f"unix://{path.resolve()}", "PATH": ""})
+    assert found is not None
+    return found
+
+
+def spec_in(tmp_path, device):
+    """The example trial with folders that are there."""
+    spec = asked_for(device)
+    names = ("input", "output", "cache", "workloads")
+    folders = {name: tmp_path / "work" / name for name in names}
+    for path in folders.values():
+        path.mkdir(parents=True)
+    return dataclasses.replace(spec, folders=dataclasses.replace(spec.folders, data=(), **folders))
+
+
+@pytest.mark.parametrize(("answers", "kind"), [(DOCKER, "docker"), (PODMAN, "podman")])
+def test_an_engine_is_known_by_its_components_and_not_by_its_version_number(
+    tmp_path, settings, answers, kind
+):
+    with answering(tmp_path / "s", answers):
+        found = engine_at(tmp_path / "s", settings)
+    assert (found.name, found.version()) == (kind, answers["version"]["Version"])
+
+
+def test_the_engine_asked_for_by_name_is_taken_even_where_the_other_answers_first(
+    tmp_path, settings, monkeypatch
+):
+    monkeypatch.setattr(find, "places", lambda environ: (f"unix://{tmp_path}/d", f"unix://{tmp_path}/p"))
+    with answering(tmp_path / "d", DOCKER), answering(tmp_path / "p", PODMAN):
+        names = [find.find(asked, settings, environ={}).name for asked in ("auto", "docker", "podman")]
+    assert names == ["docker", "docker", "podman"]
+
+
+def test_without_an_engine_auto_finds_none_and_a_name_is_refused_with_what_to_do(tmp_path, settings):
+    environ = {"DOCKER_HOST": f"unix://{tmp_path}/nothing"}
+    assert find.find("auto", settings, environ=environ) is None
+    with pytest.raises(NoEngine, match="Podman is asked for and does not answer; mend or unset DOCKER_HOST"):
+        find.find("podman", settings, environ=environ)
+
+
+def test_an_engine_of_the_other_kind_is_named_in_the_refusal(tmp_path, settings):
+    with answering(tmp_path / "s", DOCKER), pytest.raises(NoEngine, match="Docker Engine answers instead"):
+        engine_at(tmp_path / "s", settings, "podman")
+
+
+def test_an_engine_on_another_machine_is_refused_because_it_sees_other_folders(settings):
+    environ = {"DOCKER_HOST": "tcp://build.example:2376"}
+    with pytest.raises(NoEngine, match=r"build\.example:2376 is another machine"):
+        find.find("docker", settings, environ=environ)
+
+
+def test_places_are_tried_in_order_and_a_variable_that_names_one_ends_the_search(tmp_path, monkeypatch):
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    (tmp_path / "config.json").write_text(json.dumps({"currentContext": "mine"}))
+    meta = tmp_path / "contexts" / "meta" / hashlib.sha256(b"mine").hexdigest()
+    meta.mkdir(parents=True)
+    host = {"Host": "unix:///somewhere/docker.sock", "SkipTLSVerify": False}
+    (meta / "meta.json").write_text(
+        json.dumps({"Name": "mine", "Metadata": {}, "Endpoints": {"docker": host}})
+    )
+    assert find.places({"XDG_RUNTIME_DIR": "/run/user/7"}) == (
+        "unix:///somewhere/docker.sock",
+        "unix:///var/run/docker.sock",
+        "unix:///run/user/7/docker.sock",
+        "unix:///run/user/7/podman/podman.sock",
+        "unix:///run/podman/podman.sock",
+    )
+    assert find.places({"DOCKER_HOST": "unix:///a", "CONTAINER_HOST": "unix:///b"}) == ("unix:///a",)
+
+
+def test_a_service_that_takes_the_call_and_stays_silent_is_given_up(tmp_path, settings, monkeypatch):
+    monkeypatch.setattr(find, "PROBE_SECONDS", 0.2)
+    monkeypatch.setattr(docker, "ANSWER_SECONDS", 0.2)
+    with answering(tmp_path / "s", DOCKER):
+        engine = engine_at(tmp_path / "s", settings)
+    (tmp_path / "s").unlink()
+    began = time.monotonic()
+    with silent(tmp_path / "s"):
+        assert find.search({"DOCKER_HOST": f"unix://{tmp_path}/s"}).found == ()
+        with pytest.raises(NoEngine, match="Docker Engine did not answer"):
+            engine.poll(HANDLE, tmp_path)
+    assert time.monotonic() - began < 3
+
+
+def test_an_engine_that_goes_away_is_no_engine_for_every_call(tmp_path, settings):
+    with answering(tmp_path / "s", DOCKER):
+        engine = engine_at(tmp_path / "s", settings)
+        assert engine.facts().runtimes == ("nvidia", "runc")
+    for call in (engine.poll, engine.stop, engine.forget):
+        with pytest.raises(NoEngine, match="did not answer"):
+            call(HANDLE, tmp_path)
+    with pytest.raises(NoEngine):
+        engine.leftovers("20261120-0a1b2c")
+
+
+def test_a_container_that_the_engine_does_not_know_is_missing_with_the_log_that_was_kept(tmp_path, settings):
+    (tmp_path / "log.txt").write_text("its last word\n")
+    with answering(tmp_path / "s", DOCKER):
+        ended = engine_at(tmp_path / "s", settings).poll(HANDLE, tmp_path)
+    assert ended == Exit(code=None, log="its last word\n", missing=True)
+
+
+def test_a_gpu_is_never_asked_of_a_podman_that_would_silently_give_none(tmp_path, settings):
+    spec = spec_in(tmp_path, DeviceRequest("cuda", ids=("GPU-1",)))
+    with answering(tmp_path / "s", PODMAN) as asked:
+        engine = engine_at(tmp_path / "s", settings)
+        with pytest.raises(
+            NoDevice, match=re.escape("Podman 4.9.3 accepts a request for a GPU on this socket")
+        ):
+            engine.start(spec)
+    assert not [path for method, path, _ in asked if method == "POST"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "driver"),
+    [
+        (DOCKER, ""),
+        ({**DOCKER, "info": {"Runtimes": {"runc": {}}, "CDISpecDirs": ["/etc/cdi"]}}, "cdi"),
+        ({"version": {**PODMAN["version"], "Components": [{"Name": "Podman Engine", "Version": "5.4.0"}]},
+          "info": PODMAN["info"]}, "cdi"),
+    ],
+    ids=["docker with NVIDIA's runtime", "docker with CDI alone", "podman 5.4.0"],
+)  # fmt: skip
+def test_a_cuda_device_is_asked_for_in_the_way_that_the_engine_honours(tmp_path, settings, answers, driver):
+    spec = spec_in(tmp_path, DeviceRequest("cuda", ids=("GPU-1",)))
+    created = {**answers, "containers/json": [], "create": {"Id": "f" * 64}, "start": {}}
+    with answering(tmp_path / "s", created) as asked:
+        engine_at(tmp_path / "s", settings).start(spec)
+    body = next(body for _, path, body in asked if "/containers/create" in path)
+    assert body["HostConfig"]["DeviceRequests"][0]["Driver"] == driver
+
+
+@pytest.mark.parametrize(
+    ("said", "error", "clause"),
+    [
+        ("could not select device driver with capabilities: [[gpu]]", NoDevice, "cannot give a container"),
+        ("write /var/lib/docker/x: no space left on device", NoSpace, "the disk is full"),
+        ("OCI runtime create failed: something", MachineError, "would not start a container: OCI runtime"),
+    ],
+)
+def test_what_an_engine_refuses_is_said_as_what_is_missing(tmp_path, settings, said, error, clause):
+    spec = spec_in(tmp_path, DeviceRequest("cuda", ids=("GPU-1",)))
+    answers = {**DOCKER, "containers/json": [], "create": {"Id": "f" * 64}, "start": (500, {"message": said})}
+    with answering(tmp_path / "s", answers) as asked, pytest.raises(error, match=clause) as caught:
+        engine_at(tmp_path / "s", settings).start(spec)
+    assert type(caught.value) is error
+    assert [path for method, path, _ in asked if method == "DELETE"], (
+        "the container that cannot start is removed"
+    )
+
+
+def test_a_container_that_is_just_ending_is_removed_a_moment_later(tmp_path, settings, monkeypatch):
+    monkeypatch.setattr(docker, "REMOVAL_PAUSES", (0.01, 0.01))
+    refusals = [(500, {"message": "it could not be stopped"}), (409, {"message": "removal is in progress"})]
+    answers = {**DOCKER, HANDLE.container: lambda: refusals.pop() if refusals else {}}
+    with answering(tmp_path / "s", answers) as asked:
+        engine_at(tmp_path / "s", settings).forget(HANDLE, tmp_path)
+    assert [method for method, _, _ in asked].count("DELETE") == 3
+    always = {**DOCKER, HANDLE.container: (500, {"message": "it could not be stopped"})}
+    with answering(tmp_path / "t", always), pytest.raises(MachineError, match="would not remove a container"):
+        engine_at(tmp_path / "t", settings).forget(HANDLE, tmp_path)
+
+
+def test_trials_run_as_the_caller_and_never_as_root_where_the_caller_is_root(tmp_path, settings, monkeypatch):
+    rootless = {**DOCKER, "info": {"SecurityOptions": ["name=rootless"]}}
+    users = {}
+    for name, answers in (("docker", DOCKER), ("rootless", rootless), ("podman", PODMAN)):
+        with answering(tmp_path / name, answers):
+            engine = engine_at(tmp_path / name, settings)
+            for uid in (0, 1000):
+                monkeypatch.setattr(os, "getuid", lambda uid=uid: uid)
+                monkeypatch.setattr(os, "getgid", lambda uid=uid: uid)
+                users[name, uid] = engine.user()
+    assert {name for name in users if users[name] == User(UNPRIVILEGED, UNPRIVILEGED, False)} == {
+        (name, 0) for name in ("docker", "rootless", "podman")
+    }
+    assert users["docker", 1000] == User(1000, 1000, False)
+    assert users["rootless", 1000] == User(0, 0, False)
+    assert users["podman", 1000] == User(1000, 1000, True)
+
+
+def test_output_is_appended_from_where_the_log_ends_whoever_wrote_it(tmp_path):
+    log = tmp_path / "log.txt"
+    append_new(b"one\n", log)
+    append_new(b"one\ntwo\nthr", log)
+    append_new(b"one\ntwo\nthree\n", log)
+    append_new(b"one\n", log)
+    assert log.read_bytes() == b"one\ntwo\nthree\n"
+
+
+def client_at(folder: Path, *, buildx: bool, version: str) -> str:
+    folder.mkdir()
+    path = folder / "docker"
+    answer = "exit 0" if buildx else "exit 1"
+    path.write_text(f'#!/bin/sh\n[ "$1" = buildx ] && {answer}\necho "Docker version {version}, build 1"\n')
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_a_client_that_cannot_use_buildkit_is_passed_over_for_one_that_can(tmp_path):
+    connection = Connection("docker", "unix:///s", "20.10.24", "1.41")
+    new = client_at(tmp_path / "new", buildx=False, version="28.2.2")
+    old = client_at(tmp_path / "old", buildx=False, version="20.10.24+dfsg1")
+    able = client_at(tmp_path / "able", buildx=True, version="28.2.2")
+
+    def chosen(*clients):
+        return choose_client(
+            connection, {"PATH": os.pathsep.join(str(Path(path).parent) for path in clients)}
+        )
+
+    assert chosen(new) is None
+    assert (chosen(new, old).path, chosen(new, old).buildx) == (old, False)
+    assert (chosen(new, old, able).path, chosen(new, old, able).buildx) == (able, True)
+    assert chosen(old).environment == {"DOCKER_HOST": "unix:///s", "DOCKER_BUILDKIT": "1"}
+
+
+BUILDKIT_STEP = """\
+#7 [stage-0 2/3] RUN pip install torch
+#7 0.312 Looking in links: /wheels
+#7 1.900 ERROR: No matching distribution found for torch==2.13.0
+#7 ERROR: process "/bin/sh -c pip install torch" did not complete successfully: exit code: 1
+------
+ > [stage-0 2/3] RUN pip install torch:
+#7 1.900 ERROR: No matching distribution found for torch==2.13.0
+------
+ERROR: failed to solve: process "/bin/sh -c pip install torch" did not complete successfully: exit code: 1
+"""
+PODMAN_STEP = """\
+STEP 2/3: RUN pip install torch
+ERROR: No matching distribution found for torch==2.13.0
+Error: building at STEP "RUN pip install torch": while running runtime: exit status 1
+"""
+NO_BASE = """\
+#2 [internal] load metadata for docker.io/library/debian:bookworm-slim
+#2 ERROR: failed to do request: dial tcp: lookup registry: no such host
+------
+ERROR: failed to solve: debian:bookworm-slim: lookup registry: no such host
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "line"),
+    [
+        (BUILDKIT_STEP, "ERROR: No matching distribution found for torch==2.13.0"),
+        (PODMAN_STEP, "ERROR: No matching distribution found for torch==2.13.0"),
+        (NO_BASE, "ERROR: failed to solve: debian:bookworm-slim: lookup registry: no such host"),
+        ("", "it printed nothing"),
+    ],
+    ids=["buildkit", "podman", "no base", "nothing"],
+)
+def test_a_failed_build_is_told_by_the_line_that_says_why(log, line):
+    assert telling_line(log.splitlines()) == line
+
+
+def test_a_builds_secrets_come_from_the_settings_and_then_from_the_users_own_variables(tmp_path):
+    environ = {
+        "PIP_CONFIG_FILE": "/etc/pip.conf",
+        "SSL_CERT_FILE": "/etc/ca.pem",
+        "HTTPS_PROXY": "http://p:1",
+    }
+    asked = Settings(pip_config="/home/me/pip.conf", build_network="host")
+    made = build_settings(asked, root=tmp_path, logs=tmp_path, revision=None, environ=environ)
+    assert made.secrets == {"pipconf": Path("/home/me/pip.conf"), "ca": Path("/etc/ca.pem")}
+    assert (made.proxy, made.network) == ({"HTTPS_PROXY": "http://p:1"}, "host")
+    assert build_settings(Settings(), root=tmp_path, logs=tmp_path, revision=None, environ={}).secrets == {}

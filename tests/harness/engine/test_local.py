@@ -1,0 +1,50 @@
+"""Trials as plain processes."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from harness.engine import local
+from harness.engine.base import Running
+from harness.engine.container import DeviceRequest, Folders, RunSpec
+from harness.plan import plan
+from tests.helpers import clone
+
+WORKLOAD = """
+import os, socket, tempfile
+from pathlib import Path
+folder = tempfile.mkdtemp()
+socket.socket(socket.AF_UNIX).bind(folder + "/listener-12345678")
+Path(os.environ["GPUDYNO_OUT"], "told").write_text(folder)
+"""
+
+
+def test_a_trial_s_loader_can_open_its_sockets_however_long_the_clone_s_path_is(tmp_path):
+    root = clone.make(tmp_path / ("long" * 20), repeats=1)
+    (root / "workloads" / "stand_in.py").write_text(WORKLOAD)
+    work = root / "work"
+    folders = Folders(
+        input=work / "in", output=work / "out", data=(), cache=work / "cache", workloads=root / "workloads"
+    )
+    folders.output.mkdir(parents=True)
+    ground = plan.Ground("cpu", "cpu", None, {}, {})
+    trial = plan.trials(plan.load(root, "mine"), ground, 1)[0].trial
+    spec = RunSpec(
+        trial=trial,
+        session="20260101-aaaaaa",
+        attempt=1,
+        folders=folders,
+        device=DeviceRequest("cpu"),
+        interpreter=Path(sys.executable),
+    )
+    handle = local.start(spec, "venv")
+    while isinstance(state := local.poll(handle, work), Running):
+        time.sleep(0.05)
+    assert state.code == 0, state.log
+    told = Path((folders.output / "told").read_text())
+    assert told.is_relative_to(tempfile.gettempdir())
+    local.forget(work)
+    assert not told.exists()

@@ -1,0 +1,150 @@
+"""The only way a version changes, with uv and the registry played by a function."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from harness.errors import MachineError, NoNetwork, UserError
+from harness.image.catalog import Image, load_images
+from harness.image.lock import lock_packages, relock
+from tests.helpers import ROOT
+from tests.helpers.checks import golden
+
+DIGEST = "sha256:" + "d" * 64
+RESOLVED = """\
+timm==1.0.32 \\
+    --hash=sha256:{0} \\
+    --hash=sha256:{1}
+fastai==2.8.13 \\
+    --hash=sha256:{0}
+""".format("a" * 64, "b" * 64)
+
+
+class Outside:
+    """Answers as uv and docker would, and keeps what it was asked."""
+
+    def __init__(self, *, manifest: str | None = None, said: str | None = None, odd_python: str = "") -> None:
+        self.manifest, self.said, self.odd_python = manifest, said, odd_python
+        self.asked: list[tuple[str, ...]] = []
+        self.excludes = ""
+
+    def __call__(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        self.asked.append(tuple(command))
+        if "imagetools" in command:
+            return subprocess.CompletedProcess(command, self.manifest is None, self.manifest or "", "")
+        if self.said is not None:
+            return subprocess.CompletedProcess(command, 1, "", self.said)
+        self.excludes = Path(_after(command, "--excludes")).read_text()
+        odd = "six==1.17.0 \\\n    --hash=sha256:" + "c" * 64 + "\n"
+        text = RESOLVED + (odd if _after(command, "--python-version") == self.odd_python else "")
+        Path(_after(command, "--output-file")).write_text(text)
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+
+def _after(command: Sequence[str], option: str) -> str:
+    return command[command.index(option) + 1]
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A clone with docker/ alone, on a machine that has uv and docker."""
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    shutil.copytree(ROOT / "docker", tmp_path / "docker")
+    return tmp_path
+
+
+def image(root: Path, name: str) -> Image:
+    return load_images(root).image(name)
+
+
+def test_the_lock_is_asked_of_uv_for_every_python_and_holds_no_path(clone: Path):
+    outside = Outside()
+    relock(image(clone, "cpu"), clone, run=outside)
+    asked = [command for command in outside.asked if "compile" in command]
+    assert [_after(command, "--python-version") for command in asked] == ["3.11", "3.12", "3.13"]
+    folder = str(Path(_after(asked[0], "--output-file")).parent)
+    text = "\n".join(" ".join(command) for command in outside.asked) + "\n"
+    golden("lock_cpu.txt", text.replace(str(clone), "<clone>").replace(folder, "<temporary>"))
+    written = (clone / "docker" / "cpu" / "lock.txt").read_text()
+    assert str(clone) not in written and folder not in written
+
+
+def test_the_lock_is_sorted_and_ends_with_what_the_channel_pins(clone: Path):
+    relock(image(clone, "cpu"), clone, run=Outside())
+    locked = lock_packages(clone / "docker" / "cpu" / "lock.txt")
+    assert locked == {"fastai": "2.8.13", "timm": "1.0.32", "torch": "2.13.0+cpu", "torchvision": "0.28.0"}
+    assert list(locked) == sorted(locked)
+
+
+def test_what_a_base_brings_is_kept_out_of_the_resolution(clone: Path):
+    outside = Outside()
+    relock(image(clone, "rocm"), clone, run=outside)
+    assert set(outside.excludes.split()) == {"spacy", "torch", "torchvision"}
+
+
+def test_a_lock_that_stays_the_same_is_no_change(clone: Path):
+    first = relock(image(clone, "cpu"), clone, run=Outside())
+    again = relock(image(clone, "cpu"), clone, run=Outside())
+    assert "docker/cpu/lock.txt is written anew" in first.changed
+    assert again.changed == ()
+
+
+def test_a_registry_that_does_not_answer_is_said_and_the_digest_stays_unverified(clone: Path):
+    before = (clone / "docker" / "images.toml").read_text()
+    report = relock(image(clone, "cpu"), clone, run=Outside())
+    assert report.unreachable == (
+        "the digest of debian:bookworm-slim: no registry or no 'docker buildx' answers",
+    )
+    assert (clone / "docker" / "images.toml").read_text() == before
+
+
+@pytest.mark.parametrize("manifest", ["", "not json", "[]", '{"digest": 3}', '{"digest": "sha256:short"}'])
+def test_an_answer_that_holds_no_digest_changes_nothing(clone: Path, manifest: str):
+    report = relock(image(clone, "cuda"), clone, run=Outside(manifest=manifest))
+    assert report.unreachable
+    assert image(clone, "cuda") == image(ROOT, "cuda")
+
+
+def test_a_resolved_digest_is_written_as_verified_and_touches_no_other_image(clone: Path):
+    report = relock(image(clone, "cuda"), clone, run=Outside(manifest=json.dumps({"digest": DIGEST})))
+    assert report.unreachable == ()
+    assert f"the base of 'cuda' is {DIGEST}, verified" in report.changed
+    changed = image(clone, "cuda")
+    assert (changed.base_digest, changed.base_digest_verified) == (DIGEST, True)
+    assert changed.apex == image(ROOT, "cuda").apex
+    for other in ("cpu", "rocm"):
+        assert image(clone, other) == image(ROOT, other)
+    before, after = ((root / "docker" / "images.toml").read_text().splitlines() for root in (ROOT, clone))
+    assert sum(one != other for one, other in zip(before, after, strict=True)) == 2
+
+
+def test_pythons_that_come_to_other_packages_do_not_share_a_lock(clone: Path):
+    before = (clone / "docker" / "cpu" / "lock.txt").read_text()
+    with pytest.raises(UserError, match=r"gives Python 3\.13 other packages than 3\.11; take 3\.13 out of"):
+        relock(image(clone, "cpu"), clone, run=Outside(odd_python="3.13"))
+    assert (clone / "docker" / "cpu" / "lock.txt").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "shown"),
+    [
+        ("error: Failed to fetch: dns error", NoNetwork, "the lock of 'cpu' needs a package index"),
+        ("No solution found:\n  because fastai==9 is not there", UserError, "because fastai==9 is not there"),
+    ],
+)
+def test_why_uv_failed_is_one_sentence(clone: Path, said: str, kind: type[Exception], shown: str):
+    with pytest.raises(kind) as refused:
+        relock(image(clone, "cpu"), clone, run=Outside(said=said))
+    assert shown in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_without_uv_it_is_said_how_to_get_it(clone: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(MachineError, match=r"uv is not on the PATH.*pip install uv"):
+        relock(image(clone, "cpu"), clone, run=Outside())

@@ -1,0 +1,95 @@
+"""Which devices are taken, and what is passed on of the user's variables."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.errors import NoDevice
+from harness.machine import passed_variables, recorded_variables, select
+from harness.probe.files import unit_of
+from harness.record import Cpu, Gpu, Machine
+from harness.redact import Names
+
+UUIDS = [f"GPU-{n}f2a1b2c-1111-2222-3333-123456789abc" for n in range(4)]
+
+
+def machine(*gpus: Gpu) -> Machine:
+    return Machine(id="0" * 12, label="x", system="Linux", architecture="x86_64", cpu=Cpu(), gpus=gpus)
+
+
+def card(index: int, name: str, gigabytes: float, vendor: str = "NVIDIA") -> Gpu:
+    memory = int(gigabytes * 2**30)
+    return Gpu(index=index, vendor=vendor, name=name, memory_bytes=memory, unit=unit_of(UUIDS[index]))
+
+
+MIXED = machine(card(0, "GTX 1660", 6), card(1, "RTX 4090", 24), card(2, "RTX 4090", 24))
+
+
+def test_unasked_all_cards_of_the_model_with_the_most_memory_are_taken_and_the_others_named():
+    found = select(MIXED, None, uuids={unit_of(uuid): uuid for uuid in UUIDS})
+    assert (found.kind, [gpu.index for gpu in found.gpus]) == ("cuda", [1, 2])
+    assert found.others == ("0: GTX 1660 (6 GiB)",)
+    assert found.uuids == tuple(UUIDS[1:3])
+
+
+def test_without_a_card_the_processor_is_taken():
+    assert select(machine(), None).kind == "cpu"
+    assert select(MIXED, "cpu").gpus == ()
+
+
+@pytest.mark.parametrize("asked", ["0", UUIDS[0], f" {UUIDS[0]} ", "0,0"])
+def test_a_card_is_found_by_its_index_and_by_its_uuid(asked):
+    assert [gpu.index for gpu in select(MIXED, asked).gpus] == [0]
+
+
+def test_the_beginning_of_a_uuid_is_enough_where_the_driver_s_are_known():
+    known = {unit_of(uuid): uuid for uuid in UUIDS}
+    assert [gpu.index for gpu in select(MIXED, "GPU-2f2", uuids=known).gpus] == [2]
+    with pytest.raises(NoDevice, match="names several cards"):
+        select(MIXED, "GPU-", uuids=known)
+
+
+@pytest.mark.parametrize("asked", ["3", "GPU-00000000-1111-2222-3333-123456789abc", "MIG-1", "cuda", ","])
+def test_a_device_that_is_not_there_is_refused_with_what_is(asked):
+    with pytest.raises(NoDevice, match=r"there is: 0: GTX 1660 \(6 GiB\), 1: RTX 4090"):
+        select(MIXED, asked)
+
+
+def test_cards_of_two_makers_are_not_mixed_and_an_amd_card_is_rocm():
+    both = machine(card(0, "RTX 4090", 24), card(1, "MI300X", 192, "AMD"))
+    assert select(both, None).kind == "rocm"
+    with pytest.raises(NoDevice, match="two makers"):
+        select(both, "0,1")
+
+
+def test_a_small_card_inside_the_processor_is_not_taken_unasked():
+    inside = machine(card(0, "Radeon Graphics", 0.5, "AMD"))
+    found = select(inside, None)
+    assert (found.kind, found.others) == ("cpu", ("0: Radeon Graphics (0 GiB)",))
+    assert select(inside, "0").kind == "rocm"
+
+
+def test_the_user_s_visible_devices_decide_where_nothing_is_asked():
+    environ = {"CUDA_VISIBLE_DEVICES": "2"}
+    assert [gpu.index for gpu in select(MIXED, None, environ=environ).gpus] == [2]
+    assert [gpu.index for gpu in select(MIXED, "1", environ=environ).gpus] == [1]
+    assert select(MIXED, None, environ={"CUDA_VISIBLE_DEVICES": ""}).kind == "cpu"
+
+
+def test_variables_that_change_what_runs_are_passed_and_no_others():
+    environ = {
+        "HSA_OVERRIDE_GFX_VERSION": "10.3.0",
+        "NVIDIA_TF32_OVERRIDE": "0",
+        "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True",
+        "OMP_NUM_THREADS": "2",
+        "HOME": "/home/maren",
+        "AWS_SECRET_ACCESS_KEY": "x",
+    }
+    passed = passed_variables(environ)
+    assert set(passed) == set(environ) - {"HOME", "AWS_SECRET_ACCESS_KEY"}
+    assert recorded_variables(passed, Names()) == passed
+
+
+def test_a_uuid_in_a_variable_is_recorded_as_the_unit():
+    recorded = recorded_variables({"CUDA_VISIBLE_DEVICES": f"{UUIDS[0]},1"}, Names())
+    assert recorded == {"CUDA_VISIBLE_DEVICES": f"unit:{unit_of(UUIDS[0])},1"}

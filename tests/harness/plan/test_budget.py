@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from harness.plan import plan, selection
+from harness.plan.plan import Ground, Planned
+from tests.helpers import ROOT
+
+GROUND = Ground("cuda", "cuda", None, {"cifar-100": "real", "wikitext-2": "real"}, {})
+
+
+@pytest.fixture(scope="module")
+def mission() -> tuple[Planned, ...]:
+    return plan.trials(plan.load(ROOT, "mission"), GROUND, seed=7)
+
+
+def seconds(item: Planned) -> float:
+    return 4000.0 if item.role == "full" else 100.0
+
+
+def total(planned: tuple[Planned, ...]) -> float:
+    return sum(seconds(item) for item in planned)
+
+
+def whats(fitted: selection.Fitted) -> list[str]:
+    return [left.what for left in fitted.left_out]
+
+
+def test_a_budget_that_is_long_enough_drops_only_the_full_length_trials_that_say_the_same_twice(mission):
+    fitted = selection.fit(mission, seconds, 1e9)
+    assert whats(fitted) == []
+    modes = Counter(item.trial.asked.variant.data_mode for item in fitted.planned if item.role == "full")
+    assert modes == {"host": 10, "device": 2}
+
+
+def test_repeats_beyond_five_go_first(mission):
+    everything = total(selection.one_full_each(mission))
+    fitted = selection.fit(mission, seconds, everything - 1)
+    assert whats(fitted) == ["repeats beyond 5"]
+    assert max(item.trial.repeat for item in fitted.planned) == 5
+
+
+def test_then_the_middle_depths_go_and_the_shallowest_and_deepest_stay(mission):
+    five = total(tuple(i for i in selection.one_full_each(mission) if i.trial.repeat <= 5))
+    fitted = selection.fit(mission, seconds, five - 1)
+    assert whats(fitted) == ["repeats beyond 5", "the middle depth resnet34"]
+    tight = selection.fit(mission, seconds, five / 3)
+    assert {"resnet18", "resnet152"} <= {item.model for item in tight.planned}
+    assert whats(tight)[1:4] == [
+        "the middle depth resnet34",
+        "the middle depth resnet101",
+        "the middle depth resnet50",
+    ]
+
+
+def test_host_mode_goes_last_and_its_full_length_trials_come_back_on_the_device(mission):
+    fitted = selection.fit(mission, seconds, 32_000)
+    assert whats(fitted)[-1] == "host mode (no published duration or ratio can be judged)"
+    assert all(item.trial.asked.variant.data_mode != "host" for item in fitted.planned)
+    full = [item.trial.asked.variant.model for item in fitted.planned if item.role == "full"]
+    assert sorted(set(full)) == ["LSTM", "resnet152", "resnet18"]
+    assert fitted.seconds <= 32_000
+
+
+def test_what_was_left_out_adds_up_to_what_is_missing(mission):
+    fitted = selection.fit(mission, seconds, 60_000)
+    assert sum(left.trials for left in fitted.left_out) == len(selection.one_full_each(mission)) - len(
+        fitted.planned
+    )
+
+
+def test_no_budget_is_so_small_that_fitting_never_ends(mission):
+    fitted = selection.fit(mission, seconds, 1.0)
+    assert all(item.role == "timing" for item in fitted.planned)
+    assert fitted.seconds > 1.0

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import pytest
+
+from harness import units
+from harness.plan import estimate, plan, selection
+from harness.plan.plan import Ground
+from harness.record import Gpu
+from tests.helpers import ROOT
+
+GROUND = Ground("cuda", "cuda", None, {"cifar-100": "real", "wikitext-2": "real"}, {})
+PUBLISHED = {("cifar_fastai", "published/1", "resnet50", "fp32-ieee"): 4578.0}
+
+
+@pytest.fixture(scope="module")
+def mission():
+    return plan.trials(plan.load(ROOT, "mission"), GROUND, 1)
+
+
+def pick(planned, role, precision="fp32-ieee"):
+    return next(
+        item
+        for item in planned
+        if item.role == role
+        and item.trial.asked.variant.model == "resnet50"
+        and item.trial.asked.variant.precision == precision
+    )
+
+
+def test_a_capped_trial_takes_its_cap_and_its_setup(mission):
+    known = estimate.Speeds(published_seconds=PUBLISHED)
+    assert estimate.seconds(pick(mission, "timing"), known) == 75 + 20
+
+
+def test_a_full_length_trial_takes_what_was_published_scaled_to_the_card(mission):
+    known = estimate.speeds([], "0" * 12, PUBLISHED, scale=0.5)
+    assert estimate.seconds(pick(mission, "full"), known) == pytest.approx(2289 + 20)
+
+
+def test_this_machines_own_figure_goes_before_a_published_one(mission):
+    full = pick(mission, "full")
+    known = estimate.Speeds({estimate.row(full): 900.0}, PUBLISHED, {"cifar_fastai": 7.0})
+    assert estimate.seconds(full, known) == 907.0
+
+
+@pytest.mark.parametrize(("seconds", "says"), [(40, "40 s"), (720, "12 min"), (12_600, "3.5 h")])
+def test_a_duration_is_shown_in_the_unit_a_person_would_use(seconds, says):
+    assert units.duration(seconds) == says
+
+
+@pytest.mark.parametrize(
+    ("architecture", "left"),
+    [
+        ("7.5", {"fp32-tf32": "RTX has no TF32", "amp-bf16": "RTX only emulates bf16"}),
+        ("8.6", {}),
+        (None, {}),
+    ],
+)
+def test_what_a_card_lacks_is_left_out_with_the_reason(mission, architecture, left):
+    card = Gpu(index=0, vendor="NVIDIA", name="RTX", architecture=architecture)
+    kept, out = selection.supported(mission, "cuda", card)
+    assert {item.what: item.reason for item in out} == left
+    assert len(kept) + sum(item.trials for item in out) == len(mission)
+
+
+def test_a_cpu_has_no_tf32():
+    assert selection.lacking("fp32-tf32", "cpu", None) == "a CPU has no TF32"
+    assert selection.lacking("amp-bf16", "cpu", None) is None
+
+
+def test_a_trial_on_more_cards_than_there_are_is_left_out_and_a_cpu_has_as_many_processes_as_asked():
+    loaded = plan.load(ROOT, "surf")
+    for kind, asked in (("cuda", {1, 2}), ("cpu", {1, 2, 4})):
+        planned = plan.trials(loaded, plan.Ground(kind, kind, None, {}, {}), 1)
+        kept, out = selection.supported(planned, kind, None, 2)
+        assert {item.trial.asked.variant.gpus for item in kept} == asked
+        assert [(line.what, line.reason) for line in out] == (
+            [("4 GPUs", "the session measures on 2")] if kind == "cuda" else []
+        )

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import PlanError, UserError
+from harness.plan import plan
+from harness.plan.plan import Ground
+from harness.record.claims import load_claims
+from tests.helpers import ROOT
+
+CPU = Ground("cpu", "cpu", "0" * 64, {"wikitext-2": "real", "cifar-100": "generated"}, {"resnet18": True})
+
+
+def written(folder: Path, text: str) -> Path:
+    (folder / "plans").mkdir()
+    (folder / "plans" / "mine.toml").write_text(text)
+    return folder
+
+
+MEASURE = """
+[[measure]]
+workload = "word_lm"
+protocol = "published/1"
+model = "LSTM"
+precision = ["fp32-ieee", "amp-bf16"]
+batch_size = { "fp32-ieee" = 20, "amp-bf16" = 40 }
+data_mode = ["device", "cached"]
+"""
+
+
+@pytest.mark.parametrize("name", plan.names(ROOT))
+def test_every_plan_that_is_shipped_can_be_loaded_and_says_what_it_is(name):
+    loaded = plan.load(ROOT, name)
+    assert loaded.title
+    assert loaded.sha256
+
+
+def test_plan_peers_asks_for_every_side_of_the_published_throughput_tables():
+    """On a card that has every precision, whatever fits it."""
+    ground = Ground("cuda", "cuda", None, {}, {})
+    asked = [one.trial.asked.variant for one in plan.trials(plan.load(ROOT, "peers"), ground, 1)]
+    there = {(v.model, v.precision, v.batch_size, v.layout, v.image_size) for v in asked}
+    tables = [claim for claim in load_claims(ROOT).claims if claim.study in ("timm", "lambda", "milabench")]
+    assert len(tables) > 30
+    for claim in tables:
+        for side in (claim.of, claim.over or claim.of):
+            wanted = (side.model, side.precision, side.batch_size, side.layout, side.image_size)
+            assert wanted in there, claim.id
+    assert {tuple(v.options.items()) for v in asked} == {(("cudnn_benchmark", True),)}
+
+
+def test_lists_multiply_and_tables_are_looked_up_by_precision(tmp_path):
+    loaded = plan.load(written(tmp_path, f'name = "mine"\ntitle = "x"\n{MEASURE}'), "mine")
+    found = {(v.precision, v.batch_size, v.data_mode) for v in plan.variants(loaded.measure[0], "mine")}
+    assert found == {
+        ("fp32-ieee", 20, "device"),
+        ("fp32-ieee", 20, "cached"),
+        ("amp-bf16", 40, "device"),
+        ("amp-bf16", 40, "cached"),
+    }
+
+
+def test_an_unknown_key_is_refused_with_the_file_and_its_place(tmp_path):
+    root = written(tmp_path, f'name = "mine"\ntitle = "x"\n{MEASURE}presicion = "fp32-ieee"\n')
+    with pytest.raises(PlanError, match=r"plans/mine\.toml: 'measure\.0\.presicion': unknown key"):
+        plan.load(root, "mine")
+
+
+def test_an_unknown_precision_is_refused(tmp_path):
+    root = written(tmp_path, f'name = "mine"\ntitle = "x"\n{MEASURE}'.replace('"amp-bf16"]', '"fp32"]'))
+    with pytest.raises(PlanError, match="'fp32' is no precision; take one of fp32-ieee"):
+        plan.load(root, "mine")
+
+
+def test_a_plan_that_is_not_there_is_refused_with_those_there_are():
+    with pytest.raises(UserError, match=r"there is no plan 'mision'; the plans are .*mission.*quick"):
+        plan.load(ROOT, "mision")
+
+
+def test_the_same_seed_gives_the_same_order_and_another_seed_another():
+    loaded = plan.load(ROOT, "quick")
+    first, again, other = (plan.trials(loaded, CPU, seed) for seed in (1, 1, 2))
+    assert first == again
+    assert [p.trial.id for p in first] != [p.trial.id for p in other]
+    assert {p.trial.id for p in first} == {p.trial.id for p in other}
+
+
+def test_every_round_is_whole_before_the_next_begins():
+    repeats = [p.trial.repeat for p in plan.trials(plan.load(ROOT, "quick"), CPU, 5)]
+    assert repeats == sorted(repeats)
+    assert repeats.count(1) == repeats.count(3) == 4
+
+
+def test_full_length_trials_part_the_timing_rounds_into_start_middle_and_end():
+    ground = Ground("cuda", "cuda", None, {"wikitext-2": "real", "cifar-100": "real"}, {})
+    roles = [p.role for p in plan.trials(plan.load(ROOT, "mission"), ground, 3)]
+    runs = [role for at, role in enumerate(roles) if at == 0 or roles[at - 1] != role]
+    assert runs == ["timing", "full", "timing", "full", "timing"]
+
+
+def test_generated_data_and_missing_weights_are_part_of_what_is_asked():
+    trials = [p.trial.asked for p in plan.trials(plan.load(ROOT, "quick"), CPU, 1)]
+    by_workload = {asked.workload: asked for asked in trials}
+    assert by_workload["cifar_fastai"].data == "generated"
+    assert by_workload["cifar_fastai"].weights == "pretrained"
+    assert by_workload["word_lm"].data == "real"
+    assert by_workload["word_lm"].weights is None
+
+
+def test_another_lock_makes_another_trial():
+    loaded = plan.load(ROOT, "smoke")
+    other = Ground(CPU.device, CPU.environment, "1" * 64, CPU.sources, CPU.weights)
+    ids = [{p.trial.id for p in plan.trials(loaded, ground, 1)} for ground in (CPU, other)]
+    assert not ids[0] & ids[1]
+
+
+def test_a_plan_with_nothing_for_the_device_says_what_it_is_for():
+    with pytest.raises(PlanError, match="plan 'mission' has nothing for the device kind 'cpu'"):
+        plan.trials(plan.load(ROOT, "mission"), CPU, 1)
+
+
+def test_within_a_round_what_a_reader_wants_first_comes_first():
+    ground = Ground("cuda", "cuda", None, {"wikitext-2": "real", "cifar-100": "real"}, {})
+    planned = plan.trials(plan.load(ROOT, "mission"), ground, 3)
+    first = [item for item in planned if item.role == "timing" and item.trial.repeat == 1]
+    assert [item.priority for item in first] == sorted(item.priority for item in first)
+    soonest = {item.trial.asked.variant.precision for item in first if item.priority == 1}
+    assert soonest == {"fp32-ieee", "fp16-master"}
+
+
+def test_a_ladder_climbs_in_the_first_round_and_is_shuffled_like_the_rest_later():
+    planned = plan.trials(plan.load(ROOT, "surf"), Ground("cuda", "cuda", None, {}, {}), 3)
+    climbed = {
+        repeat: [
+            item.trial.asked.variant.batch_size
+            for item in planned
+            if item.role == "ladder" and item.trial.repeat == repeat
+        ]
+        for repeat in (1, 2)
+    }
+    assert climbed[1] == sorted(climbed[1])
+    assert climbed[2] != sorted(climbed[2])
+    first = [item.role for item in planned if item.trial.repeat == 1]
+    assert first != sorted(first), "rungs stand among the other trials"

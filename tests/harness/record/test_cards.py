@@ -1,0 +1,138 @@
+"""What cards can do on paper, and which names are theirs."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.errors import UserError
+from harness.record.cards import find, in_class, load_cards, peak_tflops
+from tests.helpers import ROOT
+
+
+@pytest.fixture(scope="module")
+def cards():
+    return load_cards(ROOT)
+
+
+@pytest.mark.parametrize(
+    ("name", "card"),
+    [
+        ("NVIDIA A10", "A10"),
+        ("NVIDIA A10G", None),
+        ("NVIDIA A100-SXM4-80GB", "A100 SXM4 80GB"),
+        ("NVIDIA A100 80GB PCIe", "A100 PCIe 80GB"),
+        ("NVIDIA A100-SXM4-80GB MIG 3g.40gb", None),
+        ("NVIDIA A100X", None),
+        ("NVIDIA GeForce RTX 4090", "RTX 4090"),
+        ("NVIDIA GeForce RTX 4090 D", None),
+        ("NVIDIA GeForce RTX 4090 Laptop GPU", None),
+        ("NVIDIA GeForce RTX 3090 Ti", None),
+        ("NVIDIA L4", "L4"),
+        ("NVIDIA L40", None),
+        ("NVIDIA L40S", "L40S"),
+        ("nvidia l40s", "L40S"),
+        ("NVIDIA H200", "H200 SXM 141GB"),
+        ("NVIDIA H200 NVL", None),
+        ("NVIDIA H100 80GB HBM3", "H100 SXM5 80GB"),
+        ("NVIDIA H100 PCIe", "H100 PCIe 80GB"),
+        ("NVIDIA H100 NVL", None),
+        ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", None),
+        ("Tesla T4", "T4"),
+        ("NVIDIA T400", None),
+        ("Tesla V100-SXM2-16GB", "V100 SXM2 16GB"),
+        ("AMD Instinct MI300X", "MI300X"),
+        ("AMD Instinct MI300A", None),
+        ("AMD Instinct MI50", "MI50 16GB"),
+        ("AMD Radeon RX 7900 XTX", "RX 7900 XTX"),
+        ("AMD Radeon RX 7900 XT", None),
+        ("AMD Radeon Graphics", None),
+        ("", None),
+    ],
+)
+def test_a_name_finds_its_own_card_and_no_other(cards, name, card):
+    found = find(name, cards)
+    assert (found.name if found else None) == card
+
+
+def test_no_two_cards_share_a_name(cards):
+    for card in cards:
+        assert find(card.name, cards) in (card, None)
+    assert len({card.name for card in cards}) == len(cards)
+
+
+def test_16_bit_peaks_are_units_times_rate_times_clock(cards):
+    checked = 0
+    for card in cards:
+        if card.peaks.fp16 is None:
+            continue
+        reached = card.units * card.fma16_per_unit_clock * 2 * card.boost_mhz / 1e6
+        assert card.peaks.fp16 == pytest.approx(reached, rel=0.015), card.name
+        checked += 1
+    assert checked == 27
+
+
+def test_peaks_are_dense_and_of_the_labels_own_arithmetic(cards):
+    def peak(name, label):
+        return peak_tflops(find(name, cards), label)
+
+    assert peak("NVIDIA H100 80GB HBM3", "amp-bf16") == 989.4
+    assert peak("NVIDIA L4", "amp-fp16") == 121
+    assert peak("NVIDIA GeForce RTX 3090", "amp-fp16") == 71.2
+    assert peak("NVIDIA H200", "fp32-ieee") == 66.9
+    assert peak("NVIDIA H200", "fp32-tf32") == 494.7
+    assert peak("AMD Instinct MI100", "amp-bf16") == peak("AMD Instinct MI100", "amp-fp16") / 2
+    assert peak("AMD Instinct MI100", "fp32-ieee") == 46.1
+
+
+def test_a_peak_that_no_card_or_no_source_has_is_unknown(cards):
+    assert peak_tflops(find("Tesla T4", cards), "amp-bf16") is None
+    assert peak_tflops(find("Tesla T4", cards), "fp32-tf32") is None
+    assert peak_tflops(find("NVIDIA GeForce GTX 1080 Ti", cards), "fp16-master") is None
+    assert all(peak_tflops(card, "fp32-default") is None for card in cards)
+
+
+def test_one_device_of_an_mi250x_is_half_of_it(cards):
+    card = find("AMD Instinct MI250X", cards)
+    assert peak_tflops(card, "amp-fp16") == card.peaks.fp16 / 2 == 191.5
+
+
+@pytest.mark.parametrize(
+    ("name", "capability", "has"),
+    [
+        ("NVIDIA GeForce RTX 2060", "7.5", True),
+        ("NVIDIA GeForce GTX 1660 Ti", "7.5", False),
+        ("NVIDIA GeForce GTX 1060", "6.1", False),
+        ("Tesla T4", None, True),
+        ("AMD Radeon Pro VII", "gfx906", False),
+        ("AMD Radeon PRO W7900", "gfx1100", True),
+        ("AMD Instinct MI355X", "gfx950", True),
+        ("a card", None, None),
+        ("a card", "unknown", None),
+    ],
+)
+def test_a_card_has_matrix_units_by_the_table_or_by_its_capability(cards, name, capability, has):
+    assert in_class("matrix-units", "cuda", name, capability, cards) is has
+    assert in_class("no-matrix-units", "cuda", name, capability, cards) is (None if has is None else not has)
+    assert in_class("matrix-units", "cpu", name, capability, cards) is False
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("power_watts = 250", "power_watts = 0", "power_watts"),
+        ('name_regex = "GTX 1080 Ti"', 'name_regex = "GTX ("', "is no regular expression"),
+        ("matrix_units = false", "matrix_units = false\nspeed = 3", "unknown key"),
+        ("[[cards]]", "[[cards]", "is not TOML"),
+    ],
+)
+def test_a_table_that_cannot_be_meant_is_refused_with_its_field(tmp_path, old, new, problem):
+    (tmp_path / "results").mkdir()
+    text = (ROOT / "results/cards.toml").read_text(encoding="utf-8").replace(old, new, 1)
+    (tmp_path / "results/cards.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=problem):
+        load_cards(tmp_path)
+
+
+def test_a_missing_table_is_told_by_its_name(tmp_path):
+    with pytest.raises(UserError, match=r"results/cards\.toml cannot be read"):
+        load_cards(tmp_path)

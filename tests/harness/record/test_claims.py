@@ -1,0 +1,305 @@
+"""The published figures: read strictly, and true to themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.errors import UserError
+from harness.record import Claim, Side, claims
+from harness.record.cards import load_cards
+from harness.record.claims import load_claims, same_card, speaks_of
+from tests.helpers import ROOT
+
+GOOD = """
+[defaults]
+study = "007"
+workload = "toy"
+protocol = "published/1"
+source = "a book"
+
+[caveats]
+once = "One run."
+
+[[claims]]
+id = "007-seconds"
+kind = "absolute"
+metric = "protocol_seconds"
+of = { card = "T4", model = "net" }
+value = 12
+unit = "s"
+caveats = ["once"]
+
+[[curves]]
+side = { model = "net" }
+epochs = [1, 2]
+train_loss = [2.0, 1.0]
+valid_loss = [2.1, 1.1]
+quality = [0.1, 0.2]
+"""
+
+
+@pytest.fixture(scope="module")
+def published():
+    return load_claims(ROOT)
+
+
+@pytest.fixture(scope="module")
+def cards():
+    return load_cards(ROOT)
+
+
+def by_id(published):
+    return {claim.id: claim for claim in published.claims}
+
+
+def put(root, text, name="s007.toml"):
+    folder = root / claims.FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text, encoding="utf-8")
+
+
+def figure_of(published, side, metric, study):
+    """The absolute or quality figure of one side, found among the claims."""
+    found = [
+        claim.value
+        for claim in published.claims
+        if claim.study == study
+        and claim.kind in ("absolute", "quality")
+        and claim.metric == metric
+        and claim.of.model_copy(update={"data_mode": None}) == side.model_copy(update={"data_mode": None})
+    ]
+    return found[0] if found else None
+
+
+def test_every_claim_has_a_source_and_every_absolute_figure_a_card(published):
+    for claim in published.claims:
+        assert claim.source.startswith(("github:", "https://")), claim.id
+        assert claim.kind != "absolute" or claim.of.card, claim.id
+
+
+def test_every_claim_without_a_figure_says_in_words_what_was_claimed(published):
+    silent = [claim for claim in published.claims if claim.value is None]
+    assert silent
+    assert all(claim.words for claim in silent)
+
+
+def test_accuracies_are_twelve_thousandths(published):
+    accuracies = [claim.value for claim in published.claims if claim.metric == "accuracy" and not claim.over]
+    accuracies += [value for curve in published.curves for value in curve.quality]
+    assert len(accuracies) == 544 + 18 + 30
+    for accuracy in accuracies:
+        assert accuracy == pytest.approx(round(accuracy * 12000) / 12000, abs=5.1e-7)
+
+
+def test_derived_ratios_are_the_quotients_of_the_figures_they_come_from(published):
+    checked = 0
+    for claim in published.claims:
+        if claim.kind != "ratio" or claim.value is None or claim.words:
+            continue
+        if claim.metric == "batch_ratio":
+            of, over = claim.of.batch_size, claim.over.batch_size
+        else:
+            of, over = (
+                figure_of(published, side, claim.metric, claim.study) for side in (claim.of, claim.over)
+            )
+        assert claim.value == pytest.approx(over / of, abs=claim.half_digit * 1.01), claim.id
+        checked += 1
+    assert checked == 9 + 8 + 5 + 20 + 6 + 11
+
+
+def test_the_posts_own_ratios_are_kept_beside_the_notebooks_that_contradict_them(published):
+    found = by_id(published)
+    for card, said in (("2080ti", 1.18), ("1080ti", 1.13)):
+        post = found[f"004-post-{card}-resnet101-fp32-over-fp16"]
+        notebook = found[f"004-{card}-resnet101-fp32-over-fp16"]
+        assert post.value == said
+        assert abs(notebook.value - post.value) > 0.05
+        assert any("disagree" in caveat for caveat in post.caveats)
+
+
+def test_curves_have_all_544_epochs_and_end_at_the_published_qualities(published):
+    whole = [curve for curve in published.curves if curve.part == "protocol"]
+    assert sum(len(curve.epochs) for curve in published.curves) == 544
+    assert [len(curve.epochs) for curve in whole] == [30] * 18
+    for curve in whole:
+        for metric, values in (
+            ("accuracy", curve.quality),
+            ("valid_loss", curve.valid_loss),
+            ("train_loss", curve.train_loss),
+        ):
+            assert figure_of(published, curve.side, metric, curve.study) == values[-1]
+
+
+def test_curves_are_found_by_model_and_precision_without_the_lead_in_runs(published):
+    found = published.curves_for("cifar_fastai", model="resnet18", precision="fp16-master")
+    assert {(curve.side.card, len(curve.epochs)) for curve in found} == {
+        ("RTX 2080 Ti", 30),
+        ("GTX 1080 Ti", 30),
+    }
+    assert published.curves_for("word_lm") == ()
+
+
+def test_the_peak_of_the_mlp_is_the_sum_of_what_it_must_hold(published):
+    found = by_id(published)
+    width, batch, batches, float32 = 4096, 512, 50, 4
+    parameters = 3 * (width * width + width)
+    data = batches * batch * width * float32 * 2
+    held = data + 2 * parameters * float32 + 13 * batch * width * float32 + 17408
+    assert found["001-mlp-parameters"].value == parameters
+    assert found["001-mlp-fp32-peak-by-arithmetic"].value == held
+    assert found["001-mlp-fp32-peak-bytes"].value == held
+
+
+def test_published_rows_carry_what_else_is_known_of_the_same_run(published):
+    rows = {row.claim: row for row in published.published_rows()}
+    assert len(rows) == 18 + 30 + 5
+    row = rows["004-2080ti-resnet50-fp16-seconds"]
+    assert (row.card, row.model, row.precision, row.batch_size) == (
+        "RTX 2080 Ti",
+        "resnet50",
+        "fp16-master",
+        164,
+    )
+    assert (row.seconds, row.accuracy, row.epochs, row.runs) == (3218, 0.832, 30, 1)
+    assert rows["001-mlp-amp-seconds"].peak_bytes == 1577232384
+    assert rows["001-mlp-amp-seconds"].accuracy is None
+
+
+def test_claims_are_found_by_their_workload(published):
+    assert {claim.study for claim in published.claims_for("word_lm")} == {"004", "004-ref"}
+    assert published.claims_for("nothing") == ()
+
+
+def test_defaults_and_caveats_are_written_out_in_full(tmp_path):
+    put(tmp_path, GOOD)
+    found = load_claims(tmp_path)
+    assert (found.claims[0].study, found.claims[0].caveats) == ("007", ("One run.",))
+    assert found.curves[0].source == "a book"
+
+
+def test_a_clone_without_claims_has_none(tmp_path):
+    found = load_claims(tmp_path)
+    assert (found.claims, found.curves) == ((), ())
+
+
+def test_every_problem_of_every_file_is_told_with_its_path_and_field(tmp_path):
+    put(
+        tmp_path,
+        GOOD.replace('unit = "s"', 'unit = "s"\nspeed = 3').replace('kind = "absolute"', 'kind = "x"'),
+    )
+    put(tmp_path, "[[claims]", "s008.toml")
+    with pytest.raises(UserError) as caught:
+        load_claims(tmp_path)
+    told = caught.value.problem
+    assert told.startswith("3 problems in the claims")
+    assert "results/claims/s007.toml: claims.007-seconds.speed: unknown key" in told
+    assert "results/claims/s007.toml: claims.007-seconds.kind: Input should be" in told
+    assert "results/claims/s008.toml: the whole: is not readable TOML" in told
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        (
+            'caveats = ["once"]',
+            'caveats = ["twice"]',
+            "claims.007-seconds.caveats: 'twice' is not in [caveats]",
+        ),
+        ('caveats = ["once"]', "", "caveats.once: no claim names it"),
+        ("[defaults]", "[default]", "default: unknown key"),
+        ('study = "007"', 'study = "007"\nspeed = 3', "defaults.speed: unknown key"),
+        ('card = "T4", ', "", "claims.007-seconds.of.card: an absolute figure stands for one card"),
+        ("value = 12", "", "claims.007-seconds.value: a claim without a value is a claim in words"),
+        (
+            'unit = "s"',
+            'unit = "s"\ncard_class = "any"',
+            "card_class: an absolute figure is claimed for its own card",
+        ),
+        (
+            'unit = "s"',
+            'unit = "s"\nreconstructed = true',
+            "reconstructed: an absolute figure needs the published protocol itself",
+        ),
+        ('"absolute"', '"ratio"', "claims.007-seconds.over: a claim of kind 'ratio' needs a second side"),
+        (
+            '"absolute"',
+            '"order"',
+            "claims.007-seconds.relation: an order is less or greater, and has no value",
+        ),
+        ('source = "a book"', 'source = " "', "claims.007-seconds.source: is empty"),
+        ("epochs = [1, 2]", "epochs = [1, 3]", "curves.0.epochs: do not count from 1"),
+        ("quality = [0.1, 0.2]", "quality = [0.1]", "curves.0.quality: has 1 values for 2 epochs"),
+        ('side = { model = "net" }', "", "curves.0.side: Field required"),
+    ],
+)
+def test_a_claim_that_cannot_be_meant_is_refused(tmp_path, old, new, problem):
+    assert old in GOOD
+    put(tmp_path, GOOD.replace(old, new))
+    with pytest.raises(UserError) as caught:
+        load_claims(tmp_path)
+    assert problem in caught.value.problem
+
+
+def test_two_claims_of_one_name_are_refused(tmp_path):
+    put(tmp_path, GOOD)
+    put(tmp_path, GOOD, "s008.toml")
+    with pytest.raises(UserError, match=r"claims\.007-seconds\.id: stands 2 times"):
+        load_claims(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("published_name", "device", "same"),
+    [
+        ("RTX 2080 Ti", "NVIDIA GeForce RTX 2080 Ti", True),
+        ("RTX 2080 Ti", "GeForce RTX 2080 Ti", True),
+        ("RTX 2060", "NVIDIA GeForce RTX 2060", True),
+        ("RTX 2060", "NVIDIA GeForce RTX 2060 SUPER", False),
+        ("T4", "Tesla T4", True),
+        ("T4", "NVIDIA T400", False),
+        ("GTX 1080 Ti", "NVIDIA GeForce GTX 1080", False),
+    ],
+)
+def test_a_published_card_is_known_by_its_device_name(cards, published_name, device, same):
+    assert same_card(published_name, device, cards) is same
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "device", "capability", "answer"),
+    [
+        ("004-2080ti-resnet50-fp32-seconds", "cuda", "NVIDIA H200", "9.0", False),
+        ("004-2080ti-resnet50-fp32-seconds", "cuda", "NVIDIA GeForce RTX 2080 Ti", "7.5", True),
+        ("004-2080ti-resnet50-fp32-accuracy", "cpu", "a CPU", None, True),
+        ("004-post-resnet50-fp16-faster", "cuda", "NVIDIA H200", "9.0", True),
+        ("004-post-resnet50-fp16-faster", "cpu", "a CPU", None, False),
+        ("001-readme-mlp-faster", "cuda", "NVIDIA GeForce GTX 1080 Ti", "6.1", False),
+        ("001-readme-mlp-faster", "cuda", "NVIDIA H200", "9.0", True),
+        ("004-resnet50-fp32-1080ti-over-2080ti", "cuda", "NVIDIA GeForce GTX 1080 Ti", "6.1", True),
+    ],
+)
+def test_a_claim_speaks_of_its_own_card_or_of_its_class(
+    published, cards, name, kind, device, capability, answer
+):
+    assert speaks_of(by_id(published)[name], kind, device, capability, cards) is answer
+
+
+def test_a_claim_that_names_no_card_and_no_class_speaks_of_any(cards):
+    claim = Claim(
+        id="x",
+        study="x",
+        kind="structure",
+        workload="x",
+        protocol="published/1",
+        metric="parameters",
+        of=Side(model="x"),
+        value=1,
+        unit="parameters",
+        source="x",
+    )
+    assert speaks_of(claim, "cpu", "a CPU", None, cards) is True
+
+
+def test_the_list_names_every_claim_once(published):
+    told = claims.lines(published)
+    for claim in published.claims:
+        assert sum(line.split()[:1] == [claim.id] for line in told) == 1
+    assert told[-1] == "284 claims, 22 curves of 544 epochs in all"

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from harness.errors import NoSpace, RecordError, UserError
+from harness.record import store
+from harness.run import runner
+from tests.helpers import clone
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    root = clone.make(tmp_path_factory.mktemp("clone"), repeats=1)
+    outcome = runner.run(clone.job(root), clone.open_session(root), clone.Quiet())
+    return root, outcome.session
+
+
+def test_a_record_reads_back_as_it_was_written(measured):
+    root, _ = measured
+    stored = store.read_all(root).records[0]
+    assert store.dump(stored.record) == (root / stored.path).read_text()
+
+
+def test_a_record_is_never_overwritten(measured):
+    root, session = measured
+    record = store.read_all(root).records[0].record
+    with pytest.raises(UserError, match="is never overwritten"):
+        store.write_record(root, session, record)
+
+
+def test_a_record_that_is_cut_short_is_refused_with_its_path(measured, tmp_path):
+    root, _ = measured
+    stored = store.read_all(root).records[0]
+    path = tmp_path / "cut.json"
+    path.write_text((root / stored.path).read_text()[:300])
+    with pytest.raises(RecordError, match=r"results/x/cut\.json: the file is cut short or not JSON"):
+        store.read_record(path, "results/x/cut.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"record": 2}, "schema 2 is not one of 1 to 1"),
+        ({"record": True}, "schema True is not one"),
+        ({"surprise": 1}, "'surprise': unknown key"),
+        ({"status": "failed"}, "status 'failed' does not fit"),
+        ({"wall_seconds": -1}, "'wall_seconds'"),
+    ],
+)
+def test_a_record_that_cannot_be_is_refused_by_its_field(measured, tmp_path, change, says):
+    root, _ = measured
+    raw = json.loads((root / store.read_all(root).records[0].path).read_text())
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(raw | change))
+    with pytest.raises(RecordError, match=says):
+        store.read_record(path, "bad.json")
+
+
+def test_a_trial_whose_id_is_not_its_content_is_refused(measured, tmp_path):
+    root, _ = measured
+    raw = json.loads((root / store.read_all(root).records[0].path).read_text())
+    raw["trial"]["asked"]["variant"]["batch_size"] = 9
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(raw))
+    with pytest.raises(RecordError, match="is not what its content gives"):
+        store.read_record(path, "bad.json")
+
+
+def test_one_bad_file_is_named_and_the_others_are_still_read(tmp_path):
+    root = clone.make(tmp_path, repeats=1)
+    runner.run(clone.job(root), clone.open_session(root), clone.Quiet())
+    folder = next(root.glob("results/2*/*"))
+    (folder / "bad.json").write_text("{")
+    shelf = store.read_all(root)
+    assert len(shelf.records) == 2
+    assert [problem.split(":")[0].rsplit("/", 1)[1] for problem in shelf.problems] == ["bad.json"]
+
+
+def test_a_full_disk_is_said_in_a_sentence_and_leaves_no_file(tmp_path, monkeypatch):
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(store.os, "fsync", full)
+    with pytest.raises(NoSpace, match=r"the disk is full: 'x\.json' could not be written"):
+        store.write_whole(tmp_path / "x.json", "{}", replace=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_attempt_has_a_name_of_its_own():
+    assert store.record_name("word_lm-r1-0", 1) == "word_lm-r1-0.json"
+    assert store.record_name("word_lm-r1-0", 2) == "word_lm-r1-0.a2.json"
+
+
+def test_the_folder_of_a_session_tells_its_date_and_machine(measured):
+    root, session = measured
+    folder = store.session_folder(root, session).relative_to(root).as_posix()
+    assert folder == f"results/{datetime.now(UTC):%Y-%m-%d}/stand-in-{session.id}"

@@ -1,0 +1,125 @@
+"""The largest batch that fits, found by halving: which rungs are asked for, and when no more are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.record import Limit, Memory, Record, Session, Trial
+from harness.run import batch_search
+from tests.helpers import records_builder as build
+
+SESSION = "20260131-abcdef"
+ON = build.machine("Constructed Card", label="card")
+LIMIT = Limit(steps=50, seconds=20.0)
+MEMORY = 24 * 2**30
+"""Of the device of a constructed measurement."""
+
+Fits = Callable[[int], bool]
+
+
+def rung(batch: int, repeat: int = 1, precision: str = "amp-fp16") -> Trial:
+    return build.trial(build.LM, precision, repeat, batch_size=batch, limit=LIMIT)
+
+
+def opened(*trials: Trial) -> Session:
+    return Session(
+        session=1,
+        id=SESSION,
+        plan="constructed",
+        plan_sha256="f" * 64,
+        machine=ON.id,
+        label="card",
+        started_at=build.STARTED,
+        order_seed=1,
+        trials=trials,
+    )
+
+
+def doubling(repeats: int = 1) -> list[Trial]:
+    return [rung(2**power, repeat) for repeat in range(1, repeats + 1) for power in range(13)]
+
+
+def run(trial: Trial, fits: Fits, reserved: float = 0.5) -> Record:
+    if not fits(trial.asked.variant.batch_size):
+        return build.record(trial, None, on=ON, failure=build.out_of_memory())
+    memory = Memory(allocated_peak_bytes=1, reserved_peak_bytes=round(reserved * MEMORY))
+    measured = build.measurement(build.LM, trial, 0.1, card="Constructed Card", complete=False, memory=memory)
+    return build.record(trial, measured, on=ON)
+
+
+def climbed(session: Session, fits: Fits) -> tuple[Session, list[Record]]:
+    """Runs what is asked, without the rungs above a wall, until no more is asked."""
+    records: dict[str, Record] = {}
+    while True:
+        wall = min(
+            (r.trial.asked.variant.batch_size for r in records.values() if r.failure), default=math.inf
+        )
+        left = [t for t in session.trials if t.id not in records and t.asked.variant.batch_size < wall]
+        if left:
+            records[left[0].id] = run(left[0], fits)
+            continue
+        more = batch_search.grown(session, records.values())
+        if more is session:
+            return session, list(records.values())
+        session = more
+
+
+def sizes(records: list[Record], repeat: int) -> set[int]:
+    return {
+        record.trial.asked.variant.batch_size
+        for record in records
+        if record.trial.repeat == repeat and record.measurement
+    }
+
+
+@given(st.integers(min_value=1, max_value=4095))
+def test_the_largest_batch_that_fits_is_found_to_a_step_of_8_or_of_1_below_16(capacity: int):
+    planned = opened(*doubling())
+    session, records = climbed(planned, lambda batch: batch <= capacity)
+    assert max(sizes(records, 1)) == (capacity if capacity < 16 else capacity // 8 * 8)
+    assert len(session.trials) - len(planned.trials) <= 9, "a halving for each doubling of the gap"
+
+
+def test_what_was_found_is_measured_in_every_repeat_and_the_tries_in_the_first_alone():
+    session, records = climbed(opened(*doubling(repeats=3)), lambda batch: batch <= 100)
+    assert sizes(records, 1) == {1, 2, 4, 8, 16, 32, 64, 96}
+    assert sizes(records, 2) == sizes(records, 3) == sizes(records, 1)
+    tried = {t.asked.variant.batch_size for t in session.trials if t.repeat > 1} - {2**n for n in range(13)}
+    assert tried == {96}
+    assert {t.seed for t in session.trials if t.asked.variant.batch_size == 96} == {1, 2, 3}
+
+
+def test_a_batch_that_reserves_more_than_95_percent_is_searched_below():
+    rungs = [rung(size) for size in (16, 32, 64)]
+    records = [run(rungs[0], bool), run(rungs[1], bool), run(rungs[2], bool, reserved=0.97)]
+    (more,) = batch_search.grown(opened(*rungs), records).trials[3:]
+    assert more.asked.variant.batch_size == 48
+
+
+@pytest.mark.parametrize(
+    ("batches", "capacity"), [((8, 16), 8), ((8, 16, 32), 32), ((8, 16, 32), 4)], ids=str
+)
+def test_no_search_begins_for_fixed_batches_or_where_all_or_nothing_fits(batches, capacity):
+    planned = opened(*(rung(size) for size in batches))
+    session, _ = climbed(planned, lambda batch: batch <= capacity)
+    assert session is planned
+
+
+def test_a_search_waits_until_what_lies_below_the_wall_has_been_tried():
+    rungs = [rung(size) for size in (8, 16, 32)]
+    records = [run(rungs[0], bool), run(rungs[2], lambda batch: False)]
+    planned = opened(*rungs)
+    assert batch_search.grown(planned, records) is planned
+
+
+def test_a_rung_of_a_search_is_known_by_its_ladder_and_by_nothing_else():
+    planned = doubling()
+    assert batch_search.stands_between(rung(96), planned)
+    assert not batch_search.stands_between(rung(96, precision="fp32-ieee"), planned)
+    assert not batch_search.stands_between(rung(5000), planned)
+    assert not batch_search.stands_between(rung(24), [rung(16), rung(32)])

@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import psutil
+import pytest
+
+from harness.errors import Busy
+from harness.record import store
+from harness.run import runner, session
+from tests.helpers import ROOT, clone
+
+DRIVER = """
+import signal
+import sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent in the background may have it ignored
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from tests.helpers import clone
+from harness.run import runner
+root = Path({root!r})
+runner.run(clone.job(root), clone.open_session(root), clone.Quiet())
+"""
+
+
+def records(root: Path):
+    return [stored.record for stored in store.read_all(root).records]
+
+
+def go(root: Path, **options):
+    return runner.run(clone.job(root), clone.open_session(root), clone.Quiet(), **options)
+
+
+def test_a_plan_is_run_whole_and_each_trial_leaves_one_record(tmp_path):
+    root = clone.make(tmp_path)
+    outcome = go(root)
+    assert (outcome.ran, outcome.failed, outcome.left, outcome.complete) == (4, 0, 0, True)
+    found = records(root)
+    assert sorted(record.order for record in found) == [0, 1, 2, 3]
+    assert {record.status for record in found} == {"ok"}
+    assert all(record.summary is not None for record in found)
+
+
+def test_a_complete_plan_begins_a_new_session_the_next_time(tmp_path):
+    root = clone.make(tmp_path, repeats=1)
+    sessions = {go(root).session.id, go(root).session.id}
+    assert len(sessions) == 2
+    assert len(records(root)) == 4
+
+
+def test_a_trial_that_does_not_fit_is_a_result_and_is_not_run_again(tmp_path):
+    root = clone.make(tmp_path, options='ending = "out-of-memory"', repeats=1)
+    outcome = go(root)
+    assert (outcome.ran, outcome.failed, outcome.complete) == (2, 2, True)
+    failure = records(root)[0].failure
+    assert failure is not None
+    assert (failure.kind, failure.reason, failure.message) == ("trial", "out-of-memory", "it does not fit")
+
+
+def test_an_end_without_a_word_keeps_the_code_and_a_log_without_names(tmp_path):
+    root = clone.make(tmp_path, options='ending = "silence"', repeats=1)
+    go(root)
+    failure = records(root)[0].failure
+    assert failure is not None
+    assert failure.exit_code == 7
+    assert "a last word from" in failure.log_tail
+    assert str(root) not in failure.log_tail
+
+
+def test_a_measurement_that_is_cut_short_is_kept_whole_beside_its_failure(tmp_path):
+    root = clone.make(tmp_path, options='ending = "rubbish"', repeats=1)
+    go(root)
+    failures = [record.failure for record in records(root)]
+    assert {failure.reason for failure in failures if failure} == {"bad-measurement"}
+    assert len(list(root.glob(f"results/*/*/*{store.REJECTED}"))) == 2
+    assert store.read_all(root).problems == ()
+
+
+def test_a_measurement_of_another_precision_than_was_asked_for_is_no_measurement(tmp_path):
+    root = clone.make(tmp_path, options='ending = "other precision"', repeats=1)
+    go(root)
+    messages = [record.failure.message for record in records(root) if record.failure]
+    assert messages == ["measurement.json: its precision is 'amp-bf16' where 'fp32-ieee' was asked for"]
+
+
+def test_a_trial_past_its_limit_is_stopped_and_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "GRACE_SECONDS", 0.0)
+    root = clone.make(tmp_path, options="step_seconds = 5.0", repeats=1, timeout=0.5)
+    go(root)
+    assert {record.failure.reason for record in records(root) if record.failure} == {"timeout"}
+    assert not [process for process in psutil.process_iter() if _runs_in(process, root)]
+
+
+def _runs_in(process: psutil.Process, root: Path) -> bool:
+    try:
+        return str(root) in " ".join(process.cmdline())
+    except psutil.Error:
+        return False
+
+
+def test_what_the_budget_has_no_time_for_is_listed_as_left_out(tmp_path):
+    root = clone.make(tmp_path)
+    outcome = runner.run(replace(clone.job(root), deadline=0.0), clone.open_session(root), clone.Quiet())
+    assert (outcome.ran, outcome.left) == (0, 4)
+    assert [left.trials for left in store.read_all(root).sessions[0].left_out] == [4]
+
+
+def test_a_run_rests_between_the_blocks_that_its_plan_asks_for_and_counts_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(session, "PAUSE", timedelta(seconds=3))
+    root, watcher = clone.make(tmp_path, blocks=2), clone.Quiet()
+    runner.run(clone.job(root), clone.open_session(root), watcher)
+    found = sorted(records(root), key=lambda record: record.order)
+    assert [record.block for record in found] == [1, 1, 2, 2]
+    pause = found[2].started_at - found[1].started_at - timedelta(seconds=found[1].wall_seconds)
+    assert pause >= session.PAUSE
+    assert sum("next block of time begins" in line for line in watcher.lines) == 1
+
+
+def test_a_block_that_would_begin_after_the_budget_is_left_out_without_waiting_for_it(tmp_path):
+    root = clone.make(tmp_path, blocks=2)
+    outcome = runner.run(
+        replace(clone.job(root), deadline=time.monotonic() + 600), clone.open_session(root), clone.Quiet()
+    )
+    assert (outcome.ran, outcome.left) == (2, 2)
+
+
+def test_the_largest_batch_that_fits_is_searched_below_the_first_that_does_not(tmp_path):
+    root = clone.make(tmp_path, options="capacity = 40")
+    path = root / "plans" / "mine.toml"
+    text = path.read_text().replace("batch_size = 8", "batch_size = [16, 32, 64, 128]")
+    path.write_text(text.replace('["fp32-ieee", "amp-bf16"]', '"fp32-ieee"'))
+    outcome = go(root)
+    tried = [
+        (record.trial.repeat, record.trial.asked.variant.batch_size, record.status)
+        for record in sorted(records(root), key=lambda record: record.started_at)
+    ]
+    assert sorted(tried[:3]) == [(1, 16, "ok"), (1, 32, "ok"), (1, 64, "failed")]
+    assert {(1, 48, "failed"), (1, 40, "ok"), (2, 40, "ok")} <= set(tried)
+    assert not [size for _, size, _ in tried if size > 64]
+    assert outcome.complete and go(root).session.id != outcome.session.id
+
+
+def test_only_one_run_measures_on_a_machine(tmp_path):
+    holder = "import sys, time; from pathlib import Path; from harness.run.session import only_run\n"
+    holder += "with only_run(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", holder, str(tmp_path)], stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        with pytest.raises(Busy, match=f"another run \\(process {other.pid}\\)"), session.only_run(tmp_path):
+            pass
+        other.kill()
+    with session.only_run(tmp_path):
+        pass
+
+
+def begin_elsewhere(root: Path) -> subprocess.Popen[bytes]:
+    driver = DRIVER.format(tests=str(ROOT), root=str(root))
+    return subprocess.Popen([sys.executable, "-c", driver], start_new_session=True)
+
+
+def wait_for(condition, seconds=20.0):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.02)
+    pytest.fail("it did not come to pass")
+
+
+def running_trial(root: Path) -> psutil.Process | None:
+    return next((p for p in psutil.process_iter() if _runs_in(p, root / "workloads")), None)
+
+
+def test_after_the_harness_is_killed_the_next_run_takes_up_the_living_trial_and_finishes_the_plan(tmp_path):
+    root = clone.make(tmp_path, options="step_seconds = 0.1")
+    harness = begin_elsewhere(root)
+    trial = wait_for(lambda: running_trial(root))
+    harness.send_signal(signal.SIGKILL)
+    harness.wait()
+    assert trial.is_running()
+    quiet = clone.Quiet()
+    outcome = runner.run(clone.job(root), clone.open_session(root), quiet)
+    assert any("taking up" in line for line in quiet.lines)
+    assert outcome.complete
+    assert sorted((r.order, r.status, r.attempt) for r in records(root)) == [(n, "ok", 1) for n in range(4)]
+
+
+def test_a_trial_that_is_killed_is_tried_again_beside_its_failure(tmp_path):
+    root = clone.make(tmp_path, options="step_seconds = 0.1", repeats=1)
+    harness = begin_elsewhere(root)
+    wait_for(lambda: running_trial(root)).send_signal(signal.SIGKILL)
+    harness.wait(timeout=30)
+    found = records(root)
+    assert sorted((r.attempt, r.status) for r in found) == [(1, "failed"), (1, "ok"), (2, "ok")]
+    failed = next(r for r in records(root) if r.failure)
+    assert failed.failure is not None
+    assert (failed.failure.kind, failed.failure.reason) == ("machinery", "killed")
+
+
+def test_ctrl_c_stops_the_trial_and_leaves_no_record_of_it(tmp_path):
+    root = clone.make(tmp_path, options="step_seconds = 0.2")
+    harness = begin_elsewhere(root)
+    wait_for(lambda: running_trial(root))
+    os.kill(harness.pid, signal.SIGINT)
+    harness.wait(timeout=30)
+    assert records(root) == []
+    assert running_trial(root) is None
+    assert not list(root.glob("results/.state/work/*/*/started.json"))
+
+
+def test_a_tuned_trial_is_preceded_by_one_that_only_fills_the_caches(tmp_path):
+    root = clone.make(tmp_path, repeats=2)
+    path = root / "plans" / "mine.toml"
+    path.write_text(path.read_text().replace("batch_size = 8", 'batch_size = 8\nprofile = "tuned"'))
+    quiet = clone.Quiet()
+    outcome = runner.run(clone.job(root), clone.open_session(root), quiet)
+    assert sum("filling the caches" in line for line in quiet.lines) == 2
+    assert (outcome.ran, outcome.complete, len(records(root))) == (4, True, 4)
+
+
+def test_a_trial_is_watched_while_it_runs_and_nothing_watches_after_it(tmp_path):
+    root = clone.make(tmp_path, options="step_seconds = 0.1", repeats=1)
+    go(root)
+    found = [record.telemetry for record in records(root)]
+    assert all(telemetry is not None and telemetry.samples >= 2 for telemetry in found)
+    assert not [process for process in psutil.process_iter() if _runs_in(process, root)]
+
+
+def test_no_trial_starts_that_would_end_after_the_budget(tmp_path):
+    root = clone.make(tmp_path, repeats=1)
+    precisions = {"fp32-ieee": 1e6, "amp-bf16": 0.0}
+    job = replace(
+        clone.job(root),
+        deadline=time.monotonic() + 60,
+        estimate=lambda trial: precisions[trial.asked.variant.precision],
+    )
+    outcome = runner.run(job, clone.open_session(root), clone.Quiet())
+    assert (outcome.ran, outcome.left) == (1, 1)
+    assert [record.trial.asked.variant.precision for record in records(root)] == ["amp-bf16"]

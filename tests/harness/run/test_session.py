@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import pytest
+
+from harness.record import Trial, store
+from harness.run import runner, session
+from tests.helpers import clone
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    root = clone.make(tmp_path_factory.mktemp("clone"), repeats=2)
+    outcome = runner.run(clone.job(root), clone.open_session(root), clone.Quiet())
+    return outcome.session, [stored.record for stored in store.read_all(root).records]
+
+
+def failed(record, kind, attempt=1):
+    failure = {"kind": kind, "stage": "train", "reason": "error", "message": "x"}
+    raw = record.model_dump(mode="json")
+    raw |= {"status": "failed", "measurement": None, "summary": None, "failure": failure, "attempt": attempt}
+    return type(record).model_validate(raw)
+
+
+def test_nothing_is_missing_from_a_session_whose_trials_all_ended(finished):
+    opened, records = finished
+    assert session.missing(opened, records) == ()
+
+
+def test_what_is_missing_keeps_its_place_in_the_order(finished):
+    opened, records = finished
+    without = [record for record in records if record.order != 2]
+    assert [(item.order, item.attempt) for item in session.missing(opened, without)] == [(2, 1)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "retry", "missing"), [("machinery", False, 1), ("trial", False, 0), ("trial", True, 1)]
+)
+def test_only_what_the_machinery_failed_is_missing_unless_a_retry_is_asked_for(
+    finished, kind, retry, missing
+):
+    opened, records = finished
+    spoiled = [failed(record, kind) if record.order == 1 else record for record in records]
+    found = session.missing(opened, spoiled, retry=retry)
+    assert len(found) == missing
+    assert all(item.attempt == 2 for item in found)
+
+
+def test_records_of_another_session_never_count_as_done(finished):
+    opened, records = finished
+    others = [
+        record.model_copy(update={"trial": record.trial.model_copy(update={"id": "x"})}) for record in records
+    ]
+    assert len(session.missing(opened, others)) == 4
+
+
+def out_of_memory(record):
+    """The same trial, as one that did not fit."""
+    raw = failed(record, "trial").model_dump(mode="json")
+    raw["failure"]["reason"] = "out-of-memory"
+    return type(record).model_validate(raw)
+
+
+@pytest.fixture
+def ladder(finished):
+    """A session of three batches, of which the first was measured, and that record."""
+    opened, records = finished
+    first = records[0].trial
+    rungs = [
+        Trial.of(
+            first.asked.model_copy(
+                update={"variant": first.asked.variant.model_copy(update={"batch_size": size})}
+            ),
+            1,
+            seed=first.seed,
+            timeout_seconds=first.timeout_seconds,
+        )
+        for size in (8, 16, 32)
+    ]
+    return opened.model_copy(update={"trials": tuple(rungs)}), records[0]
+
+
+def of_rung(record, trial):
+    return record.model_copy(update={"trial": trial})
+
+
+def test_a_batch_above_one_that_did_not_fit_is_not_tried_and_the_session_lists_it(ladder):
+    opened, record = ladder
+    small, middle, large = opened.trials
+    assert [item.trial for item in session.missing(opened, [of_rung(record, small)])] == [middle, large]
+    records = [of_rung(record, small), out_of_memory(of_rung(record, middle))]
+    assert session.missing(opened, records) == ()
+    listed = session.with_spared(opened, records).left_out
+    assert [(line.trials, line.reason) for line in listed] == [(1, "batch 16 did not fit")]
+    assert session.with_spared(session.with_spared(opened, records), records).left_out == listed
+    assert session.with_spared(opened, records[:1]) == opened
+
+
+def test_a_failure_of_another_kind_or_of_another_row_spares_no_larger_batch(ladder):
+    opened, record = ladder
+    small, middle, large = opened.trials
+    other = failed(of_rung(record, middle), "trial")
+    assert [item.trial for item in session.missing(opened, [of_rung(record, small), other])] == [large]
+    variant = middle.asked.variant.model_copy(update={"precision": "amp-fp16"})
+    asked = middle.asked.model_copy(update={"variant": variant})
+    elsewhere = Trial.of(asked, 1, seed=1, timeout_seconds=60.0)
+    records = [of_rung(record, small), out_of_memory(of_rung(record, elsewhere))]
+    assert [item.trial for item in session.missing(opened, records)] == [middle, large]

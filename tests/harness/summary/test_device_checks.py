@@ -1,0 +1,245 @@
+"""What machine and devices do to a verdict. Every record here is constructed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.record import Energy, Load, Others, Record
+from harness.summary.checks import cause_name
+from harness.summary.device_checks import between_trials, busy_share, machine_remarks, used_cards
+from harness.summary.statistics import judge_trial
+from report.comparability import stack_differences, stack_of
+from tests.helpers import records_builder as build
+from tests.helpers.watched_records import card, gpu, machine, record, telemetry
+
+
+def judged(found: Record) -> tuple[str, set[str]]:
+    summary = judge_trial(found)
+    assert summary is not None
+    return summary.verdict, {cause_name(cause) for cause in summary.causes}
+
+
+def notes(found: Record) -> set[str]:
+    summary = judge_trial(found)
+    assert summary is not None
+    return {cause_name(note) for note in summary.notes}
+
+
+def others(mebibytes: int, percent: float | None = None) -> Others:
+    return Others(processes=1, memory_bytes=mebibytes * 2**20, samples_share=0.1, utilization_percent=percent)
+
+
+def test_an_undisturbed_trial_on_a_watched_card_is_valid_and_its_clock_is_noted():
+    summary = judge_trial(record())
+    assert summary is not None
+    assert (summary.verdict, summary.causes) == ("valid", ())
+    assert summary.notes == ("clock: card 0 ran at 1800 MHz on average, 90% of its highest clock",)
+    assert busy_share(record()) == pytest.approx(0.97)
+
+
+def test_a_failed_trial_has_no_summary():
+    failed = build.record(
+        build.trial(build.CIFAR, "fp32-ieee", 1), None, on=machine(), failure=build.out_of_memory()
+    )
+    assert judge_trial(failed) is None
+
+
+@pytest.mark.parametrize(
+    ("seen", "name"),
+    [
+        ({"others": others(201)}, "foreign-process"),
+        ({"others": others(1, 1.1)}, "foreign-process"),
+        ({"reasons_share": {"application_clocks": 0.02}}, "locked-clocks"),
+        ({"limited_share": {"thermal": 0.011}}, "thermal-throttling"),
+        ({"limited_share": {}, "reasons_share": {"hw_thermal_slowdown": 0.02}}, "thermal-throttling"),
+        ({"limited_share": {"prochot": 0.02, "thermal": 0.0}}, "thermal-throttling"),
+        ({"reasons_share": {"hw_power_brake": 0.02, "hw_slowdown": 0.02}}, "power-brake"),
+        ({"reasons_share": {"hw_slowdown": 0.03}}, "hardware-slowdown"),
+        ({"ecc_uncorrected": 1}, "memory-error"),
+        ({"xids": (79,)}, "device-fault"),
+        ({"mig_changed": True}, "mig-changed"),
+        ({"power_limit_changed": True}, "power-limit"),
+        ({"power_limit_watts": 250.0}, "power-limit"),
+    ],
+)
+def test_what_a_card_did_makes_a_trial_invalid_by_name(seen: dict[str, Any], name: str):
+    assert judged(record(seen=telemetry(card(**seen)))) == ("invalid", {name})
+
+
+@pytest.mark.parametrize(
+    ("seen", "name"),
+    [
+        ({"others": others(199)}, "foreign-process"),
+        ({"others": others(199, 0.9)}, "foreign-process"),
+        ({"reasons_share": {"sw_thermal_slowdown": 0.02}}, "chassis-limited"),
+        (
+            {"limited_share": {"thermal": 0.3}, "reasons_share": {"sw_thermal_slowdown": 0.005}},
+            "chassis-limited",
+        ),
+        ({"limited_share": {}, "reasons_share": {"throttle": 0.5}}, "held-back"),
+        ({"pcie_generation": 3}, "pcie-link"),
+        ({"pcie_width": 8}, "pcie-link"),
+    ],
+)
+def test_what_a_card_did_is_a_warning_by_name(seen: dict[str, Any], name: str):
+    assert judged(record(seen=telemetry(card(**seen)))) == ("warn", {name})
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        {"limited_share": {"thermal": 0.009}},
+        {"reasons_share": {"hw_slowdown": 1 / 91}},
+        {"limited_share": {"low_utilization": 0.9}},
+        {"power_limit_watts": 300.4},
+        {"reasons_share": {"application_clocks": 0.009}},
+        {"ecc_corrected": 40},
+        {"others": None, "ecc_uncorrected": None, "pcie_generation": None, "power_limit_watts": None},
+    ],
+)
+def test_what_is_below_its_limit_or_not_known_is_no_cause(seen: dict[str, Any]):
+    assert judged(record(seen=telemetry(card(**seen)))) == ("valid", set())
+
+
+def test_a_card_at_its_power_limit_is_in_its_normal_state_and_says_for_how_long():
+    found = record(seen=telemetry(card(limited_share={"power": 0.8})))
+    assert judged(found) == ("valid", set())
+    assert judge_trial(found).notes[0] == "power-cap: card 0 ran at its power limit for 80% of the window"
+
+
+@pytest.mark.parametrize(
+    ("on", "expected"),
+    [
+        (machine(gpu(clocks_locked=True)), ("invalid", {"locked-clocks"})),
+        (machine(gpu(clocks_locked=True), declared=("locked-clocks",)), ("valid", set())),
+        (machine(gpu(power_limit_default_watts=350.0)), ("invalid", {"power-limit"})),
+        (machine(gpu(power_limit_default_watts=350.0), declared=("power-limit",)), ("valid", set())),
+        (machine(gpu(clocks_locked=True), declared=("power-limit",)), ("invalid", {"locked-clocks"})),
+        (machine(gpu(persistence=False)), ("warn", {"persistence-off"})),
+    ],
+)
+def test_settings_of_a_card_count_unless_they_are_declared(on, expected):
+    assert judged(record(on=on)) == expected
+
+
+@pytest.mark.parametrize(
+    ("step_seconds", "joules", "source", "noted"),
+    [
+        (0.3, 21_000.0, "nvml", True),
+        (0.23, 21_000.0, "nvml", False),
+        (0.3, None, "nvml", False),
+        (0.3, 21_000.0, "amdsmi", False),
+    ],
+)
+def test_energy_of_steps_that_keep_pace_with_the_sensor_is_noted(step_seconds, joules, source, noted):
+    seen = telemetry(card(), source=source, energy=Energy(joules=joules))
+    found = judge_trial(record(seen=seen, step_seconds=step_seconds))
+    assert ("energy" in {note.partition(":")[0] for note in found.notes}) is noted
+    assert found.verdict == "valid"
+
+
+def test_a_declared_limit_is_still_noted():
+    on = machine(gpu(power_limit_default_watts=350.0), declared=("power-limit",))
+    assert "power-limit" in notes(record(on=on))
+
+
+def test_a_card_on_another_node_than_the_process_is_a_warning_where_the_process_is_ours():
+    far = machine(gpu(numa_node=1))
+    own = build.environment(engine="venv", pinned=False)
+    assert judged(record(on=far, environment=own)) == ("warn", {"remote-numa"})
+    assert judged(record(on=far)) == ("valid", set())
+
+
+@pytest.mark.parametrize(
+    ("load", "order", "expected"),
+    [
+        (Load(busy_cpus=4.1), 3, ("warn", {"busy-machine"})),
+        (Load(busy_cpus=3.9), 3, ("valid", set())),
+        (Load(busy_cpus=0.2, load_average_1min=7.9), 3, ("valid", set())),
+        (Load(load_average_1min=7.9), 3, ("valid", set())),
+        (Load(load_average_1min=7.9), 0, ("warn", {"busy-machine"})),
+        (Load(), 0, ("valid", set())),
+    ],
+)
+def test_the_load_is_of_the_moment_before_so_that_no_trial_accuses_itself_or_the_next(load, order, expected):
+    assert judged(record(load=load, order=order)) == expected
+
+
+@pytest.mark.parametrize(
+    ("gpus", "verdict"), [((gpu(),), "invalid"), ((gpu(), gpu(index=1, unit="f" * 16)), "warn")]
+)
+def test_another_process_before_the_trial_counts_where_the_trial_itself_could_not_be_watched(gpus, verdict):
+    load = Load(busy_cpus=0.0, other_gpu_processes=1, other_gpu_memory_bytes=2**30)
+    unseen = telemetry(card(others=None), others_unknown_because="inside a container")
+    found = record(on=machine(*gpus), load=load, seen=unseen)
+    assert judged(found) == (verdict, {"foreign-process"})
+    assert "unwatched" in notes(found)
+    assert judged(record(load=load)) == ("valid", set())
+
+
+def test_a_driver_that_goes_silent_is_a_warning_and_a_lost_card_makes_it_invalid():
+    silent = telemetry(missing={"cards": "the driver stopped answering"})
+    lost = telemetry(missing={"0.power": "NVMLError_GpuIsLost"})
+    assert judged(record(seen=silent)) == ("warn", {"driver-gone"})
+    assert judged(record(seen=lost)) == ("invalid", {"driver-gone"})
+
+
+def test_what_changed_within_the_session_is_a_warning():
+    changed = ("data cifar-100 changed within the session: a → b",)
+    assert judged(record(warnings=changed)) == ("warn", {"changed"})
+    assert judged(record(warnings=("telemetry.jsonl is not what the telemetry writes",))) == ("valid", set())
+
+
+def test_a_trial_on_the_processor_is_not_judged_by_cards_that_it_did_not_use():
+    asked = build.trial(build.CIFAR, "fp32-ieee", 1, device="cpu")
+    found = build.measurement(build.CIFAR, asked, 0.3, card="Constructed CPU", steps=300)
+    bad = machine(gpu(clocks_locked=True, persistence=False))
+    load = Load(busy_cpus=0.0, other_gpu_processes=1, other_gpu_memory_bytes=2**30)
+    assert judged(build.record(asked, found, on=bad, load=load)) == ("valid", set())
+
+
+def test_the_cards_of_a_trial_are_those_watched_and_none_where_that_is_not_known():
+    two = machine(gpu(), gpu(index=1, unit="f" * 16))
+    assert [one.index for one in used_cards(record(on=two))] == [0]
+    assert used_cards(record(on=two, telemetry=None)) == ()
+    assert [one.index for one in used_cards(record(telemetry=None))] == [0]
+
+
+def test_an_unwatched_trial_on_a_card_says_so_and_is_judged_by_what_is_known():
+    found = record(on=machine(gpu(clocks_locked=True)), telemetry=None)
+    assert judged(found) == ("invalid", {"locked-clocks"})
+    assert notes(found) == {"unwatched"}
+
+
+def test_a_start_more_than_five_degrees_from_its_session_s_median_is_named():
+    degrees = (60.0, 61.0, 59.0, 66.5)
+    starts = [
+        record(repeat=at, seen=telemetry(card(start_temperature_c=found)))
+        for at, found in enumerate(degrees, start=1)
+    ]
+    hot = "start-temperature: it began at 66 °C where the session's median is 60 °C"
+    assert between_trials(starts) == ((), (), (), (hot,))
+    elsewhere = starts[3].model_copy(update={"session": "20260201-aaaaaa"})
+    assert between_trials([*starts[:3], elsewhere]) == ((), (), (), ())
+
+
+def test_cards_whose_ecc_or_declared_limits_differ_differ_in_their_stack_by_name():
+    off = record(on=machine(gpu(ecc=False)))
+    limited = record(on=machine(gpu(power_limit_watts=250.0), declared=("power-limit",)))
+    stacks = tuple(stack_of(found) for found in (record(), off, limited))
+    assert stack_differences(stacks[:1] * 2) == ()
+    assert stack_differences(stacks) == (
+        ("ECC of card 0", ("True", "False")),
+        ("power limit of card 0, W", ("none", "250.0")),
+    )
+
+
+def test_what_belongs_to_the_machine_is_said_of_the_machine_and_of_no_trial():
+    cpu = {"governor": "powersave", "smt": True, "usable": 2.0}
+    found = machine(gpu(display_attached=True), virtual="kvm", cpu=cpu, numa_balancing=True)
+    names = [cause_name(remark) for remark in machine_remarks(found)]
+    assert names == ["virtual-machine", "governor", "smt", "cpu-limit", "numa-balancing", "display"]
+    assert judged(record(on=found)) == ("valid", set())
+    assert machine_remarks(machine()) == ()

@@ -1,0 +1,335 @@
+"""Every measurement here is constructed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.record import Measurement
+from harness.summary.bound import Bound, bound, speedup_limit
+from harness.summary.checks import cause_name
+from harness.summary.statistics import METHOD, summarise
+
+STEPS = 400
+STEP_US = 200_000
+
+
+def measured(**changed: Any) -> Measurement:
+    """A clean trial of 400 steps of 0.2 s on 10 samples; `changed` replaces parts, and updates dicts."""
+    step_us = changed.pop("step_us", [STEP_US + (at * 37) % 1000 for at in range(STEPS)])
+    whole: dict[str, Any] = {
+        "measurement": 1,
+        "workload": "constructed",
+        "protocol_name": "fair/1",
+        "workload_sha256": "0" * 64,
+        "device": {"kind": "cuda", "name": "Constructed 1000"},
+        "versions": {},
+        "packages": {},
+        "precision": {
+            "label": "fp32-ieee",
+            "output_dtypes": {"float32": 40},
+            "parameter_dtypes": {"float32": 12},
+            "method": "none",
+        },
+        "data": {"name": "constructed", "source": "real", "valid_items": 10_000},
+        "protocol": {
+            "steps_per_epoch": 1000,
+            "epochs": 3,
+            "valid_batches": 50,
+            "complete": False,
+            "stopped_by": "steps",
+        },
+        "sample_unit": "image",
+        "samples_per_step": 10,
+        "phases": [],
+        "window": {"seconds": sum(step_us) / 1e6 or 1, "steps": len(step_us), "samples": 10 * len(step_us)},
+        "step_us": step_us,
+        "epochs": [
+            {
+                "index": 1,
+                "steps": 400,
+                "train_seconds": 80.0,
+                "valid_seconds": 4.0,
+                "quality": 0.5,
+                "complete": False,
+            }
+        ],
+        "losses": [[1, 4.6], [400, 2.0]],
+        "quality_name": "accuracy",
+        "memory": {},
+        "structure": {"classes": 100},
+    }
+    for name, value in changed.items():
+        whole[name] = {**whole[name], **value} if isinstance(whole.get(name), dict) else value
+    return Measurement.model_validate(whole)
+
+
+def epoch(index: int = 1, **changed: Any) -> dict[str, Any]:
+    return {"index": index, "steps": 1000, "train_seconds": 200.0, "valid_seconds": 4.0, **changed}
+
+
+COMPLETE = {"complete": True, "stopped_by": "protocol", "epochs": 2}
+
+
+def names(measurement: Measurement) -> tuple[str, set[str]]:
+    summary = summarise(measurement)
+    return summary.verdict, {cause_name(cause) for cause in summary.causes}
+
+
+def test_a_clean_trial_is_valid_and_its_throughput_is_samples_over_the_host_window():
+    measurement = measured(window={"seconds": 90.0})
+    summary = summarise(measurement)
+    assert (summary.verdict, summary.causes, summary.method) == ("valid", (), METHOD)
+    assert summary.throughput == pytest.approx(4000 / 90)
+    assert summary.step_seconds_p5 < summary.step_seconds_median < summary.step_seconds_p95
+    assert summary.step_seconds_median == pytest.approx(0.2005, abs=1e-4)
+    assert summary.input_share is None and summary.host_bound_share is None
+
+
+def test_what_is_cut_is_left_out_of_throughput_and_step_times():
+    step_us = [400_000] * 100 + [STEP_US + (at * 37) % 1000 for at in range(STEPS)]
+    summary = summarise(measured(step_us=step_us))
+    assert summary.steady.kind == "warm-up"
+    assert summary.steady.first_step == 100
+    assert summary.throughput == pytest.approx(10 / 0.2005, rel=1e-3)
+    assert summary.step_seconds_p95 < 0.21
+
+
+def test_packed_series_give_seconds_of_single_steps():
+    step_us = [4_000 + (at * 37) % 100 for at in range(40_000)]
+    summary = summarise(measured(step_us=step_us))
+    assert summary.step_seconds_median == pytest.approx(0.00405, rel=1e-2)
+    assert summary.verdict == "valid"
+
+
+def test_shares_are_of_the_steady_steps():
+    input_us = [120_000] * 100 + [STEP_US // 4] * STEPS
+    device_us = [10] * 100 + [STEP_US // 2] * STEPS
+    step_us = [400_000] * 100 + [STEP_US] * STEPS
+    summary = summarise(measured(step_us=step_us, input_us=input_us, device_us=device_us))
+    assert summary.input_share == pytest.approx(0.25)
+    assert summary.host_bound_share == pytest.approx(0.5)
+
+
+def test_a_share_measured_on_other_steps_is_unknown():
+    assert summarise(measured(input_us=[1000] * 7)).input_share is None
+
+
+def test_a_short_trial_projects_its_epoch_and_protocol_from_steady_steps_and_whole_validations():
+    summary = summarise(measured())
+    assert summary.projected
+    assert summary.epoch_seconds == pytest.approx(1000 * 0.2005 + 4, rel=1e-3)
+    assert summary.protocol_seconds == pytest.approx(3 * (1000 * 0.2005 + 4), rel=1e-3)
+
+
+def test_a_passing_disturbance_does_not_move_the_projection():
+    step_us = [STEP_US + (at * 37) % 1000 for at in range(STEPS)]
+    clean = summarise(measured(step_us=step_us)).protocol_seconds
+    step_us[200] = 5_000_000
+    assert summarise(measured(step_us=step_us)).protocol_seconds == pytest.approx(clean, rel=1e-3)
+
+
+def test_a_capped_validation_is_scaled_to_a_whole_one():
+    capped = [epoch(steps=400, train_seconds=80.0, valid_batches=10, complete=False)]
+    summary = summarise(measured(epochs=capped))
+    assert summary.epoch_seconds == pytest.approx(1000 * 0.2005 + 20, rel=1e-3)
+
+
+@pytest.mark.parametrize("without", [{"valid_seconds": None}, {"valid_batches": 0}])
+def test_durations_are_unknown_where_validation_was_not_measured(without):
+    partial = epoch(steps=400, train_seconds=80.0, complete=False, **({"valid_seconds": 4.0} | without))
+    summary = summarise(measured(epochs=[partial]))
+    assert summary.epoch_seconds is None and summary.protocol_seconds is None
+
+
+def test_a_protocol_without_validation_needs_none():
+    summary = summarise(
+        measured(
+            epochs=[epoch(valid_seconds=None, complete=False)],
+            protocol={"valid_batches": 0},
+        )
+    )
+    assert summary.epoch_seconds == pytest.approx(200.5, rel=1e-3)
+
+
+def test_a_complete_protocol_is_added_up_and_not_projected():
+    epochs = [epoch(1, train_seconds=260.0, valid_seconds=6.0), epoch(2)]
+    summary = summarise(measured(epochs=epochs, protocol=COMPLETE))
+    assert not summary.projected
+    assert summary.protocol_seconds == pytest.approx(260 + 6 + 200 + 4)
+    assert summary.epoch_seconds == pytest.approx(230 + 5)
+
+
+def test_later_whole_epochs_stand_for_the_protocol_and_the_first_does_not():
+    epochs = [epoch(1, train_seconds=300.0), epoch(2, train_seconds=210.0)]
+    assert summarise(measured(epochs=epochs)).protocol_seconds == pytest.approx(3 * 214)
+    assert summarise(measured(epochs=epochs[:1])).protocol_seconds == pytest.approx(3 * 204.5, rel=1e-3)
+
+
+def test_a_trial_without_step_times_is_unproven():
+    summary = summarise(measured(step_us=[], window={"steps": 1, "samples": 10}))
+    assert summary.verdict == "unproven"
+    assert np.isnan(summary.step_seconds_median)
+
+
+@pytest.mark.parametrize(
+    ("changed", "name"),
+    [
+        ({"losses": [[1, 4.6], [9, "nan"]]}, "not-finite"),
+        ({"epochs": [epoch(valid_loss="inf")]}, "not-finite"),
+        ({"data": {"distinct_batches": 1}}, "constant-batch"),
+        ({"window": {"seconds": 40.0}}, "clock"),
+        ({"epochs": [epoch(quality=0.0102)], "protocol": COMPLETE}, "collapsed"),
+        ({"epochs": [epoch(quality="nan")], "protocol": COMPLETE}, "collapsed"),
+        ({"epochs": [epoch(1, quality=0.6), epoch(2, quality=0.1)], "protocol": COMPLETE}, "collapsed"),
+        (
+            {
+                "epochs": [epoch(quality=40_000.0)],
+                "protocol": COMPLETE,
+                "quality_name": "perplexity",
+                "structure": {"vocabulary": 33_278},
+            },
+            "collapsed",
+        ),
+    ],
+)
+def test_what_makes_a_trial_invalid_is_named(changed, name):
+    assert names(measured(**changed)) == ("invalid", {name})
+
+
+@pytest.mark.parametrize(
+    ("changed", "name"),
+    [
+        ({"data": {"source": "generated"}}, "generated-data"),
+        ({"data": {"distinct_batches": 3}}, "constant-batch"),
+        ({"input_us": [22_000] * STEPS}, "input-bound"),
+    ],
+)
+def test_what_speaks_against_a_trial_without_spoiling_it_is_a_warning(changed, name):
+    assert names(measured(**changed)) == ("warn", {name})
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"epochs": [epoch(quality=0.0102)]},
+        {"epochs": [epoch(quality=0.0102)], "protocol": COMPLETE, "data": {"source": "synthetic"}},
+        {"epochs": [epoch(quality=0.02)], "protocol": COMPLETE},
+        {"epochs": [epoch(quality=None)], "protocol": COMPLETE},
+        {"data": {"distinct_batches": 4}},
+        {"input_us": [19_000] * STEPS},
+    ],
+)
+def test_what_is_only_short_or_only_near_a_limit_is_no_cause(changed):
+    assert names(measured(**changed)) == ("valid", set())
+
+
+def probe(reads_as: str) -> dict[str, Any]:
+    return {"operation": "convolution", "error": 1e-3, "reads_as": reads_as}
+
+
+@pytest.mark.parametrize(
+    ("label", "outputs", "parameters", "reads_as", "verdict"),
+    [
+        ("fp32-ieee", {"float32": 9}, {"float32": 9}, "fp32-ieee", "valid"),
+        ("fp32-ieee", {"float32": 9}, {"float32": 9}, "tf32", "invalid"),
+        ("fp32-ieee", {"float32": 8, "float16": 1}, {"float32": 9}, "fp32-ieee", "invalid"),
+        ("fp32-tf32", {"float32": 9}, {"float32": 9}, "tf32", "valid"),
+        ("fp32-tf32", {"float32": 9}, {"float32": 9}, "fp32-ieee", "invalid"),
+        ("fp32-default", {"float32": 9}, {"float32": 9}, "tf32", "valid"),
+        ("fp32-default", {"float32": 9}, {"float32": 9}, "bf16", "invalid"),
+        ("amp-bf16", {"torch.bfloat16": 8, "torch.float32": 1}, {"torch.float32": 9}, "bf16", "valid"),
+        ("amp-bf16", {"float32": 9}, {"float32": 9}, "bf16", "invalid"),
+        ("amp-bf16", {"bfloat16": 9}, {"float32": 9}, "fp16", "invalid"),
+        ("amp-fp16", {"float16": 9}, {"float32": 9}, "fp16", "valid"),
+        ("amp-fp16", {"float16": 9}, {"float32": 9}, "fp32-ieee", "invalid"),
+        ("amp-fp16", {"float16": 9}, {"float16": 9}, "fp16", "invalid"),
+        ("fp16-master", {"float16": 9}, {"float16": 5, "float32": 4}, "fp16", "valid"),
+        ("fp16-master", {"float16": 9}, {"float32": 9}, "fp16", "invalid"),
+        ("pure-bf16", {"bfloat16": 9}, {"bfloat16": 9}, "bf16", "valid"),
+        ("pure-fp16", {"bfloat16": 9}, {"float16": 9}, "fp16", "invalid"),
+    ],
+)
+def test_a_precision_label_that_probe_outputs_or_parameters_contradict_is_invalid(
+    label, outputs, parameters, reads_as, verdict
+):
+    precision = {
+        "label": label,
+        "output_dtypes": outputs,
+        "parameter_dtypes": parameters,
+        "probes": [probe(reads_as)],
+    }
+    found, causes = names(measured(precision=precision))
+    assert found == verdict
+    assert causes == ({"precision"} if verdict == "invalid" else set())
+
+
+@pytest.mark.parametrize(
+    ("last", "skipped", "expected"),
+    [
+        (512.0, 20, ("valid", set())),
+        (512.0, 21, ("warn", {"loss-scale"})),
+        (0.5, 0, ("invalid", {"loss-scale"})),
+        ("nan", 0, ("invalid", {"loss-scale"})),
+    ],
+)
+def test_a_loss_scale_that_fell_or_skips_steps_is_named(last, skipped, expected):
+    scale = {"kind": "dynamic", "first": 65536.0, "last": last, "skipped_steps": skipped}
+    precision = {"label": "amp-fp16", "output_dtypes": {"float16": 1}, "loss_scale": scale}
+    assert names(measured(precision=precision)) == expected
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        ([STEP_US] * 50, ("unproven", {"short-window"})),
+        ([STEP_US] * 600 + [STEP_US * 11 // 10] * 600, ("warn", {"slowdown"})),
+        ([STEP_US] * 1900 + [STEP_US * 9 // 10] * 100, ("invalid", {"no-steady-state"})),
+    ],
+)
+def test_the_steady_state_enters_the_verdict(shape, expected):
+    step_us = [value + (at * 37) % 1000 for at, value in enumerate(shape)]
+    assert names(measured(step_us=step_us)) == expected
+
+
+def test_the_gravest_cause_decides_and_the_others_stay_named():
+    spoiled = measured(step_us=[STEP_US] * 50, losses=[[1, "nan"]], data={"source": "generated"})
+    assert names(spoiled) == ("invalid", {"not-finite", "short-window", "generated-data"})
+
+
+def test_forty_one_percent_of_waiting_lets_a_card_twice_as_fast_gain_at_most_1_42_times():
+    assert speedup_limit(0.41) == pytest.approx(1.418, abs=1e-3)
+    assert speedup_limit(0.0) == 2.0
+    assert speedup_limit(1.0, factor=8) == 1.0
+    assert Bound("input", 0.41).sentence() == (
+        "41% of the time waited for input: a card twice as fast shortens this at most 1.42 times."
+    )
+
+
+@pytest.mark.parametrize(
+    ("waited", "busy", "compute", "memory", "kind", "share", "fixed"),
+    [
+        (0.41, None, 0.9, None, "input", 0.41, 0.41),
+        (0.05, 0.70, 0.9, None, "host", 0.25, 0.30),
+        (0.30, 0.20, None, None, "host", 0.50, 0.80),
+        (0.01, 0.98, 0.7, 0.6, "compute", 0.7, 0.02),
+        (0.01, 0.98, 0.3, 0.8, "memory", 0.8, 0.02),
+        (0.01, 0.98, 0.3, None, "unknown", None, 0.02),
+        (0.01, 0.98, 0.3, 0.2, "compute", 0.3, 0.02),
+        (None, None, None, None, "unknown", None, None),
+    ],
+)
+def test_a_trial_names_what_it_waits_for_and_unknown_where_nothing_says_so(
+    waited, busy, compute, memory, kind, share, fixed
+):
+    parts: dict[str, Any] = {"step_us": [STEP_US] * STEPS}
+    if waited is not None:
+        parts["input_us"] = [int(waited * STEP_US)] * STEPS
+    if busy is not None:
+        parts["device_us"] = [int(busy * STEP_US)] * STEPS
+    found = bound(summarise(measured(**parts)), compute_share=compute, memory_share=memory)
+    assert found.kind == kind
+    assert found.share == (None if share is None else pytest.approx(share))
+    assert found.fixed_share == (None if fixed is None else pytest.approx(fixed))

@@ -1,0 +1,180 @@
+"""Every step time here is constructed."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.signal import lfilter
+
+from harness.record import Series, Steady
+from harness.summary.steady_state import Settings, steady_state
+
+STEP_US = 300_000
+Shape = Callable[[np.random.Generator, int], np.ndarray]
+
+
+def series(relative: np.ndarray, step_us: int = STEP_US) -> Series:
+    return Series.of([max(1, int(value)) for value in relative * step_us])
+
+
+def normal(rng: np.random.Generator, n: int) -> np.ndarray:
+    return 1 + rng.normal(0, 0.01, n)
+
+
+def correlated(rng: np.random.Generator, n: int) -> np.ndarray:
+    own = 0.02 * np.sqrt(1 - 0.3**2)
+    return 1 + lfilter([1], [1, -0.3], rng.normal(0, own, n))
+
+
+def heavy_tailed(rng: np.random.Generator, n: int) -> np.ndarray:
+    return np.exp(0.02 * rng.standard_t(3, n))
+
+
+def skewed_with_spikes(rng: np.random.Generator, n: int) -> np.ndarray:
+    spikes = 0.5 * (rng.random(n) < 0.02) * rng.random(n)
+    return 1 + 0.03 * rng.gamma(1, 1, n) + spikes
+
+
+def warm_up(rng: np.random.Generator, n: int) -> np.ndarray:
+    return normal(rng, n) + 0.02 * (np.arange(n) < n // 4)
+
+
+def thermal(rng: np.random.Generator, n: int) -> np.ndarray:
+    return normal(rng, n) * (1 + 0.03 * (1 - np.exp(-np.arange(n) / (n / 6))))
+
+
+def judged(shape: Shape, n: int, draws: int) -> list[Steady]:
+    rng = np.random.default_rng(7)
+    return [steady_state(series(shape(rng, n))) for _ in range(draws)]
+
+
+def kinds(shape: Shape, n: int, draws: int = 100) -> Counter[str]:
+    return Counter(steady.kind for steady in judged(shape, n, draws))
+
+
+@pytest.mark.parametrize("shape", [normal, correlated, heavy_tailed, skewed_with_spikes])
+@pytest.mark.parametrize(("n", "draws", "flat"), [(300, 100, 97), (1500, 34, 33)])
+def test_flat_step_times_of_common_noise_raise_three_false_alarms_in_a_hundred_at_most(shape, n, draws, flat):
+    assert kinds(shape, n, draws)["flat"] >= flat
+
+
+def test_a_warm_up_of_two_percent_at_one_percent_noise_is_found_and_cut_where_it_ends():
+    found = judged(warm_up, 300, 100)
+    cut = [steady.first_step for steady in found if steady.kind == "warm-up"]
+    assert len(cut) >= 95
+    assert np.median(np.abs(np.array(cut) - 75)) <= 5
+
+
+@pytest.mark.parametrize(("n", "draws"), [(600, 60), (3000, 20)])
+def test_a_thermal_ramp_of_three_percent_is_a_slowdown(n, draws):
+    assert kinds(thermal, n, draws)["slowdown"] == draws
+
+
+def test_a_straight_ramp_that_no_change_point_shows_is_found_by_its_slope():
+    rng = np.random.default_rng(3)
+    ramp = normal(rng, 600) * np.linspace(1, 1.012, 600)
+    steady = steady_state(series(ramp))
+    assert steady.kind == "slowdown"
+    assert steady.changes == ()
+    assert steady.slope == pytest.approx(0.012, abs=0.004)
+
+
+def test_a_device_that_still_becomes_faster_at_the_end_has_no_steady_state():
+    rng = np.random.default_rng(3)
+    assert steady_state(series(normal(rng, 600) * np.linspace(1.012, 1, 600))).kind == "none"
+
+
+def test_a_change_shortly_before_the_end_of_a_long_window_leaves_no_steady_state():
+    rng = np.random.default_rng(4)
+    late = normal(rng, 2000) - 0.1 * (np.arange(2000) >= 1900)
+    assert steady_state(series(late)).kind == "none"
+
+
+def test_a_window_too_short_in_steps_or_in_seconds_is_unproven():
+    rng = np.random.default_rng(5)
+    assert steady_state(series(normal(rng, 150), 1_000_000)).kind == "unproven"
+    assert steady_state(series(normal(rng, 2000), 10_000)).kind == "unproven"
+    assert steady_state(series(normal(rng, 2000), 31_000)).kind == "flat"
+    assert steady_state(series(normal(rng, 250)), Settings(least_steps=251)).kind == "unproven"
+
+
+def test_slow_first_steps_are_cut_though_they_are_too_few_for_a_segment():
+    rng = np.random.default_rng(6)
+    values = normal(rng, 400)
+    values[:2] = (40, 3)
+    steady = steady_state(series(values))
+    assert (steady.kind, steady.first_step) == ("warm-up", 2)
+
+
+def test_a_passing_disturbance_is_kept_unless_it_moves_the_mean():
+    rng = np.random.default_rng(8)
+    place = np.arange(1000)
+    small = normal(rng, 1000) + 0.1 * ((place > 300) & (place < 350))
+    large = normal(rng, 1000) + 0.5 * ((place > 300) & (place < 400))
+    assert steady_state(series(small)).first_step == 0
+    assert 390 <= steady_state(series(large)).first_step <= 410
+
+
+def test_wide_scatter_does_not_hide_a_change_of_level_by_more_than_five_percent():
+    rng = np.random.default_rng(13)
+    place = np.arange(20_000)
+    noisy = np.exp(rng.normal(0, 0.4, 20_000))
+    assert steady_state(series(noisy)).kind == "flat"
+    assert steady_state(series(noisy * (1 + 0.1 * (place > 10_000)))).kind == "slowdown"
+
+
+def test_a_faster_start_of_a_few_steps_is_no_slowdown():
+    rng = np.random.default_rng(9)
+    values = normal(rng, 600)
+    values[:15] *= 0.5
+    longer = normal(rng, 600)
+    longer[:60] *= 0.9
+    assert steady_state(series(values)).kind == "warm-up"
+    assert steady_state(series(longer)).kind == "slowdown"
+
+
+def test_steps_are_counted_singly_where_a_series_holds_sums_over_several():
+    rng = np.random.default_rng(10)
+    relative = normal(rng, 45_000) + 0.05 * (np.arange(45_000) < 15_000)
+    packed = series(relative, 10_000)
+    steady = steady_state(packed)
+    assert packed.steps_per_value == 3
+    assert steady.kind == "warm-up"
+    assert abs(steady.first_step - 15_000) <= 150
+    assert steady.first_step % 3 == 0
+
+
+def test_four_thousand_steps_are_judged_in_well_under_a_second():
+    values = series(normal(np.random.default_rng(11), 4000))
+    begin = time.perf_counter()
+    steady_state(values)
+    assert time.perf_counter() - begin < 0.5
+
+
+@pytest.mark.parametrize("values", [[], [0, 0], [5], [1000] * 500])
+def test_empty_constant_and_tiny_series_are_judged_without_a_fault(values):
+    steady = steady_state(Series.of(values))
+    assert steady.kind == "unproven"
+    assert steady.first_step == 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 2**33), max_size=60), st.integers(1, 5))
+def test_whatever_is_written_the_cut_lies_within_the_series(values, repeat):
+    steady = steady_state(Series.of(values * repeat))
+    assert 0 <= steady.first_step < max(1, len(values) * repeat)
+    assert all(0 < change < len(values) * repeat for change in steady.changes)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(1, 50))
+def test_the_unit_of_time_changes_nothing_but_the_seconds_that_are_needed(factor):
+    relative = warm_up(np.random.default_rng(12), 400)
+    one, other = (steady_state(series(relative, us)) for us in (400_000, 400_000 * factor))
+    assert (one.kind, one.first_step) == (other.kind, other.first_step)

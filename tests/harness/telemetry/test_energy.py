@@ -1,0 +1,124 @@
+"""Energy: the counter, the trapezoids, and what each is held against."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.sensing import Load, nineteen_of_twenty
+from harness.telemetry.energy import Read, counter_joules, energy, keeps_pace, sampled_joules
+
+TIMES = range(101)
+STEADY = Read([(t, 50 + 300.0 * t) for t in TIMES], [(t, 300.0) for t in TIMES])
+WINDOW = ((10.0, 90.0),)
+
+
+@given(st.floats(0, 49), st.floats(51, 100), st.floats(1, 1000))
+def test_of_steady_power_both_ways_give_power_times_time(begin, end, watts):
+    window = ((begin, end),)
+    assert counter_joules([(t, watts * t) for t in TIMES], window) == pytest.approx(watts * (end - begin))
+    assert sampled_joules([(t, watts) for t in TIMES], window) == pytest.approx(watts * (end - begin))
+
+
+def test_a_ramp_is_integrated_by_trapezoids():
+    assert sampled_joules([(t, 2.0 * t) for t in TIMES], ((10.5, 20.25),)) == pytest.approx(
+        20.25**2 - 10.5**2
+    )
+
+
+def test_windows_add_up_and_what_lies_between_is_left_out():
+    halves = ((0.0, 40.0), (60.0, 100.0))
+    assert counter_joules(STEADY.counter, halves) == pytest.approx(24_000)
+    found = energy([STEADY], halves, 8000)
+    assert (found.joules, found.joules_per_sample, found.window_seconds) == (24_000, 3.0, 80.0)
+
+
+@pytest.mark.parametrize(
+    ("counter", "why"),
+    [
+        ([(0, 0.0), (50, 15_000.0)], "ends before the window does"),
+        ([(0, 9e3), (50, 0.0), (100, 1e4)], "falls, as after a driver's restart"),
+        ([(0, 5.0), (100, 5.0)], "stands still"),
+        ([], "is not there"),
+    ],
+)
+def test_a_counter_is_not_believed_that(counter, why):
+    assert counter_joules(counter, WINDOW) is None, why
+
+
+def test_power_with_a_hole_is_not_integrated():
+    holed = [(t, 300.0) for t in TIMES if not 40 < t < 50]
+    assert sampled_joules(holed, WINDOW) is None
+
+
+@pytest.mark.parametrize(
+    ("watts", "warned", "withheld"),
+    [(300, False, False), (318, True, False), (282, True, False), (331, False, True)],
+)
+def test_above_five_percent_of_disagreement_warns_and_above_ten_withholds(watts, warned, withheld):
+    found = energy([Read(STEADY.counter, [(t, float(watts)) for t in TIMES])], WINDOW, 1)
+    assert (found.warning is not None, found.joules is None) == (warned, withheld)
+    assert found.disagreement == pytest.approx(watts / 300 - 1)
+    assert (found.unknown_because is not None) == withheld
+
+
+@pytest.mark.parametrize(
+    ("devices", "windows", "reason"),
+    [
+        ([], WINDOW, "no device tells its energy or power"),
+        ([STEADY], (), "the measured window's times are not known"),
+        ([STEADY], ((10.0, 50.0),), "the window of 40 s is shorter than 60 s"),
+        (
+            [Read(STEADY.counter[::4], STEADY.power[::4])],
+            WINDOW,
+            "20 samples in the window are fewer than 60",
+        ),
+        (
+            [Read([], [(t, 0.0) for t in TIMES])],
+            WINDOW,
+            "neither an energy counter nor power was told throughout",
+        ),
+    ],
+)
+def test_energy_that_cannot_be_had_is_null_with_its_reason(devices, windows, reason):
+    found = energy(devices, windows, 100)
+    assert (found.joules, found.joules_per_sample, found.unknown_because) == (None, None, reason)
+
+
+def test_cards_are_added_and_one_without_a_counter_leaves_the_samples():
+    both = energy([STEADY, STEADY], WINDOW, None)
+    assert (both.joules, both.method) == (48_000, "counter")
+    mixed = energy([STEADY, Read([], STEADY.power)], WINDOW, None)
+    assert (mixed.joules, mixed.method) == (48_000, "sampled power")
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "paced"),
+    [
+        *((length, True) for length in (50, 100, 100.9, 150, 400)),
+        *((length, False) for length in (20, 37, 98, 101.5, 120, 230, 500)),
+    ],
+)
+def test_steps_that_keep_pace_with_a_sensor_are_those_of_whole_half_periods(milliseconds, paced):
+    assert keeps_pace(milliseconds / 1000) is paced
+
+
+def off(milliseconds: float, windows: int, seconds: float) -> float:
+    draws = np.random.default_rng(1)
+    return nineteen_of_twenty(Load(milliseconds / 1000, 0.01), windows, seconds, 100, draws)
+
+
+def test_a_sensor_that_looks_a_quarter_of_the_time_misses_little_of_a_minute_unless_steps_keep_pace():
+    for milliseconds in (37, 63, 98, 120, 230, 330):
+        assert not keeps_pace(milliseconds / 1000)
+        assert off(milliseconds, 1, 60.0) < 0.02
+    for milliseconds in (50, 100, 200):
+        assert keeps_pace(milliseconds / 1000)
+        assert off(milliseconds, 1, 60.0) > 0.08
+
+
+def test_neither_longer_windows_nor_four_new_starts_make_up_for_keeping_pace():
+    assert off(100, 1, 300.0) > 0.08
+    assert off(100, 4, 15.0) > 0.08

@@ -1,0 +1,367 @@
+"""The telemetry: on this machine as it is, and on replayed traces, each of which says where it is from."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import RecordError
+from harness.record import Telemetry, Trace
+from harness.record.events import segments
+from harness.redact import Names, leaks
+from harness.telemetry import amd, cpu, nvidia, sampler
+from harness.telemetry.reader import read
+from tests.helpers import ROOT
+from tests.helpers.fake_amdsmi import FakeAmdsmi
+from tests.helpers.fake_nvml import FakeNvml
+from tests.helpers.replay import TRACES, Clock, Family, OnlyCpu, replay, trace
+
+PROGRAM = (sys.executable, "-m", sampler.__name__)
+WINDOW = ((1010.0, 1080.0),)
+
+
+def watched(tmp_path, name: str, *own: int, windows=WINDOW, items: int | None = 7000) -> Telemetry:
+    path = tmp_path / "telemetry.jsonl"
+    replay(name, path, *own)
+    found = read(path, windows, items)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in TRACES.glob("*.json")))
+def test_every_trace_says_where_it_is_from_and_replays_to_a_clean_record(tmp_path, name):
+    told = trace(name)
+    assert "constructed" in told or "recorded" in told
+    found = watched(tmp_path, name, 100)
+    assert found.samples == told["seconds"] + 1
+    assert Telemetry.parse(found.model_dump_json(), "here") == found
+    assert leaks(found.model_dump_json(), Names()) == ()
+    assert len(found.model_dump_json()) < 20_000
+
+
+def test_a_steady_card_has_whole_traces_no_limit_and_its_energy(tmp_path):
+    found = watched(tmp_path, "clean", 100)
+    (card,) = found.cards
+    assert card.power_watts.mean.values() == pytest.approx([300.0] * 91)
+    assert card.sm_mhz.least is None
+    assert set(card.limited_share.values()) == {0.0}
+    assert card.others.processes == 0
+    assert set(card.memory_temperature_c.mean.values()) == {74.0}
+    assert card.fan_percent.mean.values()[:2] == [45.0, None]
+    assert card.performance_states == {"P2": 1.0}
+    assert (found.energy.method, found.energy.joules) == ("counter", pytest.approx(21_000))
+    assert found.energy.joules_per_sample == pytest.approx(3.0)
+    assert (found.energy.band, found.energy.warning) == (0.05, None)
+    assert found.windows == ((10.0, 80.0),)
+    assert found.ended == "the given time is over"
+
+
+def test_throttling_is_told_by_the_counter_over_the_window_and_by_the_reasons(tmp_path):
+    (card,) = watched(tmp_path, "throttling", 100).cards
+    assert card.limited_share["thermal"] == pytest.approx(0.8 * 50 / 70, abs=0.02)
+    assert card.limited_share["power"] == 0.0
+    assert card.reasons_share == {
+        "hw_slowdown": pytest.approx(51 / 71, abs=0.02),
+        "hw_thermal_slowdown": pytest.approx(51 / 71, abs=0.02),
+    }
+    assert (card.start_temperature_c, card.temperature_c.mean.values()[-1]) == (65.0, pytest.approx(91.0))
+
+
+def test_new_memory_errors_are_counted_and_old_ones_are_not(tmp_path):
+    (card,) = watched(tmp_path, "ecc_errors", 100).cards
+    assert (card.ecc_uncorrected, card.ecc_corrected) == (2, 53)
+
+
+def test_another_process_is_seen_with_its_memory_and_its_share_of_the_time(tmp_path):
+    (card,) = watched(tmp_path, "foreign_process", 100).cards
+    assert (card.others.processes, card.others.memory_bytes) == (1, 2**30)
+    assert card.others.samples_share == pytest.approx(10 / 71, abs=0.02)
+
+
+def test_what_another_process_uses_of_the_card_is_its_mean_over_the_window(tmp_path):
+    found = watched(tmp_path, "foreign_busy", 100)
+    (card,) = found.cards
+    assert (card.others.processes, card.others.memory_bytes) == (1, 100 * 2**20)
+    assert card.others.utilization_percent == pytest.approx(20 * 30 / 70, abs=0.5)
+    assert "0.process_utilization" not in found.missing
+    unseen = watched(tmp_path, "foreign_process", 100)
+    assert unseen.cards[0].others.utilization_percent is None
+    assert unseen.missing["0.process_utilization"] == "NVMLError_NotSupported"
+
+
+def test_clocks_that_a_user_holds_are_seen_under_load(tmp_path):
+    (card,) = watched(tmp_path, "locked_clocks", 100).cards
+    assert card.reasons_share == {"application_clocks": 1.0}
+
+
+def test_a_fault_that_the_driver_tells_of_is_kept_by_its_number(tmp_path):
+    assert watched(tmp_path, "xid", 100).cards[0].xids == (63,)
+    assert watched(tmp_path, "clean", 100).cards[0].xids == ()
+
+
+def test_a_change_of_the_mig_mode_is_seen_and_what_a_slice_does_not_tell_is_null(tmp_path):
+    found = watched(tmp_path, "mig", 100)
+    (card,) = found.cards
+    assert card.mig_changed is True
+    assert card.utilization_percent.mean.values()[-1] is None
+    assert found.missing["0.utilization"] == "NVMLError_NotSupported"
+    assert found.energy.joules is None
+    assert found.energy.unknown_because == "a divided card's energy is not that of one slice"
+
+
+def test_a_card_without_counters_gives_nulls_with_reasons_and_energy_by_samples(tmp_path):
+    found = watched(tmp_path, "missing_counters", 100)
+    (card,) = found.cards
+    assert card.limited_share == {}
+    assert card.reasons_share == {"sw_power_cap": 1.0}
+    assert (card.ecc_uncorrected, card.mig_changed) == (None, None)
+    assert {"0.energy", "0.limited.power", "0.ecc_uncorrected"} <= set(found.missing)
+    assert (found.energy.method, found.energy.joules) == ("sampled power", pytest.approx(21_000))
+
+
+def test_a_driver_that_vanishes_half_way_leaves_nulls_the_reason_and_no_energy(tmp_path):
+    found = watched(tmp_path, "vanishing_driver", 100)
+    (card,) = found.cards
+    values = card.power_watts.mean.values()
+    assert values[:20] == pytest.approx([300.0] * 20)
+    assert values[20:] == [None] * 71
+    assert found.missing["cards"] == "the driver stopped answering"
+    assert found.missing["0.power"] == "NVMLError_GpuIsLost"
+    assert found.energy.joules is None
+    assert found.energy.unknown_because == "10 samples in the window are fewer than 60"
+
+
+def test_energy_is_withheld_where_counter_and_samples_disagree(tmp_path):
+    found = watched(tmp_path, "no_energy_agreement", 100)
+    assert found.energy.joules is None
+    assert found.energy.unknown_because == "counter and sampled power differ by +33%"
+
+
+def test_without_the_trial_s_own_processes_nobody_is_accused(tmp_path):
+    cards = nvidia.Cards(FakeNvml(), [])
+    ours = sampler.Ours([], None, None)
+    assert cards.sample(ours, True)[0]["others"] is None
+    assert ours.unknown_because == "no process was named as the trial's own"
+
+
+@pytest.mark.parametrize(
+    ("nvml", "reason"),
+    [(None, "nvidia-ml-py is not installed"), (FakeNvml(driver=False), "NVMLError_LibraryNotFound")],
+)
+def test_without_a_driver_the_cards_are_missing_with_the_reason(nvml, reason):
+    cards = nvidia.Cards(nvml, [])
+    assert (cards.described, cards.missing, cards.sample(Family(), True)) == ([], {"cards": reason}, [])
+
+
+def test_only_the_wanted_cards_are_watched_by_uuid_unit_or_index():
+    cards = [{"nvmlDeviceGetUUID": f"GPU-{n}"} for n in range(3)]
+    unit = nvidia.unit_of("GPU-1")
+    for wanted, expected in (["GPU-0"], [0]), ([unit], [1]), (["2"], [2]), ([], [0, 1, 2]):
+        found = nvidia.Cards(FakeNvml(cards), wanted).described
+        assert [card["index"] for card in found] == expected
+
+
+def amd_lines(tmp_path, smi: FakeAmdsmi, monkeypatch, seconds: int = 70) -> Telemetry:
+    def moved(now: int) -> None:
+        smi.seconds = now
+
+    clock = Clock(moved)
+    monkeypatch.setattr(amd, "time", clock)
+    cards = amd.Cards(smi, [])
+    path = tmp_path / "telemetry.jsonl"
+    ending = sampler.Ending(SimpleNamespace(parent=None, stop_file=None, max_seconds=seconds))
+    with path.open("w") as out:
+        sampler.run(out, sampler.Sampler(cards, OnlyCpu(), Family(100)), 1.0, ending, clock)
+    found = read(path, ((1001.0, 1069.0),))
+    assert found is not None
+    return found
+
+
+def test_an_amd_card_is_watched_through_amdsmi(tmp_path, monkeypatch):
+    found = amd_lines(tmp_path, FakeAmdsmi(), monkeypatch)
+    (card,) = found.cards
+    assert found.source == "amdsmi"
+    assert card.limited_share == {"power": pytest.approx(0.5, abs=0.02), "thermal": 0.0, "prochot": 0.0}
+    assert card.reasons_share == {"throttle": 1.0}
+    assert (card.others.processes, card.others.memory_bytes) == (1, 2**20)
+    assert card.others.utilization_percent == pytest.approx(100 * 16 / 304, abs=0.001)
+    assert set(card.memory_temperature_c.mean.values()) == {58.0}
+    assert found.energy.joules == pytest.approx(600 * 68, rel=1e-3)
+    assert found.energy.disagreement == pytest.approx(0, abs=1e-3)
+
+
+def test_an_amd_card_whose_clocks_are_held_says_so(tmp_path, monkeypatch):
+    smi = FakeAmdsmi()
+    smi.locked = True
+    assert amd_lines(tmp_path, smi, monkeypatch).cards[0].reasons_share["application_clocks"] == 1.0
+
+
+def test_an_amd_card_without_counters_gives_nulls_with_reasons(tmp_path, monkeypatch):
+    absent = ("amdsmi_get_energy_count", "amdsmi_get_violation_status", "amdsmi_get_gpu_process_list")
+    found = amd_lines(tmp_path, FakeAmdsmi(absent=absent), monkeypatch)
+    assert (found.cards[0].limited_share, found.cards[0].others) == ({}, None)
+    assert found.missing == {
+        "0.energy": "AmdSmiLibraryException",
+        "0.limited": "AmdSmiLibraryException",
+        "0.processes": "AmdSmiLibraryException",
+    }
+    assert found.energy.method == "sampled power"
+
+
+def test_amd_s_cards_are_counted_by_bus_number_whatever_the_library_s_order():
+    cards = amd.Cards(FakeAmdsmi(("0000:C3:00.0", "0000:03:00.0")), ["0"])
+    assert cards._handles == ["0000:03:00.0"]
+
+
+def test_an_amd_card_is_watched_by_the_kernel_s_files_without_amdsmi(tmp_path):
+    device = tmp_path / "sys/class/drm/card1/device"
+    (device / "hwmon/hwmon2").mkdir(parents=True)
+    for name, text in {
+        "vendor": "0x1002", "unique_id": "7d3b", "gpu_busy_percent": "97", "mem_info_vram_used": "1024",
+        "hwmon/hwmon2/power1_average": "250000000", "hwmon/hwmon2/temp1_input": "61000",
+    }.items():  # fmt: skip
+        (device / name).write_text(text + "\n")
+    cards = amd.KernelCards([], str(tmp_path))
+    (card,) = cards.sample(Family(), True)
+    assert (card["power_watts"], card["temperature_c"], card["utilization_percent"]) == (250.0, 61.0, 97)
+    assert cards.described[0]["unit"] == amd.unit_of("7d3b")
+
+
+def test_the_processor_s_package_energy_is_cumulative_over_a_wrap(tmp_path):
+    package = tmp_path / "sys/class/powercap/intel-rapl:0"
+    package.mkdir(parents=True)
+    (package / "max_energy_range_uj").write_text("1000000")
+    read_joules = []
+    processor = cpu.Processor(str(tmp_path))
+    for microjoules in (900_000, 950_000, 100_000):
+        (package / "energy_uj").write_text(str(microjoules))
+        read_joules.append(processor.sample()["energy_joules"])
+    assert read_joules == [0.0, 0.05, 0.2]
+
+
+def test_the_program_watches_this_machine_s_processor_until_it_is_told_to_stop(tmp_path):
+    path = tmp_path / "telemetry.jsonl"
+    began = time.monotonic()
+    process = subprocess.Popen([*PROGRAM, path, "--interval", "0.2", "--pids", str(os.getpid())])
+    while not path.exists() or path.read_text().count("\n") < 5:
+        assert time.monotonic() - began < 20
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(10) == 0
+    found = read(path, ((began, time.monotonic() - 0.1),), 1)
+    assert (found.source, found.ended) == ("none", "stopped")
+    busy = [value for value in found.cpu.utilization_percent.mean.values() if value is not None]
+    assert busy
+    assert all(0 <= value <= 100 for value in busy)
+    assert found.cpu.memory_used_bytes.mean.values()[0] > 2**20
+    assert found.energy.joules is None
+    assert found.energy.unknown_because
+
+
+def test_the_program_ends_with_its_parent_and_when_its_stop_file_is_there(tmp_path):
+    parent = subprocess.Popen(["sleep", "60"])
+    by_parent, by_file = (
+        subprocess.Popen([*PROGRAM, tmp_path / name, "--interval", "0.2", *more])
+        for name, more in (
+            ("a", ["--parent", str(parent.pid)]),
+            ("b", ["--stop-file", str(tmp_path / "stop")]),
+        )
+    )
+    parent.kill()
+    (tmp_path / "stop").touch()
+    assert (by_parent.wait(10), by_file.wait(10)) == (0, 0)
+    parent.wait()
+    assert json.loads((tmp_path / "a").read_text().splitlines()[-1])["end"] == "the parent is gone"
+    assert json.loads((tmp_path / "b").read_text().splitlines()[-1])["end"] == "stopped"
+
+
+def test_a_full_disk_ends_the_program_and_is_told_in_a_line():
+    done = subprocess.run([*PROGRAM, "/dev/full", "--max-seconds", "1"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "telemetry: [Errno 28] No space left on device\n"
+
+
+def test_a_child_of_the_trial_is_the_trial_s_own():
+    child = subprocess.Popen(["sleep", "30"])
+    try:
+        assert sampler.Ours([os.getppid()], None, None).among({child.pid, 1}) == {child.pid}
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_a_telemetry_that_was_killed_is_read_as_far_as_it_goes(tmp_path):
+    path = tmp_path / "telemetry.jsonl"
+    replay("clean", path, 100)
+    whole = path.read_text()
+    path.write_text(whole[: len(whole) // 2])
+    found = read(path)
+    assert found.ended == "cut short"
+    assert 30 < found.samples < 60
+    assert read(tmp_path / "none") is None
+
+
+def test_lines_that_the_telemetry_would_not_write_are_refused_by_name(tmp_path):
+    path = tmp_path / "telemetry.jsonl"
+    path.write_text('{"telemetry": 1}\n{"t": 1}\n')
+    with pytest.raises(RecordError, match=r"telemetry.jsonl is not what the telemetry writes"):
+        read(path)
+
+
+def test_above_an_hour_each_minute_keeps_its_mean_least_and_most(tmp_path):
+    path = tmp_path / "telemetry.jsonl"
+    head = {"telemetry": 1, "source": "none", "interval_seconds": 1.0, "began": 0.0, "cards": []}
+    lines = [{"t": float(t), "cpu": {"utilization_percent": float(t % 60)}, "cards": []} for t in range(7200)]
+    path.write_text("\n".join(map(json.dumps, [head, *lines])))
+    found = read(path)
+    busy = found.cpu.utilization_percent
+    assert (found.seconds_per_value, busy.mean.count) == (60.0, 120)
+    assert (busy.mean.values()[5], busy.least.values()[5], busy.most.values()[5]) == (29.5, 0.0, 59.0)
+    assert found.times.values()[1] == pytest.approx(89.5)
+    assert len(found.model_dump_json()) < 5000
+
+
+def test_segments_are_read_from_the_events_of_a_trial(tmp_path):
+    path = tmp_path / "events.jsonl"
+    path.write_text(
+        '{"event": "segment", "begin": 1.5, "end": 2.5}\n{"event": "steps"}\n{"event": "segment", "be'
+    )
+    assert segments(path) == ((1.5, 2.5),)
+    assert segments(tmp_path / "none") == ()
+
+
+@given(st.lists(st.none() | st.floats(-1e6, 1e6), max_size=200), st.sampled_from([1.0, 0.1, 0.01]))
+def test_a_trace_keeps_values_to_half_of_its_scale_and_nulls_as_nulls(values, scale):
+    kept = Trace.of(values, scale).values()
+    assert [value is None for value in kept] == [value is None for value in values]
+    for before, after in zip(values, kept, strict=True):
+        if before is not None:
+            assert after == pytest.approx(before, abs=scale / 2 + 1e-9)
+
+
+@given(st.binary(max_size=60), st.integers(0, 50))
+def test_a_trace_that_cannot_be_unpacked_is_refused(raw, count):
+    import base64
+
+    text = base64.b64encode(raw).decode()
+    try:
+        assert len(Trace(count=count, scale=1.0, packed=text).values()) == count
+    except ValueError as error:
+        assert "trace" in str(error)
+
+
+def test_nothing_of_ours_changes_a_card_s_clocks_or_power():
+    sources = [
+        path.read_text() for folder in ("harness", "workloads") for path in (ROOT / folder).rglob("*.py")
+    ]
+    assert sources
+    assert not [text for text in sources if "nvmlDeviceSet" in text or "amdsmi_set" in text]

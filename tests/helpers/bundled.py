@@ -1,0 +1,143 @@
+"""A small clone of constructed sessions for tests of bundles: no figure here was measured."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.record import Flops, Record, Session, store
+from harness.summary.statistics import judge_trial
+from tests.helpers import ROOT
+from tests.helpers import records_builder as build
+
+REPOSITORY = ROOT
+PLAN = """
+name = "constructed"
+title = "constructed for a test"
+repeats = 3
+
+[[measure]]
+workload = "word_lm"
+protocol = "published/1"
+model = "lstm"
+precision = "fp32-ieee"
+batch_size = 20
+data_mode = "cached"
+"""
+LEAD = "20260131-aaaaaa"
+OTHER = "20260130-bbbbbb"
+PAPER = "NVIDIA H100 80GB HBM3"
+"""A card of results/cards.toml, so that its limits are on the page; its figures are constructed as well."""
+
+
+def session_of(records: Sequence[Record], plan_sha256: str) -> Session:
+    """The session that planned just these trials."""
+    first = records[0]
+    return Session(
+        session=1,
+        id=first.session,
+        plan=first.plan,
+        plan_sha256=plan_sha256,
+        machine=first.machine.id,
+        label=first.machine.label,
+        started_at=build.STARTED,
+        order_seed=1,
+        trials=tuple({record.trial.id: record.trial for record in records}.values()),
+    )
+
+
+def write(root: Path, records: Sequence[Record]) -> Path:
+    """Records with the summaries that their samples give, their sessions, a plan, cards, images and locks."""
+    (root / "plans").mkdir(parents=True, exist_ok=True)
+    (root / "plans" / "constructed.toml").write_text(PLAN)
+    (root / "results").mkdir(exist_ok=True)
+    shutil.copy(REPOSITORY / "results" / "cards.toml", root / "results")
+    if not (root / "docker").is_dir():
+        shutil.copytree(REPOSITORY / "docker", root / "docker")
+    sessions: dict[str, list[Record]] = {}
+    for record in records:
+        sessions.setdefault(record.session, []).append(record)
+    for members in sessions.values():
+        session = session_of(members, hashlib.sha256(PLAN.encode()).hexdigest())
+        store.write_session(root, session)
+        for record in members:
+            whole = judge_trial(record) if record.measurement else None
+            store.write_record(root, session, record.model_copy(update={"summary": whole}))
+    return root
+
+
+def lock_sha256() -> str:
+    """Of the cuda image's lock, as this repository has it."""
+    return hashlib.sha256((REPOSITORY / "docker" / "cuda" / "lock.txt").read_bytes()).hexdigest()
+
+
+def one_card(
+    session: str = LEAD,
+    *,
+    digits: str = "a",
+    seconds: float = 0.0120,
+    card: str = "Constructed Card A",
+    repeats: int = 3,
+) -> list[Record]:
+    """Repeats of one work on one card, in the environment that the repository's lock describes."""
+    on = build.machine(card, label=f"card-{digits}", digits=digits)
+    within = build.environment(lock_sha256=lock_sha256())
+    return build.series_of(
+        build.LM,
+        "fp32-ieee",
+        seconds,
+        batch_size=20,
+        on=on,
+        card=card,
+        session=session,
+        within=within,
+        repeats=repeats,
+    )
+
+
+def proven(
+    kind: dict[str, Any],
+    precision: str,
+    seconds: float,
+    *,
+    card: str,
+    digits: str,
+    session: str,
+    batch_size: int,
+    order: int = 0,
+    **measured: Any,
+) -> list[Record]:
+    """Three repeats of one work with windows so long that their own samples prove them."""
+    on = build.machine(card, label=f"card-{digits}", digits=digits)
+    within = build.environment(lock_sha256=lock_sha256())
+    found = []
+    for repeat in (1, 2, 3):
+        asked = build.trial(kind, precision, repeat, batch_size=batch_size)
+        step = seconds * (1 + 0.01 * (repeat - 2))
+        short = build.measurement(kind, asked, step, card=card, seed=repeat, **measured)
+        whole = build.measurement(
+            kind,
+            asked,
+            step,
+            card=card,
+            seed=repeat,
+            steps=round(80 / step),
+            **{**measured, "losses": short.losses},
+        )
+        found.append(build.record(asked, whole, on=on, within=within, session=session, order=order + repeat))
+    return found
+
+
+def two_cards() -> list[Record]:
+    """Two cards with proven windows in three works, so that they may be ranked and priced."""
+    found = []
+    counted = {"flops": Flops(per_sample=840e6, bytes_per_sample=1e6)}
+    for card, digits, session, speed in ((PAPER, "a", LEAD, 1.0), ("Constructed Card B", "b", OTHER, 0.7)):
+        at: dict[str, Any] = {"card": card, "digits": digits, "session": session}
+        found += proven(build.CIFAR, "fp32-ieee", 0.15 * speed, batch_size=98, **at, **counted)
+        found += proven(build.CIFAR, "fp16-master", 0.1 * speed, batch_size=98, order=10, **at, **counted)
+        found += proven(build.LM, "fp32-ieee", 0.012 * speed, batch_size=20, order=20, **at)
+    return found

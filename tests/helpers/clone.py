@@ -1,0 +1,105 @@
+"""A small clone in a temporary folder: a plan of stand-in trials, and a job that runs them for real."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.engine.container import DeviceRequest
+from harness.engine.venv import VenvEngine
+from harness.image.catalog import load_images
+from harness.plan import plan
+from harness.record import Cpu, Harness, Load, Machine, Session
+from harness.redact import Names, clean
+from harness.run import session
+from harness.run.runner import Job
+from tests.helpers import ROOT, TESTS
+
+STAND_IN = TESTS / "helpers" / "stand_in_workload.py"
+MACHINE = Machine(
+    id="0123456789ab", label="stand-in", system="Linux", architecture="x86_64", cpu=Cpu(model="a stand-in")
+)
+
+PLAN = """
+name = "mine"
+title = "stand-ins"
+repeats = {repeats}
+blocks = {blocks}
+timeout_seconds = {timeout}
+
+[[measure]]
+workload = "stand_in"
+protocol = "published/1"
+model = "none"
+precision = ["fp32-ieee", "amp-bf16"]
+batch_size = 8
+data_mode = "cached"
+options = {{ {options} }}
+"""
+
+
+def make(
+    folder: Path, *, options: str = "", repeats: int = 2, timeout: float = 60.0, blocks: int = 1
+) -> Path:
+    """A clone with one plan, 'mine', of two variants."""
+    (folder / "plans").mkdir(parents=True)
+    (folder / "workloads").mkdir()
+    shutil.copytree(ROOT / "docker", folder / "docker")
+    shutil.copy(STAND_IN, folder / "workloads" / "stand_in.py")
+    text = PLAN.format(repeats=repeats, timeout=timeout, options=options, blocks=blocks)
+    (folder / "plans" / "mine.toml").write_text(text)
+    return folder
+
+
+def open_session(root: Path) -> Session:
+    """The clone's open session of its plan, or a new one."""
+    opened = session.find_open(root, "mine")
+    if opened is not None:
+        return opened
+    loaded = plan.load(root, "mine")
+    planned = plan.trials(loaded, plan.Ground("cpu", "cpu", None, {}, {}), seed=1)
+    trials, blocks = zip(*((item.trial, item.block) for item in planned), strict=True)
+    return session.begin(root, loaded, MACHINE, trials, now=datetime.now(UTC), order_seed=1, blocks=blocks)
+
+
+def job(root: Path) -> Job:
+    """A job on this interpreter, as it is."""
+    engine = VenvEngine(root, python=sys.executable)
+    names = Names(folders=((str(Path.home()), "~"), (str(root), "<repo>")))
+    return Job(
+        root=root,
+        engine=engine,
+        built=engine.build(load_images(root).image("cpu"), lambda line, done=0, total=None: None),
+        machine=MACHINE,
+        device=DeviceRequest("cpu"),
+        harness=Harness(version="0"),
+        data=lambda trial: (),
+        load=Load,
+        clean=lambda text: clean(text, names),
+        locked=None,
+        passed={},
+        uid=os.getuid(),
+        gid=os.getgid(),
+    )
+
+
+class Quiet:
+    """A watcher that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def trial_begins(self, trial, number, count):
+        self.lines.append(f"{number}/{count}")
+
+    def trial_goes_on(self, progress):
+        self.lines.append(progress.stage)
+
+    def trial_ends(self, record):
+        self.lines.append(record.status)
+
+    def say(self, line):
+        self.lines.append(line)

@@ -1,0 +1,152 @@
+"""Constructed buyers for the tests of money: no price or figure here is real."""
+
+from __future__ import annotations
+
+import random
+
+from report.cost.numbers import INPUTS, CardNumbers, Numbers, Range, RowNumbers
+
+FILE = """\
+currency = "EUR"
+budget = 60000
+slots = 8
+watts_available = 6000
+life_years = { low = 3, best = 4, high = 5 }
+utilisation = { low = 0.3, best = 0.5, high = 0.7 }
+electricity_price = { low = 0.20, best = 0.25, high = 0.35 }
+pue = 1.3
+residual_share = { low = 0, best = 0.1, high = 0.2 }
+host_price = 1500
+host_watts = 120
+
+[[quote]]
+card = "Card A"
+price = 2000
+currency = "EUR"
+date = 2026-01-05
+source = "a constructed offer"
+watts = 300
+
+[[quote]]
+card = "Card B"
+price = { low = 3000, best = 3200, high = 3500 }
+currency = "EUR"
+date = 2025-01-05
+source = "another constructed offer"
+watts = 350
+
+[[work]]
+workload = "word_lm"
+model = "lstm"
+precision = "fp32-ieee"
+hours = 20
+
+[[work]]
+workload = "cifar_fastai"
+model = "resnet50"
+precision = "fp16-master"
+hours = 30
+"""
+
+
+def around(value: float, part: float) -> Range:
+    """A range of ± a part of a value."""
+    return value * (1 - part), value, value * (1 + part)
+
+
+def card(name: str, price: Range | None, seconds: tuple[float | None, ...], **changes: object) -> CardNumbers:
+    """A card that is bought, of 300 W throughout."""
+    values: dict[str, object] = {
+        "name": name,
+        "rented": False,
+        "price": price,
+        "watts": tuple((300.0, 300.0, 300.0) for _ in seconds),
+        "board_watts": 300.0,
+        "fits": True,
+        "seconds": tuple(None if one is None else around(one, 0.1) for one in seconds),
+    }
+    return CardNumbers(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def speeds(cards: tuple[CardNumbers, ...], part: float) -> tuple[tuple[tuple[Range | None, ...], ...], ...]:
+    """Each card's time over each other's, give or take a part that is the same both ways round."""
+
+    def over(one: Range | None, other: Range | None) -> Range | None:
+        if one is None or other is None:
+            return None
+        best = one[1] / other[1]
+        return (1.0, 1.0, 1.0) if one is other else (best / (1 + part), best, best * (1 + part))
+
+    return tuple(
+        tuple(tuple(over(a, b) for a, b in zip(mine.seconds, his.seconds, strict=True)) for his in cards)
+        for mine in cards
+    )
+
+
+def numbers(
+    *cards: CardNumbers, hours: tuple[float, ...] = (30.0, 10.0), part: float = 0.08, **changes: Range
+) -> Numbers:
+    """A buyer whose site is certain unless `changes` says otherwise."""
+    site = {
+        "life_years": 4.0,
+        "utilisation": 0.5,
+        "electricity_price": 0.25,
+        "pue": 1.3,
+        "residual_share": 0.1,
+        "host_price": 1500.0,
+        "host_watts": 120.0,
+    }
+    inputs: dict[str, Range] = {name: (site[name], site[name], site[name]) for name in INPUTS}
+    return Numbers(
+        inputs={**inputs, **changes},
+        limits={"budget": None, "cards": None, "slots": None, "watts": None},
+        cards=cards,
+        rows=tuple(RowNumbers(f"row {k}", one) for k, one in enumerate(hours)),
+        hours_on=0,
+        speed=speeds(cards, part),
+    )
+
+
+def random_buyer(seed: int) -> Numbers:
+    """Any buyer: 1 to 4 cards, 1 to 4 rows, bought and rented, with gaps wherever gaps can be."""
+    draw = random.Random(seed)
+
+    def ranged(low: float, high: float) -> Range:
+        found = sorted(draw.uniform(low, high) for _ in range(3))
+        return (found[0], found[1], found[2]) if draw.random() < 0.7 else (found[1], found[1], found[1])
+
+    rows = draw.randint(1, 4)
+    cards = []
+    for place in range(draw.randint(1, 4)):
+        rented = draw.random() < 0.25
+        watts = tuple(ranged(50, 700) if draw.random() < 0.95 else None for _ in range(rows))
+        cards.append(
+            card(
+                f"card {place}",
+                None if draw.random() < 0.1 else ranged(0.1, 4) if rented else ranged(300, 40_000),
+                tuple(draw.uniform(10, 5000) if draw.random() < 0.95 else None for _ in range(rows)),
+                rented=rented,
+                watts=watts,
+                board_watts=draw.choice([None, draw.uniform(50, 700)]),
+                fits=draw.random() < 0.9,
+            )
+        )
+    found = numbers(
+        *cards,
+        hours=tuple(draw.choice([0.0, draw.uniform(0.1, 100)]) for _ in range(rows)),
+        part=draw.uniform(0, 0.3),
+        life_years=ranged(1, 8),
+        utilisation=ranged(0.05, 1),
+        electricity_price=ranged(0, 0.6),
+        pue=ranged(1, 2),
+        residual_share=ranged(0, 0.6),
+        host_price=ranged(0, 5000),
+        host_watts=ranged(0, 400),
+    )
+    found.limits.update(
+        budget=draw.choice([None, draw.uniform(100, 1e6)]),
+        cards=draw.choice([None, draw.randint(1, 16)]),
+        slots=draw.choice([None, draw.randint(1, 8)]),
+        watts=draw.choice([None, draw.uniform(100, 20_000)]),
+    )
+    return found

@@ -1,0 +1,124 @@
+"""Runs a workload as the engines do: a process, a trial in, events and a measurement or a failure out."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from harness.record import Asked, Limit, Measurement, Reported, Trial, Variant
+from tests.helpers import ROOT
+from tests.helpers.checks import require
+
+WORKLOADS = ROOT / "workloads"
+PYTHON = os.environ.get("GPUDYNO_TEST_PYTHON", "")
+DATA = os.environ.get("GPUDYNO_TEST_DATA", "")
+
+
+def need_torch() -> None:
+    """Skips, or fails where torch is required, when no interpreter with torch is named."""
+    require("torch", bool(PYTHON), "GPUDYNO_TEST_PYTHON names no interpreter of the cpu image's stack")
+
+
+def need_data() -> None:
+    """Skips, or fails where data is required, when no folder with the real data is named."""
+    require("data", bool(DATA), "GPUDYNO_TEST_DATA names no folder with the real data sets")
+
+
+def module(name: str) -> ModuleType:
+    """One of the workloads' shared modules that need the standard library alone."""
+    if str(WORKLOADS) not in sys.path:
+        sys.path.append(str(WORKLOADS))
+    return importlib.import_module(name)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a trial left behind."""
+
+    exit_code: int
+    events: list[dict[str, Any]]
+    measurement: Measurement | None
+    failure: Reported | None
+    stderr: str
+
+    @property
+    def measured(self) -> Measurement:
+        assert self.measurement is not None, self.stderr[-2000:]
+        return self.measurement
+
+    @property
+    def failed(self) -> Reported:
+        assert self.failure is not None, self.stderr[-2000:]
+        return self.failure
+
+
+def trial(workload: str, **told: Any) -> Trial:
+    """A trial; what is not told is a small default."""
+    asked = {
+        "workload": workload,
+        "protocol": told.pop("protocol", "published/1"),
+        "data": told.pop("data", "generated"),
+        "device": told.pop("device", "cpu"),
+        "weights": told.pop("weights", None),
+        "environment": "cpu",
+    }
+    seed, timeout = told.pop("seed", 1), told.pop("timeout_seconds", 120.0)
+    limit = Limit(**told.pop("limit", {"steps": 3, "valid_batches": 1}))
+    variant = Variant(**{"precision": "fp32-ieee", "data_mode": "device", "limit": limit, **told})
+    return Trial.of(Asked(variant=variant, **asked), 1, seed=seed, timeout_seconds=timeout)
+
+
+def run(folder: Path, asked: Trial, *, script: Path | None = None, python: str = "", data: str = "") -> Ended:
+    """The trial in a process of its own; `script` instead of the workload that it names."""
+    for name in ("in", "out", "cache"):
+        (folder / name).mkdir(exist_ok=True)
+    (folder / "in" / "trial.json").write_text(asked.canonical(), encoding="utf-8")
+    # A tiny model gains nothing from a second thread, and two trials at a time would wait for each other's.
+    folders = {"IN": folder / "in", "OUT": folder / "out", "CACHE": folder / "cache", "DATA": data or folder}
+    done = subprocess.run(
+        [python or PYTHON, "-B", script or WORKLOADS / f"{asked.asked.workload}.py"],
+        env={
+            **os.environ,
+            "OMP_NUM_THREADS": "1",
+            **{f"GPUDYNO_{name}": str(path) for name, path in folders.items()},
+        },
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return collect(folder / "out", done.returncode, done.stderr)
+
+
+def collect(out: Path, exit_code: int, stderr: str) -> Ended:
+    """Reads what lies in a trial's `out` folder."""
+    lines = (out / "events.jsonl").read_text(encoding="utf-8").splitlines()
+    measurement, failure = out / "measurement.json", out / "failure.json"
+    return Ended(
+        exit_code,
+        [json.loads(line) for line in lines],
+        Measurement.parse(measurement.read_text(), measurement.name) if measurement.exists() else None,
+        Reported.parse(failure.read_text(), failure.name) if failure.exists() else None,
+        stderr,
+    )
+
+
+def tiny_language_model(**told: Any) -> Trial:
+    """A language model of eight units on two columns of four tokens."""
+    options = {"emsize": 8, "nhid": 8, **told.pop("options", {})}
+    return trial(
+        "word_lm",
+        **{"model": "LSTM", "batch_size": 2, "sequence_length": 4, "options": options, **told},
+    )
+
+
+def tiny_resnet(**told: Any) -> Trial:
+    """A ResNet-18 on eight images of 32 pixels."""
+    return trial("cifar_fastai", **{"model": "resnet18", "batch_size": 8, "image_size": 32, **told})

@@ -1,0 +1,355 @@
+"""The project's own rules: which way imports point, what the pages say, and what no file may name."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from invoke.collection import Collection
+
+import tasks
+from harness import errors
+from harness.plan.plan import Measure, Plan
+from harness.record import Record
+from harness.settings import Settings
+from tests.helpers import ROOT
+
+DOCS = ROOT / "docs"
+MOST_LINES = 400
+MOST_MODULES = 13
+REPORT_MAY_IMPORT = {"errors", "record", "summary"}
+FRAMEWORKS = {"torch", "torchvision", "fastai", "timm", "apex"}
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+ARCHITECTURE = (DOCS / "architecture.md").read_text(encoding="utf-8")
+HOST_SIDE = {"commands", "harness", "report", "tasks"}
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md")])
+VERBS = {name.replace("-", "_"): task for name, task in Collection.from_module(tasks).tasks.items()}
+
+
+@functools.cache
+def tracked() -> tuple[Path, ...]:
+    """What git knows of, and what it would take in; all files where this is no clone."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode:
+        pytest.skip("not a git clone")
+    return tuple(path for name in listed.stdout.split("\0") if (path := ROOT / name).is_file() and name)
+
+
+def modules(*folders: str) -> list[Path]:
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imports(path: Path, *, inner: bool = True) -> set[str]:
+    """All that a file may import, `from a import b` as both a and a.b; `inner` counts functions' own too."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found: set[str] = set()
+    for node in ast.walk(tree) if inner else tree.body:
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def rooms(path: Path, package: str) -> set[str]:
+    """The modules and packages right below `package` that a file imports."""
+    return {name.split(".")[1] for name in imports(path) if name.startswith(f"{package}.")}
+
+
+def sides() -> list[list[set[str]]]:
+    """For report and harness, the tiers of the architecture page's diagram: each imports from later ones."""
+    diagram = re.search(r"^```mermaid\n(.*?)^```", ARCHITECTURE, re.S | re.M)
+    assert diagram, "docs/architecture.md has no diagram"
+    chains = re.findall(r"^ *([a-z_ &]+(?:-->[a-z_ &]+)+)$", diagram[1], re.M)
+    return [[set(tier.replace(" ", "").split("&")) for tier in chain.split("-->")] for chain in chains]
+
+
+def below(room: str) -> set[str]:
+    """The rooms that one may import from: those of all tiers after its own."""
+    for tiers in sides():
+        for place, tier in enumerate(tiers):
+            if room in tier:
+                return set().union(*tiers[place + 1 :])
+    return set()
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(ROOT).parts[1].removesuffix(".py")
+
+
+def test_every_room_stands_in_the_diagram_of_the_architecture_page():
+    there = {room_of(path) for path in modules("harness", "report")} - {"__init__"}
+    assert there == {room for tiers in sides() for tier in tiers for room in tier}
+
+
+@pytest.mark.parametrize("path", modules("harness", "report"), ids=name_of)
+def test_a_room_imports_only_from_rooms_below_its_own(path):
+    side, own = path.relative_to(ROOT).parts[0], room_of(path)
+    upward = rooms(path, side) - below(own) - {own}
+    assert not upward, f"{own} imports {', '.join(sorted(upward))}"
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in modules("commands", "harness", "report")}))
+def test_no_folder_holds_more_modules_than_a_person_keeps_in_mind(folder):
+    most = 18 if folder.name == "sections" else MOST_MODULES
+    assert len([path for path in folder.glob("*.py") if path.name != "__init__.py"]) <= most
+
+
+@pytest.mark.parametrize("path", modules("report"), ids=name_of)
+def test_the_report_knows_of_the_harness_only_what_its_input_is(path):
+    assert rooms(path, "harness") <= REPORT_MAY_IMPORT
+
+
+@pytest.mark.parametrize("path", [*modules("commands", "harness", "report"), ROOT / "tasks.py"], ids=name_of)
+def test_the_host_side_imports_no_framework_and_no_workload(path):
+    tops = {name.split(".")[0] for name in imports(path)}
+    workloads = {"workloads", *(workload.stem for workload in modules("workloads"))}
+    assert not tops & (FRAMEWORKS | workloads)
+
+
+@pytest.mark.parametrize("path", modules("harness"), ids=name_of)
+def test_the_harness_never_imports_the_report_or_the_verbs(path):
+    assert not {name.split(".")[0] for name in imports(path)} & (HOST_SIDE - {"harness"})
+
+
+@pytest.mark.parametrize("path", modules("workloads"), ids=name_of)
+def test_a_workload_needs_nothing_of_the_host_side(path):
+    assert not {name.split(".")[0] for name in imports(path)} & HOST_SIDE
+
+
+def circles(graph: dict[str, set[str]]) -> Iterator[str]:
+    """Modules that import themselves over others; leaves that import nothing left are taken away first."""
+    left = {name: set(found) for name, found in graph.items()}
+    while ends := {name for name, found in left.items() if not found & left.keys()}:
+        left = {name: found for name, found in left.items() if name not in ends}
+    yield from left
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    files = {name_of(path): path for path in modules("commands", "harness", "report")}
+    graph = {
+        name: {found for found in imports(path, inner=False) if found in files and found != name}
+        for name, path in files.items()
+    }
+    packages = {name for name in files if files[name].name == "__init__.py"}
+    # A package's own file gathers what its modules define; they may name the package to reach each other.
+    for name in graph:
+        graph[name] = {one for one in graph[name] if not (one in packages and name.startswith(f"{one}."))}
+    assert not list(circles(graph))
+
+
+def test_docker_holds_no_python_file_that_would_hide_the_docker_library():
+    assert [path for path in tracked() if path.is_relative_to(ROOT / "docker") and path.suffix == ".py"] == []
+
+
+def test_no_module_is_longer_than_a_person_reads_in_one_go():
+    product = [*modules("commands", "harness", "report", "workloads", "benchmarks"), ROOT / "tasks.py"]
+    longer = [name_of(path) for path in product if len(path.read_text().splitlines()) > MOST_LINES]
+    assert not longer
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS))
+def test_every_verb_says_what_it_does_and_what_each_option_means(verb):
+    task = VERBS[verb]
+    assert task.__doc__
+    assert not [argument.name for argument in task.get_arguments() if not argument.help]
+
+
+def test_the_line_knows_every_verb_by_name():
+    assert sorted(tasks._VERBS) == sorted(VERBS)
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS))
+def test_every_verb_stands_in_a_page(verb):
+    named = re.compile(rf"\binvoke (?:[\w-]+ )*{verb.replace('_', '-')}\b")
+    assert any(named.search(page.read_text(encoding="utf-8")) for page in PAGES)
+
+
+def test_listing_the_verbs_loads_nothing_heavy():
+    script = (
+        "import sys\n"
+        "from invoke.main import program\n"
+        "program.run(['invoke', '--list'], exit=False)\n"
+        "print('\\n'.join(sys.modules), file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "doctor" in done.stdout
+    loaded = {name.split(".")[0] for name in done.stderr.split()}
+    assert not loaded & {"docker", "jinja2", "matplotlib", "numpy", "pydantic", "requests", "rich", "scipy"}
+
+
+def anchors(page: Path) -> set[str]:
+    """What GitHub makes of a page's headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.M)
+    plain = [re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings]
+    return {heading.replace(" ", "-") for heading in plain}
+
+
+def links() -> Iterator[tuple[Path, str]]:
+    for page in PAGES:
+        text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
+        for target in re.findall(r"\]\(([^)\s]+)\)", text):
+            if not target.startswith(("https://", "http://", "mailto:")):
+                yield page, target
+
+
+@pytest.mark.parametrize(("page", "target"), list(links()), ids=lambda part: getattr(part, "name", part))
+def test_a_link_between_the_pages_leads_somewhere(page, target):
+    path, _, anchor = target.partition("#")
+    there = (page.parent / path).resolve() if path else page
+    assert there.exists()
+    assert not anchor or anchor in anchors(there)
+
+
+def line_under(heading: str) -> str:
+    """The shell block right below a heading of the README."""
+    block = re.search(rf"^## {heading}\n\n```sh\n(.*?)^```", README, re.S | re.M)
+    assert block, f"README.md has no block under '{heading}'"
+    return block[1]
+
+
+@pytest.mark.parametrize(
+    ("heading", "start", "end"),
+    [
+        (
+            "First report",
+            "python3 -m venv .venv && .venv/bin/pip install -e . && ",
+            "invoke build run report\n",
+        ),
+        ("Tests", "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && ", "invoke test\n"),
+    ],
+)
+def test_the_readme_has_a_command_of_one_line_under_its_heading(heading, start, end):
+    line = line_under(heading)
+    assert line.count("\n") == 1
+    assert line.startswith(start)
+    assert line.endswith(end)
+
+
+@pytest.mark.parametrize("name", sorted(Settings.model_fields))
+def test_every_setting_stands_in_its_page(name):
+    assert f"`{name}`" in (DOCS / "settings.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", sorted({*Plan.model_fields, *Measure.model_fields} - {"sha256"}))
+def test_every_key_of_a_plan_stands_in_its_page(name):
+    assert f"`{name}`" in (DOCS / "plans.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", sorted(Record.model_fields))
+def test_every_part_of_a_record_stands_in_its_page(name):
+    assert f"`{name}`" in (DOCS / "record.md").read_text(encoding="utf-8")
+
+
+def error_classes(base: type[errors.GpudynoError]) -> Iterator[type[errors.GpudynoError]]:
+    yield base
+    for below in base.__subclasses__():
+        yield from error_classes(below)
+
+
+def test_every_error_has_the_exit_code_that_the_tree_at_the_top_of_its_module_gives():
+    tree = errors.__doc__ or ""
+    codes: dict[str, int] = {}
+    depths: list[tuple[int, int]] = []
+    for indent, name, code in re.findall(r"^( *)(\w+)(?: +\((\d))?", tree.partition("\n\n")[2], re.M):
+        depths = [(depth, known) for depth, known in depths if depth < len(indent)]
+        codes[name] = int(code) if code else depths[-1][1]
+        depths.append((len(indent), codes[name]))
+    own = {found for found in error_classes(errors.GpudynoError) if found.__module__ == errors.__name__}
+    assert codes == {found.__name__: found.exit_code for found in own}
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.GpudynoError, 1),
+        (errors.UserError, 2),
+        (errors.GateError, 3),
+        (errors.MachineError, 4),
+    ],
+)
+def test_the_readme_tells_the_exit_code_of_each_kind_of_error(error, code):
+    assert error.exit_code == code
+    assert re.search(rf"^\| {code} \|", README, re.M)
+
+
+def test_the_changelog_names_the_version_first():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest = re.search(r"^## (\S+)", changes, re.M)
+    assert newest and newest[1] == version
+    section = changes[newest.end() :].partition("\n## ")[0]
+    assert re.findall(r"^### (\w+)", section, re.M) == ["Methodology", "Features", "Fixes"]
+
+
+# In pieces, so that this file holds none of them.
+REGISTRIES = (
+    "pypi." + "org",
+    "python" + "hosted.org",
+    "npmjs." + "org",
+    "anaconda." + "org",
+    "crates." + "io",
+)
+ELSEWHERE = ("../" + "shared", "/" + "work/main", "/" + "work/shared", "/" + "root/torch", "/" + "root/real")
+
+
+def test_no_file_names_a_package_registry_or_a_folder_of_one_machine():
+    known = re.compile("|".join(map(re.escape, (*REGISTRIES, *ELSEWHERE))))
+    found = []
+    for path in tracked():
+        if path.relative_to(ROOT).parts[0] == ".ci":
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace")
+        found += [f"{path.relative_to(ROOT)}: {word}" for word in known.findall(text)]
+    assert not found
+
+
+def actions() -> Iterator[tuple[str, str]]:
+    for path in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
+        for line in re.findall(r"uses: *(.+)$", path.read_text(encoding="utf-8"), re.M):
+            yield path.name, line
+
+
+@pytest.mark.parametrize(("workflow", "action"), list(actions()))
+def test_every_action_is_pinned_by_its_commit_and_says_which_release_that_is(workflow, action):
+    assert re.fullmatch(r"[\w-]+/[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda path: path.stem
+)
+def test_a_workflow_starts_with_no_permission_at_all_and_every_job_ends(path):
+    text = path.read_text(encoding="utf-8")
+    assert "\npermissions: {}\n" in text
+    assert "\nconcurrency:\n" in text
+    assert text.count("runs-on:") == text.count("timeout-minutes:")
+
+
+def test_what_is_contributed_is_never_checked_out_and_whoever_reads_it_can_write_nothing():
+    text = (ROOT / ".github" / "workflows" / "results.yml").read_text(encoding="utf-8")
+    gate, post = text.split("\n  post:\n")
+    assert "ref: ${{ github.event.pull_request.base.sha }}" in gate
+    assert text.count("ref:") == text.count("actions/checkout@") == 1
+    assert "write" not in gate.split("jobs:")[1]
+    assert "invoke" not in post and "pip" not in post
+    assert not re.search(r"run:.*\$\{\{", text), "an expression in a shell line is run as its text says"

@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from harness.record import Limit, Record
+from harness.record.claims import ClaimSet
+from harness.record.store import Shelf, Stored
+from harness.summary.statistics import METHOD, judge_trial
+from report import frame
+from report.comparisons import cells, groups, speedups
+from report.comparisons.groups import Contest
+from report.page import build as page
+from report.sections.view import PageView
+from tests.helpers import records_builder as build
+
+LEAD = "20260131-aaaaaa"
+OTHER = "20260130-bbbbbb"
+CARD = "Constructed Card A"
+ON = build.machine(CARD, label="card-a", digits="a")
+
+
+def series(precision: str = "fp32-ieee", seconds: float = 0.1, **changes: Any) -> list[Record]:
+    kind = changes.pop("kind", build.LM)
+    values: dict[str, Any] = {"on": ON, "card": CARD, "session": LEAD, "batch_size": 20}
+    return build.series_of(kind, precision, seconds, **{**values, **changes})
+
+
+def elsewhere(precision: str = "fp32-ieee", seconds: float = 0.08, **changes: Any) -> list[Record]:
+    card = "Constructed Card B"
+    on = build.machine(card, label="card-b", digits="b")
+    return series(precision, seconds, **{"on": on, "card": card, "session": OTHER, **changes})
+
+
+def found(records: Sequence[Record], *, lead: str = LEAD, baseline: str | None = None) -> tuple[Contest, ...]:
+    named = [(f"results/{place}.json", record) for place, record in enumerate(records)]
+    rows = frame.rows(named, judged=judge_trial, method=METHOD)
+    return groups.contests(cells.cells(rows), lead, baseline=baseline, claims=())
+
+
+def view(records: Sequence[Record]) -> PageView:
+    shelf = Shelf(tuple(Stored(f"results/{n}.json", one) for n, one in enumerate(records)), (), ())
+    return page.look(shelf, ClaimSet(), (), session=LEAD, now=datetime(2026, 2, 1, tzinfo=UTC))
+
+
+def cards_of(contest: Contest) -> list[str]:
+    return [line.cell.card for line in contest.lines]
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"batch_size": 40}, "batch size"),
+        ({"mode": "device"}, "data mode"),
+        ({"layout": "channels_last"}, "memory layout"),
+        ({"profile": "tuned"}, "profile"),
+        ({"gpus": 2}, "number of devices"),
+        ({"options": {"tied": True}}, "options"),
+        ({"model": "gru"}, "model"),
+        ({"data": "synthetic"}, "data source"),
+        ({"weights": "random"}, "starting weights"),
+        ({"kind": {**build.LM, "protocol": "fair/1"}}, "protocol"),
+        ({"kind": {**build.LM, "sequence_length": 70}}, "sequence length"),
+        ({"kind": {**build.LM, "epochs": 6}}, "epochs"),
+    ],
+)
+def test_records_that_differ_in_one_field_share_no_chart_and_the_page_names_it(change, field):
+    fair = {"kind": {**build.LM, "protocol": "fair/2"}}
+    records = [*series(**fair), *elsewhere(**{**fair, **change})]
+    (contest,) = found(records)
+    assert cards_of(contest) == [CARD]
+    said = view(records).left_over
+    assert said is not None and field in said.rows[0][-1]
+
+
+def test_another_data_hash_keeps_records_apart():
+    records = elsewhere()
+    assert records[0].measurement
+    for place, record in enumerate(records):
+        data = record.measurement.data.model_copy(update={"sha256": "0" * 64})
+        measured = record.measurement.model_copy(update={"data": data})
+        records[place] = record.model_copy(update={"measurement": measured})
+    (contest,) = found([*series(), *records])
+    assert cards_of(contest) == [CARD]
+
+
+def test_contests_of_one_session_that_differ_say_in_what():
+    shown = view([*series(batch_size=20), *series(batch_size=40, first_order=10)])
+    (work,) = shown.workloads
+    assert len(work.contests) == 2
+    assert work.apart is not None and work.apart.columns == ("Kept apart", "batch size")
+    assert [row[1] for row in work.apart.rows] == ["20", "40"]
+
+
+def test_a_published_batch_for_each_precision_shares_one_chart():
+    (contest,) = found([*series(batch_size=20), *series("fp16-master", batch_size=40, first_order=10)])
+    assert [line.cell.key.batch_size for line in contest.lines] == [20, 40]
+
+
+def test_any_other_protocol_keeps_batches_apart():
+    kind = {**build.LM, "protocol": "fair/1"}
+    shown = found([*series(kind=kind), *series("fp16-master", kind=kind, batch_size=40, first_order=10)])
+    assert len(shown) == 2
+
+
+def test_two_builds_of_one_lock_are_comparable():
+    again = build.environment(image_id="sha256:" + "2" * 64, tag="gpudyno/cuda:other")
+    (contest,) = found([*series(), *elsewhere(within=again)])
+    assert cards_of(contest) == [CARD, "Constructed Card B"]
+    assert contest.stacks == ()
+
+
+def test_another_stack_is_named_in_the_title():
+    other = build.environment(image="rocm", lock_sha256="c" * 64)
+    records = [*series(), *elsewhere(within=other)]
+    (contest,) = found(records)
+    assert dict(contest.stacks)["image"] == ("cuda", "rocm")
+    shown = view(records).workloads[0].contests[0]
+    assert "on different stacks" in shown.heading
+    assert "image differs: cuda | rocm" in shown.notes
+
+
+def test_the_fastest_is_one_and_the_others_are_scaled_to_it():
+    (contest,) = found([*series(seconds=0.1), *elsewhere(seconds=0.08)])
+    slow, fast = contest.lines
+    assert fast.reference and not slow.reference
+    assert fast.scaled and fast.scaled.estimate == 1.0 and fast.scaled.interval
+    assert slow.scaled and slow.scaled.estimate == pytest.approx(1.25, rel=0.01)
+
+
+def test_what_the_interval_cannot_tell_from_one_is_tied():
+    (contest,) = found([*series(seconds=0.1000), *elsewhere(seconds=0.0999)])
+    assert contest.lines[0].scaled and contest.lines[0].scaled.tied
+
+
+def test_a_baseline_is_one_even_where_it_is_slower():
+    (contest,) = found([*series(seconds=0.1), *elsewhere(seconds=0.08)], baseline="card a")
+    assert contest.lines[0].reference
+    assert contest.lines[1].scaled and contest.lines[1].scaled.estimate < 1
+
+
+def test_an_unproven_line_is_no_reference_beside_a_proven_one():
+    (contest,) = found([*series(seconds=0.1), *elsewhere(seconds=0.05, verdict="unproven")])
+    assert contest.reference and contest.reference.cell.card == CARD
+    assert not contest.ranked
+
+
+def test_an_invalid_run_is_kept_and_takes_no_part_in_the_mean():
+    records = series()
+    bad = series(seconds=0.5, verdict="invalid")[2]
+    (contest,) = found([*records[:2], bad])
+    cell = contest.lines[0].cell
+    assert len(cell.seconds.values) == 2 and len(cell.seconds.apart) == 1
+    assert cell.seconds.mean == pytest.approx(0.1 * 1.1 * 2983 * 30, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("proven", "unproven", "word", "counted"),
+    [(4, 1, "valid", 4), (3, 2, "valid", 3), (3, 3, "unproven", 6), (2, 1, "unproven", 3)],
+)
+def test_unproven_runs_stand_apart_where_most_of_their_line_are_proven(proven, unproven, word, counted):
+    repeats = proven + unproven
+    short = series(repeats=repeats, seconds=0.12, verdict="unproven")[proven:]
+    (contest,) = found([*series(repeats=repeats)[:proven], *short])
+    cell = contest.lines[0].cell
+    assert (cell.verdict, cell.seconds.n) == (word, counted)
+    assert cell.seconds.n + len(cell.seconds.apart) == repeats
+    assert contest.ranked == (word == "valid")
+
+
+def test_a_run_ten_times_off_its_repeats_is_flagged_and_no_result():
+    records = [*series()[:2], series(seconds=2.0)[2]]
+    named = [(f"results/{place}.json", record) for place, record in enumerate(records)]
+    rows = cells.plausible(frame.rows(named, judged=judge_trial, method=METHOD))
+    assert [row.verdict for row in rows] == ["valid", "valid", "invalid"]
+    assert rows[2].causes == ("jump: 1/20.3 of the median of 2 comparable figures",)
+
+
+def test_a_run_that_stands_apart_is_in_doubt():
+    records = [*series(repeats=4), series(seconds=0.13, repeats=5)[4]]
+    assert any("cached, fp32-ieee: one run lies +" in doubt for doubt in view(records).doubts)
+
+
+def test_every_speed_up_names_both_full_precisions_as_denominators():
+    records = [
+        *series(),
+        *series("fp32-tf32", 0.07, first_order=10),
+        *series("amp-bf16", 0.05, first_order=20),
+    ]
+    (contest,) = found(records)
+    pairs = speedups.speedups([line.cell for line in contest.lines])
+    said = {(pair.of.key.precision, pair.over.key.precision): pair.ratio.estimate for pair in pairs}
+    assert said == {
+        ("fp32-tf32", "fp32-ieee"): pytest.approx(1.43, abs=0.01),
+        ("amp-bf16", "fp32-ieee"): pytest.approx(2.0, abs=0.01),
+        ("amp-bf16", "fp32-tf32"): pytest.approx(1.4, abs=0.01),
+    }
+
+
+def test_a_speed_up_at_another_batch_says_so():
+    kind = {**build.LM, "protocol": "fair/1"}
+    shown = found([*series(kind=kind), *series("amp-bf16", kind=kind, batch_size=40, first_order=10)])
+    (pair,) = speedups.speedups([line.cell for contest in shown for line in contest.lines])
+    assert pair.differs == (("batch size", 40, 20),)
+
+
+def test_a_projection_stands_apart_from_the_whole_run_and_is_held_against_it():
+    short = {"complete": False, "limit": Limit(seconds=40.0)}
+    records = [*series(**short), *series(seconds=0.103, repeats=1, first_order=10)]
+    (contest,) = found(records)
+    assert [line.cell.length.projected for line in contest.lines] == [False, True]
+    notes = view(records).workloads[0].contests[0].notes
+    assert re.search(
+        r"projected ÷ whole run = 0\.9[67]\d \(more than 1 % off: the projection judges no claim\)", notes[0]
+    )
+
+
+def test_projections_from_other_limits_are_not_drawn_together():
+    short = {"complete": False}
+    records = [
+        *series(limit=Limit(seconds=40.0), **short),
+        *series(limit=Limit(seconds=10.0), first_order=10, **short),
+    ]
+    assert len(found(records)) == 2
+
+
+def test_of_other_sessions_of_one_machine_the_newest_stands_beside():
+    older = [one.model_copy(update={"session": "20260129-cccccc"}) for one in elsewhere(seconds=0.2)]
+    older = [one.model_copy(update={"started_at": one.started_at.replace(day=29)}) for one in older]
+    (contest,) = found([*series(), *elsewhere(), *older])
+    assert [line.cell.session for line in contest.lines] == [LEAD, OTHER]
+
+
+def test_records_of_other_sessions_alone_make_no_chart():
+    assert found(elsewhere()) == ()
+
+
+def test_a_failure_stands_in_the_contest_of_its_key():
+    asked = build.trial(build.LM, "pure-fp16", 1, batch_size=20)
+    failed = build.record(asked, None, on=ON, session=LEAD, failure=build.out_of_memory())
+    rows = [*view([*series(), failed]).workloads[0].contests[0].panels]
+    assert "pure-fp16" in rows[0].drawing and "does not fit" in rows[0].drawing
+
+
+def test_a_mission_of_many_models_opens_with_their_gains():
+    records = []
+    for place, model in enumerate(("lstm", "gru", "rnn_tanh")):
+        for step, precision in enumerate(("fp32-ieee", "amp-bf16")):
+            order = 20 * place + 10 * step
+            records += series(precision, 0.1 - 0.03 * step, model=model, first_order=order)
+    (work,) = view(records).workloads
+    (overview,) = work.overview
+    assert "LSTM amp-bf16" in overview.alt and "RNN (tanh) amp-bf16" in overview.alt

@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from report.cost.model import CardAnswer, answer
+from report.cost.numbers import Numbers, spread, triangular, uniform
+from report.cost.sensitivity import levers, with_value
+from report.sections.cost_text import answer_sentence, efficiency, price_sentence
+from tests.helpers.purchase_builder import around, card, numbers, random_buyer
+
+prices = st.floats(300, 40_000)
+times = st.floats(10, 5000)
+seeds = st.integers(0, 10_000)
+
+
+def pair(first: float, second: float, *seconds: float, **changes: object) -> Numbers:
+    """Two cards by their prices, and their seconds on two rows each."""
+    own, other = (seconds[0], seconds[1]), (seconds[2], seconds[3])
+    return numbers(
+        card("A", around(first, 0.0), own),
+        card("B", around(second, 0.0), other),
+        **changes,  # type: ignore[arg-type]
+    )
+
+
+def best(found: CardAnswer) -> float:
+    assert found.cost is not None
+    return found.cost[1]
+
+
+def test_the_cost_of_a_mix_is_the_one_worked_out_by_hand():
+    found = answer(numbers(card("A", around(2000.0, 0.0), (100.0, 50.0)))).cards[0]
+    hourly = (2000 + 1500) * 0.9 / (4 * 8760 * 0.5) + (300 + 120) * 1.3 * 0.25 / 1000
+    assert found.hourly == pytest.approx((hourly, hourly, hourly))
+    assert found.cost == pytest.approx((40 * hourly,) * 3)
+    assert found.kwh == pytest.approx((40 * 420 * 1.3 / 1000,) * 3)
+    assert found.week == pytest.approx((168 * 0.5 / 40,) * 3)
+    row = found.rows[0]
+    assert row.cost and row.joules and row.week
+    assert row.cost[1] == pytest.approx(hourly * 100 / 3600)
+    assert row.joules[1] == pytest.approx(30_000)
+    assert row.week[1] == pytest.approx(168 * 0.5 * 3600 / 100)
+
+
+def test_an_hour_of_a_rented_card_costs_its_price_and_no_power():
+    found = answer(numbers(card("A", around(0.8, 0.0), (100.0, 50.0), rented=True))).cards[0]
+    assert found.hourly == (0.8, 0.8, 0.8)
+    assert found.cost == pytest.approx((32.0,) * 3)
+
+
+@given(first=prices, second=prices, more=st.floats(0, 20_000), a=times, b=times, c=times, d=times)
+@settings(max_examples=40, deadline=None)
+def test_a_higher_price_never_makes_a_card_cheaper(first, second, more, a, b, c, d):
+    before = answer(pair(first, second, a, b, c, d, life_years=(2.0, 4.0, 6.0))).cards[0]
+    after = answer(pair(first + more, second, a, b, c, d, life_years=(2.0, 4.0, 6.0))).cards[0]
+    assert before.cost and after.cost
+    assert all(new >= old for new, old in zip(after.cost, before.cost, strict=True))
+
+
+@given(first=prices, second=prices, a=times, b=times, c=times, d=times)
+@settings(max_examples=40, deadline=None)
+def test_at_the_break_even_price_both_cards_cost_the_same(first, second, a, b, c, d):
+    buyer = pair(first, second, a, b, c, d)
+    for place, found in enumerate(answer(buyer).cards):
+        assert found.break_even is not None
+        if found.break_even[1] > 0:
+            even = answer(with_value(buyer, f"price:{place}", found.break_even[1])).cards
+            assert best(even[0]) == pytest.approx(best(even[1]), rel=1e-9)
+
+
+@given(first=prices, second=prices, a=times, b=times, c=times, d=times)
+@settings(max_examples=25, deadline=None)
+def test_swapping_two_cards_swaps_their_figures_and_inverts_their_ratio(first, second, a, b, c, d):
+    # The hours are on the first card, so both rows are given the hours that they take on it.
+    one = pair(first, second, a, b, c, d, hours=(a, b))
+    other = pair(second, first, c, d, a, b, hours=(c, d))
+    mine, swapped = answer(one).cards, answer(other).cards
+    assume(best(mine[0]) != pytest.approx(best(mine[1])))
+    for here, there in ((mine[0], swapped[1]), (mine[1], swapped[0])):
+        assert best(here) == pytest.approx(best(there))
+        assert here.ratio and there.ratio
+        assert here.ratio[1] == pytest.approx(there.ratio[1])
+        assert here.ratio == pytest.approx(there.ratio, rel=0.02)
+    assert best(mine[0]) / best(mine[1]) == pytest.approx(best(swapped[1]) / best(swapped[0]))
+
+
+@given(seed=seeds, factor=st.floats(0.01, 100))
+@settings(max_examples=25, deadline=None)
+def test_more_hours_of_the_same_mix_cost_in_proportion_and_turn_no_ranking(seed, factor):
+    buyer = random_buyer(seed)
+    rows = tuple(replace(row, hours=row.hours * factor) for row in buyer.rows)
+    before, after = answer(buyer), answer(replace(buyer, rows=rows))
+    assert after.order == before.order
+    for new, old in zip(after.cards, before.cards, strict=True):
+        assert new.ratio == (old.ratio and pytest.approx(old.ratio))
+        assert new.break_even == (old.break_even and pytest.approx(old.break_even, rel=1e-6))
+        if old.cost and new.cost:
+            assert new.cost == pytest.approx(tuple(factor * one for one in old.cost))
+
+
+@given(seed=seeds)
+@settings(max_examples=40, deadline=None)
+def test_every_range_holds_its_best_value(seed):
+    for found in answer(random_buyer(seed)).cards:
+        named = ("hours", "hourly", "cost", "kwh", "week", "ratio", "energy", "break_even")
+        ranges = [getattr(found, name) for name in named]
+        ranges += [one for row in found.rows for one in (row.cost, row.joules, row.week)]
+        assert all(low <= middle <= high for low, middle, high in filter(None, ranges))
+
+
+def test_where_only_the_measured_speed_is_uncertain_the_cost_is_as_uncertain_as_it():
+    found = answer(pair(2000, 2000, 200.0, 200.0, 100.0, 100.0, part=0.1)).cards[0]
+    assert found.ratio is not None
+    assert found.ratio == pytest.approx((2 / 1.1, 2.0, 2 * 1.1), rel=0.01)
+
+
+def test_what_both_cards_share_cancels_as_far_as_it_does_in_truth():
+    alike = pair(2000, 2000, 200.0, 200.0, 100.0, 100.0, part=0.0, life_years=(1.0, 4.0, 8.0))
+    found = answer(alike).cards[0]
+    assert found.cost and found.cost[2] > 1.5 * found.cost[0]
+    assert found.ratio == pytest.approx((2.0, 2.0, 2.0))
+
+
+def test_a_card_that_does_not_fit_has_no_total_and_cannot_win():
+    cheap = card("A", around(1.0, 0.0), (10.0, 10.0), fits=False)
+    found = answer(numbers(cheap, card("B", around(9000.0, 0.0), (900.0, 900.0))))
+    assert found.order == (1,)
+    assert found.cards[0].cost is None
+    assert found.cards[0].count == 0
+
+
+def test_a_row_that_failed_or_was_not_measured_leaves_its_card_without_a_total_unless_it_has_no_hours():
+    gap = card("A", around(1.0, 0.0), (10.0, None))
+    whole = card("B", around(9000.0, 0.0), (900.0, 900.0))
+    assert answer(numbers(whole, gap)).order == (0,)
+    assert answer(numbers(whole, gap)).cards[1].rows[0].cost is not None
+    assert answer(numbers(whole, gap, hours=(30.0, 0.0))).order == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("limits", "count"),
+    [
+        ({}, None),
+        ({"cards": 5.0}, 5),
+        ({"slots": 3.0}, 3),
+        ({"budget": 35_000.0}, 10),
+        ({"budget": 34_999.0}, 9),
+        ({"watts": 419.0}, 0),
+        ({"watts": 420.0}, 1),
+        ({"cards": 5.0, "slots": 8.0, "budget": 14_000.0, "watts": 3000.0}, 4),
+    ],
+)
+def test_the_tightest_limit_says_how_many_cards_fit(limits, count):
+    buyer = numbers(card("A", around(2000.0, 0.0), (100.0, 50.0)))
+    assert answer(replace(buyer, limits={**buyer.limits, **limits})).cards[0].count == count
+
+
+@given(seed=seeds)
+@settings(max_examples=25, deadline=None)
+def test_at_each_turning_point_both_cards_cost_the_same(seed):
+    buyer = random_buyer(seed)
+    order = answer(buyer).order
+    assume(len(order) > 1)
+    for lever in levers(buyer, order[0], order[1]):
+        if lever.flip is not None and lever.key != "speed":
+            cards = answer(with_value(buyer, lever.key, lever.flip)).cards
+            assert best(cards[order[0]]) == pytest.approx(best(cards[order[1]]), rel=1e-6)
+
+
+def test_the_lever_that_moves_the_answer_most_stands_first():
+    buyer = pair(2000, 5000, 200.0, 200.0, 100.0, 100.0, part=0.01, residual_share=(0.0, 0.1, 0.5))
+    found = levers(buyer, *answer(buyer).order)
+    assert found[0].key == "residual_share"
+    assert [lever.reach for lever in found] == sorted((lever.reach for lever in found), reverse=True)
+
+
+def test_no_ranking_is_claimed_where_the_range_includes_equality():
+    close = pair(2000, 2000, 100.0, 100.0, 101.0, 101.0)
+    said = answer_sentence(answer(close), ["A", "B"])
+    assert said.startswith("No difference shown: for this mix the B costs 1.01 times")
+    far = pair(2000, 2000, 100.0, 100.0, 300.0, 300.0)
+    said = answer_sentence(answer(far), ["A", "B"])
+    assert said.startswith("The A costs least for this mix: the B costs 3.00 times")
+
+
+def test_a_card_that_loses_even_for_nothing_wins_at_no_price():
+    buyer = pair(2000, 2000, 100.0, 100.0, 5000.0, 5000.0)
+    assert "The B wins at no price." in price_sentence(answer(buyer), buyer, "EUR")
+
+
+@pytest.mark.parametrize(
+    ("ratio", "measured", "says"),
+    [
+        ((1.02, 1.04, 1.06), True, "no difference shown"),
+        ((0.90, 1.20, 1.40), True, "no difference shown"),
+        ((1.10, 1.20, 1.30), True, "B is more efficient"),
+        ((0.70, 0.80, 0.90), True, "A is more efficient"),
+        ((1.10, 1.20, 1.30), False, "power not measured: no claim"),
+        (None, True, "–"),
+    ],
+)
+def test_efficiency_is_claimed_only_on_measured_power_and_from_five_percent_on(ratio, measured, says):
+    said = efficiency(ratio, "A", "B", measured)
+    assert says in said
+    assert ("more efficient" in said) == ("more efficient" in says)
+
+
+def test_draws_are_even_and_the_same_each_time():
+    drawn = uniform(3, 100_000)
+    assert drawn.tolist() == uniform(3, 100_000).tolist()
+    assert 0 < drawn.min() < 1e-4 and 1 - 1e-4 < drawn.max() < 1
+    assert drawn.mean() == pytest.approx(0.5, abs=0.005)
+    assert abs(float(((drawn - 0.5) * (uniform(4, 100_000) - 0.5)).mean())) < 0.001
+    between = triangular((1.0, 2.0, 4.0), 5, 100_000)
+    assert between.mean() == pytest.approx(7 / 3, rel=0.005)
+    assert (spread(-0.1, 0.2, 6, 100_000) > 2.718281828**0.2).mean() == pytest.approx(0.025, abs=0.003)

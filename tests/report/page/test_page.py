@@ -1,0 +1,290 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import itertools
+import os
+import re
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from report.page import build as page
+from report.page import render
+from tests.helpers import ROOT, TESTS, records_hostile
+from tests.helpers import records_builder as build
+from tests.helpers.page_reader import LOADING, Read, read
+
+REPOSITORY = ROOT
+GOLDEN = TESTS / "golden"
+NOW = datetime(2026, 2, 1, 12, 0, tzinfo=UTC)
+
+CLAIMS = """
+[defaults]
+study = "004"
+workload = "cifar_fastai"
+protocol = "published/1"
+runs = 1
+source = "constructed for a test"
+
+[[claims]]
+id = "constructed-seconds"
+kind = "absolute"
+metric = "protocol_seconds"
+of = { card = "RTX 2080 Ti", model = "resnet50", precision = "fp32-ieee", batch_size = 98 }
+value = 2400.0
+unit = "s"
+half_digit = 0.5
+epochs = 30
+
+[[claims]]
+id = "constructed-order"
+kind = "order"
+metric = "protocol_seconds"
+of = { model = "resnet50", precision = "fp16-master", batch_size = 164 }
+over = { model = "resnet50", precision = "fp32-ieee", batch_size = 98 }
+relation = "less"
+card_class = "any"
+unit = "s"
+epochs = 30
+words = "A claim constructed for a test: FP16 is faster."
+"""
+
+
+def small(root: Path) -> Path:
+    """One card with two precisions and a failure, another card beside it, and two claims."""
+    records = build.two_cards()
+    build.write(root, [record for record in records if record.trial.asked.workload == "cifar_fastai"])
+    claims = root / "results" / "claims"
+    claims.mkdir(parents=True)
+    (claims / "constructed.toml").write_text(CLAIMS)
+    return root
+
+
+def two_cards(root: Path) -> Path:
+    return published(build.write(root, build.two_cards()))
+
+
+def quick(root: Path) -> Path:
+    return build.write(root, build.quick_look())
+
+
+def one_record(root: Path) -> Path:
+    return build.write(root, build.quick_look()[:1])
+
+
+def empty(root: Path) -> Path:
+    return root
+
+
+def published(root: Path) -> Path:
+    (root / "results").mkdir(exist_ok=True)
+    shutil.copytree(REPOSITORY / "results" / "claims", root / "results" / "claims")
+    shutil.copy(REPOSITORY / "results" / "cards.toml", root / "results")
+    return root
+
+
+def odd(root: Path) -> Path:
+    return build.write(root, records_hostile.odd_numbers())
+
+
+PAGES: dict[str, Callable[[Path], Path]] = {
+    "small": small,
+    "two cards": two_cards,
+    "quick": quick,
+    "one record": one_record,
+    "empty": empty,
+    "published": published,
+    "hostile": records_hostile.write,
+    "odd": odd,
+}
+
+
+def built(kind: str, folder: Path, **options: str) -> page.Built:
+    root = folder / "root"
+    root.mkdir()
+    return page.build(PAGES[kind](root), folder / "out", now=NOW, **options)
+
+
+def html(kind: str, folder: Path, **options: str) -> str:
+    return built(kind, folder, **options).html.read_text()
+
+
+@pytest.fixture(params=PAGES)
+def any_page(request: pytest.FixtureRequest, tmp_path: Path) -> Read:
+    return read(html(request.param, tmp_path))
+
+
+def held(name: str, text: str) -> None:
+    path = GOLDEN / name
+    if os.environ.get("GPUDYNO_ACCEPT") == "1":
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    assert text == path.read_text(), f"{name} changed; GPUDYNO_ACCEPT=1 accepts it"
+
+
+def test_a_small_set_of_records_gives_exactly_this_page(tmp_path: Path):
+    found = built("small", tmp_path)
+    held("page.html", found.html.read_text())
+    held("page.md", found.markdown.read_text())
+    held(
+        "page_seconds.svg", next(path for path in found.charts if path.name == "f-1-seconds.svg").read_text()
+    )
+
+
+def test_the_page_loads_nothing_and_runs_no_handler(any_page: Read):
+    for element in any_page.elements:
+        assert element.tag not in ("iframe", "object", "embed", "link", "img", "base", "form")
+        assert not LOADING & element.attributes.keys()
+        assert not any(name.startswith("on") or name == "style" for name in element.attributes)
+        for name in ("href", "xlink:href"):
+            assert element.attributes.get(name, "#").startswith("#")
+
+
+def test_the_policy_allows_the_style_sheet_and_scripts_of_the_page_alone(tmp_path: Path):
+    text = html("two cards", tmp_path)
+    sheet = text.split("<style>")[1].split("</style>")[0]
+    scripts = [part.split("</script>")[0] for part in text.split("<script>")[1:]]
+    digest, *others = (
+        base64.b64encode(hashlib.sha256(said.encode()).digest()).decode() for said in (sheet, *scripts)
+    )
+    allowed = "".join(f" 'sha256-{other}'" for other in others)
+    assert (
+        f"default-src 'none'; style-src 'sha256-{digest}'; script-src{allowed}; "
+        "base-uri 'none'; form-action 'none'" in text
+    )
+    assert "url(" not in sheet and "@import" not in sheet
+
+
+def test_every_id_stands_once_and_every_link_leads_to_one(any_page: Read):
+    ids = [element.attributes["id"] for element in any_page.elements if "id" in element.attributes]
+    assert len(ids) == len(set(ids))
+    for element in any_page.elements:
+        for name in ("href", "aria-labelledby"):
+            for target in element.attributes.get(name, "").replace("#", "").split():
+                assert target in ids
+
+
+def test_headings_go_down_one_level_at_a_time_from_a_single_first(any_page: Read):
+    levels = [int(element.tag[1]) for element in any_page.all("h1", "h2", "h3", "h4", "h5", "h6")]
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+
+
+def test_every_drawing_has_a_title_and_a_description_in_words(any_page: Read):
+    drawings = any_page.all("svg")
+    assert len(any_page.all("title")) == len(drawings) + 1
+    assert len(any_page.all("desc")) == len(drawings)
+    assert all(drawing.attributes["role"] == "img" for drawing in drawings)
+
+
+def test_every_table_has_a_caption_and_scoped_headings(any_page: Read):
+    assert len(any_page.all("caption")) == len(any_page.all("table"))
+    assert all(element.attributes.get("scope") in ("col", "row") for element in any_page.all("th"))
+
+
+def test_every_chart_stands_with_its_runs_a_table_and_the_way_to_measure_it_again(tmp_path: Path):
+    articles = html("two cards", tmp_path).split("<article")[1:]
+    assert articles
+    for article in articles:
+        found = read("<article" + article.split("</article>")[0] + "</article>")
+        assert found.all("svg") and found.all("table")
+        assert "Runs" in found.text("th") and "invoke run --plan constructed" in found.text("pre")
+        assert "results/2026-01-31/" in found.text("code")
+
+
+def test_strings_from_records_are_shown_and_do_nothing_else(tmp_path: Path):
+    found = built("hostile", tmp_path)
+    text = found.html.read_text()
+    assert text.count("<script") == len(render.SCRIPTS) and "<img" not in text
+    assert "&lt;script&gt;alert(1)" in text
+    for character in "\u202e\u202c\u2067\u2069\x1b\x00":
+        assert character not in text + found.markdown.read_text()
+    for path in found.charts:
+        assert "<script" not in path.read_text()
+    assert "<script" not in found.markdown.read_text()
+
+
+def test_a_string_of_ten_thousand_letters_is_cut(tmp_path: Path):
+    assert "L" * 300 not in html("hostile", tmp_path)
+
+
+def test_charts_beside_the_markdown_are_whole_files_in_light_colours(tmp_path: Path):
+    found = built("two cards", tmp_path)
+    assert found.charts
+    linked = re.findall(r'<img src="charts/([^"]+)"', found.markdown.read_text())
+    assert sorted(linked) == sorted(path.name for path in found.charts)
+    for path in found.charts:
+        assert "var(--" not in path.read_text() and "#ffffff" in path.read_text()
+
+
+def test_building_again_leaves_no_chart_of_an_older_page(tmp_path: Path):
+    (tmp_path / "root").mkdir()
+    (tmp_path / "nothing").mkdir()
+    page.build(small(tmp_path / "root"), tmp_path / "out", now=NOW)
+    found = page.build(tmp_path / "nothing", tmp_path / "out", now=NOW)
+    assert found.charts == () and not list((tmp_path / "out" / "charts").iterdir())
+
+
+def test_an_empty_folder_gives_a_page_that_says_so(tmp_path: Path):
+    assert "Nothing has been measured here yet" in read(html("empty", tmp_path)).text("h1")
+
+
+def test_published_numbers_alone_are_drawn_and_none_is_judged(tmp_path: Path):
+    found = read(html("published", tmp_path))
+    assert "none of them judged" in found.text("h1")
+    assert "published, single run" in found.text("svg")
+    assert "reproduced" not in found.text("td")
+
+
+def test_one_record_has_no_interval_and_says_so(tmp_path: Path):
+    found = read(html("one record", tmp_path))
+    assert "one run" in found.text("td")
+    assert "quick look, n = 1" in found.text("li")
+
+
+def test_generated_data_is_named_in_the_answer_and_at_its_figure(tmp_path: Path):
+    text = html("quick", tmp_path)
+    assert "GENERATED" in read(text).text("h1")
+    article = text.split("<article")[1].split("</article>")[0]
+    for label in ("GENERATED DATA", "random body", "unpinned", "unproven window", "quick look", "projected"):
+        assert label in article
+
+
+def test_a_failed_trial_keeps_its_place_in_chart_table_and_list(tmp_path: Path):
+    found = read(html("small", tmp_path))
+    assert "does not fit" in found.text("svg")
+    assert "does not fit" in found.text("table")
+    assert "torch.OutOfMemoryError" in found.text("pre")
+
+
+def test_a_date_ahead_of_the_page_is_named_and_a_figure_below_zero_refused(tmp_path: Path):
+    found = read(html("odd", tmp_path))
+    assert "1 record dated after this page was written." in found.text("li")
+    assert "its protocol seconds reads -5, which no run can give" in found.text("li")
+
+
+def test_a_baseline_that_is_not_there_is_said_to_be_missing(tmp_path: Path):
+    found = read(html("small", tmp_path, baseline="Card Z"))
+    assert "The baseline 'Card Z' does not stand in ResNet-50" in found.text("li")
+
+
+def test_a_baseline_fixes_what_one_means(tmp_path: Path):
+    found = read(html("small", tmp_path, baseline="Card A"))
+    assert "Constructed Card A fp32-ieee = 1.00; less is better" in found.text("figcaption")
+
+
+def test_the_named_session_leads_the_page(tmp_path: Path):
+    found = read(html("two cards", tmp_path, session="20260130-bbbbbb"))
+    assert "on this Constructed Card B" in found.text("p").replace("On", "on")
+
+
+def test_a_record_that_cannot_be_read_is_named_on_the_page(tmp_path: Path):
+    root = small(tmp_path)
+    next(root.glob("results/*/*/cifar*.json")).write_text('{"record": 1')
+    found = page.build(root, tmp_path / "out", now=NOW)
+    assert len(found.warnings) == 1
+    assert "the file is cut short or not JSON" in read(found.html.read_text()).text("li")

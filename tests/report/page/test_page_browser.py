@@ -1,0 +1,223 @@
+"""The page in a real browser: no sideways scrolling, nothing fetched, quiet, dark, and printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from report.page import pdf, render
+from tests.helpers.checks import require
+from tests.report.page import test_page as pages
+
+pytestmark = pytest.mark.browser
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+QUIET = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--allow-file-access-from-files",
+    "--enable-logging=stderr",
+)
+
+FRAME = """<!doctype html><body style="margin:0">
+<iframe id="frame" src="{page}" style="border:0;width:{width}px;height:900px"></iframe>
+<pre id="found"></pre>
+<script>
+document.getElementById('frame').addEventListener('load', event => {{
+  const page = event.target.contentDocument, room = page.documentElement.clientWidth;
+  const outside = [...page.querySelectorAll('body *')].filter(one =>
+    !one.closest('svg') && !one.closest('.skip') && one.getBoundingClientRect().right > room + 1);
+  document.getElementById('found').textContent = JSON.stringify({{
+    room,
+    width: page.documentElement.scrollWidth,
+    outside: outside.slice(0, 5).map(one => one.outerHTML.slice(0, 80)),
+    fetched: page.defaultView.performance.getEntriesByType('resource').map(one => one.name),
+    drawn: [...page.querySelectorAll('svg')].filter(one => one.getBoundingClientRect().height > 10).length,
+    paper: getComputedStyle(page.body).backgroundColor,
+    scripts: page.scripts.length,
+    active: [...page.querySelectorAll('*')].flatMap(one => [...one.attributes]).filter(one =>
+      one.name.startsWith('on') || /^ *javascript:/i.test(one.value)).map(one => one.name),
+    loading: page.querySelectorAll('img, iframe, object, embed, link, base, form').length,
+  }});
+}});
+</script>"""
+
+
+def chromium(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    assert CHROMIUM is not None
+    line = [CHROMIUM, *QUIET, f"--user-data-dir={folder / 'profile'}", *arguments]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done
+
+
+def looked_at(page: Path, folder: Path, width: int, *arguments: str) -> dict[str, Any]:
+    """What a frame of that width, around the page, finds in it."""
+    frame = folder / "frame.html"
+    frame.write_text(FRAME.format(page=page.as_uri(), width=width))
+    dump = ("--virtual-time-budget=5000", "--window-size=1400,1000", "--dump-dom")
+    shown = chromium(folder, *dump, *arguments, frame.as_uri()).stdout
+    said = re.search(r'<pre id="found">(.+?)</pre>', shown, re.DOTALL)
+    assert said, "the frame said nothing"
+    return dict(json.loads(said[1]))
+
+
+@pytest.fixture(scope="module", params=["two cards", "quick", "hostile", "odd", "published"])
+def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    require("browser", CHROMIUM is not None, "no Chromium is installed")
+    return pages.built(request.param, tmp_path_factory.mktemp("page")).html
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_nothing_scrolls_sideways_nothing_is_fetched_and_all_charts_are_drawn(
+    built: Path, tmp_path: Path, width: int
+):
+    found = looked_at(built, tmp_path, width)
+    assert found["outside"] == []
+    assert found["width"] == found["room"] <= width
+    assert found["fetched"] == []
+    assert found["drawn"] == built.read_text().count("<svg")
+
+
+def test_no_string_of_a_record_became_a_part_of_the_page_that_acts(built: Path, tmp_path: Path):
+    found = looked_at(built, tmp_path, 800)
+    assert (found["active"], found["loading"]) == ([], 0)
+    assert found["scripts"] == len(render.SCRIPTS)
+
+
+def test_the_paper_is_light_by_day_and_dark_by_night(built: Path, tmp_path: Path):
+    assert looked_at(built, tmp_path, 800)["paper"] == "rgb(255, 255, 255)"
+    night = looked_at(built, tmp_path, 800, "--blink-settings=preferredColorScheme=0")
+    assert night["paper"] == "rgb(20, 24, 29)"
+
+
+def test_the_page_says_nothing_on_the_console(built: Path, tmp_path: Path):
+    said = chromium(tmp_path, "--dump-dom", built.as_uri()).stderr
+    assert [line for line in said.splitlines() if "CONSOLE" in line] == []
+
+
+def test_the_page_prints_on_a4(built: Path, tmp_path: Path):
+    target = tmp_path / "page.pdf"
+    chromium(tmp_path, "--no-pdf-header-footer", f"--print-to-pdf={target}", built.as_uri())
+    boxes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", target.read_bytes())
+    assert {(round(float(wide)), round(float(high))) for wide, high in boxes} == {(595, 842)}
+
+
+PRESS = """<!doctype html><body>
+<iframe id="frame" src="{page}" style="border:0;width:1280px;height:900px"></iframe>
+<pre id="found"></pre>
+<script>
+document.getElementById('frame').addEventListener('load', event => {{
+  const page = event.target.contentDocument, all = path => [...page.querySelectorAll(path)];
+  const seen = one => one.getClientRects().length > 0;
+  const box = (field, value) =>
+    all(`input[data-field="${{field}}"]`).find(one => one.value.startsWith(value));
+  const shown = () => ({{
+    rows: all('.figures tbody tr').filter(seen).map(one => one.dataset.precision),
+    series: all('g.series').filter(one => one.dataset.precision === 'fp16-master' && seen(one)).length,
+    heights: all('svg[id$=-seconds]').map(one => Number(one.getAttribute('height'))),
+    sections: all('section[data-workload]').filter(seen).length,
+  }});
+  const found = {{ at_first: shown() }};
+  box('precision', 'fp16-master').click();
+  found.without_half = shown();
+  box('precision', 'fp16-master').click();
+  found.again = shown();
+  box('workload', 'Language').click();
+  found.without_language = shown();
+  const line = all('.lines button').find(one => one.textContent.startsWith('fp16-master'));
+  const beside = () => [...line.parentElement.nextElementSibling.querySelectorAll('g.series')]
+    .filter(seen).map(one => one.dataset.precision);
+  found.line = {{ drawn: beside(), others: shown().series }};
+  line.focus();
+  line.click();
+  found.line.hid = beside();
+  found.line.elsewhere = shown().series;
+  found.line.pressed = line.getAttribute('aria-pressed') + (page.activeElement === line);
+  line.click();
+  found.line.again = beside();
+  const table = page.querySelector('.decision table'), head = table.tHead.rows[0].cells[4];
+  const column = () => [...table.tBodies[0].rows].map(row => row.cells[4].querySelector('bdi').textContent);
+  const button = head.querySelector('button');
+  button.focus();
+  found.focused = page.activeElement === button;
+  button.click();
+  found.up = column();
+  button.click();
+  found.down = column();
+  found.sort = head.getAttribute('aria-sort');
+  document.getElementById('found').textContent = JSON.stringify(found);
+}});
+</script>"""
+
+
+@pytest.fixture(scope="module")
+def pressed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    require("browser", CHROMIUM is not None, "no Chromium is installed")
+    folder = tmp_path_factory.mktemp("pressed")
+    frame = folder / "frame.html"
+    frame.write_text(PRESS.format(page=pages.built("two cards", folder).html.as_uri()))
+    dump = ("--virtual-time-budget=5000", "--window-size=1400,1000", "--dump-dom")
+    said = re.search(
+        r'<pre id="found">(.+?)</pre>', chromium(folder, *dump, frame.as_uri()).stdout, re.DOTALL
+    )
+    assert said, "the frame said nothing"
+    return dict(json.loads(said[1]))
+
+
+def test_a_precision_that_is_not_ticked_leaves_tables_and_charts_which_close_up(pressed: dict[str, Any]):
+    first, without = pressed["at_first"], pressed["without_half"]
+    assert "fp16-master" in first["rows"] and first["series"] > 0
+    assert "fp16-master" not in without["rows"] and without["series"] == 0
+    assert all(after < before for before, after in zip(first["heights"], without["heights"], strict=True))
+    assert pressed["again"] == first
+
+
+def test_a_workload_that_is_not_ticked_leaves_the_page(pressed: dict[str, Any]):
+    assert pressed["without_language"]["sections"] == pressed["at_first"]["sections"] - 1
+
+
+def test_a_line_is_hidden_from_its_own_charts_alone_by_a_button_that_the_keyboard_reaches(
+    pressed: dict[str, Any],
+):
+    line = pressed["line"]
+    gone = len(line["drawn"]) - len(line["hid"])
+    assert 0 < gone == line["drawn"].count("fp16-master") - line["hid"].count("fp16-master")
+    assert "fp16-master" in line["hid"], "the other card's line stays"
+    assert line["pressed"] == "falsetrue"
+    assert 0 < line["elsewhere"] < line["others"]
+    assert line["again"] == line["drawn"]
+
+
+def test_a_table_is_sorted_by_a_button_that_the_keyboard_reaches(pressed: dict[str, Any]):
+    def seconds(said: str) -> float:
+        return float(said.removesuffix(" s").replace(",", "")) if said.endswith(" s") else float("inf")
+
+    assert pressed["focused"] and pressed["sort"] == "descending"
+    known = [seconds(said) for said in pressed["up"] if said.endswith(" s")]
+    assert known == sorted(known) and len(known) > 4
+    assert [seconds(said) for said in pressed["down"] if said.endswith(" s")] == known[::-1]
+
+
+def test_page_one_on_paper_is_a_whole_decision_sheet(tmp_path: Path):
+    require("browser", CHROMIUM is not None, "no Chromium is installed")
+    require("browser", shutil.which("pdftotext") is not None, "no pdftotext is installed")
+    target = pdf.write(pages.built("two cards", tmp_path).html, tmp_path / "page.pdf", root=os.geteuid() == 0)
+    line = ["pdftotext", "-layout", "-f", "1", "-l", "1", str(target), "-"]
+    first = subprocess.run(line, capture_output=True, text=True, check=True).stdout
+    for said in ("times as fast as", "What would change", "Whose the time is", "What is in doubt"):
+        assert said in first
+    assert "How to read this" not in first and "Protocol published/1" not in first

@@ -1,0 +1,301 @@
+"""Several devices, tuned profiles, ladders of batches, loaders and specifications, as the page shows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.record import Claim, Limit, Memory, Rank, Record, Window
+from harness.record.cards import load_cards
+from harness.summary.statistics import METHOD, judge_trial
+from report import frame
+from report.claims import matching
+from report.comparisons import cells
+from report.sections import batch_sweep, names, roofline
+from report.sections.view import Table, WorkloadView
+from tests.helpers import ROOT
+from tests.helpers import records_builder as build
+from tests.report.comparisons.test_groups import view
+
+LEAD = "20260131-aaaaaa"
+CARD = "Constructed Card A"
+ON = build.machine(CARD, label="card-a", digits="a")
+CARDS = load_cards(ROOT)
+CONVNET: dict[str, Any] = {
+    "workload": "convnet",
+    "protocol": "synthetic/1",
+    "model": "resnet50",
+    "image_size": 224,
+    "quality": None,
+    "unit": "image",
+    "steps_per_epoch": 100,
+    "epochs": 100,
+    "valid_batches": 0,
+}
+TIMED = Limit(seconds=75.0)
+GIB = 2**30
+
+
+def runs(precision: str, seconds: float, *, repeats: int = 3, **told: Any) -> list[Record]:
+    """Repeats of one work on one device or shared by several, as its launcher would have measured it."""
+    way, gpus, order = told.pop("way", None), told.pop("gpus", 1), told.pop("order", 0)
+    changes: dict[str, Any] = told.pop("changes", {})
+    kind = {**CONVNET, **told.pop("kind", {})}
+    values: dict[str, Any] = {"batch_size": 32, "data": "synthetic", "limit": TIMED, **told}
+    options = {"parallel": way} if way else {}
+    found = []
+    for repeat in range(1, repeats + 1):
+        asked = build.trial(kind, precision, repeat, gpus=gpus, options=options, **values)
+        step = seconds * (1 + 0.01 * (repeat - 2))
+        samples = asked.asked.variant.batch_size * (gpus if way in ("dp", "ddp") else 1)
+        ranks = tuple(
+            Rank(
+                rank=n,
+                samples=60 * 32,
+                seconds=60 * step,
+                forward_seconds=step * (0.33 if n == 0 else 0.30),
+                memory=Memory(allocated_peak_bytes=(6 if n == 0 else 4) * GIB),
+            )
+            for n in range(gpus if gpus > 1 else 0)
+        )
+        measured = build.measurement(
+            kind,
+            asked,
+            step,
+            card=CARD,
+            complete=False,
+            seed=repeat,
+            samples_per_step=samples,
+            window=Window(seconds=60 * step, steps=60, samples=60 * samples),
+            parallel=way,
+            ranks=ranks,
+            **changes,
+        )
+        found.append(build.record(asked, measured, on=ON, session=LEAD, order=order + repeat))
+    return found
+
+
+def of(records: list[Record]) -> WorkloadView:
+    (work,) = view(records).workloads
+    return work
+
+
+def one(work: WorkloadView, caption: str) -> Table:
+    return next(table for table in work.tables if caption in table.caption)
+
+
+def shared() -> list[Record]:
+    """FP32 takes 0.1 s a step on one device and loses 5 % by ddp, 20 % by dp; mixed takes half of each."""
+    found: list[Record] = []
+    for place, (precision, step) in enumerate((("fp32-ieee", 0.1), ("amp-fp16", 0.05))):
+        found += runs(precision, step, order=100 * place)
+        for n, (way, loss) in enumerate((("ddp", 0.95), ("dp", 0.8), ("each", 0.98)), 1):
+            for gpus in (2, 4):
+                order = 100 * place + 20 * n + 4 * gpus
+                found += runs(precision, step / loss, way=way, gpus=gpus, order=order)
+    return found
+
+
+@pytest.fixture(scope="module")
+def study() -> WorkloadView:
+    return of(shared())
+
+
+def test_throughput_stands_beside_the_gain_of_mixed_precision_by_model_and_devices(study):
+    table = one(study, "what each precision gains")
+    assert table.columns == ("Model", "Devices", "fp32-ieee", "amp-fp16", "amp-fp16 over fp32-ieee")
+    assert [row[1].partition("\n")[0] for row in table.rows] == ["1", "2", "2", "2", "4", "4", "4"]
+    first = table.rows[0]
+    assert first[0].startswith("ResNet-50")
+    assert (first[2].split("\n")[0], first[3].split("\n")[0]) == ("320", "640")
+    assert all(row[4].startswith("2.00 ×") for row in table.rows)
+
+
+def test_scaling_has_its_efficiency_and_copies_are_held_against_the_same_device_alone(study):
+    table = one(study, "Several devices against one")
+    found = {(row[1], row[2]): row for row in table.rows}
+    assert len(table.rows) == 12
+    assert found["fp32-ieee", "4\nDistributedDataParallel"][4].startswith("95 %")
+    assert found["fp32-ieee", "4\nDataParallel"][4].startswith("80 %")
+    copies = found["amp-fp16", "2\nindependent copies"]
+    assert copies[4].startswith("98 %")
+    assert copies[3] == "1,254", "all copies together"
+
+
+def test_each_device_s_memory_and_the_load_of_the_first_stand_beside_it(study):
+    row = one(study, "Several devices against one").rows[0]
+    assert row[5] == "device 0: 6.00 GiB\nothers up to 4.00 GiB"
+    assert row[6] == "memory 1.50 ×\nforward pass 1.10 ×"
+
+
+def test_both_ways_of_sharing_are_drawn_side_by_side_from_one_device_on_under_the_ideal_line(study):
+    drawn = {panel.title: panel.alt for panel in study.overview}
+    scaling = drawn["ResNet-50: scaling"]
+    assert "ideal: 1.00 on 1, 4.00 on 4" in scaling
+    assert "fp32-ieee ddp: 1.00 on 1, 1.90 on 2, 3.80 on 4" in scaling
+    assert "fp32-ieee dp: 1.00 on 1, 1.60 on 2, 3.20 on 4" in scaling
+    assert "each" not in scaling
+    assert "amp-fp16 ddp: 2.00 on 1, 2.00 on 2, 2.00 on 4" in drawn["ResNet-50: speed against fp32-ieee"]
+    assert "amp-fp16 dp: 640" in drawn["ResNet-50: images a second"]
+
+
+def test_a_chart_of_several_devices_says_so_and_the_overview_keeps_them_apart(study):
+    assert "ResNet-50, batch 32, cached data, 2 devices (ddp)" in {one.heading for one in study.contests}
+    units = [panel.unit for panel in study.overview if panel.title == "Speed against 32-bit, by model"]
+    assert len(units) == 7
+    assert any(unit.endswith("cached data, 4 devices (dp)") for unit in units)
+
+
+def test_the_sentence_at_the_top_is_of_one_device_though_several_come_first():
+    several = runs("fp32-ieee", 0.1, way="ddp", gpus=2) + runs("amp-fp16", 0.02, way="ddp", gpus=2, order=10)
+    shown = view([*several, *runs("fp32-ieee", 0.1, order=20), *runs("amp-fp16", 0.05, order=30)])
+    assert shown.answer.startswith("On this Constructed Card A, amp-fp16 trained ResNet-50")
+    assert "2.00 times as fast" in shown.answer
+    assert "ResNet-50, cached, 2 devices (ddp)" in {row[0] for row in shown.decision.rows}
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("resnet101", "ResNet-101"),
+        ("efficientnet_b7", "EfficientNet-B7"),
+        ("inception_v3", "InceptionV3"),
+        ("timm/resnet50", "timm/resnet50"),
+    ],
+)
+def test_models_are_written_as_people_do_and_another_package_s_keep_its_name(name, written):
+    assert names.model(name) == written
+
+
+def test_more_than_linear_scaling_is_marked_though_one_device_needs_no_way_of_sharing():
+    faster = runs("fp32-ieee", 0.05, way="ddp", gpus=2, order=10)
+    table = view([*runs("fp32-ieee", 0.1), *faster])
+    assert any("above-linear" in said for said in table.warnings)
+
+
+def test_tuned_has_its_gain_as_a_figure_and_stands_in_no_chart_with_default():
+    records = [
+        *runs("fp32-ieee", 0.1),
+        *runs("amp-fp16", 0.05, order=10),
+        *runs("fp32-ieee", 0.08, profile="tuned", order=20),
+    ]
+    work = of(records)
+    table = one(work, "What the profile 'tuned' gains")
+    assert [row[1:4] for row in table.rows] == [("fp32-ieee\nbatch 32", "320", "400")]
+    assert table.rows[0][4].startswith("1.25 ×")
+    lines = {contest.heading: len(contest.table.rows) for contest in work.contests}
+    assert lines == {
+        "ResNet-50, batch 32, cached data": 2,
+        "ResNet-50, batch 32, cached data, tuned": 1,
+    }
+
+
+def ladder(*, slow: float = 1.0, reserved: int = 0) -> list[Record]:
+    """Rungs from 8 to 64; 128 does not fit. `slow` is what the largest rung's step takes more."""
+    steps = {8: 0.05, 16: 0.06, 32: 0.08, 64: 0.15 * slow}
+    limit = Limit(steps=50, seconds=20.0)
+    found: list[Record] = []
+    for place, (batch, seconds) in enumerate(steps.items()):
+        memory = Memory(allocated_peak_bytes=GIB, reserved_peak_bytes=reserved * batch // 64 or None)
+        changes = {"memory": memory}
+        found += runs("amp-fp16", seconds, batch_size=batch, limit=limit, order=10 * place, changes=changes)
+    asked = build.trial(CONVNET, "amp-fp16", 1, batch_size=128, data="synthetic", limit=limit)
+    failed = build.record(asked, None, on=ON, session=LEAD, order=90, failure=build.out_of_memory())
+    return [*found, failed]
+
+
+def test_the_best_batch_is_the_fastest_rung_and_the_wall_is_drawn():
+    work = of([*runs("amp-fp16", 0.079, order=200), *ladder()])
+    (panel,) = [panel for panel in work.overview if "throughput against batch" in panel.title]
+    assert "128 does not fit" in panel.alt
+    (row,) = one(work, "The best batch").rows
+    assert (row[1], row[2], row[4], row[5]) == ("amp-fp16", "64", "64", "128")
+    assert [contest.heading for contest in work.contests] == ["ResNet-50, batch 32, cached data"]
+    assert work.contests[0].table.rows[0][1] == "3", "no rung is averaged with the fixed batch"
+
+
+def test_the_best_batch_need_not_be_the_largest_and_a_slow_large_one_is_suspected_of_spilling():
+    (row,) = one(of(ladder(slow=2.0)), "The best batch").rows
+    assert row[2] == "32\nfar slower above: memory may spill"
+    assert row[4].startswith("64")
+
+
+def test_a_batch_that_fills_the_device_to_the_brim_is_not_taken_for_one_that_fits():
+    (row,) = one(of(ladder(reserved=23 * GIB)), "The best batch").rows
+    assert (row[2], row[4]) == ("32", "32\n48 % of the memory")
+
+
+def test_where_a_session_has_nothing_but_a_ladder_its_rungs_are_charts_too():
+    assert len(of(ladder()).contests) == 4
+    assert batch_sweep.without_rungs((), LEAD) == ()
+
+
+def mnist(precision: str, seconds: float, mode: str, wait: float, order: int) -> list[Record]:
+    """Waits for input as told; a summary is computed anew, since it carries that share."""
+    kind = {"workload": "mnist_cnn", "protocol": "published/1", "model": "cnn", "image_size": None}
+    made = runs(precision, seconds, kind=kind, mode=mode, order=order)
+    return [
+        record.model_copy(update={"summary": record.summary.model_copy(update={"input_share": wait})})
+        for record in made
+    ]
+
+
+def test_why_mixed_precision_gained_nothing_is_said_in_a_sentence_of_waiting_against_computing():
+    work = of(
+        [
+            *mnist("fp32-ieee", 0.100, "host", 0.80, 0),
+            *mnist("amp-fp16", 0.098, "host", 0.85, 10),
+            *mnist("fp32-ieee", 0.020, "device", 0.01, 20),
+            *mnist("amp-fp16", 0.010, "device", 0.02, 30),
+        ]
+    )
+    assert work.about.endswith(
+        "CNN, batch 32: with the published loader amp-fp16 is 1.02 times as fast as fp32-ieee, with the same "
+        "data on the device 2.00 times: the loader kept it waiting for 85 % of the time, the device's own "
+        "data for 2 %. What waits for input is not shortened by faster arithmetic."
+    )
+
+
+def test_specifications_stand_beside_the_ceilings_measured_on_the_same_device():
+    (record,) = runs("fp32-ieee", 0.1, repeats=1)
+    device = record.measurement.device.model_copy(
+        update={"name": "Tesla T4", "memory_bytes": 15 * GIB, "kind": "cuda"}
+    )
+    measured = {"gemm_fp16_tflops": 32.5, "copy_gb_per_second": 240.0}
+    table = roofline.datasheet_table(device, CARDS, measured, ())
+    rows = {row[0]: row[1:] for row in table.rows}
+    assert rows["FP16 products"] == ("65.0 TFLOP/s", "32.5 TFLOP/s", "50 %")
+    assert rows["Memory bandwidth"] == ("320 GB/s", "240 GB/s", "75 %")
+    assert rows["Memory"] == ("16.0 GiB", "15.0 GiB", "94 %")
+    assert rows["Power limit"] == ("70.0 W", "–", "–")
+    assert "Source:" in table.caption
+    assert roofline.datasheet_table(device.model_copy(update={"name": "Unheard Of"}), CARDS, {}, ()) is None
+
+
+def test_what_is_smaller_than_its_protocol_is_labelled_and_no_claim_is_judged_on_it():
+    told = "scaled down: width 512 (published 4096)"
+    (record, *_) = records = runs("fp32-ieee", 0.1, changes={"notes": (told,)})
+    (contest,) = of(records).contests
+    badge = next(badge for badge in contest.badges if badge.word == "scaled down")
+    assert badge.because.endswith(f"so that it ends soon: {told}")
+    side = {"model": "resnet50"}
+    claim = Claim(
+        id="x",
+        study="001",
+        kind="structure",
+        workload="convnet",
+        metric="parameters",
+        protocol=record.trial.asked.protocol,
+        of=side,
+        value=1,
+        unit="parameters",
+        source="constructed",
+    )
+    cell = cells.cells(frame.rows([("x.json", record)], judged=judge_trial, method=METHOD))[0]
+    assert matching.side_differences(claim.of, claim, cell) == (told,)
+    (record, *_) = runs(
+        "fp32-ieee", 0.1, changes={"notes": ("smaller images than the model's own: 224 of 600",)}
+    )
+    cell = cells.cells(frame.rows([("x.json", record)], judged=judge_trial, method=METHOD))[0]
+    assert matching.smaller(cell) and not matching.side_differences(claim.of, claim, cell)

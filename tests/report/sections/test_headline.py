@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from harness.record import LeftOut, Limit, Record, Session
+from harness.record.claims import ClaimSet
+from harness.record.store import Shelf, Stored
+from report.page import build as page
+from report.sections.view import PageView
+from tests.helpers import records_builder as build
+from tests.report.comparisons.test_groups import LEAD, elsewhere, series, view
+
+SHORT = {"complete": False, "limit": Limit(steps=40)}
+
+
+def test_one_pair_of_precisions_is_answered_with_its_interval_and_denominator():
+    shown = view([*series(), *series("amp-bf16", 0.05, first_order=10)])
+    assert shown.answer.startswith(
+        "On this Constructed Card A, amp-bf16 trained LSTM (batch 20) 2.00 times as fast as fp32-ieee "
+        "(95 % interval 1.9"
+    )
+
+
+def test_an_interval_that_includes_one_says_no_difference_shown():
+    shown = view([*series(), *series("amp-bf16", 0.0999, first_order=10)])
+    assert "no measurably faster or slower than fp32-ieee" in shown.answer
+    assert "no difference shown" in shown.answer
+    assert shown.decision and any(
+        "no difference shown" in cell for row in shown.decision.rows for cell in row
+    )
+
+
+def test_windows_too_short_make_a_first_look_and_no_ranking():
+    shown = view([*series(verdict="unproven", **SHORT)])
+    assert shown.answer.startswith("A first look: on this Constructed Card A, 30 epochs of LSTM in fp32-ieee")
+    assert "would, by projection, take" in shown.answer
+    assert "never ranked" in shown.sureness
+
+
+def test_another_card_on_equal_work_leads_the_page_with_what_to_expect():
+    shown = view([*series(), *elsewhere(seconds=0.08)])
+    assert shown.answer.startswith("Expect Constructed Card B to train this mix 1.1")
+    assert "times as fast as Constructed Card A (best estimate 1.25; these two units: 1.2" in shown.answer
+
+
+def test_many_gains_become_a_range_with_both_ends_named():
+    records: list[Record] = []
+    for place, model in enumerate(("lstm", "gru", "rnn_tanh")):
+        records += series(model=model, first_order=20 * place)
+        records += series("amp-bf16", 0.05 + 0.01 * place, model=model, first_order=20 * place + 10)
+    answer = view(records).answer
+    assert "mixed precision trained 3 models, LSTM to RNN (tanh), 1.43 (RNN (tanh), amp-bf16)" in answer
+    assert "to 2.00 (LSTM, amp-bf16) times as fast as fp32-ieee; all 95 % intervals within" in answer
+
+
+def test_many_lines_leave_the_table_to_the_baseline_and_the_fastest_in_the_mode_nearest_the_card():
+    records: list[Record] = []
+    models = ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152")
+    for place, model in enumerate(models):
+        for step, mode in enumerate(("host", "cached")):
+            for turn, precision in enumerate(("fp32-ieee", "fp32-tf32", "amp-bf16")):
+                order = 90 * place + 30 * step + 10 * turn
+                seconds = 0.1 / (turn + 1)
+                records += series(
+                    precision, seconds, kind=build.CIFAR, model=model, mode=mode, first_order=order
+                )
+    table = view(records).decision
+    assert table is not None and "10 of 30 lines" in table.caption
+    assert {row[0].partition(", ")[2] for row in table.rows} == {"cached"}
+    assert {row[2] for row in table.rows} == {"fp32-ieee", "amp-bf16"}
+
+
+def test_a_single_whole_run_beside_projections_makes_no_quick_look():
+    records = [
+        *series(repeats=5, complete=False, limit=Limit(seconds=75.0)),
+        *series(repeats=1, first_order=10),
+    ]
+    shown = view(records)
+    assert not any(badge.word.startswith("quick look") for badge in shown.badges)
+    assert shown.decision and shown.decision.rows[1][7] == "110"
+
+
+def test_accuracy_of_a_part_of_the_validation_says_so_and_stays_off_the_first_screen():
+    (record,) = series(repeats=1, verdict="unproven", **SHORT)
+    assert record.measurement
+    epoch = record.measurement.epochs[0].model_copy(update={"quality": 900.0, "valid_batches": 2})
+    part = record.model_copy(
+        update={"measurement": record.measurement.model_copy(update={"epochs": (epoch,)})}
+    )
+    shown = view([part])
+    table = shown.workloads[0].contests[0].table
+    assert "900\nafter 60 steps, on 2 of 6 batches" in table.rows[0]
+    assert shown.decision and "900" not in shown.decision.rows[0]
+
+
+def test_where_a_whole_protocol_s_time_is_not_known_the_answer_is_a_rate():
+    records = [
+        record.model_copy(update={"summary": record.summary.model_copy(update={"protocol_seconds": None})})
+        for record in series()
+        if record.summary
+    ]
+    assert "trained 200 tokens a second (95 % interval 196 to 205)" in view(records).answer
+
+
+def test_waiting_for_input_becomes_a_sentence_and_a_label():
+    (record, *_) = records = series(causes=("input-bound: 41% of the time waited for input",))
+    assert record.summary
+    waiting = record.summary.model_copy(update={"input_share": 0.41})
+    shown = view([one.model_copy(update={"summary": waiting}) for one in records])
+    contest = shown.workloads[0].contests[0]
+    sentence = "41% of the time waited for input: a card twice as fast shortens this at most 1.42 times."
+    assert any(sentence in cell for row in contest.states.rows for cell in row)
+    assert shown.whose is not None and any(sentence in said for said in shown.whose.said)
+    assert any(badge.word == "input-bound" for badge in contest.badges)
+
+
+def with_session(records: Sequence[Record], **changes: object) -> PageView:
+    session = Session(
+        session=1,
+        id=LEAD,
+        plan="constructed",
+        plan_sha256="f" * 64,
+        machine="a" * 12,
+        label="constructed",
+        started_at=build.STARTED,
+        order_seed=1,
+        trials=(),
+    ).model_copy(update=changes)
+    stored = tuple(Stored(f"results/{n}.json", one) for n, one in enumerate(records))
+    now = datetime(2026, 2, 1, tzinfo=UTC)
+    return page.look(Shelf(stored, (session,), ()), ClaimSet(), (), machine="a" * 12, now=now)
+
+
+def test_what_a_budget_left_out_is_listed_with_its_reason():
+    left_out = (LeftOut(what="host mode", trials=12, reason="the budget of 8 h"),)
+    table = with_session(series(), left_out=left_out).left_out
+    assert table is not None and table.rows == (("host mode", "12", "the budget of 8 h"),)
+
+
+def test_the_page_leads_with_this_machine_even_where_another_ran_later():
+    later = [one.model_copy(update={"started_at": one.started_at.replace(hour=20)}) for one in elsewhere()]
+    assert "On this Constructed Card A" in with_session([*series(), *later]).beside

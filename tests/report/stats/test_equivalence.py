@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from report.plausibility import above_linear, above_peak, flags, idle_device, jump
+from report.stats.equivalence import (
+    equivalence,
+    non_inferior,
+    not_comparable,
+    order_holds,
+    ratio_holds,
+    structure_holds,
+    words_for,
+)
+
+AROUND_100 = (99.5, 100.0, 100.5, 100.2, 99.8)
+
+
+def scaled(factor: float) -> list[float]:
+    return [factor * value for value in AROUND_100]
+
+
+@pytest.mark.parametrize(
+    ("factor", "word"),
+    [
+        (1.0, "reproduced"),
+        (1.04, "reproduced"),
+        (0.96, "reproduced"),
+        (1.06, "not reproduced"),
+        (0.94, "not reproduced"),
+        (1.05, "inconclusive"),
+        (1 / 1.05, "inconclusive"),
+    ],
+)
+def test_a_figure_is_reproduced_only_when_its_whole_interval_lies_within_the_margin(factor, word):
+    assert equivalence(scaled(factor), 100, 0.05).word == word
+
+
+def test_the_interval_of_a_verdict_is_the_90_percent_one():
+    verdict = equivalence(AROUND_100, 100, 0.05)
+    logs = np.log(AROUND_100)
+    reach = 2.132 * logs.std(ddof=1) / math.sqrt(5)
+    assert verdict.interval is not None
+    assert math.log(verdict.interval.high) == pytest.approx(logs.mean() - math.log(100) + reach, abs=1e-5)
+    assert (verdict.interval.level, verdict.margin) == (0.90, 0.05)
+
+
+def test_the_words_depend_on_the_kind_of_claim():
+    assert words_for("absolute") == ("reproduced", "not reproduced")
+    assert equivalence(AROUND_100, 100, 0.05, kind="quality").word == "holds here"
+    assert equivalence(scaled(2), 100, 0.05, kind="quality").word == "does not hold here"
+
+
+def test_rounding_of_the_published_figure_counts_against_both_findings():
+    near = scaled(1.04)
+    assert equivalence(near, 100, 0.05).word == "reproduced"
+    assert equivalence(near, 100, 0.05, half_digit=1).word == "inconclusive"
+    assert equivalence(scaled(1.06), 100, 0.05, half_digit=1).word == "inconclusive"
+    assert equivalence(near, 0.4, 0.05, half_digit=0.5).word == "inconclusive"
+
+
+def test_wide_scatter_is_inconclusive_however_near_its_mean():
+    assert equivalence([80, 100, 125], 100, 0.05).word == "inconclusive"
+
+
+def test_one_run_gives_no_verdict_and_says_so():
+    verdict = equivalence([100.0], 100, 0.05)
+    assert (verdict.word, verdict.because) == ("inconclusive", ("one run gives no interval",))
+    assert verdict.interval is None
+
+
+def test_another_card_of_the_model_may_explain_a_difference_but_not_make_a_reproduction():
+    verdict = equivalence(scaled(1.1), 100, 0.05, other_unit=0.08)
+    assert verdict.word == "inconclusive"
+    assert "another card" in verdict.because[0]
+    assert equivalence(scaled(1.2), 100, 0.05, other_unit=0.08).word == "not reproduced"
+    assert equivalence(AROUND_100, 100, 0.05, other_unit=0.08).word == "reproduced"
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.02, 1.3, 0.7])
+@pytest.mark.parametrize("runs", [1, 4])
+def test_s_star_is_the_largest_published_spread_that_the_verdict_survives(factor, runs):
+    values = scaled(factor)
+    found = equivalence(values, 100, 0.05, runs=runs)
+    assert found.s_star is not None and found.s_star > 0
+    under, over = (
+        equivalence(values, 100, 0.05, spread=100 * found.s_star * times, runs=runs)
+        for times in (0.999, 1.001)
+    )
+    assert under.word == found.word
+    assert over.word == "inconclusive"
+
+
+def test_an_inconclusive_verdict_has_no_s_star():
+    assert equivalence(scaled(1.05), 100, 0.05).s_star is None
+
+
+def test_an_assumed_spread_of_two_percent_leaves_three_runs_no_power():
+    assert equivalence([100.0, 100.01, 99.99], 100, 0.05, spread=2.0).word == "inconclusive"
+    assert equivalence([100.0, 100.01, 99.99], 100, 0.05, spread=1.0).word == "reproduced"
+
+
+@given(st.floats(0.5, 2), st.floats(0.01, 0.3), st.floats(1e-3, 1e3))
+def test_a_verdict_does_not_depend_on_the_unit(factor, margin, unit):
+    one = equivalence(scaled(factor), 100, margin)
+    other = equivalence(scaled(factor * unit), 100 * unit, margin)
+    assert one.interval is not None and other.interval is not None
+    assert other.interval.low == pytest.approx(one.interval.low)
+
+
+def test_the_size_of_the_test_is_five_percent_at_the_edge_of_the_margin():
+    rng = np.random.default_rng(2)
+    draws = 105 * np.exp(rng.normal(0, 0.01, (1500, 5)))
+    wrong = sum(equivalence(draw.tolist(), 100, 0.05).word == "reproduced" for draw in draws)
+    assert 0.035 <= wrong / len(draws) <= 0.065
+
+
+@pytest.mark.parametrize(
+    ("factor", "word"), [(1.62, "holds here"), (1.75, "does not hold here"), (1.54, "inconclusive")]
+)
+def test_a_published_ratio_holds_where_ours_lies_within_the_margin(factor, word):
+    assert ratio_holds(scaled(factor), AROUND_100, 1.62, 0.05).word == word
+
+
+@pytest.mark.parametrize(
+    ("factor", "relation", "word"),
+    [
+        (0.9, "less", "holds here"),
+        (1.1, "less", "does not hold here"),
+        (1.1, "greater", "holds here"),
+        (0.9, "greater", "does not hold here"),
+        (1.001, "less", "inconclusive"),
+        (1.001, "equal", "holds here"),
+        (1.1, "equal", "does not hold here"),
+    ],
+)
+def test_an_order_holds_where_the_interval_lies_on_its_side_of_one(factor, relation, word):
+    verdict = order_holds(scaled(factor), AROUND_100, relation)
+    assert verdict.word == word
+    assert verdict.s_star is None
+    assert order_holds([1.0], [2.0, 2.1], relation).word == "inconclusive"
+
+
+def test_a_structure_holds_within_its_printed_digits():
+    assert structure_holds(25_557_032, 25_600_000, 50_000).word == "holds here"
+    assert structure_holds(25_557_032, 25_500_000, 50_000).word == "does not hold here"
+    assert structure_holds(0.35, 0.3, 0.05).word == "holds here"
+
+
+def test_what_cannot_be_compared_names_the_fields():
+    verdict = not_comparable(["batch size 64 here, 128 published"])
+    assert (verdict.word, verdict.because) == ("not comparable", ("batch size 64 here, 128 published",))
+
+
+FP32 = [0.780, 0.782, 0.781, 0.779, 0.783]
+
+
+@pytest.mark.parametrize(
+    ("shift", "word"), [(0.0, "parity"), (0.01, "parity"), (-0.05, "worse"), (-0.0012, "inconclusive")]
+)
+def test_mixed_precision_is_at_parity_unless_it_may_lose_more_than_the_margin(shift, word):
+    assert non_inferior(FP32, [value + shift for value in FP32], 0.002).word == word
+
+
+def test_for_a_loss_less_is_better():
+    losses = [4.60, 4.61, 4.59, 4.60, 4.62]
+    higher = [value * 1.1 for value in losses]
+    assert non_inferior(losses, higher, greater_is_better=False).word == "worse"
+    assert non_inferior(higher, losses, greater_is_better=False).word == "parity"
+
+
+def test_the_margin_is_the_spread_of_the_fp32_seeds_with_a_floor():
+    assert non_inferior(FP32, FP32).margin == pytest.approx(np.std(FP32, ddof=1))
+    assert non_inferior([0.78] * 5, FP32).margin == 0.001
+    assert non_inferior([4.0] * 5, [4.0] * 5, greater_is_better=False).margin == pytest.approx(0.02)
+
+
+def test_parity_needs_five_seeds_an_arm():
+    verdict = non_inferior(FP32, FP32[:4])
+    assert (verdict.word, verdict.because) == ("inconclusive", ("4 seeds an arm, and 5 are needed",))
+
+
+def test_figures_that_cannot_be_are_flagged_by_name_and_others_are_not():
+    raised = flags(
+        above_peak(1.87, "the fp16 tensor peak"),
+        above_linear(100, 430, 4),
+        jump(57.0, [1.0, 1.1, 0.9]),
+        jump(0.05, [1.0]),
+        idle_device(0.03),
+    )
+    assert [flag.name for flag in raised] == ["above-peak", "above-linear", "jump", "jump", "idle-device"]
+    assert raised[0].sentence == "187% of the fp16 tensor peak: no device does more than its peak"
+    assert raised[3].sentence == "1/20 of the median of 1 comparable figures"
+    assert not flags(
+        above_peak(1.0, "x"),
+        above_peak(None, "x"),
+        above_linear(100, 410, 4),
+        above_linear(None, 410, 4),
+        jump(9.9, [1.0]),
+        jump(5.0, []),
+        jump(0.0, [1.0]),
+        idle_device(0.05),
+        idle_device(None),
+        idle_device(math.nan),
+    )

@@ -1,0 +1,72 @@
+"""The workload that looks for what a device can do at most, on sizes that take no time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.plan.plan import load, variants
+from harness.summary.statistics import summarise
+from tests.helpers import ROOT
+from tests.helpers.workload_runner import Ended, need_torch, run, trial
+
+pytestmark = pytest.mark.torch
+
+
+def ceiling(folder: Path, **told: Any) -> Ended:
+    need_torch()
+    given = {"model": "gemm", "batch_size": 1, "data_mode": "cached", "data": "synthetic", **told}
+    options = {"largest": 512, "copy_bytes": 2**20}
+    return run(folder, trial("ceilings", protocol="ceiling/1", options=options, limit={"steps": 12}, **given))
+
+
+def test_a_product_s_ceiling_is_its_operations_over_the_synchronised_window(tmp_path):
+    found = ceiling(tmp_path).measured
+    shape, window = found.structure, found.window
+    assert shape["m"] == shape["n"] == shape["k"] <= 512
+    assert (window.steps, window.samples) == (12, 12 * found.samples_per_step)
+    operations = 2 * shape["m"] * shape["n"] * shape["k"] * window.samples
+    assert found.ceilings == {"gemm_fp32-ieee_tflops": pytest.approx(operations / window.seconds / 1e12)}
+    assert found.flops.per_sample * summarise(found).throughput > 0
+    assert found.data.distinct_batches == 4
+    assert {probe.reads_as for probe in found.precision.probes} == {"fp32-ieee"}
+
+
+def test_another_type_is_a_ceiling_of_its_own_and_its_operands_have_that_type(tmp_path):
+    found = ceiling(tmp_path, precision="pure-bf16").measured
+    assert list(found.ceilings) == ["gemm_bf16_tflops"]
+    assert found.precision.output_dtypes == {"bfloat16": 1}
+    assert summarise(found).verdict == "unproven"
+
+
+def test_a_copy_counts_what_it_reads_and_what_it_writes_and_a_cpu_has_no_way_to_itself(tmp_path):
+    found = ceiling(tmp_path, model="copy").measured
+    moved = 2 * 2**20 * found.window.samples
+    assert found.ceilings == {"copy_gb_per_second": pytest.approx(moved / found.window.seconds / 1e9)}
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"precision": "fp32-tf32"}, "a CPU has no TF32"),
+        ({"precision": "amp-bf16"}, "precision 'amp-bf16' is not known"),
+    ],
+)
+def test_what_the_device_or_the_workload_lacks_is_refused_by_name(tmp_path, told, said):
+    failed = ceiling(tmp_path, **told).failed
+    assert failed.reason == "unsupported"
+    assert said in failed.message
+
+
+def test_the_plan_asks_for_every_type_once():
+    root = ROOT
+    asked = [v for measure in load(root, "ceilings").measure for v in variants(measure, "ceilings")]
+    assert sorted((variant.model, variant.precision) for variant in asked) == [
+        ("copy", "fp32-ieee"),
+        ("gemm", "fp32-ieee"),
+        ("gemm", "fp32-tf32"),
+        ("gemm", "pure-bf16"),
+        ("gemm", "pure-fp16"),
+    ]

@@ -1,0 +1,112 @@
+"""Image classifiers on synthetic images, on one device."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from tests.helpers.workload_runner import PYTHON, WORKLOADS, need_torch, run, trial
+
+pytestmark = pytest.mark.torch
+
+
+@pytest.fixture(autouse=True)
+def _torch_is_here():
+    need_torch()
+
+
+def tiny(**told):
+    asked = {"model": "resnet18", "image_size": 32, "batch_size": 4, "limit": {"steps": 5}}
+    asked |= {"protocol": "synthetic/1", "data": "synthetic", "data_mode": "cached"}
+    return trial("convnet", **{**asked, **told, "options": {"classes": 10, **told.get("options", {})}})
+
+
+def test_a_classifier_is_trained_on_batches_that_come_round_and_are_never_one(tmp_path):
+    found = run(tmp_path, tiny()).measured
+    assert (found.data.source, found.data.distinct_batches) == ("synthetic", 4)
+    assert (found.protocol.steps_per_epoch, found.protocol.epochs) == (100, 100)
+    assert (found.window.steps, found.window.samples, found.samples_per_step) == (5, 20, 4)
+    assert found.structure == {"parameters": 11181642, "classes": 10, "image_size": 32}
+    # A forward pass of ResNet-18 at 224 pixels has 3.63 GFLOP; both gradients cost as much again.
+    assert 2.8 < found.flops.per_sample / (3.63e9 / 49) < 3.0
+    assert len({loss for _, loss in found.losses[:4]}) == 4
+    assert (found.parallel, found.ranks) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("told", "outputs", "method"),
+    [
+        (
+            {"precision": "amp-bf16", "profile": "tuned", "options": {"compile": False}},
+            "bfloat16",
+            "torch.autocast",
+        ),
+        (
+            {"precision": "amp-fp16", "layout": "channels_last", "data_mode": "host", "batch_size": 2},
+            "float16",
+            "torch.autocast, torch.amp.GradScaler",
+        ),
+    ],
+)
+def test_a_classifier_runs_in_the_precision_layout_and_profile_asked(told, outputs, method, tmp_path):
+    found = run(tmp_path, tiny(**told)).measured.precision
+    assert found.output_dtypes == {outputs: 21}
+    assert found.method == method
+
+
+@pytest.mark.slow
+def test_a_tuned_classifier_is_compiled_before_its_window_and_never_in_it(tmp_path):
+    found = run(tmp_path, tiny(profile="tuned", limit={"steps": 20})).measured
+    assert found.phases[-1].name == "compile"
+    assert max(found.step_us.values()) * 1e-6 < found.phases[-1].seconds
+
+
+@pytest.mark.parametrize(
+    ("told", "reason", "words"),
+    [
+        ({"model": "resnet19"}, "unsupported", "neither torchvision nor timm has a classifier 'resnet19'"),
+        ({"gpus": 2, "options": {"parallel": "dp"}}, "unsupported", "DataParallel, which needs GPUs"),
+        ({"options": {"batches": 1}}, "unsupported", "option 'batches' is below 4"),
+        ({"device": "cuda", "gpus": 2}, "no-device", "a 'cuda' device is asked"),
+        ({"options": {"lr": 1e30}}, "not-finite", "the training loss is"),
+    ],
+)
+def test_what_cannot_be_trained_fails_by_name(told, reason, words, tmp_path):
+    failed = run(tmp_path, tiny(**told)).failed
+    assert failed.reason == reason
+    assert words in failed.message
+
+
+NAMES = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import torch
+from parts import models as classifiers
+
+told = {}
+names = ("inception_v3", "resnet50", "resnet101", "efficientnet_b0", "efficientnet_b7", "timm/resnet26")
+with torch.device("meta"):
+    for name in names:
+        model = classifiers.classifier(name, 1000).train()
+        size = classifiers.image_size(name, model)
+        loss = classifiers.loss_of(model(torch.zeros(2, 3, size, size)), torch.zeros(2, dtype=torch.long))
+        told[name] = [size, sum(weight.numel() for weight in model.parameters()), loss.dim()]
+print(json.dumps(told))
+"""
+
+
+def test_the_study_s_models_are_found_with_the_sizes_they_were_made_for():
+    done = subprocess.run(
+        [PYTHON, "-B", "-c", NAMES, str(WORKLOADS)], capture_output=True, text=True, check=True
+    )
+    # Parameters as the models' papers and packages give them; Inception's auxiliary classifier is in.
+    assert json.loads(done.stdout.splitlines()[-1]) == {
+        "inception_v3": [299, 27161264, 0],
+        "resnet50": [224, 25557032, 0],
+        "resnet101": [224, 44549160, 0],
+        "efficientnet_b0": [224, 5288548, 0],
+        "efficientnet_b7": [600, 66347960, 0],
+        "timm/resnet26": [224, 15995176, 0],
+    }

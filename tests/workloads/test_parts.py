@@ -1,0 +1,207 @@
+"""Parts of the workloads by themselves; what only a GPU does is shown with torch's own calls replaced."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from typing import Any
+
+import pytest
+
+from tests.helpers.workload_runner import PYTHON, WORKLOADS, need_torch
+
+pytestmark = pytest.mark.torch
+
+HEAD = f"""
+import json, sys
+from types import SimpleNamespace
+from unittest import mock
+sys.path.insert(0, {str(WORKLOADS)!r})
+import torch
+from _trial import Failed
+
+def failure(call):
+    try:
+        call()
+    except Failed as failed:
+        return [failed.reason, str(failed)]
+    return None
+
+def tell(value):
+    print(json.dumps(value))
+"""
+
+
+def in_torch(code: str) -> Any:
+    """What the code tells, run beside the workloads' modules."""
+    need_torch()
+    environ = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [PYTHON, "-B", "-c", HEAD + code]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+CLOCK = """
+calls = []
+
+class Event:
+    def __init__(self, enable_timing): pass
+    def record(self): calls.append("event")
+    def elapsed_time(self, end): return 2.5
+
+torch.cuda.Event = Event
+torch.cuda.synchronize = lambda device: calls.append("synchronize")
+torch.cuda.max_memory_allocated = torch.cuda.max_memory_reserved = lambda device: 7
+
+from parts import clock
+clock.FIRST_LOSSES = 2
+trial = SimpleNamespace(limit={"steps": 3}, event=lambda *told, **more: None)
+clock = clock.Clock(trial, SimpleNamespace(type="cuda"), steps_per_epoch=5, epochs=2)
+clock.start()
+while not clock.over():
+    clock.ready()
+    clock.norm(torch.tensor(3.0))
+    clock.step(torch.tensor(2.0), 4)
+before_stop = list(calls)
+epoch = clock.stop()
+tell({"calls": before_stop, "after": calls[len(before_stop):], "epoch": epoch, "series": clock.series()})
+"""
+
+
+def test_a_gpu_s_clock_waits_for_the_device_before_and_after_a_segment_and_never_in_a_step():
+    told = in_torch(CLOCK)
+    assert told["calls"] == ["synchronize"] + 3 * ["event", "event"]
+    assert told["after"] == ["synchronize"]
+    assert told["series"]["device_us"] == [2500, 2500, 2500]
+    assert told["series"]["memory"]["allocated_peak_bytes"] == 7
+    assert told["series"]["window"]["samples"] == 12
+    assert told["series"]["gradient_norms"] == [[1, 3.0], [2, 3.0]]
+    assert (told["epoch"]["steps"], told["epoch"]["complete"]) == (3, False)
+
+
+CHOICE = """
+from parts import device
+def seen(cuda, hip, here, asked):
+    with mock.patch.multiple(torch.version, cuda=cuda, hip=hip), \
+         mock.patch.multiple(torch.cuda, is_available=lambda: here, device_count=lambda: int(here),
+                             current_device=lambda: 0):
+        return failure(lambda: device.choose(asked, 1))
+tell([
+    seen("13.0", None, True, "cuda"),
+    seen(None, "7.2", True, "rocm"),
+    seen(None, "7.2", True, "cuda"),
+    seen("13.0", None, True, "rocm"),
+    seen("13.0", None, False, "cuda"),
+    seen("13.0", None, True, "cpu"),
+])
+"""
+
+
+def test_a_device_of_another_kind_never_stands_in_for_the_one_asked():
+    right, also_right, on_rocm, on_cuda, unseen, on_cpu = in_torch(CHOICE)
+    assert right is None
+    assert also_right is None
+    assert on_cpu is None
+    assert on_rocm[0] == on_cuda[0] == unseen[0] == "no-device"
+    assert "'cuda' device is asked" in on_rocm[1]
+    assert "(built for rocm) sees 1 GPUs" in on_rocm[1]
+    assert "(built for cuda) sees 0 GPUs" in unseen[1]
+
+
+GATES = """
+from parts import precision
+def refused(label, capability, hip=None):
+    with mock.patch.object(torch.version, "hip", hip), \
+         mock.patch.multiple(torch.cuda, get_device_name=lambda device: "Card",
+                             get_device_capability=lambda device: capability):
+        return failure(lambda: precision._refuse_what_the_card_lacks(label, None))
+tell({
+    "turing bf16": refused("amp-bf16", (7, 5)),
+    "turing tf32": refused("fp32-tf32", (7, 5)),
+    "turing fp16": refused("fp16-master", (7, 5)),
+    "ampere bf16": refused("pure-bf16", (8, 0)),
+    "hopper tf32": refused("fp32-tf32", (9, 0)),
+    "rocm tf32": refused("fp32-tf32", (9, 4), "7.2"),
+    "rocm bf16": refused("amp-bf16", (9, 0), "7.2"),
+})
+"""
+
+
+def test_a_precision_that_a_card_only_emulates_is_refused_by_name():
+    told = in_torch(GATES)
+    refused = {name: found[1] for name, found in told.items() if found}
+    assert refused == {
+        "turing bf16": "'amp-bf16' is asked; Card only emulates bf16",
+        "turing tf32": "'fp32-tf32' is asked; Card has no TF32",
+        "rocm tf32": "'fp32-tf32' is asked; Card has no TF32",
+    }
+
+
+PRECISION = """
+from parts import precision
+cpu = torch.device("cpu")
+precision.prepare("fp32-ieee", cpu)
+names = ("fp32-ieee", "amp-bf16", "fp16-master")
+tell({
+    "switches": {label: [precision._set_fp32(label) or torch.backends.cudnn.conv.fp32_precision,
+                         torch.backends.cuda.matmul.fp32_precision] for label in ("tf32", "ieee")},
+    "probes": {name: [p["reads_as"] for p in precision.probes(name, cpu)] for name in names},
+    "words": [precision.reads_as(2e-3, torch.float32), precision.reads_as(2e-2, torch.float32)],
+    "random": [torch.manual_seed(1) and torch.rand(1).item(),
+               (torch.manual_seed(1), precision.probes("amp-bf16", cpu), torch.rand(1).item())[2]],
+})
+"""
+
+
+def test_switches_are_set_both_ways_and_the_arithmetic_is_read_from_its_error():
+    told = in_torch(PRECISION)
+    assert told["switches"] == {"tf32": ["tf32", "tf32"], "ieee": ["ieee", "ieee"]}
+    assert told["probes"] == {
+        "fp32-ieee": ["fp32-ieee", "fp32-ieee"],
+        "amp-bf16": ["bf16", "bf16"],
+        "fp16-master": ["fp16", "fp16"],
+    }
+    assert told["words"] == ["tf32", "bf16"]
+    assert told["random"][0] == told["random"][1]
+
+
+FROZEN = """
+import cifar_fastai as study
+from fastai.callback.core import Callback
+
+class Rates(Callback):
+    order = 70
+    def __init__(self): self.seen = []
+    def before_batch(self): self.seen.append([round(group["lr"], 9) for group in self.opt.hypers])
+
+def trained(label):
+    torch.manual_seed(0)
+    cpu = torch.device("cpu")
+    pictures = study.Pictures(torch.randint(0, 256, (32, 3, 32, 32), dtype=torch.uint8), torch.arange(32))
+    prepare = study.Preparation("device", 32, study.CIFAR_STATS, cpu, "contiguous")
+    data = study.loaders(pictures, pictures, 8, 32, prepare, {})
+    model = study.network("resnet18", 512, 100, None)
+    learner = study.learner_of(data, model, False)
+    before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+    rates = Rates()
+    callbacks = study.precision_callbacks(label, "static", 512.0)[1]
+    learner.fit_one_cycle(1, study.RATES, cbs=[*callbacks, study.Input(None, prepare), rates], **study.CYCLE)
+    # A weight that went through half and came back has moved by the rounding alone.
+    rounding = {True: 2e-3, False: 1e-9}
+    moved = [name for name, weight in learner.model.named_parameters()
+             if not torch.allclose(weight, before[name], atol=rounding[weight.dim() == 4])]
+    norms = [name + ".weight" for name, part in model.named_modules() if "BatchNorm" in type(part).__name__]
+    return {"moved": sorted(moved), "rates": rates.seen[0],
+            "norms": sorted(norms + [name.replace("weight", "bias") for name in norms])}
+
+tell({label: trained(label) for label in ("fp32-ieee", "fp16-master")})
+"""
+
+
+def test_a_frozen_body_trains_its_batch_norms_alone_at_a_tenth_of_the_head_s_rate():
+    for told in in_torch(FROZEN).values():
+        head = {"1.4.weight", "1.4.bias", "1.8.weight", "1.8.bias"}
+        assert set(told["moved"]) == set(told["norms"]) | head
+        assert told["rates"] == pytest.approx([3e-4 / 25, 3e-4 / 25, 3e-3 / 25])

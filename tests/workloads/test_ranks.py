@@ -1,0 +1,171 @@
+"""One trial as several processes, for real: ranks on a CPU that meet over gloo at the loopback interface."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.helpers.workload_runner import PYTHON, WORKLOADS, need_torch, run, trial
+
+pytestmark = pytest.mark.torch
+
+# Sums over other numbers of values differ in the last bits of fp32.
+TOLERANCE = 1e-5
+
+
+@pytest.fixture(autouse=True)
+def _torch_is_here():
+    need_torch()
+
+
+def tiny(**told):
+    """timm's smallest ConvNeXt, which has no batch norm: its loss is that of the global batch."""
+    asked = {"model": "timm/convnext_atto", "image_size": 32, "batch_size": 2, "gpus": 2}
+    asked |= {"protocol": "synthetic/1", "data": "synthetic", "data_mode": "cached", "limit": {"steps": 5}}
+    return trial("convnet", **{**asked, **told, "options": {"classes": 10, **told.get("options", {})}})
+
+
+SPOILED = """
+import sys; sys.path.insert(0, {workloads!r})
+from parts import trial as trial_part
+import os, signal, time
+from parts import ranks
+import convnet
+
+plain, steps = convnet.Step.loss, 0
+def spoiled(self, images, labels):
+    global steps
+    steps += 1
+    if os.environ.get("RANK") == "1":
+        {spoil}
+    return plain(self, images, labels)
+convnet.Step.loss = spoiled
+
+if __name__ == "__main__":
+    ranks.settle()
+    trial_part.main(convnet.run, {workloads!r} + "/convnet.py")
+"""
+
+
+def spoiled(folder: Path, spoil: str) -> Path:
+    """The workload with a line of its own in rank 1's forward pass."""
+    script = folder / "spoiled.py"
+    script.write_text(SPOILED.format(workloads=str(WORKLOADS), spoil=spoil))
+    return script
+
+
+def left(folder: Path) -> list[int]:
+    """Processes that still write below a trial's folder."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("GPUDYNO_OUT", "").startswith(str(folder)):
+                found.append(process.pid)
+        except psutil.Error:
+            continue
+    return found
+
+
+def test_two_and_four_ranks_have_the_loss_of_one_process_on_the_same_global_batch(tmp_path):
+    losses = {}
+    for count in (1, 2, 4):
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        found = run(folder, tiny(gpus=count, batch_size=4 // count)).measured
+        losses[count] = [loss for _, loss in found.losses]
+        assert (found.samples_per_step, found.window.samples) == (4, 20)
+        assert found.device.count == count
+        assert [entry.rank for entry in found.ranks] == list(range(count) if count > 1 else [])
+    assert losses[2] == pytest.approx(losses[1], rel=TOLERANCE)
+    assert losses[4] == pytest.approx(losses[1], rel=TOLERANCE)
+    assert len(set(losses[1][:4])) == 4, "the batches differ"
+
+
+def test_a_limit_of_seconds_stops_all_ranks_at_one_step_and_the_trial_tells_of_its_progress(tmp_path):
+    ended = run(tmp_path, tiny(limit={"seconds": 1.5}))
+    found = ended.measured
+    assert found.protocol.stopped_by == "seconds"
+    assert {entry.samples for entry in found.ranks} == {found.window.steps * 2}
+    assert all(entry.memory.process_peak_bytes and entry.forward_seconds for entry in found.ranks)
+    told = [us for event in ended.events if event["event"] == "steps" for us in event["us"]]
+    assert told == list(found.step_us.values())
+    assert ended.events[-1] == {"event": "end"}
+    assert [phase.name for phase in found.phases][:2] == ["launcher", "import"]
+
+
+def test_copies_that_run_each_for_itself_are_trained_apart_at_the_same_time(tmp_path):
+    found = run(tmp_path, tiny(options={"parallel": "each"})).measured
+    assert found.parallel == "each"
+    assert (found.samples_per_step, found.window.samples) == (2, 10)
+    rates = sum(entry.samples / entry.seconds for entry in found.ranks)
+    assert found.notes[-1] == f"2 copies at once, {rates:.4g} images/s in all; the steps are rank 0's"
+
+
+def test_a_slow_rank_is_named(tmp_path):
+    script = spoiled(tmp_path, "time.sleep(0.3)")
+    found = run(tmp_path, tiny(limit={"steps": 10}), script=script).measured
+    slow = [note for note in found.notes if "is slow" in note]
+    assert len(slow) == 1
+    assert slow[0].startswith("rank 1 is slow: its forward pass takes")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason", "message"),
+    [
+        ("steps > 4 and os.kill(os.getpid(), signal.SIGKILL)", "killed", "ended by SIGKILL without a word"),
+        ("if steps > 4: raise MemoryError('no more')", "out-of-memory", "MemoryError: no more"),
+    ],
+)
+def test_a_rank_that_dies_is_named_and_leaves_no_process(spoil, reason, message, tmp_path):
+    script = spoiled(tmp_path, spoil)
+    ended = run(tmp_path, tiny(limit={"steps": 1000}), script=script)
+    assert ended.exit_code == 1
+    assert (ended.failed.reason, ended.failed.stage) == (reason, "train")
+    assert ended.failed.message == f"rank 1 of 2: {message}"
+    assert left(tmp_path) == []
+    assert not (tmp_path / "out" / "measurement.json").exists()
+
+
+def test_ranks_end_when_their_launcher_is_killed(tmp_path):
+    asked = tiny(limit={"seconds": 60})
+    for name in ("in", "out", "cache"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "in" / "trial.json").write_text(asked.canonical())
+    folders = {f"GPUDYNO_{name.upper()}": str(tmp_path / name) for name in ("in", "out", "cache")}
+    with (tmp_path / "log").open("wb") as log:
+        launcher = subprocess.Popen(
+            [PYTHON, "-B", WORKLOADS / "convnet.py"],
+            env={**os.environ, **folders, "GPUDYNO_DATA": str(tmp_path), "OMP_NUM_THREADS": "1"},
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        trained = _wait(lambda: "progress" in _told(tmp_path / "out" / "events.jsonl"), seconds=60)
+        assert trained, (tmp_path / "log").read_text()[-2000:]
+        assert len(left(tmp_path)) == 3
+    finally:
+        launcher.send_signal(signal.SIGKILL)
+        launcher.wait()
+    assert _wait(lambda: left(tmp_path) == [], seconds=10)
+
+
+def _told(events: Path) -> set[str]:
+    if not events.exists():
+        return set()
+    return {json.loads(line)["event"] for line in events.read_text().splitlines()}
+
+
+def _wait(holds, *, seconds: float) -> bool:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if holds():
+            return True
+        time.sleep(0.1)
+    return False

@@ -1,0 +1,145 @@
+"""The workloads of study 001: its two networks, its arithmetic of memory, and who waits for whom."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from tests.helpers.workload_runner import DATA, PYTHON, WORKLOADS, need_data, need_torch, run, trial
+
+pytestmark = pytest.mark.torch
+
+
+@pytest.fixture(autouse=True)
+def _torch_is_here():
+    need_torch()
+
+
+def tiny_mlp(**told):
+    asked = {"model": "mlp", "data": "synthetic", "data_mode": "cached", "batch_size": 8, "limit": {}}
+    return trial("tensorcore_mlp", **{**asked, "options": {"width": 64}, **told})
+
+
+def tiny_cnn(**told):
+    return trial("mnist_cnn", **{"model": "cnn", "batch_size": 32, "limit": {"steps": 3}, **told})
+
+
+COUNTED = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import torch
+from torch.profiler import ProfilerActivity, profile
+import tensorcore_mlp as mlp
+
+def counted(width, batch_size, layers):
+    inputs = [torch.randn(batch_size, width) for _ in range(3)]
+    model = mlp.network(width, layers)
+    optimiser = torch.optim.SGD(model.parameters(), lr=1e-3)
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as watched:
+        for batch in inputs:
+            loss = torch.nn.functional.mse_loss(model(batch), inputs[0])
+            loss.backward()
+            optimiser.step()
+            optimiser.zero_grad(set_to_none=False)
+    live = peak = 0
+    for event in watched.profiler.kineto_results.events():
+        if event.name() == "[memory]":
+            live += event.nbytes()
+            peak = max(peak, live)
+    return peak + sum(4 * weight.numel() for weight in model.parameters())
+
+sizes = [(512, 64, 3), (256, 128, 3), (256, 32, 4)]
+told = {
+    "published": mlp.peak_bytes(4096, 512),
+    "counted": [counted(*size) for size in sizes],
+    "predicted": [mlp.peak_bytes(w, b, layers=l, batches=0) for w, b, l in sizes],
+}
+print(json.dumps(told))
+"""
+
+
+def test_the_published_peak_is_what_the_arithmetic_gives_and_what_torch_s_allocator_counts():
+    done = subprocess.run(
+        [PYTHON, "-B", "-c", COUNTED, str(WORKLOADS)], capture_output=True, text=True, check=True
+    )
+    told = json.loads(done.stdout.splitlines()[-1])
+    data, parameters, activation = 838_860_800, 201_375_744, 8_388_608
+    assert data == 2 * 50 * 512 * 4096 * 4
+    assert parameters == 3 * (4096 * 4096 + 4096) * 4
+    assert 8 * activation == 4096 * 4096 * 4, "one weight's gradient is eight of the thirteen"
+    assert told["published"] == data + 2 * parameters + 13 * activation + 17_408 == 1_350_681_600
+    # A CPU's allocator does not round, so it is below by the two 512-byte blocks of a loss and its gradient.
+    for predicted, counted in zip(told["predicted"], told["counted"], strict=True):
+        assert predicted - 1024 < counted <= predicted
+
+
+def test_the_recipe_runs_as_published_and_counts_what_it_does(tmp_path):
+    found = run(tmp_path, tiny_mlp(options={"width": 128})).measured
+    assert (found.window.steps, found.window.samples) == (150, 150 * 8)
+    assert (found.protocol.complete, found.protocol.stopped_by) == (True, "protocol")
+    assert [epoch.steps for epoch in found.epochs] == [50, 50, 50]
+    assert "first_step" not in {phase.name for phase in found.phases}
+    assert found.structure["parameters"] == 3 * (128 * 128 + 128)
+    # Products: three forward, three for weights, and two for inputs, since data needs no gradient.
+    assert found.flops.per_sample == 8 * 2 * 128 * 128
+    assert (found.data.distinct_batches, found.data.looked_at_batches) == (16, 16)
+    assert found.notes == ("scaled down: width 128 (published 4096), batch 8 (published 512)",)
+
+
+def test_the_recipe_warmed_rehearses_first_and_is_long(tmp_path):
+    asked = tiny_mlp(protocol="warmed/1", limit={"steps": 60}, precision="amp-fp16")
+    found = run(tmp_path, asked).measured
+    assert found.phases[-1].name == "first_step"
+    assert (found.protocol.steps_per_epoch, found.protocol.epochs) == (1000, 100)
+    assert (found.window.steps, found.protocol.stopped_by) == (60, "steps")
+    assert found.precision.output_dtypes == {"float16": 3}
+    scale = found.precision.loss_scale
+    assert (scale.first, scale.last * 2**scale.skipped_steps) == (65536.0, 65536.0)
+
+
+def test_warming_changes_no_value_that_is_computed(tmp_path):
+    losses = [
+        run(tmp_path, tiny_mlp(protocol=protocol, limit={"steps": 5})).measured.losses
+        for protocol in ("published/1", "warmed/1")
+    ]
+    assert losses[0] == losses[1]
+
+
+@pytest.mark.parametrize("mode", ["host", "device", "cached"])
+def test_the_small_network_is_the_study_s_in_every_data_mode(mode, tmp_path):
+    found = run(tmp_path, tiny_cnn(data_mode=mode)).measured
+    assert found.structure == {"parameters": 1199882, "classes": 10}
+    assert (found.protocol.steps_per_epoch, found.protocol.epochs) == (1875, 20)
+    assert (found.window.steps, found.window.samples) == (3, 96)
+    assert found.precision.output_dtypes == {"float32": 4}
+    assert (found.data.distinct_batches, found.data.looked_at_batches) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({"precision": "fp16-master"}, "precision 'fp16-master' is not known"),
+        ({"model": "LeNet"}, "model 'LeNet' is not known; there are: cnn"),
+        ({"options": {"worker": 2}}, "option 'worker' is not known; there are: workers"),
+    ],
+)
+def test_what_the_study_does_not_have_is_refused_by_name(told, words, tmp_path):
+    failed = run(tmp_path, tiny_cnn(**told)).failed
+    assert failed.reason == "unsupported"
+    assert words in failed.message
+
+
+@pytest.mark.data
+def test_the_published_loader_starves_the_network_and_the_same_images_on_the_device_do_not(tmp_path):
+    need_data()
+    shares = {}
+    for mode in ("host", "device"):
+        asked = tiny_cnn(data="real", data_mode=mode, batch_size=128, limit={"steps": 4})
+        found = run(tmp_path, asked, data=DATA).measured
+        assert (found.data.source, found.data.train_items) == ("real", 60000)
+        assert found.protocol.steps_per_epoch == 469
+        shares[mode] = sum(found.input_us.values()) / sum(found.step_us.values())
+    assert shares["device"] < 0.1
+    assert shares["host"] > 2 * shares["device"]

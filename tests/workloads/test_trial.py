@@ -1,0 +1,279 @@
+"""What every workload stands on: how a trial ends, how its source is hashed, how its data is read."""
+
+from __future__ import annotations
+
+import ast
+import errno
+import hashlib
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.data.fetch import data_sha256
+from tests.helpers.workload_runner import DATA, WORKLOADS, Ended, module, need_data, run, trial
+
+ANY_PYTHON = ("parts.trial", "parts.datasets", "parts.source")
+HEAD = f"import sys; sys.path.insert(0, {str(WORKLOADS)!r}); from parts import trial as trial_part\n"
+SCRIPT = HEAD + "def run(trial):\n    trial.stage('train')\n    {body}\ntrial_part.main(run, __file__)\n"
+
+trial_part, datasets, source = (module(name) for name in ANY_PYTHON)
+
+
+def end_of(folder: Path, body: str, **told: object) -> Ended:
+    script = folder / "own.py"
+    script.write_text(SCRIPT.format(body=body))
+    asked = trial("own", model="m", batch_size=1, **told)
+    return run(folder, asked, script=script, python=sys.executable)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("raise MemoryError('no more')", "out-of-memory"),
+        ("raise RuntimeError('HIP error: out of memory')", "out-of-memory"),
+        ("raise type('OutOfMemoryError', (RuntimeError,), {})('tried to allocate')", "out-of-memory"),
+        ("raise OSError(28, 'No space left on device')", "disk-full"),
+        ("raise trial_part.Failed('not-finite', 'the loss is nan')", "not-finite"),
+        ("raise KeyError('what')", "error"),
+        ("return {'losses': object()}", "error"),
+    ],
+)
+def test_a_trial_that_goes_wrong_says_where_and_why_and_leaves_no_measurement(tmp_path, body, reason):
+    ended = end_of(tmp_path, body)
+    assert ended.exit_code == 1
+    assert (ended.failed.stage, ended.failed.reason) == ("train", reason)
+    assert not list((tmp_path / "out").glob("measurement*"))
+
+
+def test_a_trial_that_hangs_ends_itself_when_its_time_is_over(tmp_path):
+    ended = end_of(tmp_path, "__import__('time').sleep(60)", timeout_seconds=0.5)
+    assert ended.exit_code == 1
+    assert ended.failed.reason == "timeout"
+    assert ended.failed.stage == "train"
+    assert "0.5 s" in ended.failed.message
+
+
+def test_the_side_that_a_trial_stands_on_is_an_option_that_no_workload_sees(tmp_path):
+    ended = end_of(tmp_path, "raise KeyError(sorted(trial.options({'lr': 1.0})))", options={"side": "A"})
+    assert ended.failed.message == "KeyError: ['lr']"
+
+
+def test_the_options_of_a_trial_are_checked_by_name_and_type(tmp_path):
+    known = "{'lr': 20.0, 'tied': False}"
+    unknown = end_of(tmp_path, f"trial.options({known})", options={"rate": 1})
+    assert unknown.failed.reason == "unsupported"
+    assert unknown.failed.message == "option 'rate' is not known; there are: lr, tied"
+    (tmp_path / "b").mkdir()
+    wrong = end_of(tmp_path / "b", f"trial.options({known})", options={"tied": 1})
+    assert wrong.failed.message == "option 'tied' is 1 where it must be bool"
+    (tmp_path / "c").mkdir()
+    whole = end_of(tmp_path / "c", f"raise KeyError(trial.options({known})['lr'])", options={"lr": 5})
+    assert whole.failed.message == "KeyError: 5"
+
+
+def test_a_full_disk_leaves_no_half_of_a_file(tmp_path, monkeypatch):
+    def full(number: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space") as caught:
+        trial_part.write_whole(str(tmp_path / "measurement.json"), {"measurement": 1})
+    assert list(tmp_path.iterdir()) == []
+    assert trial_part.why(caught.value)[0] == "disk-full"
+
+
+def test_numbers_that_json_does_not_have_become_words():
+    assert trial_part.finite({"a": [float("nan"), float("inf"), (-float("inf"), 1.5)]}) == {
+        "a": ["nan", "inf", ["-inf", 1.5]]
+    }
+
+
+def test_the_installed_packages_are_found_with_and_without_metadata():
+    found, by_folder = trial_part.packages(), trial_part._packages_by_folder(sys.path)
+    assert found["pydantic"] == by_folder["pydantic"]
+    assert "pydantic-core" in found
+
+
+@pytest.mark.parametrize("name", ANY_PYTHON)
+def test_what_old_frameworks_share_is_written_for_python_3_6(name):
+    text = (WORKLOADS / f"{name.replace('.', '/')}.py").read_text()
+    lowest = (3, 7) if sys.version_info >= (3, 13) else (3, 6)
+    tree = ast.parse(text, feature_version=lowest)
+    imported = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    assert "__future__" not in imported
+    assert "dataclasses" not in imported
+
+
+def python_3_6() -> str | None:
+    """The first that runs: a name on the path may be a shim with nothing behind it."""
+    candidates = [shutil.which("python3.6") or "", *Path.home().glob(".pyenv/versions/3.6.*/bin/python3.6")]
+    for candidate in filter(None, candidates):
+        if subprocess.run([candidate, "--version"], capture_output=True, check=False).returncode == 0:
+            return str(candidate)
+    return None
+
+
+def test_what_old_frameworks_share_runs_on_python_3_6(tmp_path):
+    old = python_3_6()
+    if old is None:
+        pytest.skip("there is no Python 3.6 here")
+    script = tmp_path / "own.py"
+    body = "from parts import datasets; raise KeyError(len(datasets.mnist('', 'generated').test.labels))"
+    script.write_text(SCRIPT.format(body=body))
+    asked = trial("own", model="m", batch_size=1)
+    ended = run(tmp_path, asked, script=script, python=old)
+    assert ended.failed.message == "KeyError: 10000"
+    hashed = [HEAD, "from parts import source; print(source.sha256(sys.argv[1]))"]
+    told = subprocess.run(
+        [old, "-B", "-c", "".join(hashed), WORKLOADS / "parts" / "datasets.py"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout.strip() == source.sha256(str(WORKLOADS / "parts" / "datasets.py"))
+
+
+def test_a_workload_hash_follows_what_the_source_does_and_not_how_it_is_written(tmp_path):
+    workload, shared = tmp_path / "work.py", tmp_path / "_shared.py"
+    shared.write_text("def rate():\n    return 20\n")
+    workload.write_text("import _shared\n\ndef run():\n    return _shared.rate()\n")
+    first = source.sha256(str(workload))
+    workload.write_text(
+        '"""A word."""\nimport _shared  # why\ndef run():\n  "Another."\n  return _shared.rate()\n'
+    )
+    assert source.sha256(str(workload)) == first
+    shared.write_text("def rate():\n    return 10\n")
+    assert source.sha256(str(workload)) != first
+    shared.write_text("def rate():\n    return 20\n")
+    workload.write_text("import _shared\n\ndef run():\n    return _shared.rate() + 1\n")
+    assert source.sha256(str(workload)) != first
+
+
+def test_a_change_in_a_shared_part_changes_the_hash_of_every_workload_that_imports_it(tmp_path):
+    folder = tmp_path / "workloads"
+    shutil.copytree(WORKLOADS, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    files = sorted(folder.glob("*.py"))
+
+    def changed_by(part: str) -> set[str]:
+        before = {file.stem: source.sha256(str(file)) for file in files}
+        with (folder / "parts" / f"{part}.py").open("a") as file:
+            file.write("\nADDED = 1\n")
+        return {file.stem for file in files if source.sha256(str(file)) != before[file.stem]}
+
+    assert len(files) > 5
+    assert changed_by("trial") == changed_by("source") == changed_by("clock") == {file.stem for file in files}
+    assert changed_by("ranks") == {"convnet"}
+
+
+class Bomb:
+    """Pickled, it writes a file when it is opened."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, tuple[str, ...]]:
+        return os.mkdir, (str(self.path),)
+
+
+def test_a_data_file_that_is_not_the_official_one_is_named_and_never_opened(tmp_path):
+    (tmp_path / "cifar-100-python").mkdir()
+    (tmp_path / "cifar-100-python" / "train").write_bytes(pickle.dumps(Bomb(tmp_path / "burst")))
+    with pytest.raises(
+        trial_part.Failed, match="'cifar-100-python/train' is not the official file"
+    ) as caught:
+        datasets.cifar_100(str(tmp_path), "real")
+    assert caught.value.reason == "bad-data"
+    assert not (tmp_path / "burst").exists()
+
+
+def test_even_a_pickle_of_the_right_hash_cannot_call_what_it_names(tmp_path, monkeypatch):
+    content = pickle.dumps(Bomb(tmp_path / "burst"))
+    (tmp_path / "train").write_bytes(content)
+    monkeypatch.setattr(datasets, "CIFAR_100", {"train": hashlib.sha256(content).hexdigest()})
+    with pytest.raises(trial_part.Failed, match="which no data file needs"):
+        datasets.cifar_100(str(tmp_path), "real")
+    assert not (tmp_path / "burst").exists()
+
+
+def test_a_data_file_that_is_missing_is_named(tmp_path):
+    with pytest.raises(trial_part.Failed, match=r"'wikitext-2/wiki.train.tokens' is not in the data folder"):
+        datasets.wikitext_2(str(tmp_path), "real")
+
+
+def test_weights_are_held_to_the_hash_in_their_name(tmp_path):
+    (tmp_path / "weights").mkdir()
+    content = b"weights"
+    right = f"net-{hashlib.sha256(content).hexdigest()[:8]}.pth"
+    for name in (right, "net-00000000.pth"):
+        (tmp_path / "weights" / name).write_bytes(content)
+    assert datasets.weights(str(tmp_path), right) == (content, hashlib.sha256(content).hexdigest())
+    with pytest.raises(trial_part.Failed, match="is not what its name says"):
+        datasets.weights(str(tmp_path), "net-00000000.pth")
+
+
+def test_generated_images_differ_within_a_class_and_more_between_classes():
+    images = datasets.cifar_10("", "generated")
+    assert (len(images.train.labels), len(images.test.labels)) == (50000, 10000)
+    assert images.sha256 is None
+    size = 3 * 32 * 32
+
+    def distance(one: int, other: int) -> int:
+        first, second = (images.test.pixels[at * size : (at + 1) * size] for at in (one, other))
+        return sum(abs(a - b) for a, b in zip(first, second, strict=True))
+
+    labels = images.test.labels
+    same = labels.index(labels[0], 1)
+    different = next(at for at, label in enumerate(labels) if label != labels[0])
+    assert 0 < distance(0, same) < distance(0, different) / 2
+
+
+def test_generated_data_is_the_same_for_the_same_seed():
+    assert datasets.mnist("", "generated", 3).test == datasets.mnist("", "generated", 3).test
+    assert datasets.mnist("", "generated", 3).test != datasets.mnist("", "generated", 4).test
+
+
+def test_a_generated_corpus_has_the_real_one_s_shape_and_something_to_learn():
+    corpus = datasets.wikitext_2("", "generated")
+    assert (len(corpus.train), len(corpus.valid), len(corpus.test)) == datasets.WIKITEXT_2_TOKENS
+    assert corpus.types == datasets.WIKITEXT_2_TYPES
+    assert max(corpus.train) == corpus.types - 1
+    follows = {}
+    for at in range(0, 200_000, 2):
+        follows.setdefault(corpus.train[at], []).append(corpus.train[at + 1])
+    word = max(follows, key=lambda one: len(follows[one]) if one else 0)
+    most = max(follows[word].count(other) for other in set(follows[word]))
+    assert most / len(follows[word]) > 0.5
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("read", "name", "train", "first_labels"),
+    [
+        ("cifar_100", "cifar-100", 50000, [19, 29, 0, 11, 1]),
+        ("cifar_10", "cifar-10", 50000, [6, 9, 9, 4, 1]),
+        ("mnist", "mnist", 60000, [5, 0, 4, 1, 9]),
+    ],
+)
+def test_the_real_images_are_read_as_their_authors_made_them(read, name, train, first_labels):
+    need_data()
+    images = getattr(datasets, read)(DATA, "real")
+    assert (len(images.train.labels), len(images.test.labels)) == (train, 10000)
+    assert images.train.labels[:5] == first_labels
+    channels, height, width = images.shape
+    assert len(images.train.pixels) == train * channels * height * width
+    assert images.sha256 == data_sha256(name)
+
+
+@pytest.mark.data
+def test_the_real_text_has_the_known_number_of_words_and_types():
+    need_data()
+    corpus = datasets.wikitext_2(DATA, "real")
+    assert (len(corpus.train), len(corpus.valid), len(corpus.test)) == (2088628, 217646, 245569)
+    assert corpus.types == 33278
+    assert list(corpus.train[:4]) == [0, 1, 2, 3]
+    assert corpus.sha256 == data_sha256("wikitext-2")

@@ -1,0 +1,1 @@
+"""What workloads share: imported by them inside the container, as `parts`."""

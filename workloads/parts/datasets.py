@@ -1,0 +1,232 @@
+"""The data sets: found, checked by their hashes, and read; or stand-ins of the same shape from a seed.
+
+A file is read once, hashed, and used only when the hash is the official one; a pickle is opened after that,
+and even then nothing but the plain types and arrays that these files hold can come out of it.
+
+Standard library and Python 3.6 syntax only: arrays are bytes and `array.array`.
+"""
+
+import array
+import collections
+import gzip
+import hashlib
+import io
+import os
+import pickle
+import random
+
+from parts.trial import Failed
+
+# SHA-256 of the members as their authors distribute them.
+CIFAR_10 = {
+    "cifar-10-batches-py/data_batch_1": "54636561a3ce25bd3e19253c6b0d8538147b0ae398331ac4a2d86c6d987368cd",
+    "cifar-10-batches-py/data_batch_2": "766b2cef9fbc745cf056b3152224f7cf77163b330ea9a15f9392beb8b89bc5a8",
+    "cifar-10-batches-py/data_batch_3": "0f00d98ebfb30b3ec0ad19f9756dc2630b89003e10525f5e148445e82aa6a1f9",
+    "cifar-10-batches-py/data_batch_4": "3f7bb240661948b8f4d53e36ec720d8306f5668bd0071dcb4e6c947f78e9682b",
+    "cifar-10-batches-py/data_batch_5": "d91802434d8376bbaeeadf58a737e3a1b12ac839077e931237e0dcd43adcb154",
+    "cifar-10-batches-py/test_batch": "f53d8d457504f7cff4ea9e021afcf0e0ad8e24a91f3fc42091b8adef61157831",
+}
+CIFAR_100 = {
+    "cifar-100-python/train": "735e79b04f092ca3d2e6d07f368c0a7d70d48c48d28865950cc24454cf45129b",
+    "cifar-100-python/test": "4b67687d9933c4db8f0831104447f15b93774f4f464bd0516f0f0f2ac83b7864",
+}
+MNIST = {
+    "MNIST/raw/train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+    "MNIST/raw/train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+    "MNIST/raw/t10k-images-idx3-ubyte": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+    "MNIST/raw/t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+}
+WIKITEXT_2 = {
+    "wikitext-2/wiki.train.tokens": "9e9fa1ad55b1c2c95b08e37dd8e653f638fac2c6de904b79e813611eefbc985f",
+    "wikitext-2/wiki.valid.tokens": "f0737ed31fc1329026e95cb8b98e19c2a182c39c240ab909dc31abf2f8af58e8",
+    "wikitext-2/wiki.test.tokens": "d790b833ef8cf03a90db7bf1271b7520b83c45ce07ba3c1a9699df81e239eca0",
+}
+WIKITEXT_2_TOKENS = (2088628, 217646, 245569)
+WIKITEXT_2_TYPES = 33278
+TOKENS_PER_LINE = 57
+
+Images = collections.namedtuple("Images", "pixels labels")
+"""`pixels` is bytes, image after image, each (channels, height, width); `labels` is a list of integers."""
+
+ImageSet = collections.namedtuple("ImageSet", "name train test classes shape sha256")
+"""`shape` is (channels, height, width) of one image; `sha256` is None where the images are generated."""
+
+Corpus = collections.namedtuple("Corpus", "name train valid test types sha256")
+"""Token numbers as `array('i')`; `types` is the size of the vocabulary."""
+
+
+def cifar_100(folder, source, seed=0):
+    """CIFAR-100 with its fine labels, 50,000 and 10,000 images of 3 x 32 x 32."""
+    shape = (3, 32, 32)
+    if source == "generated":
+        train, test = _generated_images(seed, (50000, 10000), 100, shape)
+        return ImageSet("cifar-100", train, test, 100, shape, None)
+    splits = [_unpickled(content) for content in _checked(folder, CIFAR_100)]
+    train, test = [Images(split[b"data"].bytes, split[b"fine_labels"]) for split in splits]
+    return ImageSet("cifar-100", train, test, 100, shape, _hash_of_hashes(CIFAR_100))
+
+
+def cifar_10(folder, source, seed=0):
+    """CIFAR-10, 50,000 and 10,000 images of 3 x 32 x 32."""
+    shape = (3, 32, 32)
+    if source == "generated":
+        train, test = _generated_images(seed, (50000, 10000), 10, shape)
+        return ImageSet("cifar-10", train, test, 10, shape, None)
+    batches = [_unpickled(content) for content in _checked(folder, CIFAR_10)]
+    pixels = [batch[b"data"].bytes for batch in batches]
+    labels = [batch[b"labels"] for batch in batches]
+    train = Images(b"".join(pixels[:5]), [label for batch in labels[:5] for label in batch])
+    return ImageSet("cifar-10", train, Images(pixels[5], labels[5]), 10, shape, _hash_of_hashes(CIFAR_10))
+
+
+def mnist(folder, source, seed=0):
+    """MNIST, 60,000 and 10,000 images of 1 x 28 x 28."""
+    shape = (1, 28, 28)
+    if source == "generated":
+        train, test = _generated_images(seed, (60000, 10000), 10, shape)
+        return ImageSet("mnist", train, test, 10, shape, None)
+    content = list(_checked(folder, MNIST))
+    train, test = [Images(content[at][16:], list(content[at + 1][8:])) for at in (0, 2)]
+    return ImageSet("mnist", train, test, 10, shape, _hash_of_hashes(MNIST))
+
+
+def wikitext_2(folder, source, seed=0):
+    """WikiText-2 as words: split at white space, one <eos> a line, numbered in order of first appearance."""
+    if source == "generated":
+        return _generated_corpus(seed)
+    numbers = {}
+    splits = [_tokens(content.decode("utf-8"), numbers) for content in _checked(folder, WIKITEXT_2)]
+    counts = tuple(len(split) for split in splits)
+    if counts != WIKITEXT_2_TOKENS or len(numbers) != WIKITEXT_2_TYPES:
+        raise Failed("bad-data", "WikiText-2 gave %s tokens of %d types" % (counts, len(numbers)))
+    return Corpus("wikitext-2", splits[0], splits[1], splits[2], len(numbers), _hash_of_hashes(WIKITEXT_2))
+
+
+def weights(folder, name):
+    """Content and SHA-256 of `weights/<name>`, whose name carries the first eight digits of its hash."""
+    content = _content(folder, "weights/" + name)
+    found = hashlib.sha256(content).hexdigest()
+    if not found.startswith(name.rsplit("-", 1)[-1].split(".")[0]):
+        message = "'weights/%s' is not what its name says: its SHA-256 begins with %s"
+        raise Failed("bad-data", message % (name, found[:8]))
+    return content, found
+
+
+def _checked(folder, hashes):
+    for name, asked in hashes.items():
+        content = _content(folder, name)
+        found = hashlib.sha256(content).hexdigest()
+        if found != asked:
+            message = "'%s' is not the official file: its SHA-256 is %s where %s is asked"
+            raise Failed("bad-data", message % (name, found, asked))
+        yield content
+
+
+def _content(folder, name):
+    path = os.path.join(folder, *name.split("/"))
+    for opener, ending in ((open, ""), (gzip.open, ".gz")):
+        if os.path.exists(path + ending):
+            with opener(path + ending, "rb") as file:
+                return file.read()
+    raise Failed("bad-data", "'%s' is not in the data folder; fetch it first" % name)
+
+
+def _hash_of_hashes(hashes):
+    lines = "".join("%s %s\n" % (name, hashes[name]) for name in sorted(hashes))
+    return hashlib.sha256(lines.encode("ascii")).hexdigest()
+
+
+class _Array(object):
+    """What is kept of a pickled NumPy array: its bytes, in C order."""
+
+    def __setstate__(self, state):
+        if state[3]:
+            raise Failed("bad-data", "a data file holds an array in Fortran order")
+        self.bytes = state[4]
+
+
+class _Dtype(object):
+    def __init__(self, *told):
+        pass
+
+    def __setstate__(self, state):
+        pass
+
+
+class _ArraysAlone(pickle.Unpickler):
+    """Opens a pickle of plain values and NumPy arrays, and refuses whatever else it names."""
+
+    known = {
+        ("numpy.core.multiarray", "_reconstruct"): lambda *told: _Array(),
+        ("numpy", "ndarray"): _Array,
+        ("numpy", "dtype"): _Dtype,
+    }
+
+    def find_class(self, module, name):
+        if (module, name) not in self.known:
+            raise Failed("bad-data", "a data file names '%s.%s', which no data file needs" % (module, name))
+        return self.known[module, name]
+
+
+def _unpickled(content):
+    return _ArraysAlone(io.BytesIO(content), encoding="bytes").load()
+
+
+def _tokens(text, numbers):
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    found = array.array("i")
+    for line in lines:
+        words = line.split()
+        words.append("<eos>")
+        found.extend([numbers.setdefault(word, len(numbers)) for word in words])
+    return found
+
+
+def _generated_images(seed, counts, classes, shape):
+    """Each class is a pattern of coloured blocks; each image is its pattern under noise of its own."""
+    rng = random.Random(seed)
+    channels, height, width = shape
+    size = channels * height * width
+    # Noise of 0 to 63 on a pattern of 0 to 191, byte by byte in one long integer.
+    noise = int.from_bytes(b"\x3f" * size, "little")
+    patterns = [int.from_bytes(_blocks(rng, shape), "little") for _ in range(classes)]
+    splits = []
+    for count in counts:
+        labels = [number % classes for number in range(count)]
+        rng.shuffle(labels)
+        images = ((rng.getrandbits(8 * size) & noise) + patterns[label] for label in labels)
+        splits.append(Images(b"".join(image.to_bytes(size, "little") for image in images), labels))
+    return splits
+
+
+def _blocks(rng, shape):
+    channels, height, width = shape
+    pattern = bytearray()
+    for _ in range(channels):
+        colours = [[rng.randrange(192) for _ in range(0, width, 4)] for _ in range(0, height, 4)]
+        pattern.extend(colours[row // 4][column // 4] for row in range(height) for column in range(width))
+    return bytes(pattern)
+
+
+def _generated_corpus(seed):
+    """Words by Zipf's law; every other word follows from the one before it, three times in four."""
+    rng = random.Random(seed)
+    types = WIKITEXT_2_TYPES
+    shares = [0.0]
+    for rank in range(1, types):
+        shares.append(shares[-1] + 1.0 / rank)
+    follower = list(range(1, types))
+    rng.shuffle(follower)
+    splits = []
+    for count in WIKITEXT_2_TOKENS:
+        # Word 0 ends a line, so the lines are as long as the real ones on average.
+        words = array.array("i", rng.choices(range(1, types), cum_weights=shares[1:], k=count))
+        for at in range(1, count, 2):
+            if rng.random() < 0.75:
+                words[at] = follower[words[at - 1] - 1]
+        for at in range(TOKENS_PER_LINE - 1, count, TOKENS_PER_LINE):
+            words[at] = 0
+        splits.append(words)
+    return Corpus("wikitext-2", splits[0], splits[1], splits[2], types, None)

@@ -1,0 +1,78 @@
+"""The device that was asked for, asserted; its facts; seeds and versions."""
+
+import contextlib
+import hashlib
+import importlib
+import platform
+import random
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from parts.trial import Failed, versions
+
+
+def choose(asked: str, gpus: int) -> torch.device:
+    """The first device of the kind asked, "cpu", "cuda" or "rocm"; never another kind in its place."""
+    if gpus != 1:
+        raise Failed("unsupported", f"{gpus} GPUs are asked; this workload runs on one")
+    if asked == "cpu":
+        return torch.device("cpu")
+    here = "rocm" if torch.version.hip else "cuda" if torch.version.cuda else "cpu"
+    if here != asked or not torch.cuda.is_available():
+        sees = f"{torch.cuda.device_count()} GPUs" if here != "cpu" else "no GPU"
+        torch_here = f"torch {torch.__version__} (built for {here})"
+        raise Failed("no-device", f"a '{asked}' device is asked; {torch_here} sees {sees}")
+    return torch.device("cuda", torch.cuda.current_device())
+
+
+def facts(asked: str, device: torch.device) -> dict[str, Any]:
+    """The device as torch sees it from inside this process."""
+    if device.type == "cpu":
+        return {"kind": "cpu", "name": _processor_name(), "threads": torch.get_num_threads()}
+    card = torch.cuda.get_device_properties(device)
+    architecture = getattr(card, "gcnArchName", None) if asked == "rocm" else f"{card.major}.{card.minor}"
+    return {
+        "kind": asked,
+        "name": card.name,
+        "unit": _unit(getattr(card, "uuid", None)) if asked == "cuda" else None,
+        "capability": architecture,
+        "memory_bytes": card.total_memory,
+        "threads": torch.get_num_threads(),
+    }
+
+
+def seed_everything(seed: int) -> None:
+    """Seeds Python, NumPy where it is there, and torch on all its devices."""
+    random.seed(seed)
+    with contextlib.suppress(ImportError):
+        importlib.import_module("numpy").random.seed(seed % 2**32)
+    torch.manual_seed(seed)
+
+
+def software(*modules: ModuleType) -> dict[str, str | None]:
+    """Versions of what the trial computes with."""
+    cudnn = torch.backends.cudnn.version() if torch.backends.cudnn.is_available() else None
+    found = versions()
+    found.update(torch=torch.__version__, cuda=torch.version.cuda, hip=torch.version.hip)
+    found.update(cudnn=str(cudnn) if cudnn else None)
+    found.update({module.__name__: module.__version__ for module in modules})
+    return found
+
+
+def _unit(uuid: Any) -> str | None:
+    """A card's UUID as NVML writes it, hashed with the project's key, so that it names a unit and nobody."""
+    if uuid is None:
+        return None
+    text = str(uuid).lower().removeprefix("gpu-")
+    return hashlib.sha256(f"gpudyno:GPU-{text}".encode()).hexdigest()[:16]
+
+
+def _processor_name() -> str:
+    told = Path("/proc/cpuinfo")
+    for line in told.read_text("utf-8").splitlines() if told.exists() else ():
+        if line.lower().startswith(("model name", "cpu model", "hardware")):
+            return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,228 @@
+"""What a fastai Learner needs to be measured: the clock, the limits and every precision, as callbacks.
+
+fastai's own mixed precision is silently off on a CPU, and its master weights refuse one; here both run on the
+device that the trial has. fastai reads the loss on the host at every step, in every precision and data mode,
+as it did when the study ran.
+"""
+
+from parts import vision  # noqa: F401  # isort: skip  (before fastai)
+
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from fastai.callback.core import Callback, CancelFitException, CancelTrainException, CancelValidException
+from fastai.callback.fp16 import MixedPrecision, ModelToHalf, NonNativeMixedPrecision
+from fastai.torch_core import to_float
+from fastcore.foundation import L
+
+from parts import precision
+from parts.clock import Clock
+from parts.images import Preparation
+from parts.master_weights import ScaleLog
+from parts.trial import Trial
+
+LONG_BEFORE, BEFORE, LAST = -100, -90, 100
+"""Places among fastai's callbacks, whose own lie between -50 and 50."""
+
+
+class Input(Callback):
+    """Stops the wait for input, then makes the model's input of what came."""
+
+    order = BEFORE
+
+    def __init__(self, clock: Clock | None, prepare: Preparation) -> None:
+        self.clock, self.prepare = clock, prepare
+
+    def before_batch(self) -> None:
+        if self.training and self.clock:
+            self.clock.ready(self.xb[0])
+        self.learn.xb = (self.prepare(self.xb[0], training=self.training),)
+
+
+class Rehearsal(Callback):
+    """One pass before the clock starts, on random images, with the model as the training will have it."""
+
+    order = LAST
+
+    def __init__(self, trial: Trial, label: str, prepare: Preparation, shape: tuple[int, ...]) -> None:
+        self.trial, self.label, self.prepare, self.shape = trial, label, prepare, shape
+
+    def before_fit(self) -> None:
+        model = self.learn.model.train()
+        self.parameter_types = precision.parameter_types(model)
+        device = self.dls.device
+        with self.trial.phase("first_step"), precision.rehearsal(model, device) as self.output_types:
+            images = self.prepare.arranged(torch.randn(self.shape, device=device))
+            labels = torch.zeros(len(images), dtype=torch.int64, device=device)
+            with precision.autocast(self.label, device):
+                output = model(images.to(precision.weight_type(self.label)))
+            self.learn.loss_func(output.float(), labels).backward()
+
+
+class Measured(Callback):
+    """The clock around the training part of each epoch, and the trial's limits."""
+
+    order = LAST
+
+    def __init__(self, trial: Trial, clock: Clock, valid_batches: int) -> None:
+        self.trial, self.clock, self.valid_batches = trial, clock, valid_batches
+        self.epochs: list[dict[str, Any]] = []
+
+    def before_train(self) -> None:
+        self.trial.stage("train")
+        self.clock.start()
+
+    def after_batch(self) -> None:
+        if self.training:
+            self.clock.step(self.learn.loss, len(self.yb[0]))
+            if self.clock.over():
+                raise CancelTrainException
+        elif self.iter + 1 == self.valid_batches < len(self.dl):
+            raise CancelValidException
+
+    def after_train(self) -> None:
+        self.epochs.append(self.clock.stop())
+
+    def after_validate(self) -> None:
+        if self.valid_batches:
+            _synchronise(self.clock.device)
+            self.epochs[-1].update(
+                valid_seconds=time.perf_counter() - self.validation.began,
+                valid_batches=self.valid_batches,
+                valid_loss=float(self.recorder.loss.value),
+                quality=float(self.learn.metrics[0].value),
+            )
+
+    def after_epoch(self) -> None:
+        self.trial.event("epoch", **self.epochs[-1])
+        if self.clock.over():
+            raise CancelFitException
+
+
+class Validation(Callback):
+    """Opens each validation's clock; leaves it out where the limit leaves no batch of it."""
+
+    order = LONG_BEFORE
+
+    def __init__(self, trial: Trial, clock: Clock, batches: int) -> None:
+        self.trial, self.clock, self.batches = trial, clock, batches
+
+    def before_validate(self) -> None:
+        self.trial.stage("valid")
+        _synchronise(self.clock.device)
+        self.began = time.perf_counter()
+        if not self.batches:
+            raise CancelValidException
+
+
+class Amp(MixedPrecision):
+    """fastai's mixed precision on the device that the trial has."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.dtype = dtype
+
+    def before_fit(self) -> None:
+        kind = self.dls.device.type
+        self.autocast = torch.autocast(kind, dtype=self.dtype)
+        self.learn.scaler = torch.amp.GradScaler(kind, enabled=self.dtype is torch.float16)
+        self.scales = L()
+
+    @property
+    def scale_now(self) -> float:
+        """The loss scale in force."""
+        return self.learn.scaler.get_scale()
+
+
+class MasterWeights(NonNativeMixedPrecision):
+    """fastai's half model with fp32 master weights, batch norms in fp32, on the device that the trial has."""
+
+    # The original asks here, and nowhere else, whether its data lies on a GPU.
+    dls = SimpleNamespace(device=torch.device("cuda"))
+
+    @property
+    def scale_now(self) -> float:
+        """The loss scale in force."""
+        return self.loss_scale
+
+
+class Pure(Callback):
+    """The whole model in one 16-bit type, its optimiser's state with it; the loss alone is fp32."""
+
+    order = -50
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        self.dtype = dtype
+
+    def before_fit(self) -> None:
+        self.learn.model.to(self.dtype)
+
+    def before_batch(self) -> None:
+        self.learn.xb = (self.xb[0].to(self.dtype),)
+
+    def after_pred(self) -> None:
+        self.learn.pred = to_float(self.pred)
+
+
+class WatchScale(Callback):
+    """Notes the loss scale after each step; where it fell, the step was dropped."""
+
+    order = LAST - 1
+
+    def __init__(self, scaler: Any, kind: str) -> None:
+        self.scaler, self.kind, self.steps = scaler, kind, 0
+
+    def before_train(self) -> None:
+        if not self.steps:
+            self.log = ScaleLog(self.kind, float(self.scaler.scale_now))
+
+    def after_batch(self) -> None:
+        if self.training:
+            self.steps += 1
+            scale = float(self.scaler.scale_now)
+            self.log.note(self.steps, scale, skipped=scale < self.log.scale)
+
+
+class WatchGradients(Callback):
+    """The norm of all gradients of the first steps, as the optimiser is about to see them; nothing waits.
+
+    A step that a loss scale drops never comes here.
+    """
+
+    order = LAST
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+
+    def before_step(self) -> None:
+        if self.clock.wants_norm:
+            self.clock.norm(together([one[0].grad for one in self.opt.all_params(with_grad=True)]))
+
+
+def together(gradients: list[torch.Tensor]) -> torch.Tensor:
+    """The Euclidean norm of all of them as one vector, in fp32."""
+    return torch.linalg.vector_norm(torch.stack([norm.float() for norm in torch._foreach_norm(gradients)]))
+
+
+def precision_callbacks(label: str, kind: str, static_scale: float) -> tuple[str, list[Callback]]:
+    """How a label is done, in words, and the callbacks that do it, a WatchScale among them if it scales."""
+    if label.startswith("fp32-"):
+        return "none", []
+    dtype = precision.SIXTEEN_BIT[label]
+    if label.startswith("pure-"):
+        return f"all weights in {dtype}", [Pure(dtype)]
+    if label == "amp-bf16":
+        return "fastai MixedPrecision, torch.autocast", [Amp(dtype)]
+    if label == "amp-fp16":
+        scaler = Amp(dtype)
+        method = "fastai MixedPrecision, torch.autocast, torch.amp.GradScaler"
+        return method, [scaler, WatchScale(scaler, "dynamic")]
+    weights = MasterWeights(loss_scale=static_scale, dynamic=kind == "dynamic")
+    return "fastai NonNativeMixedPrecision", [ModelToHalf(), weights, WatchScale(weights, kind)]
+
+
+def _synchronise(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

@@ -1,0 +1,207 @@
+"""What a precision label means to torch, and what the arithmetic then really is.
+
+A label sets its switches explicitly: torch's own default computes matrix products in IEEE fp32 and cuDNN's
+convolutions and recurrent layers in TF32. The switches are not believed: a product and a convolution are held
+against float64, and hooks count the types that the layers doing the work put out.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import nn
+
+from parts.trial import Failed
+
+SIXTEEN_BIT = {
+    "amp-fp16": torch.float16,
+    "amp-bf16": torch.bfloat16,
+    "fp16-master": torch.float16,
+    "pure-fp16": torch.float16,
+    "pure-bf16": torch.bfloat16,
+}
+OVERRIDES = ("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "NVIDIA_TF32_OVERRIDE", "ONEDNN_DEFAULT_FPMATH_MODE")
+LAYERS_THAT_WORK = (nn.Linear, nn.modules.conv._ConvNd, nn.RNNBase)
+NO_KERNEL_WORDS = ("not implemented for", "could not create a primitive", "is not supported on")
+# Largest error over mean magnitude: some 1e-5 in fp32 at these sizes, 2e-3 with TF32's or fp16's ten bits of
+# mantissa, 1.5e-2 with bf16's seven.
+FP32_ERROR = 3e-4
+TEN_BIT_ERROR = 6e-3
+
+
+def prepare(label: str, device: torch.device) -> dict[str, Any]:
+    """Sets the label's switches; gives label, flags and probes. Refuses what the device cannot do."""
+    switch(label, device)
+    return found(label, device)
+
+
+def switch(label: str, device: torch.device) -> None:
+    """Sets the label's switches and computes nothing; refuses what the device cannot do."""
+    if device.type == "cuda":
+        _refuse_what_the_card_lacks(label, device)
+    elif label == "fp32-tf32":
+        raise Failed("unsupported", "'fp32-tf32' is asked; a CPU has no TF32")
+    if label != "fp32-default":
+        _set_fp32("tf32" if label == "fp32-tf32" else "ieee")
+
+
+def found(label: str, device: torch.device) -> dict[str, Any]:
+    """Label, flags and probes as they are now."""
+    return {"label": label, "flags": _flags(), "probes": probes(label, device)}
+
+
+def weight_type(label: str) -> torch.dtype:
+    """The type that the model's weights have under a label."""
+    return torch.float32 if label.startswith(("fp32-", "amp-")) else SIXTEEN_BIT[label]
+
+
+def autocast(label: str, device: torch.device) -> contextlib.AbstractContextManager[Any]:
+    """torch.autocast on the trial's own device for the amp labels; else nothing."""
+    if label.startswith("amp-"):
+        return torch.autocast(device.type, dtype=SIXTEEN_BIT[label])
+    return contextlib.nullcontext()
+
+
+def probes(label: str, device: torch.device) -> list[dict[str, Any]]:
+    """A product and a convolution in the label's arithmetic against float64; what their error reads as."""
+    generator = torch.Generator().manual_seed(0)
+    shapes = {"matmul": ((512, 1024), (1024, 512)), "convolution": ((8, 128, 28, 28), (128, 128, 3, 3))}
+    operations = {"matmul": torch.matmul, "convolution": nn.functional.conv2d}
+    errors = []
+    with preserved_random_state(device), torch.no_grad():
+        for name, (left, right) in shapes.items():
+            operands = [torch.randn(shape, generator=generator) for shape in (left, right)]
+            exact = operations[name](*(operand.double() for operand in operands))
+            operands = [operand.to(device) for operand in operands]
+            if label in SIXTEEN_BIT and not label.startswith("amp-"):
+                operands = [operand.to(SIXTEEN_BIT[label]) for operand in operands]
+            with autocast(label, device):
+                result = operations[name](*operands)
+            error = ((result.double().cpu() - exact).abs().max() / exact.abs().mean()).item()
+            errors.append({"operation": name, "error": error, "reads_as": reads_as(error, result.dtype)})
+    return errors
+
+
+def reads_as(error: float, dtype: torch.dtype) -> str:
+    """An arithmetic's name by its error; the output's type tells fp16 from TF32, of equal mantissa."""
+    if dtype in (torch.float16, torch.bfloat16):
+        return "fp16" if dtype is torch.float16 else "bf16"
+    if error < FP32_ERROR:
+        return "fp32-ieee"
+    return "tf32" if error < TEN_BIT_ERROR else "bf16"
+
+
+@contextlib.contextmanager
+def counted_output_types(model: nn.Module) -> Iterator[dict[str, int]]:
+    """Counts by type what the convolutions, linear and recurrent layers put out while the block runs."""
+    counts: dict[str, int] = {}
+
+    def count(layer: nn.Module, inputs: Any, output: Any) -> None:
+        name = _name((output[0] if isinstance(output, tuple) else output).dtype)
+        counts[name] = counts.get(name, 0) + 1
+
+    layers = [layer for layer in model.modules() if isinstance(layer, LAYERS_THAT_WORK)]
+    hooks = [layer.register_forward_hook(count) for layer in layers]
+    try:
+        yield counts
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def parameter_types(model: nn.Module) -> dict[str, int]:
+    """How many numbers the model holds in each type."""
+    counts: dict[str, int] = {}
+    for parameter in model.parameters():
+        name = _name(parameter.dtype)
+        counts[name] = counts.get(name, 0) + parameter.numel()
+    return counts
+
+
+@contextlib.contextmanager
+def preserved_random_state(device: torch.device) -> Iterator[None]:
+    """Whatever the block draws, the trial's own random numbers are as if it had not run."""
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        yield
+
+
+@contextlib.contextmanager
+def rehearsal(model: nn.Module, device: torch.device) -> Iterator[dict[str, int]]:
+    """A forward and backward pass that leaves no trace: it warms the device, and counts output types."""
+    with untraced(model, device), counted_output_types(model) as counts:
+        yield counts
+
+
+@contextlib.contextmanager
+def untraced(model: nn.Module, device: torch.device) -> Iterator[None]:
+    """Passes of the block leave no random number drawn, no gradient and no buffer changed."""
+    kept = {name: buffer.clone() for name, buffer in model.named_buffers()}
+    try:
+        with preserved_random_state(device):
+            yield
+    except RuntimeError as error:
+        if any(words in str(error) for words in NO_KERNEL_WORDS):
+            raise Failed("unsupported", f"this device has no kernel for it: {error}") from error
+        raise
+    model.zero_grad(set_to_none=True)
+    with torch.no_grad():
+        for name, buffer in model.named_buffers():
+            buffer.copy_(kept[name])
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def _refuse_what_the_card_lacks(label: str, device: torch.device) -> None:
+    name = torch.cuda.get_device_name(device)
+    ampere = torch.version.hip is None and torch.cuda.get_device_capability(device) >= (8, 0)
+    if label == "fp32-tf32" and not ampere:
+        raise Failed("unsupported", f"'fp32-tf32' is asked; {name} has no TF32")
+    if SIXTEEN_BIT.get(label) is torch.bfloat16 and torch.version.hip is None and not ampere:
+        raise Failed("unsupported", f"'{label}' is asked; {name} only emulates bf16")
+
+
+def _set_fp32(precision: str) -> None:
+    if hasattr(torch.backends.cudnn, "conv") and hasattr(torch.backends.cudnn.conv, "fp32_precision"):
+        torch.backends.cuda.matmul.fp32_precision = precision
+        torch.backends.cudnn.conv.fp32_precision = precision
+        torch.backends.cudnn.rnn.fp32_precision = precision
+        if precision == "ieee":
+            for operation in ("matmul", "conv", "rnn"):
+                getattr(torch.backends.mkldnn, operation).fp32_precision = precision
+    else:
+        torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+        torch.backends.cudnn.allow_tf32 = precision == "tf32"
+
+
+def _flags() -> dict[str, Any]:
+    readers = {
+        "cuda.matmul.fp32_precision": lambda: torch.backends.cuda.matmul.fp32_precision,
+        "cudnn.conv.fp32_precision": lambda: torch.backends.cudnn.conv.fp32_precision,
+        "cudnn.rnn.fp32_precision": lambda: torch.backends.cudnn.rnn.fp32_precision,
+        "mkldnn.matmul.fp32_precision": lambda: torch.backends.mkldnn.matmul.fp32_precision,
+        "mkldnn.conv.fp32_precision": lambda: torch.backends.mkldnn.conv.fp32_precision,
+        "cuda.matmul.allow_tf32": lambda: torch.backends.cuda.matmul.allow_tf32,
+        "cudnn.allow_tf32": lambda: torch.backends.cudnn.allow_tf32,
+        "float32_matmul_precision": torch.get_float32_matmul_precision,
+        "fp16_reduced_precision_reduction": lambda: (
+            torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction
+        ),
+        "bf16_reduced_precision_reduction": lambda: (
+            torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction
+        ),
+        "fp16_accumulation": lambda: torch.backends.cuda.matmul.allow_fp16_accumulation,
+        "cudnn.benchmark": lambda: torch.backends.cudnn.benchmark,
+    }
+    flags: dict[str, Any] = {name: os.environ.get(name) for name in OVERRIDES}
+    for name, read in readers.items():
+        # torch refuses to read an old switch once its new one is set, and old versions lack the new ones.
+        with contextlib.suppress(AttributeError, RuntimeError):
+            value = read()
+            flags[name] = value if isinstance(value, bool | int | float | str) else str(value)
+    return flags
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

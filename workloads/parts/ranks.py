@@ -1,0 +1,270 @@
+"""One trial as several processes: a launcher, its ranks, and one measurement of all of them.
+
+The trial's own process starts a rank per device with torchrun's agent. A rank is the same workload with a
+folder of its own: it writes events and a measurement or a failure as any trial does. The launcher passes on
+what rank 0 tells, and joins the measurements; where a rank dies, the agent ends the others, and the trial
+fails in that rank's name. All of it meets at 127.0.0.1, since a container has no other network.
+"""
+
+import contextlib
+import datetime
+import json
+import math
+import os
+import signal
+import statistics
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import distributed
+from torch.distributed.elastic.multiprocessing.api import SignalException
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+from parts.clock import Clock
+from parts.trial import Failed, Trial
+
+HOME = "127.0.0.1"
+MARK = "GPUDYNO_RANKS"
+"""Set by the launcher for its ranks."""
+LOOK_SECONDS = 0.2
+ASK_EVERY_SECONDS = 1.0
+MEETING_SECONDS = 120.0
+SLOW = 1.1
+"""Times the median of the other ranks' forward pass, from which a rank is called slow."""
+STEPS_TO_CALL_SLOW = 10
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which of how many processes this one is."""
+
+    rank: int = 0
+    count: int = 1
+
+
+def here() -> Place | None:
+    """This process's place among its launcher's ranks; None in any other process."""
+    if MARK not in os.environ:
+        return None
+    return Place(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
+
+
+def settle() -> None:
+    """Gives a rank its own folder, and ends it when its launcher is gone; call before the trial is read."""
+    place = here()
+    if place is None:
+        return
+    folder = _folder(Path(os.environ["GPUDYNO_OUT"]), place.rank)
+    folder.mkdir(parents=True, exist_ok=True)
+    os.environ["GPUDYNO_OUT"] = str(folder)
+    threading.Thread(target=_end_with_launcher, args=(os.getppid(),), daemon=True).start()
+
+
+@contextlib.contextmanager
+def together(place: Place, device: torch.device, *, gradients: bool) -> Iterator[None]:
+    """The ranks' meeting; over the devices' own links where gradients are to be shared."""
+    # The agent's request to end must not wait for a collective that will never return.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    backend = "nccl" if device.type == "cuda" and gradients else "gloo"
+    distributed.init_process_group(
+        backend,
+        rank=place.rank,
+        world_size=place.count,
+        timeout=datetime.timedelta(seconds=MEETING_SECONDS),
+        device_id=device if backend == "nccl" else None,
+    )
+    try:
+        yield
+    finally:
+        distributed.destroy_process_group()
+
+
+class End:
+    """When ranks that share gradients stop: all at the same step.
+
+    Each counts steps by itself; a limit of seconds is rank 0's clock, and it is asked about once a second
+    over the host, so that no device waits for it.
+    """
+
+    def __init__(self, clock: Clock, place: Place) -> None:
+        self.clock, self.place = clock, place
+        self.asks = clock.second_limit is not None
+        self.group = distributed.new_group(backend="gloo") if self.asks else None
+        self.ask_at = 1
+
+    def over(self) -> bool:
+        """Whether this step is the last."""
+        done = len(self.clock.step_us)
+        if self.clock.step_limit is not None and done >= self.clock.step_limit:
+            return True
+        if not self.asks or done < self.ask_at:
+            return False
+        mean_seconds = sum(self.clock.step_us) / max(1, done) * 1e-6
+        steps = max(1, math.floor(ASK_EVERY_SECONDS / max(mean_seconds, 1e-6)))
+        told = torch.tensor([int(self.clock.over() is not None), min(steps, done)])
+        distributed.broadcast(told, src=0, group=self.group)
+        self.ask_at = done + int(told[1])
+        return bool(told[0])
+
+
+def launched(trial: Trial, parallel: str, count: int) -> dict[str, Any]:
+    """Runs this workload as `count` ranks and joins what they measured.
+
+    Raises Failed with the reason and the stage of the rank that died first.
+    """
+    out = Path(trial.out_folder).resolve() / "ranks"
+    out.mkdir(exist_ok=True)
+    threads = max(1, (os.cpu_count() or 1) // count)
+    os.environ.update({"GPUDYNO_OUT": str(out), MARK: str(count)})
+    for name, value in (
+        ("OMP_NUM_THREADS", str(threads)),
+        ("GLOO_SOCKET_IFNAME", "lo"),
+        ("NCCL_SOCKET_IFNAME", "lo"),
+    ):
+        os.environ.setdefault(name, value)
+    config = LaunchConfig(
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=count,
+        run_id=uuid.uuid4().hex,
+        rdzv_backend="c10d",
+        rdzv_endpoint=f"{HOME}:0",
+        local_addr=HOME,
+        max_restarts=0,
+        monitor_interval=LOOK_SECONDS,
+    )
+    ended = threading.Event()
+    follower = threading.Thread(target=_follow, args=(trial, _folder(out, 0), ended), daemon=True)
+    follower.start()
+    try:
+        elastic_launch(config, sys.executable)("-u", str(Path(sys.argv[0]).resolve()))
+    except ChildFailedError as error:
+        codes = {rank: failure.exitcode for rank, failure in error.failures.items()}
+        raise _why(trial, out, codes, count) from error
+    except SignalException as error:
+        sys.exit(128 + error.sigval)
+    finally:
+        ended.set()
+        follower.join()
+    parts = [_read(_folder(out, rank) / "measurement.json") for rank in range(count)]
+    trial.phases[:] = [dict(trial.phases[0], name="launcher"), *parts[0]["phases"]]
+    return joined(parts, parallel)
+
+
+def joined(parts: list[dict[str, Any]], parallel: str) -> dict[str, Any]:
+    """One measurement of all ranks: rank 0's clock, everybody's samples, losses, probes and memory.
+
+    Copies that run each for itself keep rank 0's samples: the figure is that of the first device.
+    """
+    first, count = parts[0], len(parts)
+    whole = dict(first, ranks=[entry for part in parts for entry in part["ranks"]], parallel=parallel)
+    whole["device"] = dict(first["device"], count=count)
+    probes = [probe for part in parts for probe in part["precision"]["probes"]]
+    whole["precision"] = dict(first["precision"], probes=probes)
+    slow = slow_ranks(whole["ranks"]) if first["window"]["steps"] >= STEPS_TO_CALL_SLOW else []
+    whole["notes"] = [*first["notes"], *slow]
+    if parallel == "each":
+        rates = [entry["samples"] / entry["seconds"] for entry in whole["ranks"]]
+        unit = first["sample_unit"]
+        whole["notes"].append(
+            f"{count} copies at once, {sum(rates):.4g} {unit}s/s in all; the steps are rank 0's"
+        )
+        return whole
+    window = first["window"]
+    whole["samples_per_step"] = sum(part["samples_per_step"] for part in parts)
+    whole["window"] = dict(window, samples=sum(part["window"]["samples"] for part in parts))
+    losses = zip(*(part["losses"] for part in parts), strict=True)
+    whole["losses"] = [(same[0][0], statistics.fmean(loss for _, loss in same)) for same in losses]
+    epochs = zip(*(part["epochs"] for part in parts), strict=True)
+    whole["epochs"] = [
+        dict(same[0], train_loss=statistics.fmean(epoch["train_loss"] for epoch in same)) for same in epochs
+    ]
+    peaks = [part["memory"] for part in parts]
+    whole["memory"] = {
+        name: None if value is None else max(peak[name] for peak in peaks) for name, value in peaks[0].items()
+    }
+    return whole
+
+
+def slow_ranks(ranks: list[dict[str, Any]]) -> list[str]:
+    """A sentence for each rank whose own forward pass, which waits for no other rank, is slow."""
+    told = []
+    for entry in ranks:
+        own = entry["forward_seconds"]
+        others = [other["forward_seconds"] for other in ranks if other is not entry]
+        if own is None or not others:
+            continue
+        ratio = own / statistics.median(others)
+        if ratio > SLOW:
+            told.append(
+                f"rank {entry['rank']} is slow: its forward pass takes {ratio:.2f} times that of the others"
+            )
+    return told
+
+
+def _folder(out: Path, rank: int) -> Path:
+    return out / f"rank-{rank}"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _end_with_launcher(launcher: int) -> None:
+    while os.getppid() == launcher:
+        time.sleep(LOOK_SECONDS)
+    os._exit(1)
+
+
+def _follow(trial: Trial, folder: Path, ended: threading.Event) -> None:
+    """Passes on rank 0's events as they come, and the last of them after its end."""
+    path, place = folder / "events.jsonl", 0
+    while True:
+        last = ended.wait(LOOK_SECONDS)
+        if path.exists():
+            with path.open("rb") as file:
+                file.seek(place)
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        break
+                    place += len(line)
+                    _pass_on(trial, json.loads(line))
+        if last:
+            return
+
+
+def _pass_on(trial: Trial, told: dict[str, Any]) -> None:
+    kind = told.pop("event")
+    if kind == "stage":
+        trial.stage_now = told["stage"]
+    if kind != "end":
+        trial.event(kind, **told)
+
+
+def _why(trial: Trial, out: Path, codes: dict[int, int], count: int) -> Failed:
+    """Of the ranks that failed the one that died first; the others fail for want of it."""
+    found: list[tuple[int, float, int, str, str, str]] = []
+    for rank, code in codes.items():
+        path = _folder(out, rank) / "failure.json"
+        if path.exists():
+            told = _read(path)
+            order = 2 if told["reason"] == "error" else 1
+            found.append((order, path.stat().st_mtime, rank, told["reason"], told["stage"], told["message"]))
+        elif code < 0 and code != -signal.SIGTERM:
+            words = f"ended by {signal.Signals(-code).name} without a word"
+            found.append((0, 0.0, rank, "killed", trial.stage_now, words))
+        else:
+            found.append(
+                (3, 0.0, rank, "error", trial.stage_now, f"ended with code {code} and without a word")
+            )
+    _, _, rank, reason, stage, message = min(found)
+    trial.stage_now = stage
+    return Failed(reason, f"rank {rank} of {count}: {message}")

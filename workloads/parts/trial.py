@@ -1,0 +1,273 @@
+"""One trial inside its process: what is asked, where it writes, how it ends.
+
+A workload imports this first, then its framework, and ends with `main(run, __file__)`. `run(trial)`
+returns the measurement's own part as a dict; `main` adds what every workload tells alike and writes
+`measurement.json` last, whole or not at all. Whatever goes wrong becomes `failure.json` and exit code 1.
+
+Standard library and Python 3.6 syntax only: the oldest frameworks run there.
+"""
+
+import contextlib
+import errno
+import json
+import math
+import os
+import platform
+import signal
+import sys
+import threading
+import time
+import traceback
+
+from parts import source
+
+STARTED = time.perf_counter()
+RESERVED_BYTES = 16384
+SIDE = "side"
+"""An option of every workload that none acts on: it tells apart trials that are equal otherwise."""
+DISK_FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
+OUT_OF_MEMORY_WORDS = ("out of memory", "can't allocate memory", "cannot allocate memory", "alloc_failed")
+
+
+class Failed(Exception):
+    """An end whose reason the workload knows; `reason` is one of the record's words."""
+
+    def __init__(self, reason, message):
+        super(Failed, self).__init__(message)
+        self.reason = reason
+
+
+class Trial(object):
+    """What is asked, read from `trial.json`, and the files that the trial writes as it goes."""
+
+    def __init__(self, environ):
+        self.data_folder = environ.get("GPUDYNO_DATA", "/data")
+        self.out_folder = environ.get("GPUDYNO_OUT", "/out")
+        self.warm_caches = _holds_something(environ.get("GPUDYNO_CACHE"))
+        self.stage_now = "start"
+        self.phases = []
+        events = os.path.join(self.out_folder, "events.jsonl")
+        self._events = open(events, "a", encoding="utf-8")  # noqa: SIM115
+        self._ending = threading.Lock()
+        # Room for the failure on a disk that fills up meanwhile.
+        self._reserve = os.path.join(self.out_folder, ".reserve")
+        with open(self._reserve, "wb") as file:
+            file.write(bytes(RESERVED_BYTES))
+        with open(os.path.join(environ.get("GPUDYNO_IN", "/in"), "trial.json"), encoding="utf-8") as file:
+            told = json.load(file)
+        self.seed = told["seed"]
+        self.timeout_seconds = told["timeout_seconds"]
+        self.asked = told["asked"]
+        self.variant = self.asked["variant"]
+        self.limit = self.variant.get("limit") or {}
+
+    def options(self, known):
+        """The variant's options over the defaults; refuses a name or a type that these do not have."""
+        given = dict(self.variant.get("options") or {})
+        given.pop(SIDE, None)
+        for name, value in given.items():
+            if name not in known:
+                raise Failed("unsupported", _one_of("option", name, known))
+            whole = type(known[name]) is float and type(value) is int
+            if type(value) is not type(known[name]) and not whole:
+                kind = type(known[name]).__name__
+                raise Failed("unsupported", "option '%s' is %r where it must be %s" % (name, value, kind))
+        return dict(known, **given)
+
+    def choose(self, what, asked, known):
+        """What `known` has for `asked`, or a failure that lists what there is."""
+        if asked not in known:
+            raise Failed("unsupported", _one_of(what, asked, known))
+        return known[asked] if isinstance(known, dict) else asked
+
+    def valid_batches(self, whole):
+        """How many of a validation's `whole` batches the limit leaves."""
+        capped = self.limit.get("valid_batches")
+        return whole if capped is None else min(whole, capped)
+
+    def stage(self, name):
+        """Says which part of the work has begun."""
+        self.stage_now = name
+        self.event("stage", stage=name)
+
+    @contextlib.contextmanager
+    def phase(self, name):
+        """Times one part of the setup, apart from the measured window."""
+        begin = time.perf_counter()
+        yield
+        self.phase_took(name, time.perf_counter() - begin)
+
+    def phase_took(self, name, seconds):
+        """Notes a part of the setup that was timed elsewhere."""
+        self.phases.append({"name": name, "seconds": seconds})
+        self.event("phase", name=name, seconds=round(seconds, 6))
+
+    def event(self, kind, **told):
+        """Appends one line to `events.jsonl`; a reader may follow it."""
+        told["event"] = kind
+        self._events.write(json.dumps(finite(told), sort_keys=True) + "\n")
+        self._events.flush()
+
+    def succeed(self, measurement):
+        """Writes the measurement whole or not at all."""
+        with self._ending:
+            write_whole(os.path.join(self.out_folder, "measurement.json"), measurement)
+            os.remove(self._reserve)
+
+    def end(self, reason, message):
+        """Writes the failure and leaves with exit code 1."""
+        with self._ending:
+            self._fail(reason, message)
+            sys.exit(1)
+
+    def _fail(self, reason, message):
+        with contextlib.suppress(OSError):
+            os.remove(self._reserve)
+        told = {"stage": self.stage_now, "reason": reason, "message": message[:2000]}
+        write_whole(os.path.join(self.out_folder, "failure.json"), told)
+
+    def watch_time(self):
+        """Ends the process hard once the trial's time is over, even when it hangs in foreign code."""
+        left = max(0.0, self.timeout_seconds - (time.perf_counter() - STARTED))
+        timer = threading.Timer(left, self._time_is_over)
+        timer.daemon = True
+        timer.start()
+
+    def _time_is_over(self):
+        # A trial that is already writing its measurement has made it.
+        if not self._ending.acquire(False):
+            return
+        message = "the trial took longer than its limit of %g s" % self.timeout_seconds
+        try:
+            self._fail("timeout", message)
+            sys.stderr.write(message + "\n")
+            sys.stderr.flush()
+        finally:
+            os._exit(1)
+
+
+def main(run, workload_file):
+    """Runs a workload as a process: exit code 0 with a measurement, 1 with a failure."""
+    signal.signal(signal.SIGTERM, _stop)
+    trial = Trial(os.environ)
+    trial.phase_took("import", time.perf_counter() - STARTED)
+    trial.watch_time()
+    try:
+        trial.stage("setup")
+        measurement = run(trial)
+        measurement.update(
+            measurement=1,
+            workload=trial.asked["workload"],
+            protocol_name=trial.asked["protocol"],
+            workload_sha256=source.sha256(workload_file),
+            packages=packages(),
+            phases=trial.phases,
+            warm_caches=trial.warm_caches,
+        )
+        trial.event("end")
+        trial.succeed(measurement)
+    except Exception as error:
+        traceback.print_exc()
+        trial.end(*why(error))
+
+
+def why(error):
+    """The record's word for an exception, and one line about it."""
+    message = "%s: %s" % (type(error).__name__, error)
+    if isinstance(error, Failed):
+        return error.reason, str(error)
+    if isinstance(error, OSError) and error.errno in DISK_FULL:
+        return "disk-full", message
+    names = [kind.__name__ for kind in type(error).__mro__]
+    words = str(error).lower() if isinstance(error, RuntimeError) else ""
+    told = any(known in words for known in OUT_OF_MEMORY_WORDS)
+    if told or "OutOfMemoryError" in names or "MemoryError" in names:
+        return "out-of-memory", message
+    return "error", message
+
+
+def write_whole(path, value):
+    """Writes JSON under a temporary name, then renames: a reader sees all of it or nothing."""
+    temporary = path + ".part"
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:
+            json.dump(finite(value), file, sort_keys=True, allow_nan=False)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.remove(temporary)
+        raise
+
+
+def finite(value):
+    """The same value with "nan", "inf" and "-inf" for the numbers that JSON does not have."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(item) for item in value]
+    return value
+
+
+def process_peak_bytes():
+    """The most memory this process has held, in bytes; None where the system does not say."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def versions():
+    """The versions that are no package: the interpreter, the system, the C library."""
+    libc = " ".join(platform.libc_ver()).strip()
+    return {"python": platform.python_version(), "system": platform.system(), "libc": libc or None}
+
+
+def packages():
+    """Installed packages and their versions, by normalised name."""
+    try:
+        from importlib import metadata
+    except ImportError:
+        return _packages_by_folder(sys.path)
+    found = {}
+    for package in metadata.distributions():
+        name = package.metadata["Name"]
+        if name:
+            found.setdefault(_normal(name), package.version)
+    return found
+
+
+def _packages_by_folder(folders):
+    found = {}
+    for folder in folders:
+        if not os.path.isdir(folder):
+            continue
+        for entry in sorted(os.listdir(folder)):
+            stem, ending = os.path.splitext(entry)
+            if ending in (".dist-info", ".egg-info") and "-" in stem:
+                name, version = stem.split("-")[:2]
+                found.setdefault(_normal(name), version)
+    return found
+
+
+def _normal(name):
+    return name.lower().replace("_", "-").replace(".", "-")
+
+
+def _one_of(what, name, known):
+    return "%s '%s' is not known; there are: %s" % (what, name, ", ".join(sorted(known)) or "none")
+
+
+def _holds_something(folder):
+    if not folder or not os.path.isdir(folder):
+        return None
+    return bool(os.listdir(folder))
+
+
+def _stop(number, frame):
+    sys.exit(128 + number)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from commands import gate
 from harness.bundle import archive
@@ -22,13 +20,6 @@ from harness.record.store import Stored
 TEXT = "PULL_REQUEST.md"
 BASES = ("origin/main", "main", "HEAD")
 """What a contribution is judged against: the first of these that the clone knows."""
-
-_NOBODY = {
-    f"GIT_{who}_{what}": value
-    for who in ("AUTHOR", "COMMITTER")
-    for what, value in (("NAME", "gpudyno"), ("EMAIL", "none"), ("DATE", "2000-01-01T00:00:00Z"))
-}
-"""The commit that is judged is kept by no branch, so it needs no person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +71,11 @@ def session_of(root: Path, session: str | None, machine: str) -> Session:
 
 
 def problems(root: Path, session: Session) -> tuple[str, ...]:
-    """What the gate will say of the session, from a commit that adds its folder and that no branch keeps."""
-    base = next((name for name in BASES if _git(root, "rev-parse", "--verify", "-q", name) is not None), None)
+    """What the gate will say of the session's folder, judged as it lies in the clone."""
+    base = next((name for name in BASES if _is_commit(root, name)), None)
     if base is None:
         raise UserError("this is no git clone with a commit", remedy="contribute from a clone")
-    with TemporaryDirectory() as folder:
-        index = {"GIT_INDEX_FILE": str(Path(folder) / "index"), **_NOBODY}
-        _done(root, index, "read-tree", base)
-        for path in _paths(root, session):
-            blob = _done(root, index, "hash-object", "-w", "--no-filters", str(root / path))
-            _done(root, index, "update-index", "--add", "--cacheinfo", f"100644,{blob},{path}")
-        tree = _done(root, index, "write-tree")
-        parent = _done(root, index, "rev-parse", f"{base}^{{commit}}")
-        commit = _done(root, index, "commit-tree", tree, "-p", parent, "-m", "A contribution")
-    return gate.problems(root, base, commit)
+    return gate.uncommitted_problems(root, base, _paths(root, session))
 
 
 def prepare(root: Path, session: Session, out: Path) -> Contribution:
@@ -180,19 +162,6 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def _git(root: Path, *words: str, environ: Mapping[str, str] | None = None) -> str | None:
-    done = subprocess.run(
-        ["git", "-C", str(root), *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **(environ or {})},
-    )
-    return done.stdout.strip() if done.returncode == 0 else None
-
-
-def _done(root: Path, environ: Mapping[str, str], *words: str) -> str:
-    found = _git(root, *words, environ=environ)
-    if found is None:
-        raise UserError(f"git {words[0]} refuses", remedy="contribute from a clone that git can write to")
-    return found
+def _is_commit(root: Path, name: str) -> bool:
+    command = ["git", "-C", str(root), "rev-parse", "--verify", "-q", name]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0

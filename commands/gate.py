@@ -1,4 +1,7 @@
-"""What a contribution of records brings, read as data out of git's objects: never checked out, never run."""
+"""What a contribution of records brings, read as data out of git's objects: never checked out, never run.
+
+What no commit holds yet is judged by the same rules from its files.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -57,9 +60,33 @@ def laid_out(root: Path, base: str, head: str, folder: Path) -> tuple[str, ...]:
     Nothing is written where one path is no record's place. Raises UserError as `problems` does.
     """
     found = changes(root, base, head)
+    sizes, sessions = _sizes(root, found), _sessions_at(root, base)
+    return _judged(found, sizes, sessions, folder, lambda change: _git(root, "cat-file", "blob", change.blob))
+
+
+def uncommitted_problems(root: Path, base: str, paths: Sequence[str]) -> tuple[str, ...]:
+    """What `problems` would say of a commit that adds these files of the clone; git writes nothing.
+
+    Raises UserError as `problems` does.
+    """
+    found = _uncommitted(root, base, paths)
+    sizes = {path: (root / path).stat().st_size for path in paths}
+    sessions = _sessions_at(root, base)
+    with TemporaryDirectory() as folder:
+        return _judged(found, sizes, sessions, Path(folder), lambda change: (root / change.path).read_bytes())
+
+
+def _judged(
+    found: Sequence[Change],
+    sizes: Mapping[str, int],
+    sessions: Mapping[str, str],
+    folder: Path,
+    content: Callable[[Change], bytes],
+) -> tuple[str, ...]:
+    """`sizes` are in bytes, known before any content is read; `sessions` are those of the base."""
     refused = [f"{change.path}: {why}" for change in found if (why := _refusal(change))]
-    refused += _taken(found, _sessions_at(root, base))
-    refused += _too_large(root, found)
+    refused += _taken(found, sessions)
+    refused += _too_large(found, sizes)
     if len(found) > MOST_FILES:
         refused.append(f"results: {len(found)} files, where one contribution has at most {MOST_FILES}")
     if refused or not found:
@@ -67,7 +94,7 @@ def laid_out(root: Path, base: str, head: str, folder: Path) -> tuple[str, ...]:
     for change in found:
         path = folder / change.path
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(_git(root, "cat-file", "blob", change.blob))
+        path.write_bytes(content(change))
     return tuple(folder_problems(folder))
 
 
@@ -83,6 +110,19 @@ def changes(root: Path, base: str, head: str) -> tuple[Change, ...]:
     return tuple(found)
 
 
+def _uncommitted(root: Path, base: str, paths: Sequence[str]) -> tuple[Change, ...]:
+    """The files that `base` has not, or has otherwise."""
+    listed = _git(root, "ls-tree", "-r", "-z", _commit(root, base), "--", "results").decode(errors="replace")
+    committed = {path: about for about, _, path in (entry.partition("\t") for entry in listed.split("\0"))}
+    given = "".join(f"{path}\n" for path in paths).encode()
+    blobs = _git(root, "hash-object", "--no-filters", "--stdin-paths", given=given).decode().split()
+    return tuple(
+        Change("M" if path in committed else "A", _PLAIN_FILE, blob, path)
+        for path, blob in zip(paths, blobs, strict=True)
+        if committed.get(path) != f"{_PLAIN_FILE} blob {blob}"
+    )
+
+
 def _refusal(change: Change) -> str:
     if not _PLACE.fullmatch(change.path):
         return "is no record's place; a contribution of records changes nothing else"
@@ -91,12 +131,17 @@ def _refusal(change: Change) -> str:
     return "" if change.mode == _PLAIN_FILE else "is not a plain file"
 
 
-def _too_large(root: Path, found: Sequence[Change]) -> Iterator[str]:
-    """Judged by git's own count, before anything of it is read."""
-    blobs = [change for change in found if change.letter == "A" and change.mode == _PLAIN_FILE]
-    asked = "".join(f"{change.blob}\n" for change in blobs).encode()
+def _sizes(root: Path, found: Sequence[Change]) -> dict[str, int]:
+    """The bytes of each plain file that is added, by git's own count."""
+    added = [change for change in found if change.letter == "A" and change.mode == _PLAIN_FILE]
+    asked = "".join(f"{change.blob}\n" for change in added).encode()
     sizes = _git(root, "cat-file", "--batch-check=%(objectsize)", given=asked).split()
-    for change, size in zip(blobs, map(int, sizes), strict=True):
+    return {change.path: int(size) for change, size in zip(added, sizes, strict=True)}
+
+
+def _too_large(found: Sequence[Change], sizes: Mapping[str, int]) -> Iterator[str]:
+    for change in found:
+        size = sizes.get(change.path, 0)
         if size > validate.RECORD_BYTES:
             yield f"{change.path}: {size} bytes, where a file has at most {validate.RECORD_BYTES}"
 

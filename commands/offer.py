@@ -82,7 +82,7 @@ def pack(root: Path, how: Packing) -> Path:
             archive.copy_into(folder / bundle.PAGE, name, page / name)
         out = how.out or root / "report" / "out" / f"gpudyno-{lead}.tar.gz"
         out.parent.mkdir(parents=True, exist_ok=True)
-        bundle.seal(folder, manifest, out, key=how.key)
+        bundle.write(folder, manifest, out, key=how.key)
         _say_packed(out, folder, manifest, packed, how)
     return out
 

@@ -8,11 +8,13 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
+import tomlkit
 from pydantic import TypeAdapter, ValidationError
+from tomlkit.items import AoT
 
 from harness.errors import UserError
 from harness.record import Model
-from report.cost.purchase import Purchase, Quote, Work, as_toml, parse_purchase, problem
+from report.cost.purchase import Purchase, Quote, Work, parse_purchase, problem
 
 Ask = Callable[[str], str]
 Say = Callable[[str], None]
@@ -151,6 +153,28 @@ def write(path: Path, purchase: Purchase) -> None:
     text = as_toml(purchase)
     parse_purchase(text, path.name)
     path.write_text(text, encoding="utf-8")
+
+
+def as_toml(purchase: Purchase) -> str:
+    """The file's text; what is not given, and what has its neutral default, is left out."""
+    given = purchase.model_dump(exclude_defaults=True)
+    document = tomlkit.document()
+    document.update({name: _as_item(value) for name, value in given.items()})
+    return tomlkit.dumps(document)
+
+
+def _as_item(value: Any) -> Any:
+    """A range of no width becomes one number, any other one line; a whole number has no point."""
+    if isinstance(value, tuple):
+        return AoT([_as_item(member) for member in value])
+    if isinstance(value, dict):
+        if "best" in value and value["low"] == value["high"]:
+            return _as_item(value["best"])
+        table = tomlkit.inline_table() if "best" in value else tomlkit.table()
+        table.update({name: _as_item(member) for name, member in value.items()})
+        return table
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+    return int(value) if whole else value
 
 
 def run(path: Path, *, overwrite: bool, ask: Ask, say: Say) -> bool:

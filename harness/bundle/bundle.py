@@ -132,7 +132,7 @@ def as_of(records: Sequence[Stored], now: datetime, quoted: Iterable[date] = ())
     return min(newest, now).astimezone(UTC).replace(microsecond=0)
 
 
-def seal(folder: Path, manifest: Manifest, out: Path, *, key: Path | None = None) -> None:
+def write(folder: Path, manifest: Manifest, out: Path, *, key: Path | None = None) -> None:
     """Describes, sums up and, with a `key`, signs what lies in `folder`, and writes it as one archive."""
     manifest_text = json.dumps(manifest.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
     (folder / MANIFEST).write_text(manifest_text, encoding="utf-8")
@@ -154,7 +154,7 @@ def seal(folder: Path, manifest: Manifest, out: Path, *, key: Path | None = None
         first.append(SIGNATURE)
     part = out.with_name(f".{out.name}.part")
     try:
-        with part.open("w+b") as file:
+        with part.open("wb") as file:
             archive.pack([(name, folder / name) for name in (*first, *names)], file)
         part.replace(out)
     finally:
@@ -168,7 +168,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 def open_bundle(path: Path, folder: Path, *, signers: Path | None = None) -> Opened:
-    """Unpacks a bundle into an empty folder and checks seal, sums, signature, records and locks.
+    """Unpacks a bundle into an empty folder and checks sums, signature, records and locks.
 
     Raises UserError for an archive that is hostile (see `archive.unpack`); what was damaged or changed is a
     problem, by its name.

@@ -11,6 +11,9 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import tomlkit
 
 from harness.errors import MachineError, NoNetwork, PlanError, UserError
 from harness.image.catalog import ChannelPackage, Image
@@ -179,13 +182,9 @@ def _write_digest(image: Image, digest: str, root: Path) -> list[str]:
     """Changes the two lines of images.toml, comments and order left as they are."""
     path = root / "docker" / "images.toml"
     text = path.read_text(encoding="utf-8")
-    head, table, rest = text.partition(f"[images.{image.name}]\n")
-    own, following = (
-        re.split(r"(?=^\[)", rest, maxsplit=1, flags=re.MULTILINE) if "\n[" in rest else (rest, "")
-    )
-    own = re.sub(r'(?m)^base_digest = ".*"$', f'base_digest = "{digest}"', own)
-    own = re.sub(r"(?m)^base_digest_verified = .*$", "base_digest_verified = true", own)
-    new = head + table + own + following
+    document: Any = tomlkit.parse(text)
+    document["images"][image.name].update(base_digest=digest, base_digest_verified=True)
+    new = tomlkit.dumps(document)
     if new == text:
         return []
     path.write_text(new, encoding="utf-8")

@@ -5,7 +5,6 @@ It belongs to the buyer and is never in the repository. No price is built in: wh
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Callable
 from datetime import date
@@ -217,29 +216,3 @@ def problem(error: ValidationError) -> str:
     said = "it has to be three capital letters" if found["type"] == "string_pattern_mismatch" else said
     said = "it is missing" if found["type"] == "missing" else said
     return f"'{'.'.join(parts)}': {said}" if parts else said
-
-
-def as_toml(purchase: Purchase) -> str:
-    """The file's text; what is not given, and what has its neutral default, is left out."""
-    values = {name: getattr(purchase, name) for name in Purchase.model_fields}
-    tables = {name: values.pop(name) for name in ("quote", "work")}
-    neutral = {name: field.default for name, field in Purchase.model_fields.items()}
-    lines = [f"{name} = {_toml(v)}" for name, v in values.items() if v is not None and v != neutral[name]]
-    for name, members in tables.items():
-        for member in members:
-            lines += ["", f"[[{name}]]"]
-            lines += [f"{key} = {_toml(value)}" for key, value in member if value is not None]
-    return "\n".join(lines) + "\n"
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, Range):
-        if value.low == value.high:
-            return _toml(value.best)
-        parts = ", ".join(f"{name} = {_toml(part)}" for name, part in value)
-        return f"{{ {parts} }}"
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else repr(value)

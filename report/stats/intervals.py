@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 import numpy
 from numpy.typing import NDArray
@@ -170,30 +169,6 @@ def log_welch_ratio(
     return replace(found, notes=(*found.notes, *(doubt for doubt in doubts if doubt)))
 
 
-def fieller_ratio(a: Sequence[float], b: Sequence[float], level: float = 0.95) -> Interval | None:
-    """Ratio a/b of arithmetic means by Fieller's theorem with Welch's df, for means that may approach 0.
-
-    The roots θ of (ā − θb̄)² = t²·(s₁²/n₁ + θ²·s₂²/n₂); null where b̄ cannot be told from 0, since no bounded
-    interval exists then.
-    """
-    if min(len(a), len(b)) < 2:
-        return None
-    of, over = _Arm.of(_floats(a)), _Arm.of(_floats(b))
-    if over.mean == 0:
-        return None
-    estimate = of.mean / over.mean
-    df = _welch_df(of, replace(over, error2=over.error2 * estimate**2))
-    t2 = _t(level, df) ** 2
-    square = over.mean**2 - t2 * over.error2
-    if square <= 0:
-        return None
-    middle = of.mean * over.mean
-    root = math.sqrt(max(0.0, middle**2 - square * (of.mean**2 - t2 * of.error2)))
-    low, high = (middle - root) / square, (middle + root) / square
-    notes = _identical(of.error2 + over.error2)
-    return Interval(low, estimate, high, (of.n, over.n), df, level, "Fieller", 1, notes)
-
-
 def between_machines(a: Runs, b: Runs, level: float = 0.95, *, comparisons: int = 1) -> Interval | None:
     """Ratio a/b across machines: with three blocks a side, the blocks' log means are the replicates.
 
@@ -221,39 +196,6 @@ def within_machine(a: Runs, b: Runs, level: float = 0.95, *, comparisons: int = 
     critical, method = _t(each, arm.n - 1), "log differences within blocks"
     found = _log_interval(arm, _NOTHING, critical, arm.n - 1, level, method, comparisons)
     return replace(found, n=(arm.n,))
-
-
-def against_reference(
-    groups: Mapping[str, Sequence[float]], reference: str, level: float = 0.95
-) -> dict[str, Interval | None]:
-    """Each group ÷ the reference, simultaneously: Bonferroni over the comparisons that can be made."""
-    others = {name: values for name, values in groups.items() if name != reference}
-    made = sum(_log_arms(values, groups[reference]) is not None for values in others.values())
-    return {
-        name: log_welch_ratio(values, groups[reference], level, comparisons=max(made, 1))
-        for name, values in others.items()
-    }
-
-
-def all_pairs(
-    groups: Mapping[str, Sequence[float]], level: float = 0.95
-) -> dict[tuple[str, str], Interval | None]:
-    """The ratios of all pairs, simultaneously, by Games and Howell: Tukey's test with unequal variances.
-
-    exp(Δ ± q(k, df)/√2·√(s₁²/n₁ + s₂²/n₂)), q of the studentised range over k groups, Welch's df a pair.
-    """
-    usable = [name for name, values in groups.items() if _log_arms(values, values) is not None]
-    found: dict[tuple[str, str], Interval | None] = {}
-    for of, over in combinations(groups, 2):
-        arms = _log_arms(groups[of], groups[over])
-        if arms is None:
-            found[of, over] = None
-            continue
-        df = _welch_df(*arms)
-        q = float(stats.studentized_range.ppf(level, len(usable), df))
-        pairs = math.comb(len(usable), 2)
-        found[of, over] = _log_interval(*arms, q / math.sqrt(2), df, level, "Games-Howell", pairs)
-    return found
 
 
 def runs_needed(cv: float, half_width: float, level: float = 0.95) -> int:

@@ -59,15 +59,11 @@ def test_the_line_that_is_printed_makes_a_commit_that_the_gate_lets_pass(clone, 
     assert gate.problems(clone, "main", "HEAD") == ()
 
 
-def test_nothing_of_the_clone_s_branches_index_or_files_is_changed(clone, capsys):
-    before = (
-        git(clone, "status", "--porcelain"),
-        git(clone, "for-each-ref"),
-        git(clone, "rev-parse", "HEAD"),
-    )
+def test_nothing_of_the_clone_s_branches_index_objects_or_files_is_changed(clone, capsys):
+    questions = (("status", "--porcelain"), ("for-each-ref",), ("rev-parse", "HEAD"), ("count-objects",))
+    before = [git(clone, *words) for words in questions]
     contribute.publish(clone, None)
-    after = (git(clone, "status", "--porcelain"), git(clone, "for-each-ref"), git(clone, "rev-parse", "HEAD"))
-    assert after == before
+    assert [git(clone, *words) for words in questions] == before
 
 
 def test_what_the_gate_would_refuse_is_told_and_nothing_is_written(clone, capsys):
@@ -87,6 +83,17 @@ def test_what_is_in_the_repository_already_is_no_contribution(clone, capsys):
     with pytest.raises(GateError):
         contribute.publish(clone, None)
     assert "no record is added" in capsys.readouterr().err
+
+
+def test_a_record_that_the_repository_has_otherwise_is_refused(clone, capsys):
+    git(clone, "add", "--all")
+    git(clone, "commit", "--quiet", "--message", "a record")
+    path = next(clone.glob("results/*/*/word_lm-r1*.json"))
+    path.write_text(path.read_text() + "\n")
+    with pytest.raises(GateError):
+        contribute.publish(clone, None)
+    name = path.relative_to(clone)
+    assert capsys.readouterr().err == f"{name}: is there already; a record is never changed or removed\n"
 
 
 def test_a_session_that_is_not_there_is_told(clone):

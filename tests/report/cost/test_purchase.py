@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commands.quote import as_toml
 from harness.errors import UserError
-from report.cost.purchase import FILE, Purchase, Quote, Work, as_toml, load_purchase, parse_purchase
+from report.cost.purchase import FILE, Purchase, Quote, Work, load_purchase, parse_purchase
 from tests.helpers import ROOT
 
 DOCS = ROOT / "docs" / "purchase.md"

@@ -1,0 +1,146 @@
+"""Folders of records whose figures are held: those of results/, of tests/records, and constructed sets."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.record import LeftOut, Record
+from harness.record.store import read_all, write_session
+from tests.helpers import ROOT, TESTS, bundled, records_hostile
+from tests.helpers import record_sets as sets
+from tests.helpers import records_builder as build
+from tests.helpers import records_watched as watch
+from tests.helpers.purchase_builder import FILE
+
+REPOSITORY = ROOT
+DAY = "2026-11-21"
+MADE, MEASURED = datetime(2026, 2, 1, 12, tzinfo=UTC), datetime(2026, 11, 22, 12, tzinfo=UTC)
+COMMITTED = {
+    "desk": f"{DAY}/cpu-2-cores-20261121-8a1add",
+    "desk-one-core": f"{DAY}/cpu-1-core-20261121-16668d",
+    "quick": f"{DAY}/cpu-2-cores-20261121-38cb4c",
+    "selfcheck": f"{DAY}/cpu-2-cores-20261121-cb7a72",
+    "selfcheck-again": f"{DAY}/cpu-2-cores-20261121-e09923",
+}
+"""The sessions by name: what is measured later, or by whoever runs the tests, changes no golden file."""
+
+DESKS = FILE.replace("Card A", "cpu-2-cores").replace("Card B", "cpu-1-core").replace("lstm", "LSTM")
+DESKS = DESKS.replace("resnet50", "resnet18").replace("fp16-master", "fp32-ieee")
+PAPER = FILE.replace("Card A", bundled.PAPER, 1).replace("Card B", "Constructed Card B", 1)
+RENTED = """
+[[quote]]
+card = "Card C"
+price_per_hour = { low = 0.5, best = 0.8, high = 0.9 }
+currency = "EUR"
+date = 2026-02-20
+source = "a third constructed offer"
+
+[[quote]]
+card = "Card Z"
+price = 900
+currency = "EUR"
+date = 2026-01-20
+source = "an offer of what was never measured"
+"""
+THREE = FILE.replace("budget", 'hours_on = "Card B"\nmemory_gib = 20\nbudget')
+THREE = THREE.replace("[[work]]", f"{RENTED}\n[[work]]", 1).replace('"word_lm"', '"cifar_fastai"')
+THREE = THREE.replace("lstm", "resnet18").replace("resnet50", "resnet18").replace("fp16-master", "amp-fp16")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One page: `make` writes its records below a folder. `alike` names a case that shares most of it."""
+
+    name: str
+    make: Callable[[Path], object]
+    session: str | None = None
+    now: datetime = MADE
+    baseline: str | None = None
+    purchase: str | None = None
+    alike: str | None = None
+
+    def priced(self, purchase: str) -> Case:
+        return replace(self, name=f"{self.name}-priced", purchase=purchase, alike=self.name)
+
+
+def published(root: Path, studies: str = "*") -> None:
+    """The cards of this repository, and the published figures of its files that are called so."""
+    folder = root / "results" / "claims"
+    folder.mkdir(parents=True)
+    for path in (REPOSITORY / "results" / "claims").glob(f"{studies}.toml"):
+        shutil.copy(path, folder)
+    shutil.copy(REPOSITORY / "results" / "cards.toml", root / "results")
+
+
+def committed(root: Path) -> None:
+    for folder in COMMITTED.values():
+        shutil.copytree(REPOSITORY / "results" / folder, root / "results" / folder)
+    published(root)
+
+
+def real(root: Path) -> None:
+    paths = sorted((TESTS / "records").glob("real-*.json"))
+    build.write(root, [Record.model_validate_json(path.read_text(encoding="utf-8")) for path in paths])
+
+
+def of(records: Callable[[], Iterable[Record]], studies: str | None = None) -> Callable[[Path], object]:
+    """Writes the records and, where `studies` is given, the cards and what files of that name published."""
+
+    def make(root: Path) -> None:
+        build.write(root, records())
+        if studies is not None:
+            published(root, studies)
+
+    return make
+
+
+def odd(root: Path) -> None:
+    """Figures that cannot be, a file that is cut short, and a session that left something out."""
+    build.write(root, [*records_hostile.odd_numbers(), *sets.series()])
+    next(iter(sorted(root.glob("results/*/*-aaaaaa/word_lm*.json")))).write_text('{"record": 1')
+    (session,) = [one for one in read_all(root).sessions if one.id == sets.LEAD]
+    left_out = (LeftOut(what="host mode", trials=12, reason="the budget of 8 h"),)
+    notes = ("the budget of 8 h holds 20 of 32 trials",)
+    write_session(root, session.model_copy(update={"left_out": left_out, "notes": notes}))
+
+
+def _cases() -> Iterable[Case]:
+    for name, folder in COMMITTED.items():
+        alike = None if name == "desk" else "selfcheck" if name == "selfcheck-again" else "desk"
+        case = Case(f"results-{name}", committed, folder[-15:], MEASURED, alike=alike and f"results-{alike}")
+        yield from (case, case.priced(DESKS))
+    yield Case("real-mixed-precision", real, "20261121-b902d7", MEASURED)
+    proven = Case("two-cards-proven", lambda root: bundled.write(root, bundled.two_cards()), bundled.LEAD)
+    yield from (proven, proven.priced(PAPER))
+    watched = Case("three-cards-watched", of(lambda: watch.comparison(3, repeats=2, models=1)), sets.LEAD)
+    yield from (watched, watched.priced(THREE))
+    yield Case("generated-data", of(build.quick_look))
+    yield Case("one-record", of(lambda: build.quick_look()[:1]))
+    yield Case("nothing", lambda root: None)
+    yield Case("published-alone", lambda root: published(root, "s001"))
+    yield Case("published-judged", of(sets.published, "s004"), sets.LEAD)
+    yield Case("published-products", of(sets.published_products, "s001"), sets.LEAD)
+    yield Case("odd", odd, sets.LEAD)
+    yield Case("ceilings", of(sets.ceilings, "none"))
+    yield Case("doubtful", of(sets.doubtful, "none"), sets.LEAD)
+    yield Case("updated", of(sets.updated), sets.LEAD, baseline="Card Z")
+    yield Case("blocks", of(sets.blocks), sets.OTHER, baseline="Card A")
+    for made in (
+        sets.units,
+        sets.machines,
+        sets.unlike,
+        sets.projections,
+        sets.watched,
+        sets.convergence,
+        sets.sharing,
+        sets.sweep,
+        sets.profiles_and_modes,
+    ):
+        yield Case(made.__name__.replace("_", "-"), of(made), sets.LEAD)
+
+
+CASES = {case.name: case for case in _cases()}

@@ -1,0 +1,175 @@
+"""Adapters for what is bought: what cards cost for the buyer's work, and what a delivered one must reach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from report import analysis
+from report.acceptance import clause, delivery
+from report.acceptance.clause import Chances, Demand
+from report.acceptance.delivery import Finding
+from report.comparisons import cells as stats
+from report.comparisons import unit_spread
+from report.cost import inputs, model, sensitivity
+from report.cost.inputs import Gathered
+from report.cost.mix import Line
+from report.cost.model import Answer, CardAnswer
+from report.cost.sensitivity import Lever
+from report.sections.view import MoneyView
+from tests.helpers.figures_read import Report, first_trial, key, length, table
+
+
+def costs(report: Report) -> dict[str, Any] | None:
+    """What the page says of costs and, where there is a buyer's file, every number that it stands on."""
+    view = report.view.money
+    if view is None:
+        return None
+    found = inputs.gather(report.contests, report.rows, report.cards, report.purchase)
+    if found is None or report.purchase is None:
+        return {"told": _told(view)}
+    result = model.answer(found.numbers)
+    return {
+        "told": _told(view),
+        "inputs": found.numbers.inputs,
+        "site": found.numbers.limits,
+        "offers": [_offer(found, result, i) for i in range(len(found.offers))],
+        "ranking": [found.offers[i].name for i in result.order],
+        "mix": [_line(line) for line in found.lines],
+        "hours_are_on": found.offers[found.numbers.hours_on].name,
+        "time_over": _time_over(found),
+        "sensitivity": _sensitivity(found, result),
+    }
+
+
+def _told(view: MoneyView) -> dict[str, Any]:
+    running = view.running.rows if view.running else ()
+    return {
+        "answer": view.answer,
+        "turn": view.turn,
+        "setting": view.setting,
+        "caveats": view.doubts,
+        "why_no_total": [[row[0].text, row[0].beneath] for row in view.offers.rows] if view.offers else [],
+        "efficiency": [[row[0].text, row[-1].text, row[-1].beneath] for row in running],
+        "break_even_by_speed": table(view.ratios),
+        "sensitivity": table(view.levers),
+        "quotes": table(view.quotes),
+    }
+
+
+def _offer(found: Gathered, result: Answer, i: int) -> dict[str, Any]:
+    offer, card = found.offers[i], found.numbers.cards[i]
+    return {
+        "name": offer.name,
+        "machine": offer.machine,
+        "card": offer.card,
+        "quoted": offer.quote is not None,
+        "rented": card.rented,
+        "price": card.price,
+        "watts": card.watts,
+        "board_watts": card.board_watts,
+        "power_measured": found.measured_power[i],
+        "fits": card.fits,
+        "unit_seconds": card.seconds,
+        "costs": _costs(result.cards[i]),
+    }
+
+
+def _costs(found: CardAnswer) -> dict[str, Any]:
+    """Each a range of low, best and high; those of `works` are of one unit of each line of the mix."""
+    return {
+        "how_many": found.count,
+        "hours": found.hours,
+        "hour": found.hourly,
+        "week": found.cost,
+        "kwh": found.kwh,
+        "mixes_a_week": found.week,
+        "over_cheapest": found.ratio,
+        "energy_over_cheapest": found.energy,
+        "break_even_price": found.break_even,
+        "works": [{"cost": row.cost, "joules": row.joules, "a_week": row.week} for row in found.rows],
+    }
+
+
+def _line(line: Line) -> dict[str, Any]:
+    return {
+        "name": line.name,
+        "key": key(line.key),
+        "protocol_length": length(line.length),
+        "hours": line.hours,
+        "unit": line.unit,
+        "epochs": line.epochs,
+        "stands_on": [cell and first_trial(cell) for cell in line.cells],
+        "missing_because": line.reasons,
+    }
+
+
+def _time_over(found: Gathered) -> dict[str, Any]:
+    """Each offer's time over each other's, line by line."""
+    names = [offer.name for offer in found.offers]
+    return {
+        f"{one} over {other}": found.numbers.speed[i][j]
+        for i, one in enumerate(names)
+        for j, other in enumerate(names)
+        if i != j
+    }
+
+
+def _sensitivity(found: Gathered, result: Answer) -> list[Any]:
+    """Of the two cheapest: how far each input moves the ratio of their costs, and where the ranking turns."""
+    if len(result.order) < 2:
+        return []
+    return [_lever(one) for one in sensitivity.levers(found.numbers, *result.order[:2])]
+
+
+def _lever(found: Lever) -> dict[str, Any]:
+    return {
+        "input": found.key,
+        "values": found.values,
+        "ratio_at_low": found.at_low,
+        "ratio_at_high": found.at_high,
+        "ranking_turns_at": found.flip,
+        "within_its_range": found.within,
+    }
+
+
+def acceptance(report: Report) -> dict[str, Any] | None:
+    """The clause of the leading session, and what each session beside it would answer to it."""
+    cells = stats.cells(report.own)
+    wanted = clause.clause(cells, unit_spread.units_of(report.rows, cells), margin=report.margin)
+    if wanted is None:
+        return None
+    others = [one for one in dict.fromkeys(row.session for row in report.shown) if one != report.lead]
+    return {
+        "told": report.view.acceptance,
+        "margin": wanted.margin,
+        "slow": wanted.slow,
+        "units": {"scale": wanted.units.scale, "df": wanted.units.df, "units": wanted.units.units},
+        "demands": [_demand(one) for one in wanted.demands],
+        "another_unit": _chances(wanted.another),
+        "this_unit": _chances(wanted.same),
+        "delivered": {name: [_finding(one) for one in _delivered(report, wanted, name)] for name in others},
+    }
+
+
+def _delivered(report: Report, wanted: clause.Clause, session: str) -> tuple[Finding, ...]:
+    failed = [row for row in report.rows if row.session == session and row.failure is not None]
+    return delivery.judge(wanted, analysis.session_cells(report.rows, session), failed)
+
+
+def _demand(found: Demand) -> dict[str, Any]:
+    return {
+        "figure": found.figure,
+        "runs": found.runs,
+        "n": len(found.values),
+        "spread": found.spread,
+        "unproven": found.unproven,
+        "within_one_block": found.within_one_block,
+    }
+
+
+def _chances(found: Chances) -> dict[str, Any]:
+    return {"good_fails": found.good_fails, "slow_passes": found.slow_passes}
+
+
+def _finding(found: Finding) -> dict[str, Any]:
+    return {"passed": found.passed, "why": found.why, "ratio": [found.ratio, found.low, found.high]}

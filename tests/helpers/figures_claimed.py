@@ -1,0 +1,72 @@
+"""Adapters for verdicts: of published claims, and on what mixed precision learns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from statistics import median
+from typing import Any
+
+from report.claims.judge import Judged, judge
+from report.comparisons import parity
+from report.comparisons.parity import Gate, Parity
+from tests.helpers.figures_read import Report, first_trial, interval, table, trial
+
+
+def parities(report: Report) -> list[Any]:
+    return [_parity(one) for one in report.parities]
+
+
+def _parity(found: Parity) -> dict[str, Any]:
+    verdict = found.verdict
+    return {
+        "of": first_trial(found.of),
+        "over": found.over and first_trial(found.over),
+        "told": found.said,
+        "verdict": verdict and verdict.word,
+        "margin": verdict and verdict.margin,
+        "interval": verdict and interval(verdict.interval),
+    }
+
+
+def early_gates(report: Report) -> list[Any]:
+    return [_gate(trial(row.path), gate) for row, gate in parity.early_gates(report.shown)]
+
+
+def _gate(path: str, gate: Gate) -> dict[str, Any]:
+    apart = [difference for _, difference in gate.differences]
+    return {
+        "trial": path,
+        "verdict": gate.word,
+        "because": gate.because,
+        "median": median(apart) if apart else None,
+    }
+
+
+def claims(report: Report) -> dict[str, Any]:
+    """Every claim by its id: those that met a record, and what kept each of the others away."""
+    found = judge(report.claims.claims, report.contests, report.cards)
+    return {
+        "judged": {one.claim.id: _claim(one) for one in found if one.found},
+        "not comparable": {one.claim.id: "; ".join(one.verdict.because) for one in found if not one.found},
+    }
+
+
+def _claim(found: Judged) -> dict[str, Any]:
+    verdict = found.verdict
+    return {
+        "verdict": verdict.word,
+        "because": verdict.because,
+        "measured": found.measured,
+        "interval": interval(verdict.interval),
+        "margin": verdict.margin,
+        "stands_up_to_a_published_spread_of": verdict.s_star,
+        "held_against": [first_trial(cell) for cell in found.cells],
+    }
+
+
+def claims_counted(report: Report) -> dict[str, Any]:
+    found = judge(report.claims.claims, report.contests, report.cards)
+    return {
+        "verdicts": dict(Counter(one.verdict.word for one in found)),
+        "by_study": table(report.view.verdicts),
+    }

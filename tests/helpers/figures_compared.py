@@ -1,0 +1,335 @@
+"""Adapters for what stands beside what: groups, speed-ups, sweeps, scaling, and what to expect of a pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from report import analysis
+from report.claims import matching
+from report.comparisons import groups as grouping
+from report.comparisons import side_by_side as compare
+from report.comparisons import time_breakdown
+from report.comparisons.cells import Cell, Ratio, cell_ratio
+from report.comparisons.expectation import Expectation, Range
+from report.comparisons.expectation import Side as Party
+from report.comparisons.groups import Contest, Line
+from report.comparisons.side_by_side import Comparison
+from report.sections import batch_sweep, charts, scaling, tables
+from report.sections import workload as modes
+from report.sections.batch_sweep import Ladder
+from report.sections.scaling import Family
+from report.sections.view import ContestView
+from tests.helpers.figures_read import (
+    Report,
+    band,
+    figure,
+    first_trial,
+    key,
+    length,
+    ratio,
+    table,
+    trial,
+    trials_of,
+)
+
+METRICS = {
+    "protocol_seconds": "seconds",
+    "epoch_seconds": "epoch_seconds",
+    "samples_per_second": "throughput",
+    "step_seconds": "step_seconds",
+    "quality": "quality",
+    "validation_loss": "valid_loss",
+    "training_loss": "train_loss",
+    "peak_bytes": "peak_bytes",
+    "input_wait_share": "input_share",
+    "host_share": "host_share",
+    "joules_per_sample": "joules",
+}
+
+
+def lead(report: Report) -> str | None:
+    return report.lead
+
+
+def sessions_standing(report: Report) -> list[str]:
+    """The leading session, and every one of which a trial stands beside it."""
+    return sorted({row.session for row in report.shown} | ({report.lead} if report.lead else set()))
+
+
+def measured(report: Report) -> str:
+    return report.view.measured
+
+
+def headline(report: Report) -> str:
+    return report.view.answer
+
+
+def headline_beside(report: Report) -> str:
+    return report.view.beside
+
+
+def sureness(report: Report) -> str:
+    return report.view.sureness
+
+
+def badges(report: Report) -> list[Any]:
+    return [[badge.word, badge.because] for badge in report.view.badges]
+
+
+def caveats(report: Report) -> tuple[str, ...]:
+    return report.view.doubts
+
+
+def decision(report: Report) -> Any:
+    return table(report.view.decision)
+
+
+def groups(report: Report) -> list[Any]:
+    """In the page's order: workload by workload."""
+    views = [view for workload in report.view.workloads for view in workload.contests]
+    ordered = [one for name in report.workloads for one in report.contests if one.base.workload == name]
+    return [_group(contest, view, report) for contest, view in zip(ordered, views, strict=True)]
+
+
+def _group(contest: Contest, view: ContestView, report: Report) -> dict[str, Any]:
+    return {
+        "title": view.heading,
+        "key": key(contest.base),
+        "protocol_length": length(contest.length),
+        "ranked": contest.ranked,
+        "comparisons": contest.comparisons,
+        "baseline_missing": contest.baseline_missing,
+        "members": [_member(line, contest) for line in contest.lines],
+        "failed": [trial(row.path) for row in contest.failed],
+        "published": _published(contest, report),
+        "stack_differences": contest.stacks,
+        "badges": [badge.word for badge in view.badges],
+        "notes": view.notes,
+    }
+
+
+def _published(contest: Contest, report: Report) -> dict[str, Any]:
+    """What is drawn beside the measured: durations, speed-ups, and curves behind theirs."""
+    cells = [line.cell for line in contest.lines]
+    own = [gain for gain in report.gains if any(gain.of is cell for cell in cells)]
+    curves = (
+        report.claims.curves_for(contest.base.workload) if contest.base.data_source != "generated" else ()
+    )
+    return {
+        "durations": [claim.id for claim in contest.published],
+        "speedups": [claim.id for claim in report.claims.claims if matching.published_gain(claim, own)],
+        "curves": [
+            [one.study, one.side.card, one.side.precision] for one in curves if matching.behind(one, cells)
+        ],
+    }
+
+
+def _member(line: Line, contest: Contest) -> dict[str, Any]:
+    cell, parts = line.cell, time_breakdown.split(line.cell)
+    return {
+        "trials": trials_of(cell),
+        "session": cell.session,
+        "machine": cell.machine,
+        "machine_label": cell.machine_label,
+        "card": cell.card,
+        "units": cell.units,
+        "precision": cell.key.precision,
+        "batch": cell.key.batch_size,
+        "protocol_length": None if cell.length == contest.length else length(cell.length),
+        "blocks": cell.blocks,
+        "verdict": cell.verdict,
+        "ranked": cell.ranked,
+        "reference": line.reference,
+        "own": line.own,
+        "metrics": _metrics(cell),
+        "ratio": ratio(line.scaled),
+        "ratio_of_other_units": _other_units(line, contest),
+        "time": parts and {"input_wait": parts.input_wait, "compute": parts.compute, "other": parts.other},
+    }
+
+
+def _metrics(cell: Cell) -> dict[str, Any]:
+    """Those that a trial has."""
+    found = {name: figure(getattr(cell, field)) for name, field in METRICS.items()}
+    return {name: values for name, values in found.items() if values is not None}
+
+
+def _other_units(line: Line, contest: Contest) -> dict[str, Any] | None:
+    """Where another unit of this card may lie; null for the reference's own unit."""
+    if contest.reference is None or line.scaled is None:
+        return None
+    found = charts._other_units(contest, line, contest.reference, line.scaled.estimate)
+    return None if found is None else band(found)
+
+
+def kept_apart(report: Report) -> dict[str, Any]:
+    """Why a workload has several groups."""
+    return {view.heading: table(view.apart) for view in report.view.workloads if view.apart}
+
+
+def left_over(report: Report) -> list[Any]:
+    cells = grouping.left_over(report.standing, report.contests)
+    told = report.view.left_over
+    rows: Sequence[Any] = told.rows if told else ()
+    return [
+        {
+            "session": cell.session,
+            "trials": trials_of(cell),
+            "told": rows[place] if place < len(rows) else None,
+        }
+        for place, cell in enumerate(cells)
+    ]
+
+
+def precision_speedups(report: Report) -> list[Any]:
+    return [
+        {
+            "of": [first_trial(gain.of), gain.of.key.precision],
+            "over": [first_trial(gain.over), gain.over.key.precision],
+            "differs_in": gain.differs,
+            "ratio": ratio(gain.ratio),
+        }
+        for gain in report.gains
+    ]
+
+
+def profile_gains(report: Report) -> list[Any]:
+    found = [one for cells, _ in report.workloads.values() for one in tables.tunings(cells)]
+    return [
+        {"tuned": first_trial(one.tuned), "default": first_trial(one.default), "ratio": ratio(one.ratio)}
+        for one in found
+    ]
+
+
+def data_mode_sentences(report: Report) -> list[str]:
+    return [
+        said
+        for name in report.workloads
+        for said in modes.data_mode_sentences([gain for gain in report.gains if gain.of.key.workload == name])
+    ]
+
+
+def batch_sweeps(report: Report) -> list[Any]:
+    return [_sweep(one) for found in report.workloads.values() for one in batch_sweep.ladders(*found)]
+
+
+def _sweep(found: Ladder) -> dict[str, Any]:
+    largest = found.fitting[-1] if found.fitting else None
+    return {
+        "key": key(found.work),
+        "precision": found.precision,
+        "card": found.unit,
+        "members": [[cell.key.batch_size, first_trial(cell), _speed(cell)] for cell in found.rungs],
+        "out_of_memory_at": found.wall,
+        "fitting": [cell.key.batch_size for cell in found.fitting],
+        "largest_fitting": largest and largest.key.batch_size,
+        "memory_taken_by_it": batch_sweep._room_taken(largest) if largest else None,
+        "best": found.best and found.best.key.batch_size,
+        "may_spill": found.spills,
+    }
+
+
+def _speed(cell: Cell) -> dict[str, Any]:
+    found, ends = cell.throughput, cell.throughput.interval
+    return {"mean": found.mean, "low": ends and ends.low, "high": ends and ends.high, "n": found.n}
+
+
+def scaling_families(report: Report) -> list[Any]:
+    return [_family(one) for cells, _ in report.workloads.values() for one in scaling.families(cells)]
+
+
+def _family(found: Family) -> dict[str, Any]:
+    return {
+        "key": key(found.work),
+        "protocol_length": length(found.cells[0].length),
+        "card": found.unit,
+        "members": [_shared(cell, found.single(cell.key.precision)) for cell in found.cells],
+    }
+
+
+def _shared(cell: Cell, single: Cell | None) -> dict[str, Any]:
+    """`over_one` is all devices' throughput over that of one alone; of independent copies, of one copy."""
+    over = cell_ratio(cell, single, "throughput") if single and cell is not single else None
+    return {
+        "devices": cell.key.gpus,
+        "way": scaling.way_of(cell),
+        "precision": cell.key.precision,
+        "first_trial": first_trial(cell),
+        "samples_per_second": cell.throughput.mean,
+        "over_one": ratio(over),
+        "peak_memory": scaling.memory_words(cell.rows),
+        "load": scaling.load_words(cell.rows),
+    }
+
+
+def workload_tables(report: Report) -> dict[str, Any]:
+    """What is told of a whole workload: gains by model, sharing, profiles, best batches."""
+    return {view.heading: [table(one) for one in view.tables] for view in report.view.workloads}
+
+
+def expectations(report: Report) -> dict[str, Any]:
+    return {
+        "pairs": [_pair(one) for one in report.expected],
+        "table": table(report.view.expected),
+        "mix": table(report.view.mix),
+        "would_change": report.view.changes,
+    }
+
+
+def _pair(found: Expectation) -> dict[str, Any]:
+    return {
+        "fast": _party(found.fast),
+        "slow": _party(found.slow),
+        "best": found.best,
+        "these_units": _range(found.units),
+        "any_units": _range(found.model),
+        "band": band(found.band),
+        "comparisons": found.comparisons,
+        "ranked": found.ranked,
+        "tied": found.tied,
+        "own_mix": found.own_mix,
+        "works": [[first_trial(work.of), first_trial(work.over), *_ends(work.ratio)] for work in found.works],
+    }
+
+
+def _ends(of: Ratio) -> list[float | None]:
+    ends = (of.interval.low, of.interval.high) if of.interval else (None, None)
+    return [of.estimate, *ends]
+
+
+def _party(of: Party) -> list[str]:
+    return [of.name, of.machine, of.card]
+
+
+def _range(of: Range | None) -> list[float] | None:
+    return None if of is None else [of.low, of.high]
+
+
+def side_by_side(report: Report) -> dict[str, Any] | None:
+    """The first two machines on record, else the first two sessions; null where there are not two."""
+    rows = analysis.rows_of(report.shelf, report.root)
+    names = _two([row.machine for row in rows]) or _two([row.session for row in rows])
+    return names and _compared(compare.compare(rows, *names))
+
+
+def _two(names: Sequence[str]) -> tuple[str, str] | None:
+    different = list(dict.fromkeys(names))
+    return (different[0], different[1]) if len(different) > 1 else None
+
+
+def _compared(found: Comparison) -> dict[str, Any]:
+    return {
+        "first": found.first,
+        "second": found.second,
+        "pairs": [
+            [first_trial(one.first), first_trial(one.second), one.metric, *_ends(one.ratio)]
+            for one in found.pairs
+        ],
+        "apart": found.apart,
+        "failed": found.failed,
+        "stack_differences": found.stacks,
+        "one_unit": found.one_unit,
+        "told": [said for said in compare.lines(found) if said],
+        "refused_at_0.95": compare.below(found, 0.95),
+    }

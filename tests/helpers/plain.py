@@ -1,0 +1,132 @@
+"""Values as JSON has them, how they are laid out in a file, and where two of them differ."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
+from typing import Any
+
+RELATIVE = 1e-9
+ABSOLUTE = 1e-12
+"""Below it a float is as good as 0: what is left over where two equal figures are taken from each other."""
+
+WIDTH, SHORT = 300, 60
+
+SHARED = "text of many"
+FEWEST_SHARING = 3
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON reads it back: lists, and words for what is no number. TypeError for other types."""
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(float(value))
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    raise TypeError(f"{value!r} is no JSON")
+
+
+def laid_out(value: Any, depth: int = 0) -> str:
+    """JSON of few lines: what is short shares one, what is long is broken and indented."""
+    whole = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if len(whole) + depth <= WIDTH or not isinstance(value, dict | list):
+        return whole
+    if isinstance(value, dict):
+        parts = [
+            f"{json.dumps(key, ensure_ascii=False)}:{laid_out(each, depth + 1)}"
+            for key, each in value.items()
+        ]
+    else:
+        parts = [laid_out(each, depth + 1) for each in value]
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    lines = f",\n{' ' * (depth + 1)}".join(_filled(parts))
+    return f"{first}\n{' ' * (depth + 1)}{lines}\n{' ' * depth}{last}"
+
+
+def _filled(parts: Sequence[str]) -> Iterator[str]:
+    """The parts, short ones beside each other as far as a line goes."""
+    line = ""
+    for part in parts:
+        if line and (len(part) > SHORT or len(line) + len(part) > WIDTH):
+            yield line
+            line = ""
+        line = f"{line},{part}" if line else part
+        if len(part) > SHORT:
+            yield line
+            line = ""
+    if line:
+        yield line
+
+
+def packed(value: Any) -> Any:
+    """The value with each text that many keys of one object share written once, before those keys."""
+    if isinstance(value, list):
+        return [packed(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    keys: dict[str, list[str]] = {}
+    for key, each in value.items():
+        if isinstance(each, str):
+            keys.setdefault(each, []).append(key)
+    shared = {text: names for text, names in keys.items() if len(names) >= FEWEST_SHARING}
+    own = {key: packed(each) for key, each in value.items() if not (isinstance(each, str) and each in shared)}
+    return {SHARED: shared, **own} if shared else own
+
+
+def unpacked(value: Any) -> Any:
+    """What was packed."""
+    if isinstance(value, list):
+        return [unpacked(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    shared = value.get(SHARED, {})
+    own = {key: unpacked(each) for key, each in value.items() if key != SHARED}
+    return {**own, **{key: text for text, keys in shared.items() for key in keys}}
+
+
+def differences(held: Any, now: Any, path: str = "") -> Iterator[str]:
+    """A line for each place where two plain values differ; floats may differ by rounding alone."""
+    if isinstance(held, dict) and isinstance(now, dict):
+        for key in dict.fromkeys((*held, *now)):
+            yield from _of_part(held, now, key, key in held, key in now, f"{path}.{key}".lstrip("."))
+    elif isinstance(held, list) and isinstance(now, list):
+        for place in range(max(len(held), len(now))):
+            yield from _of_part(held, now, place, place < len(held), place < len(now), f"{path}[{place}]")
+    elif not _same(held, now):
+        start = _parting(held, now)
+        yield f"{path}: {_shown(held, start)} was held, now {_shown(now, start)}"
+
+
+def _of_part(held: Any, now: Any, at: Any, was: bool, stands: bool, path: str) -> Iterator[str]:
+    if was and stands:
+        yield from differences(held[at], now[at], path)
+    elif was:
+        yield f"{path}: {_shown(held[at])} was held, now nothing"
+    else:
+        yield f"{path}: nothing was held, now {_shown(now[at])}"
+
+
+def _same(held: Any, now: Any) -> bool:
+    if isinstance(held, float) and isinstance(now, float):
+        return math.isclose(held, now, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+    return type(held) is type(now) and bool(held == now)
+
+
+def _parting(held: Any, now: Any) -> int:
+    """Where two long texts begin to be worth showing."""
+    if not (isinstance(held, str) and isinstance(now, str)):
+        return 0
+    shared = takewhile(lambda pair: pair[0] == pair[1], zip(held, now, strict=False))
+    return max(0, sum(1 for _ in shared) - 40)
+
+
+def _shown(value: Any, start: int = 0) -> str:
+    text = json.dumps(value, ensure_ascii=False)[start:]
+    return ("…" if start else "") + (text if len(text) <= 200 else f"{text[:200]}…")

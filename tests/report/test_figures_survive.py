@@ -1,0 +1,81 @@
+"""Whatever the code is called and however it is cut, a reader finds the same figures and words."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from report.cost.purchase import parse_purchase
+from tests.helpers.cases import CASES, Case
+from tests.helpers.checks import GOLDEN
+from tests.helpers.figures import figures_of
+from tests.helpers.plain import differences, laid_out, packed, unpacked
+
+MOST_SHOWN = 20
+AS_IN = "as_in"
+"""Keys whose values are the same as in another case, which alone holds them."""
+
+
+def path_of(case: str) -> Path:
+    return GOLDEN / "figures" / f"{case}.json"
+
+
+def held(case: str) -> dict[str, Any]:
+    """The figures of a golden file, those that stand in another one among them."""
+    found: dict[str, Any] = unpacked(json.loads(path_of(case).read_text(encoding="utf-8")))
+    for other, keys in found.pop(AS_IN, {}).items():
+        beside = held(other)
+        found |= {key: beside[key] for key in keys}
+    return found
+
+
+def accept(case: Case, now: dict[str, Any]) -> None:
+    shared = held(case.alike) if case.alike else {}
+    same = [key for key, value in now.items() if key in shared and shared[key] == value]
+    own = {key: value for key, value in now.items() if key not in same}
+    text = laid_out(packed({AS_IN: {case.alike: same}, **own} if same else own))
+    path_of(case.name).parent.mkdir(exist_ok=True)
+    path_of(case.name).write_text(f"{text}\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_figures_of_these_records_are_those_that_were_held(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(os, "fsync", lambda handle: None)  # thousands of files that need not last
+    case = CASES[name]
+    case.make(tmp_path)
+    purchase = parse_purchase(case.purchase) if case.purchase else None
+    found = figures_of(tmp_path, case.session, now=case.now, baseline=case.baseline, purchase=purchase)
+    if os.environ.get("GPUDYNO_ACCEPT") == "1":
+        accept(case, found)
+    apart = list(differences(held(name), found))
+    if apart:
+        shown = "\n".join(apart[:MOST_SHOWN])
+        pytest.fail(
+            f"{len(apart)} figures differ; GPUDYNO_ACCEPT=1 takes the new ones\n{shown}", pytrace=False
+        )
+
+
+def test_every_golden_file_has_its_case():
+    assert {path.stem for path in (GOLDEN / "figures").glob("*.json")} == set(CASES)
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "said"),
+    [
+        ({"a": [{"low": 1.0}]}, {"a": [{"low": 1.0 + 1e-11}]}, []),
+        ({"a": [{"low": 1.0}]}, {"a": [{"low": 1.1}]}, ["a[0].low: 1.0 was held, now 1.1"]),
+        ({"a": 1}, {"a": 1.0}, ["a: 1 was held, now 1.0"]),
+        ({"a": 1}, {"a": True}, ["a: 1 was held, now true"]),
+        ({"a": None}, {}, ["a: null was held, now nothing"]),
+        ([[1], 2], [[1, 3]], ["[0][1]: nothing was held, now 3", "[1]: 2 was held, now nothing"]),
+        ("a" * 300 + "b", "a" * 300, [f'…{"a" * 41}b" was held, now …{"a" * 41}"']),
+    ],
+)
+def test_a_difference_is_told_by_its_place(then: Any, now: Any, said: list[str]):
+    assert [line.removeprefix(": ") for line in differences(then, now)] == said

@@ -62,9 +62,9 @@ def _measured(root: Path, settings: Settings, session: Session, ordered: Record)
         )
     budget = f"{session.budget_seconds:.0f}s" if session.budget_seconds else settings.budget
     chosen = settings.model_copy(update={"plan": session.plan, "budget": budget})
-    before = {one.id for one in store.read_all(root).sessions}
+    before = {one.id for one in store.read_sessions(root)}
     measure.run(root, chosen, measure.How(new_session=True))
-    after = [one.id for one in store.read_all(root).sessions if one.id not in before]
+    after = [one.id for one in store.read_sessions(root) if one.id not in before]
     return after[-1]
 
 

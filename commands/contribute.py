@@ -49,7 +49,7 @@ def publish(root: Path, wanted: str | None) -> None:
         print(problem, file=sys.stderr)
     if found:
         raise GateError(f"{len(found)} problems", remedy="mend what is listed above")
-    made = prepare(root, chosen, root / "report" / "out" / f"contribution-{chosen.id}")
+    made = prepare(root, chosen, records, root / "report" / "out" / f"contribution-{chosen.id}")
     print(f"\nThe gate lets it pass. {len(made.files)} files, {made.bytes / 1e6:.2f} MB, under CC0 1.0.")
     print(f"The text of the pull request: {made.text}")
     print("Nothing was sent. These lines send it:")
@@ -59,7 +59,7 @@ def publish(root: Path, wanted: str | None) -> None:
 
 def session_of(root: Path, session: str | None, machine: str) -> Session:
     """The session named, else this machine's newest. Raises UserError where there is none."""
-    known = store.read_all(root).sessions
+    known = store.read_sessions(root)
     if session is not None:
         found = [one for one in known if one.id == session]
     else:
@@ -78,12 +78,11 @@ def problems(root: Path, session: Session) -> tuple[str, ...]:
     return gate.uncommitted_problems(root, base, _paths(root, session))
 
 
-def prepare(root: Path, session: Session, out: Path) -> Contribution:
+def prepare(root: Path, session: Session, records: Sequence[Stored], out: Path) -> Contribution:
     """Copies the session's folder to `out` under its place in the repository, and writes the text."""
     files = _paths(root, session)
     for name in files:
         archive.copy_into(out, name, root / name)
-    records = store.session_records(root, session)
     text = out / TEXT
     store.write_whole(text, pull_request(session, records), replace=True)
     place = store.session_folder(Path(), session).as_posix()

@@ -24,8 +24,9 @@ from harness.engine.container import shared_memory
 from harness.engine.docker import DockerEngine
 from harness.engine.find import search
 from harness.errors import GpudynoError, MachineError, NoDevice, NotBuilt
-from harness.machine import driver_uuids, fingerprint, load, select, state_folder
+from harness.machine import Selection, load, state_folder
 from harness.plan import plan
+from harness.record import Machine
 from harness.run import setup
 from harness.run.choice import choose
 from harness.run.setup import Bench
@@ -37,9 +38,8 @@ BUILD_BYTES = {"cpu": 2 * 10**9, "cuda": 12 * 10**9, "rocm": 40 * 10**9}
 
 def diagnose(root: Path, settings: Settings) -> Diagnosis:
     """Looks at everything and changes nothing. Raises NoDevice for a device that is not there."""
-    machine = fingerprint(settings.label)
-    selection = select(machine, settings.device, uuids=driver_uuids(), environ=os.environ)
-    bench, problem = _bench(root, settings)
+    machine, selection = seen = setup.devices(settings)
+    bench, problem = _bench(root, settings, seen)
     engine = bench.engine if bench and isinstance(bench.engine, DockerEngine) else None
     needs = _data_needs(bench) if bench else ()
     around = Surroundings(
@@ -62,9 +62,9 @@ def diagnose(root: Path, settings: Settings) -> Diagnosis:
     return examine(around, _estimate(bench) if bench else None)
 
 
-def _bench(root: Path, settings: Settings) -> tuple[Bench | None, str]:
+def _bench(root: Path, settings: Settings, seen: tuple[Machine, Selection]) -> tuple[Bench | None, str]:
     try:
-        return setup.bench(root, settings), ""
+        return setup.bench(root, settings, seen=seen), ""
     except NoDevice as error:
         return None, str(error)
 

@@ -203,7 +203,7 @@ def _say(found: Sequence[str]) -> None:
 
 def _beside(root: Path, contributed: Path) -> PageView:
     """The contribution's newest session as the page shows it beside this clone's records; no buyer's file."""
-    lead = max(store.read_all(contributed).sessions, key=lambda session: session.started_at).id
+    lead = max(store.read_sessions(contributed), key=lambda session: session.started_at).id
     ours = store.results_folder(root)
     if ours.is_dir():
         shutil.copytree(

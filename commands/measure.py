@@ -222,7 +222,11 @@ def _run(bench: Bench, built: Built, found: dict[str, Resolved], how: How, scree
         )
     else:
         screen.say(f"going on with session {opened.id}")
-    job = replace(setup.job(bench, built, found), deadline=deadline, estimate=partial(trial_seconds, bench))
+    job = replace(
+        setup.job(bench, built, found),
+        deadline=deadline,
+        estimate=partial(trial_seconds, chosen.speeds, bench.machine.id),
+    )
     watcher = PlanWatcher(screen, len(opened.trials))
     return run_session(job, opened, watcher, retry=how.retry)
 

@@ -48,7 +48,7 @@ def files(root: Path) -> Iterator[str]:
             read()
         except GpudynoError as error:
             yield str(error)
-    yield from record_problems(root)
+    yield from record_problems(root, store.read_all(root))
 
 
 IMAGE_LABEL = "dev.gpudyno.image"

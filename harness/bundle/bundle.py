@@ -67,7 +67,7 @@ def gather(root: Path, folder: Path, sessions: Iterable[str]) -> tuple[dict[str,
 
     Gives each lock's SHA-256 with its file, and what was not there. Raises UserError for an unknown session.
     """
-    known = {session.id: session for session in store.read_all(root).sessions}
+    known = {session.id: session for session in store.read_sessions(root)}
     notes: list[str] = []
     locks: dict[str, str] = {}
     for wanted in sorted(set(sessions)):
@@ -239,7 +239,7 @@ def _lock_problems(folder: Path, manifest: Manifest) -> list[str]:
 
 
 def _session_problems(folder: Path, manifest: Manifest) -> list[str]:
-    there = {session.id for session in store.read_all(folder).sessions}
+    there = {session.id for session in store.read_sessions(folder)}
     found = [f"{MANIFEST}: session {one} is not in it" for one in sorted({*manifest.sessions} - there)]
     return found + [
         f"{MANIFEST}: does not name session {one}" for one in sorted(there - {*manifest.sessions})

@@ -9,15 +9,15 @@ from typing import Any
 
 from harness.errors import RecordError
 from harness.record import Record, Session, store
+from harness.record.store import Shelf
 from harness.redact import Names, leaks
 from harness.summary.statistics import METHOD, judge_trial
 
 RECORD_BYTES = 300_000
 
 
-def record_problems(root: Path) -> Iterator[str]:
+def record_problems(root: Path, shelf: Shelf) -> Iterator[str]:
     """A sentence for each record that is unreadable, too large, or says whose machine it is from."""
-    shelf = store.read_all(root)
     yield from shelf.problems
     for stored in shelf.records:
         path = root / stored.path
@@ -33,10 +33,10 @@ CLOSE = 1e-6
 
 def folder_problems(root: Path) -> Iterator[str]:
     """What is wrong with the records and sessions below results/ of a folder."""
-    yield from record_problems(root)
+    shelf = store.read_all(root)
+    yield from record_problems(root, shelf)
     yield from _other_files(root)
     yield from session_problems(root)
-    shelf = store.read_all(root)
     sessions = {session.id: session for session in shelf.sessions}
     for stored in shelf.records:
         session = sessions.get(stored.record.session)

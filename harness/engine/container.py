@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,15 @@ class DeviceRequest:
     cdi: bool = False
     rocm_unconfined: bool = False
     """What AMD's pages add: unconfined seccomp, SYS_PTRACE and the host's IPC. By option, and recorded."""
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What tells the cards apart: their UUIDs, else their indices."""
+        return self.ids or tuple(map(str, self.indices))
+
+    def first(self, count: int) -> DeviceRequest:
+        """The same for the first `count` of the cards."""
+        return replace(self, ids=self.ids[:count], indices=self.indices[:count])
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,27 +125,26 @@ def variables(
     }
 
 
-def _marks(device: DeviceRequest) -> list[str]:
-    """What tells the cards apart: their UUIDs, else their indices."""
-    return list(device.ids) or [str(index) for index in device.indices]
-
-
 def _visible(device: DeviceRequest) -> dict[str, str]:
     """Shows a trial the cards it asked for and no others."""
     if device.kind == "cpu":
         return {"CUDA_VISIBLE_DEVICES": ""}
     name = "ROCR_VISIBLE_DEVICES" if device.kind == "rocm" else "CUDA_VISIBLE_DEVICES"
     prefix = "GPU-" if device.kind == "rocm" and device.ids else ""
-    marks = ",".join(prefix + mark for mark in _marks(device))
-    return {name: marks} if marks else {}
+    marks = ",".join(prefix + mark for mark in device.marks)
+    visible = {name: marks} if marks else {}
+    if device.kind == "cuda" and not device.ids:
+        # Our indices are the driver's, by bus; CUDA's own order begins with the fastest card.
+        visible["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
+    return visible
 
 
 def _device_options(device: DeviceRequest, *, keep_id: bool) -> dict[str, Any]:
     if device.kind == "cuda" and device.cdi:
-        ids = [f"nvidia.com/gpu={mark}" for mark in _marks(device)]
+        ids = [f"nvidia.com/gpu={mark}" for mark in device.marks]
         return {"DeviceRequests": [{"Driver": "cdi", "Count": 0, "DeviceIDs": ids, "Capabilities": []}]}
     if device.kind == "cuda":
-        request = {"Driver": "", "Count": 0, "DeviceIDs": _marks(device), "Capabilities": [["gpu"]]}
+        request = {"Driver": "", "Count": 0, "DeviceIDs": list(device.marks), "Capabilities": [["gpu"]]}
         return {"DeviceRequests": [request]}
     if device.kind == "rocm":
         paths = ("/dev/kfd", "/dev/dri")

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.errors import NoDevice
-from harness.probe import amd, nvidia
-from harness.probe.files import Files, unit_of
+from harness.probe.files import unit_of
 from harness.record import DeviceKind, Gpu, Machine
 from harness.redact import Names, clean
 
@@ -32,13 +31,6 @@ class Selection:
     """Why these, in one clause, where nobody asked for them by name."""
 
 
-def driver_uuids() -> dict[str, str]:
-    """Unit (the hash in records) → the driver's UUID, of every card here. It stays in memory."""
-    files = Files()
-    found = nvidia.cards(nvidia.library(), files) + amd.cards(amd.library(), files)
-    return {card["unit"]: card["uuid"] for card in found if card["unit"]}
-
-
 def select(
     machine: Machine,
     asked: str | None,
@@ -49,7 +41,7 @@ def select(
     """The devices for `asked`: None, "cpu", indices as "0,1", or the driver's UUIDs.
 
     Unasked, CUDA_VISIBLE_DEVICES or its like in `environ` decide, else all cards of the model with the most
-    memory. `uuids` as driver_uuids() gives them; with it a UUID's beginning is enough. Raises NoDevice, which
+    memory. `uuids` as look() gives them; with it a UUID's beginning is enough. Raises NoDevice, which
     lists what is there.
     """
     known = dict(uuids or {})

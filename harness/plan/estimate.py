@@ -36,8 +36,14 @@ def speeds(
     records: Iterable[Record], machine: str, published: Mapping[tuple[str, ...], float], *, scale: float = 1.0
 ) -> Speeds:
     """What a machine's own records say, and published durations times `scale` for the rest."""
-    protocol: dict[tuple[str, ...], float] = {}
-    setup: dict[str, float] = {}
+    scaled = {key: value * scale for key, value in published.items()}
+    return learned(Speeds(published_seconds=scaled), records, machine)
+
+
+def learned(known: Speeds, records: Iterable[Record], machine: str) -> Speeds:
+    """The same with what a machine's own records say, which goes before what was known."""
+    protocol = dict(known.protocol_seconds)
+    setup = dict(known.setup_seconds)
     for record in records:
         if record.machine.id != machine or record.measurement is None or record.summary is None:
             continue
@@ -48,7 +54,7 @@ def speeds(
             epoch.train_seconds + (epoch.valid_seconds or 0.0) for epoch in record.measurement.epochs
         )
         setup[record.trial.asked.workload] = max(0.0, record.wall_seconds - trained)
-    return Speeds(protocol, {key: value * scale for key, value in published.items()}, setup)
+    return Speeds(protocol, known.published_seconds, setup)
 
 
 def seconds(item: Planned, known: Speeds) -> float:

@@ -36,7 +36,7 @@ def cards(smi: Any | None, files: Files) -> list[dict[str, Any]]:
     told = _library_cards(smi)
     for card in found:
         card.update({key: value for key, value in told.get(card["bus"], {}).items() if value is not None})
-    return found or [_with_index(card, at) for at, card in enumerate(told.values())]
+    return found or [_with_index(told[bus], at) for at, bus in enumerate(sorted(told))]
 
 
 def _with_index(card: dict[str, Any], index: int) -> dict[str, Any]:

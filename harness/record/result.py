@@ -7,9 +7,9 @@ Schema history
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AwareDatetime, Field, model_validator
+from pydantic import AwareDatetime, BeforeValidator, Field, model_validator
 
 from harness.record.base import Model, Number
 from harness.record.machine import Environment, Load, Machine
@@ -101,10 +101,16 @@ class Harness(Model):
     modified: bool | None = None
 
 
+def _whole(value: Any) -> Any:
+    if type(value) is not int:
+        raise ValueError(f"{value!r} is no whole number")
+    return value
+
+
 class Record(Model):
     """results/<date>/<machine>-<session>/<trial>.json"""
 
-    record: Literal[1]
+    record: Annotated[Literal[1], BeforeValidator(_whole, json_schema_input_type=Literal[1])]
     status: Literal["ok", "failed"]
     session: SessionId
     attempt: Annotated[int, Field(ge=1)] = 1

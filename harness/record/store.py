@@ -5,12 +5,15 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from pydantic import ValidationError
 
 from harness.errors import NoSpace, RecordError, UserError
 from harness.record import SCHEMA, Record, Session
@@ -142,6 +145,10 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+_LONG_NUMBER = re.compile(rb"[\s:,\[-]\d{19}")
+"""What begins like a whole number of more than 63 bits."""
+
+
 def _whole_number(digits: str) -> int:
     """JSON's numbers have no end; one of more than 63 bits counts nothing, and is no float either."""
     value = int(digits)
@@ -152,8 +159,17 @@ def _whole_number(digits: str) -> int:
 
 def read_record(path: Path, where: str) -> Record:
     """Reads one record of this or an older schema; raises RecordError with its path and the reason."""
+    text = path.read_bytes()
+    if not _LONG_NUMBER.search(text):
+        with suppress(ValidationError):
+            return Record.model_validate_json(text)
+    return _lifted(text, where)
+
+
+def _lifted(text: bytes, where: str) -> Record:
+    """A record that is none of today's as it stands: of an older schema, or refused with the reason."""
     try:
-        raw = json.loads(path.read_bytes(), parse_int=_whole_number)
+        raw = json.loads(text, parse_int=_whole_number)
     except ValueError as error:
         raise RecordError(
             f"{where}: the file is cut short or not JSON ({error})", remedy="remove it or fetch it again"
@@ -171,15 +187,19 @@ def read_record(path: Path, where: str) -> Record:
     return Record.parse(json.dumps(raw), where)
 
 
+def _files(root: Path, name: str) -> Iterator[tuple[Path, str]]:
+    """What runs wrote under results/, each with its path from the clone."""
+    for path in sorted(results_folder(root).glob(f"*/*/{name}")):
+        if not (path.name.startswith(".") or path.name.endswith(REJECTED) or ".state" in path.parts):
+            yield path, path.relative_to(root).as_posix()
+
+
 def read_all(root: Path) -> Shelf:
     """Every record and session under results/, in the order of their paths."""
     records: list[Stored] = []
     sessions: list[Session] = []
     problems: list[str] = []
-    for path in sorted(results_folder(root).glob("*/*/*.json")):
-        where = path.relative_to(root).as_posix()
-        if path.name.startswith(".") or path.name.endswith(REJECTED) or ".state" in path.parts:
-            continue
+    for path, where in _files(root, "*.json"):
         try:
             if path.name == "session.json":
                 sessions.append(Session.parse(path.read_bytes(), where))
@@ -188,6 +208,15 @@ def read_all(root: Path) -> Shelf:
         except RecordError as error:
             problems.append(str(error))
     return Shelf(tuple(records), tuple(sessions), tuple(problems))
+
+
+def read_sessions(root: Path) -> tuple[Session, ...]:
+    """Every session under results/ that can be read, in the order of their paths; its records are not."""
+    found: list[Session] = []
+    for path, where in _files(root, "session.json"):
+        with suppress(RecordError):
+            found.append(Session.parse(path.read_bytes(), where))
+    return tuple(found)
 
 
 def session_records(root: Path, session: Session) -> tuple[Stored, ...]:

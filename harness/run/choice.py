@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from harness.errors import UserError
 from harness.plan import estimate, plan, selection
 from harness.plan.plan import Planned
 from harness.plan.selection import supported
-from harness.record import DataSource, LeftOut, Trial, store
+from harness.record import DataSource, LeftOut, Record, Trial, store
 from harness.record.cards import find as find_card
 from harness.record.cards import load_cards, peak_tflops
 from harness.record.claims import load_claims
@@ -36,6 +36,8 @@ class Chosen:
     left_out: tuple[LeftOut, ...]
     seconds: float
     budget_seconds: float | None
+    speeds: estimate.Speeds
+    """What the records and publications said of durations when these were chosen."""
 
 
 def choose(bench: Bench, found: Mapping[str, Resolved] | None = None) -> Chosen:
@@ -55,17 +57,18 @@ def choose(bench: Bench, found: Mapping[str, Resolved] | None = None) -> Chosen:
             f"plan '{bench.plan.name}' has nothing that {card.name if card else 'this CPU'} can do",
             remedy="choose another plan",
         )
-    seconds_each = partial(estimate.seconds, known=_speeds(bench))
+    speeds = _speeds(bench)
+    seconds_each = partial(estimate.seconds, known=speeds)
     ids = frozenset(item.trial.id for item in everything)
     length = seconds_of(bench.settings.budget) if bench.settings.budget else None
     if length is None:
         kept = plan.order(selection.one_full_each(able), seed, bench.plan.blocks)
         seconds = sum(map(seconds_each, kept)) + pause_seconds(kept, seconds_each)
-        return Chosen(kept, ids, seed, left, seconds, None)
+        return Chosen(kept, ids, seed, left, seconds, None, speeds)
     pause = pause_seconds(able, seconds_each)
     fitted = selection.fit(able, seconds_each, length - pause)
     kept = plan.order(fitted.planned, seed, bench.plan.blocks)
-    return Chosen(kept, ids, seed, (*left, *fitted.left_out), fitted.seconds + pause, length)
+    return Chosen(kept, ids, seed, (*left, *fitted.left_out), fitted.seconds + pause, length, speeds)
 
 
 def pause_seconds(planned: Sequence[Planned], seconds_each: Callable[[Planned], float]) -> float:
@@ -75,10 +78,10 @@ def pause_seconds(planned: Sequence[Planned], seconds_each: Callable[[Planned], 
     return max(0.0, pauses * PAUSE.total_seconds() - full)
 
 
-def trial_seconds(bench: Bench, trial: Trial) -> float:
-    """A trial's estimated duration, from all that is on record by now."""
-    variant = trial.asked.variant
-    return estimate.seconds(Planned(trial, "timing", variant.model), _speeds(bench))
+def trial_seconds(speeds: estimate.Speeds, machine: str, trial: Trial, records: Iterable[Record]) -> float:
+    """A trial's estimated duration, from what was known before and a session's records by now."""
+    planned = Planned(trial, "timing", trial.asked.variant.model)
+    return estimate.seconds(planned, estimate.learned(speeds, records, machine))
 
 
 def _all_real(bench: Bench) -> dict[str, DataSource]:

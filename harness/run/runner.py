@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -73,8 +73,8 @@ class Job:
     memory_bytes: int | None = None
     deadline: float | None = None
     """time.monotonic() by which trials must have ended: none starts that is estimated to end later."""
-    estimate: Callable[[Trial], float] = lambda trial: 0.0
-    """A trial's estimated seconds."""
+    estimate: Callable[[Trial, Sequence[Record]], float] = lambda trial, records: 0.0
+    """A trial's estimated seconds, where the session has these records by now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def run(job: Job, opened: Session, watcher: Watcher, *, retry: bool = False) -> 
         ]
         if not lacking:
             break
-        item = next((item for item in lacking if _in_time(job, item.trial)), None)
+        item = next((item for item in lacking if _in_time(job, item.trial, records)), None)
         if item is None or not _rested(job, opened, item.trial, records, watcher):
             opened = _leave_out(job.root, opened, len(lacking), watcher)
             break
@@ -125,9 +125,10 @@ def _grown(root: Path, opened: Session, records: list[Record]) -> Session:
     return found
 
 
-def _in_time(job: Job, trial: Trial, wait_seconds: float = 0.0) -> bool:
-    end = time.monotonic() + wait_seconds + job.estimate(trial)
-    return job.deadline is None or end <= job.deadline
+def _in_time(job: Job, trial: Trial, records: Sequence[Record], wait_seconds: float = 0.0) -> bool:
+    if job.deadline is None:
+        return True
+    return time.monotonic() + wait_seconds + job.estimate(trial, records) <= job.deadline
 
 
 def _rested(job: Job, opened: Session, trial: Trial, records: list[Record], watcher: Watcher) -> bool:
@@ -135,7 +136,7 @@ def _rested(job: Job, opened: Session, trial: Trial, records: list[Record], watc
     wait = session.rest(opened, trial, records, datetime.now(UTC))
     if not wait:
         return True
-    if not _in_time(job, trial, wait.total_seconds()):
+    if not _in_time(job, trial, records, wait.total_seconds()):
         return False
     begins = (datetime.now(UTC) + wait).astimezone()
     watcher.say(
@@ -191,7 +192,7 @@ def _spec(job: Job, session_id: str, trial: Trial, attempt: int) -> RunSpec:
         session=session_id,
         attempt=attempt,
         folders=folders,
-        device=job.device,
+        device=job.device.first(trial.asked.variant.gpus),
         image_id=job.built.environment.image_id,
         interpreter=job.built.interpreter,
         uid=job.uid,
@@ -278,7 +279,7 @@ def _attempt(
         handle = job.engine.start(spec)
         started = started.model_copy(update={"handle": handle})
         store.write_whole(_started_path(work), started.model_dump_json(), replace=True)
-        recorder.start(work, job.device, job.engine.pid(handle))
+        recorder.start(work, spec.device, job.engine.pid(handle))
         return _see_through(job, opened, started, work, watcher)
 
 

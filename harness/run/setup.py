@@ -25,10 +25,9 @@ from harness.image.lock import lock_packages
 from harness.machine import (
     VISIBILITY,
     Selection,
-    driver_uuids,
-    fingerprint,
     load,
     local_names,
+    look,
     passed_variables,
     recorded_variables,
     select,
@@ -60,17 +59,27 @@ class Bench:
     """What a person should hear: cards not taken, and what is lost without a container."""
 
 
-def bench(root: Path, settings: Settings, environ: Mapping[str, str] = os.environ) -> Bench:
-    """Looks at the machine and settles on device, image and engine.
+def devices(settings: Settings, environ: Mapping[str, str] = os.environ) -> tuple[Machine, Selection]:
+    """Looks at the machine and settles on its devices; raises NoDevice for one that is not there."""
+    machine, uuids = look(settings.label)
+    machine = machine.model_copy(update={"declared": settings.declared})
+    return machine, select(machine, settings.device, uuids=uuids, environ=environ)
+
+
+def bench(
+    root: Path,
+    settings: Settings,
+    environ: Mapping[str, str] = os.environ,
+    seen: tuple[Machine, Selection] | None = None,
+) -> Bench:
+    """Settles on device, image and engine; looks at the machine unless it was `seen` by devices() already.
 
     Raises NoDevice where no image serves the card, NoEngine where the engine asked for is not there.
     """
     loaded = plan.load(root, settings.plan)
     if settings.blocks is not None:
         loaded = loaded.model_copy(update={"blocks": settings.blocks})
-    machine = fingerprint(settings.label).model_copy(update={"declared": settings.declared})
-    uuids = driver_uuids()
-    selection = select(machine, settings.device, uuids=uuids, environ=environ)
+    machine, selection = seen or devices(settings, environ)
     images = load_images(root)
     card = selection.gpus[0] if selection.gpus else None
     image = choose(

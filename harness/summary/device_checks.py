@@ -51,7 +51,7 @@ def state_causes(record: Record) -> Found:
     yield from _sensing(record)
     yield from _load(record)
     yield from _changed(record)
-    if described and telemetry is None:
+    if described and not cards:
         yield (
             "note",
             "unwatched: no telemetry, so neither clocks nor throttling nor other processes are known",

@@ -143,6 +143,10 @@ class Cards:
             ((self._ask("bus", self._smi.amdsmi_get_gpu_device_bdf, one) or "").lower(), one)
             for one in handles
         ]
+        if not all(bus for bus, _ in placed):
+            # Without it no card can be counted as the compute runtime counts.
+            self.missing["cards"] = "amdsmi gives no PCI address"
+            return
         for index, (bus, handle) in enumerate(sorted(placed, key=lambda pair: pair[0])):
             told = self._ask(f"{index}.name", self._smi.amdsmi_get_gpu_asic_info, handle) or {}
             card = {"index": index, "unit": unit_of(uuids.get(bus)), "name": _known(told.get("market_name"))}

@@ -70,6 +70,8 @@ def _thinned(
 ) -> Telemetry:
     windows = _windows(head, segments, samples)
     seconds = samples[-1]["t"]
+    missing = last.get("missing", {})
+    unwatched = head["source"] != "none" and not head["cards"]
     slots = _slots(samples, seconds, len(head["cards"]))
     cards = tuple(_card(at, card, samples, slots, windows) for at, card in enumerate(head["cards"]))
     return Telemetry(
@@ -82,9 +84,11 @@ def _thinned(
         windows=tuple(windows),
         cards=cards,
         cpu=CpuTelemetry(**_spreads(slots, _CPU_TRACES, lambda sample: sample["cpu"])),
-        energy=_energy(samples, len(cards), windows, items),
+        energy=Energy(scope="cards", unknown_because=missing.get("cards", "no card could be told"))
+        if unwatched
+        else _energy(samples, len(cards), windows, items),
         others_unknown_because=head.get("others_unknown_because"),
-        missing=last.get("missing", {}),
+        missing=missing,
         ended=last.get("end", "cut short"),
     )
 

@@ -31,7 +31,7 @@ def start(work: Path, device: DeviceRequest, trial_pid: int | None) -> None:
     if trial_pid is None:
         return
     argv = [sys.executable, "-m", sampler.__name__, str(work / FILE), "--kind", device.kind]
-    argv += ["--cards", ",".join(device.ids), "--pids", str(trial_pid), "--parent", str(trial_pid)]
+    argv += ["--cards", ",".join(device.marks), "--pids", str(trial_pid), "--parent", str(trial_pid)]
     argv += ["--stop-file", str(work / _STOP)]
     process = subprocess.Popen(
         argv,
@@ -74,4 +74,8 @@ def added(record: Record, work: Path) -> Record:
         found = reader.read(path, segments(work / "out" / EVENTS), items)
     except RecordError as error:
         return record.model_copy(update={"warnings": (*record.warnings, str(error))})
-    return record.model_copy(update={"telemetry": found})
+    warnings = record.warnings
+    if found is not None and found.source != "none" and not found.cards:
+        why = found.energy.unknown_because
+        warnings = (*warnings, f"telemetry: its cards were not watched ({why}): state and energy are unknown")
+    return record.model_copy(update={"telemetry": found, "warnings": warnings})

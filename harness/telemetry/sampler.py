@@ -133,21 +133,28 @@ def _lives(pid: int) -> bool:
         return True
 
 
-def source(kind: str, wanted: list[str]) -> Any:
-    """The cards of that kind that answer to one of the wanted marks (UUID, unit or index); all if none is."""
-    if kind == "cuda":
-        return nvidia.Cards(nvidia.library(), wanted)
-    if kind == "rocm":
-        return amd.open_cards(wanted)
-    return NoCards()
+def source(kind: str, wanted: list[str] | None) -> Any:
+    """The cards of that kind that answer to the wanted marks (UUID, unit or index); all if `wanted` is null.
+
+    Where one of them cannot be told, none is watched: another's figures would be taken for its own.
+    """
+    if kind == "cpu":
+        return NoCards()
+    cards = nvidia.Cards(nvidia.library(), wanted or []) if kind == "cuda" else amd.open_cards(wanted or [])
+    if wanted is None or len(cards.described) == len(wanted) > 0:
+        return cards
+    cards.close()
+    told = f"{len(cards.described) if wanted else 0} of the {len(wanted)} cards asked for could be told"
+    return NoCards(cards.source, {"cards": told, **cards.missing})
 
 
 class NoCards:
-    """What a trial on the processor watches."""
+    """What is watched of a trial on the processor, or on cards of `source` that cannot be told."""
 
-    source = "none"
-    described: list[dict[str, Any]] = []
-    missing: dict[str, str] = {}
+    def __init__(self, source: str = "none", missing: dict[str, str] | None = None) -> None:
+        self.source = source
+        self.missing = missing or {}
+        self.described: list[dict[str, Any]] = []
 
     def sample(self, ours: Ours, slow: bool) -> list[dict[str, Any]]:
         """Nothing."""
@@ -197,14 +204,20 @@ def _write(out: IO[str], values: dict[str, Any]) -> None:
     out.flush()
 
 
+def _words(text: str) -> list[str]:
+    return [word for word in text.split(",") if word]
+
+
 def options(arguments: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Sample devices and processor into a file of JSON lines.")
     parser.add_argument("out")
     parser.add_argument("--interval", type=float, default=1.0)
     parser.add_argument("--kind", choices=("cpu", "cuda", "rocm"), default="cpu")
-    parser.add_argument("--cards", default="", help="UUIDs, hashed UUIDs or indices, by commas; all if empty")
-    parser.add_argument("--pids", default="", help="the trial's own processes, by commas")
+    parser.add_argument(
+        "--cards", type=_words, help="UUIDs, hashed UUIDs or indices, by commas; all if it is left out"
+    )
+    parser.add_argument("--pids", type=_words, default=[], help="the trial's own processes, by commas")
     parser.add_argument("--pids-file", help="a file that names them, read again at every sample")
     parser.add_argument("--inside", action="store_true", help="in a container: other processes are not seen")
     parser.add_argument("--parent", type=int, help="end with this process")
@@ -218,8 +231,8 @@ def main(arguments: list[str]) -> int:
     given = options(arguments)
     ending = Ending(given)
     unseen = "other processes cannot be seen from inside a container" if given.inside else None
-    ours = Ours([int(word) for word in given.pids.split(",") if word], given.pids_file, unseen)
-    cards = source(given.kind, [word for word in given.cards.split(",") if word])
+    ours = Ours([int(word) for word in given.pids], given.pids_file, unseen)
+    cards = source(given.kind, given.cards)
     try:
         with Path(given.out).open("w", encoding="utf-8") as out:
             run(out, Sampler(cards, cpu.Processor(), ours), given.interval, ending)

@@ -88,6 +88,17 @@ def test_a_folder_of_whole_records_passes(clone):
     assert judged(clone) == ()
 
 
+def test_the_gate_reads_each_record_once(clone, monkeypatch):
+    contribute(clone)
+    read: list[str] = []
+    read_record = store.read_record
+    monkeypatch.setattr(
+        store, "read_record", lambda path, where: read.append(where) or read_record(path, where)
+    )
+    assert judged(clone) == ()
+    assert len(read) == len(set(read)) == 2
+
+
 def test_a_contribution_without_a_record_is_told_so(clone):
     head = git(clone, "rev-parse", "HEAD")
     assert gate.problems(clone, head, head) == ("results: no record is added",)

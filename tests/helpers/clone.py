@@ -7,15 +7,19 @@ import shutil
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from harness.engine.container import DeviceRequest
 from harness.engine.venv import VenvEngine
 from harness.image.catalog import load_images
+from harness.machine import Selection
 from harness.plan import plan
 from harness.record import Cpu, Harness, Load, Machine, Session
 from harness.redact import Names, clean
 from harness.run import session
 from harness.run.runner import Job
+from harness.run.setup import Bench
+from harness.settings import Settings
 from tests.helpers import ROOT, TESTS
 
 STAND_IN = TESTS / "helpers" / "stand_in_workload.py"
@@ -63,6 +67,23 @@ def open_session(root: Path) -> Session:
     planned = plan.trials(loaded, plan.Ground("cpu", "cpu", None, {}, {}), seed=1)
     trials, blocks = zip(*((item.trial, item.block) for item in planned), strict=True)
     return session.begin(root, loaded, MACHINE, trials, now=datetime.now(UTC), order_seed=1, blocks=blocks)
+
+
+def bench(root: Path, **settings: Any) -> Bench:
+    """What a line of `run` on this interpreter, as it is, stands on."""
+    images = load_images(root)
+    return Bench(
+        root=root,
+        settings=Settings(plan="mine", **settings),
+        machine=MACHINE,
+        selection=Selection("cpu"),
+        images=images,
+        image=images.image("cpu"),
+        engine=VenvEngine(root, python=sys.executable),
+        plan=plan.load(root, "mine"),
+        passed={},
+        notes=(),
+    )
 
 
 def job(root: Path) -> Job:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from commands import doctor
 from harness.doctor.findings import examine, lines
 from harness.doctor.surroundings import (
     Answered,
@@ -24,8 +25,11 @@ from harness.doctor.surroundings import (
 )
 from harness.engine.base import EngineFacts
 from harness.machine import load, select
+from harness.probe import nvidia
 from harness.probe.files import Files
 from harness.record import Cpu, Gpu, Load, Machine
+from harness.settings import Settings
+from tests.helpers import ROOT
 
 GIB = 2**30
 CPU = Cpu(model="Xeon Gold 6248", cores=20, threads=40, usable=40.0, governor="performance")
@@ -241,3 +245,12 @@ def test_this_machine_is_examined_without_an_error(tmp_path, monkeypatch):
         access=card_access(), silent_cards=silent_cards(machine), disks=(disk("results", tmp_path),),
     )  # fmt: skip
     assert any(line.startswith("ok      device") for line in lines(examine(given)))
+
+
+def test_the_doctor_reads_the_machine_s_cards_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path))
+    monkeypatch.setattr(doctor, "reach", lambda hosts: ())
+    readings: list[Files] = []
+    monkeypatch.setattr(nvidia, "cards", lambda library, files: readings.append(files) or [])
+    doctor.diagnose(ROOT, Settings(plan="smoke", engine="venv"))
+    assert len(readings) == 1

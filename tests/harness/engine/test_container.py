@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from harness.engine.container import DeviceRequest, Folders, RunSpec, config, run_line, shared_memory
+from harness.engine.container import DeviceRequest, Folders, RunSpec, config, process, run_line, shared_memory
 from harness.record import Asked, DataMode, DeviceKind, Trial, Variant
 from tests.helpers.checks import golden
 
@@ -95,6 +96,12 @@ def test_the_device_alone_makes_a_cuda_trial_differ_from_one_on_the_cpu():
         body["Env"] = [line for line in body["Env"] if not line.startswith("CUDA_VISIBLE_DEVICES=")]
     assert cuda["HostConfig"].pop("DeviceRequests")
     assert plain == cuda
+
+
+def test_a_card_is_given_by_its_index_as_the_driver_counts_where_it_has_no_uuid():
+    spec = replace(asked_for(DeviceRequest("cuda", indices=(1,))), interpreter=Path("python"))
+    _, inside = process(spec)
+    assert (inside["CUDA_VISIBLE_DEVICES"], inside["CUDA_DEVICE_ORDER"]) == ("1", "PCI_BUS_ID")
 
 
 def test_shared_memory_is_what_the_loader_needs_and_never_below_one_gib():

@@ -262,6 +262,12 @@ def test_amdsmi_tells_more_of_a_card_than_the_kernel_and_is_matched_by_bus_numbe
     assert amd.cards(FakeAmdsmi(), Files(tmp_path / "nothing"))[0]["index"] == 0
 
 
+def test_amd_s_cards_are_counted_by_bus_number_where_the_library_alone_knows_them(tmp_path):
+    smi = FakeAmdsmi(("0000:C3:00.0", "0000:03:00.0"))
+    smi.amdsmi_get_gpu_asic_info = lambda handle: {"market_name": handle}
+    assert [card["name"] for card in amd.cards(smi, Files(tmp_path))] == ["0000:03:00.0", "0000:C3:00.0"]
+
+
 @pytest.mark.parametrize(
     ("version", "name"), [(90402, "gfx942"), (90010, "gfx90a"), (110000, "gfx1100"), (100302, "gfx1032")]
 )

@@ -4,9 +4,10 @@ import pytest
 
 from harness import units
 from harness.plan import estimate, plan, selection
-from harness.plan.plan import Ground
+from harness.plan.plan import Ground, Planned
 from harness.record import Gpu
 from tests.helpers import ROOT
+from tests.helpers import records_builder as build
 
 GROUND = Ground("cuda", "cuda", None, {"cifar-100": "real", "wikitext-2": "real"}, {})
 PUBLISHED = {("cifar_fastai", "published/1", "resnet50", "fp32-ieee"): 4578.0}
@@ -41,6 +42,16 @@ def test_this_machines_own_figure_goes_before_a_published_one(mission):
     full = pick(mission, "full")
     known = estimate.Speeds({estimate.row(full): 900.0}, PUBLISHED, {"cifar_fastai": 7.0})
     assert estimate.seconds(full, known) == 907.0
+
+
+def test_what_this_machine_has_on_record_by_now_goes_before_what_was_known():
+    made = build.two_cards()[0]
+    item = Planned(made.trial, "full", "resnet50")
+    known = estimate.Speeds({estimate.row(item): 900.0}, PUBLISHED)
+    assert estimate.learned(known, [made], "0" * 12) == known
+    now = estimate.learned(known, [made], made.machine.id)
+    assert now.protocol_seconds[estimate.row(item)] == made.summary.protocol_seconds
+    assert now.published_seconds == PUBLISHED
 
 
 @pytest.mark.parametrize(("seconds", "says"), [(40, "40 s"), (720, "12 min"), (12_600, "3.5 h")])

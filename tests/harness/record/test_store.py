@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from harness.errors import NoSpace, RecordError, UserError
-from harness.record import store
+from harness.record import Record, store
 from harness.run import runner
 from tests.helpers import clone
 
@@ -22,6 +22,24 @@ def test_a_record_reads_back_as_it_was_written(measured):
     root, _ = measured
     stored = store.read_all(root).records[0]
     assert store.dump(stored.record) == (root / stored.path).read_text()
+
+
+def test_every_record_is_parsed_once(measured, monkeypatch):
+    root, _ = measured
+    parsed: list[str] = []
+
+    def counted(parse):
+        return lambda *text, **how: parsed.append(parse.__name__) or parse(*text, **how)
+
+    for place, name in ((store.json, "loads"), (Record, "model_validate_json"), (Record, "model_validate")):
+        monkeypatch.setattr(place, name, counted(getattr(place, name)))
+    assert len(store.read_all(root).records) == len(parsed) == 2
+
+
+def test_sessions_are_read_without_their_records(measured, monkeypatch):
+    root, session = measured
+    monkeypatch.delattr(store, "read_record")
+    assert store.read_sessions(root) == (session,)
 
 
 def test_a_record_is_never_overwritten(measured):

@@ -12,9 +12,13 @@ from pathlib import Path
 import psutil
 import pytest
 
+from commands import measure
+from commands.terminal import Screen
+from harness.engine.container import DeviceRequest
 from harness.errors import Busy
 from harness.record import store
 from harness.run import runner, session
+from harness.telemetry import recorder
 from tests.helpers import ROOT, clone
 
 DRIVER = """
@@ -53,6 +57,15 @@ def test_a_complete_plan_begins_a_new_session_the_next_time(tmp_path):
     sessions = {go(root).session.id, go(root).session.id}
     assert len(sessions) == 2
     assert len(records(root)) == 4
+
+
+def test_a_trial_is_given_and_watched_on_as_many_of_the_session_s_cards_as_it_asks_for(tmp_path, monkeypatch):
+    root = clone.make(tmp_path, repeats=1)
+    given = DeviceRequest("cuda", ids=("GPU-1", "GPU-2"), indices=(1, 2))
+    monkeypatch.setattr(recorder, "start", lambda work, workloads, device, pid: seen.append(device))
+    seen: list[DeviceRequest] = []
+    runner.run(replace(clone.job(root), device=given), clone.open_session(root), clone.Quiet())
+    assert seen == [DeviceRequest("cuda", ids=("GPU-1",), indices=(1,))] * 2
 
 
 def test_a_trial_that_does_not_fit_is_a_result_and_is_not_run_again(tmp_path):
@@ -240,8 +253,18 @@ def test_no_trial_starts_that_would_end_after_the_budget(tmp_path):
     job = replace(
         clone.job(root),
         deadline=time.monotonic() + 60,
-        estimate=lambda trial: precisions[trial.asked.variant.precision],
+        estimate=lambda trial, records: precisions[trial.asked.variant.precision],
     )
     outcome = runner.run(job, clone.open_session(root), clone.Quiet())
     assert (outcome.ran, outcome.left) == (1, 1)
     assert [record.trial.asked.variant.precision for record in records(root)] == ["amp-bf16"]
+
+
+def test_a_budget_reads_the_results_once_and_not_for_each_trial_that_is_left(tmp_path, monkeypatch):
+    root = clone.make(tmp_path)
+    readings: list[Path] = []
+    read_all = store.read_all
+    monkeypatch.setattr(store, "read_all", lambda root: readings.append(root) or read_all(root))
+    bench = clone.bench(root, budget="10m")
+    outcome = measure._run(bench, clone.job(root).built, {}, measure.How(), Screen())
+    assert (outcome.ran, len(readings)) == (4, 1)

@@ -8,22 +8,26 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.engine.container import DeviceRequest
 from harness.errors import RecordError
-from harness.record import Telemetry, Trace
+from harness.record import Record, Telemetry, Trace
 from harness.record.events import segments
 from harness.redact import Names, leaks
-from harness.telemetry import amd, cpu, nvidia, sampler
+from harness.summary.statistics import judge_trial
+from harness.telemetry import amd, cpu, nvidia, recorder, sampler
 from harness.telemetry.reader import read
 from tests.helpers import ROOT
 from tests.helpers.fake_amdsmi import FakeAmdsmi
-from tests.helpers.fake_nvml import FakeNvml
+from tests.helpers.fake_nvml import CARD, FakeNvml
 from tests.helpers.replay import TRACES, Clock, Family, OnlyCpu, replay, trace
+from tests.helpers.watched_records import record
 
 PROGRAM = (sys.executable, "-m", sampler.__name__)
 WINDOW = ((1010.0, 1080.0),)
@@ -170,6 +174,64 @@ def test_only_the_wanted_cards_are_watched_by_uuid_unit_or_index():
         assert [card["index"] for card in found] == expected
 
 
+def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: DeviceRequest, *watts: int) -> Record:
+    """A record with what the sampler, asked as the harness asks it, sees of cards without a UUID."""
+    asked: list[list[str]] = []
+    monkeypatch.setattr(
+        recorder.subprocess, "Popen", lambda argv, **more: asked.append(argv) or SimpleNamespace(pid=0)
+    )
+    recorder.start(tmp_path, device, os.getpid())
+    given = sampler.options(asked[0][3:])
+    told = [CARD | {"nvmlDeviceGetPowerUsage": 1000 * one} for one in watts]
+    for name in ("nvmlDeviceGetUUID", "nvmlDeviceGetTotalEnergyConsumption"):
+        for card in told:
+            del card[name]
+    monkeypatch.setattr(nvidia, "library", lambda: FakeNvml(told))
+    cards = sampler.source(given.kind, given.cards)
+    ending = sampler.Ending(SimpleNamespace(parent=None, stop_file=None, max_seconds=90))
+    with (tmp_path / recorder.FILE).open("w") as out:
+        watching = sampler.Sampler(cards, OnlyCpu(), Family())
+        sampler.run(out, watching, 1.0, ending, Clock(lambda seconds: None))
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "events.jsonl").write_text('{"event": "segment", "begin": 1010.0, "end": 1080.0}\n')
+    return recorder.added(record().model_copy(update={"telemetry": None}), tmp_path)
+
+
+def test_without_uuids_the_joules_are_those_of_the_cards_that_the_trial_was_given(tmp_path, monkeypatch):
+    found = recorded(tmp_path, monkeypatch, DeviceRequest("cuda", indices=(1,)), 100, 200, 400)
+    assert [card.index for card in found.telemetry.cards] == [1]
+    assert found.telemetry.energy.joules == pytest.approx(200 * 70)
+    assert found.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("device", "reason"),
+    [
+        (DeviceRequest("cuda"), "0 of the 0 cards asked for could be told"),
+        (DeviceRequest("cuda", indices=(1, 3)), "1 of the 2 cards asked for could be told"),
+        (DeviceRequest("cuda", ids=("GPU-1",)), "0 of the 1 cards asked for could be told"),
+    ],
+)
+def test_cards_that_cannot_be_told_have_no_joules_and_the_record_says_why(
+    tmp_path, monkeypatch, device, reason
+):
+    found = recorded(tmp_path, monkeypatch, device, 100, 200)
+    assert (found.telemetry.cards, found.telemetry.energy.joules) == ((), None)
+    assert found.warnings == (
+        f"telemetry: its cards were not watched ({reason}): state and energy are unknown",
+    )
+    assert any(note.startswith("unwatched: ") for note in judge_trial(found).notes)
+
+
+def test_the_processor_s_joules_never_stand_for_a_card_s(tmp_path):
+    path = tmp_path / "telemetry.jsonl"
+    head = {"telemetry": 1, "source": "nvml", "interval_seconds": 1.0, "began": 1000.0, "cards": []}
+    lines = [{"t": float(t), "cpu": {"energy_joules": 50.0 * t}, "cards": []} for t in range(91)]
+    path.write_text("\n".join(map(json.dumps, [head, *lines])))
+    found = read(path, WINDOW)
+    assert (found.energy.joules, found.energy.unknown_because) == (None, "no card could be told")
+
+
 def amd_lines(tmp_path, smi: FakeAmdsmi, monkeypatch, seconds: int = 70) -> Telemetry:
     def moved(now: int) -> None:
         smi.seconds = now
@@ -220,6 +282,13 @@ def test_an_amd_card_without_counters_gives_nulls_with_reasons(tmp_path, monkeyp
 def test_amd_s_cards_are_counted_by_bus_number_whatever_the_library_s_order():
     cards = amd.Cards(FakeAmdsmi(("0000:C3:00.0", "0000:03:00.0")), ["0"])
     assert cards._handles == ["0000:03:00.0"]
+
+
+def test_amd_s_cards_are_left_to_the_kernel_s_files_where_the_library_gives_no_address():
+    cards = amd.Cards(
+        FakeAmdsmi(("0000:C3:00.0", "0000:03:00.0"), absent=("amdsmi_get_gpu_device_bdf",)), ["0"]
+    )
+    assert (cards.described, cards.missing["cards"]) == ([], "amdsmi gives no PCI address")
 
 
 def test_an_amd_card_is_watched_by_the_kernel_s_files_without_amdsmi(tmp_path):

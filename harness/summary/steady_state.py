@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy
 from numpy.typing import NDArray
-from scipy import ndimage, stats
+from scipy import ndimage, special
 
 from harness.record import Series, Steady
 
@@ -185,6 +185,9 @@ def _slope(values: Floats, settings: Settings) -> _Slope | None:
     blocks = min(settings.slope_blocks, values.size // settings.least_values)
     if blocks < 6:
         return None
+    # It takes a second to load, and a summary that is current needs none of it.
+    from scipy import stats
+
     means = numpy.array([part.mean() for part in numpy.array_split(values, blocks)])
     fit = stats.linregress((numpy.arange(blocks) + 0.5) / blocks, means / values.mean())
     return _Slope(float(fit.slope), float(fit.stderr), blocks - 2)
@@ -194,7 +197,7 @@ def _drift(slope: _Slope | None, last: _Segment, settings: Settings) -> int:
     """+1 where the steady part becomes slower, −1 faster, 0 where neither is shown."""
     if slope is None:
         return 0
-    shown = float(stats.t.ppf(settings.slope_confidence, slope.df)) * slope.error
+    shown = float(special.stdtrit(slope.df, settings.slope_confidence)) * slope.error
     if abs(slope.change) <= max(last.tolerance(settings.slope_limit, settings.tolerance_at_most), shown):
         return 0
     return 1 if slope.change > 0 else -1

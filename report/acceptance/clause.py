@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from report import text
 from report.comparability import Key
@@ -134,7 +134,7 @@ def _levels(units: UnitSpread) -> tuple[Floats, Floats]:
     if units.scale == 0:
         return numpy.zeros(1), numpy.ones(1)
     middles = (numpy.arange(_GRID) + 0.5) / _GRID
-    quantiles = stats.norm.ppf(middles) if not units.measured else stats.t.ppf(middles, units.df)
+    quantiles = special.stdtrit(units.df, middles) if units.measured else special.ndtri(middles)
     return numpy.asarray(quantiles) * units.scale, numpy.full(_GRID, 1 / _GRID)
 
 
@@ -147,7 +147,7 @@ def _all_reached(demands: Sequence[Demand], levels: Floats, edge: float) -> Floa
         if scale == 0:
             found = found * (levels >= edge)
         else:
-            found = found * stats.t.sf((edge - levels) / scale, n - 1)
+            found = found * special.stdtr(n - 1, (levels - edge) / scale)
     return found
 
 

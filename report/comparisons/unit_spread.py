@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 import numpy
-from scipy import stats
+from scipy import special
 
 from report import text
 from report.comparisons.cells import Cell
 from report.frame import Row
+from report.stats.intervals import critical_t
 
 ASSUMED_SPREAD = 0.08
 """Between cards of one model, after Sinha et al., SC'22 (arXiv 2208.11035): 8 % on average."""
@@ -47,7 +48,7 @@ def unit_band(ratio: float, units: Sequence[float] = (), level: float = 0.95) ->
     if m < UNITS_TO_MEASURE:
         return UnitBand(ratio * (1 - ASSUMED_SPREAD), ratio * (1 + ASSUMED_SPREAD), False, m)
     spread = float(numpy.log(numpy.asarray(units, dtype=numpy.float64)).std(ddof=1))
-    reach = float(stats.t.ppf((1 + level) / 2, m - 1)) * spread * math.sqrt(1 + 1 / m)
+    reach = critical_t(level, m - 1) * spread * math.sqrt(1 + 1 / m)
     return UnitBand(ratio * math.exp(-reach), ratio * math.exp(reach), True, m)
 
 
@@ -98,7 +99,7 @@ class UnitSpread:
 
 def assumed_units() -> UnitSpread:
     """The band of ±8 % of the methodology, read as holding 95 % of units."""
-    return UnitSpread(math.log(1 + ASSUMED_SPREAD) / float(stats.norm.ppf(0.975)), math.inf, 1)
+    return UnitSpread(math.log(1 + ASSUMED_SPREAD) / float(special.ndtri(0.975)), math.inf, 1)
 
 
 def unit_spread(levels: Sequence[float]) -> UnitSpread:

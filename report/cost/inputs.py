@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, geometric_mean
 
 from harness.errors import UserError
 from harness.record.cards import Card
@@ -17,7 +17,7 @@ from report.comparisons.cells import Cell, cell_ratio
 from report.comparisons.expectation import Buyer
 from report.comparisons.groups import Contest
 from report.comparisons.unit_spread import pair_band, unit_band, unit_means
-from report.cost.mix import Line, asked, centre, lines, reader, without_purchase
+from report.cost.mix import Line, asked, lines, reader, without_purchase
 from report.cost.numbers import INPUTS, CardNumbers, Numbers, Range, RowNumbers
 from report.cost.offers import Offer, offers, usable
 from report.cost.purchase import FILE, Purchase
@@ -120,7 +120,7 @@ def _hours_on(found: Sequence[Offer], mix: Sequence[Line], purchase: Purchase | 
     def place(i: int) -> tuple[int, float]:
         done = [line for line in mix if line.cells[i]]
         return len(done), sum(
-            math.log(centre(reader(line)(cell))) for line in done if (cell := line.cells[i])
+            math.log(geometric_mean(reader(line)(cell))) for line in done if (cell := line.cells[i])
         )
 
     return max(range(len(found)), key=place)
@@ -194,7 +194,7 @@ def _seconds(line: Line, i: int, cells: Sequence[Cell]) -> Range | None:
     if cell is None:
         return None
     values = reader(line)(cell)
-    middle, found = centre(values), log_mean_interval(values)
+    middle, found = geometric_mean(values), log_mean_interval(values)
     band = unit_band(1.0, unit_means(cells, cell.card))
     low, high = (found.low / found.estimate, found.high / found.estimate) if found else (1.0, 1.0)
     return middle * low / band.high, middle, middle * high / band.low
@@ -214,7 +214,7 @@ def _time_over(line: Line, i: int, j: int, cells: Sequence[Cell], offered: int) 
     if one is other:
         return (1.0, 1.0, 1.0)
     read = reader(line)
-    mine, theirs = centre(read(one)), centre(read(other))
+    mine, theirs = geometric_mean(read(one)), geometric_mean(read(other))
     if mine < theirs or (mine == theirs and i < j):
         low, best, high = _times_as_fast(line, one, other, theirs / mine, cells, offered)
         return 1 / high, 1 / best, 1 / low

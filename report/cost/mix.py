@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -173,8 +172,3 @@ def reader(line: Line) -> Callable[[Cell], tuple[float, ...]]:
         return cell.seconds.values
 
     return read
-
-
-def centre(values: Sequence[float]) -> float:
-    """The geometric mean."""
-    return math.exp(math.fsum(math.log(value) for value in values) / len(values))

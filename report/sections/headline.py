@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from statistics import fmean, stdev
 
 from report import text
 from report.comparisons.cells import Cell
@@ -331,10 +332,7 @@ def _runs(found: Expectation) -> str:
 
 def _cv(cell: Cell) -> float:
     values = cell.seconds.values or cell.throughput.values
-    if len(values) < 2:
-        return 0.0
-    mean = sum(values) / len(values)
-    return float((sum((value - mean) ** 2 for value in values) / (len(values) - 1)) ** 0.5 / mean)
+    return stdev(values) / fmean(values) if len(values) > 1 else 0.0
 
 
 def _waiting(found: Expectation) -> str:

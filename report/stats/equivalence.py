@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy
-from scipy import stats
 
 from harness.record import ClaimKind
-from report.stats.intervals import Interval, log_mean_interval, log_welch_ratio, welch_difference
+from report.stats.intervals import Interval, critical_t, log_mean_interval, log_welch_ratio, welch_difference
 
 LEVEL = 0.90
 """Two one-sided tests at 5 % are one 90 % interval."""
@@ -199,7 +198,7 @@ def _against(
         return _no_interval(fewest)
     if source.value - source.half_digit <= 0:
         return Verdict("inconclusive", ("the published figure is not told from 0 by its digits",))
-    critical = float(stats.t.ppf((1 + LEVEL) / 2, measured.df))
+    critical = critical_t(LEVEL, measured.df)
     own = math.log(measured.high / measured.low) / 2 / critical
     given = 0.0 if source.spread is None else source.spread / source.value / math.sqrt(source.runs)
     reach = critical * math.hypot(own, given)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 FLOOR_RUNS = 5
 HEADLINE_RUNS = 10
@@ -55,7 +55,7 @@ def unequal_spread(a: Sequence[float], b: Sequence[float]) -> str | None:
     if quiet == 0:
         return None
     square = loud / quiet
-    if square <= SPREAD_RATIO**2 or stats.f.sf(square, many - 1, few - 1) >= SPREAD_PROBABILITY:
+    if square <= SPREAD_RATIO**2 or special.fdtrc(many - 1, few - 1, square) >= SPREAD_PROBABILITY:
         return None
     return f"the runs of one side scatter {math.sqrt(square):.0f} times as much as the other's"
 
@@ -122,7 +122,7 @@ def mean_interval(values: Sequence[float], level: float = 0.95) -> Interval | No
     if len(values) < 2:
         return None
     arm = _Arm.of(_floats(values))
-    reach = _t(level, arm.n - 1) * math.sqrt(arm.error2)
+    reach = critical_t(level, arm.n - 1) * math.sqrt(arm.error2)
     notes = _identical(arm.error2)
     return Interval(
         arm.mean - reach, arm.mean, arm.mean + reach, (arm.n,), arm.n - 1, level, "Student", 1, notes
@@ -135,7 +135,7 @@ def log_mean_interval(values: Sequence[float], level: float = 0.95) -> Interval 
     if arms is None:
         return None
     arm, df = arms[0], arms[0].n - 1
-    found = _log_interval(arm, _NOTHING, _t(level, df), df, level, "Student on logarithms", 1)
+    found = _log_interval(arm, _NOTHING, critical_t(level, df), df, level, "Student on logarithms", 1)
     return replace(found, n=(arm.n,))
 
 
@@ -145,7 +145,7 @@ def welch_difference(a: Sequence[float], b: Sequence[float], level: float = 0.95
         return None
     of, over = _Arm.of(_floats(a)), _Arm.of(_floats(b))
     df, error2 = _welch_df(of, over), of.error2 + over.error2
-    middle, reach = of.mean - over.mean, _t(level, df) * math.sqrt(error2)
+    middle, reach = of.mean - over.mean, critical_t(level, df) * math.sqrt(error2)
     return Interval(
         middle - reach, middle, middle + reach, (of.n, over.n), df, level, "Welch", 1, _identical(error2)
     )
@@ -164,7 +164,7 @@ def log_welch_ratio(
         return None
     each = 1 - (1 - level) / comparisons
     df = _welch_df(*arms)
-    found = _log_interval(*arms, _t(each, df), df, level, LOG_WELCH, comparisons)
+    found = _log_interval(*arms, critical_t(each, df), df, level, LOG_WELCH, comparisons)
     doubts = (outlying_run(a), outlying_run(b), unequal_spread(a, b))
     return replace(found, notes=(*found.notes, *(doubt for doubt in doubts if doubt)))
 
@@ -193,7 +193,7 @@ def within_machine(a: Runs, b: Runs, level: float = 0.95, *, comparisons: int = 
         return _within_few_blocks(a, b, level, comparisons)
     arm = _Arm.of(numpy.array([of[block] - over[block] for block in shared]))
     each = 1 - (1 - level) / comparisons
-    critical, method = _t(each, arm.n - 1), "log differences within blocks"
+    critical, method = critical_t(each, arm.n - 1), "log differences within blocks"
     found = _log_interval(arm, _NOTHING, critical, arm.n - 1, level, method, comparisons)
     return replace(found, n=(arm.n,))
 
@@ -206,7 +206,7 @@ def runs_needed(cv: float, half_width: float, level: float = 0.95) -> int:
     if cv < 0 or half_width <= 0:
         raise ValueError("a coefficient of variation is not negative, and a half-width is positive")
     n = 2
-    while _t(level, 2 * n - 2) * cv * math.sqrt(2 / n) > half_width:
+    while critical_t(level, 2 * n - 2) * cv * math.sqrt(2 / n) > half_width:
         n += 1
     return n
 
@@ -250,8 +250,9 @@ def _identical(error2: float) -> tuple[str, ...]:
     return ("identical values: no spread was seen",) if error2 == 0 else ()
 
 
-def _t(level: float, df: float) -> float:
-    return float(stats.t.ppf((1 + level) / 2, df))
+def critical_t(level: float, df: float) -> float:
+    """The quantile of Student's t that a two-sided interval of that level reaches to."""
+    return float(special.stdtrit(df, (1 + level) / 2))
 
 
 def _floats(values: Sequence[float]) -> Floats:

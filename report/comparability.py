@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 from harness.record import Asked, Environment, Measurement, Record
 from harness.summary.device_checks import used_cards
@@ -196,12 +196,6 @@ def _flat_stack(stack: Stack) -> dict[str, str]:
     return {name: str(value) for name, value in parts.items() if value is not None}
 
 
-def alone(key: Key) -> Key:
-    """The key of the same work on one device; how several share it goes with their number."""
-    options = tuple(pair for pair in key.options if pair[0] != PARALLEL)
-    return replace(key, gpus=1, options=options)
-
-
 def _short(digest: str | None) -> str | None:
     return digest.removeprefix("sha256:")[:12] if digest else None
 
@@ -210,13 +204,3 @@ def _plain(value: object) -> Value:
     if isinstance(value, tuple):
         return ", ".join(f"{name}={item}" for name, item in value) or "none"
     return value if isinstance(value, bool | int | float | str) else None
-
-
-def without_precision(key: Key, *, batch_too: bool = False) -> Key:
-    """The key of everything but the precision, so that precisions can be set against each other.
-
-    `loss_scale` options say how a precision is done; with `batch_too` the batch goes as well.
-    """
-    options = tuple(pair for pair in key.options if not pair[0].startswith("loss_scale"))
-    batch = 0 if batch_too else key.batch_size
-    return replace(key, precision="", options=options, batch_size=batch)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from statistics import median
 
 from harness.record.cards import Card, find, peak_tflops
-from report.comparability import Key, alone
+from report.comparisons.pairs import matched, same_but, without
 from report.frame import Row
 from report.plausibility import Flag, above_linear, above_peak, flags, idle_device, jump
 
@@ -26,28 +26,25 @@ def _marked(row: Row, raised: tuple[Flag, ...]) -> Row:
 
 def suspects(rows: Sequence[Row], cards: Sequence[Card]) -> tuple[tuple[Flag, ...], ...]:
     """Each row's flags, by its card's peak, one device's throughput, other sessions, its device's work."""
-    alike: dict[object, list[Row]] = {}
-    for row in rows:
-        if row.metrics is not None and row.metrics.throughput is not None:
-            alike.setdefault(_alike(row, row.key), []).append(row)
-    return tuple(_flags(row, alike, cards) for row in rows)
+    timed = [row for row in rows if row.metrics is not None and row.metrics.throughput is not None]
+    alone = [row for row in timed if row.key == without(row.key, "gpus")]
+    within = ("device", _home)
+    single = matched(rows, alone, same_but("gpus", within=within))
+    alike = matched(rows, timed, same_but(within=within))
+    return tuple(_flags(row, one, same, cards) for (row, one), (_, same) in zip(single, alike, strict=True))
 
 
-def _alike(row: Row, key: Key) -> object:
-    """What a throughput may be held against: the same work on the same model of device.
-
-    Processors of one name differ in how many of their cores a machine lends out, so theirs stay at home.
-    """
-    return key, row.device, row.machine if row.environment.device == "cpu" else ""
+def _home(row: Row) -> str:
+    """Processors of one name differ in how many cores a machine lends out, so theirs stay at home."""
+    return row.machine if row.environment.device == "cpu" else ""
 
 
-def _flags(row: Row, alike: dict[object, list[Row]], cards: Sequence[Card]) -> tuple[Flag, ...]:
+def _flags(row: Row, alone: Sequence[Row], alike: Sequence[Row], cards: Sequence[Card]) -> tuple[Flag, ...]:
+    """What is wrong with a row beside the same work on one device, and beside the same of other sessions."""
     if row.metrics is None or row.metrics.throughput is None:
         return ()
-    single = _throughputs(alike.get(_alike(row, alone(row.key)), ()))
-    elsewhere = _throughputs(
-        other for other in alike.get(_alike(row, row.key), ()) if other.session != row.session
-    )
+    single = _throughputs(alone)
+    elsewhere = _throughputs(other for other in alike if other.session != row.session)
     return flags(
         above_peak(peak_share(row, cards), "the card's dense peak in this precision"),
         above_linear(median(single) if single else None, row.metrics.throughput, row.key.gpus),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import io
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from harness.probe.files import unit_of
 
 VIOLATIONS = (
     ("acc_ppt_pwr", "power"),
@@ -27,11 +28,6 @@ def library() -> Any | None:
         except Exception:
             return None
     return amdsmi
-
-
-def unit_of(uuid: str | None) -> str | None:
-    """A card's own mark, as in a record."""
-    return hashlib.sha256(f"gpudyno:{uuid}".encode()).hexdigest()[:16] if uuid else None
 
 
 def open_cards(wanted: list[str], root: str = "/") -> Any:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from typing import Any
+
+from harness.probe.files import unit_of
 
 POLICIES = ("POWER", "THERMAL", "SYNC_BOOST", "BOARD_LIMIT", "LOW_UTILIZATION", "RELIABILITY")
 REASONS = (
@@ -29,11 +30,6 @@ def library() -> Any | None:
     except ImportError:
         return None
     return pynvml
-
-
-def unit_of(uuid: str | None) -> str | None:
-    """A card's own mark, as in a record."""
-    return hashlib.sha256(f"gpudyno:{uuid}".encode()).hexdigest()[:16] if uuid else None
 
 
 class Cards:

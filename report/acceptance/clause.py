@@ -20,7 +20,7 @@ from scipy import special
 from report import text
 from report.comparability import Key
 from report.comparisons.cells import Cell
-from report.comparisons.unit_spread import UNITS_TO_MEASURE, UnitSpread, assumed_units, units_of
+from report.comparisons.unit_spread import UNITS_TO_MEASURE, UnitSpread, assumed_units, log_spread, units_of
 from report.frame import Row
 from report.sections import names
 
@@ -113,7 +113,7 @@ def _demand(cell: Cell) -> Demand:
         unit=cell.rows[0].sample_unit,
         figure=float(numpy.exp(logs.mean())),
         values=cell.throughput.values,
-        spread=float(logs.std(ddof=1)),
+        spread=log_spread(cell.throughput.values),
         runs=cell.throughput.n,
         unproven=cell.verdict == "unproven",
         within_one_block=cell.blocks < UNITS_TO_MEASURE,

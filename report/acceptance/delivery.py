@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy
 
@@ -12,6 +12,7 @@ from report import text
 from report.acceptance.clause import Clause, Demand
 from report.comparability import Key, differing
 from report.comparisons.cells import Cell
+from report.comparisons.pairs import without
 from report.frame import Row
 from report.sections import names
 from report.stats.intervals import log_welch_ratio
@@ -82,7 +83,7 @@ def _short(
 
 def _asked(key: Key) -> Key:
     """The key as far as a trial that failed knows it."""
-    return replace(key, data_sha256=None, weights_sha256=None)
+    return without(key, "data_sha256", "weights_sha256")
 
 
 def _same_work(demand: Demand, cell: Cell) -> bool:

@@ -16,11 +16,11 @@ from report import text
 from report.comparability import Key, Length
 from report.comparisons.cells import Cell, Ratio, cell_ratio
 from report.comparisons.groups import Contest, Line
+from report.comparisons.pairs import each_nearest_the_card, matched, same_but
 from report.comparisons.unit_spread import UnitBand, pair_band
 from report.sections import names
 
-MODES = ("cached", "device", "host")
-"""From what shows the card alone to what shows the whole machine."""
+_place = same_but(within=("length",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,25 +123,18 @@ def _works(
     contests: Sequence[Contest], a: Side, b: Side, comparisons: int, buyer: Buyer | None
 ) -> list[Work]:
     """Lines of equal key and length: those with hours, else in the mode nearest the card of each work."""
-    found: dict[object, Work] = {}
+    found = []
     for contest in contests:
-        for of in _of_side(contest, a):
-            for over in _of_side(contest, b):
-                if of.key != over.key or of.length != over.length:
-                    continue
-                if buyer is not None and not buyer.hours.get((of.key, of.length)):
-                    continue
-                ratio = cell_ratio(over, of, "seconds", comparisons=comparisons)
-                ratio = ratio or cell_ratio(of, over, "throughput", comparisons=comparisons)
-                place = replace(of.key, data_mode="", data_sha256=None)
-                other = found.get(place)
-                if ratio and (other is None or _nearer(of, other.of)):
-                    found[place] = Work(of, over, ratio)
-    return list(found.values())
+        for of, equal in matched(_of_side(contest, a), _of_side(contest, b), _place):
+            if buyer is None or buyer.hours.get((of.key, of.length)):
+                found += [work for over in equal if (work := _compared(of, over, comparisons))]
+    return [nearest[0] for nearest in each_nearest_the_card(found, lambda work: work.of.key)]
 
 
-def _nearer(one: Cell, other: Cell) -> bool:
-    return MODES.index(one.key.data_mode) < MODES.index(other.key.data_mode)
+def _compared(of: Cell, over: Cell, comparisons: int) -> Work | None:
+    ratio = cell_ratio(over, of, "seconds", comparisons=comparisons)
+    ratio = ratio or cell_ratio(of, over, "throughput", comparisons=comparisons)
+    return Work(of, over, ratio) if ratio else None
 
 
 def _of_side(contest: Contest, side: Side) -> list[Cell]:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.record import Claim
 from report.claims.matching import matches
-from report.comparability import (
-    Key,
-    Length,
-    Pairs,
-    Value,
-    differing,
-    stack_differences,
-    value_of,
-    without_precision,
-)
+from report.comparability import Key, Length, Value, differing, stack_differences, value_of
 from report.comparisons.cells import Cell, Ratio, cell_ratio, own_spread
+from report.comparisons.pairs import (
+    MEASURED_FIELDS,
+    Place,
+    batch_follows_precision,
+    groups,
+    same_but,
+    without,
+)
 from report.frame import Row
 
 PRECISIONS = (
@@ -33,8 +32,9 @@ PRECISIONS = (
 MOST_BESIDE = 12
 """Lines of other sessions in one chart; a page stays readable, and says what it leaves out."""
 
-Place = tuple[Key, tuple[int, int, int], Pairs]
-"""What the cells of one contest share: the base, the protocol's length, and the limit of projected runs."""
+_at_batch = same_but("precision", "projected", "limit", within=("length",))
+_at_any_batch = same_but("precision", "batch_size", "projected", "limit", within=("length",))
+_work_of_machine = same_but(within=("length", "machine", "card", "stack"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,93 +80,61 @@ def contests(
     claims: Sequence[Claim],
     failed: Sequence[Row] = (),
 ) -> tuple[Contest, ...]:
-    """The contests of the leading session; cells of other sessions join where their key is equal."""
-    own = [cell for cell in cells if cell.session == lead]
-    batched = _with_batch_apart(cells)
-    groups: dict[Place, list[Cell]] = {}
-    for cell in own:
-        groups.setdefault(_place(cell, batched), [])
-    for place in _spare(groups):
-        del groups[place]
-    for cell in cells:
-        for place, members in groups.items():
-            if _belongs(cell, place, batched):
-                members.append(cell)
-    return tuple(
-        replace(
-            _contest(place[0], _newest(members, lead), lead, baseline, claims),
-            failed=_failed_in(place[0], failed),
-        )
-        for place, members in groups.items()
-        if members
-    )
+    """The contests of the leading session; cells of other sessions join where their key is equal.
+
+    Projected runs of one limit stand together, and whole runs beside them.
+    """
+    place_of = _places(cells)
+    everywhere = groups(cells, place_of)
+    own = dict.fromkeys((place_of(cell), cell.length.limit) for cell in cells if cell.session == lead)
+    projected = {place for place, limit in own if limit}
+    found = []
+    for place, limit in own:
+        if limit or place not in projected:
+            fit = [c for c in everywhere[place] if c.length.limit == limit or not c.length.projected]
+            made = _contest(place.key, _newest(fit, lead), lead, baseline, claims)
+            found.append(replace(made, failed=_failed_in(place.key, failed)))
+    return tuple(found)
+
+
+def _places(cells: Sequence[Cell]) -> Callable[[Cell], Place]:
+    """A function from a cell to the place of its comparison group, where all but precision and run is equal.
+
+    The batch size is left out too where a protocol is drawn in one chart, as it was published.
+    """
+    by_work = groups(cells, lambda cell: without(cell.key, "precision", "batch_size"))
+    published = {key for key, members in by_work.items() if batch_follows_precision(members)}
+
+    def place(cell: Cell) -> Place:
+        loose = _at_any_batch(cell)
+        return loose if loose.key in published else _at_batch(cell)
+
+    return place
 
 
 def _newest(members: Sequence[Cell], lead: str | None) -> list[Cell]:
     """The leading session's cells, and the newest of each other machine and stack, up to a bound."""
     own = [cell for cell in members if cell.session == lead]
-    others: dict[tuple[object, ...], Cell] = {}
-    for cell in sorted(members, key=lambda cell: cell.started_at):
-        if cell.session != lead:
-            others[cell.machine, cell.card, cell.stack, cell.key, cell.length] = cell
-    ordered = sorted(others.values(), key=lambda cell: cell.started_at, reverse=True)
-    return own + ordered[:MOST_BESIDE]
+    others = sorted((cell for cell in members if cell.session != lead), key=lambda cell: cell.started_at)
+    newest = [alike[-1] for alike in groups(others, _work_of_machine).values()]
+    return own + sorted(newest, key=lambda cell: cell.started_at, reverse=True)[:MOST_BESIDE]
 
 
 def _failed_in(base: Key, failed: Sequence[Row]) -> tuple[Row, ...]:
     """Failures whose key is the base's, as far as a trial without a measurement knows its own."""
+    left_out = (*_left_out(base), *MEASURED_FIELDS)
+    return tuple(row for row in failed if without(row.key, *left_out) == without(base, *left_out))
 
-    def known(key: Key) -> Key:
-        return replace(key, data_sha256=None, weights_sha256=None, weights=None)
 
-    batch_too = base.batch_size == 0
-    return tuple(
-        row for row in failed if known(without_precision(row.key, batch_too=batch_too)) == known(base)
-    )
+def _left_out(base: Key) -> tuple[str, ...]:
+    """What the cells of one chart may differ in, by the key that they share."""
+    return ("precision",) if base.batch_size else ("precision", "batch_size")
 
 
 def left_over(cells: Sequence[Cell], found: Sequence[Contest]) -> tuple[Cell, ...]:
     """Cells that no contest took in."""
     taken = {id(line.cell) for contest in found for line in contest.lines}
     return tuple(cell for cell in cells if id(cell) not in taken)
-
-
-def _with_batch_apart(cells: Iterable[Cell]) -> frozenset[Key]:
-    """Bases in which one precision occurs at several batch sizes: there the batch keeps lines apart.
-
-    A published protocol that fixes one batch per precision is drawn in one chart, as it was published.
-    """
-    batches: dict[tuple[Key, str], set[int]] = {}
-    for cell in cells:
-        base = without_precision(cell.key, batch_too=True)
-        batches.setdefault((base, cell.key.precision), set()).add(cell.key.batch_size)
-    several = {base for (base, _), sizes in batches.items() if len(sizes) > 1}
-    free = {base for base, _ in batches if not base.protocol.startswith("published")}
-    return frozenset(several | free)
-
-
-def _base(cell: Cell, batched: frozenset[Key]) -> Key:
-    loose = without_precision(cell.key, batch_too=True)
-    return without_precision(cell.key) if loose in batched else loose
-
-
-def _place(cell: Cell, batched: frozenset[Key]) -> Place:
-    base, length = _base(cell, batched), cell.length
-    # Steps follow from the batch: they keep lines apart only where the batch does.
-    steps = (length.steps_per_epoch, length.valid_batches) if base.batch_size else (0, 0)
-    return (base, (*steps, length.epochs), length.limit)
-
-
-def _spare(places: Iterable[Place]) -> list[Place]:
-    """Places of whole runs alone, where projected runs of the same protocol have one that takes them in."""
-    known = list(places)
-    projected = {place[:2] for place in known if place[2]}
-    return [place for place in known if not place[2] and place[:2] in projected]
-
-
-def _belongs(cell: Cell, place: Place, batched: frozenset[Key]) -> bool:
-    mine = _place(cell, batched)
-    return mine[:2] == place[:2] and (mine[2] == place[2] or not cell.length.projected)
 
 
 def _contest(
@@ -228,11 +196,9 @@ def _drawn_in(claim: Claim, base: Key, cells: Sequence[Cell]) -> bool:
 
 def differences(contest: Contest, cell: Cell) -> tuple[tuple[str, Value, Value], ...]:
     """What keeps a cell out of a contest, with the contest's value and the cell's."""
-    if contest.base.batch_size:
-        return differing(contest.base, without_precision(cell.key)) + differing(contest.length, cell.length)
-    mine = replace(contest.length, steps_per_epoch=0, valid_batches=0)
-    theirs = replace(cell.length, steps_per_epoch=0, valid_batches=0)
-    return differing(contest.base, without_precision(cell.key, batch_too=True)) + differing(mine, theirs)
+    left_out = _left_out(contest.base)
+    mine, theirs = (without(length, *left_out) for length in (contest.length, cell.length))
+    return differing(contest.base, without(cell.key, *left_out)) + differing(mine, theirs)
 
 
 def apart(found: Sequence[Contest]) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -16,8 +16,8 @@ from statistics import median
 from typing import Literal
 
 from harness.summary.checks import scale_health
-from report.comparability import Key, without_precision
 from report.comparisons.cells import Cell
+from report.comparisons.pairs import at_same_batch, matched, same_but
 from report.frame import Row
 from report.stats.equivalence import Verdict, non_inferior
 
@@ -34,6 +34,10 @@ NORMS_FOLLOW = 0.05
 
 REFERENCE = "fp32-ieee"
 SPEED_ONLY = "speed only, convergence not checked"
+
+_trial_place = same_but("precision", within=("session", "machine", "seed"))
+_place = same_but("precision", "batch_size", within=("epochs", "session", "machine", "stack"))
+"""One budget of epochs on the same machine; a protocol may give each precision its own batch."""
 
 Points = Sequence[tuple[int, float]]
 """(step, loss or gradient norm)"""
@@ -86,9 +90,11 @@ def _differences(fp32: Points, mixed: Points) -> tuple[tuple[int, float], ...]:
 def early_gates(rows: Iterable[Row]) -> tuple[tuple[Row, Gate], ...]:
     """A gate for each mixed-precision trial that has its fp32-ieee twin: same session, seed and work."""
     kept = [row for row in rows if row.metrics is not None]
-    twins = {_twin(row): row for row in kept if row.key.precision == REFERENCE}
+    references = [row for row in kept if row.key.precision == REFERENCE]
     mixed = [row for row in kept if not row.key.precision.startswith("fp32-")]
-    return tuple((row, _gate(twins[_twin(row)], row)) for row in mixed if _twin(row) in twins)
+    return tuple(
+        (row, _gate(twins[-1], row)) for row, twins in matched(mixed, references, _trial_place) if twins
+    )
 
 
 def _gate(fp32: Row, mixed: Row) -> Gate:
@@ -98,10 +104,6 @@ def _gate(fp32: Row, mixed: Row) -> Gate:
 def _norms(row: Row) -> Points:
     measured = row.record.measurement
     return measured.gradient_norms if measured else ()
-
-
-def _twin(row: Row) -> tuple[Key, str, str, int]:
-    return without_precision(row.key), row.session, row.machine, row.seed
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +119,11 @@ class Parity:
 def parities(cells: Sequence[Cell]) -> tuple[Parity, ...]:
     """A verdict for each mixed-precision cell, on the final quality of whole trials; else "speed only"."""
     mixed = [cell for cell in cells if not cell.key.precision.startswith("fp32-")]
-    return tuple(_parity(cell, cells) for cell in mixed)
+    references = [cell for cell in cells if cell.key.precision == REFERENCE]
+    return tuple(_parity(of, at_same_batch(of, beside)) for of, beside in matched(mixed, references, _place))
 
 
-def _parity(of: Cell, cells: Sequence[Cell]) -> Parity:
-    near = sorted(
-        (cell for cell in cells if _comparable(of, cell)),
-        key=lambda cell: cell.key.batch_size != of.key.batch_size,
-    )
-    over = near[0] if near else None
+def _parity(of: Cell, over: Cell | None) -> Parity:
     reason = _unjudged(of, over)
     if reason or over is None:
         return Parity(of, over, None, f"{SPEED_ONLY}: {reason}")
@@ -143,16 +141,6 @@ def _parity(of: Cell, cells: Sequence[Cell]) -> Parity:
 def _ends(cell: Cell, by_accuracy: bool) -> list[float]:
     """Accuracies, or the losses that perplexities are e to the power of: the margin is one of the loss."""
     return [value if by_accuracy else math.log(value) for value in cell.quality.values]
-
-
-def _comparable(of: Cell, other: Cell) -> bool:
-    """One budget of epochs on the same machine; a protocol may give each precision its own batch."""
-    return (
-        other.key.precision == REFERENCE
-        and without_precision(other.key, batch_too=True) == without_precision(of.key, batch_too=True)
-        and other.length.epochs == of.length.epochs
-        and (other.session, other.machine, other.stack) == (of.session, of.machine, of.stack)
-    )
 
 
 def _unjudged(of: Cell, over: Cell | None) -> str:

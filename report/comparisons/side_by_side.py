@@ -10,12 +10,15 @@ from harness.errors import UserError
 from report import text as words
 from report.comparability import Key, differing, stack_differences
 from report.comparisons.cells import Cell, Ratio, cell_ratio, cells
+from report.comparisons.pairs import groups, matched, same_but
 from report.frame import Row
 from report.sections import names
 from report.sections.names import standing
 from report.stats.intervals import FLOOR_RUNS, quality_label
 
 MOST_APART = 30
+
+_place = same_but()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +62,8 @@ def compare(rows: Sequence[Row], first: str, second: str) -> Comparison:
             remedy="name two cards, labels, sessions or stacks that share none",
         )
     mine, theirs = _newest(cells(one)), _newest(cells(other))
-    shared = [key for key in mine if key in theirs]
-    pairs = [_pair(mine[key], theirs[key], len(shared)) for key in shared]
+    shared = [(own, same[0]) for own, same in matched(mine.values(), theirs.values(), _place) if same]
+    pairs = [_pair(own, same, len(shared)) for own, same in shared]
     found = tuple(pair for pair in pairs if pair is not None)
     units = [{unit for cell in side.values() for unit in cell.units} for side in (mine, theirs)]
     stacks = dict.fromkeys(cell.stack for side in (mine, theirs) for cell in side.values())
@@ -98,7 +101,7 @@ def _names_of(row: Row) -> list[str]:
 def _newest(found: Sequence[Cell]) -> dict[Key, Cell]:
     """Of each work the newest cell; one with repeats goes before a single run."""
     ordered = sorted(found, key=lambda cell: (cell.throughput.n > 1, cell.started_at))
-    return {cell.key: cell for cell in ordered}
+    return {place.key: same[-1] for place, same in groups(ordered, _place).items()}
 
 
 def _pair(first: Cell, second: Cell, comparisons: int) -> Pair | None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from report.comparability import Pairs, Value, differing, without_precision
+from report.comparability import Value, differing
 from report.comparisons.cells import Cell, Ratio, cell_ratio
+from report.comparisons.pairs import at_same_batch, matched, same_but, without
 
 FULL_PRECISION = ("fp32-ieee", "fp32-default", "fp32-tf32")
+
+_place = same_but("precision", "batch_size", within=("length", "session", "machine", "card", "stack"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,33 +30,19 @@ def speedups(cells: Sequence[Cell]) -> tuple[Speedup, ...]:
 
     At the same batch where there is one; else at the batch that the denominator has, which is then named.
     """
+    gained = [cell for cell in cells if cell.key.precision != "fp32-ieee"]
+    full = [cell for cell in cells if cell.key.precision in FULL_PRECISION]
     found = []
-    for of in cells:
-        for over in _denominators(of, cells):
+    for of, references in matched(gained, full, _place):
+        for over in _denominators(of, references):
             value = cell_ratio(over, of, "seconds") or cell_ratio(of, over, "throughput")
             if value is not None:
-                differs = differing(without_precision(of.key), without_precision(over.key))
+                differs = differing(without(of.key, "precision"), without(over.key, "precision"))
                 found.append(Speedup(of, over, value, differs))
     return tuple(found)
 
 
-def _denominators(of: Cell, cells: Sequence[Cell]) -> list[Cell]:
-    found = []
-    for label in FULL_PRECISION:
-        near = [cell for cell in cells if cell.key.precision == label and _same_but_precision(of, cell)]
-        near.sort(key=lambda cell: cell.key.batch_size != of.key.batch_size)
-        if near and label != of.key.precision and of.key.precision != "fp32-ieee":
-            found.append(near[0])
-    return found
-
-
-def _same_but_precision(one: Cell, other: Cell) -> bool:
-    places = [
-        (without_precision(c.key, batch_too=True), _protocol_length(c), c.session, c.machine, c.card, c.stack)
-        for c in (one, other)
-    ]
-    return places[0] == places[1]
-
-
-def _protocol_length(cell: Cell) -> tuple[int, bool, Pairs]:
-    return (cell.length.epochs, cell.length.projected, cell.length.limit)
+def _denominators(of: Cell, references: Sequence[Cell]) -> list[Cell]:
+    labels = [label for label in FULL_PRECISION if label != of.key.precision]
+    near = [at_same_batch(of, (c for c in references if c.key.precision == label)) for label in labels]
+    return [cell for cell in near if cell is not None]

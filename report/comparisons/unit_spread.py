@@ -47,8 +47,7 @@ def unit_band(ratio: float, units: Sequence[float] = (), level: float = 0.95) ->
     m = len(units)
     if m < UNITS_TO_MEASURE:
         return UnitBand(ratio * (1 - ASSUMED_SPREAD), ratio * (1 + ASSUMED_SPREAD), False, m)
-    spread = float(numpy.log(numpy.asarray(units, dtype=numpy.float64)).std(ddof=1))
-    reach = critical_t(level, m - 1) * spread * math.sqrt(1 + 1 / m)
+    reach = critical_t(level, m - 1) * log_spread(units) * math.sqrt(1 + 1 / m)
     return UnitBand(ratio * math.exp(-reach), ratio * math.exp(reach), True, m)
 
 
@@ -67,14 +66,24 @@ def pair_band(cells: Sequence[Cell], one: str, other: str, ratio: float = 1.0) -
 
 def unit_means(cells: Iterable[Cell], card: str) -> list[float]:
     """One mean throughput per unit of a card, on the work that most of its units did under one key."""
-    by_key: dict[object, dict[str, list[float]]] = {}
-    for cell in cells:
-        for row in cell.rows if cell.card == card else ():
-            rate = row.metrics.throughput if row.metrics and row.verdict != "invalid" else None
-            if row.unit and rate:
-                by_key.setdefault(cell.key, {}).setdefault(row.unit, []).append(rate)
-    most: dict[str, list[float]] = max(by_key.values(), key=len, default={})
-    return [fmean(values) for values in most.values()] if len(most) >= UNITS_TO_MEASURE else []
+    means = unit_levels(row for cell in cells if cell.card == card for row in cell.rows)
+    return means if len(means) >= UNITS_TO_MEASURE else []
+
+
+def unit_levels(rows: Iterable[Row]) -> list[float]:
+    """One mean throughput per unit, on the card and work that most units did under one key."""
+    levels: dict[object, dict[str, list[float]]] = {}
+    for row in rows:
+        rate = row.metrics.throughput if row.metrics and row.verdict != "invalid" else None
+        if row.unit and rate:
+            levels.setdefault((row.key, row.card), {}).setdefault(row.unit, []).append(rate)
+    most: dict[str, list[float]] = max(levels.values(), key=len, default={})
+    return [fmean(values) for values in most.values()]
+
+
+def log_spread(values: Sequence[float]) -> float:
+    """The standard deviation of the values' logarithms, of at least two."""
+    return float(numpy.log(numpy.asarray(values, dtype=numpy.float64)).std(ddof=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,17 +118,11 @@ def unit_spread(levels: Sequence[float]) -> UnitSpread:
     """
     if len(levels) < UNITS_TO_MEASURE:
         return assumed_units()
-    spread = float(numpy.log(numpy.asarray(levels, dtype=numpy.float64)).std(ddof=1))
-    return UnitSpread(math.sqrt(2) * spread, len(levels) - 1, len(levels))
+    return UnitSpread(math.sqrt(2) * log_spread(levels), len(levels) - 1, len(levels))
 
 
 def units_of(rows: Sequence[Row], cells: Sequence[Cell]) -> UnitSpread:
     """The spread of the units of the cells' model, over the one work that most units have measured."""
-    levels: dict[object, dict[str, list[float]]] = {}
     wanted = {(cell.key, cell.card) for cell in cells}
-    for row in rows:
-        speed = row.metrics.throughput if row.metrics and row.verdict != "invalid" else None
-        if row.unit and speed is not None and (row.key, row.card) in wanted:
-            levels.setdefault((row.key, row.card), {}).setdefault(row.unit, []).append(speed)
-    best = max(levels.values(), key=len, default={})
-    return replace(unit_spread([fmean(values) for values in best.values()]), units=max(len(best), 1))
+    levels = unit_levels(row for row in rows if (row.key, row.card) in wanted)
+    return replace(unit_spread(levels), units=max(len(levels), 1))

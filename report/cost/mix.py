@@ -9,13 +9,18 @@ from harness.errors import UserError
 from report import text
 from report.comparability import Key, Length
 from report.comparisons.cells import Cell
+from report.comparisons.pairs import (
+    MEASURED_FIELDS,
+    each_nearest_the_card,
+    groups,
+    nearest_the_card,
+    same_but,
+    without,
+)
 from report.cost.offers import Offer
 from report.cost.purchase import FILE, Purchase, Work
 from report.frame import Row
 from report.sections import names
-
-MODES = ("cached", "device", "host")
-"""From what shows the card alone to what shows the whole machine."""
 
 _KEYS = ("workload", "protocol", "model", "precision", "batch_size", "image_size", "sequence_length")
 
@@ -60,10 +65,9 @@ class Line:
 
 def lines(cells: Sequence[Cell], offers: Sequence[Offer], rows: Sequence[Row]) -> tuple[Line, ...]:
     """Every line of equal key and length, with each offer's cell; the leading session's cells come first."""
-    places = dict.fromkeys((cell.key, cell.length) for cell in cells)
     found = []
-    for key, length in places:
-        mine = [cell for cell in cells if (cell.key, cell.length) == (key, length)]
+    for mine in groups(cells, same_but(within=("length",))).values():
+        key, length = mine[0].key, mine[0].length
         chosen = tuple(
             next((cell for cell in mine if offer.made(cell.machine, cell.card)), None) for offer in offers
         )
@@ -79,14 +83,11 @@ def lines(cells: Sequence[Cell], offers: Sequence[Offer], rows: Sequence[Row]) -
 
 def _reason(key: Key, offer: Offer, rows: Sequence[Row]) -> str:
     """Why an offer has no figure: its own failure, or that it was not measured."""
-
-    def known(one: Key) -> Key:
-        return replace(one, data_sha256=None, weights_sha256=None, weights=None)
-
+    wanted = without(key, *MEASURED_FIELDS)
     for row in rows:
         failed = row.failure
         own = failed is not None and failed.kind == "trial" and offer.made(row.machine, row.card)
-        if own and failed and known(row.key) == known(key):
+        if own and failed and without(row.key, *MEASURED_FIELDS) == wanted:
             return names.failure(failed.reason)
     return "not measured"
 
@@ -99,21 +100,9 @@ def without_purchase(found: Sequence[Line]) -> tuple[Line, ...]:
     whole = [line for line in found if "not measured" not in line.reasons]
     most = max((line.counts for line in found), default=0)
     kept = whole or [line for line in found if line.counts == most]
-    nearest: dict[object, Line] = {}
-    for line in kept:
-        place = replace(line.key, data_mode="", data_sha256=None)
-        other = nearest.get(place)
-        if other is None or _better(line, other):
-            nearest[place] = line
-    return tuple(replace(line, hours=1.0) for line in nearest.values())
-
-
-def _better(line: Line, other: Line) -> bool:
-    return (MODES.index(line.key.data_mode), -line.counts, not line.length.projected) < (
-        MODES.index(other.key.data_mode),
-        -other.counts,
-        not other.length.projected,
-    )
+    nearest = each_nearest_the_card(kept, lambda line: line.key)
+    best = [max(alike, key=lambda line: (line.counts, line.length.projected)) for alike in nearest]
+    return tuple(replace(line, hours=1.0) for line in best)
 
 
 def asked(found: Sequence[Line], purchase: Purchase) -> tuple[tuple[Line, ...], tuple[str, ...]]:
@@ -141,8 +130,7 @@ def _asked(found: Sequence[Line], work: Work, number: int) -> Line | None:
     fits = [line for line in found if _fits(line.key, work)]
     if not fits:
         return None
-    modes = [mode for mode in MODES if any(line.key.data_mode == mode for line in fits)]
-    fits = [line for line in fits if line.key.data_mode == (work.data_mode or modes[0])]
+    fits = nearest_the_card(fits, lambda line: line.key)
     for name in _KEYS:
         values = sorted({str(getattr(line.key, name)) for line in fits})
         if len(values) > 1:

@@ -6,13 +6,14 @@ Two views that no chart mixes: the fixed batches of contests, and ladders, which
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from harness.summary.statistics import ROOM, room_taken
 from report import text
 from report.comparability import Key, Pairs
 from report.comparisons.cells import Cell
 from report.comparisons.groups import PRECISIONS
+from report.comparisons.pairs import LOSS_SCALE, MEASURED_FIELDS, groups, same_but
 from report.frame import Row
 from report.lines import Axes, Curve, Wall
 from report.lines import curves as draw
@@ -24,22 +25,32 @@ FEWEST_RUNGS = 3
 SPILL = 0.7
 """A throughput below this part of a smaller batch's is suspected of memory that spills to the host."""
 
-Work = tuple[Key, Pairs]
-"""What the rungs of one ladder share: all but the precision and the batch, and where each stopped."""
-
-Spot = tuple[str, str, str]
-"""A card, its machine, and a session."""
+_left_out = ("batch_size", *MEASURED_FIELDS)
+_sweep = same_but(*_left_out, within=("limit", "card", "machine", "session"))
+_panel_place = same_but("precision", *_left_out, within=(LOSS_SCALE, "limit"))
+_asked = same_but(*_left_out, within=("machine", "session"))
+"""What a trial that did not fit shares with the others of its sweep, besides the limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
     """The batches of one work in one precision on one card, growing, and the smallest that failed to fit."""
 
-    work: Key
-    precision: str
-    unit: str
     rungs: tuple[Cell, ...]
     wall: int | None
+
+    @property
+    def work(self) -> Key:
+        """The key of the smallest batch, which all share but for the batch and what measuring finds."""
+        return self.rungs[0].key
+
+    @property
+    def precision(self) -> str:
+        return self.work.precision
+
+    @property
+    def unit(self) -> str:
+        return names.unit_of(self.rungs[0])
 
     @property
     def fitting(self) -> tuple[Cell, ...]:
@@ -71,62 +82,40 @@ def _room_taken(cell: Cell) -> float | None:
 
 def without_rungs(cells: Sequence[Cell], lead: str | None) -> tuple[Cell, ...]:
     """The cells that stand by themselves; all, where the leading session has nothing but ladders."""
-    groups: dict[object, list[Cell]] = {}
-    for cell in cells:
-        if any(name == "steps" for name, _ in cell.length.limit):
-            groups.setdefault((_work(cell), cell.key.precision, _spot(cell)), []).append(cell)
-    rungs = {id(cell) for found in groups.values() if len(found) >= FEWEST_RUNGS for cell in found}
+    stepped = [cell for cell in cells if "steps" in dict(cell.length.limit)]
+    sweeps = groups(stepped, _sweep).values()
+    rungs = {id(cell) for found in sweeps if len(found) >= FEWEST_RUNGS for cell in found}
     kept = tuple(cell for cell in cells if id(cell) not in rungs)
     return kept if any(cell.session == lead for cell in kept) else tuple(cells)
 
 
 def ladders(cells: Sequence[Cell], failed: Sequence[Row]) -> list[Ladder]:
     """All batches of each work and precision, where there are several."""
-    groups: dict[tuple[Work, str, Spot], list[Cell]] = {}
-    for cell in cells:
-        if cell.verdict != "invalid" and cell.throughput.mean is not None:
-            groups.setdefault((_work(cell), cell.key.precision, _spot(cell)), []).append(cell)
-    walls = [row for row in failed if row.failure and row.failure.reason == "out-of-memory"]
+    usable = [cell for cell in cells if cell.verdict != "invalid" and cell.throughput.mean is not None]
+    lost = groups((r for r in failed if r.failure and r.failure.reason == "out-of-memory"), _asked)
     found = []
-    for (work, precision, _), members in groups.items():
-        rungs = tuple(sorted(members, key=lambda cell: cell.key.batch_size))
-        if len(rungs) >= FEWEST_POINTS:
-            beyond = [row.key.batch_size for row in walls if _fell_from(row, work, precision, rungs[0])]
-            unit = names.unit_of(rungs[0])
-            found.append(Ladder(work[0], precision, unit, rungs, min(beyond, default=None)))
+    for members in groups(usable, _sweep).values():
+        if len(members) >= FEWEST_POINTS:
+            rungs = tuple(sorted(members, key=lambda cell: cell.key.batch_size))
+            limits = (rungs[0].length.limit, ())
+            beyond = [row.key.batch_size for row in lost.get(_asked(rungs[0]), ()) if _limit(row) in limits]
+            found.append(Ladder(rungs, min(beyond, default=None)))
     return found
 
 
-def _work(cell: Cell) -> Work:
-    return _any_batch(cell.key), cell.length.limit
-
-
-def _any_batch(key: Key) -> Key:
-    return replace(key, precision="", batch_size=0, data_sha256=None, weights_sha256=None, weights=None)
-
-
-def _spot(cell: Cell) -> Spot:
-    return cell.card, cell.machine, cell.session
-
-
-def _fell_from(row: Row, work: Work, precision: str, rung: Cell) -> bool:
-    """Whether a trial that did not fit was a rung of this ladder."""
-    limit = tuple((name, value) for name, value in row.record.trial.asked.variant.limit if value is not None)
-    mine = (_any_batch(row.key), row.key.precision, row.machine, row.session)
-    whole = (work[0], precision, rung.machine, rung.session)
-    return mine == whole and limit in (work[1], ())
+def _limit(row: Row) -> Pairs:
+    asked = row.record.trial.asked.variant.limit
+    return tuple((name, value) for name, value in asked if value is not None)
 
 
 def panels(cells: Sequence[Cell], failed: Sequence[Row], anchor: str) -> tuple[Panel, ...]:
     """Throughput against batch, a panel for each work; a wall stands where a batch did not fit."""
-    works: dict[Work, list[Ladder]] = {}
-    for ladder in ladders(cells, failed):
-        works.setdefault((ladder.work, ladder.rungs[0].length.limit), []).append(ladder)
-    drawn = [(work, members) for (work, _), members in works.items()]
-    return tuple(_panel(work, members, f"{anchor}-batch-{n}") for n, (work, members) in enumerate(drawn, 1))
+    drawn = groups(ladders(cells, failed), lambda ladder: _panel_place(ladder.rungs[0])).values()
+    return tuple(_panel(members, f"{anchor}-batch-{n}") for n, members in enumerate(drawn, 1))
 
 
-def _panel(work: Key, members: Sequence[Ladder], name: str) -> Panel:
+def _panel(members: Sequence[Ladder], name: str) -> Panel:
+    work = members[0].work
     several = len({ladder.unit for ladder in members}) > 1
     lines = [_line(ladder, several) for ladder in members]
     walls = _walls(members)

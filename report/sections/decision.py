@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from report import text
 from report.comparisons.cells import Cell
-from report.comparisons.expectation import MODES
 from report.comparisons.groups import Contest, Line
+from report.comparisons.pairs import each_nearest_the_card
 from report.comparisons.parity import Parity
 from report.comparisons.speedups import Speedup
 from report.frame import Row
@@ -61,13 +60,7 @@ def decision(contests: Sequence[Contest], gains: Sequence[Speedup]) -> Table | N
 
 def _nearest_the_card(contests: Sequence[Contest]) -> list[Contest]:
     """Of contests that differ in their data mode alone, the one that shows the card best."""
-    found: dict[object, Contest] = {}
-    for contest in contests:
-        place = replace(contest.base, data_mode="", data_sha256=None)
-        other = found.get(place)
-        if other is None or MODES.index(contest.base.data_mode) < MODES.index(other.base.data_mode):
-            found[place] = contest
-    return list(found.values())
+    return [nearest[0] for nearest in each_nearest_the_card(contests, lambda contest: contest.base)]
 
 
 def _brief(contest: Contest) -> list[Line]:

@@ -8,8 +8,9 @@ from statistics import fmean, stdev
 
 from report import text
 from report.comparisons.cells import Cell
-from report.comparisons.expectation import MODES, Expectation, Range, Work
+from report.comparisons.expectation import Expectation, Range, Work
 from report.comparisons.groups import Contest
+from report.comparisons.pairs import nearest_the_card
 from report.comparisons.speedups import FULL_PRECISION, Speedup
 from report.frame import Row
 from report.sections import names
@@ -65,14 +66,12 @@ def _plainest(gains: Sequence[Speedup]) -> list[Speedup]:
 
 def best_supported(gains: Sequence[Speedup]) -> list[Speedup]:
     """Of each model and pair of precisions the gain with the most runs, in the mode nearest the card."""
-    modes = [mode for mode in MODES if any(gain.of.key.data_mode == mode for gain in gains)]
     found: dict[tuple[object, ...], Speedup] = {}
-    for gain in gains:
-        if gain.of.key.data_mode == modes[0]:
-            key = gain.of.key
-            place = (key.protocol, key.model, key.precision, key.batch_size, gain.over.key.precision)
-            if place not in found or sum(gain.ratio.n) > sum(found[place].ratio.n):
-                found[place] = gain
+    for gain in nearest_the_card(gains, lambda gain: gain.of.key):
+        key = gain.of.key
+        place = (key.protocol, key.model, key.precision, key.batch_size, gain.over.key.precision)
+        if place not in found or sum(gain.ratio.n) > sum(found[place].ratio.n):
+            found[place] = gain
     return list(found.values())
 
 

@@ -12,6 +12,7 @@ from report.claims.matching import smaller
 from report.comparability import PARALLEL, Key
 from report.comparisons.cells import Cell
 from report.comparisons.groups import Contest, Line
+from report.comparisons.pairs import groups, same_but
 from report.comparisons.speedups import Speedup
 from report.sections.view import Badge
 from report.stats.intervals import FLOOR_RUNS, HEADLINE_RUNS
@@ -114,11 +115,9 @@ def _sureness(cells: Sequence[Cell]) -> list[Badge | None]:
 
 def fewest_runs(cells: Sequence[Cell]) -> int:
     """The runs of the figure that has the fewest; a whole run beside projections does not count."""
-    most: dict[object, int] = {}
-    for cell in cells:
-        place = (cell.key, cell.session, cell.card, cell.stack)
-        most[place] = max(most.get(place, 0), cell.throughput.n)
-    return min((n for n in most.values() if n), default=0)
+    alike = groups(cells, same_but(within=("session", "card", "stack"))).values()
+    most = [max(cell.throughput.n for cell in same) for same in alike]
+    return min((n for n in most if n), default=0)
 
 
 def input_bound(cell: Cell) -> bool:

@@ -23,6 +23,7 @@ from report.comparisons.ceilings import (
     share,
     unhealthy,
 )
+from report.comparisons.pairs import groups, same_but
 from report.frame import Row
 from report.roofline import Point, Roof, Slope, drawing, rate
 from report.sections import names
@@ -81,7 +82,8 @@ def limits(rows: Sequence[Row], cards: Sequence[Card], anchor: str) -> tuple[Lim
 def _limits(
     rows: Sequence[Row], cards: Sequence[Card], measured: Mapping[str, float], name: str
 ) -> LimitsView | None:
-    works = [(work, reached) for work in _works(rows) if (reached := _typical(work, cards, measured))]
+    alike = groups(rows, same_but()).values()
+    works = [(work, reached) for work in alike if (reached := _typical(work, cards, measured))]
     if not works:
         return None
     used = rows[0].record.measurement
@@ -100,14 +102,6 @@ def _limits(
     drawn = _panel(works, used.device, cards, measured, name)
     paper = datasheet_table(used.device, cards, measured, rows)
     return LimitsView(rows[0].card, drawn, table, tuple(notes), paper)
-
-
-def _works(rows: Sequence[Row]) -> list[list[Row]]:
-    """The rows of one key together, in the order of their first."""
-    groups: dict[object, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(row.key, []).append(row)
-    return list(groups.values())
 
 
 def _typical(rows: Sequence[Row], cards: Sequence[Card], measured: Mapping[str, float]) -> Reach | None:

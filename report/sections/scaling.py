@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean, median
 
 from harness.record import Memory, Rank
 from harness.summary.device_checks import busy_shares
 from report import text
-from report.comparability import Key, Length, Stack, alone
+from report.comparability import Key
 from report.comparisons.cells import Cell, Ratio, cell_ratio
 from report.comparisons.groups import PRECISIONS
+from report.comparisons.pairs import LOSS_SCALE, groups, same_but
 from report.comparisons.speedups import Speedup
 from report.frame import Row
 from report.lines import Axes, Curve
@@ -29,7 +30,11 @@ WAYS = {
 }
 STRICT = "fp32-ieee"
 
-Place = tuple[Key, Length, Stack, str, str, str]
+_place = same_but(
+    "gpus",
+    "precision",
+    within=(LOSS_SCALE, "length", "stack", "session", "machine", lambda cell: cell.rows[0].device),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,20 +68,12 @@ def way_of(cell: Cell) -> str:
 
 def families(cells: Sequence[Cell]) -> list[Family]:
     """The works that were done on several devices, each with what one device did beside it."""
-    groups: dict[Place, list[Cell]] = {}
-    for cell in cells:
-        if cell.verdict != "invalid" and cell.throughput.mean is not None:
-            groups.setdefault(_place(cell), []).append(cell)
+    usable = [cell for cell in cells if cell.verdict != "invalid" and cell.throughput.mean is not None]
     return [
-        Family(place[0], names.unit(found[0].rows[0].device, found[0].machine_label), tuple(found))
-        for place, found in groups.items()
+        Family(place.key, names.unit(found[0].rows[0].device, found[0].machine_label), tuple(found))
+        for place, found in groups(usable, _place).items()
         if any(way_of(cell) for cell in found)
     ]
-
-
-def _place(cell: Cell) -> Place:
-    work = replace(alone(cell.key), precision="")
-    return work, cell.length, cell.stack, cell.session, cell.machine, cell.rows[0].device
 
 
 def panels(cells: Sequence[Cell], gains: Sequence[Speedup], anchor: str) -> tuple[Panel, ...]:

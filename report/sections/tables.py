@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from report import text
-from report.comparability import Key
 from report.comparisons import time_breakdown
 from report.comparisons.cells import PROJECTION_TOLERANCE, Cell, Figure, Ratio, cell_ratio, olympic_mean
 from report.comparisons.groups import Contest, Line, apart, differences
+from report.comparisons.pairs import matched, same_but, without
 from report.comparisons.parity import SPEED_ONLY, Gate, Parity, scale_words
 from report.comparisons.speedups import Speedup
 from report.frame import Row
@@ -18,8 +18,7 @@ from report.sections import names as names_module
 from report.sections.names import standing, unit_of
 from report.sections.view import Provenance, Table
 
-OF_TUNED_ALONE = ("compile",)
-"""Options that say how a work is tuned, and nothing where it is not."""
+_place = same_but("profile", within=("limit", "session", "machine", "card", "stack"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,23 +32,14 @@ class Tuning:
 
 def tunings(cells: Sequence[Cell]) -> tuple[Tuning, ...]:
     """Each tuned cell against the default one that differs in nothing else."""
-    plain = {_place(cell, cell.key): cell for cell in cells if cell.key.profile == "default"}
+    tuned = [cell for cell in cells if cell.key.profile == "tuned"]
+    plain = [cell for cell in cells if cell.key == without(cell.key, "profile")]
     found = []
-    for cell in cells:
-        over = plain.get(_place(cell, _untuned(cell.key))) if cell.key.profile == "tuned" else None
-        value = cell_ratio(cell, over, "throughput") if over else None
-        if over is not None and value is not None:
-            found.append(Tuning(cell, over, value))
+    for cell, references in matched(tuned, plain, _place):
+        value = cell_ratio(cell, references[-1], "throughput") if references else None
+        if value is not None:
+            found.append(Tuning(cell, references[-1], value))
     return tuple(found)
-
-
-def _untuned(key: Key) -> Key:
-    options = tuple(pair for pair in key.options if pair[0] not in OF_TUNED_ALONE)
-    return replace(key, profile="default", options=options)
-
-
-def _place(cell: Cell, key: Key) -> tuple[object, ...]:
-    return key, cell.length.limit, cell.session, cell.machine, cell.card, cell.stack
 
 
 def profile_table(cells: Sequence[Cell]) -> Table | None:
@@ -306,23 +296,11 @@ def apart_table(contests: Sequence[Contest], headings: Sequence[str]) -> Table |
 
 def projections(contest: Contest) -> tuple[str, ...]:
     """Projected ÷ whole where one machine has both; further off than 1 % judges no claim."""
-    found = []
-    for line in contest.lines:
-        if line.cell.length.projected:
-            for other in contest.lines:
-                if _whole_of(other.cell, line.cell):
-                    found.append(_projection(line.cell, other.cell))
+    cells = [line.cell for line in contest.lines]
+    projected, whole = ([c for c in cells if c.length.projected == short] for short in (True, False))
+    place = same_but(within=("session", "card", "stack"))
+    found = [_projection(one, beside) for one, same in matched(projected, whole, place) for beside in same]
     return tuple(said for said in found if said)
-
-
-def _whole_of(whole: Cell, projected: Cell) -> bool:
-    same = (whole.key, whole.session, whole.card, whole.stack) == (
-        projected.key,
-        projected.session,
-        projected.card,
-        projected.stack,
-    )
-    return same and not whole.length.projected
 
 
 def _projection(projected: Cell, whole: Cell) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from harness.record.claims import ClaimSet
 from report import charts, text
@@ -11,6 +11,7 @@ from report.charts import Mark
 from report.claims import matching
 from report.comparisons.cells import Cell
 from report.comparisons.groups import Contest
+from report.comparisons.pairs import Place, matched, same_but
 from report.comparisons.parity import Gate, Parity
 from report.comparisons.speedups import FULL_PRECISION, Speedup
 from report.comparisons.time_breakdown import split
@@ -24,25 +25,19 @@ MOST_SAID = 4
 INPUT_WAIT = 0.1
 """Of the time: from here on a trial is called input-bound."""
 
+_side = same_but("data_mode", within=("data_sha256", "session", "machine", "card"))
+
 
 def data_mode_sentences(gains: Sequence[Speedup]) -> tuple[str, ...]:
     """For each gain with the published loader that was measured on the device too: both, and who waited."""
-    found = []
-    for host in gains:
-        if host.of.key.data_mode != "host" or host.of.key.precision in FULL_PRECISION:
-            continue
-        device = next((other for other in gains if _same_but_mode(host, other)), None)
-        if device is not None:
-            found.append(_loader_sentence(host, device))
-    return tuple(found[:MOST_SAID])
+    mixed = [gain for gain in gains if gain.of.key.precision not in FULL_PRECISION]
+    hosts, devices = ([g for g in mixed if g.of.key.data_mode == mode] for mode in ("host", "device"))
+    pairs = [(host, beside[0]) for host, beside in matched(hosts, devices, _place) if beside]
+    return tuple(_loader_sentence(host, device) for host, device in pairs[:MOST_SAID])
 
 
-def _same_but_mode(host: Speedup, other: Speedup) -> bool:
-    return all(
-        (replace(one.key, data_mode="device"), one.session, one.machine, one.card)
-        == (two.key, two.session, two.machine, two.card)
-        for one, two in ((host.of, other.of), (host.over, other.over))
-    )
+def _place(gain: Speedup) -> tuple[Place, Place]:
+    return _side(gain.of), _side(gain.over)
 
 
 def _loader_sentence(host: Speedup, device: Speedup) -> str:

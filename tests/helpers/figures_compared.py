@@ -8,8 +8,8 @@ from typing import Any
 from report import analysis
 from report.claims import matching
 from report.comparisons import groups as grouping
+from report.comparisons import pairs, time_breakdown
 from report.comparisons import side_by_side as compare
-from report.comparisons import time_breakdown
 from report.comparisons.cells import Cell, Ratio, cell_ratio
 from report.comparisons.expectation import Expectation, Range
 from report.comparisons.expectation import Side as Party
@@ -217,7 +217,7 @@ def batch_sweeps(report: Report) -> list[Any]:
 def _sweep(found: Ladder) -> dict[str, Any]:
     largest = found.fitting[-1] if found.fitting else None
     return {
-        "key": key(found.work),
+        "key": key(pairs.without(found.work, "precision", "batch_size", *pairs.MEASURED_FIELDS)),
         "precision": found.precision,
         "card": found.unit,
         "members": [[cell.key.batch_size, first_trial(cell), _speed(cell)] for cell in found.rungs],
@@ -241,7 +241,7 @@ def scaling_families(report: Report) -> list[Any]:
 
 def _family(found: Family) -> dict[str, Any]:
     return {
-        "key": key(found.work),
+        "key": key(pairs.without(found.work, "precision", "batch_size", *pairs.MEASURED_FIELDS)),
         "protocol_length": length(found.cells[0].length),
         "card": found.unit,
         "members": [_shared(cell, found.single(cell.key.precision)) for cell in found.cells],

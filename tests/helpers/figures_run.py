@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from report.comparisons import ceilings
+from report.comparisons import ceilings, pairs
 from report.comparisons import selfcheck as checking
 from report.comparisons.ceilings import Reach
 from report.comparisons.selfcheck import Check
@@ -85,7 +85,7 @@ def limits(report: Report) -> list[Any]:
 def _device(rows: Sequence[Row], report: Report, measured: Mapping[str, float]) -> dict[str, Any]:
     used = rows[0].record.measurement
     assert used is not None
-    works = [(work[0], roofline._typical(work, report.cards, measured)) for work in roofline._works(rows)]
+    works = [(work[0], roofline._typical(work, report.cards, measured)) for work in pairs.groups(rows, lambda row: row.key).values()]
     roofs = roofline._roofs(used.device, report.cards, measured)
     slopes = roofline._slopes(used.device, report.cards, measured)
     return {

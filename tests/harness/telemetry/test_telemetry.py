@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from harness.engine.container import DeviceRequest
 from harness.errors import RecordError
+from harness.probe.files import unit_of
 from harness.record import Record, Telemetry, Trace
 from harness.record.events import segments
 from harness.redact import Names, leaks
@@ -168,7 +169,7 @@ def test_without_a_driver_the_cards_are_missing_with_the_reason(nvml, reason):
 
 def test_only_the_wanted_cards_are_watched_by_uuid_unit_or_index():
     cards = [{"nvmlDeviceGetUUID": f"GPU-{n}"} for n in range(3)]
-    unit = nvidia.unit_of("GPU-1")
+    unit = unit_of("GPU-1")
     for wanted, expected in (["GPU-0"], [0]), ([unit], [1]), (["2"], [2]), ([], [0, 1, 2]):
         found = nvidia.Cards(FakeNvml(cards), wanted).described
         assert [card["index"] for card in found] == expected
@@ -302,7 +303,7 @@ def test_an_amd_card_is_watched_by_the_kernel_s_files_without_amdsmi(tmp_path):
     cards = amd.KernelCards([], str(tmp_path))
     (card,) = cards.sample(Family(), True)
     assert (card["power_watts"], card["temperature_c"], card["utilization_percent"]) == (250.0, 61.0, 97)
-    assert cards.described[0]["unit"] == amd.unit_of("7d3b")
+    assert cards.described[0]["unit"] == unit_of("7d3b")
 
 
 def test_the_processor_s_package_energy_is_cumulative_over_a_wrap(tmp_path):

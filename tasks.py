@@ -180,49 +180,50 @@ def run(
         "session": "the session that the page leads with (default: this machine's newest)",
         "bundle": "a bundle's file whose records to take in place of results/; may be given several times",
         "pdf": "also print report/out/report.pdf, by an installed Chromium; page one is a decision sheet",
+        "csv": "also write report/out/trials.csv, a row for each trial; docs/trials.md has its columns",
     },
     iterable=["bundle"],
 )
 def report(
-    c: Context, baseline: str = "", session: str = "", bundle: list[str] | None = None, pdf: bool = False
+    c: Context,
+    baseline: str = "",
+    session: str = "",
+    bundle: list[str] | None = None,
+    pdf: bool = False,
+    csv: bool = False,
 ) -> None:
     """Make report/out/index.html and report.md from the records in results/, or in bundles."""
     from datetime import UTC, datetime
 
     from harness.machine import machine_id, state_folder
     from report.page.build import build as build_page
+    from report.page.pdf import write as write_pdf
 
-    chosen = _settings(baseline=baseline)
+    chosen, out = _settings(baseline=baseline), ROOT / "report" / "out"
     if bundle:
         from commands import report as reporting
 
         paths = [Path(name) for name in bundle]
-        reporting.report_on(ROOT, ROOT / "report" / "out", paths, chosen.baseline, session)
-        if pdf:
-            _print_page()
-        return
-    built = build_page(
-        ROOT,
-        ROOT / "report" / "out",
-        baseline=chosen.baseline,
-        session=session or None,
-        machine=machine_id(state_folder()),
-        now=datetime.now(UTC),
-    )
-    for warning in built.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
-    print(f"report: {_relative(built.html)}")
-    print(f"        {_relative(built.markdown)}")
+        reporting.report_on(ROOT, out, paths, baseline=chosen.baseline, session=session, csv=csv)
+    else:
+        built = build_page(
+            ROOT,
+            out,
+            baseline=chosen.baseline,
+            session=session or None,
+            machine=machine_id(state_folder()),
+            csv=csv,
+            now=datetime.now(UTC),
+        )
+        for warning in built.warnings:
+            print(f"warning: {warning}", file=sys.stderr)
+        print(f"report: {_relative(built.html)}")
+        print(f"        {_relative(built.markdown)}")
+    if csv:
+        print(f"        {_relative(out / 'trials.csv')}")
     if pdf:
-        _print_page()
-
-
-def _print_page() -> None:
-    from report.page.pdf import write
-
-    out = ROOT / "report" / "out"
-    printed = write(out / "index.html", out / "report.pdf", root=os.geteuid() == 0)
-    print(f"        {_relative(printed)}")
+        printed = write_pdf(out / "index.html", out / "report.pdf", root=os.geteuid() == 0)
+        print(f"        {_relative(printed)}")
 
 
 @verb(

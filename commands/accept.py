@@ -16,6 +16,7 @@ from report.acceptance import clause, delivery
 from report.acceptance.clause import Clause
 from report.acceptance.delivery import Finding
 from report.acceptance.machine import disturbed, not_as_ordered, other_machine
+from report.trials.table import trials_of
 
 WHOLE_PLAN = "measure the whole plan, with `invoke accept` and the bundle alone"
 
@@ -82,9 +83,9 @@ def _answer(root: Path, session: str, wanted: Clause, ordered: Sequence[Record])
     if not records:
         raise UserError(f"there is no record of session '{session}'", remedy="name a session in results/")
     _refuse_other(not_as_ordered(ordered, records))
-    rows = analysis.rows_of(shelf, root, from_raw=True)
-    failures = [row for row in rows if row.session == session and row.failure is not None]
-    found = delivery.judge(wanted, analysis.session_cells(rows, session), failures)
+    table = analysis.table_of(shelf, root, from_raw=True)
+    failures = trials_of(table[(table["session"] == session) & (table["status"] == "failed")])
+    found = delivery.judge(wanted, analysis.session_cells(table, session), failures)
     print(f"\nDelivered, session {session}:")
     for one in found:
         print(f"  {_finding(one)}")

@@ -24,6 +24,7 @@ from report.acceptance.clause import Clause
 from report.comparisons import unit_spread
 from report.cost.purchase import load_purchase
 from report.page import remake
+from report.trials.table import trials_of
 
 PURCHASE = "purchase.toml"
 
@@ -125,9 +126,9 @@ def clause_lines(folder: Path, manifest: Manifest, name: str) -> tuple[str, ...]
 
 
 def _clause(folder: Path, manifest: Manifest) -> Clause | None:
-    rows = analysis.rows_of(store.read_all(folder), folder, from_raw=True)
-    cells = analysis.session_cells(rows, manifest.session or "")
-    return clause.clause(cells, unit_spread.units_of(rows, cells), margin=manifest.margin)
+    table = analysis.table_of(store.read_all(folder), folder, from_raw=True)
+    cells = analysis.session_cells(table, manifest.session or "")
+    return clause.clause(cells, unit_spread.units_of(trials_of(table), cells), margin=manifest.margin)
 
 
 @contextmanager

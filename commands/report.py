@@ -23,7 +23,7 @@ from report.page.build import build as build_page
 def compare_two(root: Path, first: str, second: str, fail_below: float | None) -> None:
     """Prints two sides' figures; with `fail_below`, raises GateError where a work is slower than that."""
     shelf = store.read_all(root)
-    found = side_by_side.compare(analysis.rows_of(shelf, root), first, second)
+    found = side_by_side.compare(analysis.table_of(shelf, root), first, second)
     print("\n".join(side_by_side.lines(found)))
     records = {stored.path: stored.record for stored in shelf.records}
     for line in _machines_differ(found, records):
@@ -46,7 +46,7 @@ def _machines_differ(found: side_by_side.Comparison, records: dict[str, Record])
     """What differs between the machines of the pairs, each once."""
     said: dict[str, None] = {}
     for pair in found.pairs:
-        one, other = (records[cell.rows[0].path].machine for cell in (pair.second, pair.first))
+        one, other = (records[cell.trials[0].path].machine for cell in (pair.second, pair.first))
         said |= dict.fromkeys(differences(one, other))
     return (
         [
@@ -94,10 +94,14 @@ def _take_records(opened: Opened, clone: Path, path: Path) -> None:
         archive.copy_into(clone, name, opened.folder / name)
 
 
-def report_on(root: Path, out: Path, paths: Sequence[Path], baseline: str | None, session: str) -> None:
-    """The page of several bundles, equal work side by side."""
+def report_on(
+    root: Path, out: Path, paths: Sequence[Path], *, baseline: str | None, session: str, csv: bool
+) -> None:
+    """The page of several bundles, equal work side by side; with `csv` also the table of their trials."""
     with merged(root, paths) as (clone, lead):
-        built = build_page(clone, out, baseline=baseline, session=session or lead, now=datetime.now(UTC))
+        built = build_page(
+            clone, out, baseline=baseline, session=session or lead, csv=csv, now=datetime.now(UTC)
+        )
     for warning in built.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     print(f"report: {built.html}\n        {built.markdown}")

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from scipy import special
 
 from report import text
-from report.comparability import Key
 from report.comparisons.cells import Cell
 from report.comparisons.unit_spread import UNITS_TO_MEASURE, UnitSpread, assumed_units, log_spread, units_of
-from report.frame import Row
 from report.sections import names
+from report.trials.key import Key
+from report.trials.trial import Trial
 
 MARGIN = 0.05
 """About half of the way, in logarithms, to a card that is 10 % too slow: the two errors are alike."""
@@ -110,7 +110,7 @@ def _demand(cell: Cell) -> Demand:
     return Demand(
         key=cell.key,
         card=cell.card,
-        unit=cell.rows[0].sample_unit,
+        unit=cell.trials[0].sample_unit,
         figure=float(numpy.exp(logs.mean())),
         values=cell.throughput.values,
         spread=log_spread(cell.throughput.values),
@@ -151,9 +151,9 @@ def _all_reached(demands: Sequence[Demand], levels: Floats, edge: float) -> Floa
     return found
 
 
-def on_page(rows: Sequence[Row], cells: Sequence[Cell], margin: float) -> tuple[str, ...]:
+def on_page(trials: Sequence[Trial], cells: Sequence[Cell], margin: float) -> tuple[str, ...]:
     """The clause of the leading session's `cells` as the page prints it; empty where they support none."""
-    wanted = clause(cells, units_of(rows, cells), margin=margin)
+    wanted = clause(cells, units_of(trials, cells), margin=margin)
     return lines(wanted, "invoke accept BUNDLE") if wanted else ()
 
 

@@ -10,12 +10,12 @@ import numpy
 
 from report import text
 from report.acceptance.clause import Clause, Demand
-from report.comparability import Key, differing
 from report.comparisons.cells import Cell
-from report.comparisons.pairs import without
-from report.frame import Row
 from report.sections import names
 from report.stats.intervals import log_welch_ratio
+from report.trials.key import Key, differing
+from report.trials.pairs import without
+from report.trials.trial import Trial
 
 LEAST_RUNS = 2
 """That count, of those that were asked for: one that did not settle among others that did is set apart."""
@@ -36,20 +36,19 @@ class Finding:
     high: float | None = None
 
 
-def judge(wanted: Clause, delivered: Sequence[Cell], failed: Sequence[Row] = ()) -> tuple[Finding, ...]:
+def judge(wanted: Clause, delivered: Sequence[Cell], failed: Sequence[Trial] = ()) -> tuple[Finding, ...]:
     """Each demand against the delivered machine's cells of the same key, and its trials that `failed`."""
     return tuple(_finding(demand, wanted.margin, delivered, failed) for demand in wanted.demands)
 
 
-def _finding(demand: Demand, margin: float, delivered: Sequence[Cell], failed: Sequence[Row]) -> Finding:
+def _finding(demand: Demand, margin: float, delivered: Sequence[Cell], failed: Sequence[Trial]) -> Finding:
     own = [cell for cell in delivered if cell.key == demand.key]
     valid = [value for cell in own for value in cell.throughput.values]
-    broken = sorted(
-        {cause for cell in own for row in cell.rows if row.verdict == "invalid" for cause in row.causes}
-    )
+    invalid = [trial for cell in own for trial in cell.trials if trial.verdict == "invalid"]
+    broken = sorted({cause for trial in invalid for cause in trial.causes})
     if broken:
         return Finding(demand, False, f"a trial is invalid: {text.clean(broken[0], 120)}")
-    ran = sum(len(cell.rows) for cell in own)
+    ran = sum(len(cell.trials) for cell in own)
     if ran < demand.runs or len(valid) < LEAST_RUNS:
         return _short(demand, ran, own, delivered, failed)
     if not demand.unproven and any(cell.verdict == "unproven" for cell in own):
@@ -62,11 +61,11 @@ def _finding(demand: Demand, margin: float, delivered: Sequence[Cell], failed: S
 
 
 def _short(
-    demand: Demand, n: int, own: Sequence[Cell], delivered: Sequence[Cell], failed: Sequence[Row]
+    demand: Demand, n: int, own: Sequence[Cell], delivered: Sequence[Cell], failed: Sequence[Trial]
 ) -> Finding:
     """Fewer runs than are asked for: the card's own failure is an answer, everything else is none."""
     counted = f"{n} of {demand.runs} runs were measured"
-    lost = [row.failure for row in failed if row.failure and _asked(row.key) == _asked(demand.key)]
+    lost = [trial.failure for trial in failed if trial.failure and _asked(trial.key) == _asked(demand.key)]
     for failure in lost:
         if failure.kind == "trial":
             reason = text.clean(names.failure(failure.reason), 60)

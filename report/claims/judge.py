@@ -125,7 +125,12 @@ def _verdict_one(claim: Claim, cell: Cell) -> Judged:
 def _structure(claim: Claim, cell: Cell) -> float | None:
     if claim.metric == "peak_bytes":
         return cell.peak_bytes.mean
-    return next((float(n) for name, n in cell.rows[0].structure if name == claim.metric), None)
+    measured = cell.trials[0].record.measurement
+    assert measured is not None
+    items = {"train_items": measured.data.train_items, "valid_items": measured.data.valid_items}
+    count = items.get(claim.metric)
+    count = measured.structure.get(claim.metric) if count is None else count
+    return None if count is None else float(count)
 
 
 def _judge_pair(
@@ -218,8 +223,8 @@ def _against(claim: Claim, cell: Cell, cards: Sequence[Card], places: Sequence[C
 
 
 def _card(claim: Claim, cell: Cell, cards: Sequence[Card]) -> str | None:
-    row = cell.rows[0]
-    said = speaks_of(claim, row.environment.device, row.device, row.capability, cards)
+    trial = cell.trials[0]
+    said = speaks_of(claim, trial.environment.device, trial.device_name, trial.device_capability, cards)
     if said:
         return None
     wanted = claim.card_class or claim.of.card
@@ -253,7 +258,7 @@ def _data(claim: Claim, cell: Cell) -> str | None:
 def _length(claim: Claim, cell: Cell, places: Sequence[Cell]) -> str | None:
     """A quality needs its epochs; a projection needs a window that settled, and the whole run near it."""
     if claim.metric in QUALITIES:
-        trained = max(row.trained[0] for row in cell.rows)
+        trained = max(trial.epochs_trained or 0 for trial in cell.trials)
         wanted = claim.epochs or cell.length.epochs
         return None if trained == wanted else f"epochs: {trained} instead of {wanted}"
     if claim.metric not in DURATIONS or not cell.length.projected:

@@ -47,7 +47,7 @@ def side_differences(side: Side, claim: Claim, cell: Cell) -> tuple[str, ...]:
 
 def smaller(cell: Cell) -> tuple[str, ...]:
     """What the workload says of a work that is smaller than its protocol, such as a narrower network."""
-    measured = cell.rows[0].record.measurement
+    measured = cell.trials[0].record.measurement
     notes = measured.notes if measured else ()
     return tuple(note for note in notes if note.startswith(SMALLER))
 

@@ -1,16 +1,15 @@
-"""Rows → cells: the runs of one variant on one machine in one session, each figure with its interval."""
+"""Trials → cells: the runs of one variant on one machine in one session, each figure with its interval."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from statistics import fmean
 
-from report.comparability import Key, Length, Stack
-from report.frame import Row
-from report.plausibility import jump
+from pandas import DataFrame
+
 from report.stats.intervals import (
     Interval,
     Runs,
@@ -19,9 +18,31 @@ from report.stats.intervals import (
     mean_interval,
     within_machine,
 )
+from report.trials.columns import IDENTITY, check
+from report.trials.key import Key, Length, Stack
+from report.trials.table import figures, groups, trials_of
+from report.trials.trial import Trial
 
 PROJECTION_TOLERANCE = 0.01
 """A projection further than this from the whole run judges no claim."""
+
+FIGURES = {
+    "seconds": "protocol_seconds",
+    "epoch_seconds": "epoch_seconds",
+    "throughput": "samples_per_second",
+    "step_seconds": "step_seconds",
+    "quality": "quality",
+    "valid_loss": "valid_loss",
+    "train_loss": "train_loss",
+    "peak_bytes": "peak_bytes",
+    "input_share": "input_share",
+    "host_share": "host_share",
+    "joules": "joules_per_sample",
+}
+"""Each figure of a cell, and the column that it is of."""
+
+OF_ONE_LENGTH = ("quality", "valid_loss", "train_loss")
+"""What a cell has only where its trials trained equally long."""
 
 LEAST_PROVEN = 3
 """Proven runs beside which the unproven ones of a line, if fewer, are set apart."""
@@ -55,7 +76,7 @@ class Cell:
     machine: str
     machine_label: str
     card: str
-    rows: tuple[Row, ...]
+    trials: tuple[Trial, ...]
     seconds: Figure
     epoch_seconds: Figure
     throughput: Figure
@@ -72,15 +93,15 @@ class Cell:
 
     @property
     def started_at(self) -> datetime:
-        return self.rows[-1].started_at
+        return self.trials[-1].started_at
 
     @property
     def units(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(row.unit for row in self.rows if row.unit))
+        return tuple(dict.fromkeys(trial.device_unit for trial in self.trials if trial.device_unit))
 
     @property
     def blocks(self) -> int:
-        return len({row.block for row in self.rows})
+        return len({trial.record.block for trial in self.trials})
 
     @property
     def ranked(self) -> bool:
@@ -102,25 +123,19 @@ class Ratio:
         return None if self.interval is None else self.interval.includes(1.0)
 
 
-def figure(
-    rows: Iterable[Row], read: Callable[[Row], float | None], *, without: Container[str] = ("invalid",)
-) -> Figure:
+def _figure(values: Sequence[float | None], trials: Sequence[Trial], without: Container[str]) -> Figure:
     """All finite values; those of trials whose verdict is in `without` are kept apart from the mean."""
-    good: list[tuple[float, int]] = []
-    apart: list[float] = []
-    for row in rows:
-        value = read(row)
-        if value is None or not math.isfinite(value):
-            continue
-        if row.verdict in without:
-            apart.append(value)
-        else:
-            good.append((value, row.block))
-    if not good:
-        return Figure((), (), tuple(apart))
-    values = tuple(value for value, _ in good)
-    blocks = tuple(block for _, block in good)
-    return Figure(values, blocks, tuple(apart), fmean(values), _not_below_zero(values))
+    finite = [
+        (value, trial)
+        for value, trial in zip(values, trials, strict=True)
+        if value is not None and math.isfinite(value)
+    ]
+    counted = [(value, trial.record.block) for value, trial in finite if trial.verdict not in without]
+    apart = tuple(value for value, trial in finite if trial.verdict in without)
+    if not counted:
+        return Figure((), (), apart)
+    kept, blocks = zip(*counted, strict=True)
+    return Figure(kept, blocks, apart, fmean(kept), _not_below_zero(kept))
 
 
 def _not_below_zero(values: Sequence[float]) -> Interval | None:
@@ -136,51 +151,32 @@ def olympic_mean(values: Sequence[float]) -> float | None:
     return fmean(sorted(values)[1:-1]) if len(values) >= 5 else None
 
 
-def plausible(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """The rows, those whose throughput is ten times off their repeats' marked invalid, with the reason."""
-    repeats = _repeats(rows)
-    return tuple(_believed(row, repeats.get(_identity(row), [])) for row in rows)
+def cells(table: DataFrame) -> tuple[Cell, ...]:
+    """Groups the measured trials by key, length, stack, session, machine and card.
+
+    Cells and the trials of each are in the table's order. Raises UserError where the table lacks a column.
+    """
+    check(table)
+    measured = table[table["status"] == "ok"]
+    trials = trials_of(measured)
+    columns = {name: figures(measured, column) for name, column in FIGURES.items()}
+    return tuple(
+        _cell(
+            tuple(trials[place] for place in repeats),
+            {name: [values[place] for place in repeats] for name, values in columns.items()},
+        )
+        for repeats in groups(measured, IDENTITY)
+    )
 
 
-def _believed(row: Row, repeats: Sequence[Row]) -> Row:
-    others = [other.metrics.throughput for other in repeats if other is not row and other.metrics]
-    known = [value for value in others if value is not None]
-    if row.metrics is None or len(known) < 2:
-        return row
-    flag = jump(row.metrics.throughput, known)
-    if flag is None:
-        return row
-    return replace(row, verdict="invalid", causes=(*row.causes, f"{flag.name}: {flag.sentence}"))
-
-
-def cells(rows: Iterable[Row]) -> tuple[Cell, ...]:
-    """Groups the measured rows by key, length, stack, session, machine and card."""
-    return tuple(_cell(tuple(group)) for group in _repeats(rows).values())
-
-
-def _repeats(rows: Iterable[Row]) -> dict[tuple[object, ...], list[Row]]:
-    groups: dict[tuple[object, ...], list[Row]] = {}
-    for row in rows:
-        if row.metrics is not None:
-            groups.setdefault(_identity(row), []).append(row)
-    return groups
-
-
-def _identity(row: Row) -> tuple[object, ...]:
-    return (row.key, row.length, row.stack, row.session, row.machine, row.card)
-
-
-def _cell(rows: tuple[Row, ...]) -> Cell:
-    first = rows[0]
+def _cell(trials: tuple[Trial, ...], values: Mapping[str, Sequence[float | None]]) -> Cell:
+    first = trials[0]
     assert first.length is not None
-
-    without = _without(rows)
-
-    def of(name: str) -> Figure:
-        return figure(rows, lambda row: getattr(row.metrics, name), without=without)
-
-    same_length = len({row.trained for row in rows if row.verdict != "invalid"}) <= 1
-    nothing = Figure(())
+    without = _without(trials)
+    figure = {name: _figure(column, trials, without) for name, column in values.items()}
+    lengths = {(trial.epochs_trained, trial.steps_trained) for trial in trials if trial.verdict != "invalid"}
+    if len(lengths) > 1:
+        figure |= dict.fromkeys(OF_ONE_LENGTH, Figure(()))
     return Cell(
         key=first.key,
         length=first.length,
@@ -189,34 +185,24 @@ def _cell(rows: tuple[Row, ...]) -> Cell:
         machine=first.machine,
         machine_label=first.machine_label,
         card=first.card,
-        rows=rows,
-        seconds=of("protocol_seconds"),
-        epoch_seconds=of("epoch_seconds"),
-        throughput=of("throughput"),
-        step_seconds=of("step_seconds"),
-        quality=of("quality") if same_length else nothing,
-        valid_loss=of("valid_loss") if same_length else nothing,
-        train_loss=of("train_loss") if same_length else nothing,
-        peak_bytes=of("peak_bytes"),
-        input_share=of("input_share"),
-        host_share=of("host_share"),
-        joules=of("joules"),
-        verdict=_verdict(rows, without),
+        trials=trials,
+        verdict=_verdict(trials, without),
+        **figure,
     )
 
 
-def _without(rows: Sequence[Row]) -> frozenset[str]:
+def _without(trials: Sequence[Trial]) -> frozenset[str]:
     """The verdicts whose trials take no part: invalid, and unproven beside three proven ones, and more."""
-    unproven = sum(row.verdict == "unproven" for row in rows)
-    proven = sum(row.verdict in ("valid", "warn") for row in rows)
+    unproven = sum(trial.verdict == "unproven" for trial in trials)
+    proven = sum(trial.verdict in ("valid", "warn") for trial in trials)
     most = proven >= LEAST_PROVEN and proven > unproven
     return frozenset({"invalid", "unproven"} if most else {"invalid"})
 
 
-def _verdict(rows: tuple[Row, ...], without: frozenset[str]) -> str:
-    found = {row.verdict for row in rows} - without
+def _verdict(trials: Sequence[Trial], without: frozenset[str]) -> str:
+    counted = {trial.verdict for trial in trials} - without
     for word in ("unproven", "warn", "valid"):
-        if word in found:
+        if word in counted:
             return word
     return "invalid"
 

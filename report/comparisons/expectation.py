@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from report import text
-from report.comparability import Key, Length
 from report.comparisons.cells import Cell, Ratio, cell_ratio
 from report.comparisons.groups import Contest, Line
-from report.comparisons.pairs import each_nearest_the_card, matched, same_but
 from report.comparisons.unit_spread import UnitBand, pair_band
 from report.sections import names
+from report.trials.key import Key, Length
+from report.trials.pairs import each_nearest_the_card, matched, same_but
 
 _place = same_but(within=("length",))
 

@@ -7,9 +7,16 @@ from dataclasses import dataclass, replace
 
 from harness.record import Claim
 from report.claims.matching import matches
-from report.comparability import Key, Length, Value, differing, stack_differences, value_of
 from report.comparisons.cells import Cell, Ratio, cell_ratio, own_spread
-from report.comparisons.pairs import (
+from report.trials.key import (
+    Key,
+    Length,
+    Value,
+    differing,
+    stack_differences,
+    value_of,
+)
+from report.trials.pairs import (
     MEASURED_FIELDS,
     Place,
     batch_follows_precision,
@@ -17,7 +24,7 @@ from report.comparisons.pairs import (
     same_but,
     without,
 )
-from report.frame import Row
+from report.trials.trial import Trial
 
 PRECISIONS = (
     "fp32-ieee",
@@ -57,7 +64,7 @@ class Contest:
     lines: tuple[Line, ...]
     published: tuple[Claim, ...]
     stacks: tuple[tuple[str, tuple[str, ...]], ...]
-    failed: tuple[Row, ...] = ()
+    failed: tuple[Trial, ...] = ()
     """Trials of the leading session that belong here and gave nothing."""
     baseline_missing: bool = False
     comparisons: int = 0
@@ -78,7 +85,7 @@ def contests(
     *,
     baseline: str | None,
     claims: Sequence[Claim],
-    failed: Sequence[Row] = (),
+    failed: Sequence[Trial] = (),
 ) -> tuple[Contest, ...]:
     """The contests of the leading session; cells of other sessions join where their key is equal.
 
@@ -120,7 +127,7 @@ def _newest(members: Sequence[Cell], lead: str | None) -> list[Cell]:
     return own + sorted(newest, key=lambda cell: cell.started_at, reverse=True)[:MOST_BESIDE]
 
 
-def _failed_in(base: Key, failed: Sequence[Row]) -> tuple[Row, ...]:
+def _failed_in(base: Key, failed: Sequence[Trial]) -> tuple[Trial, ...]:
     """Failures whose key is the base's, as far as a trial without a measurement knows its own."""
     left_out = (*_left_out(base), *MEASURED_FIELDS)
     return tuple(row for row in failed if without(row.key, *left_out) == without(base, *left_out))

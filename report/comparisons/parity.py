@@ -17,9 +17,9 @@ from typing import Literal
 
 from harness.summary.checks import scale_health
 from report.comparisons.cells import Cell
-from report.comparisons.pairs import at_same_batch, matched, same_but
-from report.frame import Row
 from report.stats.equivalence import Verdict, non_inferior
+from report.trials.pairs import at_same_batch, matched, same_but
+from report.trials.trial import Trial
 
 FIRST_STEPS = 50
 LEAST_POINTS = 10
@@ -35,7 +35,7 @@ NORMS_FOLLOW = 0.05
 REFERENCE = "fp32-ieee"
 SPEED_ONLY = "speed only, convergence not checked"
 
-_trial_place = same_but("precision", within=("session", "machine", "seed"))
+_trial_place = same_but("precision", within=("session", "machine", lambda trial: trial.record.trial.seed))
 _place = same_but("precision", "batch_size", within=("epochs", "session", "machine", "stack"))
 """One budget of epochs on the same machine; a protocol may give each precision its own batch."""
 
@@ -87,22 +87,22 @@ def _differences(fp32: Points, mixed: Points) -> tuple[tuple[int, float], ...]:
     )
 
 
-def early_gates(rows: Iterable[Row]) -> tuple[tuple[Row, Gate], ...]:
+def early_gates(trials: Iterable[Trial]) -> tuple[tuple[Trial, Gate], ...]:
     """A gate for each mixed-precision trial that has its fp32-ieee twin: same session, seed and work."""
-    kept = [row for row in rows if row.metrics is not None]
-    references = [row for row in kept if row.key.precision == REFERENCE]
-    mixed = [row for row in kept if not row.key.precision.startswith("fp32-")]
+    kept = [trial for trial in trials if trial.summary is not None]
+    references = [trial for trial in kept if trial.key.precision == REFERENCE]
+    mixed = [trial for trial in kept if not trial.key.precision.startswith("fp32-")]
     return tuple(
-        (row, _gate(twins[-1], row)) for row, twins in matched(mixed, references, _trial_place) if twins
+        (trial, _gate(twins[-1], trial)) for trial, twins in matched(mixed, references, _trial_place) if twins
     )
 
 
-def _gate(fp32: Row, mixed: Row) -> Gate:
+def _gate(fp32: Trial, mixed: Trial) -> Gate:
     return early_gate(fp32.losses, mixed.losses, _norms(fp32), _norms(mixed))
 
 
-def _norms(row: Row) -> Points:
-    measured = row.record.measurement
+def _norms(trial: Trial) -> Points:
+    measured = trial.record.measurement
     return measured.gradient_norms if measured else ()
 
 
@@ -127,7 +127,7 @@ def _parity(of: Cell, over: Cell | None) -> Parity:
     reason = _unjudged(of, over)
     if reason or over is None:
         return Parity(of, over, None, f"{SPEED_ONLY}: {reason}")
-    by_accuracy = of.rows[0].quality_name == "accuracy"
+    by_accuracy = of.trials[0].quality_name == "accuracy"
     verdict = non_inferior(_ends(over, by_accuracy), _ends(of, by_accuracy), greater_is_better=by_accuracy)
     if verdict.interval is None:
         return Parity(of, over, verdict, f"{SPEED_ONLY}: {'; '.join(verdict.because)}")
@@ -155,15 +155,15 @@ def _unjudged(of: Cell, over: Cell | None) -> str:
     return ""
 
 
-def scale_words(row: Row) -> str:
+def scale_words(trial: Trial) -> str:
     """What a trial's loss scale did, in a sentence; empty where it had none."""
-    if row.loss_scale is None:
+    if trial.loss_scale is None:
         return ""
-    health = scale_health(row.loss_scale, row.trained[1])
+    health = scale_health(trial.loss_scale, trial.steps_trained or 0)
     words = {
         "healthy": "the loss scale is healthy",
         "skips": "the loss scale skips",
         "failed": "the loss scale failed",
     }
-    ended = f"{health.settled:g} once settled, {row.loss_scale.last:g} at the end"
+    ended = f"{health.settled:g} once settled, {trial.loss_scale.last:g} at the end"
     return f"{words[health.word]}: {health.because} ({ended})"

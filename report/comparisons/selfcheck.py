@@ -12,8 +12,8 @@ from datetime import datetime
 
 from harness.record import Record
 from harness.summary.statistics import METHOD, judge_trial
-from report.comparability import SIDE, key_of
 from report.stats.intervals import Interval, Runs, within_machine
+from report.trials.key import SIDE, key_of
 
 PLAN = "selfcheck"
 SIDES = ("A", "B")

@@ -6,15 +6,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pandas import DataFrame
+
 from harness.errors import UserError
 from report import text as words
-from report.comparability import Key, differing, stack_differences
 from report.comparisons.cells import Cell, Ratio, cell_ratio, cells
-from report.comparisons.pairs import groups, matched, same_but
-from report.frame import Row
 from report.sections import names
 from report.sections.names import standing
 from report.stats.intervals import FLOOR_RUNS, quality_label
+from report.trials.key import Key, differing, stack_differences
+from report.trials.pairs import groups, matched, same_but
+from report.trials.table import trials_of
+from report.trials.trial import Trial
 
 MOST_APART = 30
 
@@ -47,21 +50,21 @@ class Comparison:
     """Whether each side is one card, and they are not the same."""
 
 
-def compare(rows: Sequence[Row], first: str, second: str) -> Comparison:
+def compare(table: DataFrame, first: str, second: str) -> Comparison:
     """Sets what `first` names against what `second` names, the newest session of each work.
 
     A name is a part of a card's name, of a machine's label or id, of a session's id, or of the stack, as
     `torch 2.13.0`, `driver 580` or an image's name; where it is exactly one of these, parts do not count.
     Raises UserError where a name is unknown, or names what the other names too.
     """
-    one, other = _named(rows, first), _named(rows, second)
-    if {row.path for row in one} & {row.path for row in other}:
-        both = sorted({row.session for row in one} & {row.session for row in other})
+    of_first, of_second = _named(table, first), _named(table, second)
+    if set(of_first["path"]) & set(of_second["path"]):
+        shared_sessions = sorted(set(of_first["session"]) & set(of_second["session"]))
         raise UserError(
-            f"'{first}' and '{second}' both name records of session {both[0]}",
+            f"'{first}' and '{second}' both name records of session {shared_sessions[0]}",
             remedy="name two cards, labels, sessions or stacks that share none",
         )
-    mine, theirs = _newest(cells(one)), _newest(cells(other))
+    mine, theirs = _newest(cells(of_first)), _newest(cells(of_second))
     shared = [(own, same[0]) for own, same in matched(mine.values(), theirs.values(), _place) if same]
     pairs = [_pair(own, same, len(shared)) for own, same in shared]
     found = tuple(pair for pair in pairs if pair is not None)
@@ -72,28 +75,28 @@ def compare(rows: Sequence[Row], first: str, second: str) -> Comparison:
         second=second,
         pairs=found,
         apart=_apart(mine, theirs, first, second),
-        failed=_failed(one, mine, theirs),
+        failed=_failed(trials_of(of_first), mine, theirs),
         stacks=stack_differences(tuple(stacks)),
         one_unit=all(len(side) <= 1 for side in units) and units[0] != units[1],
     )
 
 
-def _named(rows: Sequence[Row], name: str) -> list[Row]:
+def _named(table: DataFrame, name: str) -> DataFrame:
     wanted = " ".join(name.casefold().replace("=", " ").split())
-    said = [(row, [text.casefold() for text in _names_of(row)]) for row in rows]
-    exact = [row for row, texts in said if wanted in texts]
-    found = exact or [row for row, texts in said if any(wanted in text for text in texts)]
-    if not found or not wanted:
-        known = sorted({names.short_card(row.card) for row in rows} | {row.machine_label for row in rows})
+    texts = [[text.casefold() for text in _names_of(trial)] for trial in trials_of(table)]
+    exact = [wanted in own for own in texts]
+    named = exact if any(exact) else [any(wanted in text for text in own) for own in texts]
+    if not any(named) or not wanted:
+        known = sorted({*map(names.short_card, table["card"]), *table["machine_label"]})
         listed = words.clean(", ".join(known), 200) or "none: nothing was measured yet"
         raise UserError(f"no record is of '{name}'", remedy=f"cards and machines on record are {listed}")
-    return found
+    return table[named]
 
 
-def _names_of(row: Row) -> list[str]:
-    stack = row.stack
-    parts = [row.card, names.short_card(row.card), row.machine_label, row.machine, row.session, stack.image]
-    parts += [part for part in (stack.lock, stack.base) if part]
+def _names_of(trial: Trial) -> list[str]:
+    stack = trial.stack
+    parts = [trial.card, names.short_card(trial.card), trial.machine_label, trial.machine, trial.session]
+    parts += [part for part in (stack.image, stack.lock, stack.base) if part]
     parts += [f"driver {stack.driver}"] if stack.driver else []
     return parts + [f"{name} {value}" for name, value in (*stack.versions, *stack.variables)]
 
@@ -128,15 +131,15 @@ def _apart(
     return tuple(found)
 
 
-def _failed(rows: Sequence[Row], mine: dict[Key, Cell], theirs: dict[Key, Cell]) -> tuple[str, ...]:
+def _failed(trials: Sequence[Trial], mine: dict[Key, Cell], theirs: dict[Key, Cell]) -> tuple[str, ...]:
     """A failed trial knows its key only as far as it was asked for."""
     measured, wanted = {what(key) for key in mine}, {what(key) for key in theirs}
-    found = {
-        what(row.key): f"{what(row.key)}: {words.clean(names.failure(row.failure.reason), 60)}"
-        for row in rows
-        if row.failure is not None and row.failure.kind == "trial"
+    reasons = {
+        what(trial.key): f"{what(trial.key)}: {words.clean(names.failure(trial.failure.reason), 60)}"
+        for trial in trials
+        if trial.failure is not None and trial.failure.kind == "trial"
     }
-    return tuple(said for work, said in found.items() if work in wanted - measured)
+    return tuple(reason for work, reason in reasons.items() if work in wanted - measured)
 
 
 def what(key: Key) -> str:

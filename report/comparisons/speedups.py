@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from report.comparability import Value, differing
 from report.comparisons.cells import Cell, Ratio, cell_ratio
-from report.comparisons.pairs import at_same_batch, matched, same_but, without
+from report.trials.key import Value, differing
+from report.trials.pairs import at_same_batch, matched, same_but, without
 
 FULL_PRECISION = ("fp32-ieee", "fp32-default", "fp32-tf32")
 

@@ -12,8 +12,8 @@ from scipy import special
 
 from report import text
 from report.comparisons.cells import Cell
-from report.frame import Row
 from report.stats.intervals import critical_t
+from report.trials.trial import Trial
 
 ASSUMED_SPREAD = 0.08
 """Between cards of one model, after Sinha et al., SC'22 (arXiv 2208.11035): 8 % on average."""
@@ -66,17 +66,17 @@ def pair_band(cells: Sequence[Cell], one: str, other: str, ratio: float = 1.0) -
 
 def unit_means(cells: Iterable[Cell], card: str) -> list[float]:
     """One mean throughput per unit of a card, on the work that most of its units did under one key."""
-    means = unit_levels(row for cell in cells if cell.card == card for row in cell.rows)
+    means = unit_levels(trial for cell in cells if cell.card == card for trial in cell.trials)
     return means if len(means) >= UNITS_TO_MEASURE else []
 
 
-def unit_levels(rows: Iterable[Row]) -> list[float]:
+def unit_levels(trials: Iterable[Trial]) -> list[float]:
     """One mean throughput per unit, on the card and work that most units did under one key."""
     levels: dict[object, dict[str, list[float]]] = {}
-    for row in rows:
-        rate = row.metrics.throughput if row.metrics and row.verdict != "invalid" else None
-        if row.unit and rate:
-            levels.setdefault((row.key, row.card), {}).setdefault(row.unit, []).append(rate)
+    for trial in trials:
+        rate = trial.samples_per_second if trial.verdict != "invalid" else None
+        if trial.device_unit and rate:
+            levels.setdefault((trial.key, trial.card), {}).setdefault(trial.device_unit, []).append(rate)
     most: dict[str, list[float]] = max(levels.values(), key=len, default={})
     return [fmean(values) for values in most.values()]
 
@@ -121,8 +121,8 @@ def unit_spread(levels: Sequence[float]) -> UnitSpread:
     return UnitSpread(math.sqrt(2) * log_spread(levels), len(levels) - 1, len(levels))
 
 
-def units_of(rows: Sequence[Row], cells: Sequence[Cell]) -> UnitSpread:
+def units_of(trials: Sequence[Trial], cells: Sequence[Cell]) -> UnitSpread:
     """The spread of the units of the cells' model, over the one work that most units have measured."""
     wanted = {(cell.key, cell.card) for cell in cells}
-    levels = unit_levels(row for row in rows if (row.key, row.card) in wanted)
+    levels = unit_levels(trial for trial in trials if (trial.key, trial.card) in wanted)
     return replace(unit_spread(levels), units=max(len(levels), 1))

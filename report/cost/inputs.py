@@ -21,8 +21,8 @@ from report.cost.mix import Line, asked, lines, reader, without_purchase
 from report.cost.numbers import INPUTS, CardNumbers, Numbers, Range, RowNumbers
 from report.cost.offers import Offer, offers, usable
 from report.cost.purchase import FILE, Purchase
-from report.frame import Row
 from report.stats.intervals import Interval, log_mean_interval
+from report.trials.trial import Trial
 
 ENERGY_BAND = 0.05
 GIB = 2**30
@@ -50,7 +50,7 @@ class Gathered:
 
 
 def gather(
-    contests: Sequence[Contest], rows: Sequence[Row], cards: Sequence[Card], purchase: Purchase | None
+    contests: Sequence[Contest], trials: Sequence[Trial], cards: Sequence[Card], purchase: Purchase | None
 ) -> Gathered | None:
     """The numbers of all offers on the mix; null where no ranked figure is at hand.
 
@@ -58,7 +58,7 @@ def gather(
     """
     cells = usable(contests)
     found, missing = offers(cells, purchase)
-    every = lines(cells, found, rows)
+    every = lines(cells, found, trials)
     if not every:
         return None
     own = purchase is not None and bool(purchase.work)
@@ -72,7 +72,7 @@ def gather(
     numbers = Numbers(
         inputs=_inputs(purchase),
         limits=_limits(purchase),
-        cards=tuple(_card(offer, i, mix, rows, cards, purchase, cells) for i, offer in enumerate(found)),
+        cards=tuple(_card(offer, i, mix, trials, cards, purchase, cells) for i, offer in enumerate(found)),
         rows=tuple(RowNumbers(line.name, line.hours) for line in mix),
         hours_on=on,
         speed=speed,
@@ -88,7 +88,7 @@ def gather(
     )
 
 
-def buyer(contests: Sequence[Contest], rows: Sequence[Row], purchase: Purchase | None) -> Buyer | None:
+def buyer(contests: Sequence[Contest], trials: Sequence[Trial], purchase: Purchase | None) -> Buyer | None:
     """The buyer's own hours of each work on record; null where the file has none.
 
     Raises UserError where a name in the file fits several cards or lines.
@@ -97,7 +97,7 @@ def buyer(contests: Sequence[Contest], rows: Sequence[Row], purchase: Purchase |
         return None
     cells = usable(contests)
     found, _ = offers(cells, purchase)
-    every = lines(cells, found, rows)
+    every = lines(cells, found, trials)
     mix = asked(every, purchase)[0] if every else ()
     if not mix:
         return None
@@ -151,7 +151,7 @@ def _card(
     offer: Offer,
     i: int,
     mix: Sequence[Line],
-    rows: Sequence[Row],
+    trials: Sequence[Trial],
     cards: Sequence[Card],
     purchase: Purchase | None,
     cells: Sequence[Cell],
@@ -159,7 +159,7 @@ def _card(
     board = offer.board_watts(cards)
     quoted = offer.quote.watts.values if offer.quote and offer.quote.watts else None
     paper = quoted or ((board, board, board) if board else None)
-    memory, needed = offer.memory_bytes(rows), purchase.memory_gib if purchase else None
+    memory, needed = offer.memory_bytes(trials), purchase.memory_gib if purchase else None
     watts = tuple(_watts(line.cells[i]) or paper for line in mix)
     return CardNumbers(
         name=offer.name,
@@ -174,7 +174,7 @@ def _card(
 
 def _watts(cell: Cell | None) -> Range | None:
     """Mean power in the windows of a cell's runs, with the band that sensors are off by."""
-    told = [row.record.telemetry.energy for row in cell.rows if row.record.telemetry] if cell else []
+    told = [trial.record.telemetry.energy for trial in cell.trials if trial.record.telemetry] if cell else []
     known = [
         (e.joules / e.window_seconds, e.band or ENERGY_BAND) for e in told if e.joules and e.window_seconds
     ]

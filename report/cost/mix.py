@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 
 from harness.errors import UserError
 from report import text
-from report.comparability import Key, Length
 from report.comparisons.cells import Cell
-from report.comparisons.pairs import (
+from report.cost.offers import Offer
+from report.cost.purchase import FILE, Purchase, Work
+from report.sections import names
+from report.trials.key import Key, Length
+from report.trials.pairs import (
     MEASURED_FIELDS,
     each_nearest_the_card,
     groups,
@@ -17,10 +20,7 @@ from report.comparisons.pairs import (
     same_but,
     without,
 )
-from report.cost.offers import Offer
-from report.cost.purchase import FILE, Purchase, Work
-from report.frame import Row
-from report.sections import names
+from report.trials.trial import Trial
 
 _KEYS = ("workload", "protocol", "model", "precision", "batch_size", "image_size", "sequence_length")
 
@@ -49,7 +49,7 @@ class Line:
         """What is made: 'trained model', or a million of what the workload counts."""
         if not self.by_throughput:
             return "trained model"
-        unit = next(cell.rows[0].sample_unit for cell in self.cells if cell)
+        unit = next(cell.trials[0].sample_unit for cell in self.cells if cell)
         return f"million {text.clean(unit, 20)}s"
 
     @property
@@ -63,7 +63,7 @@ class Line:
         return sum(cell is not None for cell in self.cells)
 
 
-def lines(cells: Sequence[Cell], offers: Sequence[Offer], rows: Sequence[Row]) -> tuple[Line, ...]:
+def lines(cells: Sequence[Cell], offers: Sequence[Offer], trials: Sequence[Trial]) -> tuple[Line, ...]:
     """Every line of equal key and length, with each offer's cell; the leading session's cells come first."""
     found = []
     for mine in groups(cells, same_but(within=("length",))).values():
@@ -74,20 +74,21 @@ def lines(cells: Sequence[Cell], offers: Sequence[Offer], rows: Sequence[Row]) -
         there = [cell for cell in chosen if cell]
         if there:
             reasons = tuple(
-                "" if cell else _reason(key, offer, rows) for cell, offer in zip(chosen, offers, strict=True)
+                "" if cell else _reason(key, offer, trials)
+                for cell, offer in zip(chosen, offers, strict=True)
             )
             by_throughput = any(cell.seconds.mean is None for cell in there)
             found.append(Line(key, length, chosen, reasons, by_throughput))
     return tuple(found)
 
 
-def _reason(key: Key, offer: Offer, rows: Sequence[Row]) -> str:
+def _reason(key: Key, offer: Offer, trials: Sequence[Trial]) -> str:
     """Why an offer has no figure: its own failure, or that it was not measured."""
     wanted = without(key, *MEASURED_FIELDS)
-    for row in rows:
-        failed = row.failure
-        own = failed is not None and failed.kind == "trial" and offer.made(row.machine, row.card)
-        if own and failed and without(row.key, *MEASURED_FIELDS) == wanted:
+    for trial in trials:
+        failed = trial.failure
+        own = failed is not None and failed.kind == "trial" and offer.made(trial.machine, trial.card)
+        if own and failed and without(trial.key, *MEASURED_FIELDS) == wanted:
             return names.failure(failed.reason)
     return "not measured"
 

@@ -11,8 +11,8 @@ from report import text as words
 from report.comparisons.cells import Cell
 from report.comparisons.groups import Contest
 from report.cost.purchase import FILE, Purchase, Quote
-from report.frame import Row
 from report.sections import names
+from report.trials.trial import Trial
 
 MOST = 8
 """Offers on one page."""
@@ -32,9 +32,9 @@ class Offer:
         """Whether a figure of that machine and card is this offer's."""
         return (self.machine, self.card) == (machine, card)
 
-    def memory_bytes(self, rows: Iterable[Row]) -> int | None:
+    def memory_bytes(self, trials: Iterable[Trial]) -> int | None:
         """The card's memory as the framework saw it."""
-        found = [row.record.measurement for row in rows if self.made(row.machine, row.card)]
+        found = [trial.record.measurement for trial in trials if self.made(trial.machine, trial.card)]
         known = [one.device.memory_bytes for one in found if one and one.device.memory_bytes]
         return max(known, default=None)
 
@@ -84,7 +84,7 @@ def _one_of_each(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _offer(cell: Cell, quote: Quote | None) -> Offer:
-    return Offer(names.short_card(cell.card), cell.machine, cell.card, cell.rows[0].device, quote)
+    return Offer(names.short_card(cell.card), cell.machine, cell.card, cell.trials[0].device_name, quote)
 
 
 def _meant(text: str, sides: Sequence[Cell], where: str) -> Cell | None:

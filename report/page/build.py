@@ -1,4 +1,4 @@
-"""Records and claims → one HTML file and its Markdown twin: frame → stats → charts → page, written last."""
+"""Records and claims → one HTML file and its Markdown twin: trials → stats → charts → page, written last."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from datetime import datetime
 from pathlib import Path
 
 from harness.record import Session
-from harness.record.cards import FILE as CARDS
-from harness.record.cards import Card, load_cards
+from harness.record.cards import Card
 from harness.record.claims import ClaimSet, load_claims
 from harness.record.store import Shelf, read_all
-from harness.summary.statistics import METHOD, judge_trial
-from report import frame, suspect, text
+from report import text
 from report.acceptance import clause
 from report.acceptance.clause import MARGIN
 from report.claims import judge
@@ -22,7 +20,6 @@ from report.comparisons import expectation, groups, parity, selfcheck, speedups
 from report.comparisons.groups import Contest
 from report.cost import inputs
 from report.cost.purchase import Purchase, load_purchase
-from report.frame import Row
 from report.page.render import render
 from report.sections import (
     batch_sweep,
@@ -37,6 +34,9 @@ from report.sections import (
 )
 from report.sections import claims as studies
 from report.sections.view import PageView
+from report.trials.reading import cards_of, read
+from report.trials.table import trials_of, write_csv
+from report.trials.trial import Trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,12 @@ def build(
     session: str | None = None,
     machine: str | None = None,
     margin: float = MARGIN,
+    csv: bool = False,
     now: datetime,
 ) -> Built:
     """Reads results/ under `root` and writes index.html, report.md and charts/*.svg into `out`.
+
+    With `csv` also trials.csv, the table of all trials.
 
     The page leads with `session`, else with the newest one of `machine` (a Session's machine), else with the
     newest. `baseline` (a part of a card's name, a label or a precision) fixes what 1.00 is, `margin`
@@ -67,11 +70,11 @@ def build(
     Raises RecordError where the claims cannot be read, UserError where the buyer's file cannot be meant;
     unreadable records become warnings.
     """
-    shelf = read_all(root)
+    shelf, cards = read_all(root), cards_of(root)
     view = look(
         shelf,
         load_claims(root),
-        load_cards(root) if (root / CARDS).exists() else (),
+        cards,
         load_purchase(root),
         baseline=baseline,
         session=session,
@@ -88,6 +91,8 @@ def build(
     for name, drawing in rendered.charts:
         (folder / name).write_text(drawing, encoding="utf-8")
         written.append(folder / name)
+    if csv:
+        write_csv(read(shelf.records, cards), out / "trials.csv")
     html, markdown = out / "index.html", out / "report.md"
     markdown.write_text(rendered.markdown, encoding="utf-8")
     html.write_text(rendered.html, encoding="utf-8")
@@ -110,29 +115,29 @@ def look(
 
     Raises UserError where a name in the buyer's file fits several cards or lines.
     """
-    named = ((stored.path, stored.record) for stored in shelf.records)
-    rows = stats.plausible(frame.rows(named, judged=judge_trial, method=METHOD))
-    everything = suspect.marked(roofline.bounded(rows, cards), cards)
-    rows = tuple(row for row in everything if not roofline.is_ceiling(row))
-    lead = leading(rows, shelf.sessions, session=session, machine=machine, now=now)
-    own = [row for row in rows if row.session == lead]
-    cells = stats.cells(rows)
-    failed = [row for row in own if row.failure is not None]
+    everything = read(shelf.records, cards)
+    table = everything[~everything["is_ceiling"]]
+    trials = trials_of(table)
+    lead = leading(trials, shelf.sessions, session=session, machine=machine, now=now)
+    own_table = table[table["session"] == lead]
+    own = trials_of(own_table)
+    cells = stats.cells(table)
+    failed = [trial for trial in own if trial.failure is not None]
     standing = batch_sweep.without_rungs(cells, lead)
     found = groups.contests(standing, lead, baseline=baseline, claims=claims.claims, failed=failed)
     drawn = [line.cell for contest in found for line in contest.lines]
     gains = speedups.speedups(drawn)
     parities = parity.parities(drawn)
-    buyer = inputs.buyer(found, rows, purchase)
+    buyer = inputs.buyer(found, trials, purchase)
     expected = expectation.expectations(found, buyer) or expectation.expectations(found)
-    shown = _shown(rows, lead, found)
+    shown = _shown(trials, lead, found)
     spare = groups.left_over(standing, found)
     marks = names.of_cells([line.cell for contest in found for line in contest.lines if line.own])
     alone = headline.answer(found, gains, len(claims.claims))
     judged = judge.judge(claims.claims, found, cards)
     return PageView(
         title="gpudyno report",
-        measured=headline.measured(own, min((row.started_at for row in own), default=None)),
+        measured=headline.measured(own, min((trial.started_at for trial in own), default=None)),
         answer=headline.headline(expected[0]) if expected else alone,
         beside=alone if expected else "",
         sureness=headline.sureness(found),
@@ -159,21 +164,21 @@ def look(
         glossary=tables.glossary(),
         selfcheck=selfcheck.rate_line([stored.record for stored in shelf.records]),
         written=text.day(now),
-        money=cost.view(found, rows, cards, purchase, now=now),
-        acceptance=clause.on_page(rows, stats.cells(own), margin),
-        limits=roofline.limits(_of_devices(everything, own), cards, "limits") if own else (),
+        money=cost.view(found, trials, cards, purchase, now=now),
+        acceptance=clause.on_page(trials, stats.cells(own_table), margin),
+        limits=roofline.limits(_of_devices(trials_of(everything), own), cards, "limits") if own else (),
     )
 
 
-def _of_devices(rows: Sequence[Row], own: Sequence[Row]) -> list[Row]:
-    """The leading session's rows, and the ceilings that were measured on its machine at any time."""
-    machines = {row.machine for row in own}
-    ceilings = [row for row in rows if roofline.is_ceiling(row) and row.machine in machines]
+def _of_devices(trials: Sequence[Trial], own: Sequence[Trial]) -> list[Trial]:
+    """The leading session's trials, and the ceilings that were measured on its machine at any time."""
+    machines = {trial.machine for trial in own}
+    ceilings = [trial for trial in trials if trial.is_ceiling and trial.machine in machines]
     return [*own, *ceilings]
 
 
 def leading(
-    rows: Sequence[Row],
+    trials: Sequence[Trial],
     sessions: Sequence[Session],
     *,
     session: str | None,
@@ -184,15 +189,15 @@ def leading(
     if session is not None:
         return session
     mine = {one.id for one in sessions if machine is not None and one.machine == machine}
-    known = [row for row in rows if row.session in mine] or list(rows)
-    past = [row for row in known if row.started_at <= now] or known
-    return max(past, key=lambda row: row.started_at).session if past else None
+    known = [trial for trial in trials if trial.session in mine] or list(trials)
+    past = [trial for trial in known if trial.started_at <= now] or known
+    return max(past, key=lambda trial: trial.started_at).session if past else None
 
 
-def _shown(rows: Sequence[Row], lead: str | None, found: Sequence[Contest]) -> list[Row]:
-    """The leading session's rows, and those that are drawn beside them."""
-    drawn = {row.path for contest in found for line in contest.lines for row in line.cell.rows}
-    return [row for row in rows if row.session == lead or row.path in drawn]
+def _shown(trials: Sequence[Trial], lead: str | None, found: Sequence[Contest]) -> list[Trial]:
+    """The leading session's trials, and those that are drawn beside them."""
+    drawn = {trial.path for contest in found for line in contest.lines for trial in line.cell.trials}
+    return [trial for trial in trials if trial.session == lead or trial.path in drawn]
 
 
 def _filters(found: Sequence[Contest]) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -206,11 +211,11 @@ def _filters(found: Sequence[Contest]) -> tuple[tuple[str, tuple[str, ...]], ...
     return tuple((name, tuple(values)) for name, values in fields if len(values) > 1)
 
 
-def _warnings(rows: Sequence[Row]) -> tuple[str, ...]:
+def _warnings(trials: Sequence[Trial]) -> tuple[str, ...]:
     """Each warning and each cause of a verdict once, with how many trials have it."""
     counted: dict[str, int] = {}
-    for row in rows:
-        for said in dict.fromkeys((*row.warnings, *row.causes)):
+    for trial in trials:
+        for said in dict.fromkeys((*trial.record.warnings, *trial.causes)):
             counted[said] = counted.get(said, 0) + 1
     return tuple(
         f"{text.clean(said, 240)} ({text.count(n, 'trial')})" for said, n in list(counted.items())[:100]

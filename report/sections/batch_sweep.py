@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 from harness.summary.statistics import ROOM, room_taken
 from report import text
-from report.comparability import Key, Pairs
 from report.comparisons.cells import Cell
 from report.comparisons.groups import PRECISIONS
-from report.comparisons.pairs import LOSS_SCALE, MEASURED_FIELDS, groups, same_but
-from report.frame import Row
 from report.lines import Axes, Curve, Wall
 from report.lines import curves as draw
 from report.sections import names
 from report.sections.view import Panel, Table
+from report.trials.key import Key, Pairs
+from report.trials.pairs import LOSS_SCALE, MEASURED_FIELDS, groups, same_but
+from report.trials.trial import Trial
 
 FEWEST_POINTS = 2
 FEWEST_RUNGS = 3
@@ -75,7 +75,7 @@ class Ladder:
 
 def _room_taken(cell: Cell) -> float | None:
     """The most of its device's memory that a run reserved, 0 to 1; null where that is unknown."""
-    measured = [row.record.measurement for row in cell.rows]
+    measured = [trial.record.measurement for trial in cell.trials]
     shares = [room_taken(found) for found in measured if found is not None]
     return max((share for share in shares if share is not None), default=None)
 
@@ -89,7 +89,7 @@ def without_rungs(cells: Sequence[Cell], lead: str | None) -> tuple[Cell, ...]:
     return kept if any(cell.session == lead for cell in kept) else tuple(cells)
 
 
-def ladders(cells: Sequence[Cell], failed: Sequence[Row]) -> list[Ladder]:
+def ladders(cells: Sequence[Cell], failed: Sequence[Trial]) -> list[Ladder]:
     """All batches of each work and precision, where there are several."""
     usable = [cell for cell in cells if cell.verdict != "invalid" and cell.throughput.mean is not None]
     lost = groups((r for r in failed if r.failure and r.failure.reason == "out-of-memory"), _asked)
@@ -98,17 +98,19 @@ def ladders(cells: Sequence[Cell], failed: Sequence[Row]) -> list[Ladder]:
         if len(members) >= FEWEST_POINTS:
             rungs = tuple(sorted(members, key=lambda cell: cell.key.batch_size))
             limits = (rungs[0].length.limit, ())
-            beyond = [row.key.batch_size for row in lost.get(_asked(rungs[0]), ()) if _limit(row) in limits]
+            beyond = [
+                trial.key.batch_size for trial in lost.get(_asked(rungs[0]), ()) if _limit(trial) in limits
+            ]
             found.append(Ladder(rungs, min(beyond, default=None)))
     return found
 
 
-def _limit(row: Row) -> Pairs:
-    asked = row.record.trial.asked.variant.limit
+def _limit(trial: Trial) -> Pairs:
+    asked = trial.record.trial.asked.variant.limit
     return tuple((name, value) for name, value in asked if value is not None)
 
 
-def panels(cells: Sequence[Cell], failed: Sequence[Row], anchor: str) -> tuple[Panel, ...]:
+def panels(cells: Sequence[Cell], failed: Sequence[Trial], anchor: str) -> tuple[Panel, ...]:
     """Throughput against batch, a panel for each work; a wall stands where a batch did not fit."""
     drawn = groups(ladders(cells, failed), lambda ladder: _panel_place(ladder.rungs[0])).values()
     return tuple(_panel(members, f"{anchor}-batch-{n}") for n, members in enumerate(drawn, 1))
@@ -122,7 +124,7 @@ def _panel(members: Sequence[Ladder], name: str) -> Panel:
     title = f"{names.model(work.model)}{names.setting(work)}: throughput against batch"
     alt = "; ".join(_said(line) for line in lines[:12])
     alt += "".join(f"; {wall.card} {wall.look}: {wall.said}" for wall in walls)
-    unit = members[0].rungs[0].rows[0].sample_unit
+    unit = members[0].rungs[0].trials[0].sample_unit
     drawing = draw(name, title, alt, lines, Axes("batch", text.plain_tick, zero=True, doubling=True), walls)
     return Panel(name, title, f"{unit}s a second, {work.data_mode} data; more is better", drawing, alt)
 
@@ -156,13 +158,13 @@ def _said(line: Curve) -> str:
     return f"{line.label}: {points}"
 
 
-def table(cells: Sequence[Cell], failed: Sequence[Row]) -> Table | None:
+def table(cells: Sequence[Cell], failed: Sequence[Trial]) -> Table | None:
     """The best batch of each ladder, the largest that fits, and the first that does not."""
     found = [one for one in ladders(cells, failed) if len(one.rungs) >= FEWEST_RUNGS or one.wall is not None]
     found.sort(key=lambda one: (one.work.model, one.unit, PRECISIONS.index(one.precision)))
     if not found:
         return None
-    unit = found[0].rungs[0].rows[0].sample_unit
+    unit = found[0].rungs[0].trials[0].sample_unit
     caption = (
         "The best batch: of those measured that fit and reserve no more than "
         f"{ROOM:.0%} of the memory, the one of the highest throughput. It is another view than the fixed "

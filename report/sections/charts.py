@@ -56,9 +56,9 @@ def seconds_panel(contest: Contest, anchor: str) -> Panel | None:
 def _failures(contest: Contest) -> list[Mark]:
     """Trials without a measurement keep their place: a variant that does not fit is no missing line."""
     counted = Counter(
-        (row.card, row.machine_label, row.key.precision, row.key.batch_size, row.failure.reason)
-        for row in contest.failed
-        if row.failure
+        (trial.card, trial.machine_label, trial.key.precision, trial.key.batch_size, trial.failure.reason)
+        for trial in contest.failed
+        if trial.failure
     )
     return [
         Mark(
@@ -161,9 +161,9 @@ def energy_panel(contest: Contest, anchor: str) -> Panel | None:
         if figure.mean is not None:
             said = f"{text.number(figure.mean)} J"
             marks.append(_mark(line, contest, figure, said, figure.mean, figure.interval))
-    told = [row.record.telemetry for line in contest.lines for row in line.cell.rows]
+    told = [trial.record.telemetry for line in contest.lines for trial in line.cell.trials]
     bands = [one.energy.band for one in told if one is not None and one.energy.band]
-    unit = f"joules of the device for one {contest.lines[0].cell.rows[0].sample_unit}"
+    unit = f"joules of the device for one {contest.lines[0].cell.trials[0].sample_unit}"
     unit += f"; sensors ±{max(bands):.0%} besides" if bands else ""
     return dots_panel(f"{anchor}-energy", "Energy", unit, marks, text.plain_tick)
 

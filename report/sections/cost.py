@@ -15,9 +15,9 @@ from report.cost.model import Drawn, answer
 from report.cost.numbers import DRAWS
 from report.cost.purchase import Purchase
 from report.cost.sensitivity import levers
-from report.frame import Row
 from report.sections import cost_charts, cost_tables, cost_text
 from report.sections.view import MoneyField, MoneyView, Table
+from report.trials.trial import Trial
 
 OLD_DAYS = 90
 """A quote older than this is named."""
@@ -35,7 +35,7 @@ RULES = (
 
 def view(
     contests: Sequence[Contest],
-    rows: Sequence[Row],
+    trials: Sequence[Trial],
     cards: Sequence[Card],
     purchase: Purchase | None,
     *,
@@ -45,7 +45,7 @@ def view(
 
     Raises UserError where a name in the buyer's file fits several cards or lines.
     """
-    found = gather(contests, rows, cards, purchase)
+    found = gather(contests, trials, cards, purchase)
     if found is None:
         return None if purchase is None else _nothing(purchase)
     if purchase is None:

@@ -34,8 +34,8 @@ def panels(contest: Contest, published: Sequence[PublishedCurve], anchor: str) -
 
 
 def _quality(contest: Contest, published: Sequence[PublishedCurve], anchor: str) -> Panel | None:
-    rows = [row for line in contest.lines for row in line.cell.rows]
-    name = next((row.quality_name for row in rows if row.quality_name), None)
+    trials = [trial for line in contest.lines for trial in line.cell.trials]
+    name = next((trial.quality_name for trial in trials if trial.quality_name), None)
     if name is None:
         return None
     title, unit = QUALITY[name]
@@ -46,13 +46,13 @@ def _quality(contest: Contest, published: Sequence[PublishedCurve], anchor: str)
 
 def _quality_by_time(contest: Contest, anchor: str) -> Panel | None:
     """Quality against the time that training and validation took; published curves have no clock."""
-    rows = [row for line in contest.lines for row in line.cell.rows]
-    name = next((row.quality_name for row in rows if row.quality_name), None)
+    trials = [trial for line in contest.lines for trial in line.cell.trials]
+    name = next((trial.quality_name for trial in trials if trial.quality_name), None)
     drawn = [
         _own(line, contest, points)
         for line in contest.lines
-        for row in line.cell.rows
-        if row.verdict != "invalid" and len(points := _over_time(row.epochs)) > 1
+        for trial in line.cell.trials
+        if trial.verdict != "invalid" and len(points := _over_time(trial.epochs)) > 1
     ]
     if name is None or not drawn:
         return None
@@ -82,10 +82,10 @@ def _valid_loss(contest: Contest, published: Sequence[PublishedCurve], anchor: s
 
 def _step_loss(contest: Contest, anchor: str) -> Panel | None:
     lines = [
-        _own(line, contest, tuple((float(step), loss) for step, loss in row.losses))
+        _own(line, contest, tuple((float(step), loss) for step, loss in trial.losses))
         for line in contest.lines
-        for row in line.cell.rows
-        if row.losses
+        for trial in line.cell.trials
+        if trial.losses
     ]
     return _panel(
         f"{anchor}-loss", "Training loss", "at each step; less is better", lines, _tick, across="step"
@@ -95,8 +95,8 @@ def _step_loss(contest: Contest, anchor: str) -> Panel | None:
 def _by_epoch(contest: Contest, read: Callable[[Epoch], float | None]) -> list[Curve]:
     found = []
     for line in contest.lines:
-        for row in line.cell.rows:
-            points = [(float(epoch.index), read(epoch)) for epoch in row.epochs if epoch.complete]
+        for trial in line.cell.trials:
+            points = [(float(epoch.index), read(epoch)) for epoch in trial.epochs if epoch.complete]
             known = tuple((x, y) for x, y in points if y is not None)
             if known:
                 found.append(_own(line, contest, known))

@@ -8,14 +8,14 @@ from datetime import datetime, timedelta
 from report import text
 from report.comparisons.cells import Cell
 from report.comparisons.groups import Contest, Line
-from report.comparisons.pairs import each_nearest_the_card
 from report.comparisons.parity import Parity
 from report.comparisons.speedups import Speedup
-from report.frame import Row
 from report.sections import names, tables
 from report.sections.names import standing
 from report.sections.view import Badge, Table
 from report.stats.intervals import BLOCKS_NEEDED, outlying_run, unequal_spread
+from report.trials.pairs import each_nearest_the_card
+from report.trials.trial import Trial
 
 MOST_DECISION_ROWS = 24
 
@@ -38,9 +38,11 @@ def decision(contests: Sequence[Contest], gains: Sequence[Speedup]) -> Table | N
     alike = len({line.cell.card for _, line in chosen}) < len({_unit(line.cell) for _, line in chosen})
     rows = [_decision_row(contest, line, gains, alike=alike) for contest, line in chosen]
     keys = [(names.unit_of(line.cell), line.cell.key.precision) for _, line in chosen]
-    rows += [_failed_row(contest, row) for contest in contests for row in contest.failed]
+    rows += [_failed_row(contest, trial) for contest in contests for trial in contest.failed]
     keys += [
-        (names.unit(row.card, row.machine_label), row.key.precision) for c in contests for row in c.failed
+        (names.unit(trial.card, trial.machine_label), trial.key.precision)
+        for c in contests
+        for trial in c.failed
     ]
     if not rows:
         return None
@@ -99,21 +101,21 @@ def _quality(contest: Contest, cell: Cell) -> str:
     """The quality at the protocol's end; of the whole run of the same key where this line has none."""
     same = [line.cell for line in contest.lines if line.cell.key == cell.key and line.own]
     for one in (cell, *same):
-        if one.quality.mean is not None and not one.rows[0].validated:
-            return text.quality(one.rows[0].quality_name, one.quality.mean)
+        if one.quality.mean is not None and not one.trials[0].validated:
+            return text.quality(one.trials[0].quality_name, one.quality.mean)
     return "–"
 
 
-def _failed_row(contest: Contest, row: Row) -> tuple[str, ...]:
-    assert row.failure is not None
+def _failed_row(contest: Contest, trial: Trial) -> tuple[str, ...]:
+    assert trial.failure is not None
     return (
         f"{names.model(contest.base.model)}, {contest.base.data_mode}",
-        f"{names.short_card(row.card)}\n{text.clean(row.machine_label, 24)}",
-        row.key.precision,
-        str(row.key.batch_size),
-        names.failure(row.failure.reason),
+        f"{names.short_card(trial.card)}\n{text.clean(trial.machine_label, 24)}",
+        trial.key.precision,
+        str(trial.key.batch_size),
+        names.failure(trial.failure.reason),
         *("–",) * 3,
-        f"repeat {row.repeat}",
+        f"repeat {trial.repeat}",
     )
 
 
@@ -121,7 +123,7 @@ def doubts(
     contests: Sequence[Contest],
     gains: Sequence[Speedup],
     badges: Sequence[Badge],
-    rows: Sequence[Row],
+    trials: Sequence[Trial],
     parities: Sequence[Parity],
     *,
     now: datetime,
@@ -129,7 +131,7 @@ def doubts(
 ) -> tuple[str, ...]:
     """What a careful reader would ask, answered before it is asked."""
     found = [f"{badge.word}: {badge.because}." for badge in badges]
-    failed = sum(row.failure is not None for row in rows)
+    failed = sum(trial.failure is not None for trial in trials)
     if failed:
         found.append(
             f"{text.count(failed, 'trial')} failed and {'is' if failed == 1 else 'are'} listed below."
@@ -146,7 +148,7 @@ def doubts(
                 f"The baseline '{text.clean(baseline, 40)}' does not stand in "
                 f"{names.model(contest.base.model)}, which is scaled to its fastest line."
             )
-    late = sum(row.started_at > now + timedelta(days=1) for row in rows)
+    late = sum(trial.started_at > now + timedelta(days=1) for trial in trials)
     if late:
         found.append(f"{text.count(late, 'record')} dated after this page was written.")
     return tuple(dict.fromkeys(found))

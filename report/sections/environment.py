@@ -11,9 +11,9 @@ from report import text as words
 from report.comparisons import time_breakdown
 from report.comparisons.cells import Cell
 from report.comparisons.groups import Contest
-from report.frame import Row
 from report.sections import names
 from report.sections.view import FailureView, Table, WhoseView
+from report.trials.trial import Trial
 
 MOST_DIFFERENCES = 40
 
@@ -52,11 +52,11 @@ _TAILS = {
 }
 
 
-def first_of(rows: Iterable[Row]) -> dict[str, Machine]:
+def first_of(trials: Iterable[Trial]) -> dict[str, Machine]:
     """Each machine by its id, as its first record describes it."""
     found: dict[str, Machine] = {}
-    for row in rows:
-        found.setdefault(row.machine, row.record.machine)
+    for trial in trials:
+        found.setdefault(trial.machine, trial.record.machine)
     return found
 
 
@@ -103,16 +103,16 @@ def shown(field: str, value: Any) -> str:
     return words.clean(value, 60)
 
 
-def failures(rows: Sequence[Row]) -> tuple[FailureView, ...]:
+def failures(trials: Sequence[Trial]) -> tuple[FailureView, ...]:
     """Every trial without a measurement, with the end of its log."""
-    return tuple(_failure(row) for row in rows if row.failure is not None)
+    return tuple(_failure(trial) for trial in trials if trial.failure is not None)
 
 
-def _failure(row: Row) -> FailureView:
-    failure = row.failure
+def _failure(trial: Trial) -> FailureView:
+    failure = trial.failure
     assert failure is not None
-    key = row.key
-    what = f"{key.workload}, {key.model}, {key.precision}, batch {key.batch_size}, repeat {row.repeat}"
+    key = trial.key
+    what = f"{key.workload}, {key.model}, {key.precision}, batch {key.batch_size}, repeat {trial.repeat}"
     fits = (
         "does not fit (out of memory)"
         if failure.reason == "out-of-memory"
@@ -120,39 +120,41 @@ def _failure(row: Row) -> FailureView:
     )
     code = f", exit code {failure.exit_code}" if failure.exit_code is not None else ""
     return FailureView(
-        what=words.clean(f"{what}, on {row.card}", 160),
+        what=words.clean(f"{what}, on {trial.card}", 160),
         reason=f"{fits}, in stage {failure.stage}{code}",
         message=words.clean(failure.message, 300),
         tail=words.clean_lines(failure.log_tail),
-        path=words.clean(row.path, 160),
+        path=words.clean(trial.path, 160),
     )
 
 
-def stacks(rows: Sequence[Row]) -> tuple[Table, ...]:
+def stacks(trials: Sequence[Trial]) -> tuple[Table, ...]:
     """What ran on what: environments with their pins, machines, and what each precision was found to be."""
-    if not rows:
+    if not trials:
         return ()
-    found = (_environments(rows), _machines(rows), _arithmetic(rows))
+    found = (_environments(trials), _machines(trials), _arithmetic(trials))
     return tuple(table for table in found if table.rows)
 
 
-def _environments(rows: Sequence[Row]) -> Table:
-    found: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
-        found.setdefault(_environment_row(row), []).append(row)
+def _environments(trials: Sequence[Trial]) -> Table:
+    found: dict[tuple[str, ...], list[Trial]] = {}
+    for trial in trials:
+        found.setdefault(_environment_row(trial), []).append(trial)
     columns = ("Environment", "Engine", "Pinned", "Base", "Lock", "Variables passed", "Versions", "Trials")
     values = tuple((*place, _versions(used), str(len(used))) for place, used in found.items())
     return Table("Software", columns, values)
 
 
-def _versions(rows: Sequence[Row]) -> str:
+def _versions(trials: Sequence[Trial]) -> str:
     """Every version that was found; of failed trials none is known."""
-    found = dict.fromkeys(f"{name} {value}" for row in rows for name, value in row.stack.versions if value)
+    found = dict.fromkeys(
+        f"{name} {value}" for trial in trials for name, value in trial.stack.versions if value
+    )
     return words.clean(", ".join(found) or "–", 200)
 
 
-def _environment_row(row: Row) -> tuple[str, ...]:
-    used = row.environment
+def _environment_row(trial: Trial) -> tuple[str, ...]:
+    used = trial.environment
     because = "; ".join(words.clean(reason, 120) for reason in used.unpinned_because)
     base = words.clean(used.base_digest or used.base or "–", 28)
     return (
@@ -161,33 +163,33 @@ def _environment_row(row: Row) -> tuple[str, ...]:
         "yes" if used.pinned else f"no: {because or 'no reason given'}",
         f"{base} (substituted)" if used.base_substituted else base,
         (used.lock_sha256 or "–")[:12],
-        words.clean(", ".join(f"{name}={value}" for name, value in row.stack.variables) or "–", 80),
+        words.clean(", ".join(f"{name}={value}" for name, value in trial.stack.variables) or "–", 80),
     )
 
 
-def _machines(rows: Sequence[Row]) -> Table:
+def _machines(trials: Sequence[Trial]) -> Table:
     found: dict[tuple[str, ...], int] = {}
-    for row in rows:
+    for trial in trials:
         place = (
-            words.clean(row.machine_label, 40),
-            words.clean(row.card, 60),
-            words.clean(row.stack.driver or "–", 30),
-            words.clean(row.unit or "unknown", 16),
-            row.session,
+            words.clean(trial.machine_label, 40),
+            words.clean(trial.card, 60),
+            words.clean(trial.stack.driver or "–", 30),
+            words.clean(trial.device_unit or "unknown", 16),
+            trial.session,
         )
         found[place] = found.get(place, 0) + 1
     columns = ("Machine", "Device", "Driver", "Unit", "Session", "Trials")
     return Table("Machines and devices", columns, tuple((*place, str(n)) for place, n in found.items()))
 
 
-def _arithmetic(rows: Sequence[Row]) -> Table:
+def _arithmetic(trials: Sequence[Trial]) -> Table:
     """Each precision as it was probed, the switches that the framework showed, and what overrides them."""
     found: dict[tuple[str, ...], list[PrecisionFound]] = {}
-    for row in rows:
-        measured = row.record.measurement
+    for trial in trials:
+        measured = trial.record.measurement
         if measured is not None:
             told = measured.precision
-            place = (told.label, f"{row.environment.image} ({row.environment.device})", told.method)
+            place = (told.label, f"{trial.environment.image} ({trial.environment.device})", told.method)
             found.setdefault((*place, *_switches(told)), []).append(told)
     columns = ("Precision", "Environment", "Done by", "Switches", "Overrides set", "Largest error", "Trials")
     values = tuple(
@@ -227,11 +229,11 @@ MOST_SAID = 6
 MOST_MACHINES = 6
 
 
-def view(contests: Sequence[Contest], rows: Sequence[Row]) -> WhoseView | None:
+def view(contests: Sequence[Contest], trials: Sequence[Trial]) -> WhoseView | None:
     """What can be said of the lines that are drawn, the leading session's machines first."""
     cells = [line.cell for contest in contests for line in contest.lines]
     cells.sort(key=lambda cell: -(cell.input_share.mean or 0.0))
-    machines = first_of(rows)
+    machines = first_of(trials)
     said = _said(cells)[:MOST_SAID]
     if not said:
         said = _plain(cells)
@@ -246,14 +248,14 @@ def view(contests: Sequence[Contest], rows: Sequence[Row]) -> WhoseView | None:
                 *said,
                 f"The boxes around the cards differ too, in {words.clean(', '.join(fields), 400)}.",
             )
-    return WhoseView(said, differences, remarks(rows))
+    return WhoseView(said, differences, remarks(trials))
 
 
 def _said(cells: Sequence[Cell]) -> tuple[str, ...]:
     """Of each card the line that waits most, and of how many more the same can be said."""
     units: dict[str, list[tuple[Cell, str]]] = {}
     for cell in cells:
-        bound = next((row.bound for row in cell.rows if row.bound), "")
+        bound = next((trial.bottleneck for trial in cell.trials if trial.bottleneck), "")
         if bound:
             units.setdefault(names.unit_of(cell), []).append((cell, bound))
     found = []
@@ -280,10 +282,10 @@ def _plain(cells: Sequence[Cell]) -> tuple[str, ...]:
     )
 
 
-def remarks(rows: Sequence[Row]) -> Table | None:
+def remarks(trials: Sequence[Trial]) -> Table | None:
     """What belongs to a machine and not to a trial, said once for each."""
     found = []
-    for machine in first_of(rows).values():
+    for machine in first_of(trials).values():
         said = [*machine_remarks(machine)]
         if said:
             told = "\n".join(words.clean(one.replace("-", " ", 1), 160) for one in said)

@@ -10,13 +10,13 @@ from report import text
 from report.comparisons.cells import Cell
 from report.comparisons.expectation import Expectation, Range, Work
 from report.comparisons.groups import Contest
-from report.comparisons.pairs import nearest_the_card
 from report.comparisons.speedups import FULL_PRECISION, Speedup
-from report.frame import Row
 from report.sections import names
 from report.sections.names import fewest_runs
 from report.sections.view import Table
 from report.stats.intervals import FLOOR_RUNS, HEADLINE_RUNS, runs_needed
+from report.trials.pairs import nearest_the_card
+from report.trials.trial import Trial
 
 MOST_NAMED_GAINS = 2
 
@@ -33,7 +33,7 @@ def answer(contests: Sequence[Contest], gains: Sequence[Speedup], claims: int) -
     own = [gain for gain in gains if _is_own(gain.of, contests)]
     said = _gain_clauses(own)
     if said:
-        card = names.short_card(own[0].of.rows[0].device)
+        card = names.short_card(own[0].of.trials[0].device_name)
         opening = (
             f"On this {card}"
             if all(gain.of.ranked for gain in own)
@@ -140,7 +140,7 @@ def _rate_clause(cell: Cell) -> str:
     if rate.mean is None:
         return "gave no valid run"
     spread = f"95 % interval {text.between(rate.interval)}" if rate.interval else "a single run"
-    unit = text.clean(cell.rows[0].sample_unit, 20)
+    unit = text.clean(cell.trials[0].sample_unit, 20)
     return f"trained {text.number(rate.mean)} {unit}s a second ({spread})"
 
 
@@ -162,17 +162,17 @@ def sureness(contests: Sequence[Contest]) -> str:
     return " ".join([*said, "It speaks of this card, not of every card of its model."])
 
 
-def measured(rows: Sequence[Row], started: datetime | None) -> str:
+def measured(trials: Sequence[Trial], started: datetime | None) -> str:
     """What was measured, on what, when."""
-    if not rows or started is None:
+    if not trials or started is None:
         return ""
-    failed = sum(row.failure is not None for row in rows)
-    machine = text.clean(rows[0].machine_label, 40)
-    cards = _joined(list(dict.fromkeys(text.clean(row.card, 60) for row in rows))[:3])
-    said = f"{text.count(len(rows) - failed, 'trial')} measured"
+    failed = sum(trial.failure is not None for trial in trials)
+    machine = text.clean(trials[0].machine_label, 40)
+    cards = _joined(list(dict.fromkeys(text.clean(trial.card, 60) for trial in trials))[:3])
+    said = f"{text.count(len(trials) - failed, 'trial')} measured"
     said += f", {text.count(failed, 'trial')} failed" if failed else ", none failed"
     where = f"{text.day(started)} · {machine} · {cards}"
-    return f"{where} · plan {rows[0].plan}, session {rows[0].session} · {said}"
+    return f"{where} · plan {trials[0].record.plan}, session {trials[0].session} · {said}"
 
 
 def headline(found: Expectation) -> str:

@@ -9,13 +9,13 @@ from harness.record import Claim
 from harness.summary.checks import cause_name
 from report import text
 from report.claims.matching import smaller
-from report.comparability import PARALLEL, Key
 from report.comparisons.cells import Cell
 from report.comparisons.groups import Contest, Line
-from report.comparisons.pairs import groups, same_but
 from report.comparisons.speedups import Speedup
 from report.sections.view import Badge
 from report.stats.intervals import FLOOR_RUNS, HEADLINE_RUNS
+from report.trials.key import PARALLEL, Key
+from report.trials.pairs import groups, same_but
 
 
 def badges(contest: Contest) -> tuple[Badge, ...]:
@@ -52,7 +52,7 @@ def _data(cells: Sequence[Cell]) -> list[Badge | None]:
 
 
 def _software(cells: Sequence[Cell]) -> list[Badge | None]:
-    environments = [row.environment for cell in cells for row in cell.rows]
+    environments = [trial.environment for cell in cells for trial in cell.trials]
     reasons = dict.fromkeys(
         text.clean(reason, 160) for found in environments for reason in found.unpinned_because
     )
@@ -86,7 +86,7 @@ def _sureness(cells: Sequence[Cell]) -> list[Badge | None]:
             "as crosses and take no part in any mean",
         ),
         _badge(
-            any(row.verdict == "invalid" for cell in cells for row in cell.rows),
+            any(trial.verdict == "invalid" for cell in cells for trial in cell.trials),
             "invalid trials",
             "some trials broke a rule; they are drawn as crosses and take no part in any mean",
         ),
@@ -122,7 +122,7 @@ def fewest_runs(cells: Sequence[Cell]) -> int:
 
 def input_bound(cell: Cell) -> bool:
     """Whether a trial waited for input for more than a tenth of its time."""
-    return any(cause_name(cause) == "input-bound" for row in cell.rows for cause in row.causes)
+    return any(cause_name(cause) == "input-bound" for trial in cell.trials for cause in trial.causes)
 
 
 def _badge(shown: bool, word: str, because: str) -> Badge | None:
@@ -135,14 +135,15 @@ def standing(cell: Cell) -> str:
     said.append("projected" if cell.length.projected else "whole run")
     said.append("generated data" if cell.key.data_source == "generated" else "")
     said.append("random body" if cell.key.weights == "random" else "")
-    said.append("unpinned" if any(not row.environment.pinned for row in cell.rows) else "")
-    said.append("base substituted" if any(row.environment.base_substituted for row in cell.rows) else "")
+    environments = [trial.environment for trial in cell.trials]
+    said.append("unpinned" if any(not used.pinned for used in environments) else "")
+    said.append("base substituted" if any(used.base_substituted for used in environments) else "")
     said.append("input-bound" if input_bound(cell) else "")
     return ", ".join(part for part in said if part)
 
 
 def _has_unproven(cell: Cell) -> bool:
-    return any(row.verdict == "unproven" for row in cell.rows)
+    return any(trial.verdict == "unproven" for trial in cell.trials)
 
 
 _MAKERS = re.compile(

@@ -1,4 +1,4 @@
-"""Rows → how close each device's work comes to its limits: roofline, table, and what bounds each trial."""
+"""Trials → how close each device's work comes to its limits: roofline, table, and what bounds each trial."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from statistics import median
 from harness.record import DeviceUsed, Precision
 from harness.record.cards import Card, find, peak_tflops
 from report import text
-from report.comparisons.ceilings import (
+from report.roofline import Point, Roof, Slope, drawing, rate
+from report.sections import names
+from report.sections.view import LimitsView, Panel, Table
+from report.trials.ceilings import (
     COPY,
     GEMM,
     Device,
@@ -23,11 +26,8 @@ from report.comparisons.ceilings import (
     share,
     unhealthy,
 )
-from report.comparisons.pairs import groups, same_but
-from report.frame import Row
-from report.roofline import Point, Roof, Slope, drawing, rate
-from report.sections import names
-from report.sections.view import LimitsView, Panel, Table
+from report.trials.pairs import groups, same_but
+from report.trials.trial import Trial
 
 SAME_ROOF = 0.05
 TYPES: tuple[Precision, ...] = ("fp32-ieee", "fp32-tf32", "pure-fp16", "pure-bf16")
@@ -38,39 +38,14 @@ COLUMNS = (
 )
 
 
-def is_ceiling(row: Row) -> bool:
-    """Whether a row is of the workload that looks for limits: no training, so it stands in no contest."""
-    return row.record.measurement is not None and bool(row.record.measurement.ceilings)
-
-
-def bounded(rows: Sequence[Row], cards: Sequence[Card]) -> tuple[Row, ...]:
-    """The same rows in the same order, each naming its bound by the ceilings measured on its own device."""
-    known = ceilings(row.record for row in rows)
-    return tuple(_bounded(row, cards, known) for row in rows)
-
-
-def _bounded(row: Row, cards: Sequence[Card], known: Mapping[Device, dict[str, float]]) -> Row:
-    found = _reach(row, cards, known)
-    if found is None or found.bound.kind == "unknown":
-        return row
-    return replace(row, bound=found.bound.sentence())
-
-
-def _reach(row: Row, cards: Sequence[Card], known: Mapping[Device, dict[str, float]]) -> Reach | None:
-    device = device_of(row.record)
-    if device is None or row.summary is None or is_ceiling(row):
-        return None
-    return reach(row.record, row.summary, cards, known.get(device, {}))
-
-
-def limits(rows: Sequence[Row], cards: Sequence[Card], anchor: str) -> tuple[LimitsView, ...]:
-    """What each device reached; `rows` may be of several devices, invalid ones are left out."""
-    known = ceilings(row.record for row in rows)
-    devices: dict[Device, list[Row]] = {}
-    for row in rows:
-        device = device_of(row.record)
-        if device is not None and row.verdict != "invalid" and not is_ceiling(row):
-            devices.setdefault(device, []).append(row)
+def limits(trials: Sequence[Trial], cards: Sequence[Card], anchor: str) -> tuple[LimitsView, ...]:
+    """What each device reached; `trials` may be of several devices, invalid ones are left out."""
+    known = ceilings(trial.record for trial in trials)
+    devices: dict[Device, list[Trial]] = {}
+    for trial in trials:
+        device = device_of(trial.record)
+        if device is not None and trial.verdict != "invalid" and not trial.is_ceiling:
+            devices.setdefault(device, []).append(trial)
     found = []
     for number, (device, own) in enumerate(devices.items(), 1):
         one = _limits(own, cards, known.get(device, {}), f"{anchor}-{number}")
@@ -80,13 +55,13 @@ def limits(rows: Sequence[Row], cards: Sequence[Card], anchor: str) -> tuple[Lim
 
 
 def _limits(
-    rows: Sequence[Row], cards: Sequence[Card], measured: Mapping[str, float], name: str
+    trials: Sequence[Trial], cards: Sequence[Card], measured: Mapping[str, float], name: str
 ) -> LimitsView | None:
-    alike = groups(rows, same_but()).values()
+    alike = groups(trials, same_but()).values()
     works = [(work, reached) for work in alike if (reached := _typical(work, cards, measured))]
     if not works:
         return None
-    used = rows[0].record.measurement
+    used = trials[0].record.measurement
     assert used is not None
     notes = (
         [] if measured else ["No ceiling was measured on this device: `invoke run --plan ceilings` does it."]
@@ -95,18 +70,20 @@ def _limits(
     notes += [warning] if warning else []
     notes += [said for work, reached in works if (said := doubtful(_named(work[0]), reached))]
     table = Table(
-        f"How close each work comes to the limits of {text.clean(rows[0].card)}",
+        f"How close each work comes to the limits of {text.clean(trials[0].card)}",
         COLUMNS,
         tuple(_line(work[0], reached) for work, reached in works),
     )
     drawn = _panel(works, used.device, cards, measured, name)
-    paper = datasheet_table(used.device, cards, measured, rows)
-    return LimitsView(rows[0].card, drawn, table, tuple(notes), paper)
+    paper = datasheet_table(used.device, cards, measured, trials)
+    return LimitsView(trials[0].card, drawn, table, tuple(notes), paper)
 
 
-def _typical(rows: Sequence[Row], cards: Sequence[Card], measured: Mapping[str, float]) -> Reach | None:
+def _typical(trials: Sequence[Trial], cards: Sequence[Card], measured: Mapping[str, float]) -> Reach | None:
     """The run whose speed is the middle one; null where its operations are not known."""
-    found = [reach(row.record, row.summary, cards, measured) for row in rows if row.summary is not None]
+    found = [
+        reach(trial.record, trial.summary, cards, measured) for trial in trials if trial.summary is not None
+    ]
     known = [(one.flops_per_second, one) for one in found if one.flops_per_second is not None]
     if not known:
         return None
@@ -114,12 +91,12 @@ def _typical(rows: Sequence[Row], cards: Sequence[Card], measured: Mapping[str, 
     return min(known, key=lambda pair: abs(pair[0] - middle))[1]
 
 
-def _line(row: Row, found: Reach) -> tuple[str, ...]:
+def _line(trial: Trial, found: Reach) -> tuple[str, ...]:
     bound = found.bound
     share = "" if bound.share is None else f", {text.percent(bound.share)}"
     return (
-        _named(row),
-        row.key.precision,
+        _named(trial),
+        trial.key.precision,
         rate(found.flops_per_second or 0.0, "FLOP/s"),
         text.percent(found.utilization),
         text.percent(found.compute_share),
@@ -129,20 +106,22 @@ def _line(row: Row, found: Reach) -> tuple[str, ...]:
     )
 
 
-def _named(row: Row) -> str:
-    return f"{names.model(row.key.model)}, batch {row.key.batch_size}, {row.key.data_mode} data"
+def _named(trial: Trial) -> str:
+    return f"{names.model(trial.key.model)}, batch {trial.key.batch_size}, {trial.key.data_mode} data"
 
 
 def _panel(
-    works: Iterable[tuple[list[Row], Reach]],
+    works: Iterable[tuple[list[Trial], Reach]],
     device: DeviceUsed,
     cards: Sequence[Card],
     measured: Mapping[str, float],
     name: str,
 ) -> Panel | None:
     points = [
-        Point(_named(rows[0]), rows[0].key.precision, found.intensity, found.flops_per_second / device.count)
-        for rows, found in works
+        Point(
+            _named(trials[0]), trials[0].key.precision, found.intensity, found.flops_per_second / device.count
+        )
+        for trials, found in works
         if found.intensity is not None and found.flops_per_second is not None
     ]
     roofs, slopes = _roofs(device, cards, measured), _slopes(device, cards, measured)
@@ -209,7 +188,7 @@ GIB, GB = 2**30, 1e9
 
 
 def datasheet_table(
-    device: DeviceUsed, cards: Sequence[Card], measured: Mapping[str, float], rows: Sequence[Row]
+    device: DeviceUsed, cards: Sequence[Card], measured: Mapping[str, float], trials: Sequence[Trial]
 ) -> Table | None:
     """What one device of a card should do and what it did; null where neither is known."""
     card = find(device.name, cards)
@@ -217,7 +196,7 @@ def datasheet_table(
         *_products(card, measured),
         _bandwidth(card, measured),
         _memory(card, device),
-        _power(card, rows),
+        _power(card, trials),
     ]
     kept = tuple(row for row in found if row is not None)
     if card is None and not measured:
@@ -256,9 +235,9 @@ def _memory(card: Card | None, device: DeviceUsed) -> tuple[str, ...] | None:
     return _row("Memory", paper, here, "GiB")
 
 
-def _power(card: Card | None, rows: Sequence[Row]) -> tuple[str, ...] | None:
+def _power(card: Card | None, trials: Sequence[Trial]) -> tuple[str, ...] | None:
     """The board's limit, and the one that the driver held to while the trials ran."""
-    told = [row.record.telemetry.cards for row in rows if row.record.telemetry]
+    told = [trial.record.telemetry.cards for trial in trials if trial.record.telemetry]
     limits = [one.power_limit_watts for cards in told for one in cards if one.power_limit_watts]
     paper = card.power_watts / card.devices if card else None
     return _row("Power limit", paper, max(limits, default=None), "W")

@@ -9,16 +9,16 @@ from statistics import fmean, median
 from harness.record import Memory, Rank
 from harness.summary.device_checks import busy_shares
 from report import text
-from report.comparability import Key
 from report.comparisons.cells import Cell, Ratio, cell_ratio
 from report.comparisons.groups import PRECISIONS
-from report.comparisons.pairs import LOSS_SCALE, groups, same_but
 from report.comparisons.speedups import Speedup
-from report.frame import Row
 from report.lines import Axes, Curve
 from report.lines import curves as draw
 from report.sections import names
 from report.sections.view import Panel, Table
+from report.trials.key import Key
+from report.trials.pairs import LOSS_SCALE, groups, same_but
+from report.trials.trial import Trial
 
 DASHES = {"ddp": None, "dp": "6 3"}
 """Colour says the precision, so the way of sharing is told by the dash."""
@@ -33,7 +33,7 @@ STRICT = "fp32-ieee"
 _place = same_but(
     "gpus",
     "precision",
-    within=(LOSS_SCALE, "length", "stack", "session", "machine", lambda cell: cell.rows[0].device),
+    within=(LOSS_SCALE, "length", "stack", "session", "machine", lambda cell: cell.trials[0].device_name),
 )
 
 
@@ -62,7 +62,7 @@ class Family:
 
 def way_of(cell: Cell) -> str:
     """How the devices share the work, as the workload says; empty for one device."""
-    measured = cell.rows[0].record.measurement
+    measured = cell.trials[0].record.measurement
     return (measured.parallel if measured and cell.key.gpus > 1 else None) or ""
 
 
@@ -70,7 +70,7 @@ def families(cells: Sequence[Cell]) -> list[Family]:
     """The works that were done on several devices, each with what one device did beside it."""
     usable = [cell for cell in cells if cell.verdict != "invalid" and cell.throughput.mean is not None]
     return [
-        Family(place.key, names.unit(found[0].rows[0].device, found[0].machine_label), tuple(found))
+        Family(place.key, names.unit(found[0].trials[0].device_name, found[0].machine_label), tuple(found))
         for place, found in groups(usable, _place).items()
         if any(way_of(cell) for cell in found)
     ]
@@ -94,7 +94,7 @@ def _throughput(family: Family, name: str, title: str) -> Panel | None:
         _line(family, precision, way, [(cell.key.gpus, *_mean(cell)) for cell in cells])
         for precision, way, cells in _with_single(family)
     ]
-    said = f"{family.cells[0].rows[0].sample_unit}s a second"
+    said = f"{family.cells[0].trials[0].sample_unit}s a second"
     return _panel(name, f"{title}: {said}", f"{family.unit}; more is better", lines, text.plain_tick)
 
 
@@ -190,7 +190,7 @@ def _study(found: Sequence[Family], gains: Sequence[Speedup]) -> Table:
             speeds = [_speed(own.get(name)) for name in precisions]
             times = [names.gain(over.get(id(own.get(name)))) for name in mixed]
             rows.append((_named(family), _devices(count, way), *speeds, *times))
-    unit = found[0].cells[0].rows[0].sample_unit
+    unit = found[0].cells[0].trials[0].sample_unit
     columns = ("Model", "Devices", *precisions, *(f"{name} over {STRICT}" for name in mixed))
     caption = (
         f"{unit.capitalize()}s a second, and what each precision gains, by model and number of devices. "
@@ -232,15 +232,15 @@ def _shares(found: Sequence[Family]) -> Table:
                         _devices(cell.key.gpus, way),
                         _together(cell, way),
                         _against(against, cell.key.gpus, way),
-                        memory_words(cell.rows),
-                        load_words(cell.rows),
+                        memory_words(cell.trials),
+                        load_words(cell.trials),
                     )
                 )
     caption = (
         "Several devices against one of them alone. Efficiency is the throughput over as many times that of "
         "one device; of independent copies it is one copy's throughput over what it has alone."
     )
-    unit = found[0].cells[0].rows[0].sample_unit
+    unit = found[0].cells[0].trials[0].sample_unit
     columns = ("Model", "Precision", "Devices", f"{unit.capitalize()}s / s, all devices", "Efficiency")
     return Table(caption, (*columns, "Peak memory by device", "Device 0 against the others"), tuple(rows))
 
@@ -248,7 +248,7 @@ def _shares(found: Sequence[Family]) -> Table:
 def _together(cell: Cell, way: str) -> str:
     if way != "each":
         return text.number(cell.throughput.mean)
-    sums = [sum(rate for rank in ranks if (rate := _rate(rank))) for ranks in _ranks(cell.rows)]
+    sums = [sum(rate for rank in ranks if (rate := _rate(rank))) for ranks in _ranks(cell.trials)]
     return text.number(fmean(sums)) if sums else "–"
 
 
@@ -267,10 +267,10 @@ def _against(found: Ratio | None, devices: int, way: str) -> str:
     return f"{said}\n{text.percent(low)} to {text.percent(high)}"
 
 
-def memory_words(rows: Sequence[Row]) -> str:
+def memory_words(trials: Sequence[Trial]) -> str:
     """The highest peak of each device over the runs: 'device 0: 4.1 GiB, others up to 3.2 GiB'."""
     peaks: dict[int, int] = {}
-    for ranks in _ranks(rows):
+    for ranks in _ranks(trials):
         for rank in ranks:
             peak = _peak(rank.memory)
             if peak is not None:
@@ -281,13 +281,13 @@ def memory_words(rows: Sequence[Row]) -> str:
     return f"device 0: {text.gibibytes(peaks[0])}\nothers up to {text.gibibytes(max(others))}"
 
 
-def load_words(rows: Sequence[Row]) -> str:
+def load_words(trials: Sequence[Trial]) -> str:
     """Device 0 over the median of the others: memory, forward pass, and share of the time at work."""
     said = []
     for name, pairs in (
-        ("memory", [_first_and_others([_peak(r.memory) for r in ranks]) for ranks in _ranks(rows)]),
-        ("forward pass", [_first_and_others([r.forward_seconds for r in ranks]) for ranks in _ranks(rows)]),
-        ("time at work", [_first_and_others(list(busy_shares(row.record))) for row in rows]),
+        ("memory", [_first_and_others([_peak(r.memory) for r in ranks]) for ranks in _ranks(trials)]),
+        ("forward pass", [_first_and_others([r.forward_seconds for r in ranks]) for ranks in _ranks(trials)]),
+        ("time at work", [_first_and_others(list(busy_shares(trial.record))) for trial in trials]),
     ):
         known = [first / others for pair in pairs if pair for first, others in [pair] if others]
         if known:
@@ -306,6 +306,6 @@ def _peak(memory: Memory) -> int | None:
     return memory.allocated_peak_bytes or memory.process_peak_bytes
 
 
-def _ranks(rows: Sequence[Row]) -> list[tuple[Rank, ...]]:
-    measured = [row.record.measurement for row in rows if row.verdict != "invalid"]
+def _ranks(trials: Sequence[Trial]) -> list[tuple[Rank, ...]]:
+    measured = [trial.record.measurement for trial in trials if trial.verdict != "invalid"]
     return [one.ranks for one in measured if one is not None and one.ranks]

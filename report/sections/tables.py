@@ -10,13 +10,13 @@ from report import text
 from report.comparisons import time_breakdown
 from report.comparisons.cells import PROJECTION_TOLERANCE, Cell, Figure, Ratio, cell_ratio, olympic_mean
 from report.comparisons.groups import Contest, Line, apart, differences
-from report.comparisons.pairs import matched, same_but, without
 from report.comparisons.parity import SPEED_ONLY, Gate, Parity, scale_words
 from report.comparisons.speedups import Speedup
-from report.frame import Row
 from report.sections import names as names_module
 from report.sections.names import standing, unit_of
 from report.sections.view import Provenance, Table
+from report.trials.pairs import matched, same_but, without
+from report.trials.trial import Trial
 
 _place = same_but("profile", within=("limit", "session", "machine", "card", "stack"))
 
@@ -47,7 +47,7 @@ def profile_table(cells: Sequence[Cell]) -> Table | None:
     found = tunings(cells)
     if not found:
         return None
-    unit = found[0].tuned.rows[0].sample_unit
+    unit = found[0].tuned.trials[0].sample_unit
     rows = tuple(
         (
             f"{names_module.model(one.default.key.model)}{names_module.setting(one.default.key)}\n{names_module.unit_of(one.tuned)}",
@@ -74,7 +74,7 @@ def _gain(found: Ratio) -> str:
     return f"{shown}, no difference shown" if found.tied else shown
 
 
-Gates = Sequence[tuple[Row, Gate]]
+Gates = Sequence[tuple[Trial, Gate]]
 
 
 def run_quality_table(contest: Contest, parities: Sequence[Parity], gates: Gates) -> Table:
@@ -82,7 +82,7 @@ def run_quality_table(contest: Contest, parities: Sequence[Parity], gates: Gates
     lines = contest.lines
     columns: list[tuple[str, list[str]]] = [
         ("Line", [_run_name(line, contest) for line in lines]),
-        ("Trials", [verdicts(line.cell.rows) for line in lines]),
+        ("Trials", [verdicts(line.cell.trials) for line in lines]),
         ("Where the time goes", [_time(line.cell) for line in lines]),
         ("Energy", [energy(line.cell) for line in lines]),
         ("Convergence", [convergence(line.cell, parities, gates) for line in lines]),
@@ -100,29 +100,31 @@ def _run_name(line: Line, contest: Contest) -> str:
 
 
 def _time(cell: Cell) -> str:
-    bound = next((row.bound for row in cell.rows if row.bound), "")
+    bound = next((trial.bottleneck for trial in cell.trials if trial.bottleneck), "")
     said = time_breakdown.said(time_breakdown.split(cell))
     return f"{said}\n{bound}" if bound else said
 
 
-def verdicts(rows: Sequence[Row]) -> str:
+def verdicts(trials: Sequence[Trial]) -> str:
     """'3 valid, 1 warn' and beneath it what speaks against them, each cause once."""
-    counted = Counter(row.verdict for row in rows)
+    counted = Counter(trial.verdict for trial in trials)
     said = ", ".join(
         f"{counted[word]} {word}" for word in ("valid", "warn", "unproven", "invalid") if counted[word]
     )
-    causes = dict.fromkeys(cause.partition(":")[0].replace("-", " ") for row in rows for cause in row.causes)
+    causes = dict.fromkeys(
+        cause.partition(":")[0].replace("-", " ") for trial in trials for cause in trial.causes
+    )
     return f"{said}\n{text.clean(', '.join(causes), 160)}" if causes else said
 
 
 def energy(cell: Cell) -> str:
     """Joules per sample with method, window and systematic band; else that it is unknown, and why."""
-    told = [row.record.telemetry.energy for row in cell.rows if row.record.telemetry]
+    told = [trial.record.telemetry.energy for trial in cell.trials if trial.record.telemetry]
     known = [one for one in told if one.joules_per_sample is not None]
     if not known or cell.joules.mean is None:
         reasons = dict.fromkeys(one.unknown_because or "not told" for one in told)
         return f"unknown\n{text.clean('; '.join(reasons) or 'nothing was watched', 140)}"
-    unit = cell.rows[0].sample_unit
+    unit = cell.trials[0].sample_unit
     said = f"{text.number(cell.joules.mean)} J / {unit}"
     first = known[0]
     said += f"\n{text.between(cell.joules.interval)}" if cell.joules.interval else "\none run"
@@ -137,7 +139,8 @@ def convergence(cell: Cell, parities: Sequence[Parity], gates: Gates) -> str:
     found = next((one for one in parities if one.of is cell), None)
     if found is None:
         return "–"
-    early = [gate for row, gate in gates if any(row is own for own in cell.rows)]
+    paths = {trial.path for trial in cell.trials}
+    early = [gate for trial, gate in gates if trial.path in paths]
     known = [gate for gate in early if gate.word != "unknown"]
     first = ""
     if known:
@@ -155,13 +158,13 @@ def unchecked(parities: Sequence[Parity]) -> bool:
 
 
 def _scale(cell: Cell) -> str:
-    said = dict.fromkeys(scale_words(row) for row in cell.rows if row.loss_scale)
-    skipped = [row.loss_scale.skipped_steps for row in cell.rows if row.loss_scale]
+    said = dict.fromkeys(scale_words(trial) for trial in cell.trials if trial.loss_scale)
+    skipped = [trial.loss_scale.skipped_steps for trial in cell.trials if trial.loss_scale]
     if not said:
         return "–"
     least = "" if min(skipped) == max(skipped) else f"{min(skipped):,} to "
     found = f"{least}{text.count(max(skipped), 'step')} skipped\n{text.clean(next(iter(said)), 140)}"
-    waits = any(row.loss_scale.kind == "dynamic" for row in cell.rows if row.loss_scale)
+    waits = any(trial.loss_scale.kind == "dynamic" for trial in cell.trials if trial.loss_scale)
     return found + ("\nthe host looks for overflow at every step, and that wait is timed" if waits else "")
 
 
@@ -227,7 +230,7 @@ def _loss(cell: Cell) -> str:
 
 def _runs(cell: Cell) -> str:
     n = cell.seconds.n or cell.throughput.n
-    bad = sum(row.verdict == "invalid" for row in cell.rows)
+    bad = sum(trial.verdict == "invalid" for trial in cell.trials)
     return f"{n}\nand {bad} invalid" if bad else str(n)
 
 
@@ -262,7 +265,7 @@ def _gains(line: Line, gains: Sequence[Speedup]) -> str:
 
 
 def _rate(contest: Contest) -> str:
-    unit = contest.lines[0].cell.rows[0].sample_unit
+    unit = contest.lines[0].cell.trials[0].sample_unit
     return f"{unit.capitalize()}s / s"
 
 
@@ -271,13 +274,13 @@ def _peak(cell: Cell) -> str:
 
 
 def _quality_name(contest: Contest) -> str:
-    names = [row.quality_name for line in contest.lines for row in line.cell.rows if row.quality_name]
+    names = [trial.quality_name for line in contest.lines for trial in line.cell.trials if trial.quality_name]
     return names[0].capitalize() if names else "Quality"
 
 
 def _quality(cell: Cell) -> str:
-    said = text.quality(cell.rows[0].quality_name, cell.quality.mean)
-    where = cell.rows[0].validated
+    said = text.quality(cell.trials[0].quality_name, cell.quality.mean)
+    where = cell.trials[0].validated
     return f"{said}\n{where}" if where and cell.quality.n else said
 
 
@@ -314,12 +317,12 @@ def _projection(projected: Cell, whole: Cell) -> str:
 
 def provenance(contest: Contest) -> Provenance:
     """The records a contest stands on, and the lines that measure them again."""
-    rows = [row for line in contest.lines for row in line.cell.rows]
-    plans = dict.fromkeys(row.plan for line in contest.lines if line.own for row in line.cell.rows)
-    others = dict.fromkeys(row.plan for row in rows)
-    commands = tuple(f"invoke run --plan {text.clean(plan, 64)} --new-session" for plan in plans or others)
-    said = f"{text.count(len(rows), 'record')} in {text.count(len(contest.lines), 'line')}"
-    return Provenance(said, tuple(text.clean(row.path, 160) for row in rows), commands)
+    trials = [trial for line in contest.lines for trial in line.cell.trials]
+    own = [trial for line in contest.lines if line.own for trial in line.cell.trials]
+    plans = dict.fromkeys(trial.record.plan for trial in own or trials)
+    commands = tuple(f"invoke run --plan {text.clean(plan, 64)} --new-session" for plan in plans)
+    said = f"{text.count(len(trials), 'record')} in {text.count(len(contest.lines), 'line')}"
+    return Provenance(said, tuple(text.clean(trial.path, 160) for trial in trials), commands)
 
 
 def left_over(cells: Sequence[Cell], contests: Sequence[Contest]) -> Table | None:
@@ -334,7 +337,7 @@ def left_over(cells: Sequence[Cell], contests: Sequence[Contest]) -> Table | Non
         what = f"{cell.key.workload}, {cell.key.model}, {cell.key.precision}, batch {cell.key.batch_size}"
         where = f"{text.clean(cell.machine_label, 30)}, session {cell.session}"
         why = text.clean(why or "nothing: an older session of the same machine", 160)
-        rows.append((text.clean(what, 80), where, str(len(cell.rows)), why))
+        rows.append((text.clean(what, 80), where, str(len(cell.trials)), why))
     caption = "On record, but not compared: what keeps each away from the nearest chart of this page."
     if len(cells) > MOST_LEFT_OVER:
         caption += f" {len(cells) - MOST_LEFT_OVER:,} more are not listed."

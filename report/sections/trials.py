@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from harness.record import CardTelemetry, Spread, Telemetry
 from report import strips, text
 from report.comparisons.groups import Contest, Line
-from report.frame import Row
 from report.sections import names
 from report.sections.view import Panel, Table
 from report.strips import Strip
+from report.trials.trial import Trial
 
 MOST_LETTERS = 900_000
 """Of all traces on one page, so that a comparison of four cards stays below 3 MB."""
@@ -25,7 +25,9 @@ def panels(contests: Sequence[Contest], most: int = MOST_LETTERS) -> dict[str, P
     The lines take turns, each with its trials with causes first, until the drawings have `most` letters.
     """
     lines = [(contest, line) for contest in contests for line in contest.lines]
-    queues = [sorted(line.cell.rows, key=lambda row: (not row.causes, row.repeat)) for _, line in lines]
+    queues = [
+        sorted(line.cell.trials, key=lambda trial: (not trial.causes, trial.repeat)) for _, line in lines
+    ]
     found: dict[str, Panel] = {}
     left = most
     for turn in range(max(map(len, queues), default=0)):
@@ -37,29 +39,29 @@ def panels(contests: Sequence[Contest], most: int = MOST_LETTERS) -> dict[str, P
     return found
 
 
-def _panel(contest: Contest, line: Line, row: Row, name: str) -> Panel:
-    title = f"{names.label(line.cell, contest)}, repeat {row.repeat}"
-    where = "" if line.own else f" · {text.clean(row.machine_label, 26)}"
-    unit = f"block {row.block} · {row.verdict}{where}"
-    trial = trace(row)
-    told = [f"{one.name} {one.low} to {one.high}" for one in trial.strips]
-    alt = "; ".join([f"step time {trial.said}", *told])
-    drawing = strips.draw(name, title, alt, trial)
-    card = names.unit(row.card, row.machine_label)
-    return Panel(name, title, unit, drawing, alt, card=card, precision=row.key.precision)
+def _panel(contest: Contest, line: Line, trial: Trial, name: str) -> Panel:
+    title = f"{names.label(line.cell, contest)}, repeat {trial.repeat}"
+    where = "" if line.own else f" · {text.clean(trial.machine_label, 26)}"
+    unit = f"block {trial.record.block} · {trial.verdict}{where}"
+    timeline = trace(trial)
+    ranges = [f"{strip.name} {strip.low} to {strip.high}" for strip in timeline.strips]
+    alt = "; ".join([f"step time {timeline.said}", *ranges])
+    drawing = strips.draw(name, title, alt, timeline)
+    card = names.unit(trial.card, trial.machine_label)
+    return Panel(name, title, unit, drawing, alt, card=card, precision=trial.key.precision)
 
 
-def trace(row: Row) -> strips.Trial:
+def trace(trial: Trial) -> strips.Trial:
     """What is drawn of a trial, from its raw step times and its telemetry."""
-    measured, telemetry = row.record.measurement, row.record.telemetry
-    assert measured is not None and row.summary is not None
+    measured, telemetry = trial.record.measurement, trial.record.telemetry
+    assert measured is not None and trial.summary is not None
     series = measured.step_us
     each = series.steps_per_value
     seconds = tuple(value / 1e6 / each for value in series.values())
-    steady = row.summary.steady
+    steady = trial.summary.steady
     steps = strips.Steps(seconds, each, steady.first_step, steady.changes)
     cut = f", {steady.first_step:,} steps cut" if steady.first_step else ""
-    said = f"median {text.milliseconds(row.summary.step_seconds_median)}, {steady.kind}{cut}"
+    said = f"median {text.milliseconds(trial.summary.step_seconds_median)}, {steady.kind}{cut}"
     scale = measured.precision.loss_scale
     history = scale.history if scale else ()
     if telemetry is None:
@@ -135,9 +137,9 @@ def table(contest: Contest) -> Table:
     """Every trial of a contest, those that were refused among them, with what speaks against it."""
     rows, keys = [], []
     for line in contest.lines:
-        for row in line.cell.rows:
-            rows.append(_row(row, names.label(line.cell, contest), len(line.cell.rows) > 1))
-            keys.append((names.unit(row.card, row.machine_label), row.key.precision))
+        for trial in line.cell.trials:
+            rows.append(_row(trial, names.label(line.cell, contest), len(line.cell.trials) > 1))
+            keys.append((names.unit(trial.card, trial.machine_label), trial.key.precision))
     columns = ("Trial", "Verdict", "Total", _rate(contest), "Steady", "Setup", "Before it began", "Because")
     caption = (
         "Every trial. Invalid ones take no part in any mean, nor do unproven ones where most of their line "
@@ -147,36 +149,36 @@ def table(contest: Contest) -> Table:
 
 
 def _rate(contest: Contest) -> str:
-    return f"{contest.lines[0].cell.rows[0].sample_unit.capitalize()}s / s"
+    return f"{contest.lines[0].cell.trials[0].sample_unit.capitalize()}s / s"
 
 
-def _row(row: Row, label: str, several: bool) -> tuple[str, ...]:
-    metrics, summary = row.metrics, row.summary
-    assert metrics is not None and summary is not None
-    attempt = f", attempt {row.attempt}" if row.attempt > 1 else ""
+def _row(trial: Trial, label: str, several: bool) -> tuple[str, ...]:
+    summary = trial.summary
+    assert summary is not None
+    attempt = f", attempt {trial.record.attempt}" if trial.record.attempt > 1 else ""
     return (
-        f"{label}\nrepeat {row.repeat}, block {row.block}{attempt}",
-        row.verdict,
-        text.seconds(metrics.protocol_seconds),
-        text.number(metrics.throughput),
-        f"{summary.steady.kind}\n{steps(row)}",
-        setup(row),
-        before(row),
-        text.clean("; ".join((*row.causes, *summary.notes)) or "–", 300),
+        f"{label}\nrepeat {trial.repeat}, block {trial.record.block}{attempt}",
+        trial.verdict,
+        text.seconds(trial.protocol_seconds),
+        text.number(trial.samples_per_second),
+        f"{summary.steady.kind}\n{steps(trial)}",
+        setup(trial),
+        before(trial),
+        text.clean("; ".join((*trial.causes, *summary.notes)) or "–", 300),
     )
 
 
-def steps(row: Row) -> str:
+def steps(trial: Trial) -> str:
     """A steady step's median, and what nine of ten lie between."""
-    found = row.summary
+    found = trial.summary
     assert found is not None
     ends = [text.milliseconds(seconds) for seconds in (found.step_seconds_p5, found.step_seconds_p95)]
     return f"step {text.milliseconds(found.step_seconds_median)}, 90% {ends[0]} to {ends[1]}"
 
 
-def setup(row: Row) -> str:
+def setup(trial: Trial) -> str:
     """Seconds before the first measured step, which are in no other figure, and their parts."""
-    measured = row.record.measurement
+    measured = trial.record.measurement
     phases = measured.phases if measured else ()
     if not phases:
         return "not told"
@@ -184,9 +186,9 @@ def setup(row: Row) -> str:
     return f"{sum(one.seconds for one in phases):.1f} s\n{parts}"
 
 
-def before(row: Row) -> str:
+def before(trial: Trial) -> str:
     """What else the machine was doing, read before the trial so that it does not accuse itself."""
-    load, cpus = row.record.load, row.record.machine.cpu.usable
+    load, cpus = trial.record.load, trial.record.machine.cpu.usable
     said = []
     if load.busy_cpus is not None:
         said.append(f"{load.busy_cpus:.1f} CPUs busy" + (f" of {cpus:g}" if cpus else ""))
@@ -199,6 +201,6 @@ def before(row: Row) -> str:
             if count
             else "device free"
         )
-    elif row.environment.device != "cpu":
+    elif trial.environment.device != "cpu":
         said.append(f"others on the device unknown: {text.clean(load.unknown_because or 'not read', 60)}")
     return "\n".join(said) or "not read"

@@ -11,15 +11,15 @@ from report.charts import Mark
 from report.claims import matching
 from report.comparisons.cells import Cell
 from report.comparisons.groups import Contest
-from report.comparisons.pairs import Place, matched, same_but
 from report.comparisons.parity import Gate, Parity
 from report.comparisons.speedups import FULL_PRECISION, Speedup
 from report.comparisons.time_breakdown import split
-from report.frame import Row
 from report.sections import batch_sweep, curves, names, scaling, tables, trials
 from report.sections import charts as figures
 from report.sections.headline import best_supported
 from report.sections.view import ContestView, Panel, Table, WorkloadView
+from report.trials.pairs import Place, matched, same_but
+from report.trials.trial import Trial
 
 MOST_SAID = 4
 INPUT_WAIT = 0.1
@@ -148,10 +148,10 @@ class Drawn:
 
     contests: Sequence[Contest]
     cells: Sequence[Cell]
-    rows: Sequence[Row]
+    trials: Sequence[Trial]
     gains: Sequence[Speedup]
     parities: Sequence[Parity]
-    gates: Sequence[tuple[Row, Gate]]
+    gates: Sequence[tuple[Trial, Gate]]
     claims: ClaimSet
 
 
@@ -168,13 +168,13 @@ def views(drawn: Drawn) -> tuple[WorkloadView, ...]:
     traced = trials.panels(drawn.contests)
     beside = {(line.cell.session, line.cell.machine) for c in drawn.contests for line in c.lines}
     cells = [cell for cell in drawn.cells if (cell.session, cell.machine) in beside]
-    failed = [row for row in drawn.rows if row.failure is not None]
+    failed = [trial for trial in drawn.trials if trial.failure is not None]
     found: list[WorkloadView] = []
     number = 0
     for workload, members in groups.items():
         anchor = f"w-{len(found) + 1}"
         mine = [cell for cell in cells if cell.key.workload == workload]
-        rows = [row for row in failed if row.key.workload == workload]
+        mine_failed = [trial for trial in failed if trial.key.workload == workload]
         shown = []
         for contest in members:
             number += 1
@@ -186,10 +186,10 @@ def views(drawn: Drawn) -> tuple[WorkloadView, ...]:
                 about=_about(workload, drawn.gains),
                 overview=(
                     *panels(members, drawn.gains, anchor),
-                    *batch_sweep.panels(mine, rows, anchor),
+                    *batch_sweep.panels(mine, mine_failed, anchor),
                     *scaling.panels(mine, drawn.gains, anchor),
                 ),
-                tables=_tables(members, mine, rows, drawn.gains),
+                tables=_tables(members, mine, mine_failed, drawn.gains),
                 contests=tuple(shown),
                 apart=tables.apart_table(members, [view.heading for view in shown]),
             )
@@ -203,7 +203,7 @@ def _about(workload: str, gains: Sequence[Speedup]) -> str:
 
 
 def _tables(
-    contests: Sequence[Contest], cells: Sequence[Cell], failed: Sequence[Row], gains: Sequence[Speedup]
+    contests: Sequence[Contest], cells: Sequence[Cell], failed: Sequence[Trial], gains: Sequence[Speedup]
 ) -> tuple[Table, ...]:
     found = [
         overview_table(contests, gains),
@@ -230,7 +230,7 @@ def _contest(contest: Contest, drawn: Drawn, traced: Mapping[str, Panel], number
         table=tables.contest_table(contest, own),
         states=tables.run_quality_table(contest, drawn.parities, drawn.gates),
         trials=trials.table(contest),
-        traces=tuple(traced[row.path] for row in _rows(contest) if row.path in traced),
+        traces=tuple(traced[trial.path] for trial in _trials(contest) if trial.path in traced),
         untraced=_untraced(contest, traced),
         notes=_notes(contest),
         provenance=tables.provenance(contest),
@@ -245,12 +245,12 @@ def _notes(contest: Contest) -> tuple[str, ...]:
     return (*cleaned, *tables.projections(contest))
 
 
-def _rows(contest: Contest) -> list[Row]:
-    return [row for line in contest.lines for row in line.cell.rows]
+def _trials(contest: Contest) -> list[Trial]:
+    return [trial for line in contest.lines for trial in line.cell.trials]
 
 
 def _untraced(contest: Contest, traced: Mapping[str, Panel]) -> str:
-    left = sum(row.path not in traced for row in _rows(contest))
+    left = sum(trial.path not in traced for trial in _trials(contest))
     if not left:
         return ""
     return (

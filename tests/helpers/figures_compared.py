@@ -8,7 +8,6 @@ from typing import Any
 from report import analysis
 from report.claims import matching
 from report.comparisons import groups as grouping
-from report.comparisons import pairs, time_breakdown
 from report.comparisons import side_by_side as compare
 from report.comparisons.cells import Cell, Ratio, cell_ratio
 from report.comparisons.expectation import Expectation, Range
@@ -20,6 +19,7 @@ from report.sections import workload as modes
 from report.sections.batch_sweep import Ladder
 from report.sections.scaling import Family
 from report.sections.view import ContestView
+from report.trials import pairs, time_breakdown
 from tests.helpers.figures_read import (
     Report,
     band,

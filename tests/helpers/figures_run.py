@@ -7,12 +7,12 @@ from typing import Any
 
 from report.comparisons import ceilings, pairs
 from report.comparisons import selfcheck as checking
-from report.comparisons.ceilings import Reach
 from report.comparisons.selfcheck import Check
 from report.frame import Row
 from report.page import build
 from report.sections import roofline
 from report.sections import trials as traces
+from report.trials.ceilings import Reach
 from tests.helpers.figures_read import Report, interval, table, trial
 
 
@@ -85,7 +85,10 @@ def limits(report: Report) -> list[Any]:
 def _device(rows: Sequence[Row], report: Report, measured: Mapping[str, float]) -> dict[str, Any]:
     used = rows[0].record.measurement
     assert used is not None
-    works = [(work[0], roofline._typical(work, report.cards, measured)) for work in pairs.groups(rows, lambda row: row.key).values()]
+    works = [
+        (work[0], roofline._typical(work, report.cards, measured))
+        for work in pairs.groups(rows, lambda row: row.key).values()
+    ]
     roofs = roofline._roofs(used.device, report.cards, measured)
     slopes = roofline._slopes(used.device, report.cards, measured)
     return {

@@ -352,12 +352,15 @@ def test_bundles_of_two_sites_make_one_report_with_equal_work_side_by_side(clone
     ]
     empty = tmp_path / "empty"
     (empty / "results").mkdir(parents=True)
-    report.report_on(empty, tmp_path / "out", paths, None, "")
+    report.report_on(empty, tmp_path / "out", paths, baseline=None, session="", csv=True)
     text = (tmp_path / "out" / "report.md").read_text()
     assert "Constructed Card A" in text and "Constructed Card B" in text
     with report.merged(empty, paths) as (merged, lead):
         assert lead == bundled.LEAD
         assert len(store.read_all(merged).sessions) == 2
+        header, *trials = (tmp_path / "out" / "trials.csv").read_text().splitlines()
+        assert header.startswith("path,session,plan,")
+        assert len(trials) == len(store.read_all(merged).records)
 
 
 def test_two_bundles_that_hold_one_record_with_other_content_are_refused(clone, good, tmp_path):

@@ -10,7 +10,7 @@ from harness.record import Energy, Load, Others, Record
 from harness.summary.checks import cause_name
 from harness.summary.device_checks import between_trials, busy_share, machine_remarks, used_cards
 from harness.summary.statistics import judge_trial
-from report.comparability import stack_differences, stack_of
+from report.trials.key import stack_differences, stack_of
 from tests.helpers import records_builder as build
 from tests.helpers.watched_records import card, gpu, machine, record, telemetry
 

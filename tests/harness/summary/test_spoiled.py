@@ -14,13 +14,14 @@ import pytest
 from harness.record import Measurement, Record
 from harness.run import assemble
 from harness.summary.checks import cause_name
-from harness.summary.statistics import METHOD, judge_trial, summarise
+from harness.summary.statistics import judge_trial, summarise
 from harness.telemetry.reader import read
-from report import frame
 from report.comparisons import cells as stats
 from report.sections import names as labels
+from report.trials.table import trials_of
 from tests.helpers import records_builder as build
 from tests.helpers.replay import replay
+from tests.helpers.trial_tables import table
 from tests.helpers.watched_records import gpu, machine, record
 from tests.helpers.workload_runner import WORKLOADS, need_torch, run, tiny_language_model, tiny_resnet
 
@@ -186,7 +187,7 @@ def test_a_data_set_that_was_swapped_within_a_session_is_named_with_both_hashes(
     assert found.verdict == "warn"
     both = f"{'d' * 64} → {'f' * 64}"
     assert found.causes == (f"changed: data constructed changed within the session: {both}",)
-    keys = {row.key for row in rows(first, swapped)}
+    keys = {trial.key for trial in trials_of(table([first, swapped]))}
     assert len(keys) == 2
 
 
@@ -201,11 +202,6 @@ def test_another_image_under_the_same_name_is_named_with_both_ids():
     assert found.verdict == "warn"
 
 
-def rows(*records: Record) -> tuple[frame.Row, ...]:
-    named = [(f"{at}.json", found) for at, found in enumerate(records)]
-    return frame.rows(named, judged=judge_trial, method=METHOD)
-
-
 def test_two_runs_are_a_quick_look_on_the_page_with_their_number():
-    cells = stats.cells(rows(*twice()))
+    cells = stats.cells(table(twice()))
     assert "quick look, n = 2" in {badge.word for badge in labels.of_cells(cells)}

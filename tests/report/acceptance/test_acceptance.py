@@ -30,8 +30,8 @@ DELIVERED = "20260310-dddddd"
 
 
 def clause_of(folder: Path, session: str = bundled.LEAD, **more: Any) -> Clause:
-    rows = analysis.rows_of(store.read_all(folder), folder, from_raw=True)
-    found = clause.clause(analysis.session_cells(rows, session), **more)
+    trials = analysis.table_of(store.read_all(folder), folder, from_raw=True)
+    found = clause.clause(analysis.session_cells(trials, session), **more)
     assert found is not None
     return found
 
@@ -132,8 +132,8 @@ def test_runs_that_scatter_as_much_as_the_margin_are_said_to_decide_little(tmp_p
 
 def test_a_session_of_single_runs_supports_no_clause(tmp_path):
     folder = bundled.write(tmp_path, bundled.one_card(repeats=1))
-    rows = analysis.rows_of(store.read_all(folder), folder)
-    assert clause.clause(analysis.session_cells(rows, bundled.LEAD)) is None
+    trials = analysis.table_of(store.read_all(folder), folder)
+    assert clause.clause(analysis.session_cells(trials, bundled.LEAD)) is None
 
 
 @pytest.fixture

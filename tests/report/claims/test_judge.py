@@ -7,13 +7,12 @@ import pytest
 
 from harness.record import Claim, Limit, Record
 from harness.record.cards import load_cards
-from harness.summary.statistics import METHOD, judge_trial
-from report import frame
 from report.claims.judge import Judged, judge
 from report.comparisons import cells as stats
 from report.comparisons import groups
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
+from tests.helpers.trial_tables import table
 
 REPOSITORY = ROOT
 CARDS = load_cards(REPOSITORY)
@@ -75,8 +74,7 @@ def ratio(**changes: Any) -> Claim:
 
 
 def verdict(asked: Claim, records: Sequence[Record]) -> Judged:
-    named = [(f"results/{place}.json", record) for place, record in enumerate(records)]
-    cells = stats.cells(frame.rows(named, judged=judge_trial, method=METHOD))
+    cells = stats.cells(table(records))
     (found,) = judge([asked], groups.contests(cells, SESSION, baseline=None, claims=()), CARDS)
     return found
 

@@ -10,13 +10,13 @@ import pytest
 from harness.record import Limit, Record
 from harness.record.claims import ClaimSet
 from harness.record.store import Shelf, Stored
-from harness.summary.statistics import METHOD, judge_trial
-from report import frame
 from report.comparisons import cells, groups, speedups
 from report.comparisons.groups import Contest
 from report.page import build as page
 from report.sections.view import PageView
+from report.trials.table import trials_of
 from tests.helpers import records_builder as build
+from tests.helpers.trial_tables import table
 
 LEAD = "20260131-aaaaaa"
 OTHER = "20260130-bbbbbb"
@@ -37,9 +37,7 @@ def elsewhere(precision: str = "fp32-ieee", seconds: float = 0.08, **changes: An
 
 
 def found(records: Sequence[Record], *, lead: str = LEAD, baseline: str | None = None) -> tuple[Contest, ...]:
-    named = [(f"results/{place}.json", record) for place, record in enumerate(records)]
-    rows = frame.rows(named, judged=judge_trial, method=METHOD)
-    return groups.contests(cells.cells(rows), lead, baseline=baseline, claims=())
+    return groups.contests(cells.cells(table(records)), lead, baseline=baseline, claims=())
 
 
 def view(records: Sequence[Record]) -> PageView:
@@ -174,10 +172,9 @@ def test_unproven_runs_stand_apart_where_most_of_their_line_are_proven(proven, u
 
 def test_a_run_ten_times_off_its_repeats_is_flagged_and_no_result():
     records = [*series()[:2], series(seconds=2.0)[2]]
-    named = [(f"results/{place}.json", record) for place, record in enumerate(records)]
-    rows = cells.plausible(frame.rows(named, judged=judge_trial, method=METHOD))
-    assert [row.verdict for row in rows] == ["valid", "valid", "invalid"]
-    assert rows[2].causes == ("jump: 1/20.3 of the median of 2 comparable figures",)
+    trials = trials_of(table(records))
+    assert [trial.verdict for trial in trials] == ["valid", "valid", "invalid"]
+    assert trials[2].causes == ("jump: 1/20.3 of the median of 2 comparable figures",)
 
 
 def test_a_run_that_stands_apart_is_in_doubt():

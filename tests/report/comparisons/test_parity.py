@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from harness.record import Limit, LossScale
 from harness.summary.checks import scale_health
-from harness.summary.statistics import METHOD, judge_trial
-from report import frame
 from report.comparisons import cells as stats
 from report.comparisons import parity
+from report.trials.trial import Trial
 from tests.helpers import records_builder as build
+from tests.helpers.trial_tables import table
 from tests.helpers.watched_records import CARD, machine
 
 
@@ -93,11 +93,15 @@ def cells(
                 kind, asked, 0.15, card=CARD, complete=complete, seed=repeat, epochs=epochs
             )
             records.append(build.record(asked, found, on=machine(), order=len(records)))
-    named = [(f"{at}.json", one) for at, one in enumerate(records)]
-    return stats.cells(frame.rows(named, judged=judge_trial, method=METHOD))
+    return stats.cells(table(records))
 
 
 FP32 = [0.820, 0.824, 0.818, 0.822, 0.821]
+
+
+def with_measured(trial: Trial, **changes: Any) -> Trial:
+    measured = trial.record.measurement.model_copy(update=changes)
+    return replace(trial, record=trial.record.model_copy(update={"measurement": measured}))
 
 
 def said(*arms: tuple[str, list[float]], **more: Any) -> str:
@@ -147,17 +151,14 @@ def test_a_speed_without_a_judged_end_says_so_and_why(arms, more, because):
 
 
 def test_the_gate_of_two_trials_reads_the_gradient_norms_of_their_records():
-    rows = [row for cell in cells(("fp32-ieee", FP32[:1]), ("amp-fp16", FP32[:1])) for row in cell.rows]
+    both = cells(("fp32-ieee", FP32[:1]), ("amp-fp16", FP32[:1]))
 
-    def with_norms(row: frame.Row) -> frame.Row:
-        factor = 1.0 if row.key.precision == "fp32-ieee" else 2.0
+    def with_norms(trial: Trial) -> Trial:
+        factor = 1.0 if trial.key.precision == "fp32-ieee" else 2.0
         norms = tuple((step, factor * value) for step, value in falling())
-        measured = row.record.measurement.model_copy(update={"gradient_norms": norms})
-        return replace(
-            row, losses=tuple(falling()), record=row.record.model_copy(update={"measurement": measured})
-        )
+        return with_measured(trial, losses=tuple(falling()), gradient_norms=norms)
 
-    ((_, gate),) = parity.early_gates([with_norms(row) for row in rows])
+    ((_, gate),) = parity.early_gates([with_norms(trial) for cell in both for trial in cell.trials])
     assert (gate.word, gate.because.rpartition("; ")[2]) == (
         "departs",
         "50 gradient norms by +100.00%, ±5% is allowed",
@@ -165,9 +166,9 @@ def test_the_gate_of_two_trials_reads_the_gradient_norms_of_their_records():
 
 
 def test_a_gate_needs_a_twin_of_the_same_session_seed_and_work():
-    rows = [row for cell in cells(("fp32-ieee", FP32[:2]), ("amp-fp16", FP32[:3])) for row in cell.rows]
-    found = parity.early_gates(rows)
-    assert [(row.key.precision, row.repeat) for row, _ in found] == [("amp-fp16", 1), ("amp-fp16", 2)]
+    both = cells(("fp32-ieee", FP32[:2]), ("amp-fp16", FP32[:3]))
+    gates = parity.early_gates([trial for cell in both for trial in cell.trials])
+    assert [(trial.key.precision, trial.repeat) for trial, _ in gates] == [("amp-fp16", 1), ("amp-fp16", 2)]
 
 
 def scale(last: float, skipped: int, *history: tuple[int, float], first: float = 65536.0) -> LossScale:
@@ -204,9 +205,11 @@ def test_a_loss_scale_is_healthy_skips_too_often_or_failed(found, steps, word, s
 
 def test_what_a_loss_scale_did_is_a_sentence_and_nothing_where_there_was_none():
     (cell,) = cells(("amp-fp16", FP32[:1]))
-    row = cell.rows[0]
-    assert parity.scale_words(row) == ""
-    scaled = replace(row, loss_scale=scale(512.0, 7, *((at, 65536 / 2**at) for at in range(1, 8))))
+    trial = cell.trials[0]
+    assert parity.scale_words(trial) == ""
+    falls = scale(512.0, 7, *((at, 65536 / 2**at) for at in range(1, 8)))
+    precision = trial.record.measurement.precision.model_copy(update={"loss_scale": falls})
+    scaled = with_measured(trial, precision=precision)
     assert parity.scale_words(scaled) == (
         "the loss scale is healthy: 53 of 60 steps changed the weights (512 once settled, 512 at the end)"
     )

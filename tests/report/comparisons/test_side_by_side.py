@@ -36,7 +36,7 @@ def clone(folder: Path, *records: Record) -> Path:
 
 
 def compared(folder: Path, first: str, second: str) -> side_by_side.Comparison:
-    return side_by_side.compare(analysis.rows_of(store.read_all(folder), folder), first, second)
+    return side_by_side.compare(analysis.table_of(store.read_all(folder), folder), first, second)
 
 
 @pytest.fixture

@@ -6,14 +6,13 @@ import pytest
 
 from harness.record import Claim, Record
 from harness.record.cards import load_cards
-from harness.summary.statistics import METHOD, judge_trial
-from report import frame
 from report.claims import matching
 from report.comparisons import cells
 from report.sections import batch_sweep, names, roofline
 from report.sections.view import Table, WorkloadView
 from tests.helpers import ROOT
 from tests.helpers.records_devices import GIB, LEAD, ladder, mnist, runs, shared
+from tests.helpers.trial_tables import table
 from tests.report.comparisons.test_groups import view
 
 CARDS = load_cards(ROOT)
@@ -199,10 +198,10 @@ def test_what_is_smaller_than_its_protocol_is_labelled_and_no_claim_is_judged_on
         unit="parameters",
         source="constructed",
     )
-    cell = cells.cells(frame.rows([("x.json", record)], judged=judge_trial, method=METHOD))[0]
+    cell = cells.cells(table([record]))[0]
     assert matching.side_differences(claim.of, claim, cell) == (told,)
     (record, *_) = runs(
         "fp32-ieee", 0.1, changes={"notes": ("smaller images than the model's own: 224 of 600",)}
     )
-    cell = cells.cells(frame.rows([("x.json", record)], judged=judge_trial, method=METHOD))[0]
+    cell = cells.cells(table([record]))[0]
     assert matching.smaller(cell) and not matching.side_differences(claim.of, claim, cell)

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from harness.record import Flops, Record
 from harness.record.cards import load_cards
-from harness.summary.statistics import METHOD, judge_trial
-from report import frame
-from report.frame import Row
 from report.roofline import HEIGHT, LEFT, RIGHT, TOP, Point, Roof, Slope, drawing, rate
-from report.sections.roofline import bounded, is_ceiling, limits
+from report.sections.roofline import limits
+from report.trials.table import trials_of
+from report.trials.trial import Trial
 from tests.helpers import ROOT
 from tests.helpers.records_builder import CIFAR, LM, machine, series_of
+from tests.helpers.trial_tables import table
 
 CARDS = load_cards(ROOT)
 H100 = "NVIDIA H100 80GB HBM3"
@@ -90,9 +90,8 @@ def ceiling(card: str, **figures: float) -> Record:
     return one.model_copy(update={"measurement": measurement})
 
 
-def rows(*shelf: Record) -> tuple[Row, ...]:
-    named = [(f"{number}.json", one) for number, one in enumerate(shelf)]
-    return frame.rows(named, judged=judge_trial, method=METHOD)
+def trials(*shelf: Record) -> tuple[Trial, ...]:
+    return trials_of(table(shelf))
 
 
 MEASURED = {"gemm_bf16_tflops": 700.0, "copy_gb_per_second": 2800.0}
@@ -103,7 +102,7 @@ def test_a_device_has_a_drawing_and_a_table_whose_bound_is_the_nearer_limit():
         *records(CIFAR, "amp-bf16", H100, per_sample=840e6, bytes_per_sample=1e6),
         *records(LM, "amp-bf16", H100, per_sample=44e6, bytes_per_sample=3e6),
     ]
-    (found,) = limits(rows(*shelf, ceiling(H100, **MEASURED)), CARDS, "roof")
+    (found,) = limits(trials(*shelf, ceiling(H100, **MEASURED)), CARDS, "roof")
     (images, words) = found.table.rows
     assert images[-1] == "compute, 60 %"
     assert words[-1] == "memory, 54 %"
@@ -117,7 +116,7 @@ def test_a_device_has_a_drawing_and_a_table_whose_bound_is_the_nearer_limit():
 
 def test_work_above_a_measured_ceiling_says_that_it_was_none_and_is_not_bound_by_it():
     shelf = records(CIFAR, "amp-bf16", H100, per_sample=840e6, bytes_per_sample=1e6)
-    (found,) = limits(rows(*shelf, ceiling(H100, gemm_bf16_tflops=140.0)), CARDS, "roof")
+    (found,) = limits(trials(*shelf, ceiling(H100, gemm_bf16_tflops=140.0)), CARDS, "roof")
     assert found.table.rows[0][4] == "301 %" and found.table.rows[0][-1] == "unknown"
     assert "reaches 301% of the fastest product that was measured here" in found.notes[1]
     assert "is unhealthy" in found.notes[0]
@@ -125,7 +124,7 @@ def test_work_above_a_measured_ceiling_says_that_it_was_none_and_is_not_bound_by
 
 def test_without_measured_ceilings_the_page_says_how_to_measure_them():
     (found,) = limits(
-        rows(*records(CIFAR, "amp-bf16", H100, per_sample=840e6, bytes_per_sample=1e6)), CARDS, "r"
+        trials(*records(CIFAR, "amp-bf16", H100, per_sample=840e6, bytes_per_sample=1e6)), CARDS, "r"
     )
     assert "invoke run --plan ceilings" in found.notes[0]
     assert found.table.rows[0][4] == "–" and found.table.rows[0][3] == "43 %"
@@ -134,7 +133,7 @@ def test_without_measured_ceilings_the_page_says_how_to_measure_them():
 
 def test_an_unknown_card_without_ceilings_has_no_roofs_and_so_no_drawing():
     (found,) = limits(
-        rows(*records(LM, "amp-bf16", "NVIDIA H100 NVL", per_sample=1e6, bytes_per_sample=1e5)), CARDS, "r"
+        trials(*records(LM, "amp-bf16", "NVIDIA H100 NVL", per_sample=1e6, bytes_per_sample=1e5)), CARDS, "r"
     )
     assert found.panel is None
     assert found.table.rows[0][3:6] == ("–", "–", "–")
@@ -142,8 +141,6 @@ def test_an_unknown_card_without_ceilings_has_no_roofs_and_so_no_drawing():
 
 def test_every_trial_of_a_device_with_ceilings_names_its_bound():
     shelf = [*records(LM, "amp-bf16", H100, per_sample=44e6, bytes_per_sample=3e6), ceiling(H100, **MEASURED)]
-    before = rows(*shelf)
-    after = bounded(before, CARDS)
-    assert [row.path for row in after] == [row.path for row in before]
-    for row in after:
-        assert ("of the memory bandwidth measured on this device" in row.bound) != is_ceiling(row)
+    for trial in trials(*shelf):
+        by_memory = "of the memory bandwidth measured on this device" in trial.bottleneck
+        assert by_memory != trial.is_ceiling

@@ -55,8 +55,8 @@ def test_a_doubtful_trial_is_drawn_before_the_others():
 
 
 def test_what_was_cut_is_shaded_and_every_change_of_level_marked():
-    (row, *_) = found(watched())[0].lines[0].cell.rows
-    drawing = strips.draw("t", "trial", "said", traces.trace(row))
+    (trial, *_) = found(watched())[0].lines[0].cell.trials
+    drawing = strips.draw("t", "trial", "said", traces.trace(trial))
     assert len(read(drawing).all("rect")) > 1 and 'class="cut"' in drawing
     assert drawing.count('class="change"') == 1
     assert "30 steps cut" in drawing
@@ -73,8 +73,8 @@ def test_a_machine_without_a_card_shows_its_processor_and_memory():
     records = watched()
     assert records[0].telemetry
     alone = records[0].telemetry.model_copy(update={"cards": ()})
-    (row, *_) = found([records[0].model_copy(update={"telemetry": alone})])[0].lines[0].cell.rows
-    assert [strip.name for strip in traces.trace(row).strips] == ["processor at work", "host memory"]
+    (trial, *_) = found([records[0].model_copy(update={"telemetry": alone})])[0].lines[0].cell.trials
+    assert [strip.name for strip in traces.trace(trial).strips] == ["processor at work", "host memory"]
 
 
 def test_a_time_is_split_into_wait_compute_and_other_that_add_up_to_one():
@@ -132,8 +132,8 @@ def test_first_steps_that_depart_from_fp32_s_say_why():
     cell = contest.lines[0].cell
     parity = Parity(cell, None, None, "speed only, convergence not checked: why not")
     gates = [
-        (cell.rows[0], Gate("departs", "50 gradient norms by +100%")),
-        (cell.rows[1], Gate("follows", "")),
+        (cell.trials[0], Gate("departs", "50 gradient norms by +100%")),
+        (cell.trials[1], Gate("follows", "")),
     ]
     said = tables.convergence(cell, [parity], gates)
     assert said.endswith("the first steps follow fp32's in 1 of 2 trials: 50 gradient norms by +100%")

@@ -17,10 +17,9 @@ from harness.record import Load, Others, Record, Series, Spread, Trace
 from harness.record.cards import load_cards
 from harness.record.store import read_record
 from harness.summary.checks import cause_name
-from harness.summary.statistics import METHOD, judge_trial
-from report import frame, suspect
-from report.comparisons import cells
+from report.trials.table import trials_of
 from tests.helpers import ROOT, TESTS
+from tests.helpers.trial_tables import table
 from tests.helpers.watched_records import card, record, telemetry
 
 REAL = sorted((TESTS / "records").glob("real-*.json"))
@@ -90,10 +89,9 @@ def on_a_card(number: int) -> Record:
 
 
 def flagged(records: list[Record]) -> dict[int, set[str]]:
-    """Of the rows that a page would show, those with a cause beside a window that is too short, by order."""
-    named = [(f"{at:03}.json", found) for at, found in enumerate(records)]
-    rows = suspect.marked(cells.plausible(frame.rows(named, judged=judge_trial, method=METHOD)), CARDS)
-    found = {at: {cause_name(cause) for cause in row.causes} - ASIDE for at, row in enumerate(rows)}
+    """Of the trials that a page would show, those with a cause beside a short window, by order."""
+    trials = trials_of(table(records, CARDS))
+    found = {at: {cause_name(cause) for cause in trial.causes} - ASIDE for at, trial in enumerate(trials)}
     return {at: names for at, names in found.items() if names}
 
 

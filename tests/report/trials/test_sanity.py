@@ -2,93 +2,90 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from pandas import DataFrame
 
-from harness.record import Record, Spread, Trace
+from harness.record import DeviceUsed, Flops, Record, Spread, Trace
 from harness.record.cards import load_cards
 from harness.summary.checks import cause_name
-from harness.summary.statistics import METHOD, judge_trial
-from report import frame, suspect
+from report.trials.sanity import peak_shares
+from report.trials.table import figures, trials_of
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
+from tests.helpers.trial_tables import table
 from tests.helpers.watched_records import card, record, telemetry
 
 CARDS = load_cards(ROOT)
 A100 = "NVIDIA A100-SXM4-40GB"
 
 
-def rows(*records: Record) -> tuple[frame.Row, ...]:
-    named = [(f"{at}.json", found) for at, found in enumerate(records)]
-    return frame.rows(named, judged=judge_trial, method=METHOD)
+def flagged(trials: DataFrame) -> list[set[str]]:
+    """What speaks against each trial, beside that a faster one of as many steps is shorter."""
+    return [{cause_name(cause) for cause in trial.causes} - {"short-window"} for trial in trials_of(trials)]
 
 
-def flagged(*found: frame.Row) -> list[set[str]]:
-    return [{cause_name(cause) for cause in row.causes} for row in suspect.marked(found, CARDS)]
-
-
-def on_a100(flops: float, **changes: Any) -> frame.Row:
-    """A row of 64 samples in 0.3 s, which is 213 a second, of so many operations each."""
-    (row,) = rows(record(**changes))
-    return replace(row, device=A100, flops_per_sample=flops)
+def on_a100(flops: float | None = 1e9, *, device: str = A100, gpus: int = 1, **changes: Any) -> Record:
+    """A trial of 64 samples in 0.3 s, which is 213 a second, of so many operations each."""
+    measured = {"device": DeviceUsed(kind="cuda", name=device), "flops": Flops(per_sample=flops)}
+    made = record(measured=measured, **changes)
+    variant = made.trial.asked.variant.model_copy(update={"gpus": gpus})
+    asked = made.trial.asked.model_copy(update={"variant": variant})
+    trial = made.trial.of(asked, made.trial.repeat, seed=made.trial.seed, timeout_seconds=600.0)
+    return made.model_copy(update={"trial": trial})
 
 
 def test_a_share_of_the_peak_is_flops_per_sample_times_samples_per_second_over_the_label_s_peak():
-    row = on_a100(24.3e9)
-    throughput = row.metrics.throughput
-    assert suspect.peak_share(row, CARDS) == pytest.approx(24.3e9 * throughput / 19.5e12)
-    unknown = [replace(row, device="a card that nobody listed"), replace(row, flops_per_sample=None)]
-    assert [suspect.peak_share(one, CARDS) for one in unknown] == [None, None]
+    trials = table([on_a100(24.3e9), on_a100(device="a card that nobody listed"), on_a100(None)])
+    throughput = figures(trials, "samples_per_second")[0]
+    assert peak_shares(trials, CARDS) == [pytest.approx(24.3e9 * throughput / 19.5e12), None, None]
 
 
 def test_more_than_its_peak_is_flagged_and_the_trial_is_no_result_any_more():
-    fine, beyond = on_a100(24.3e9), on_a100(100e9)
-    assert flagged(fine, beyond) == [set(), {"above-peak"}]
-    assert [row.verdict for row in suspect.marked((fine, beyond), CARDS)] == ["valid", "invalid"]
+    trials = table([on_a100(24.3e9), on_a100(100e9)], CARDS)
+    assert flagged(trials) == [set(), {"above-peak"}]
+    assert list(trials["verdict"]) == ["valid", "invalid"]
+    assert [trial.verdict for trial in trials_of(trials)] == ["valid", "invalid"]
 
 
 def test_two_devices_of_more_than_twice_one_are_flagged():
-    single = on_a100(1e9)
-
-    def pair(gain: float) -> frame.Row:
-        metrics = replace(single.metrics, throughput=gain * single.metrics.throughput)
-        return replace(single, key=replace(single.key, gpus=2), card=f"2 × {A100}", metrics=metrics)
-
-    assert flagged(single, pair(1.9), pair(2.3)) == [set(), set(), {"above-linear"}]
+    pairs = [on_a100(gpus=2, step_seconds=0.3 / gain, order=order) for order, gain in ((2, 1.9), (3, 2.3))]
+    assert flagged(table([on_a100(), *pairs], CARDS)) == [set(), set(), {"above-linear"}]
 
 
 def test_a_throughput_ten_times_that_of_other_sessions_is_flagged_and_another_machine_s_cpu_is_not():
-    slow = [on_a100(1e9, session=f"2026020{day}-aaaaaa") for day in (1, 2)]
-    fast = on_a100(1e9)
-    fast = replace(fast, metrics=replace(fast.metrics, throughput=11 * fast.metrics.throughput))
-    assert flagged(*slow, fast) == [set(), set(), {"jump"}]
-    cpu = fast.environment.model_copy(update={"device": "cpu"})
-    at_home = [
-        replace(row, environment=cpu, machine=mark) for row, mark in zip([*slow, fast], "aab", strict=True)
+    records = [
+        *(on_a100(session=f"2026020{day}-aaaaaa") for day in (1, 2)),
+        on_a100(step_seconds=0.3 / 11, order=9),
     ]
-    assert flagged(*at_home) == [set(), set(), set()]
+    assert flagged(table(records, CARDS)) == [set(), set(), {"jump"}]
+    cpu = records[0].environment.model_copy(update={"device": "cpu"})
+    at_home = [
+        each.model_copy(
+            update={"environment": cpu, "machine": each.machine.model_copy(update={"id": digit * 12})}
+        )
+        for each, digit in zip(records, "aab", strict=True)
+    ]
+    assert flagged(table(at_home, CARDS)) == [set(), set(), set()]
 
 
 def test_a_device_that_hardly_worked_is_flagged():
     idle = Spread(mean=Trace.of([2.0] * 91, 0.1))
-    (row,) = rows(record(seen=telemetry(card(utilization_percent=idle))))
-    assert flagged(row) == [{"idle-device"}]
+    trials = table([record(seen=telemetry(card(utilization_percent=idle)))], CARDS)
+    assert flagged(trials) == [{"idle-device"}]
 
 
-def test_a_row_without_figures_is_left_as_it_is():
+def test_a_trial_without_figures_has_no_flag():
     asked = build.trial(build.CIFAR, "fp32-ieee", 1)
-    failed = build.record(
-        asked, None, on=build.machine("Constructed", label="x"), failure=build.out_of_memory()
-    )
-    found = rows(failed)
-    assert suspect.marked(found, CARDS) == found
+    on = build.machine("Constructed", label="x")
+    failed = build.record(asked, None, on=on, failure=build.out_of_memory())
+    assert flagged(table([failed, on_a100()], CARDS)) == [set(), set()]
 
 
-def test_a_hot_start_is_a_warning_of_its_row():
+def test_a_hot_start_is_a_warning_of_its_trial():
     starts = [
-        record(repeat=at, seen=telemetry(card(start_temperature_c=found)))
-        for at, found in enumerate((60.0, 61.0, 70.0), start=1)
+        record(repeat=at, seen=telemetry(card(start_temperature_c=degrees)))
+        for at, degrees in enumerate((60.0, 61.0, 70.0), start=1)
     ]
-    assert [row.verdict for row in rows(*starts)] == ["valid", "valid", "warn"]
+    assert list(table(starts)["verdict"]) == ["valid", "valid", "warn"]

@@ -8,7 +8,7 @@ import pytest
 
 from harness.record import Flops, Record
 from harness.record.cards import load_cards
-from report.comparisons.ceilings import ceilings, device_of, reach, unhealthy
+from report.trials.ceilings import ceilings, device_of, reach, unhealthy
 from tests.helpers import ROOT
 from tests.helpers.records_builder import LM, machine, series_of
 

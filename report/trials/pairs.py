@@ -12,7 +12,7 @@ from dataclasses import MISSING, Field, fields, replace
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from report.comparability import PARALLEL, Key, Length, Pairs
+from report.trials.key import PARALLEL, Key, Length, Pairs
 
 LOSS_SCALE = "options.loss_scale*"
 

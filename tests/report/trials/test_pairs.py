@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from report.comparability import Key, Length
-from report.comparisons.pairs import (
+from report.trials.pairs import (
     DATA_MODES,
     MEASURED_FIELDS,
     Place,

@@ -90,20 +90,20 @@ class Stack:
 
 
 def key_of(record: Record) -> Key:
-    """The key by what was found; by what was asked where nothing was measured."""
-    asked, found = record.trial.asked, record.measurement
+    """The key by what was measured; by what was asked where nothing was."""
+    asked, measured = record.trial.asked, record.measurement
     variant = asked.variant
     return Key(
         workload=asked.workload,
         protocol=asked.protocol,
         model=variant.model,
-        precision=found.precision.label if found else variant.precision,
+        precision=measured.precision.label if measured else variant.precision,
         batch_size=variant.batch_size,
-        data_source=found.data.source if found else asked.data,
-        data_sha256=found.data.sha256 if found else None,
+        data_source=measured.data.source if measured else asked.data,
+        data_sha256=measured.data.sha256 if measured else None,
         data_mode=variant.data_mode,
-        weights=_weights(asked, found),
-        weights_sha256=found.data.weights_sha256 if found else None,
+        weights=_weights(asked, measured),
+        weights_sha256=measured.data.weights_sha256 if measured else None,
         image_size=variant.image_size,
         sequence_length=variant.sequence_length,
         layout=variant.layout,
@@ -113,13 +113,13 @@ def key_of(record: Record) -> Key:
     )
 
 
-def _weights(asked: Asked, found: Measurement | None) -> str | None:
-    return (found.data.weights if found else None) or asked.weights
+def _weights(asked: Asked, measured: Measurement | None) -> str | None:
+    return (measured.data.weights if measured else None) or asked.weights
 
 
-def length_of(asked: Asked, found: Measurement, projected: bool) -> Length:
+def length_of(asked: Asked, measured: Measurement, projected: bool) -> Length:
     """How long the protocol is, and whether its total was projected from a shorter run."""
-    protocol = found.protocol
+    protocol = measured.protocol
     limit = tuple((name, value) for name, value in asked.variant.limit if value is not None)
     return Length(
         protocol.steps_per_epoch,
@@ -149,43 +149,39 @@ def stack_of(record: Record) -> Stack:
 def _settings_of_cards(record: Record) -> Pairs:
     """Error correction, and limits that the user declared: a card with another setting is another card."""
     cards, declared = used_cards(record), record.machine.declared
-    found: list[tuple[str, Value]] = [
+    settings: list[tuple[str, Value]] = [
         (f"ECC of card {gpu.index}", gpu.ecc) for gpu in cards if gpu.ecc is not None
     ]
     if "power-limit" in declared:
-        found += [(f"power limit of card {gpu.index}, W", gpu.power_limit_watts) for gpu in cards]
+        settings += [(f"power limit of card {gpu.index}, W", gpu.power_limit_watts) for gpu in cards]
     if "locked-clocks" in declared:
-        found += [(f"locked clocks of card {gpu.index}", gpu.clocks_locked) for gpu in cards]
-    return tuple(found)
+        settings += [(f"locked clocks of card {gpu.index}", gpu.clocks_locked) for gpu in cards]
+    return tuple(settings)
 
 
-def differing(one: Key | Length, other: Key | Length) -> tuple[tuple[str, Value, Value], ...]:
+def differing(first: Key | Length, second: Key | Length) -> tuple[tuple[str, Value, Value], ...]:
     """The fields in which two keys differ, by the page's names, with both values."""
-    found = []
-    for field in fields(one):
-        mine, theirs = getattr(one, field.name), getattr(other, field.name)
-        if mine != theirs:
-            found.append((NAMES[field.name], _plain(mine), _plain(theirs)))
-    return tuple(found)
+    values = [
+        (field.name, getattr(first, field.name), getattr(second, field.name)) for field in fields(first)
+    ]
+    return tuple(
+        (NAMES[name], _plain(mine), _plain(theirs)) for name, mine, theirs in values if mine != theirs
+    )
 
 
-def value_of(one: Key | Length, name: str) -> str:
+def value_of(part: Key | Length, name: str) -> str:
     """A field's value by the page's name of the field, as text."""
-    attribute = next(field for field, said in NAMES.items() if said == name)
-    value = _plain(getattr(one, attribute))
+    attribute = next(field for field, page_name in NAMES.items() if page_name == name)
+    value = _plain(getattr(part, attribute))
     return "none" if value is None else str(value)
 
 
 def stack_differences(stacks: tuple[Stack, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """The parts of the stack that are not the same everywhere, each with its values in order."""
     flat = [_flat_stack(stack) for stack in stacks]
-    names = dict.fromkeys(name for part in flat for name in part)
-    found = []
-    for name in names:
-        values = tuple(dict.fromkeys(part.get(name, "none") for part in flat))
-        if len(values) > 1:
-            found.append((name, values))
-    return tuple(found)
+    names = dict.fromkeys(name for parts in flat for name in parts)
+    values = {name: tuple(dict.fromkeys(parts.get(name, "none") for parts in flat)) for name in names}
+    return tuple((name, seen) for name, seen in values.items() if len(seen) > 1)
 
 
 def _flat_stack(stack: Stack) -> dict[str, str]:

@@ -1,0 +1,78 @@
+"""Records → the table of trials, with what may be believed of each."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pandas import DataFrame
+
+from harness.errors import UserError
+from harness.record.cards import FILE, Card, load_cards
+from harness.record.store import Stored, read_all, results_folder
+from harness.summary.device_checks import between_trials
+from report.trials.ceilings import Device, ceilings, device_of, reach
+from report.trials.sanity import checked
+from report.trials.table import table_of
+from report.trials.trial import Trial, trial_of
+
+
+def load(path: str | Path) -> DataFrame:
+    """The table of all trials in a results folder, or in a clone or an unpacked bundle around it.
+
+    Warns of each file that cannot be read. Raises UserError where there is no results folder.
+    """
+    root = Path(path).resolve()
+    if root.name == "results" and not results_folder(root).is_dir():
+        root = root.parent
+    if not results_folder(root).is_dir():
+        raise UserError(
+            f"'{path}' is no results folder and holds none", remedy="name a clone or its results/"
+        )
+    shelf = read_all(root)
+    for problem in shelf.problems:
+        warnings.warn(problem, stacklevel=2)
+    return read(shelf.records, cards_of(root))
+
+
+def cards_of(root: Path) -> tuple[Card, ...]:
+    """The cards of results/cards.toml; none where there is no such file."""
+    return load_cards(root) if (root / FILE).exists() else ()
+
+
+def read(records: Sequence[Stored], cards: Sequence[Card]) -> DataFrame:
+    """The table of records, in the order of their start; figures that cannot be are invalid."""
+    return checked(table_of(trials_from(records)), cards)
+
+
+def trials_from(records: Sequence[Stored]) -> tuple[Trial, ...]:
+    """Each record as a trial, in the order of their start.
+
+    What only a session's trials together show is added to the causes of each, and what a trial waits for is
+    told by the ceilings that were measured on its own device.
+    """
+    known = ceilings(stored.record for stored in records)
+    beside = between_trials([stored.record for stored in records])
+    trials = [
+        _beside(replace(trial, bottleneck=_bottleneck(trial, known)), causes)
+        for trial, causes in zip(map(trial_of, records), beside, strict=True)
+    ]
+    return tuple(sorted(trials, key=lambda trial: (trial.started_at, trial.path)))
+
+
+def _bottleneck(trial: Trial, known: Mapping[Device, Mapping[str, float]]) -> str:
+    device = device_of(trial.record)
+    if device is None or trial.summary is None:
+        return ""
+    measured = {} if trial.is_ceiling else known.get(device, {})
+    bound = reach(trial.record, trial.summary, (), measured).bound
+    return "" if bound.kind == "unknown" else bound.sentence()
+
+
+def _beside(trial: Trial, causes: tuple[str, ...]) -> Trial:
+    if not causes or trial.summary is None:
+        return trial
+    verdict = "warn" if trial.verdict == "valid" else trial.verdict
+    return replace(trial, verdict=verdict, causes=(*trial.causes, *causes))

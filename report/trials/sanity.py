@@ -1,0 +1,203 @@
+"""Figures that cannot be: marked invalid with the reason, so that no chart shows them as results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Literal, cast
+
+import pandas
+from pandas import DataFrame
+
+from harness.record import Precision
+from harness.record.cards import Card, find, peak_tflops
+from report.trials.columns import IDENTITY, KEY
+from report.trials.pairs import without
+from report.trials.table import as_json, figures, groups, trials_of, with_trials
+
+JUMP = 10.0
+IDLE_SHARE = 0.05
+"""A device that works for less of the time than this is not what was measured."""
+
+LINEAR_SLACK = 0.05
+"""Superlinear scaling by more than this is not explained by caches and scatter."""
+
+
+WORK = (*KEY, "device_name", "home")
+"""What a throughput may be held against: the same work on the same model of device.
+
+Processors of one name differ in how many of their cores a machine lends out, so theirs stay at home.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """Why a figure is not believed."""
+
+    name: Literal["above-peak", "above-linear", "jump", "idle-device"]
+    sentence: str
+
+
+def checked(table: DataFrame, cards: Sequence[Card]) -> DataFrame:
+    """The same trials in the same order; what is flagged is invalid, and its causes name the flag."""
+    among_repeats = _marked(table, repeat_flags(table))
+    return _marked(among_repeats, trial_flags(among_repeats, cards))
+
+
+def _marked(table: DataFrame, flagged: Iterable[Sequence[Flag]]) -> DataFrame:
+    trials = [
+        replace(
+            trial,
+            verdict="invalid",
+            causes=(*trial.causes, *(f"{flag.name}: {flag.sentence}" for flag in flags)),
+        )
+        if flags
+        else trial
+        for trial, flags in zip(trials_of(table), flagged, strict=True)
+    ]
+    return with_trials(table, trials)
+
+
+def repeat_flags(table: DataFrame) -> list[tuple[Flag, ...]]:
+    """Each trial's flag where its throughput is ten times off its repeats', of which two are known."""
+    rates = figures(table, "samples_per_second")
+    flagged: list[tuple[Flag, ...]] = [()] * len(table)
+    for repeats in groups(table, IDENTITY):
+        for place in repeats:
+            others = [rate for other in repeats if other != place and (rate := rates[other]) is not None]
+            flagged[place] = raised(jump(rates[place], others) if len(others) > 1 else None)
+    return flagged
+
+
+def trial_flags(table: DataFrame, cards: Sequence[Card]) -> list[tuple[Flag, ...]]:
+    """Each trial's flags, by its card's peak, one device's throughput, other sessions, its device's work."""
+    rates = figures(table, "samples_per_second")
+    believed = [
+        None if verdict == "invalid" else rate for verdict, rate in zip(table["verdict"], rates, strict=True)
+    ]
+    columns = zip(
+        rates,
+        table["gpus"],
+        peak_shares(table, cards),
+        _one_device_rates(table, believed),
+        _session_jumps(table, rates, believed),
+        figures(table, "busy_share"),
+        strict=True,
+    )
+    return [
+        raised(
+            above_peak(peak_share, "the card's dense peak in this precision"),
+            above_linear(single, rate, gpus),
+            session_jump,
+            idle_device(busy_share),
+        )
+        if rate is not None
+        else ()
+        for rate, gpus, peak_share, single, session_jump, busy_share in columns
+    ]
+
+
+def peak_shares(table: DataFrame, cards: Sequence[Card]) -> list[float | None]:
+    """Model FLOP utilisation: FLOPs per sample · samples per second ÷ the devices' dense peak, 0 to 1.
+
+    Null where the card, its peak in the label's arithmetic, or the operations are not known.
+    """
+    kinds = list(zip(table["device_name"], table["precision"], strict=True))
+    peaks = {kind: _peak_tflops(*kind, cards) for kind in dict.fromkeys(kinds)}
+    operations, rates = figures(table, "flops_per_sample"), figures(table, "samples_per_second")
+    return [
+        None if flops is None or rate is None or peak is None else flops * rate / (peak * 1e12 * gpus)
+        for flops, rate, peak, gpus in zip(
+            operations, rates, map(peaks.__getitem__, kinds), table["gpus"], strict=True
+        )
+    ]
+
+
+def _peak_tflops(device_name: str, precision: str, cards: Sequence[Card]) -> float | None:
+    card = find(device_name, cards)
+    return peak_tflops(card, cast(Precision, precision)) if card else None
+
+
+def _work(table: DataFrame) -> DataFrame:
+    return table.assign(home=table["machine"].where(table["device_kind"] == "cpu"))[list(WORK)]
+
+
+def _one_device_rates(table: DataFrame, believed: Sequence[float | None]) -> list[float | None]:
+    """Of each trial, the median throughput of the same work on one device; null where none is known."""
+    work, trials = _work(table), trials_of(table)
+    options = pandas.array([as_json(without(trial.key, "gpus").options) for trial in trials], dtype="string")
+    one_device = work.assign(gpus=pandas.array([1] * len(work), dtype="Int64"), options=options)
+    both = pandas.concat([work, one_device])
+    medians: list[float | None] = [None] * len(table)
+    for alike in groups(both, WORK):
+        rates = [rate for place in alike if place < len(table) and (rate := believed[place]) is not None]
+        middle = median(rates) if rates else None
+        for place in alike:
+            if place >= len(table):
+                medians[place - len(table)] = middle
+    return medians
+
+
+def _session_jumps(
+    table: DataFrame, rates: Sequence[float | None], believed: Sequence[float | None]
+) -> list[Flag | None]:
+    """Each throughput against the same work's in other sessions, where two at least are known."""
+    sessions = list(table["session"])
+    jumps: list[Flag | None] = [None] * len(table)
+    work = _work(table)
+    for alike in groups(work, WORK):
+        for session in dict.fromkeys(sessions[place] for place in alike):
+            elsewhere = [
+                rate
+                for place in alike
+                if sessions[place] != session and (rate := believed[place]) is not None
+            ]
+            for place in alike:
+                if sessions[place] == session and len(elsewhere) > 1:
+                    jumps[place] = jump(rates[place], elsewhere)
+    return jumps
+
+
+def above_peak(share: float | None, of: str) -> Flag | None:
+    """A share of a peak above 1; `of` names the peak, such as 'the fp16 tensor peak'."""
+    if share is None or share <= 1:
+        return None
+    return Flag("above-peak", f"{share:.0%} of {of}: no device does more than its peak")
+
+
+def above_linear(single: float | None, several: float | None, devices: int) -> Flag | None:
+    """A throughput on several devices of more than their number times that of one, in the same unit."""
+    if single is None or several is None or single <= 0 or devices < 2:
+        return None
+    gain = several / single
+    if gain <= devices * (1 + LINEAR_SLACK):
+        return None
+    return Flag("above-linear", f"{devices} devices give {gain:.2f} times the throughput of one")
+
+
+def jump(value: float | None, others: Sequence[float]) -> Flag | None:
+    """A figure ten times above or below the median of the comparable ones."""
+    if value is None or not others:
+        return None
+    middle = median(others)
+    if not (value > 0 and middle > 0):
+        return None
+    factor = value / middle
+    if 1 / JUMP < factor < JUMP:
+        return None
+    size = f"{factor:.3g} times" if factor > 1 else f"1/{1 / factor:.3g} of"
+    return Flag("jump", f"{size} the median of {len(others)} comparable figures")
+
+
+def idle_device(busy_share: float | None) -> Flag | None:
+    """A device that hardly worked while it was said to train; the share is of the window's time, 0 to 1."""
+    if busy_share is None or math.isnan(busy_share) or busy_share >= IDLE_SHARE:
+        return None
+    return Flag("idle-device", f"the device worked for {busy_share:.1%} of the time")
+
+
+def raised(*flags: Flag | None) -> tuple[Flag, ...]:
+    """Those that were raised."""
+    return tuple(flag for flag in flags if flag is not None)

@@ -1,0 +1,84 @@
+"""The table of trials: a pandas DataFrame, one row a trial, its columns as `columns` has them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas
+from pandas import DataFrame
+
+from report.trials.columns import COLUMNS, PARTS, Column, check
+from report.trials.key import Pairs
+from report.trials.trial import Trial
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes for the beginning of a formula."""
+
+
+def table_of(trials: Sequence[Trial]) -> DataFrame:
+    """One row for each trial, in their order; what is unknown or not a number is null."""
+    return DataFrame({column.name: _values(column, trials) for column in COLUMNS})
+
+
+def with_trials(table: DataFrame, trials: Sequence[Trial]) -> DataFrame:
+    """The table with other verdicts and causes: `trials` are its own, in its order."""
+    changed = [column for column in COLUMNS if column.name in ("verdict", "causes", "trial")]
+    return table.assign(**{column.name: _values(column, trials) for column in changed})
+
+
+def trials_of(table: DataFrame) -> tuple[Trial, ...]:
+    """Each row as a `Trial`."""
+    return tuple(table["trial"])
+
+
+def groups(table: DataFrame, columns: Sequence[str]) -> list[list[int]]:
+    """The places of the rows that are alike in `columns`, from 0; groups and rows as the table has them.
+
+    A null is a value like others here: no row is lost.
+    """
+    places: dict[int, list[int]] = {}
+    for place, number in enumerate(table.groupby(list(columns), dropna=False, sort=False).ngroup()):
+        places.setdefault(number, []).append(place)
+    return list(places.values())
+
+
+def figures(table: DataFrame, column: str) -> list[float | None]:
+    """A column of numbers, null where it is."""
+    return [None if value is pandas.NA else float(value) for value in table[column]]
+
+
+def as_json(pairs: Pairs) -> str:
+    """Names with their values as the columns have them."""
+    return json.dumps(dict(pairs), ensure_ascii=False)
+
+
+def write_csv(table: DataFrame, path: Path) -> None:
+    """All columns but the trial itself; text that a spreadsheet would compute is led by an apostrophe."""
+    check(table)
+    texts = {column.name: _harmless(table[column.name]) for column in COLUMNS if column.dtype == "string"}
+    table.assign(**texts).drop(columns="trial").to_csv(path, index=False)
+
+
+def _harmless(texts: pandas.Series[str]) -> pandas.Series[str]:
+    return texts.where(~texts.str.startswith(FORMULA).fillna(False), "'" + texts)
+
+
+def _values(column: Column, trials: Sequence[Trial]) -> Any:
+    values: list[Any] = list(trials)
+    for name in () if column.dtype == "object" else column.source.split("."):
+        values = [None if value is None else getattr(value, name) for value in values]
+    if column.dtype == "datetime64[us, UTC]":
+        return pandas.to_datetime(values, utc=True, errors="coerce").as_unit("us").array
+    if column.dtype == "string":
+        values = [_text(value, column) for value in values]
+    return pandas.array(values, dtype=column.dtype)
+
+
+def _text(value: Any, column: Column) -> str | None:
+    """Pairs are JSON, clauses have semicolons between; empty text of no part is null."""
+    if isinstance(value, tuple):
+        value = as_json(value) if column.part in PARTS else "; ".join(value)
+    return value if column.part else value or None

@@ -1,0 +1,238 @@
+"""One trial as the report sees it: its record, and what was made of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from harness.record import Environment, Epoch, Failure, LossScale, Measurement, Record, Summary
+from harness.record.store import Stored
+from harness.summary.device_checks import busy_share
+from harness.summary.statistics import METHOD, judge_trial
+from report.trials.key import Key, Length, Stack, key_of, length_of, stack_of
+
+LEAST = 1e-15
+"""Seconds, or samples per second; what is smaller, or as much larger, no clock has counted."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A view of one row of the table, for what no column holds.
+
+    Figures are in seconds, samples per second, bytes and shares of 1; null is unknown.
+    """
+
+    path: str
+    record: Record
+    summary: Summary | None
+    """By the present method; null where nothing was measured."""
+    verdict: str
+    causes: tuple[str, ...] = ()
+    bottleneck: str = ""
+    """What it waits for, in a sentence; empty where that is not known."""
+
+    @cached_property
+    def key(self) -> Key:
+        return key_of(self.record)
+
+    @cached_property
+    def length(self) -> Length | None:
+        if self.record.measurement is None or self.summary is None:
+            return None
+        return length_of(self.record.trial.asked, self.record.measurement, self.summary.projected)
+
+    @cached_property
+    def stack(self) -> Stack:
+        return stack_of(self.record)
+
+    @property
+    def session(self) -> str:
+        return self.record.session
+
+    @property
+    def started_at(self) -> datetime:
+        return self.record.started_at
+
+    @property
+    def repeat(self) -> int:
+        return self.record.trial.repeat
+
+    @property
+    def machine(self) -> str:
+        return self.record.machine.id
+
+    @property
+    def machine_label(self) -> str:
+        return self.record.machine.label
+
+    @property
+    def environment(self) -> Environment:
+        return self.record.environment
+
+    @property
+    def failure(self) -> Failure | None:
+        return self.record.failure
+
+    @property
+    def device_name(self) -> str:
+        return device_name(self.record)
+
+    @property
+    def card(self) -> str:
+        """The device's name, with their number where they are several."""
+        count = self.record.trial.asked.variant.gpus
+        return f"{count} × {self.device_name}" if count > 1 else self.device_name
+
+    @property
+    def device_unit(self) -> str | None:
+        """The card's UUID as a hash."""
+        return self.record.measurement.device.unit if self.record.measurement else None
+
+    @property
+    def device_capability(self) -> str | None:
+        """Compute capability, or the gfx number."""
+        return self.record.measurement.device.capability if self.record.measurement else None
+
+    @property
+    def is_ceiling(self) -> bool:
+        """Whether it looked for the device's limits: no training, so it stands in no contest."""
+        return self.record.measurement is not None and bool(self.record.measurement.ceilings)
+
+    @property
+    def sample_unit(self) -> str:
+        return self.record.measurement.sample_unit if self.record.measurement else "sample"
+
+    @property
+    def epochs_trained(self) -> int | None:
+        """Complete ones."""
+        return sum(epoch.complete for epoch in self.epochs) if self.record.measurement else None
+
+    @property
+    def steps_trained(self) -> int | None:
+        return self.record.measurement.window.steps if self.record.measurement else None
+
+    @property
+    def epochs(self) -> tuple[Epoch, ...]:
+        return self.record.measurement.epochs if self.record.measurement else ()
+
+    @property
+    def losses(self) -> tuple[tuple[int, float], ...]:
+        """(step, training loss)"""
+        return self.record.measurement.losses if self.record.measurement else ()
+
+    @property
+    def loss_scale(self) -> LossScale | None:
+        return self.record.measurement.precision.loss_scale if self.record.measurement else None
+
+    @property
+    def protocol_seconds(self) -> float | None:
+        return possible(self.summary.protocol_seconds) if self.summary else None
+
+    @property
+    def epoch_seconds(self) -> float | None:
+        return possible(self.summary.epoch_seconds) if self.summary else None
+
+    @property
+    def samples_per_second(self) -> float | None:
+        return possible(self.summary.throughput) if self.summary else None
+
+    @property
+    def step_seconds(self) -> float | None:
+        return possible(self.summary.step_seconds_median) if self.summary else None
+
+    @property
+    def busy_share(self) -> float | None:
+        return busy_share(self.record) if self.record.measurement else None
+
+    @property
+    def quality_name(self) -> str | None:
+        return self.record.measurement.quality_name if self.record.measurement else None
+
+    @property
+    def last_validated(self) -> Epoch | None:
+        """The last epoch after which the quality was measured."""
+        return next((epoch for epoch in reversed(self.epochs) if epoch.quality is not None), None)
+
+    @property
+    def validated(self) -> str:
+        """Where the last validation stands, unless it was whole and after the protocol's last epoch."""
+        measured, epoch = self.record.measurement, self.last_validated
+        return _place_of(epoch, measured) if measured and epoch else ""
+
+    @property
+    def train_loss(self) -> float | None:
+        """Of the last epoch that has one, else the last of the curve."""
+        by_epoch = [epoch.train_loss for epoch in self.epochs if epoch.train_loss is not None]
+        return by_epoch[-1] if by_epoch else self.losses[-1][1] if self.losses else None
+
+    @property
+    def peak_bytes(self) -> int | None:
+        """What the framework allocated at most on a device; of a CPU, what the process held."""
+        measured = self.record.measurement
+        if measured is None:
+            return None
+        memory = measured.memory
+        return memory.process_peak_bytes if measured.device.kind == "cpu" else memory.allocated_peak_bytes
+
+    @property
+    def joules_per_sample(self) -> float | None:
+        telemetry = self.record.telemetry
+        return telemetry.energy.joules_per_sample if telemetry and self.record.measurement else None
+
+
+def trial_of(stored: Stored) -> Trial:
+    """A record as a trial; a summary of another method than the present one is made anew."""
+    path, record = stored.path, stored.record
+    current = record.summary is not None and record.summary.method == METHOD
+    summary = record.summary if current else judge_trial(record)
+    if record.measurement is None or summary is None:
+        return Trial(path, record, None, "invalid")
+    impossible = _impossible(summary)
+    return Trial(
+        path,
+        record,
+        summary,
+        verdict="invalid" if impossible else summary.verdict,
+        causes=(*summary.causes, *impossible),
+    )
+
+
+def device_name(record: Record) -> str:
+    """The device's name as the framework saw it; by the machine's list where nothing was measured."""
+    if record.measurement:
+        return record.measurement.device.name
+    if record.trial.asked.device == "cpu":
+        return record.machine.cpu.model or "CPU"
+    return record.machine.gpus[0].name if record.machine.gpus else "unknown device"
+
+
+def possible(value: float | None) -> float | None:
+    """A time or a rate within what any device can do, so that its square is a number as well; else null."""
+    return value if value is not None and math.isfinite(value) and LEAST < value < 1 / LEAST else None
+
+
+def _impossible(summary: Summary) -> tuple[str, ...]:
+    values = {
+        "protocol seconds": summary.protocol_seconds,
+        "epoch seconds": summary.epoch_seconds,
+        "throughput": summary.throughput,
+        "step seconds": summary.step_seconds_median,
+    }
+    return tuple(
+        f"its {name} reads {value:g}, which no run can give"
+        for name, value in values.items()
+        if value is not None and possible(value) is None
+    )
+
+
+def _place_of(epoch: Epoch, measured: Measurement) -> str:
+    """After which epoch or step a validation was, and on how many batches; empty for the protocol's own."""
+    protocol, parts = measured.protocol, []
+    if epoch.index < protocol.epochs or not epoch.complete:
+        steps = sum(each.steps for each in measured.epochs if each.index <= epoch.index)
+        parts.append(f"after epoch {epoch.index}" if epoch.complete else f"after {steps:,} steps")
+    if epoch.valid_batches is not None and epoch.valid_batches < protocol.valid_batches:
+        parts.append(f"on {epoch.valid_batches:,} of {protocol.valid_batches:,} batches")
+    return ", ".join(parts)

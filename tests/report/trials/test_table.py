@@ -1,0 +1,163 @@
+"""The table of trials: what its columns hold, that no row is lost on the way, and how it leaves the house."""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta, timezone
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pandas import DataFrame
+
+from harness.errors import UserError
+from harness.record import Record
+from harness.record.store import read_all
+from report.comparisons.cells import cells
+from report.trials import load
+from report.trials.columns import COLUMNS, IDENTITY, check, markdown
+from report.trials.key import Key, Length, Stack
+from report.trials.table import groups, trials_of, write_csv
+from tests.helpers import ROOT
+from tests.helpers import records_builder as build
+from tests.helpers.records_hostile import hostile, odd_numbers
+from tests.helpers.trial_tables import table
+
+
+@pytest.fixture(scope="module")
+def trials() -> DataFrame:
+    """Measured and failed trials of two cards, and of strings that try to be more."""
+    return table([*build.two_cards(), *hostile()])
+
+
+def test_every_column_has_its_type_whatever_the_records_hold(trials):
+    for made in (trials, table(odd_numbers()), table([])):
+        check(made)
+    with pytest.raises(UserError, match="another type: repeat; take it from"):
+        check(trials.assign(repeat=trials["repeat"].astype("Float64")))
+    with pytest.raises(UserError, match="verdict"):
+        cells(trials.drop(columns="verdict"))
+
+
+@pytest.mark.parametrize(("part", "model"), [("key", Key), ("length", Length), ("stack", Stack)])
+def test_every_field_that_keeps_figures_apart_is_a_column(part, model):
+    sources = [column.source for column in COLUMNS if column.part == part]
+    assert sources == [f"{part}.{field.name}" for field in fields(model)]
+
+
+def test_the_page_of_the_columns_is_that_of_the_schema():
+    page = (ROOT / "docs" / "trials.md").read_text(encoding="utf-8")
+    assert page.endswith(f"\n\n{markdown()}\n"), "report.trials.columns.markdown() belongs there"
+
+
+def alike(made: DataFrame, columns: tuple[str, ...]) -> list[list[int]]:
+    """What `groups` does, row by row."""
+    places: dict[tuple[object, ...], list[int]] = {}
+    for place, row in enumerate(made[list(columns)].itertuples(index=False)):
+        key = tuple(None if value is pd.NA else value for value in row)
+        places.setdefault(key, []).append(place)
+    return list(places.values())
+
+
+@pytest.mark.parametrize("name", IDENTITY)
+def test_no_row_is_lost_where_a_column_that_tells_apart_is_null(name, trials):
+    some = trials[name].mask([place % 3 == 0 for place in range(len(trials))])
+    for column in (some, trials[name].mask([True] * len(trials))):
+        made = trials.assign(**{name: column})
+        check(made)
+        found = groups(made, IDENTITY)
+        assert sorted(place for places in found for place in places) == list(range(len(made)))
+        assert found == alike(made, IDENTITY)
+        measured = (made["status"] == "ok").sum()
+        assert sum(len(cell.trials) for cell in cells(made)) == measured
+
+
+TEXTS = st.sampled_from([None, "", "a", "b"])
+
+
+@given(st.lists(st.tuples(TEXTS, TEXTS, TEXTS, st.sampled_from([None, 0, 1])), max_size=12))
+@settings(max_examples=60, deadline=None)
+def test_rows_stand_together_only_where_all_is_equal_and_null_equals_null(rows):
+    names, types = ("x", "y", "z", "n"), ("string", "string", "string", "Int64")
+    columns = [pd.array([row[at] for row in rows], dtype=kind) for at, kind in enumerate(types)]
+    made = DataFrame(dict(zip(names, columns, strict=True)))
+    assert groups(made, names) == alike(made, names)
+
+
+def test_cells_hold_the_trials_whose_key_length_stack_and_place_are_equal(trials):
+    found = cells(trials)
+    for cell in found:
+        same = (cell.key, cell.length, cell.stack, cell.session, cell.machine, cell.card)
+        for trial in cell.trials:
+            assert same == (
+                *(trial.key, trial.length, trial.stack),
+                *(trial.session, trial.machine, trial.card),
+            )
+    assert len({(cell.key, cell.length, cell.stack, cell.session, cell.card) for cell in found}) == len(found)
+
+
+def test_rows_are_in_the_order_of_their_start(trials):
+    started = [trial.started_at for trial in trials_of(trials)]
+    assert started == sorted(started)
+    assert list(trials["started_at"]) == started
+
+
+def test_a_figure_that_is_none_is_null_and_says_so_in_the_causes_where_no_run_can_give_it():
+    made = table(odd_numbers()).sort_values("order")
+    assert list(made["valid_loss"].isna()) == [True, False, False]
+    assert list(made["samples_per_second"].isna()) == [False, True, False]
+    assert "its throughput reads inf, which no run can give" in made["causes"].iloc[1]
+    assert all(math.isfinite(value) for value in made["samples_per_second"].dropna())
+
+
+@pytest.mark.parametrize(
+    "started",
+    [
+        datetime(9999, 12, 31, tzinfo=UTC),
+        datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))),
+    ],
+)
+def test_no_date_of_a_record_stops_the_table(started, tmp_path):
+    (first, *others) = build.two_cards()
+    made = table([first.model_copy(update={"started_at": started}), *others])
+    check(made)
+    write_csv(made, tmp_path / "trials.csv")
+    assert len((tmp_path / "trials.csv").read_text().splitlines()) == 1 + len(made)
+
+
+def with_label(record: Record, label: str) -> Record:
+    return record.model_copy(update={"machine": record.machine.model_copy(update={"label": label})})
+
+
+@pytest.mark.parametrize("label", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1+1", "plain", "a=b", '=","'])
+def test_a_text_that_a_spreadsheet_would_compute_is_led_by_an_apostrophe(label, tmp_path):
+    (first, *_) = build.two_cards()
+    write_csv(table([with_label(first, label)]), tmp_path / "trials.csv")
+    with (tmp_path / "trials.csv").open(newline="", encoding="utf-8") as file:
+        (row,) = csv.DictReader(file)
+    assert row["machine_label"] == (label if label in ("plain", "a=b") else f"'{label}")
+
+
+def test_the_file_has_every_column_but_the_trial_and_the_same_figures(trials, tmp_path):
+    write_csv(trials, tmp_path / "trials.csv")
+    again = pd.read_csv(tmp_path / "trials.csv")
+    assert list(again) == [column.name for column in COLUMNS if column.name != "trial"]
+    rates = trials["samples_per_second"].to_numpy("float64", na_value=math.nan)
+    assert again["samples_per_second"].to_numpy() == pytest.approx(rates, rel=1e-15, nan_ok=True)
+
+
+def test_the_records_of_a_clone_or_of_its_results_are_one_table(tmp_path):
+    build.write(tmp_path, build.two_cards())
+    made = load(tmp_path)
+    assert len(made) == len(read_all(tmp_path).records)
+    assert list(load(tmp_path / "results")["path"]) == list(made["path"])
+    assert made["path"].str.startswith("results/").all()
+    (tmp_path / "results" / "2026-01-31" / "x").mkdir(parents=True)
+    (tmp_path / "results" / "2026-01-31" / "x" / "cut.json").write_text("{")
+    with pytest.warns(UserWarning, match="cut short"):
+        load(tmp_path / "results")
+    with pytest.raises(UserError, match="is no results folder"):
+        load(tmp_path / "nothing")

@@ -193,32 +193,20 @@ def report(
     csv: bool = False,
 ) -> None:
     """Make report/out/index.html and report.md from the records in results/, or in bundles."""
-    from datetime import UTC, datetime
-
-    from harness.machine import machine_id, state_folder
-    from report.page.build import build as build_page
+    from commands import report as reporting
     from report.page.pdf import write as write_pdf
 
     chosen, out = _settings(baseline=baseline), ROOT / "report" / "out"
-    if bundle:
-        from commands import report as reporting
-
-        paths = [Path(name) for name in bundle]
-        reporting.report_on(ROOT, out, paths, baseline=chosen.baseline, session=session, csv=csv)
-    else:
-        built = build_page(
-            ROOT,
-            out,
-            baseline=chosen.baseline,
-            session=session or None,
-            machine=machine_id(state_folder()),
-            csv=csv,
-            now=datetime.now(UTC),
-        )
-        for warning in built.warnings:
-            print(f"warning: {warning}", file=sys.stderr)
-        print(f"report: {_relative(built.html)}")
-        print(f"        {_relative(built.markdown)}")
+    written = reporting.report_on(
+        ROOT,
+        out,
+        [Path(name) for name in bundle or ()],
+        baseline=chosen.baseline,
+        session=session or None,
+        csv=csv,
+    )
+    print(f"report: {_relative(written.html)}")
+    print(f"        {_relative(written.markdown)}")
     if csv:
         print(f"        {_relative(out / 'trials.csv')}")
     if pdf:

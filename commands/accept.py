@@ -1,22 +1,24 @@
-"""The verbs that need both harness and report: each gathers, calls both, and prints; for tasks.py alone."""
+"""Whether a delivered machine is the one that was ordered, and as fast."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from commands import measure
-from commands.offer import _clause, _opened, _refuse_damaged
+from commands.offer import analysis_of, opened_bundle, refuse_damaged
 from harness.errors import GateError, UserError
-from harness.plan import plan as plan_module
+from harness.machine import fingerprint
+from harness.plan import plan
 from harness.record import Record, Session, store
 from harness.settings import Settings
-from report import analysis, text
+from report import text
 from report.acceptance import clause, delivery
 from report.acceptance.clause import Clause
-from report.acceptance.delivery import Finding
+from report.acceptance.delivery import DemandResult
 from report.acceptance.machine import disturbed, not_as_ordered, other_machine
-from report.trials.table import trials_of
+from report.analysis import Question, analyse, evidence_in
 
 WHOLE_PLAN = "measure the whole plan, with `invoke accept` and the bundle alone"
 
@@ -27,10 +29,10 @@ def accept(root: Path, settings: Settings, path: Path, records: str | None) -> N
     Takes the session `records`, else runs the bundle's plan anew. Raises UserError where too little was
     measured to answer.
     """
-    with _opened(path) as (opened, _):
-        _refuse_damaged(path, opened)
+    with opened_bundle(path) as opened:
+        refuse_damaged(path, opened)
         manifest = opened.manifest
-        wanted = _clause(opened.folder, manifest) if manifest else None
+        wanted = analysis_of(opened, manifest).clause if manifest else None
         if manifest is None or wanted is None:
             raise UserError(
                 f"'{path.name}' holds no work with two valid runs", remedy="ask for a longer session"
@@ -53,10 +55,8 @@ def accept(root: Path, settings: Settings, path: Path, records: str | None) -> N
 
 def _measured(root: Path, settings: Settings, session: Session, ordered: Record) -> str:
     """A new session of the bundle's plan; another machine is told before anything runs."""
-    from harness.machine import fingerprint
-
     _refuse_other(other_machine(ordered.machine, fingerprint(), device=ordered.trial.asked.device))
-    if plan_module.load(root, session.plan).sha256 != session.plan_sha256:
+    if plan.load(root, session.plan).sha256 != session.plan_sha256:
         raise UserError(
             f"the plan '{session.plan}' is not the one that was ordered by",
             remedy=f"copy plans/{session.plan}.toml out of the bundle into plans/",
@@ -78,14 +78,14 @@ def _refuse_other(fields: Sequence[str]) -> None:
 
 
 def _answer(root: Path, session: str, wanted: Clause, ordered: Sequence[Record]) -> None:
-    shelf = store.read_all(root)
-    records = [stored.record for stored in shelf.records if stored.record.session == session]
+    question = Question(datetime.now(UTC), session=session, from_raw=True)
+    delivered = analyse(evidence_in(root, purchase=False), question)
+    records = [trial.record for trial in delivered.own]
     if not records:
         raise UserError(f"there is no record of session '{session}'", remedy="name a session in results/")
     _refuse_other(not_as_ordered(ordered, records))
-    table = analysis.table_of(shelf, root, from_raw=True)
-    failures = trials_of(table[(table["session"] == session) & (table["status"] == "failed")])
-    found = delivery.judge(wanted, analysis.session_cells(table, session), failures)
+    failures = [trial for trial in delivered.own if trial.failure is not None]
+    found = delivery.judge(wanted, delivered.own_cells, failures)
     print(f"\nDelivered, session {session}:")
     for one in found:
         print(f"  {_finding(one)}")
@@ -99,7 +99,7 @@ def _answer(root: Path, session: str, wanted: Clause, ordered: Sequence[Record])
     print("PASS")
 
 
-def _finding(one: Finding) -> str:
+def _finding(one: DemandResult) -> str:
     word = {True: "reached", False: "NOT REACHED", None: "NOT KNOWN"}[one.passed]
     if one.ratio is None:
         return f"{word}: {one.demand.what}: {one.why}"

@@ -19,10 +19,8 @@ from harness.bundle import validate
 from harness.bundle.validate import folder_problems
 from harness.errors import GateError, UserError
 from harness.record import store
-from harness.record.cards import FILE as CARDS
-from harness.record.cards import load_cards
-from harness.record.claims import load_claims
 from report import text
+from report.analysis import Question, analyse, evidence_in
 from report.page import render
 from report.page.build import look
 from report.sections.view import PageView
@@ -212,6 +210,5 @@ def _beside(root: Path, contributed: Path) -> PageView:
             ignore=shutil.ignore_patterns(".*"),
             dirs_exist_ok=True,
         )
-    cards = load_cards(contributed) if (contributed / CARDS).exists() else ()
-    shelf, claims = store.read_all(contributed), load_claims(contributed)
-    return look(shelf, claims, cards, session=lead, now=datetime.now(UTC))
+    question = Question(datetime.now(UTC), session=lead)
+    return look(analyse(evidence_in(contributed, purchase=False), question))

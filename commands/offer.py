@@ -1,32 +1,32 @@
-"""The verbs that need both harness and report: each gathers, calls both, and prints; for tasks.py alone."""
+"""A bundle for whoever has to decide: packed with its clause, and verified to the last figure."""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from harness.bundle import archive, bundle
 from harness.bundle.bundle import Manifest, Opened
 from harness.errors import GateError, GpudynoError, UserError
 from harness.machine import machine_id, state_folder
-from harness.record import Harness, store
-from harness.record.claims import load_claims
+from harness.record import Harness
 from harness.run.setup import revision
-from report import analysis, text
+from report import text
 from report.acceptance import clause
-from report.acceptance.clause import Clause
-from report.comparisons import unit_spread
-from report.cost.purchase import load_purchase
+from report.analysis import METHODS, Analysis, Question, analyse, evidence_in
 from report.page import remake
-from report.trials.table import trials_of
+from report.page.build import write
 
 PURCHASE = "purchase.toml"
+MOST_LISTED = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,141 +45,169 @@ def pack(root: Path, how: Packing) -> Path:
     """Writes a bundle of one session, or of all that the page stands on, and prints what is in it."""
     if not 0 < how.margin < 1:
         raise UserError(f"a margin of {how.margin:g} is no share of a figure", remedy="give one such as 0.05")
-    shelf, now = store.read_all(root), datetime.now(UTC)
-    lead, standing = analysis.stands_on(
-        shelf,
-        root,
-        load_claims(root),
-        session=how.session,
-        machine=machine_id(state_folder()),
-        baseline=how.baseline,
-        now=now,
-    )
-    if lead is None or not standing:
+    now = datetime.now(UTC)
+    question = Question(now, how.session, machine_id(state_folder()), how.baseline, how.margin)
+    here = analyse(evidence_in(root), question)
+    if here.lead is None or not here.standing:
         raise UserError("nothing has been measured here yet", remedy="run `invoke build run` first")
     with TemporaryDirectory() as temporary:
-        folder = Path(temporary) / "bundle"
+        folder, page = Path(temporary) / "bundle", Path(temporary) / "page"
         folder.mkdir()
-        locks, notes = bundle.gather(root, folder, [how.session] if how.session else standing)
+        locks, notes = bundle.gather(root, folder, [how.session] if how.session else here.standing)
         if not how.purchase:
             (folder / PURCHASE).unlink(missing_ok=True)
-        packed = store.read_all(folder)
-        for problem in packed.problems:
+        packed = evidence_in(folder)
+        for problem in packed.results.problems:
             raise UserError(f"a record cannot be packed: {problem}", remedy="fetch it again or remove it")
         commit, changed = revision(root)
+        quoted = [quote.date for quote in packed.purchase.quote] if packed.purchase else []
         manifest = Manifest(
-            bundle=1,
+            bundle=2,
             gpudyno=Harness(version=version("gpudyno"), revision=commit, modified=changed),
-            as_of=bundle.as_of(packed.records, now, _quoted(folder)),
-            session=lead,
+            as_of=bundle.as_of(packed.results.records, now, quoted),
+            session=here.lead,
             baseline=how.baseline,
             margin=how.margin,
-            sessions=tuple(sorted(session.id for session in packed.sessions)),
+            sessions=tuple(sorted(session.id for session in packed.results.sessions)),
             locks=locks,
             notes=notes,
         )
-        page = _page(folder, Path(temporary) / "work", manifest)
+        analysis = analyse(packed, _question(manifest))
+        (folder / bundle.FIGURES).write_text(json.dumps(remake.figures(analysis), indent=1), encoding="utf-8")
+        write(analysis, page)
         for name in bundle.names_in(page):
             archive.copy_into(folder / bundle.PAGE, name, page / name)
-        out = how.out or root / "report" / "out" / f"gpudyno-{lead}.tar.gz"
+        out = how.out or root / "report" / "out" / f"gpudyno-{here.lead}.tar.gz"
         out.parent.mkdir(parents=True, exist_ok=True)
         bundle.write(folder, manifest, out, key=how.key)
-        _say_packed(out, folder, manifest, packed, how)
+        _say_packed(out, analysis, manifest, how)
     return out
 
 
-def _quoted(folder: Path) -> list[date]:
-    """The days of the buyer's quotes."""
-    purchase = load_purchase(folder)
-    return [quote.date for quote in purchase.quote] if purchase else []
-
-
-def _page(folder: Path, work: Path, manifest: Manifest) -> Path:
-    return remake.page_from_raw(
-        folder,
-        work,
+def _question(manifest: Manifest) -> Question:
+    """What the page of a bundle answers: from raw samples, whatever its records say of themselves."""
+    return Question(
+        manifest.as_of,
         session=manifest.session,
         baseline=manifest.baseline,
         margin=manifest.margin,
-        now=manifest.as_of,
+        from_raw=True,
     )
 
 
-def _say_packed(out: Path, folder: Path, manifest: Manifest, packed: store.Shelf, how: Packing) -> None:
+def analysis_of(opened: Opened, manifest: Manifest) -> Analysis:
+    """An opened bundle's analysis, made anew from its raw samples."""
+    return analyse(evidence_in(opened.folder), _question(manifest))
+
+
+def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing) -> None:
+    results = analysis.evidence.results
     print(f"bundle: {out} ({out.stat().st_size / 1e6:.2f} MB)")
-    print(f"  {len(packed.records)} records of {len(packed.sessions)} sessions, {len(manifest.locks)} locks")
+    print(
+        f"  {len(results.records)} records of {len(results.sessions)} sessions, {len(manifest.locks)} locks"
+    )
     for note in manifest.notes:
         print(f"  not in it: {note}")
-    if (folder / PURCHASE).is_file():
+    if analysis.evidence.purchase:
         print(f"  {PURCHASE} is in it, with your prices and limits; --no-purchase leaves it out")
     print(f"  signed with '{how.key.name}'" if how.key else "  not signed")
-    for line in clause_lines(folder, manifest, out.name):
+    for line in clause_lines(analysis, out.name):
         print(line)
 
 
-def clause_lines(folder: Path, manifest: Manifest, name: str) -> tuple[str, ...]:
-    """The acceptance clause of an unpacked bundle, or why there is none."""
-    wanted = _clause(folder, manifest)
-    if wanted is None:
+def clause_lines(analysis: Analysis, name: str) -> tuple[str, ...]:
+    """The acceptance clause of a bundle's analysis, or why there is none."""
+    if analysis.clause is None:
         return ("no acceptance clause: no work of the leading session has two valid runs",)
-    return clause.lines(wanted, f"invoke accept {name}")
-
-
-def _clause(folder: Path, manifest: Manifest) -> Clause | None:
-    table = analysis.table_of(store.read_all(folder), folder, from_raw=True)
-    cells = analysis.session_cells(table, manifest.session or "")
-    return clause.clause(cells, unit_spread.units_of(trials_of(table), cells), margin=manifest.margin)
+    return clause.lines(analysis.clause, f"invoke accept {name}")
 
 
 @contextmanager
-def _opened(path: Path, signers: Path | None = None) -> Iterator[tuple[Opened, Path]]:
+def opened_bundle(path: Path, signers: Path | None = None) -> Iterator[Opened]:
+    """A bundle unpacked into a folder that goes with the context, and all that is wrong with it."""
     with TemporaryDirectory() as temporary:
-        folder, work = Path(temporary) / "bundle", Path(temporary) / "work"
-        folder.mkdir()
-        work.mkdir()
-        yield bundle.open_bundle(path, folder, signers=signers), work
+        yield bundle.open_bundle(path, Path(temporary), signers=signers)
 
 
 def verify(path: Path, signers: Path | None) -> None:
     """Checks a bundle's bytes, records and figures; raises GateError where anything differs, naming it."""
-    with _opened(path, signers) as (opened, work):
-        problems = list(opened.problems)
+    with opened_bundle(path, signers) as opened:
+        problems, by_method = list(opened.problems), ""
         print(f"{path.name}: {len(opened.names)} files")
         if opened.signed is not None:
             print(f"  signature: good, {opened.signed.key}, {_whose(opened.signed.signer)}")
         elif (opened.folder / bundle.SIGNATURE).is_file() is False:
             print("  signature: none")
         if opened.manifest is not None:
-            problems += _page_problems(opened, opened.manifest, work)
-        print(f"  records: {len(store.read_all(opened.folder).records)}, each summary computed anew")
+            more, by_method = _figure_problems(opened, opened.manifest)
+            problems += more
         for problem in problems:
             print(f"  DIFFERS: {text.clean(problem, 500)}", file=sys.stderr)
         if problems:
             raise GateError(f"{path.name}: {len(problems)} things are not as they were packed")
-        print("  every byte, record and figure is as it was packed")
+        print(
+            f"  whole; figures by {by_method}"
+            if by_method
+            else "  every byte, record and figure is as packed"
+        )
 
 
 def _whose(signer: str | None) -> str:
     return f"of {signer}" if signer else "whose it is, is not known (--signers FILE names allowed ones)"
 
 
-def _page_problems(opened: Opened, manifest: Manifest, work: Path) -> list[str]:
-    own = f"{manifest.gpudyno.version} ({(manifest.gpudyno.revision or 'no revision')[:12]})"
-    packed = opened.folder / bundle.PAGE
+def _figure_problems(opened: Opened, manifest: Manifest) -> tuple[list[str], str]:
+    """What differs from the figures that the raw samples give; and the method, where it is not ours."""
     try:
-        anew = _page(opened.folder, work, manifest)
+        analysis = analysis_of(opened, manifest)
     except GpudynoError as error:
-        return [f"{bundle.PAGE}: cannot be made again ({error.problem})"]
-    found = remake.differences(packed, anew)
-    figures = remake.figures(packed)
-    print(f"  page: {figures:,} figures made again from raw samples; it was made by gpudyno {own}")
-    said = [f"{bundle.PAGE}/{one.sentence()}" for one in found[: remake.MOST_LISTED]]
-    if len(found) > remake.MOST_LISTED:
-        said.append(f"{bundle.PAGE}: {len(found) - remake.MOST_LISTED} more places differ")
-    return said
+        return [f"{bundle.PAGE}: cannot be made again ({error.problem})"], ""
+    count = len(analysis.evidence.results.records)
+    print(f"  records: {count}, each summary computed anew")
+    for line in remake.older_summaries(analysis):
+        print(f"  {line}")
+    packed = _packed_figures(opened.folder)
+    if packed is None:
+        if manifest.bundle == 1:
+            return [], "method 1: this bundle was packed before its figures lay beside the page"
+        return [f"{bundle.FIGURES}: is missing or no JSON"], ""
+    differing = list(remake.differences(packed, remake.figures(analysis)))
+    methods = packed.get("methods")
+    if methods != METHODS:
+        for line in differing[:MOST_LISTED]:
+            print(f"  by the present methods: {line}")
+        return [], f"methods {methods}, those of here are {METHODS}"
+    problems = [f"{bundle.FIGURES}: {line}" for line in differing]
+    if manifest.gpudyno.version == version("gpudyno"):
+        problems += _page_problems(opened.folder, analysis)
+    else:
+        print(f"  page: its words are those of gpudyno {manifest.gpudyno.version}, and were not compared")
+    if len(problems) > MOST_LISTED:
+        problems = [*problems[:MOST_LISTED], f"{len(problems) - MOST_LISTED} more places differ"]
+    return problems, ""
 
 
-def _refuse_damaged(path: Path, opened: Opened) -> None:
+def _packed_figures(folder: Path) -> dict[str, Any] | None:
+    try:
+        packed = json.loads((folder / bundle.FIGURES).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return packed if isinstance(packed, dict) else None
+
+
+def _page_problems(folder: Path, analysis: Analysis) -> list[str]:
+    """Words of the page that the analysis does not give; drawings are held by their bytes alone."""
+    with TemporaryDirectory() as temporary:
+        written = write(analysis, Path(temporary))
+        return [
+            f"{bundle.PAGE}/{path.name}: {line}"
+            for path in (written.html, written.markdown)
+            for line in remake.other_words(folder / bundle.PAGE / path.name, path)
+        ]
+
+
+def refuse_damaged(path: Path, opened: Opened) -> None:
+    """Raises GateError where a bundle is not as it was packed."""
     if opened.problems:
         raise GateError(
             f"'{path.name}' is not as it was packed: {text.clean(opened.problems[0], 500)}",

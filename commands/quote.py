@@ -14,7 +14,7 @@ from tomlkit.items import AoT
 
 from harness.errors import UserError
 from harness.record import Model
-from report.cost.purchase import Purchase, Quote, Work, parse_purchase, problem
+from report.cost.purchase import Purchase, Quote, WorkloadHours, parse_purchase, problem
 
 Ask = Callable[[str], str]
 Say = Callable[[str], None]
@@ -72,7 +72,7 @@ def interview(ask: Ask, say: Say) -> Purchase:
     values |= _several(ask, say, Purchase, LIMITS)
     works = []
     while name := ask("a workload of your mix, as the report names it (nothing: no more): ").strip():
-        works.append({"workload": name, **_several(ask, say, Work, WORK)})
+        works.append({"workload": name, **_several(ask, say, WorkloadHours, WORK)})
     values["work"] = works
     if works and (on := ask("the card on which these hours hold (nothing: the slowest): ").strip()):
         values["hours_on"] = on

@@ -1,31 +1,34 @@
-"""The verbs that need both harness and report: each gathers, calls both, and prints; for tasks.py alone."""
+"""The page, of this clone or of bundles; and two cards, machines or stacks held against each other."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from commands.offer import PURCHASE, _opened, _refuse_damaged
+from commands.offer import PURCHASE, opened_bundle, refuse_damaged
 from harness.bundle import archive, bundle
 from harness.bundle.bundle import Opened
 from harness.bundle.validate import session_problems
 from harness.errors import GateError, UserError
-from harness.record import Record, differences, store
-from report import analysis, text
+from harness.machine import machine_id, state_folder
+from harness.record import Record, differences
+from report import text
+from report.analysis import Question, analyse, evidence_in
 from report.comparisons import side_by_side
-from report.page.build import build as build_page
+from report.page.build import WrittenPage, build
 
 
 def compare_two(root: Path, first: str, second: str, fail_below: float | None) -> None:
     """Prints two sides' figures; with `fail_below`, raises GateError where a work is slower than that."""
-    shelf = store.read_all(root)
-    found = side_by_side.compare(analysis.table_of(shelf, root), first, second)
+    analysis = analyse(evidence_in(root, purchase=False), Question(datetime.now(UTC)))
+    found = side_by_side.compare(analysis.table, first, second)
     print("\n".join(side_by_side.lines(found)))
-    records = {stored.path: stored.record for stored in shelf.records}
+    records = {stored.path: stored.record for stored in analysis.evidence.results.records}
     for line in _machines_differ(found, records):
         print(line)
     if fail_below is None:
@@ -73,8 +76,8 @@ def merged(root: Path, paths: Sequence[Path]) -> Iterator[tuple[Path, str | None
         for path in sorted((root / "results" / "claims").glob("*.toml")):
             archive.copy_into(clone, path.relative_to(root).as_posix(), path)
         for path in paths:
-            with _opened(path) as (opened, _):
-                _refuse_damaged(path, opened)
+            with opened_bundle(path) as opened:
+                refuse_damaged(path, opened)
                 lead = lead or (opened.manifest.session if opened.manifest else None)
                 _take_records(opened, clone, path)
         for problem in session_problems(clone):
@@ -95,13 +98,22 @@ def _take_records(opened: Opened, clone: Path, path: Path) -> None:
 
 
 def report_on(
-    root: Path, out: Path, paths: Sequence[Path], *, baseline: str | None, session: str, csv: bool
-) -> None:
-    """The page of several bundles, equal work side by side; with `csv` also the table of their trials."""
-    with merged(root, paths) as (clone, lead):
-        built = build_page(
-            clone, out, baseline=baseline, session=session or lead, csv=csv, now=datetime.now(UTC)
-        )
-    for warning in built.warnings:
+    root: Path,
+    out: Path,
+    bundles: Sequence[Path] = (),
+    *,
+    baseline: str | None,
+    session: str | None,
+    csv: bool = False,
+) -> WrittenPage:
+    """Writes the page of this clone's records, or of several bundles' with equal work side by side."""
+    question = Question(datetime.now(UTC), session, machine_id(state_folder()), baseline)
+    if not bundles:
+        written = build(root, out, question, csv=csv)
+    else:
+        with merged(root, bundles) as (clone, lead):
+            question = replace(question, session=session or lead, machine=None)
+            written = build(clone, out, question, csv=csv)
+    for warning in written.warnings:
         print(f"warning: {warning}", file=sys.stderr)
-    print(f"report: {built.html}\n        {built.markdown}")
+    return written

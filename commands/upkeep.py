@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import docker
+
 from harness.bundle.validate import record_problems
 from harness.data.fetch import default_folder
 from harness.engine.connection import TITLES, Connection, answered
 from harness.engine.find import search
 from harness.errors import GateError, GpudynoError, UserError
 from harness.image.catalog import load_images
+from harness.image.lock import relock
 from harness.plan import plan
 from harness.record import store
 from harness.record.cards import load_cards
@@ -78,7 +81,6 @@ def removable(root: Path, *, data: bool) -> list[Removable]:
 
 def _images(connection: Connection) -> Iterator[Removable]:
     """The images that carry our label; Podman's list is its own."""
-    import docker
 
     with answered(TITLES[connection.kind], "list images"):
         client = docker.DockerClient(base_url=connection.host, version="auto")
@@ -94,7 +96,6 @@ def _size_bytes(folder: Path) -> int:
 
 def lock(root: Path, image: str) -> None:
     """Resolves one image's lock anew, and says what could not be reached."""
-    from harness.image.lock import relock
 
     chosen = load_images(root).image(image)
     report = relock(chosen, root)

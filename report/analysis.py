@@ -1,50 +1,197 @@
-"""What several verbs ask of the records: their table of trials, what a page stands on, a session's cells."""
+"""All that a set of records says, made once: what page, bundle, compare, accept and gate read."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from pandas import DataFrame
 
-from harness.record.claims import ClaimSet
-from harness.record.store import Shelf, Stored
-from report.comparisons import cells, groups
-from report.comparisons.cells import Cell
-from report.page.build import leading
+from harness.record import Session
+from harness.record.cards import Card
+from harness.record.claims import ClaimSet, load_claims
+from harness.record.store import Shelf, Stored, read_all
+from harness.summary.statistics import METHOD
+from report.acceptance.clause import MARGIN, Clause, clause
+from report.claims.judge import Judged, judge
+from report.comparisons.batch_sweeps import without_sweeps
+from report.comparisons.cells import Cell, cells_of
+from report.comparisons.expectation import Expectation, expectations
+from report.comparisons.groups import ComparisonGroup, comparison_groups, left_over
+from report.comparisons.parity import Gate, Parity, early_gates, parities
+from report.comparisons.speedups import Speedup, speedups
+from report.comparisons.unit_spread import units_of
+from report.cost.costs import Costs, costs
+from report.cost.inputs import buyer
+from report.cost.purchase import Purchase, load_purchase
 from report.trials.reading import cards_of, read
 from report.trials.table import trials_of
+from report.trials.trial import Trial
+
+METHODS = {
+    "trial": METHOD,
+    "sanity": "1",
+    "intervals": "1",
+    "expectation": "1",
+    "parity": "1",
+    "claims": "1",
+    "cost": "1",
+    "acceptance": "1",
+}
+"""The version of each method: raised when the same records can give another figure or word by it."""
 
 
-def table_of(shelf: Shelf, root: Path, *, from_raw: bool = False) -> DataFrame:
-    """The table of all trials, held against the cards of `root`; `from_raw` believes no stored summary."""
-    records = [_bare(stored) for stored in shelf.records] if from_raw else shelf.records
-    return read(records, cards_of(root))
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What an analysis stands on, as it was read. `purchase` is the buyer's file."""
+
+    results: Shelf
+    claims: ClaimSet
+    cards: tuple[Card, ...]
+    purchase: Purchase | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of the evidence.
+
+    The analysis leads with `session`, else with the newest one of `machine` (a Session's machine), else with
+    the newest. `baseline` (part of a card's name, a label or a precision) fixes what 1.00 is, `margin` how
+    far below its figures a delivered machine may be. `from_raw` believes no stored summary.
+    """
+
+    now: datetime
+    session: str | None = None
+    machine: str | None = None
+    baseline: str | None = None
+    margin: float = MARGIN
+    from_raw: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """Figures and verdicts, without a word or a drawing."""
+
+    evidence: Evidence
+    question: Question
+    table: DataFrame
+    """Every trial on record, those that looked for a device's ceilings too."""
+    trials: tuple[Trial, ...]
+    """Every trial that trains."""
+    lead: str | None
+    cells: tuple[Cell, ...]
+    """Of all sessions."""
+    own_cells: tuple[Cell, ...]
+    """Of the leading session."""
+    groups: tuple[ComparisonGroup, ...]
+    left_over: tuple[Cell, ...]
+    """Cells that no group took in."""
+    speedups: tuple[Speedup, ...]
+    parities: tuple[Parity, ...]
+    early_gates: tuple[tuple[Trial, Gate], ...]
+    expectations: tuple[Expectation, ...]
+    verdicts: tuple[Judged, ...]
+    costs: Costs | None
+    clause: Clause | None
+    """What a machine ordered by the leading session must reach; null where no cell has two valid runs."""
+
+    @property
+    def leading_session(self) -> Session | None:
+        """The session that leads."""
+        return next((session for session in self.evidence.results.sessions if session.id == self.lead), None)
+
+    @property
+    def own(self) -> tuple[Trial, ...]:
+        """The leading session's trials."""
+        return tuple(trial for trial in self.trials if trial.session == self.lead)
+
+    @property
+    def shown(self) -> tuple[Trial, ...]:
+        """The leading session's trials, and those that stand beside them."""
+        beside = {trial.path for cell in self.grouped for trial in cell.trials}
+        return tuple(trial for trial in self.trials if trial.session == self.lead or trial.path in beside)
+
+    @property
+    def grouped(self) -> list[Cell]:
+        """The cells of all groups, in their order."""
+        return [entry.cell for group in self.groups for entry in group.entries]
+
+    @property
+    def standing(self) -> tuple[str, ...]:
+        """The sessions of which a record stands in the analysis."""
+        known = {session.id for session in self.evidence.results.sessions}
+        return tuple(sorted({trial.session for trial in self.shown} & known))
+
+    @property
+    def with_ceilings(self) -> list[Trial]:
+        """The leading session's trials, and the ceilings that were measured on its machine at any time."""
+        machines = {trial.machine for trial in self.own}
+        ceilings = [trial for trial in trials_of(self.table) if trial.is_ceiling]
+        return [*self.own, *(trial for trial in ceilings if trial.machine in machines)]
+
+
+def evidence_in(root: Path, *, purchase: bool = True) -> Evidence:
+    """The records, claims, cards and, with `purchase`, the buyer's file of a clone or an unpacked bundle.
+
+    Raises RecordError where the claims cannot be read; unreadable records are problems of the results.
+    """
+    bought = load_purchase(root) if purchase else None
+    return Evidence(read_all(root), load_claims(root), cards_of(root), bought)
+
+
+def analyse(evidence: Evidence, question: Question) -> Analysis:
+    """Everything that the evidence says; reads and writes nothing.
+
+    Raises UserError where a name in the buyer's file fits several cards or lines.
+    """
+    stored = evidence.results.records
+    table = read([_bare(one) for one in stored] if question.from_raw else stored, evidence.cards)
+    training = table[~table["is_ceiling"]]
+    trials = trials_of(training)
+    lead = _lead(trials, evidence.results.sessions, question)
+    cells, own_cells = cells_of(training), cells_of(training[training["session"] == lead])
+    usable = without_sweeps(cells, lead)
+    groups = comparison_groups(
+        usable,
+        lead,
+        baseline=question.baseline,
+        claims=evidence.claims.claims,
+        failed=[trial for trial in trials if trial.session == lead and trial.failure is not None],
+    )
+    grouped = [entry.cell for group in groups for entry in group.entries]
+    paths = {trial.path for cell in grouped for trial in cell.trials}
+    mix = buyer(groups, trials, evidence.purchase)
+    return Analysis(
+        evidence=evidence,
+        question=question,
+        table=table,
+        trials=trials,
+        lead=lead,
+        cells=cells,
+        own_cells=own_cells,
+        groups=groups,
+        left_over=left_over(usable, groups),
+        speedups=speedups(grouped),
+        parities=parities(grouped),
+        early_gates=early_gates(trial for trial in trials if trial.session == lead or trial.path in paths),
+        expectations=expectations(groups, mix) or expectations(groups),
+        verdicts=judge(evidence.claims.claims, groups, evidence.cards),
+        costs=costs(groups, trials, evidence.cards, evidence.purchase),
+        clause=clause(own_cells, units_of(trials, own_cells), margin=question.margin),
+    )
 
 
 def _bare(stored: Stored) -> Stored:
     return Stored(stored.path, stored.record.model_copy(update={"summary": None}))
 
 
-def stands_on(
-    shelf: Shelf,
-    root: Path,
-    claims: ClaimSet,
-    *,
-    session: str | None,
-    machine: str | None,
-    baseline: str | None,
-    now: datetime,
-) -> tuple[str | None, tuple[str, ...]]:
-    """The session that the page leads with, and all sessions of which a record stands on it."""
-    table = table_of(shelf, root)
-    lead = leading(trials_of(table), shelf.sessions, session=session, machine=machine, now=now)
-    found = groups.contests(cells.cells(table), lead, baseline=baseline, claims=claims.claims)
-    drawn = {line.cell.session for contest in found for line in contest.lines}
-    known = {one.id for one in shelf.sessions}
-    return lead, tuple(sorted(({lead} | drawn) & known)) if lead else ()
-
-
-def session_cells(table: DataFrame, session: str) -> tuple[Cell, ...]:
-    """The cells of one session; a device's ceilings are no work."""
-    return cells.cells(table[(table["session"] == session) & ~table["is_ceiling"]])
+def _lead(trials: Sequence[Trial], sessions: Sequence[Session], question: Question) -> str | None:
+    """The session to lead with; one dated in the future only where there is no other."""
+    if question.session is not None:
+        return question.session
+    of_machine = {session.id for session in sessions if session.machine == question.machine}
+    candidates = [trial for trial in trials if trial.session in of_machine] or trials
+    past = [trial for trial in candidates if trial.started_at <= question.now] or candidates
+    return max(past, key=lambda trial: trial.started_at).session if past else None

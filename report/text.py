@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from datetime import datetime
 
@@ -161,3 +162,44 @@ def quality(name: str | None, value: float | None) -> str:
     if value is None or not math.isfinite(value):
         return number(value)
     return f"{value * 100:.1f} %" if name == "accuracy" else number(value)
+
+
+_MAKERS = re.compile(
+    r"\b(?:NVIDIA|AMD|Intel|GeForce|Radeon|Graphics|Tesla|Instinct)\b|\((?:R|TM)\)|CPU(?= @)"
+)
+_RESNET = re.compile(r"resnet(\d+)")
+_EFFICIENT = re.compile(r"efficientnet_b(\d)")
+_WRITTEN = {
+    "inception_v3": "InceptionV3",
+    "mlp": "MLP",
+    "cnn": "CNN",
+    "lstm": "LSTM",
+    "gru": "GRU",
+    "rnn_tanh": "RNN (tanh)",
+    "rnn_relu": "RNN (ReLU)",
+}
+
+
+def short_card(name: str) -> str:
+    """A card's name without its maker: 'RTX 2080 Ti'."""
+    said = " ".join(_MAKERS.sub(" ", clean(name, 60)).split())
+    return clean(said or name, 24)
+
+
+def model_name(name: str) -> str:
+    """A model as people write it: 'ResNet-50', 'LSTM'."""
+    found = _RESNET.fullmatch(name.casefold())
+    if found:
+        return f"ResNet-{found[1]}"
+    found = _EFFICIENT.fullmatch(name.casefold())
+    return f"EfficientNet-B{found[1]}" if found else _WRITTEN.get(name.casefold(), clean(name, 40))
+
+
+def unit_name(card: str, machine_label: str) -> str:
+    """A card in its machine: what a reader filters by."""
+    return f"{short_card(card)} ({clean(machine_label, 40)})"
+
+
+def failure_words(reason: str) -> str:
+    """Why there is no figure, as short as a chart needs it."""
+    return {"out-of-memory": "does not fit"}.get(reason, f"failed: {reason.replace('-', ' ')}")

@@ -28,6 +28,8 @@ SUMS = "SHA256SUMS"
 SIGNATURE = f"{SUMS}.sig"
 MANIFEST = "bundle.json"
 PAGE = "page"
+FIGURES = "analysis.json"
+"""The figures that the page was made from, as plain data; absent from bundles of form 1."""
 CLONE = ("results/cards.toml", "results/LICENSE", "purchase.toml", "docker/images.toml")
 """Files of a clone that the page reads or that say what was run, where they are there."""
 
@@ -35,7 +37,7 @@ CLONE = ("results/cards.toml", "results/LICENSE", "purchase.toml", "docker/image
 class Manifest(Model):
     """bundle.json: what the page in it was made with, so that it can be made again."""
 
-    bundle: Literal[1]
+    bundle: Literal[1, 2]
     gpudyno: Harness
     as_of: AwareDatetime
     """The end of the newest trial, or the day of the newest quote: the page is dated by it."""

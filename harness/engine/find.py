@@ -10,8 +10,14 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+import docker
+from docker.constants import DEFAULT_DOCKER_API_VERSION
+from docker.context import ContextAPI
+from docker.context.config import get_current_context_name
+from docker.errors import ContextException
+
 from harness.engine.build import BuildSettings
-from harness.engine.connection import TITLES, Connection, Kind
+from harness.engine.connection import TITLES, Connection, Kind, answered
 from harness.engine.docker import DockerEngine
 from harness.errors import MachineError, NoEngine
 
@@ -47,9 +53,6 @@ def places(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 def _context(environ: Mapping[str, str]) -> str | None:
     """The endpoint of the command line's context; null for its default, which is a usual place."""
-    from docker.context import ContextAPI
-    from docker.context.config import get_current_context_name
-    from docker.errors import ContextException
 
     name = environ.get("DOCKER_CONTEXT") or get_current_context_name()
     if name == "default":
@@ -93,10 +96,6 @@ def _asked_at(host: str) -> Connection | str | None:
     problem = _unusable(host)
     if problem is not None:
         return problem or None
-    import docker
-    from docker.constants import DEFAULT_DOCKER_API_VERSION
-
-    from harness.engine.connection import answered
 
     client = docker.APIClient(base_url=host, timeout=PROBE_SECONDS, version=DEFAULT_DOCKER_API_VERSION)
     try:

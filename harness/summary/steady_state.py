@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy
 from numpy.typing import NDArray
-from scipy import ndimage, special
+from scipy import ndimage, special, stats
 
 from harness.record import Series, Steady
 
@@ -186,7 +186,6 @@ def _slope(values: Floats, settings: Settings) -> _Slope | None:
     if blocks < 6:
         return None
     # It takes a second to load, and a summary that is current needs none of it.
-    from scipy import stats
 
     means = numpy.array([part.mean() for part in numpy.array_split(values, blocks)])
     fit = stats.linregress((numpy.arange(blocks) + 0.5) / blocks, means / values.mean())

@@ -21,7 +21,8 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any
 
-from harness.telemetry import amd, cpu, nvidia
+from harness.telemetry import amd, nvidia
+from harness.telemetry.cpu import Processor
 
 SLOW_EVERY = 10
 """Link width, limits and memory errors change seldom: read at the edges and at every tenth sample."""
@@ -235,7 +236,7 @@ def main(arguments: list[str]) -> int:
     cards = source(given.kind, given.cards)
     try:
         with Path(given.out).open("w", encoding="utf-8") as out:
-            run(out, Sampler(cards, cpu.Processor(), ours), given.interval, ending)
+            run(out, Sampler(cards, Processor(), ours), given.interval, ending)
     except OSError as error:
         sys.stderr.write(f"telemetry: {error}\n")
         return 1

@@ -20,7 +20,6 @@ from scipy import special
 from report import text
 from report.comparisons.cells import Cell
 from report.comparisons.unit_spread import UNITS_TO_MEASURE, UnitSpread, assumed_units, log_spread, units_of
-from report.sections import names
 from report.trials.key import Key
 from report.trials.trial import Trial
 
@@ -57,7 +56,7 @@ class Demand:
         """The work in a few words."""
         size = f", {self.key.image_size} px" if self.key.image_size else ""
         return text.clean(
-            f"{names.model(self.key.model)}, {self.key.precision}, batch {self.key.batch_size}{size}, "
+            f"{text.model_name(self.key.model)}, {self.key.precision}, batch {self.key.batch_size}{size}, "
             f"{self.key.data_mode} data",
             120,
         )

@@ -11,7 +11,6 @@ import numpy
 from report import text
 from report.acceptance.clause import Clause, Demand
 from report.comparisons.cells import Cell
-from report.sections import names
 from report.stats.intervals import log_welch_ratio
 from report.trials.key import Key, differing
 from report.trials.pairs import without
@@ -22,7 +21,7 @@ LEAST_RUNS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DemandResult:
     """One demand and what was delivered: `passed` is null where too little is known to say.
 
     `ratio` is delivered ÷ figure; null where that is not known either.
@@ -36,48 +35,54 @@ class Finding:
     high: float | None = None
 
 
-def judge(wanted: Clause, delivered: Sequence[Cell], failed: Sequence[Trial] = ()) -> tuple[Finding, ...]:
+def judge(
+    wanted: Clause, delivered: Sequence[Cell], failed: Sequence[Trial] = ()
+) -> tuple[DemandResult, ...]:
     """Each demand against the delivered machine's cells of the same key, and its trials that `failed`."""
     return tuple(_finding(demand, wanted.margin, delivered, failed) for demand in wanted.demands)
 
 
-def _finding(demand: Demand, margin: float, delivered: Sequence[Cell], failed: Sequence[Trial]) -> Finding:
+def _finding(
+    demand: Demand, margin: float, delivered: Sequence[Cell], failed: Sequence[Trial]
+) -> DemandResult:
     own = [cell for cell in delivered if cell.key == demand.key]
     valid = [value for cell in own for value in cell.throughput.values]
     invalid = [trial for cell in own for trial in cell.trials if trial.verdict == "invalid"]
     broken = sorted({cause for trial in invalid for cause in trial.causes})
     if broken:
-        return Finding(demand, False, f"a trial is invalid: {text.clean(broken[0], 120)}")
+        return DemandResult(demand, False, f"a trial is invalid: {text.clean(broken[0], 120)}")
     ran = sum(len(cell.trials) for cell in own)
     if ran < demand.runs or len(valid) < LEAST_RUNS:
         return _short(demand, ran, own, delivered, failed)
     if not demand.unproven and any(cell.verdict == "unproven" for cell in own):
-        return Finding(demand, None, "its windows are too short to be proven, where the order's were proven")
+        return DemandResult(
+            demand, None, "its windows are too short to be proven, where the order's were proven"
+        )
     ratio = math.exp(float(numpy.log(numpy.asarray(valid)).mean())) / demand.figure
     interval = log_welch_ratio(valid, demand.values)
     low, high = (interval.low, interval.high) if interval else (None, None)
     passed = ratio >= 1 - margin
-    return Finding(demand, passed, "reached" if passed else "too slow", ratio, low, high)
+    return DemandResult(demand, passed, "reached" if passed else "too slow", ratio, low, high)
 
 
 def _short(
     demand: Demand, n: int, own: Sequence[Cell], delivered: Sequence[Cell], failed: Sequence[Trial]
-) -> Finding:
+) -> DemandResult:
     """Fewer runs than are asked for: the card's own failure is an answer, everything else is none."""
     counted = f"{n} of {demand.runs} runs were measured"
     lost = [trial.failure for trial in failed if trial.failure and _asked(trial.key) == _asked(demand.key)]
     for failure in lost:
         if failure.kind == "trial":
-            reason = text.clean(names.failure(failure.reason), 60)
-            return Finding(demand, False, f"{counted}, and one trial {reason}")
+            reason = text.clean(text.failure_words(failure.reason), 60)
+            return DemandResult(demand, False, f"{counted}, and one trial {reason}")
     if n == 0 and not own and not lost:
         near = [differing(demand.key, cell.key) for cell in delivered if _same_work(demand, cell)]
         for name, ordered, given in min(near, key=len, default=())[:1]:
             said = (
                 f"it was measured with another {name}: ordered {_value(ordered)}, delivered {_value(given)}"
             )
-            return Finding(demand, None, said)
-    return Finding(demand, None, counted)
+            return DemandResult(demand, None, said)
+    return DemandResult(demand, None, counted)
 
 
 def _asked(key: Key) -> Key:
@@ -94,6 +99,6 @@ def _value(value: object) -> str:
     return "none" if value is None else text.clean(value, 40)
 
 
-def unanswered(found: Sequence[Finding]) -> tuple[Finding, ...]:
+def unanswered(found: Sequence[DemandResult]) -> tuple[DemandResult, ...]:
     """Demands of which too little is known to say anything."""
     return tuple(one for one in found if one.passed is None)

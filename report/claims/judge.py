@@ -11,7 +11,7 @@ from harness.record.cards import Card
 from harness.record.claims import speaks_of
 from report.claims.matching import matches, side_differences
 from report.comparisons.cells import PROJECTION_TOLERANCE, Cell, Figure, cell_ratio
-from report.comparisons.groups import Contest
+from report.comparisons.groups import ComparisonGroup
 from report.comparisons.unit_spread import ASSUMED_SPREAD
 from report.stats.equivalence import (
     LEVEL,
@@ -58,10 +58,12 @@ class Judged:
         return self.verdict.word != "not comparable"
 
 
-def judge(claims: Iterable[Claim], contests: Sequence[Contest], cards: Sequence[Card]) -> tuple[Judged, ...]:
+def judge(
+    claims: Iterable[Claim], groups: Sequence[ComparisonGroup], cards: Sequence[Card]
+) -> tuple[Judged, ...]:
     """Every claim with its verdict, held against the leading session and what stands beside it."""
-    own = [line.cell for contest in contests for line in contest.lines if line.own]
-    beside = [line.cell for contest in contests for line in contest.lines if not line.own]
+    own = [entry.cell for group in groups for entry in group.entries if entry.own]
+    beside = [entry.cell for group in groups for entry in group.entries if not entry.own]
     return tuple(_told(_judge(claim, own, beside, cards)) for claim in claims)
 
 

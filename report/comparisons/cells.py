@@ -10,6 +10,7 @@ from statistics import fmean
 
 from pandas import DataFrame
 
+from harness.summary.checks import cause_name
 from report.stats.intervals import (
     Interval,
     Runs,
@@ -18,9 +19,12 @@ from report.stats.intervals import (
     mean_interval,
     within_machine,
 )
+from report.text import unit_name
 from report.trials.columns import IDENTITY, check
-from report.trials.key import Key, Length, Stack
-from report.trials.table import figures, groups, trials_of
+from report.trials.key import Key, ProtocolLength, Stack
+from report.trials.pairs import grouped_by as pairs_groups
+from report.trials.pairs import same_but
+from report.trials.table import figures, row_groups, trials_of
 from report.trials.trial import Trial
 
 PROJECTION_TOLERANCE = 0.01
@@ -70,7 +74,7 @@ class Cell:
     """Trials that differ in nothing but their repeat."""
 
     key: Key
-    length: Length
+    length: ProtocolLength
     stack: Stack
     session: str
     machine: str
@@ -151,7 +155,7 @@ def olympic_mean(values: Sequence[float]) -> float | None:
     return fmean(sorted(values)[1:-1]) if len(values) >= 5 else None
 
 
-def cells(table: DataFrame) -> tuple[Cell, ...]:
+def cells_of(table: DataFrame) -> tuple[Cell, ...]:
     """Groups the measured trials by key, length, stack, session, machine and card.
 
     Cells and the trials of each are in the table's order. Raises UserError where the table lacks a column.
@@ -165,7 +169,7 @@ def cells(table: DataFrame) -> tuple[Cell, ...]:
             tuple(trials[place] for place in repeats),
             {name: [values[place] for place in repeats] for name, values in columns.items()},
         )
-        for repeats in groups(measured, IDENTITY)
+        for repeats in row_groups(measured, IDENTITY)
     )
 
 
@@ -238,3 +242,37 @@ def own_spread(of: Figure) -> Ratio | None:
         return Ratio(1.0, None, (of.n, of.n))
     low, high = found.low / found.estimate, found.high / found.estimate
     return Ratio(1.0, replace(found, low=low, estimate=1.0, high=high), (of.n, of.n))
+
+
+def fewest_runs(cells: Sequence[Cell]) -> int:
+    """The runs of the figure that has the fewest; a whole run beside projections does not count."""
+    alike = pairs_groups(cells, same_but(within=("session", "card", "stack"))).values()
+    most = [max(cell.throughput.n for cell in same) for same in alike]
+    return min((n for n in most if n), default=0)
+
+
+def input_bound(cell: Cell) -> bool:
+    """Whether a trial waited for input for more than a tenth of its time."""
+    return any(cause_name(cause) == "input-bound" for trial in cell.trials for cause in trial.causes)
+
+
+def standing(cell: Cell) -> str:
+    """One line's own state, for its row in the table."""
+    said = [cell.verdict if cell.verdict != "valid" else ""]
+    said.append("projected" if cell.length.projected else "whole run")
+    said.append("generated data" if cell.key.data_source == "generated" else "")
+    said.append("random body" if cell.key.weights == "random" else "")
+    environments = [trial.environment for trial in cell.trials]
+    said.append("unpinned" if any(not used.pinned for used in environments) else "")
+    said.append("base substituted" if any(used.base_substituted for used in environments) else "")
+    said.append("input-bound" if input_bound(cell) else "")
+    return ", ".join(part for part in said if part)
+
+
+def _has_unproven(cell: Cell) -> bool:
+    return any(trial.verdict == "unproven" for trial in cell.trials)
+
+
+def unit_of(cell: Cell) -> str:
+    """The card of a cell in its machine."""
+    return unit_name(cell.card, cell.machine_label)

@@ -14,17 +14,16 @@ from itertools import pairwise
 
 from report import text
 from report.comparisons.cells import Cell, Ratio, cell_ratio
-from report.comparisons.groups import Contest, Line
+from report.comparisons.groups import ComparisonGroup, Entry
 from report.comparisons.unit_spread import UnitBand, pair_band
-from report.sections import names
-from report.trials.key import Key, Length
+from report.trials.key import Key, ProtocolLength
 from report.trials.pairs import each_nearest_the_card, matched, same_but
 
 _place = same_but(within=("length",))
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class System:
     """A card in a machine, and what the page calls it."""
 
     machine: str
@@ -33,7 +32,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class Benchmark:
     """One line of equal work: how many times as fast the faster side trains it."""
 
     of: Cell
@@ -45,12 +44,12 @@ class Work:
 class Buyer:
     """The buyer's own mix: hours of each work, as they pass on one side, a machine and a card."""
 
-    hours: Mapping[tuple[Key, Length], float]
+    hours: Mapping[tuple[Key, ProtocolLength], float]
     on: tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class SpeedRange:
     """The least and the most, in times as fast."""
 
     low: float
@@ -65,12 +64,12 @@ class Range:
 class Expectation:
     """How many times as fast `fast` trains the mix as `slow`: these units, and any two of their models."""
 
-    fast: Side
-    slow: Side
-    works: tuple[Work, ...]
+    fast: System
+    slow: System
+    works: tuple[Benchmark, ...]
     best: float
-    units: Range | None
-    model: Range | None
+    units: SpeedRange | None
+    model: SpeedRange | None
     band: UnitBand
     comparisons: int
     ranked: bool
@@ -83,18 +82,18 @@ class Expectation:
         return None if self.model is None else self.model.includes(1.0)
 
 
-def expectations(contests: Sequence[Contest], buyer: Buyer | None = None) -> tuple[Expectation, ...]:
+def expectations(groups: Sequence[ComparisonGroup], buyer: Buyer | None = None) -> tuple[Expectation, ...]:
     """The leading side against every other that did equal work: first what beats it most, then what it beats.
 
     With a `buyer` only work that has hours counts; a pair that did none of it is left out.
     """
-    lines = [line for contest in contests for line in contest.lines]
+    lines = [entry for group in groups for entry in group.entries]
     own = _sides([line for line in lines if line.own])
     others = _sides([line for line in lines if not line.own])
     pairs = [(a, b) for a in own for b in others if (a.machine, a.card) != (b.machine, b.card)]
     pairs += [(a, b) for a, b in pairwise(own) if a.card != b.card]
-    made = [(a, b) for a, b in pairs if _works(contests, a, b, 1, buyer)]
-    kept = [_expectation(contests, a, b, len(made), buyer) for a, b in made]
+    made = [(a, b) for a, b in pairs if _works(groups, a, b, 1, buyer)]
+    kept = [_expectation(groups, a, b, len(made), buyer) for a, b in made]
     leading = {(side.machine, side.card) for side in own}
 
     def place(one: Expectation) -> tuple[bool, bool, float]:
@@ -104,73 +103,75 @@ def expectations(contests: Sequence[Contest], buyer: Buyer | None = None) -> tup
     return tuple(sorted(kept, key=place))
 
 
-def _sides(lines: Sequence[Line]) -> list[Side]:
+def _sides(lines: Sequence[Entry]) -> list[System]:
     found: dict[tuple[str, str], Cell] = {}
     for line in lines:
         found.setdefault((line.cell.machine, line.cell.card), line.cell)
-    return [Side(machine, card, names.short_card(card)) for machine, card in found]
+    return [System(machine, card, text.short_card(card)) for machine, card in found]
 
 
-def _named(a: Side, b: Side, contests: Sequence[Contest]) -> tuple[Side, Side]:
+def _named(a: System, b: System, groups: Sequence[ComparisonGroup]) -> tuple[System, System]:
     """By their cards; by their machines' labels where the cards are called the same."""
     if a.name != b.name:
         return a, b
-    labels = {line.cell.machine: line.cell.machine_label for c in contests for line in c.lines}
+    labels = {entry.cell.machine: entry.cell.machine_label for c in groups for entry in c.entries}
     return tuple(replace(side, name=text.clean(labels[side.machine], 40)) for side in (a, b))  # type: ignore[return-value]
 
 
 def _works(
-    contests: Sequence[Contest], a: Side, b: Side, comparisons: int, buyer: Buyer | None
-) -> list[Work]:
+    groups: Sequence[ComparisonGroup], a: System, b: System, comparisons: int, buyer: Buyer | None
+) -> list[Benchmark]:
     """Lines of equal key and length: those with hours, else in the mode nearest the card of each work."""
     found = []
-    for contest in contests:
-        for of, equal in matched(_of_side(contest, a), _of_side(contest, b), _place):
+    for group in groups:
+        for of, equal in matched(_of_side(group, a), _of_side(group, b), _place):
             if buyer is None or buyer.hours.get((of.key, of.length)):
                 found += [work for over in equal if (work := _compared(of, over, comparisons))]
     return [nearest[0] for nearest in each_nearest_the_card(found, lambda work: work.of.key)]
 
 
-def _compared(of: Cell, over: Cell, comparisons: int) -> Work | None:
+def _compared(of: Cell, over: Cell, comparisons: int) -> Benchmark | None:
     ratio = cell_ratio(over, of, "seconds", comparisons=comparisons)
     ratio = ratio or cell_ratio(of, over, "throughput", comparisons=comparisons)
-    return Work(of, over, ratio) if ratio else None
+    return Benchmark(of, over, ratio) if ratio else None
 
 
-def _of_side(contest: Contest, side: Side) -> list[Cell]:
+def _of_side(group: ComparisonGroup, side: System) -> list[Cell]:
     return [
-        line.cell
-        for line in contest.lines
-        if (line.cell.machine, line.cell.card) == (side.machine, side.card)
+        entry.cell
+        for entry in group.entries
+        if (entry.cell.machine, entry.cell.card) == (side.machine, side.card)
     ]
 
 
 def _expectation(
-    contests: Sequence[Contest], a: Side, b: Side, comparisons: int, buyer: Buyer | None
+    groups: Sequence[ComparisonGroup], a: System, b: System, comparisons: int, buyer: Buyer | None
 ) -> Expectation:
-    works = _works(contests, a, b, comparisons, buyer)
-    best, _ = mix([work.ratio for work in works], _weights(works, buyer, contests))
-    a, b = _named(a, b, contests)
+    works = _works(groups, a, b, comparisons, buyer)
+    best, _ = mix([work.ratio for work in works], _weights(works, buyer, groups))
+    a, b = _named(a, b, groups)
     if best < 1:
-        works = [Work(work.over, work.of, _inverse(work.ratio)) for work in works]
+        works = [Benchmark(work.over, work.of, _inverse(work.ratio)) for work in works]
         a, b = b, a
-    best, units = mix([work.ratio for work in works], _weights(works, buyer, contests))
-    band = pair_band([line.cell for c in contests for line in c.lines], a.card, b.card, best)
-    model = units and Range(units.low * band.low / best, units.high * band.high / best)
+    best, units = mix([work.ratio for work in works], _weights(works, buyer, groups))
+    band = pair_band([entry.cell for c in groups for entry in c.entries], a.card, b.card, best)
+    model = units and SpeedRange(units.low * band.low / best, units.high * band.high / best)
     ranked = all(work.of.ranked and work.over.ranked for work in works)
     return Expectation(
         a, b, tuple(works), best, units, model, band, comparisons, ranked, own_mix=buyer is not None
     )
 
 
-def _weights(works: Sequence[Work], buyer: Buyer | None, contests: Sequence[Contest]) -> list[float]:
+def _weights(
+    works: Sequence[Benchmark], buyer: Buyer | None, groups: Sequence[ComparisonGroup]
+) -> list[float]:
     """The time that each work takes on the side which the others are held against; any unit."""
     if buyer is None:
         return [1.0] * len(works)
-    return [_hours_over(work, buyer, contests) for work in works]
+    return [_hours_over(work, buyer, groups) for work in works]
 
 
-def _hours_over(work: Work, buyer: Buyer, contests: Sequence[Contest]) -> float:
+def _hours_over(work: Benchmark, buyer: Buyer, groups: Sequence[ComparisonGroup]) -> float:
     """The buyer's hours as they pass on the side `over`: times its time ÷ that of the side they are given on.
 
     Where that side did not do this work they are taken to be of `over` itself.
@@ -180,9 +181,9 @@ def _hours_over(work: Work, buyer: Buyer, contests: Sequence[Contest]) -> float:
         return hours
     if buyer.on == (work.of.machine, work.of.card):
         return hours * work.ratio.estimate
-    for contest in contests:
-        for line in contest.lines:
-            cell = line.cell
+    for group in groups:
+        for entry in group.entries:
+            cell = entry.cell
             if (cell.machine, cell.card) == buyer.on and (cell.key, cell.length) == (
                 work.over.key,
                 work.over.length,
@@ -192,7 +193,7 @@ def _hours_over(work: Work, buyer: Buyer, contests: Sequence[Contest]) -> float:
     return hours
 
 
-def mix(ratios: Sequence[Ratio], weights: Sequence[float]) -> tuple[float, Range | None]:
+def mix(ratios: Sequence[Ratio], weights: Sequence[float]) -> tuple[float, SpeedRange | None]:
     """Times as fast over a mix: 1 ÷ Σ wᵢ/xᵢ, w the shares of the slower side's time, xᵢ times as fast.
 
     Null for a range where one ratio has no interval.
@@ -207,7 +208,7 @@ def mix(ratios: Sequence[Ratio], weights: Sequence[float]) -> tuple[float, Range
     intervals = [ratio.interval for ratio in ratios if ratio.interval]
     if len(intervals) < len(ratios):
         return best, None
-    return best, Range(over([one.low for one in intervals]), over([one.high for one in intervals]))
+    return best, SpeedRange(over([one.low for one in intervals]), over([one.high for one in intervals]))
 
 
 def _inverse(ratio: Ratio) -> Ratio:

@@ -1,4 +1,4 @@
-"""Cells → contests: the lines that may stand in one chart, and why the others stand elsewhere."""
+"""Cells → groups: the lines that may stand in one chart, and why the others stand elsewhere."""
 
 from __future__ import annotations
 
@@ -8,22 +8,8 @@ from dataclasses import dataclass, replace
 from harness.record import Claim
 from report.claims.matching import matches
 from report.comparisons.cells import Cell, Ratio, cell_ratio, own_spread
-from report.trials.key import (
-    Key,
-    Length,
-    Value,
-    differing,
-    stack_differences,
-    value_of,
-)
-from report.trials.pairs import (
-    MEASURED_FIELDS,
-    Place,
-    batch_follows_precision,
-    groups,
-    same_but,
-    without,
-)
+from report.trials.key import Key, ProtocolLength, Value, differing, stack_differences, value_of
+from report.trials.pairs import MEASURED_FIELDS, Place, batch_follows_precision, grouped_by, same_but, without
 from report.trials.trial import Trial
 
 PRECISIONS = (
@@ -45,8 +31,8 @@ _work_of_machine = same_but(within=("length", "machine", "card", "stack"))
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One cell in a contest. `scaled` is its duration ÷ the reference's."""
+class Entry:
+    """One cell in a group. `scaled` is its duration ÷ the reference's."""
 
     cell: Cell
     own: bool
@@ -56,12 +42,12 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Contest:
+class ComparisonGroup:
     """Lines whose keys are equal but for the precision, which every line names."""
 
     base: Key
-    length: Length
-    lines: tuple[Line, ...]
+    length: ProtocolLength
+    entries: tuple[Entry, ...]
     published: tuple[Claim, ...]
     stacks: tuple[tuple[str, tuple[str, ...]], ...]
     failed: tuple[Trial, ...] = ()
@@ -72,34 +58,34 @@ class Contest:
 
     @property
     def ranked(self) -> bool:
-        return all(line.cell.ranked for line in self.lines)
+        return all(entry.cell.ranked for entry in self.entries)
 
     @property
-    def reference(self) -> Line | None:
-        return next((line for line in self.lines if line.reference), None)
+    def reference(self) -> Entry | None:
+        return next((entry for entry in self.entries if entry.reference), None)
 
 
-def contests(
+def comparison_groups(
     cells: Sequence[Cell],
     lead: str | None,
     *,
     baseline: str | None,
     claims: Sequence[Claim],
     failed: Sequence[Trial] = (),
-) -> tuple[Contest, ...]:
-    """The contests of the leading session; cells of other sessions join where their key is equal.
+) -> tuple[ComparisonGroup, ...]:
+    """The groups of the leading session; cells of other sessions join where their key is equal.
 
     Projected runs of one limit stand together, and whole runs beside them.
     """
     place_of = _places(cells)
-    everywhere = groups(cells, place_of)
+    everywhere = grouped_by(cells, place_of)
     own = dict.fromkeys((place_of(cell), cell.length.limit) for cell in cells if cell.session == lead)
     projected = {place for place, limit in own if limit}
     found = []
     for place, limit in own:
         if limit or place not in projected:
             fit = [c for c in everywhere[place] if c.length.limit == limit or not c.length.projected]
-            made = _contest(place.key, _newest(fit, lead), lead, baseline, claims)
+            made = _group(place.key, _newest(fit, lead), lead, baseline, claims)
             found.append(replace(made, failed=_failed_in(place.key, failed)))
     return tuple(found)
 
@@ -109,7 +95,7 @@ def _places(cells: Sequence[Cell]) -> Callable[[Cell], Place]:
 
     The batch size is left out too where a protocol is drawn in one chart, as it was published.
     """
-    by_work = groups(cells, lambda cell: without(cell.key, "precision", "batch_size"))
+    by_work = grouped_by(cells, lambda cell: without(cell.key, "precision", "batch_size"))
     published = {key for key, members in by_work.items() if batch_follows_precision(members)}
 
     def place(cell: Cell) -> Place:
@@ -123,7 +109,7 @@ def _newest(members: Sequence[Cell], lead: str | None) -> list[Cell]:
     """The leading session's cells, and the newest of each other machine and stack, up to a bound."""
     own = [cell for cell in members if cell.session == lead]
     others = sorted((cell for cell in members if cell.session != lead), key=lambda cell: cell.started_at)
-    newest = [alike[-1] for alike in groups(others, _work_of_machine).values()]
+    newest = [alike[-1] for alike in grouped_by(others, _work_of_machine).values()]
     return own + sorted(newest, key=lambda cell: cell.started_at, reverse=True)[:MOST_BESIDE]
 
 
@@ -138,23 +124,23 @@ def _left_out(base: Key) -> tuple[str, ...]:
     return ("precision",) if base.batch_size else ("precision", "batch_size")
 
 
-def left_over(cells: Sequence[Cell], found: Sequence[Contest]) -> tuple[Cell, ...]:
-    """Cells that no contest took in."""
-    taken = {id(line.cell) for contest in found for line in contest.lines}
+def left_over(cells: Sequence[Cell], found: Sequence[ComparisonGroup]) -> tuple[Cell, ...]:
+    """Cells that no group took in."""
+    taken = {id(entry.cell) for group in found for entry in group.entries}
     return tuple(cell for cell in cells if id(cell) not in taken)
 
 
-def _contest(
+def _group(
     base: Key, members: Sequence[Cell], lead: str | None, baseline: str | None, claims: Sequence[Claim]
-) -> Contest:
+) -> ComparisonGroup:
     ordered = sorted(members, key=lambda cell: (cell.session != lead, cell.card, _rank(cell)))
     chosen = _reference(ordered, baseline)
     comparisons = sum(cell.seconds.n > 1 for cell in ordered if cell is not chosen)
-    lines = tuple(_line(cell, chosen, lead, comparisons) for cell in ordered)
-    return Contest(
+    entries = tuple(_entry(cell, chosen, lead, comparisons) for cell in ordered)
+    return ComparisonGroup(
         base=base,
         length=ordered[0].length,
-        lines=lines,
+        entries=entries,
         published=tuple(claim for claim in claims if _drawn_in(claim, base, ordered)),
         stacks=stack_differences(tuple(cell.stack for cell in ordered)),
         baseline_missing=baseline is not None and not any(names(cell, baseline) for cell in ordered),
@@ -166,14 +152,14 @@ def _rank(cell: Cell) -> tuple[int, int, bool]:
     return (PRECISIONS.index(cell.key.precision), cell.key.batch_size, cell.length.projected)
 
 
-def _line(cell: Cell, chosen: Cell | None, lead: str | None, comparisons: int) -> Line:
+def _entry(cell: Cell, chosen: Cell | None, lead: str | None, comparisons: int) -> Entry:
     if chosen is None:
         scaled = None
     elif cell is chosen:
         scaled = own_spread(cell.seconds)
     else:
         scaled = cell_ratio(cell, chosen, "seconds", comparisons=comparisons)
-    return Line(cell, own=cell.session == lead, scaled=scaled, reference=cell is chosen)
+    return Entry(cell, own=cell.session == lead, scaled=scaled, reference=cell is chosen)
 
 
 def names(cell: Cell, baseline: str) -> bool:
@@ -201,24 +187,24 @@ def _drawn_in(claim: Claim, base: Key, cells: Sequence[Cell]) -> bool:
     return any(matches(claim, cell) for cell in cells)
 
 
-def differences(contest: Contest, cell: Cell) -> tuple[tuple[str, Value, Value], ...]:
-    """What keeps a cell out of a contest, with the contest's value and the cell's."""
-    left_out = _left_out(contest.base)
-    mine, theirs = (without(length, *left_out) for length in (contest.length, cell.length))
-    return differing(contest.base, without(cell.key, *left_out)) + differing(mine, theirs)
+def differences(group: ComparisonGroup, cell: Cell) -> tuple[tuple[str, Value, Value], ...]:
+    """What keeps a cell out of a group, with the group's value and the cell's."""
+    left_out = _left_out(group.base)
+    mine, theirs = (without(length, *left_out) for length in (group.length, cell.length))
+    return differing(group.base, without(cell.key, *left_out)) + differing(mine, theirs)
 
 
-def apart(found: Sequence[Contest]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """For contests of one workload: the fields that differ between them, with each contest's value."""
+def apart(found: Sequence[ComparisonGroup]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """For groups of one workload: the fields that differ between them, with each group's value."""
     rows: list[tuple[str, tuple[str, ...]]] = []
-    for parts in ([contest.base for contest in found], [_common_length(contest) for contest in found]):
+    for parts in ([group.base for group in found], [_common_length(group) for group in found]):
         fields = dict.fromkeys(name for other in parts[1:] for name, _, _ in differing(parts[0], other))
         rows += [(name, tuple(value_of(one, name) for one in parts)) for name in fields]
     return tuple(rows)
 
 
-def _common_length(contest: Contest) -> Length:
+def _common_length(group: ComparisonGroup) -> ProtocolLength:
     """The length that all lines share: steps follow from the batch, whole runs may stand beside projected."""
-    limits = [line.cell.length.limit for line in contest.lines if line.cell.length.projected]
+    limits = [entry.cell.length.limit for entry in group.entries if entry.cell.length.projected]
     limit = limits[0] if limits else ()
-    return Length(0, contest.length.epochs, 0, False, limit)
+    return ProtocolLength(0, group.length.epochs, 0, False, limit)

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from pandas import DataFrame
 
 from harness.errors import UserError
-from report import text as words
-from report.comparisons.cells import Cell, Ratio, cell_ratio, cells
-from report.sections import names
-from report.sections.names import standing
+from report.comparisons.cells import Cell, Ratio, cell_ratio, cells_of, standing
 from report.stats.intervals import FLOOR_RUNS, quality_label
+from report.text import clean, failure_words, short_card, times
 from report.trials.key import Key, differing, stack_differences
-from report.trials.pairs import groups, matched, same_but
+from report.trials.pairs import grouped_by, matched, same_but
 from report.trials.table import trials_of
 from report.trials.trial import Trial
 
@@ -64,7 +62,7 @@ def compare(table: DataFrame, first: str, second: str) -> Comparison:
             f"'{first}' and '{second}' both name records of session {shared_sessions[0]}",
             remedy="name two cards, labels, sessions or stacks that share none",
         )
-    mine, theirs = _newest(cells(of_first)), _newest(cells(of_second))
+    mine, theirs = _newest(cells_of(of_first)), _newest(cells_of(of_second))
     shared = [(own, same[0]) for own, same in matched(mine.values(), theirs.values(), _place) if same]
     pairs = [_pair(own, same, len(shared)) for own, same in shared]
     found = tuple(pair for pair in pairs if pair is not None)
@@ -87,15 +85,15 @@ def _named(table: DataFrame, name: str) -> DataFrame:
     exact = [wanted in own for own in texts]
     named = exact if any(exact) else [any(wanted in text for text in own) for own in texts]
     if not any(named) or not wanted:
-        known = sorted({*map(names.short_card, table["card"]), *table["machine_label"]})
-        listed = words.clean(", ".join(known), 200) or "none: nothing was measured yet"
+        known = sorted({*map(short_card, table["card"]), *table["machine_label"]})
+        listed = clean(", ".join(known), 200) or "none: nothing was measured yet"
         raise UserError(f"no record is of '{name}'", remedy=f"cards and machines on record are {listed}")
     return table[named]
 
 
 def _names_of(trial: Trial) -> list[str]:
     stack = trial.stack
-    parts = [trial.card, names.short_card(trial.card), trial.machine_label, trial.machine, trial.session]
+    parts = [trial.card, short_card(trial.card), trial.machine_label, trial.machine, trial.session]
     parts += [part for part in (stack.image, stack.lock, stack.base) if part]
     parts += [f"driver {stack.driver}"] if stack.driver else []
     return parts + [f"{name} {value}" for name, value in (*stack.versions, *stack.variables)]
@@ -104,7 +102,7 @@ def _names_of(trial: Trial) -> list[str]:
 def _newest(found: Sequence[Cell]) -> dict[Key, Cell]:
     """Of each work the newest cell; one with repeats goes before a single run."""
     ordered = sorted(found, key=lambda cell: (cell.throughput.n > 1, cell.started_at))
-    return {place.key: same[-1] for place, same in groups(ordered, _place).items()}
+    return {place.key: same[-1] for place, same in grouped_by(ordered, _place).items()}
 
 
 def _pair(first: Cell, second: Cell, comparisons: int) -> Pair | None:
@@ -127,7 +125,7 @@ def _apart(
             reasons = [differing(key, near) for near in other if near.workload == key.workload]
             closest = min(reasons, key=len, default=())
             why = "; ".join(f"{name} {here}, there {there}" for name, here, there in closest[:3])
-            found.append((what(key), words.clean(why or f"'{side}' has none of this workload", 160)))
+            found.append((what(key), clean(why or f"'{side}' has none of this workload", 160)))
     return tuple(found)
 
 
@@ -135,7 +133,7 @@ def _failed(trials: Sequence[Trial], mine: dict[Key, Cell], theirs: dict[Key, Ce
     """A failed trial knows its key only as far as it was asked for."""
     measured, wanted = {what(key) for key in mine}, {what(key) for key in theirs}
     reasons = {
-        what(trial.key): f"{what(trial.key)}: {words.clean(names.failure(trial.failure.reason), 60)}"
+        what(trial.key): f"{what(trial.key)}: {clean(failure_words(trial.failure.reason), 60)}"
         for trial in trials
         if trial.failure is not None and trial.failure.kind == "trial"
     }
@@ -147,7 +145,7 @@ def what(key: Key) -> str:
     size = f" {key.image_size} px" if key.image_size else ""
     options = "".join(f", {name} {value}" for name, value in key.options)
     gpus = f", {key.gpus} devices" if key.gpus > 1 else ""
-    return words.clean(
+    return clean(
         f"{key.workload} {key.protocol} {key.model}{size}, {key.precision}, batch {key.batch_size}, "
         f"{key.data_source} data, {key.data_mode}{gpus}{options}",
         140,
@@ -170,7 +168,7 @@ def lines(found: Comparison) -> tuple[str, ...]:
         said += [f"  {one}" for one in found.failed]
     if found.stacks:
         said += ["", "The stacks differ:"]
-        said += [f"  {name}: {words.clean(' | '.join(values), 160)}" for name, values in found.stacks]
+        said += [f"  {name}: {clean(' | '.join(values), 160)}" for name, values in found.stacks]
     if found.apart:
         said += ["", "Not compared:"]
         said += [f"  {one}: {why}" for one, why in found.apart[:MOST_APART]]
@@ -190,10 +188,10 @@ def _pair_lines(pair: Pair) -> list[str]:
 def verdict(pair: Pair) -> str:
     """The ratio with its interval and what it shows; nothing is ranked that may not be."""
     interval = pair.ratio.interval
-    estimate = words.times(pair.ratio.estimate)
+    estimate = times(pair.ratio.estimate)
     if interval is None:
         return f"{estimate} (single runs, no interval)"
-    spread = f"{estimate} (95 % interval {words.times(interval.low)} to {words.times(interval.high)})"
+    spread = f"{estimate} (95 % interval {times(interval.low)} to {times(interval.high)})"
     notes = "".join(f"; {note}" for note in interval.notes)
     if not (pair.first.ranked and pair.second.ranked):
         return f"{spread}{notes}; not ranked"
@@ -217,7 +215,7 @@ def below(found: Comparison, limit: float) -> tuple[str, ...]:
     for pair in judged:
         high = pair.ratio.interval.high if pair.ratio.interval else math.inf
         if high < limit:
-            best = f"at best {words.times(high)} times as fast, which is below {limit:g}"
+            best = f"at best {times(high)} times as fast, which is below {limit:g}"
             said.append(f"{what(pair.first.key)}: {best}")
     said += [f"{one}, where '{found.second}' was measured" for one in found.failed]
     if not judged:

@@ -46,3 +46,27 @@ def _denominators(of: Cell, references: Sequence[Cell]) -> list[Cell]:
     labels = [label for label in FULL_PRECISION if label != of.key.precision]
     near = [at_same_batch(of, (c for c in references if c.key.precision == label)) for label in labels]
     return [cell for cell in near if cell is not None]
+
+
+_any_profile = same_but("profile", within=("limit", "session", "machine", "card", "stack"))
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileGain:
+    """How many times as fast `tuned` trains as `default`, on one machine and in one session."""
+
+    tuned: Cell
+    default: Cell
+    ratio: Ratio
+
+
+def profile_gains(cells: Sequence[Cell]) -> tuple[ProfileGain, ...]:
+    """Each tuned cell against the default one that differs in nothing else."""
+    tuned = [cell for cell in cells if cell.key.profile == "tuned"]
+    plain = [cell for cell in cells if cell.key == without(cell.key, "profile")]
+    found = []
+    for cell, references in matched(tuned, plain, _any_profile):
+        value = cell_ratio(cell, references[-1], "throughput") if references else None
+        if value is not None:
+            found.append(ProfileGain(cell, references[-1], value))
+    return tuple(found)

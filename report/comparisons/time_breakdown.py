@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from report import svg, text
 from report.charts import LABEL_WIDTH, WIDTH, fit
+from report.comparisons import cells
 from report.comparisons.cells import Cell
-from report.comparisons.groups import Contest
+from report.comparisons.groups import ComparisonGroup
 from report.sections import names
 from report.sections.view import Panel
 
@@ -19,7 +20,7 @@ AREAS = {"wait": "input wait", "work": "compute", "rest": "other"}
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class TimeBreakdown:
     """Shares of the steady steps' time; they add up to 1.
 
     Where the device keeps no clock of its own, `compute` is all that did not wait for input, `other` null.
@@ -35,7 +36,7 @@ class Split:
         return tuple((kind, share) for kind, share in found if share > 0)
 
 
-def split(cell: Cell) -> Split | None:
+def time_breakdown(cell: Cell) -> TimeBreakdown | None:
     """The means over all valid runs: other = host-bound share − input wait, compute = the device's own time.
 
     Null where the wait for input was not measured.
@@ -45,12 +46,12 @@ def split(cell: Cell) -> Split | None:
         return None
     waited = min(max(waited, 0.0), 1.0)
     if host is None:
-        return Split(waited, 1 - waited, None)
+        return TimeBreakdown(waited, 1 - waited, None)
     other = min(max(host - waited, 0.0), 1 - waited)
-    return Split(waited, 1 - waited - other, other)
+    return TimeBreakdown(waited, 1 - waited - other, other)
 
 
-def said(found: Split | None) -> str:
+def said(found: TimeBreakdown | None) -> str:
     """'4 % input wait, 93 % compute, 3 % other'"""
     if found is None:
         return "–"
@@ -60,9 +61,11 @@ def said(found: Split | None) -> str:
     return f"{text.percent(found.input_wait)} input wait\n{text.percent(found.compute)} compute, {rest}"
 
 
-def panel(contest: Contest, anchor: str) -> Panel | None:
+def panel(group: ComparisonGroup, anchor: str) -> Panel | None:
     """A bar for each line: its whole time, divided."""
-    lines = [(line.cell, found) for line in contest.lines if (found := split(line.cell)) is not None]
+    lines = [
+        (entry.cell, found) for entry in group.entries if (found := time_breakdown(entry.cell)) is not None
+    ]
     if not lines:
         return None
     known = any(found.other is not None for _, found in lines)
@@ -72,20 +75,20 @@ def panel(contest: Contest, anchor: str) -> Panel | None:
     )
     parts: list[str] = []
     for place, (cell, found) in enumerate(lines):
-        row = _row(names.label(cell, contest), found, ROW * place)
-        parts.append(svg.series(row, names.unit_of(cell), cell.key.precision, step=ROW))
+        row = _row(names.label(cell, group), found, ROW * place)
+        parts.append(svg.series(row, cells.unit_of(cell), cell.key.precision, step=ROW))
     foot = ROW * len(lines)
     parts.append(f'<g class="foot">{"".join(_legend(foot + 14, known))}</g>')
-    alt = "; ".join(f"{names.label(cell, contest)}: {_alt(found)}" for cell, found in lines[:12])
+    alt = "; ".join(f"{names.label(cell, group)}: {_alt(found)}" for cell, found in lines[:12])
     name = f"{anchor}-split"
     return Panel(name, title, unit, svg.document(name, title, alt, WIDTH, foot + 22, parts), alt)
 
 
-def _alt(found: Split) -> str:
+def _alt(found: TimeBreakdown) -> str:
     return ", ".join(f"{text.percent(share)} {AREAS[kind]}" for kind, share in found.parts())
 
 
-def _row(label: str, found: Split, top: float) -> list[str]:
+def _row(label: str, found: TimeBreakdown, top: float) -> list[str]:
     parts = [svg.text(0, top + 12, fit(label, LABEL_WIDTH), weight="600")]
     x = 0.0
     for kind, share in found.parts():

@@ -15,9 +15,9 @@ from harness.record.cards import Card
 from report import text
 from report.comparisons.cells import Cell, cell_ratio
 from report.comparisons.expectation import Buyer
-from report.comparisons.groups import Contest
+from report.comparisons.groups import ComparisonGroup
 from report.comparisons.unit_spread import pair_band, unit_band, unit_means
-from report.cost.mix import Line, asked, lines, reader, without_purchase
+from report.cost.mix import MixLine, asked, lines, reader, without_purchase
 from report.cost.numbers import INPUTS, CardNumbers, Numbers, Range, RowNumbers
 from report.cost.offers import Offer, offers, usable
 from report.cost.purchase import FILE, Purchase
@@ -40,7 +40,7 @@ class Gathered:
 
     numbers: Numbers
     offers: tuple[Offer, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[MixLine, ...]
     purchase: Purchase | None
     own_mix: bool
     """Whether the mix is the buyer's, or an hour of each line."""
@@ -50,13 +50,16 @@ class Gathered:
 
 
 def gather(
-    contests: Sequence[Contest], trials: Sequence[Trial], cards: Sequence[Card], purchase: Purchase | None
+    groups: Sequence[ComparisonGroup],
+    trials: Sequence[Trial],
+    cards: Sequence[Card],
+    purchase: Purchase | None,
 ) -> Gathered | None:
     """The numbers of all offers on the mix; null where no ranked figure is at hand.
 
     Raises UserError where a name in the buyer's file fits several cards or lines.
     """
-    cells = usable(contests)
+    cells = usable(groups)
     found, missing = offers(cells, purchase)
     every = lines(cells, found, trials)
     if not every:
@@ -88,14 +91,16 @@ def gather(
     )
 
 
-def buyer(contests: Sequence[Contest], trials: Sequence[Trial], purchase: Purchase | None) -> Buyer | None:
+def buyer(
+    groups: Sequence[ComparisonGroup], trials: Sequence[Trial], purchase: Purchase | None
+) -> Buyer | None:
     """The buyer's own hours of each work on record; null where the file has none.
 
     Raises UserError where a name in the file fits several cards or lines.
     """
     if purchase is None or not purchase.work:
         return None
-    cells = usable(contests)
+    cells = usable(groups)
     found, _ = offers(cells, purchase)
     every = lines(cells, found, trials)
     mix = asked(every, purchase)[0] if every else ()
@@ -105,7 +110,7 @@ def buyer(contests: Sequence[Contest], trials: Sequence[Trial], purchase: Purcha
     return Buyer({(line.key, line.length): line.hours for line in mix}, (on.machine, on.card))
 
 
-def _hours_on(found: Sequence[Offer], mix: Sequence[Line], purchase: Purchase | None) -> int:
+def _hours_on(found: Sequence[Offer], mix: Sequence[MixLine], purchase: Purchase | None) -> int:
     """The offer whose hours are given; without a name the slowest of those that did most of the mix."""
     if purchase is not None and purchase.hours_on:
         wanted = purchase.hours_on.casefold()
@@ -150,7 +155,7 @@ def _limits(purchase: Purchase | None) -> dict[str, float | None]:
 def _card(
     offer: Offer,
     i: int,
-    mix: Sequence[Line],
+    mix: Sequence[MixLine],
     trials: Sequence[Trial],
     cards: Sequence[Card],
     purchase: Purchase | None,
@@ -184,11 +189,11 @@ def _watts(cell: Cell | None) -> Range | None:
     return min(watts) * (1 - band), fmean(watts), max(watts) * (1 + band)
 
 
-def _all_measured(mix: Sequence[Line], i: int) -> bool:
+def _all_measured(mix: Sequence[MixLine], i: int) -> bool:
     return all(_watts(line.cells[i]) for line in mix if line.cells[i])
 
 
-def _seconds(line: Line, i: int, cells: Sequence[Cell]) -> Range | None:
+def _seconds(line: MixLine, i: int, cells: Sequence[Cell]) -> Range | None:
     """Seconds for one unit of the work on any unit of the card."""
     cell = line.cells[i]
     if cell is None:
@@ -201,13 +206,13 @@ def _seconds(line: Line, i: int, cells: Sequence[Cell]) -> Range | None:
 
 
 def _speeds(
-    mix: Sequence[Line], i: int, j: int, cells: Sequence[Cell], found: Sequence[Offer]
+    mix: Sequence[MixLine], i: int, j: int, cells: Sequence[Cell], found: Sequence[Offer]
 ) -> tuple[Range | None, ...]:
     """Time of offer i over offer j on each line; the same card bought and rented has the same time."""
     return tuple(_time_over(line, i, j, cells, len(found)) for line in mix)
 
 
-def _time_over(line: Line, i: int, j: int, cells: Sequence[Cell], offered: int) -> Range | None:
+def _time_over(line: MixLine, i: int, j: int, cells: Sequence[Cell], offered: int) -> Range | None:
     one, other = line.cells[i], line.cells[j]
     if one is None or other is None:
         return None
@@ -222,7 +227,7 @@ def _time_over(line: Line, i: int, j: int, cells: Sequence[Cell], offered: int) 
 
 
 def _times_as_fast(
-    line: Line, fast: Cell, slow: Cell, best: float, cells: Sequence[Cell], offered: int
+    line: MixLine, fast: Cell, slow: Cell, best: float, cells: Sequence[Cell], offered: int
 ) -> Range:
     """How many times as fast the faster card is, in any two units of the two models."""
     of, over, name = (fast, slow, "throughput") if line.by_throughput else (slow, fast, "seconds")
@@ -235,7 +240,7 @@ def _times_as_fast(
     return best * low * band.low, best, best * high * band.high
 
 
-def _single_runs(mix: Sequence[Line]) -> tuple[str, ...]:
+def _single_runs(mix: Sequence[MixLine]) -> tuple[str, ...]:
     alone = [line for line in mix if any(cell and len(reader(line)(cell)) < 2 for cell in line.cells)]
     if not alone:
         return ()

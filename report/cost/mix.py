@@ -9,13 +9,12 @@ from harness.errors import UserError
 from report import text
 from report.comparisons.cells import Cell
 from report.cost.offers import Offer
-from report.cost.purchase import FILE, Purchase, Work
-from report.sections import names
-from report.trials.key import Key, Length
+from report.cost.purchase import FILE, Purchase, WorkloadHours
+from report.trials.key import Key, ProtocolLength
 from report.trials.pairs import (
     MEASURED_FIELDS,
     each_nearest_the_card,
-    groups,
+    grouped_by,
     nearest_the_card,
     same_but,
     without,
@@ -26,11 +25,11 @@ _KEYS = ("workload", "protocol", "model", "precision", "batch_size", "image_size
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MixLine:
     """One line of equal work: a cell for each offer, or the reason why there is none."""
 
     key: Key
-    length: Length
+    length: ProtocolLength
     cells: tuple[Cell | None, ...]
     reasons: tuple[str, ...]
     """Of each offer: empty with a cell, else 'does not fit', 'failed: …' or 'not measured'."""
@@ -42,7 +41,7 @@ class Line:
     def name(self) -> str:
         """As the page writes it."""
         key = self.key
-        return f"{names.model(key.model)}, {key.precision}, batch {key.batch_size}, {key.data_mode}"
+        return f"{text.model_name(key.model)}, {key.precision}, batch {key.batch_size}, {key.data_mode}"
 
     @property
     def unit(self) -> str:
@@ -63,10 +62,10 @@ class Line:
         return sum(cell is not None for cell in self.cells)
 
 
-def lines(cells: Sequence[Cell], offers: Sequence[Offer], trials: Sequence[Trial]) -> tuple[Line, ...]:
+def lines(cells: Sequence[Cell], offers: Sequence[Offer], trials: Sequence[Trial]) -> tuple[MixLine, ...]:
     """Every line of equal key and length, with each offer's cell; the leading session's cells come first."""
     found = []
-    for mine in groups(cells, same_but(within=("length",))).values():
+    for mine in grouped_by(cells, same_but(within=("length",))).values():
         key, length = mine[0].key, mine[0].length
         chosen = tuple(
             next((cell for cell in mine if offer.made(cell.machine, cell.card)), None) for offer in offers
@@ -78,7 +77,7 @@ def lines(cells: Sequence[Cell], offers: Sequence[Offer], trials: Sequence[Trial
                 for cell, offer in zip(chosen, offers, strict=True)
             )
             by_throughput = any(cell.seconds.mean is None for cell in there)
-            found.append(Line(key, length, chosen, reasons, by_throughput))
+            found.append(MixLine(key, length, chosen, reasons, by_throughput))
     return tuple(found)
 
 
@@ -89,11 +88,11 @@ def _reason(key: Key, offer: Offer, trials: Sequence[Trial]) -> str:
         failed = trial.failure
         own = failed is not None and failed.kind == "trial" and offer.made(trial.machine, trial.card)
         if own and failed and without(trial.key, *MEASURED_FIELDS) == wanted:
-            return names.failure(failed.reason)
+            return text.failure_words(failed.reason)
     return "not measured"
 
 
-def without_purchase(found: Sequence[Line]) -> tuple[Line, ...]:
+def without_purchase(found: Sequence[MixLine]) -> tuple[MixLine, ...]:
     """The mix where none is given: an hour of each line on which every offer has a figure or failed.
 
     One mode for each work, the one nearest the card; where no line is common to all, those of most offers.
@@ -106,12 +105,12 @@ def without_purchase(found: Sequence[Line]) -> tuple[Line, ...]:
     return tuple(replace(line, hours=1.0) for line in best)
 
 
-def asked(found: Sequence[Line], purchase: Purchase) -> tuple[tuple[Line, ...], tuple[str, ...]]:
+def asked(found: Sequence[MixLine], purchase: Purchase) -> tuple[tuple[MixLine, ...], tuple[str, ...]]:
     """The lines of the buyer's mix with their hours, and a sentence for each that is not on record.
 
     Raises UserError where a line of the file fits several, naming the key that tells them apart.
     """
-    kept: dict[tuple[Key, Length], Line] = {}
+    kept: dict[tuple[Key, ProtocolLength], MixLine] = {}
     missing = []
     for number, work in enumerate(purchase.work, 1):
         line = _asked(found, work, number)
@@ -127,7 +126,7 @@ def asked(found: Sequence[Line], purchase: Purchase) -> tuple[tuple[Line, ...], 
     return tuple(kept.values()), tuple(missing)
 
 
-def _asked(found: Sequence[Line], work: Work, number: int) -> Line | None:
+def _asked(found: Sequence[MixLine], work: WorkloadHours, number: int) -> MixLine | None:
     fits = [line for line in found if _fits(line.key, work)]
     if not fits:
         return None
@@ -143,16 +142,16 @@ def _asked(found: Sequence[Line], work: Work, number: int) -> Line | None:
     return max(fits, key=lambda line: (line.counts, line.length.projected, _runs(line)))
 
 
-def _fits(key: Key, work: Work) -> bool:
+def _fits(key: Key, work: WorkloadHours) -> bool:
     given = {name: getattr(work, name) for name in (*_KEYS, "data_mode")}
     return all(value is None or getattr(key, name) == value for name, value in given.items())
 
 
-def _runs(line: Line) -> int:
+def _runs(line: MixLine) -> int:
     return sum(cell.throughput.n for cell in line.cells if cell)
 
 
-def reader(line: Line) -> Callable[[Cell], tuple[float, ...]]:
+def reader(line: MixLine) -> Callable[[Cell], tuple[float, ...]]:
     """What gives a cell's runs, in seconds for one unit of the line's work."""
 
     def read(cell: Cell) -> tuple[float, ...]:

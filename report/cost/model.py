@@ -66,23 +66,23 @@ class CardAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CostAnswer:
     """All cards, and the priced ones by cost."""
 
     cards: tuple[CardAnswer, ...]
     order: tuple[int, ...]
 
 
-def answer(numbers: Numbers) -> Answer:
+def answer(numbers: Numbers) -> CostAnswer:
     """Everything the page says of money, from the numbers alone."""
-    draw = Drawn(numbers)
+    draw = Draws(numbers)
     cards = range(len(numbers.cards))
     costs = {i: cost for i in cards if (cost := draw.cost_best(i)) is not None}
     order = tuple(sorted(costs, key=lambda i: (costs[i], i)))
-    return Answer(tuple(_card(draw, i, order) for i in cards), order)
+    return CostAnswer(tuple(_card(draw, i, order) for i in cards), order)
 
 
-class Drawn:
+class Draws:
     """The numbers with their draws; each is made once."""
 
     def __init__(self, numbers: Numbers) -> None:
@@ -180,7 +180,7 @@ class Drawn:
         return None if hourly is None or hours is None else hourly * hours
 
 
-def _card(d: Drawn, i: int, order: tuple[int, ...]) -> CardAnswer:
+def _card(d: Draws, i: int, order: tuple[int, ...]) -> CardAnswer:
     hours, hourly, watts = d.hours_best(i), d.hourly(i, d.watts(i)), d.watts(i)
     count = _count(d.n, i)
     rows = tuple(_row(d, i, k) for k in range(len(d.n.rows)))
@@ -220,7 +220,7 @@ def _count(n: Numbers, i: int) -> int | None:
     return int(min(most)) if most else None
 
 
-def _kwh(d: Drawn, i: int, watts: Range | None, hours: float, drawn: Any) -> Range | None:
+def _kwh(d: Draws, i: int, watts: Range | None, hours: float, drawn: Any) -> Range | None:
     """At the wall: card and host share, times PUE."""
     if watts is None:
         return None
@@ -228,7 +228,7 @@ def _kwh(d: Drawn, i: int, watts: Range | None, hours: float, drawn: Any) -> Ran
     return summary((d.of_card(i, watts, 1) + d.all.host_watts) * d.all.pue * drawn / 1000, best)
 
 
-def _row(d: Drawn, i: int, k: int) -> RowAnswer:
+def _row(d: Draws, i: int, k: int) -> RowAnswer:
     card = d.n.cards[i]
     seconds, watts = card.seconds[k], card.watts[k]
     if seconds is None or not card.fits:
@@ -242,7 +242,7 @@ def _row(d: Drawn, i: int, k: int) -> RowAnswer:
     )
 
 
-def _ratio(d: Drawn, i: int, order: tuple[int, ...]) -> Range | None:
+def _ratio(d: Draws, i: int, order: tuple[int, ...]) -> Range | None:
     if i not in order:
         return None
     first = order[0]
@@ -255,7 +255,7 @@ def _ratio(d: Drawn, i: int, order: tuple[int, ...]) -> Range | None:
     return summary(one[1] / other[1] * time, mine / least)
 
 
-def _energy(d: Drawn, i: int, order: tuple[int, ...]) -> Range | None:
+def _energy(d: Draws, i: int, order: tuple[int, ...]) -> Range | None:
     """Joules of the cards alone for the same work, over the cheapest card's."""
     if not order or order[0] == i:
         return None
@@ -268,7 +268,7 @@ def _energy(d: Drawn, i: int, order: tuple[int, ...]) -> Range | None:
     return summary(drawn, mine[1] / least[1] * one / other)
 
 
-def _break_even(d: Drawn, i: int, j: int) -> Range | None:
+def _break_even(d: Draws, i: int, j: int) -> Range | None:
     """The price of card i at which the mix costs the same on i and j."""
     card, watts, target, time = d.n.cards[i], d.watts(i), d.hourly(j, d.watts(j)), d.pair(i, j)
     mine, other = d.hours_best(i), d.hours_best(j)

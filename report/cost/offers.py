@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 
 from harness.errors import UserError
 from harness.record.cards import Card, find
-from report import text as words
 from report.comparisons.cells import Cell
-from report.comparisons.groups import Contest
+from report.comparisons.groups import ComparisonGroup
 from report.cost.purchase import FILE, Purchase, Quote
-from report.sections import names
+from report.text import clean, short_card
 from report.trials.trial import Trial
 
 MOST = 8
@@ -46,9 +45,9 @@ class Offer:
         return card.power_watts / card.devices if card else None
 
 
-def usable(contests: Iterable[Contest]) -> list[Cell]:
+def usable(groups: Iterable[ComparisonGroup]) -> list[Cell]:
     """The cells of one device that money may stand on: ranked ones, the leading session's first."""
-    lines = [line for contest in contests for line in contest.lines]
+    lines = [line for group in groups for line in group.entries]
     lines.sort(key=lambda line: not line.own)
     return [line.cell for line in lines if line.cell.ranked and line.cell.key.gpus == 1]
 
@@ -64,7 +63,7 @@ def offers(cells: Sequence[Cell], purchase: Purchase | None) -> tuple[tuple[Offe
     for number, quote in enumerate(purchase.quote if purchase else (), 1):
         cell = _meant(quote.card, sides, f"quote {number}")
         if cell is None:
-            asked = words.clean(quote.card, 60)
+            asked = clean(quote.card, 60)
             missing.append(f"No ranked record on this page is of '{asked}': its quote is not used.")
         else:
             found.append(_offer(cell, quote))
@@ -84,14 +83,14 @@ def _one_of_each(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _offer(cell: Cell, quote: Quote | None) -> Offer:
-    return Offer(names.short_card(cell.card), cell.machine, cell.card, cell.trials[0].device_name, quote)
+    return Offer(short_card(cell.card), cell.machine, cell.card, cell.trials[0].device_name, quote)
 
 
 def _meant(text: str, sides: Sequence[Cell], where: str) -> Cell | None:
     """The card of that name, else of which it is a part; else the machine of that label."""
     wanted = text.casefold().strip()
     tests = (
-        lambda cell: wanted in (cell.card.casefold(), names.short_card(cell.card).casefold()),
+        lambda cell: wanted in (cell.card.casefold(), short_card(cell.card).casefold()),
         lambda cell: wanted in cell.card.casefold(),
         lambda cell: wanted == cell.machine_label.casefold(),
         lambda cell: wanted in cell.machine_label.casefold(),
@@ -104,7 +103,7 @@ def _meant(text: str, sides: Sequence[Cell], where: str) -> Cell | None:
         if len(called) > 1:
             shown = ", ".join(" ".join(part for part in one if part) for one in called)
             raise UserError(
-                f"{FILE}: {where}: '{words.clean(text, 60)}' is a part of several: {words.clean(shown, 200)}",
+                f"{FILE}: {where}: '{clean(text, 60)}' is a part of several: {clean(shown, 200)}",
                 remedy="write more of the name",
             )
         if found:
@@ -114,7 +113,7 @@ def _meant(text: str, sides: Sequence[Cell], where: str) -> Cell | None:
 
 def _named(found: Sequence[Offer], sides: Sequence[Cell]) -> tuple[Offer, ...]:
     """Offers of one name told apart: bought or rented, by machine, else by number."""
-    labels = {(cell.machine, cell.card): words.clean(cell.machine_label, 40) for cell in sides}
+    labels = {(cell.machine, cell.card): clean(cell.machine_label, 40) for cell in sides}
     for tell in (_deal, lambda one: labels[one.machine, one.card]):
         counted = [one.name for one in found]
         told = [replace(one, name=f"{one.name}, {tell(one)}") if tell(one) else one for one in found]

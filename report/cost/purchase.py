@@ -27,7 +27,7 @@ Text = Annotated[str, Field(min_length=1, max_length=200)]
 Currency = Annotated[str, Field(pattern="^[A-Z]{3}$")]
 
 
-class Range(Model):
+class InputRange(Model):
     """A value that is not certain. A plain number in the file is a range of no width."""
 
     low: Number
@@ -55,7 +55,7 @@ def _within(least: float, most: float, *, above: bool = False, below: bool = Fal
     """A check of a number or range against sane bounds; `above` and `below` leave the bound itself out."""
 
     def check(value: Any) -> Any:
-        for one in value.values if isinstance(value, Range) else (value,):
+        for one in value.values if isinstance(value, InputRange) else (value,):
             low = one <= least if above else one < least
             high = one >= most if below else one > most
             if low or high:
@@ -69,15 +69,15 @@ def _within(least: float, most: float, *, above: bool = False, below: bool = Fal
 
 _WIDENED = BeforeValidator(_widened)
 
-Price = Annotated[Range, _WIDENED, AfterValidator(_within(0, 1e12, above=True))]
-CardWatts = Annotated[Range, _WIDENED, AfterValidator(_within(1, 5000))]
-Years = Annotated[Range, _WIDENED, AfterValidator(_within(0.1, 20))]
-Share = Annotated[Range, _WIDENED, AfterValidator(_within(0, 1, above=True))]
-Tariff = Annotated[Range, _WIDENED, AfterValidator(_within(0, 1e6))]
-Pue = Annotated[Range, _WIDENED, AfterValidator(_within(1, 4))]
-Residual = Annotated[Range, _WIDENED, AfterValidator(_within(0, 1, below=True))]
-HostPrice = Annotated[Range, _WIDENED, AfterValidator(_within(0, 1e12))]
-HostWatts = Annotated[Range, _WIDENED, AfterValidator(_within(0, 10_000))]
+Price = Annotated[InputRange, _WIDENED, AfterValidator(_within(0, 1e12, above=True))]
+CardWatts = Annotated[InputRange, _WIDENED, AfterValidator(_within(1, 5000))]
+Years = Annotated[InputRange, _WIDENED, AfterValidator(_within(0.1, 20))]
+Share = Annotated[InputRange, _WIDENED, AfterValidator(_within(0, 1, above=True))]
+Tariff = Annotated[InputRange, _WIDENED, AfterValidator(_within(0, 1e6))]
+Pue = Annotated[InputRange, _WIDENED, AfterValidator(_within(1, 4))]
+Residual = Annotated[InputRange, _WIDENED, AfterValidator(_within(0, 1, below=True))]
+HostPrice = Annotated[InputRange, _WIDENED, AfterValidator(_within(0, 1e12))]
+HostWatts = Annotated[InputRange, _WIDENED, AfterValidator(_within(0, 10_000))]
 Money = Annotated[Number, AfterValidator(_within(0, 1e15, above=True))]
 Hours = Annotated[Number, AfterValidator(_within(0, 1e6, above=True))]
 Watts = Annotated[Number, AfterValidator(_within(0, 1e9, above=True))]
@@ -121,7 +121,7 @@ def _dated(day: date) -> date:
     return day
 
 
-class Work(Model):
+class WorkloadHours(Model):
     """One line of the buyer's mix: what is trained, and for how many hours a week on the card `hours_on`."""
 
     workload: Text
@@ -149,14 +149,14 @@ class Purchase(Model):
     life_years: Years | None = None
     utilisation: Share | None = None
     electricity_price: Tariff | None = None
-    pue: Pue = Range(low=1, best=1, high=1)
-    residual_share: Residual = Range(low=0, best=0, high=0)
-    host_price: HostPrice = Range(low=0, best=0, high=0)
+    pue: Pue = InputRange(low=1, best=1, high=1)
+    residual_share: Residual = InputRange(low=0, best=0, high=0)
+    host_price: HostPrice = InputRange(low=0, best=0, high=0)
     """The part of the box's price that falls to one card."""
-    host_watts: HostWatts = Range(low=0, best=0, high=0)
+    host_watts: HostWatts = InputRange(low=0, best=0, high=0)
     hours_on: Text | None = None
     """The card on which the mix takes the hours given."""
-    work: tuple[Work, ...] = ()
+    work: tuple[WorkloadHours, ...] = ()
 
     @model_validator(mode="after")
     def _one_currency(self) -> Self:

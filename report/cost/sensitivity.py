@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from report.cost.model import Drawn
+from report.cost.model import Draws
 from report.cost.numbers import INPUTS, Numbers, Range
 
 SMALLEST_SLOPE = 1e-12
@@ -19,7 +19,7 @@ BOUNDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Lever:
+class Sensitivity:
     """One input: the ratio of the two costs at its low and high end, and where both cost the same."""
 
     key: str
@@ -41,7 +41,7 @@ class Lever:
         return self.flip is not None and self.values[0] <= self.flip <= self.values[2]
 
 
-def levers(numbers: Numbers, first: int, second: int) -> tuple[Lever, ...]:
+def sensitivities(numbers: Numbers, first: int, second: int) -> tuple[Sensitivity, ...]:
     """All inputs of the two cards' costs, those that move the ratio first over second most at the top."""
     owned = not all(numbers.cards[i].rented for i in (first, second))
     keys = list(INPUTS) if owned else []
@@ -67,21 +67,21 @@ def _rows_of_both(numbers: Numbers, first: int, second: int) -> list[int]:
     return known if len(known) > 1 else []
 
 
-def _lever(numbers: Numbers, first: int, second: int, key: str) -> Lever:
+def _lever(numbers: Numbers, first: int, second: int, key: str) -> Sensitivity:
     values = _values(numbers, key)
     low, high = (_ratio(with_value(numbers, key, end), first, second) for end in (values[0], values[2]))
-    return Lever(key, values, low, high, _flip(numbers, first, second, key, values[1]))
+    return Sensitivity(key, values, low, high, _flip(numbers, first, second, key, values[1]))
 
 
-def _speed(numbers: Numbers, first: int, second: int) -> Lever:
+def _speed(numbers: Numbers, first: int, second: int) -> Sensitivity:
     """The speed of the first over the second: their costs are equal where it is `ratio` times as much."""
-    drawn = Drawn(numbers)
+    drawn = Draws(numbers)
     one, other = drawn.hours_best(first), drawn.hours_best(second)
     assert one and other
     ratio, speed = _ratio(numbers, first, second), other / one
     low, high = drawn.pair_ends(first, second)
     ends = (speed / math.exp(high), speed, speed / math.exp(low))
-    return Lever("speed", ends, ratio * math.exp(high), ratio * math.exp(low), speed * ratio)
+    return Sensitivity("speed", ends, ratio * math.exp(high), ratio * math.exp(low), speed * ratio)
 
 
 def _values(numbers: Numbers, key: str) -> Range:
@@ -92,13 +92,13 @@ def _values(numbers: Numbers, key: str) -> Range:
     if name == "hours":
         hours = numbers.rows[at].hours
         return (hours, hours, hours)
-    found = numbers.cards[at].price if name == "price" else Drawn(numbers).watts(at)
+    found = numbers.cards[at].price if name == "price" else Draws(numbers).watts(at)
     assert found is not None
     return found
 
 
 def _costs(numbers: Numbers, first: int, second: int) -> tuple[float, float]:
-    drawn = Drawn(numbers)
+    drawn = Draws(numbers)
     one, other = drawn.cost_best(first), drawn.cost_best(second)
     assert one is not None and other is not None
     return one, other

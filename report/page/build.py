@@ -1,46 +1,25 @@
-"""Records and claims → one HTML file and its Markdown twin: trials → stats → charts → page, written last."""
+"""An analysis → one HTML file and its Markdown twin: all sections as words and drawings, written last."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
-from harness.record import Session
-from harness.record.cards import Card
-from harness.record.claims import ClaimSet, load_claims
-from harness.record.store import Shelf, read_all
 from report import text
-from report.acceptance import clause
-from report.acceptance.clause import MARGIN
-from report.claims import judge
-from report.comparisons import cells as stats
-from report.comparisons import expectation, groups, parity, selfcheck, speedups
-from report.comparisons.groups import Contest
-from report.cost import inputs
-from report.cost.purchase import Purchase, load_purchase
+from report.acceptance.clause import lines
+from report.analysis import Analysis, Question, analyse, evidence_in
+from report.comparisons import selfcheck
+from report.comparisons.cells import unit_of
 from report.page.render import render
-from report.sections import (
-    batch_sweep,
-    cost,
-    decision,
-    environment,
-    headline,
-    names,
-    roofline,
-    tables,
-    workload,
-)
-from report.sections import claims as studies
+from report.sections import claims, cost, decision, environment, headline, names, roofline, tables, workload
 from report.sections.view import PageView
-from report.trials.reading import cards_of, read
-from report.trials.table import trials_of, write_csv
+from report.trials.table import write_csv
 from report.trials.trial import Trial
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class WrittenPage:
     """What was written, and what could not be read."""
 
     html: Path
@@ -49,40 +28,14 @@ class Built:
     warnings: tuple[str, ...]
 
 
-def build(
-    root: Path,
-    out: Path,
-    *,
-    baseline: str | None = None,
-    session: str | None = None,
-    machine: str | None = None,
-    margin: float = MARGIN,
-    csv: bool = False,
-    now: datetime,
-) -> Built:
-    """Reads results/ under `root` and writes index.html, report.md and charts/*.svg into `out`.
+def build(root: Path, out: Path, question: Question, *, csv: bool = False) -> WrittenPage:
+    """The page of what lies under `root`, a clone or an unpacked bundle: see `analyse` and `write`."""
+    return write(analyse(evidence_in(root), question), out, csv=csv)
 
-    With `csv` also trials.csv, the table of all trials.
 
-    The page leads with `session`, else with the newest one of `machine` (a Session's machine), else with the
-    newest. `baseline` (a part of a card's name, a label or a precision) fixes what 1.00 is, `margin`
-    how far below its figures a delivered machine may be.
-    Raises RecordError where the claims cannot be read, UserError where the buyer's file cannot be meant;
-    unreadable records become warnings.
-    """
-    shelf, cards = read_all(root), cards_of(root)
-    view = look(
-        shelf,
-        load_claims(root),
-        cards,
-        load_purchase(root),
-        baseline=baseline,
-        session=session,
-        machine=machine,
-        margin=margin,
-        now=now,
-    )
-    rendered = render(view)
+def write(analysis: Analysis, out: Path, *, csv: bool = False) -> WrittenPage:
+    """Writes index.html, report.md and charts/*.svg into `out`, and with `csv` the table of all trials."""
+    rendered = render(look(analysis))
     folder = out / "charts"
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.svg"):
@@ -92,119 +45,57 @@ def build(
         (folder / name).write_text(drawing, encoding="utf-8")
         written.append(folder / name)
     if csv:
-        write_csv(read(shelf.records, cards), out / "trials.csv")
+        write_csv(analysis.table, out / "trials.csv")
     html, markdown = out / "index.html", out / "report.md"
     markdown.write_text(rendered.markdown, encoding="utf-8")
     html.write_text(rendered.html, encoding="utf-8")
-    return Built(html, markdown, tuple(written), shelf.problems)
+    return WrittenPage(html, markdown, tuple(written), analysis.evidence.results.problems)
 
 
-def look(
-    shelf: Shelf,
-    claims: ClaimSet,
-    cards: Sequence[Card],
-    purchase: Purchase | None = None,
-    *,
-    baseline: str | None = None,
-    session: str | None = None,
-    machine: str | None = None,
-    margin: float = MARGIN,
-    now: datetime,
-) -> PageView:
-    """Everything the page says, as words and drawings; reads and writes nothing.
-
-    Raises UserError where a name in the buyer's file fits several cards or lines.
-    """
-    everything = read(shelf.records, cards)
-    table = everything[~everything["is_ceiling"]]
-    trials = trials_of(table)
-    lead = leading(trials, shelf.sessions, session=session, machine=machine, now=now)
-    own_table = table[table["session"] == lead]
-    own = trials_of(own_table)
-    cells = stats.cells(table)
-    failed = [trial for trial in own if trial.failure is not None]
-    standing = batch_sweep.without_rungs(cells, lead)
-    found = groups.contests(standing, lead, baseline=baseline, claims=claims.claims, failed=failed)
-    drawn = [line.cell for contest in found for line in contest.lines]
-    gains = speedups.speedups(drawn)
-    parities = parity.parities(drawn)
-    buyer = inputs.buyer(found, trials, purchase)
-    expected = expectation.expectations(found, buyer) or expectation.expectations(found)
-    shown = _shown(trials, lead, found)
-    spare = groups.left_over(standing, found)
-    marks = names.of_cells([line.cell for contest in found for line in contest.lines if line.own])
-    alone = headline.answer(found, gains, len(claims.claims))
-    judged = judge.judge(claims.claims, found, cards)
+def look(analysis: Analysis) -> PageView:
+    """Everything the page says, as words and drawings."""
+    groups, gains, expected = analysis.groups, analysis.speedups, analysis.expectations
+    own, session = analysis.own, analysis.leading_session
+    badges = names.of_cells([entry.cell for group in groups for entry in group.entries if entry.own])
+    answer = headline.answer(groups, gains, len(analysis.evidence.claims.claims))
     return PageView(
         title="gpudyno report",
         measured=headline.measured(own, min((trial.started_at for trial in own), default=None)),
-        answer=headline.headline(expected[0]) if expected else alone,
-        beside=alone if expected else "",
-        sureness=headline.sureness(found),
-        badges=marks,
-        decision=decision.decision(found, gains),
+        answer=headline.headline(expected[0]) if expected else answer,
+        beside=answer if expected else "",
+        sureness=headline.sureness(groups),
+        badges=badges,
+        decision=decision.decision(groups, gains),
         expected=headline.table(expected),
         mix=headline.mix(expected),
         changes=headline.would_change(expected),
-        doubts=decision.doubts(found, gains, marks, own, parities, now=now, baseline=baseline),
-        whose=environment.view(found, shown),
-        filters=_filters(found),
-        workloads=workload.views(
-            workload.Drawn(found, cells, own, gains, parities, parity.early_gates(shown), claims)
-        ),
-        verdicts=studies.verdicts(judged) if found else None,
-        claims=studies.views(judged, alone=not found),
-        notes=tuple(text.clean(said, 240) for s in shelf.sessions if s.id == lead for said in s.notes),
-        stacks=environment.stacks(shown),
+        caveats=decision.caveats(analysis, badges),
+        bottleneck=environment.bottleneck(groups, analysis.shown),
+        filters=_filters(analysis),
+        workloads=workload.views(analysis),
+        verdicts=claims.verdicts(analysis.verdicts) if groups else None,
+        claims=claims.views(analysis.verdicts, alone=not groups),
+        notes=tuple(text.clean(note, 240) for note in session.notes) if session else (),
+        stacks=environment.stacks(analysis.shown),
         failures=environment.failures(own),
         warnings=_warnings(own),
-        left_over=tables.left_over(spare, found),
-        left_out=environment.left_out([one for s in shelf.sessions if s.id == lead for one in s.left_out]),
-        problems=tuple(text.clean(problem, 300) for problem in shelf.problems),
+        left_over=tables.left_over(analysis.left_over, groups),
+        left_out=environment.left_out(session.left_out if session else ()),
+        problems=tuple(text.clean(problem, 300) for problem in analysis.evidence.results.problems),
         glossary=tables.glossary(),
-        selfcheck=selfcheck.rate_line([stored.record for stored in shelf.records]),
-        written=text.day(now),
-        money=cost.view(found, trials, cards, purchase, now=now),
-        acceptance=clause.on_page(trials, stats.cells(own_table), margin),
-        limits=roofline.limits(_of_devices(trials_of(everything), own), cards, "limits") if own else (),
+        selfcheck=selfcheck.rate_line([stored.record for stored in analysis.evidence.results.records]),
+        written=text.day(analysis.question.now),
+        costs=cost.view(analysis),
+        acceptance=lines(analysis.clause, "invoke accept BUNDLE") if analysis.clause else (),
+        limits=roofline.limits(analysis.with_ceilings, analysis.evidence.cards, "limits") if own else (),
     )
 
 
-def _of_devices(trials: Sequence[Trial], own: Sequence[Trial]) -> list[Trial]:
-    """The leading session's trials, and the ceilings that were measured on its machine at any time."""
-    machines = {trial.machine for trial in own}
-    ceilings = [trial for trial in trials if trial.is_ceiling and trial.machine in machines]
-    return [*own, *ceilings]
-
-
-def leading(
-    trials: Sequence[Trial],
-    sessions: Sequence[Session],
-    *,
-    session: str | None,
-    machine: str | None,
-    now: datetime,
-) -> str | None:
-    """The session that the page leads with; one dated in the future only where there is no other."""
-    if session is not None:
-        return session
-    mine = {one.id for one in sessions if machine is not None and one.machine == machine}
-    known = [trial for trial in trials if trial.session in mine] or list(trials)
-    past = [trial for trial in known if trial.started_at <= now] or known
-    return max(past, key=lambda trial: trial.started_at).session if past else None
-
-
-def _shown(trials: Sequence[Trial], lead: str | None, found: Sequence[Contest]) -> list[Trial]:
-    """The leading session's trials, and those that are drawn beside them."""
-    drawn = {trial.path for contest in found for line in contest.lines for trial in line.cell.trials}
-    return [trial for trial in trials if trial.session == lead or trial.path in drawn]
-
-
-def _filters(found: Sequence[Contest]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _filters(analysis: Analysis) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """What there is to choose among: a field of one value is no choice."""
-    cells = [line.cell for contest in found for line in contest.lines]
+    cells = analysis.grouped
     fields = (
-        ("card", dict.fromkeys(names.unit_of(cell) for cell in cells)),
+        ("card", dict.fromkeys(unit_of(cell) for cell in cells)),
         ("workload", dict.fromkeys(workload.heading(cell.key.workload) for cell in cells)),
         ("precision", dict.fromkeys(cell.key.precision for cell in cells)),
     )

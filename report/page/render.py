@@ -37,9 +37,9 @@ class Rendered:
 def render(view: PageView) -> Rendered:
     """The view as HTML, as Markdown, and its charts as files of their own."""
     drawings = [panel for w in view.workloads for panel in w.overview]
-    drawings += [panel for w in view.workloads for c in w.contests for panel in c.panels]
+    drawings += [panel for w in view.workloads for c in w.groups for panel in c.panels]
     drawings += [panel for study in view.claims for panel in study.panels]
-    drawings += view.money.panels if view.money else ()
+    drawings += view.costs.panels if view.costs else ()
     drawings += [one.panel for one in view.limits if one.panel]
     html = Environment(
         loader=PackageLoader("report.page"),
@@ -100,7 +100,7 @@ def _closed_up(markdown: str) -> str:
 
 
 def _scripts(view: PageView) -> tuple[str, ...]:
-    return (*SCRIPTS, "money.js") if view.money and view.money.numbers else SCRIPTS
+    return (*SCRIPTS, "money.js") if view.costs and view.costs.numbers else SCRIPTS
 
 
 def _digest(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Contests → dot charts: seconds, time-scaled, speed against 32-bit, peak memory."""
+"""Groups → dot charts: seconds, time-scaled, speed against 32-bit, peak memory."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import replace
 from harness.record import Claim
 from report import charts, text
 from report.charts import Mark
-from report.comparisons import time_breakdown
+from report.comparisons import cells, time_breakdown
 from report.comparisons.cells import Figure
-from report.comparisons.groups import Contest, Line
+from report.comparisons.groups import ComparisonGroup, Entry
 from report.comparisons.speedups import Speedup
 from report.comparisons.unit_spread import UnitBand, unit_band, unit_means
 from report.sections import names
@@ -22,95 +22,95 @@ GIB = 2**30
 
 
 def panels(
-    contest: Contest, gains: Sequence[Speedup], published: Sequence[Claim], anchor: str
+    group: ComparisonGroup, gains: Sequence[Speedup], published: Sequence[Claim], anchor: str
 ) -> tuple[Panel, ...]:
-    """The dot charts of one contest that have something to show, in reading order."""
+    """The dot charts of one group that have something to show, in reading order."""
     found = (
-        seconds_panel(contest, anchor),
-        scaled_panel(contest, anchor),
-        gains_panel(contest, gains, published, anchor),
-        time_breakdown.panel(contest, anchor),
-        energy_panel(contest, anchor),
-        memory_panel(contest, anchor),
+        seconds_panel(group, anchor),
+        scaled_panel(group, anchor),
+        gains_panel(group, gains, published, anchor),
+        time_breakdown.panel(group, anchor),
+        energy_panel(group, anchor),
+        memory_panel(group, anchor),
     )
     return tuple(panel for panel in found if panel is not None)
 
 
-def seconds_panel(contest: Contest, anchor: str) -> Panel | None:
+def seconds_panel(group: ComparisonGroup, anchor: str) -> Panel | None:
     """Seconds for the whole protocol, or for a step where no total is known; published single runs hollow."""
-    total = any(line.cell.seconds.mean is not None for line in contest.lines)
+    total = any(entry.cell.seconds.mean is not None for entry in group.entries)
     if total:
-        title, unit = "Seconds", f"for all {text.count(contest.length.epochs, 'epoch')}; less is better"
+        title, unit = "Seconds", f"for all {text.count(group.length.epochs, 'epoch')}; less is better"
     else:
         title, unit = "Seconds per step", "less is better"
     marks = []
-    for line in contest.lines:
-        figure = line.cell.seconds if total else line.cell.step_seconds
+    for entry in group.entries:
+        figure = entry.cell.seconds if total else entry.cell.step_seconds
         said = text.seconds(figure.mean) if figure.mean is not None else "no valid run"
-        marks.append(_mark(line, contest, figure, said, figure.mean, figure.interval))
-    marks += [published_mark(claim, claim.value, text.seconds(claim.value)) for claim in contest.published]
-    marks += _failures(contest)
+        marks.append(_mark(entry, group, figure, said, figure.mean, figure.interval))
+    marks += [published_mark(claim, claim.value, text.seconds(claim.value)) for claim in group.published]
+    marks += _failures(group)
     return dots_panel(f"{anchor}-seconds", title, unit, marks, text.plain_tick)
 
 
-def _failures(contest: Contest) -> list[Mark]:
+def _failures(group: ComparisonGroup) -> list[Mark]:
     """Trials without a measurement keep their place: a variant that does not fit is no missing line."""
     counted = Counter(
         (trial.card, trial.machine_label, trial.key.precision, trial.key.batch_size, trial.failure.reason)
-        for trial in contest.failed
+        for trial in group.failed
         if trial.failure
     )
     return [
         Mark(
-            label=names.line_name(card, machine, precision, contest),
+            label=names.line_name(card, machine, precision, group),
             note=f"batch {batch} · {text.count(n, 'trial')}",
-            said=names.failure(reason),
+            said=text.failure_words(reason),
             value=None,
             look=precision,
-            card=names.unit(card, machine),
+            card=text.unit_name(card, machine),
         )
         for (card, machine, precision, batch, reason), n in counted.items()
     ]
 
 
-def scaled_panel(contest: Contest, anchor: str) -> Panel | None:
+def scaled_panel(group: ComparisonGroup, anchor: str) -> Panel | None:
     """Duration ÷ the reference's, 1.00; said to be tied where the interval includes 1."""
-    reference = contest.reference
-    alone = len(contest.lines) + len(contest.published) < 2
+    reference = group.reference
+    alone = len(group.entries) + len(group.published) < 2
     if reference is None or reference.cell.seconds.mean is None or alone:
         return None
     scale = reference.cell.seconds.mean
     marks: list[Mark] = []
     bands: list[str] = []
-    for line in contest.lines:
-        if line.scaled is not None:
-            figure = _scaled_by(line.cell.seconds, scale)
-            value, interval = line.scaled.estimate, line.scaled.interval
-            mark = _mark(line, contest, figure, names.scaled(line), value, interval)
-            band = _other_units(contest, line, reference, value)
+    for entry in group.entries:
+        if entry.scaled is not None:
+            figure = _scaled_by(entry.cell.seconds, scale)
+            value, interval = entry.scaled.estimate, entry.scaled.interval
+            mark = _mark(entry, group, figure, names.scaled(entry), value, interval)
+            band = _other_units(group, entry, reference, value)
             bands += [band.label] if band else []
-            marks.append(replace(mark, wide=_widened(line, value, band)))
-    for claim in contest.published:
+            marks.append(replace(mark, wide=_widened(entry, value, band)))
+    for claim in group.published:
         if claim.value is not None:
             value = claim.value / scale
             marks.append(published_mark(claim, value, text.times(value)))
-    unit = f"{names.label(reference.cell, contest)} = 1.00; less is better"
+    unit = f"{names.label(reference.cell, group)} = 1.00; less is better"
     if bands:
         unit += f"; pale: {' or '.join(dict.fromkeys(bands))}"
     return dots_panel(f"{anchor}-scaled", "Time-scaled", unit, marks, text.times, ratio=True)
 
 
-def _other_units(contest: Contest, line: Line, reference: Line, value: float) -> UnitBand | None:
+def _other_units(group: ComparisonGroup, line: Entry, reference: Entry, value: float) -> UnitBand | None:
     """Where another unit of this line's card may lie; null where the unit is the reference's own.
 
     Measured where three units of the card did this very work.
     """
     if line.cell.machine == reference.cell.machine and line.cell.card == reference.cell.card:
         return None
-    return unit_band(value, unit_means((each.cell for each in contest.lines), line.cell.card))
+    return unit_band(value, unit_means((each.cell for each in group.entries), line.cell.card))
 
 
-def _widened(line: Line, value: float, band: UnitBand | None) -> tuple[float, float] | None:
+def _widened(line: Entry, value: float, band: UnitBand | None) -> tuple[float, float] | None:
     if band is None:
         return None
     interval = line.scaled.interval if line.scaled else None
@@ -124,11 +124,11 @@ def _scaled_by(figure: Figure, scale: float) -> Figure:
 
 
 def gains_panel(
-    contest: Contest, gains: Sequence[Speedup], published: Sequence[Claim], anchor: str
+    group: ComparisonGroup, gains: Sequence[Speedup], published: Sequence[Claim], anchor: str
 ) -> Panel | None:
     """Each precision against full precision; every mark names its denominator."""
-    marks = [_gain(gain, names.label(gain.of, contest)) for gain in gains]
-    for claim in published if contest.base.data_source != "generated" else ():
+    marks = [_gain(gain, names.label(gain.of, group)) for gain in gains]
+    for claim in published if group.base.data_source != "generated" else ():
         name, _ = names.published(claim)
         over = claim.over.precision if claim.over else None
         said = f"over {over} · published · study {claim.study}"
@@ -148,45 +148,50 @@ def _gain(gain: Speedup, label: str) -> Mark:
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         look=gain.of.key.precision,
-        card=names.unit_of(gain.of),
+        card=cells.unit_of(gain.of),
         doubtful=not (gain.of.ranked and gain.over.ranked),
     )
 
 
-def energy_panel(contest: Contest, anchor: str) -> Panel | None:
+def energy_panel(group: ComparisonGroup, anchor: str) -> Panel | None:
     """Joules per sample, of the lines whose energy is known; the sensors' own error stands beside it."""
     marks = []
-    for line in contest.lines:
-        figure = line.cell.joules
+    for entry in group.entries:
+        figure = entry.cell.joules
         if figure.mean is not None:
             said = f"{text.number(figure.mean)} J"
-            marks.append(_mark(line, contest, figure, said, figure.mean, figure.interval))
-    told = [trial.record.telemetry for line in contest.lines for trial in line.cell.trials]
+            marks.append(_mark(entry, group, figure, said, figure.mean, figure.interval))
+    told = [trial.record.telemetry for entry in group.entries for trial in entry.cell.trials]
     bands = [one.energy.band for one in told if one is not None and one.energy.band]
-    unit = f"joules of the device for one {contest.lines[0].cell.trials[0].sample_unit}"
+    unit = f"joules of the device for one {group.entries[0].cell.trials[0].sample_unit}"
     unit += f"; sensors ±{max(bands):.0%} besides" if bands else ""
     return dots_panel(f"{anchor}-energy", "Energy", unit, marks, text.plain_tick)
 
 
-def memory_panel(contest: Contest, anchor: str) -> Panel | None:
+def memory_panel(group: ComparisonGroup, anchor: str) -> Panel | None:
     """Peak memory in GiB: of the framework's allocator on a device, of the process on a CPU."""
-    on_cpu = all(line.cell.stack.device == "cpu" for line in contest.lines)
+    on_cpu = all(entry.cell.stack.device == "cpu" for entry in group.entries)
     marks = []
-    for line in contest.lines:
-        figure = _scaled_by(line.cell.peak_bytes, GIB)
+    for entry in group.entries:
+        figure = _scaled_by(entry.cell.peak_bytes, GIB)
         if figure.values:
             most = max(figure.values)
-            marks.append(_mark(line, contest, figure, text.gibibytes(most * GIB), most, None))
+            marks.append(_mark(entry, group, figure, text.gibibytes(most * GIB), most, None))
     unit = f"GiB of {'the process' if on_cpu else 'the allocator'}; the highest of all runs"
     return dots_panel(f"{anchor}-memory", "Peak memory", unit, marks, text.plain_tick)
 
 
 def _mark(
-    line: Line, contest: Contest, figure: Figure, said: str, value: float | None, interval: Interval | None
+    line: Entry,
+    group: ComparisonGroup,
+    figure: Figure,
+    said: str,
+    value: float | None,
+    interval: Interval | None,
 ) -> Mark:
     return Mark(
-        label=names.label(line.cell, contest),
-        note=names.note(line, contest),
+        label=names.label(line.cell, group),
+        note=names.note(line, group),
         said=said,
         value=value,
         low=interval.low if interval else None,
@@ -195,7 +200,7 @@ def _mark(
         crosses=figure.apart,
         look=line.cell.key.precision,
         doubtful=not line.cell.ranked,
-        card=names.unit_of(line.cell),
+        card=cells.unit_of(line.cell),
     )
 
 

@@ -10,7 +10,6 @@ from harness.record import Claim
 from report import text
 from report.charts import Mark
 from report.claims.judge import Judged
-from report.sections import names
 from report.sections.charts import dots_panel, published_mark
 from report.sections.view import ClaimsView, Panel, Table
 
@@ -111,10 +110,10 @@ def describe(claim: Claim) -> str:
 
 def _side(claim: Claim, *, over: bool = False) -> str:
     side = claim.over if over and claim.over else claim.of
-    parts = [names.model(side.model), side.precision or ""]
+    parts = [text.model_name(side.model), side.precision or ""]
     parts += [f"batch {side.batch_size}"] if side.batch_size else []
     parts += [side.layout] if side.layout else []
-    parts += [names.short_card(side.card)] if side.card else []
+    parts += [text.short_card(side.card)] if side.card else []
     return " ".join(part for part in parts if part)
 
 
@@ -173,7 +172,7 @@ def _panels(claims: Sequence[Claim], anchor: str) -> tuple[Panel, ...]:
             groups.setdefault((claim.workload, claim.of.model), []).append(claim)
     found = []
     for place, ((_, model), members) in enumerate(groups.items(), 1):
-        found += _pair(members, names.model(model), f"{anchor}-{place}")
+        found += _pair(members, text.model_name(model), f"{anchor}-{place}")
     return tuple(panel for panel in found if panel is not None)
 
 

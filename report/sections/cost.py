@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import date
 
-from harness.record.cards import Card
-from report import text as words
-from report.comparisons.groups import Contest
-from report.cost.inputs import Gathered, gather
-from report.cost.model import Drawn, answer
+from report.analysis import Analysis
+from report.cost.inputs import Gathered
+from report.cost.model import Draws
 from report.cost.numbers import DRAWS
 from report.cost.purchase import Purchase
-from report.cost.sensitivity import levers
 from report.sections import cost_charts, cost_tables, cost_text
-from report.sections.view import MoneyField, MoneyView, Table
-from report.trials.trial import Trial
+from report.sections.view import CostView, MoneyField, Table
+from report.text import clean, count, number, times
 
 OLD_DAYS = 90
 """A quote older than this is named."""
@@ -33,32 +29,20 @@ RULES = (
 )
 
 
-def view(
-    contests: Sequence[Contest],
-    trials: Sequence[Trial],
-    cards: Sequence[Card],
-    purchase: Purchase | None,
-    *,
-    now: datetime,
-) -> MoneyView | None:
-    """The section, or null where nothing on the page may be ranked and no file asks for it.
-
-    Raises UserError where a name in the buyer's file fits several cards or lines.
-    """
-    found = gather(contests, trials, cards, purchase)
-    if found is None:
+def view(analysis: Analysis) -> CostView | None:
+    """The section, or null where nothing on the page may be ranked and no file asks for it."""
+    costs, purchase = analysis.costs, analysis.evidence.purchase
+    if costs is None:
         return None if purchase is None else _nothing(purchase)
-    if purchase is None:
+    found, result, pair, moved = costs.gathered, costs.answer, costs.pair, costs.sensitivities
+    if purchase is None or result is None:
         return _ratios(found) if len(found.offers) > 1 else None
-    result = answer(found.numbers)
     names = [offer.name for offer in found.offers]
-    pair = (result.order[0], result.order[1]) if len(result.order) > 1 else None
-    moved = levers(found.numbers, *pair) if pair else ()
     drawn = [cost_charts.cost_and_time(result, found.numbers, purchase.currency)]
     if pair:
         drawn.append(cost_charts.break_even(result, found.numbers, pair, purchase.currency))
         drawn.append(cost_charts.tornado(moved, found.numbers, pair, purchase.currency))
-    return MoneyView(
+    return CostView(
         answer=cost_text.answer_sentence(result, names),
         turn=cost_text.price_sentence(result, found.numbers, purchase.currency),
         setting=_setting(found),
@@ -70,24 +54,24 @@ def view(
         panels=tuple(panel for panel in drawn if panel),
         quotes=cost_tables.quotes(found),
         rules=RULES,
-        doubts=(*_doubts(found, now.date()), *found.doubts),
+        doubts=(*_doubts(found, analysis.question.now.date()), *found.doubts),
         fields=_fields(found),
         currency=purchase.currency,
         numbers=_json(found, purchase.currency),
     )
 
 
-def _nothing(purchase: Purchase) -> MoneyView:
+def _nothing(purchase: Purchase) -> CostView:
     text = "Nothing on this page may be ranked yet, so no price can be set against it."
-    wanted = ", ".join(words.clean(quote.card, 40) for quote in purchase.quote)
+    wanted = ", ".join(clean(quote.card, 40) for quote in purchase.quote)
     turn = f"What is missing: ranked runs of {wanted}, in results/."
     return _plain(text, turn, (), purchase.currency)
 
 
 def _plain(
     text: str, turn: str, doubts: tuple[str, ...], currency: str, ratios: Table | None = None
-) -> MoneyView:
-    return MoneyView(
+) -> CostView:
+    return CostView(
         answer=text,
         turn=turn,
         setting="",
@@ -106,9 +90,9 @@ def _plain(
     )
 
 
-def _ratios(found: Gathered) -> MoneyView:
+def _ratios(found: Gathered) -> CostView:
     """Without prices: how many times another card's price each may cost, by speed alone."""
-    drawn, base = Drawn(found.numbers), found.numbers.hours_on
+    drawn, base = Draws(found.numbers), found.numbers.hours_on
     rows, best = [], ("", 0.0)
     for i, offer in enumerate(found.offers):
         one, other = drawn.hours_best(i), drawn.hours_best(base)
@@ -116,12 +100,12 @@ def _ratios(found: Gathered) -> MoneyView:
             continue
         low, high = drawn.pair_ends(i, base)
         speed, ends = other / one, (other / one * math.exp(-high), other / one * math.exp(-low))
-        between = f"{words.times(ends[0])} to {words.times(ends[1])}"
+        between = f"{times(ends[0])} to {times(ends[1])}"
         tied = "no difference shown" if ends[0] <= 1 <= ends[1] else ""
         name = found.offers[base].name
-        rows.append((offer.name, f"{words.times(speed)} × the price of the {name}\n{between}", tied or "–"))
+        rows.append((offer.name, f"{times(speed)} × the price of the {name}\n{between}", tied or "–"))
         if speed > best[1]:
-            best = f"The {offer.name} wins below {words.times(speed)} times the price of the {name}", speed
+            best = f"The {offer.name} wins below {times(speed)} times the price of the {name}", speed
             best = f"{best[0]} ({between}){': no difference in speed shown' if tied else ''}.", speed
     if not rows:
         return _plain("No two cards on this page did the same work.", "", found.doubts, "")
@@ -132,9 +116,9 @@ def _ratios(found: Gathered) -> MoneyView:
 
 def _setting(found: Gathered) -> str:
     on = found.offers[found.numbers.hours_on].name
-    lines = words.count(len(found.lines), "line")
+    lines = count(len(found.lines), "line")
     if found.own_mix:
-        hours = words.number(sum(line.hours for line in found.lines))
+        hours = number(sum(line.hours for line in found.lines))
         return f"The mix: {lines} of your own, {hours} hours a week on the {on}."
     return f"The mix: {lines} of equal work, an hour of each on the {on}, since no mix of your own is given."
 
@@ -142,7 +126,7 @@ def _setting(found: Gathered) -> str:
 def _doubts(found: Gathered, today: date) -> tuple[str, ...]:
     lines = []
     for quote in found.purchase.quote if found.purchase else ():
-        age, name = (today - quote.date).days, words.clean(quote.card, 60)
+        age, name = (today - quote.date).days, clean(quote.card, 60)
         if age > OLD_DAYS:
             lines.append(f"The quote for '{name}' is {age:,} days old.")
         if age < -1:

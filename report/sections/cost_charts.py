@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from report import svg, text
 from report.charts import WIDTH, fit
-from report.cost.model import Answer, Drawn
+from report.cost.model import CostAnswer, Draws
 from report.cost.numbers import Numbers, Range
-from report.cost.sensitivity import Lever, with_value
+from report.cost.sensitivity import Sensitivity, with_value
 from report.sections.cost_text import lever_name, spread, written
 from report.sections.view import Panel
 
@@ -17,7 +17,7 @@ LEFT, RIGHT, TOP, FOOT = 52.0, WIDTH - 16.0, 12.0, 196.0
 MOST_LEVERS = 8
 
 
-def cost_and_time(answer: Answer, numbers: Numbers, currency: str) -> Panel | None:
+def cost_and_time(answer: CostAnswer, numbers: Numbers, currency: str) -> Panel | None:
     """Every priced card: hours for the mix across, its cost upwards, with the ranges of both."""
     found = [
         (numbers.cards[i].name, hours, cost)
@@ -71,7 +71,9 @@ def _document(name: str, title: str, alt: str, height: float, parts: Sequence[st
     return svg.document(name, title, alt, WIDTH, height, parts)
 
 
-def tornado(levers: Sequence[Lever], numbers: Numbers, pair: tuple[int, int], currency: str) -> Panel | None:
+def tornado(
+    levers: Sequence[Sensitivity], numbers: Numbers, pair: tuple[int, int], currency: str
+) -> Panel | None:
     """How far each input, over its range, moves the cost of the second card over the first."""
     shown = [lever for lever in levers if lever.reach > 1e-9][:MOST_LEVERS]
     if not shown:
@@ -106,13 +108,13 @@ def tornado(levers: Sequence[Lever], numbers: Numbers, pair: tuple[int, int], cu
 
 
 def _ratio(numbers: Numbers, pair: tuple[int, int]) -> float:
-    drawn = Drawn(numbers)
+    drawn = Draws(numbers)
     one, other = drawn.cost_best(pair[0]), drawn.cost_best(pair[1])
     assert one is not None and other
     return one / other
 
 
-def break_even(answer: Answer, numbers: Numbers, pair: tuple[int, int], currency: str) -> Panel | None:
+def break_even(answer: CostAnswer, numbers: Numbers, pair: tuple[int, int], currency: str) -> Panel | None:
     """The first card's cost as its price grows, and the second's: they meet at the break-even price."""
     first, second = pair
     turn, price = answer.cards[first].break_even, numbers.cards[first].price
@@ -122,7 +124,7 @@ def break_even(answer: Answer, numbers: Numbers, pair: tuple[int, int], currency
     ends = [
         cost
         for at in (0.0, most)
-        if (cost := Drawn(with_value(numbers, f"price:{first}", at)).cost_best(first)) is not None
+        if (cost := Draws(with_value(numbers, f"price:{first}", at)).cost_best(first)) is not None
     ]
     level, own = answer.cards[second].cost, answer.cards[first].cost
     if level is None or own is None or len(ends) < 2:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from report import text
 from report.cost.inputs import Gathered
-from report.cost.model import Answer
+from report.cost.model import CostAnswer
 from report.cost.numbers import Range
-from report.cost.sensitivity import Lever
+from report.cost.sensitivity import Sensitivity
 from report.sections import cost_text
-from report.sections.view import MoneyCell, MoneyTable, Table
+from report.sections.view import CostCell, CostTable, Table
 
 
-def offers(found: Gathered, result: Answer) -> MoneyTable:
+def offers(found: Gathered, result: CostAnswer) -> CostTable:
     """One row for each card: what the mix costs on it, and from which price on."""
     currency = found.purchase.currency if found.purchase else ""
     columns = (
@@ -31,12 +31,12 @@ def offers(found: Gathered, result: Answer) -> MoneyTable:
         counted = "–" if card.count is None else f"{card.count:,}"
         rows.append(
             (
-                MoneyCell(found.offers[i].name, _why(found, i)),
+                CostCell(found.offers[i].name, _why(found, i)),
                 _cell(card.cost, f"{place}.cost", "number"),
                 _cell(card.ratio, f"{place}.ratio", "times"),
                 _cell(card.break_even, f"{place}.break_even", "price"),
                 _cell(card.hours, f"{place}.hours", "number"),
-                MoneyCell(counted, path=f"{place}.count", form="count"),
+                CostCell(counted, path=f"{place}.count", form="count"),
                 _cell(card.week, f"{place}.week", "number"),
             )
         )
@@ -46,10 +46,10 @@ def offers(found: Gathered, result: Answer) -> MoneyTable:
         "many' is what budget, slots, watts and your number allow; so many train the mixes a week, or one "
         "where you set no limit."
     )
-    return MoneyTable(caption, columns, tuple(rows))
+    return CostTable(caption, columns, tuple(rows))
 
 
-def running(found: Gathered, result: Answer) -> MoneyTable:
+def running(found: Gathered, result: CostAnswer) -> CostTable:
     """One row for each card: money and energy for an hour and for the mix."""
     currency = found.purchase.currency if found.purchase else ""
     columns = (
@@ -71,19 +71,19 @@ def running(found: Gathered, result: Answer) -> MoneyTable:
         main, _, beneath = efficient.partition("\n")
         rows.append(
             (
-                MoneyCell(found.offers[i].name),
+                CostCell(found.offers[i].name),
                 _cell(card.hourly, f"{place}.hourly", "number"),
                 _cell(_per_thousand(card.cost), f"{place}.mixes", "number"),
                 _cell(card.kwh, f"{place}.kwh", "number"),
                 _cell(_per_thousand(card.kwh), f"{place}.per_mwh", "number"),
-                MoneyCell(main, beneath),
+                CostCell(main, beneath),
             )
         )
     caption = (
         "Performance per money and per watt. At the wall: the card and its part of the host, times PUE. The "
         "last column is of the cards alone, and as filed."
     )
-    return MoneyTable(caption, columns, tuple(rows))
+    return CostTable(caption, columns, tuple(rows))
 
 
 def _per_thousand(cost: Range | None) -> Range | None:
@@ -109,13 +109,13 @@ def _why(found: Gathered, i: int) -> str:
     return "rented" if card.rented else ""
 
 
-def _cell(values: Range | None, path: str, form: str) -> MoneyCell:
+def _cell(values: Range | None, path: str, form: str) -> CostCell:
     if values is None:
-        return MoneyCell("–", "", path, form)
-    return MoneyCell(cost_text.written(values[1], form), cost_text.spread(values, form), path, form)
+        return CostCell("–", "", path, form)
+    return CostCell(cost_text.written(values[1], form), cost_text.spread(values, form), path, form)
 
 
-def works(found: Gathered, result: Answer) -> MoneyTable:
+def works(found: Gathered, result: CostAnswer) -> CostTable:
     """One row for each line and card: one unit of its work."""
     currency = found.purchase.currency if found.purchase else ""
     columns = (
@@ -133,30 +133,30 @@ def works(found: Gathered, result: Answer) -> MoneyTable:
             measured = line.cells[i] is None or found.measured_power[i] or one.joules is None
             joules = _cell(one.joules, f"{place}.joules", "number")
             if not measured:
-                joules = MoneyCell(joules.text, "board power, not measured")
+                joules = CostCell(joules.text, "board power, not measured")
             epoch = (
                 _cell(_divided(one.cost, line.epochs), f"{place}.epoch", "number")
                 if not line.by_throughput
-                else MoneyCell("–")
+                else CostCell("–")
             )
             rows.append(
                 (
-                    MoneyCell(line.name, f"one {line.unit}"),
-                    MoneyCell(offer.name, line.reasons[i]),
+                    CostCell(line.name, f"one {line.unit}"),
+                    CostCell(offer.name, line.reasons[i]),
                     _cell(one.cost, f"{place}.cost", "number"),
                     epoch,
                     joules,
                     _cell(one.week, f"{place}.week", "number"),
                 )
             )
-    return MoneyTable("Every line of the mix by itself.", columns, tuple(rows))
+    return CostTable("Every line of the mix by itself.", columns, tuple(rows))
 
 
 def _divided(values: Range | None, by: int) -> Range | None:
     return None if values is None else (values[0] / by, values[1] / by, values[2] / by)
 
 
-def levers(found: Gathered, moved: Sequence[Lever], pair: tuple[int, int] | None) -> Table | None:
+def levers(found: Gathered, moved: Sequence[Sensitivity], pair: tuple[int, int] | None) -> Table | None:
     """One row for each input, those that move the answer most at the top; null without two priced cards."""
     if pair is None or found.purchase is None or not moved:
         return None

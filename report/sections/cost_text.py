@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from report import text
-from report.cost.model import Answer
+from report.cost.model import CostAnswer
 from report.cost.numbers import Numbers, Range
-from report.cost.sensitivity import Lever
+from report.cost.sensitivity import Sensitivity
 
 LEAST_EFFICIENCY = 0.05
 """Power sensors are documented to be off by 5 %: no card is called more efficient by less."""
@@ -45,7 +45,7 @@ def spread(values: Range, form: str) -> str:
     return f"{written(low, plain)} to {written(high, plain)}"
 
 
-def answer_sentence(answer: Answer, names: Sequence[str]) -> str:
+def answer_sentence(answer: CostAnswer, names: Sequence[str]) -> str:
     """Which card costs least for the mix, and how surely."""
     if not answer.order:
         return "No card's cost is known for this mix."
@@ -62,7 +62,7 @@ def answer_sentence(answer: Answer, names: Sequence[str]) -> str:
     return f"The {names[first]} costs least for this mix: the {names[second]} costs {said} ({between})."
 
 
-def price_sentence(answer: Answer, numbers: Numbers, currency: str) -> str:
+def price_sentence(answer: CostAnswer, numbers: Numbers, currency: str) -> str:
     """From which price on that would turn; empty where nothing stands against it."""
     if len(answer.order) < 2:
         return ""
@@ -95,7 +95,9 @@ def efficiency(ratio: Range | None, name: str, cheapest: str, measured: bool) ->
     return f"{said}, {cheapest if ratio[1] > 1 else name} is more efficient"
 
 
-def lever_name(lever: Lever, numbers: Numbers, first: int, second: int, currency: str) -> tuple[str, str]:
+def lever_name(
+    lever: Sensitivity, numbers: Numbers, first: int, second: int, currency: str
+) -> tuple[str, str]:
     """What an input is called, and its unit."""
     name, _, place = lever.key.partition(":")
     if name == "speed":

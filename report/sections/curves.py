@@ -1,4 +1,4 @@
-"""Contests → curves: quality and loss by epoch, the published ones behind; loss by step in a short run."""
+"""Groups → curves: quality and loss by epoch, the published ones behind; loss by step in a short run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import replace
 from harness.record import Curve as PublishedCurve
 from harness.record import Epoch
 from report import text
-from report.comparisons.groups import Contest, Line
+from report.comparisons import cells
+from report.comparisons.groups import ComparisonGroup, Entry
 from report.lines import Axes, Curve
 from report.lines import curves as draw
 from report.sections import names
@@ -20,38 +21,38 @@ QUALITY = {
 }
 
 
-def panels(contest: Contest, published: Sequence[PublishedCurve], anchor: str) -> tuple[Panel, ...]:
+def panels(group: ComparisonGroup, published: Sequence[PublishedCurve], anchor: str) -> tuple[Panel, ...]:
     """Quality and validation loss by epoch; the training loss by step where no epoch was finished."""
-    behind = [] if contest.base.data_source == "generated" else list(published)
+    behind = [] if group.base.data_source == "generated" else list(published)
     found = [
-        _quality(contest, behind, anchor),
-        _quality_by_time(contest, anchor),
-        _valid_loss(contest, behind, anchor),
+        _quality(group, behind, anchor),
+        _quality_by_time(group, anchor),
+        _valid_loss(group, behind, anchor),
     ]
     if found[-1] is None:
-        found.append(_step_loss(contest, anchor))
+        found.append(_step_loss(group, anchor))
     return tuple(panel for panel in found if panel is not None)
 
 
-def _quality(contest: Contest, published: Sequence[PublishedCurve], anchor: str) -> Panel | None:
-    trials = [trial for line in contest.lines for trial in line.cell.trials]
+def _quality(group: ComparisonGroup, published: Sequence[PublishedCurve], anchor: str) -> Panel | None:
+    trials = [trial for entry in group.entries for trial in entry.cell.trials]
     name = next((trial.quality_name for trial in trials if trial.quality_name), None)
     if name is None:
         return None
     title, unit = QUALITY[name]
-    lines = _by_epoch(contest, lambda epoch: epoch.quality)
+    lines = _by_epoch(group, lambda epoch: epoch.quality)
     lines += [_behind(curve, curve.quality) for curve in published]
     return _panel(f"{anchor}-quality", title, unit, lines, text.percent if name == "accuracy" else _tick)
 
 
-def _quality_by_time(contest: Contest, anchor: str) -> Panel | None:
+def _quality_by_time(group: ComparisonGroup, anchor: str) -> Panel | None:
     """Quality against the time that training and validation took; published curves have no clock."""
-    trials = [trial for line in contest.lines for trial in line.cell.trials]
+    trials = [trial for entry in group.entries for trial in entry.cell.trials]
     name = next((trial.quality_name for trial in trials if trial.quality_name), None)
     drawn = [
-        _own(line, contest, points)
-        for line in contest.lines
-        for trial in line.cell.trials
+        _own(entry, group, points)
+        for entry in group.entries
+        for trial in entry.cell.trials
         if trial.verdict != "invalid" and len(points := _over_time(trial.epochs)) > 1
     ]
     if name is None or not drawn:
@@ -74,17 +75,17 @@ def _over_time(epochs: Sequence[Epoch]) -> tuple[tuple[float, float], ...]:
     return tuple(found)
 
 
-def _valid_loss(contest: Contest, published: Sequence[PublishedCurve], anchor: str) -> Panel | None:
-    lines = _by_epoch(contest, lambda epoch: epoch.valid_loss)
+def _valid_loss(group: ComparisonGroup, published: Sequence[PublishedCurve], anchor: str) -> Panel | None:
+    lines = _by_epoch(group, lambda epoch: epoch.valid_loss)
     lines += [_behind(curve, curve.valid_loss) for curve in published]
     return _panel(f"{anchor}-loss", "Validation loss", "after each epoch; less is better", lines, _tick)
 
 
-def _step_loss(contest: Contest, anchor: str) -> Panel | None:
+def _step_loss(group: ComparisonGroup, anchor: str) -> Panel | None:
     lines = [
-        _own(line, contest, tuple((float(step), loss) for step, loss in trial.losses))
-        for line in contest.lines
-        for trial in line.cell.trials
+        _own(entry, group, tuple((float(step), loss) for step, loss in trial.losses))
+        for entry in group.entries
+        for trial in entry.cell.trials
         if trial.losses
     ]
     return _panel(
@@ -92,29 +93,29 @@ def _step_loss(contest: Contest, anchor: str) -> Panel | None:
     )
 
 
-def _by_epoch(contest: Contest, read: Callable[[Epoch], float | None]) -> list[Curve]:
+def _by_epoch(group: ComparisonGroup, read: Callable[[Epoch], float | None]) -> list[Curve]:
     found = []
-    for line in contest.lines:
-        for trial in line.cell.trials:
+    for entry in group.entries:
+        for trial in entry.cell.trials:
             points = [(float(epoch.index), read(epoch)) for epoch in trial.epochs if epoch.complete]
             known = tuple((x, y) for x, y in points if y is not None)
             if known:
-                found.append(_own(line, contest, known))
+                found.append(_own(entry, group, known))
     return found
 
 
-def _own(line: Line, contest: Contest, points: tuple[tuple[float, float], ...]) -> Curve:
+def _own(line: Entry, group: ComparisonGroup, points: tuple[tuple[float, float], ...]) -> Curve:
     """A second card's or machine's lines are dashed, since colour says the precision."""
-    units = list(dict.fromkeys((each.cell.card, each.cell.machine) for each in contest.lines))
+    units = list(dict.fromkeys((each.cell.card, each.cell.machine) for each in group.entries))
     place = units.index((line.cell.card, line.cell.machine))
     dash = f"{2 + 4 * place} {2 + place}" if place else None
-    label, card = names.label(line.cell, contest), names.unit_of(line.cell)
+    label, card = names.label(line.cell, group), cells.unit_of(line.cell)
     return Curve(label, points, line.cell.key.precision, dash=dash, card=card)
 
 
 def _behind(curve: PublishedCurve, values: Sequence[float]) -> Curve:
     points = tuple((float(epoch), value) for epoch, value in zip(curve.epochs, values, strict=False))
-    card = names.short_card(curve.side.card or "")
+    card = text.short_card(curve.side.card or "")
     label = f"{card} {curve.side.precision or ''}, published".strip()
     return Curve(label, points, curve.side.precision or "", behind=True)
 

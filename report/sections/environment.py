@@ -7,12 +7,11 @@ from typing import Any
 
 from harness.record import LeftOut, Machine, PrecisionFound, Probe, differing_fields
 from harness.summary.device_checks import machine_remarks
-from report import text as words
 from report.comparisons import time_breakdown
-from report.comparisons.cells import Cell
-from report.comparisons.groups import Contest
-from report.sections import names
-from report.sections.view import FailureView, Table, WhoseView
+from report.comparisons.cells import Cell, unit_of
+from report.comparisons.groups import ComparisonGroup
+from report.sections.view import BottleneckView, FailureView, Table
+from report.text import clean, clean_lines, count, gibibytes, model_name, percent
 from report.trials.trial import Trial
 
 MOST_DIFFERENCES = 40
@@ -78,7 +77,7 @@ def apart(machines: Sequence[Machine]) -> Table | None:
     caption = "What differs between the machines: any of it may be what makes one faster."
     if len(found) > MOST_DIFFERENCES:
         caption += f" {len(found) - MOST_DIFFERENCES} more fields are not listed."
-    labels = tuple(words.clean(machine.label, 40) for machine in machines)
+    labels = tuple(clean(machine.label, 40) for machine in machines)
     return Table(caption, ("Differs in", *labels), rows)
 
 
@@ -97,10 +96,10 @@ def shown(field: str, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if field.endswith("_bytes") and isinstance(value, int):
-        return words.gibibytes(value)
+        return gibibytes(value)
     if isinstance(value, tuple):
-        return words.clean(" ".join(map(str, value)) or "none", 60)
-    return words.clean(value, 60)
+        return clean(" ".join(map(str, value)) or "none", 60)
+    return clean(value, 60)
 
 
 def failures(trials: Sequence[Trial]) -> tuple[FailureView, ...]:
@@ -120,11 +119,11 @@ def _failure(trial: Trial) -> FailureView:
     )
     code = f", exit code {failure.exit_code}" if failure.exit_code is not None else ""
     return FailureView(
-        what=words.clean(f"{what}, on {trial.card}", 160),
+        what=clean(f"{what}, on {trial.card}", 160),
         reason=f"{fits}, in stage {failure.stage}{code}",
-        message=words.clean(failure.message, 300),
-        tail=words.clean_lines(failure.log_tail),
-        path=words.clean(trial.path, 160),
+        message=clean(failure.message, 300),
+        tail=clean_lines(failure.log_tail),
+        path=clean(trial.path, 160),
     )
 
 
@@ -150,20 +149,20 @@ def _versions(trials: Sequence[Trial]) -> str:
     found = dict.fromkeys(
         f"{name} {value}" for trial in trials for name, value in trial.stack.versions if value
     )
-    return words.clean(", ".join(found) or "–", 200)
+    return clean(", ".join(found) or "–", 200)
 
 
 def _environment_row(trial: Trial) -> tuple[str, ...]:
     used = trial.environment
-    because = "; ".join(words.clean(reason, 120) for reason in used.unpinned_because)
-    base = words.clean(used.base_digest or used.base or "–", 28)
+    because = "; ".join(clean(reason, 120) for reason in used.unpinned_because)
+    base = clean(used.base_digest or used.base or "–", 28)
     return (
         f"{used.image} ({used.device})",
-        words.clean(f"{used.engine} {used.engine_version or ''}", 40).strip(),
+        clean(f"{used.engine} {used.engine_version or ''}", 40).strip(),
         "yes" if used.pinned else f"no: {because or 'no reason given'}",
         f"{base} (substituted)" if used.base_substituted else base,
         (used.lock_sha256 or "–")[:12],
-        words.clean(", ".join(f"{name}={value}" for name, value in trial.stack.variables) or "–", 80),
+        clean(", ".join(f"{name}={value}" for name, value in trial.stack.variables) or "–", 80),
     )
 
 
@@ -171,10 +170,10 @@ def _machines(trials: Sequence[Trial]) -> Table:
     found: dict[tuple[str, ...], int] = {}
     for trial in trials:
         place = (
-            words.clean(trial.machine_label, 40),
-            words.clean(trial.card, 60),
-            words.clean(trial.stack.driver or "–", 30),
-            words.clean(trial.device_unit or "unknown", 16),
+            clean(trial.machine_label, 40),
+            clean(trial.card, 60),
+            clean(trial.stack.driver or "–", 30),
+            clean(trial.device_unit or "unknown", 16),
             trial.session,
         )
         found[place] = found.get(place, 0) + 1
@@ -193,7 +192,7 @@ def _arithmetic(trials: Sequence[Trial]) -> Table:
             found.setdefault((*place, *_switches(told)), []).append(told)
     columns = ("Precision", "Environment", "Done by", "Switches", "Overrides set", "Largest error", "Trials")
     values = tuple(
-        (*(words.clean(text, 400) for text in place), _probed(of), str(len(of)))
+        (*(clean(text, 400) for text in place), _probed(of), str(len(of)))
         for place, of in sorted(found.items())
     )
     return Table("Arithmetic: probed against float64, as a share of the mean magnitude", columns, values)
@@ -213,7 +212,7 @@ def _probed(found: Sequence[PrecisionFound]) -> str:
     for probe in (probe for one in found for probe in one.probes):
         if probe.operation not in most or not probe.error <= most[probe.operation].error:
             most[probe.operation] = probe
-    said = [f"{name} {probe.error:.1e}: {words.clean(probe.reads_as, 20)}" for name, probe in most.items()]
+    said = [f"{name} {probe.error:.1e}: {clean(probe.reads_as, 20)}" for name, probe in most.items()]
     return "\n".join(said) or "not probed"
 
 
@@ -221,7 +220,7 @@ def left_out(found: Sequence[LeftOut]) -> Table | None:
     """What a budget or a machine left out of the plan."""
     if not found:
         return None
-    rows = tuple((words.clean(one.what, 80), str(one.trials), words.clean(one.reason, 120)) for one in found)
+    rows = tuple((clean(one.what, 80), str(one.trials), clean(one.reason, 120)) for one in found)
     return Table("Planned and left out", ("What", "Trials", "Why"), rows)
 
 
@@ -229,9 +228,9 @@ MOST_SAID = 6
 MOST_MACHINES = 6
 
 
-def view(contests: Sequence[Contest], trials: Sequence[Trial]) -> WhoseView | None:
+def bottleneck(groups: Sequence[ComparisonGroup], trials: Sequence[Trial]) -> BottleneckView | None:
     """What can be said of the lines that are drawn, the leading session's machines first."""
-    cells = [line.cell for contest in contests for line in contest.lines]
+    cells = [entry.cell for group in groups for entry in group.entries]
     cells.sort(key=lambda cell: -(cell.input_share.mean or 0.0))
     machines = first_of(trials)
     said = _said(cells)[:MOST_SAID]
@@ -246,9 +245,9 @@ def view(contests: Sequence[Contest], trials: Sequence[Trial]) -> WhoseView | No
         if fields:
             said = (
                 *said,
-                f"The boxes around the cards differ too, in {words.clean(', '.join(fields), 400)}.",
+                f"The boxes around the cards differ too, in {clean(', '.join(fields), 400)}.",
             )
-    return WhoseView(said, differences, remarks(trials))
+    return BottleneckView(said, differences, remarks(trials))
 
 
 def _said(cells: Sequence[Cell]) -> tuple[str, ...]:
@@ -257,25 +256,25 @@ def _said(cells: Sequence[Cell]) -> tuple[str, ...]:
     for cell in cells:
         bound = next((trial.bottleneck for trial in cell.trials if trial.bottleneck), "")
         if bound:
-            units.setdefault(names.unit_of(cell), []).append((cell, bound))
+            units.setdefault(unit_of(cell), []).append((cell, bound))
     found = []
     for unit, bound_lines in units.items():
         cell, bound = bound_lines[0]
         key = cell.key
-        work = f"{names.model(key.model)} in {key.precision}, {key.data_mode} data"
+        work = f"{model_name(key.model)} in {key.precision}, {key.data_mode} data"
         more = len(bound_lines) - 1
-        tail = f" {words.count(more, 'more line')} of it waited too, none longer." if more else ""
+        tail = f" {count(more, 'more line')} of it waited too, none longer." if more else ""
         found.append(f"{unit}, {work}: {bound}{tail}")
     return tuple(found)
 
 
 def _plain(cells: Sequence[Cell]) -> tuple[str, ...]:
     """Where no line is bound by its host: how little they waited."""
-    waits = [found.input_wait for cell in cells if (found := time_breakdown.split(cell)) is not None]
+    waits = [found.input_wait for cell in cells if (found := time_breakdown.time_breakdown(cell)) is not None]
     if not waits:
         return ("How long the lines waited for input was not measured.",)
     most = max(waits)
-    waited = f"for more than {words.percent(most)} of its time" if most >= 0.005 else "at all"
+    waited = f"for more than {percent(most)} of its time" if most >= 0.005 else "at all"
     return (
         f"The card's, as far as the clocks tell: no line waited for input {waited}, "
         "so a faster loader shortens nothing here.",
@@ -288,8 +287,8 @@ def remarks(trials: Sequence[Trial]) -> Table | None:
     for machine in first_of(trials).values():
         said = [*machine_remarks(machine)]
         if said:
-            told = "\n".join(words.clean(one.replace("-", " ", 1), 160) for one in said)
-            found.append((words.clean(machine.label, 40), told))
+            told = "\n".join(clean(one.replace("-", " ", 1), 160) for one in said)
+            found.append((clean(machine.label, 40), told))
     if not found:
         return None
     return Table("What is to be known of each machine.", ("Machine", "Remarks"), tuple(found[:40]))

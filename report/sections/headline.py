@@ -7,12 +7,10 @@ from datetime import datetime
 from statistics import fmean, stdev
 
 from report import text
-from report.comparisons.cells import Cell
-from report.comparisons.expectation import Expectation, Range, Work
-from report.comparisons.groups import Contest
+from report.comparisons.cells import Cell, fewest_runs
+from report.comparisons.expectation import Benchmark, Expectation, SpeedRange
+from report.comparisons.groups import ComparisonGroup
 from report.comparisons.speedups import FULL_PRECISION, Speedup
-from report.sections import names
-from report.sections.names import fewest_runs
 from report.sections.view import Table
 from report.stats.intervals import FLOOR_RUNS, HEADLINE_RUNS, runs_needed
 from report.trials.pairs import nearest_the_card
@@ -21,19 +19,19 @@ from report.trials.trial import Trial
 MOST_NAMED_GAINS = 2
 
 
-def answer(contests: Sequence[Contest], gains: Sequence[Speedup], claims: int) -> str:
+def answer(groups: Sequence[ComparisonGroup], gains: Sequence[Speedup], claims: int) -> str:
     """What was found, in one sentence; where nothing was measured, that."""
-    if not contests:
+    if not groups:
         if claims:
             return (
                 f"Nothing has been measured here yet: below stand {text.count(claims, 'published figure')} "
                 "and claims, none of them judged."
             )
         return "Nothing has been measured here yet, and no published figures are at hand."
-    own = [gain for gain in gains if _is_own(gain.of, contests)]
+    own = [gain for gain in gains if _is_own(gain.of, groups)]
     said = _gain_clauses(own)
     if said:
-        card = names.short_card(own[0].of.trials[0].device_name)
+        card = text.short_card(own[0].of.trials[0].device_name)
         opening = (
             f"On this {card}"
             if all(gain.of.ranked for gain in own)
@@ -41,11 +39,11 @@ def answer(contests: Sequence[Contest], gains: Sequence[Speedup], claims: int) -
         )
         joint = ", " if opening.startswith("On") else ": "
         return f"{opening}{joint}{'; '.join(said)}."
-    return f"{_plain_clause(contests)}."
+    return f"{_plain_clause(groups)}."
 
 
-def _is_own(cell: Cell, contests: Sequence[Contest]) -> bool:
-    return any(line.own and line.cell is cell for contest in contests for line in contest.lines)
+def _is_own(cell: Cell, groups: Sequence[ComparisonGroup]) -> bool:
+    return any(entry.own and entry.cell is cell for group in groups for entry in group.entries)
 
 
 def _gain_clauses(gains: Sequence[Speedup]) -> list[str]:
@@ -91,20 +89,20 @@ def _workload_clause(gains: Sequence[Speedup]) -> str:
 
 
 def _models(gains: Sequence[Speedup]) -> str:
-    found = list(dict.fromkeys(names.model(gain.of.key.model) for gain in gains))
+    found = list(dict.fromkeys(text.model_name(gain.of.key.model) for gain in gains))
     return _joined(found) if len(found) <= 2 else f"{len(found)} models, {found[0]} to {found[-1]},"
 
 
 def _end_words(gain: Speedup, several: bool) -> str:
     of = gain.of.key
-    which = f"{names.model(of.model)}, {of.precision}" if several else of.precision
+    which = f"{text.model_name(of.model)}, {of.precision}" if several else of.precision
     return f"{text.times(gain.ratio.estimate)} ({which})"
 
 
 def _gain_words(gain: Speedup) -> str:
     of, over = gain.of.key, gain.over.key.precision
     generated = ", GENERATED data" if of.data_source == "generated" else ""
-    start = f"{of.precision} trained {names.model(of.model)} (batch {of.batch_size}{generated})"
+    start = f"{of.precision} trained {text.model_name(of.model)} (batch {of.batch_size}{generated})"
     speed = f"{text.times(gain.ratio.estimate)} times as fast as {over}"
     interval = gain.ratio.interval
     if interval is None:
@@ -119,19 +117,19 @@ def _joined(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _plain_clause(contests: Sequence[Contest]) -> str:
-    line = contests[0].lines[0]
-    key, seconds = line.cell.key, line.cell.seconds
-    what = f"{names.model(key.model)} in {key.precision} at batch {key.batch_size}"
-    opening = "On this" if line.cell.ranked else "A first look: on this"
-    others = f"; {len(contests) - 1} more below" if len(contests) > 1 else ""
+def _plain_clause(groups: Sequence[ComparisonGroup]) -> str:
+    entry = groups[0].entries[0]
+    key, seconds = entry.cell.key, entry.cell.seconds
+    what = f"{text.model_name(key.model)} in {key.precision} at batch {key.batch_size}"
+    opening = "On this" if entry.cell.ranked else "A first look: on this"
+    others = f"; {len(groups) - 1} more below" if len(groups) > 1 else ""
     if seconds.mean is None:
-        return f"{opening} {names.short_card(line.cell.card)}, {what} {_rate_clause(line.cell)}{others}"
-    how = "would, by projection, take" if line.cell.length.projected else "took"
+        return f"{opening} {text.short_card(entry.cell.card)}, {what} {_rate_clause(entry.cell)}{others}"
+    how = "would, by projection, take" if entry.cell.length.projected else "took"
     total = f"{text.seconds(seconds.mean)}, or {text.duration(seconds.mean)}"
-    epochs = text.count(contests[0].length.epochs, "epoch")
+    epochs = text.count(groups[0].length.epochs, "epoch")
     spread = f" (95 % interval {text.between(seconds.interval)})" if seconds.interval else " (a single run)"
-    return f"{opening} {names.short_card(line.cell.card)}, {epochs} of {what} {how} {total}{spread}{others}"
+    return f"{opening} {text.short_card(entry.cell.card)}, {epochs} of {what} {how} {total}{spread}{others}"
 
 
 def _rate_clause(cell: Cell) -> str:
@@ -144,9 +142,9 @@ def _rate_clause(cell: Cell) -> str:
     return f"trained {text.number(rate.mean)} {unit}s a second ({spread})"
 
 
-def sureness(contests: Sequence[Contest]) -> str:
+def sureness(groups: Sequence[ComparisonGroup]) -> str:
     """How far the sentence carries: runs, blocks, and that one card is not its model."""
-    cells = [line.cell for contest in contests for line in contest.lines if line.own]
+    cells = [entry.cell for group in groups for entry in group.entries if entry.own]
     if not cells:
         return "The line invoke build run report measures this machine and makes this page anew."
     fewest = fewest_runs(cells)
@@ -204,7 +202,7 @@ def _whose(found: Expectation) -> str:
     return "your mix" if found.own_mix else "this mix"
 
 
-def _between(found: Range) -> str:
+def _between(found: SpeedRange) -> str:
     return f"{text.times(found.low)} to {text.times(found.high)}"
 
 
@@ -251,7 +249,7 @@ def _row(found: Expectation) -> tuple[str, ...]:
     )
 
 
-def _work(work: Work, found: Expectation) -> tuple[str, ...]:
+def _work(work: Benchmark, found: Expectation) -> tuple[str, ...]:
     interval, key = work.ratio.interval, work.of.key
     spread = text.between(interval, "times") if interval else "no interval"
     low, high = found.band.low / found.best, found.band.high / found.best
@@ -261,7 +259,7 @@ def _work(work: Work, found: Expectation) -> tuple[str, ...]:
         else "no interval"
     )
     return (
-        f"{names.model(key.model)}, {key.precision}\nbatch {key.batch_size}, {key.data_mode} data",
+        f"{text.model_name(key.model)}, {key.precision}\nbatch {key.batch_size}, {key.data_mode} data",
         text.times(work.ratio.estimate),
         spread,
         wide,
@@ -306,7 +304,7 @@ def _mix(found: Expectation) -> str:
     if best[0] >= 1:
         return ""
     share = (1 - best[0]) / (worst[0] - best[0])
-    of, over = (f"{names.model(w.of.key.model)} in {w.of.key.precision}" for w in (worst[1], best[1]))
+    of, over = (f"{text.model_name(w.of.key.model)} in {w.of.key.precision}" for w in (worst[1], best[1]))
     return f"A mix with more than {share:.0%} of {of} beside {over} turns it."
 
 
@@ -339,5 +337,5 @@ def _waiting(found: Expectation) -> str:
     share, work = max(waits, key=lambda pair: pair[0], default=(0.0, None))
     if work is None or share <= 0.1:
         return ""
-    what = f"{names.model(work.of.key.model)} in {work.of.key.precision}"
+    what = f"{text.model_name(work.of.key.model)} in {work.of.key.precision}"
     return f"A loader that keeps up: {found.fast.name} waited for input {share:.0%} of the time on {what}."

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from harness.record import Claim
-from harness.summary.checks import cause_name
 from report import text
 from report.claims.matching import smaller
-from report.comparisons.cells import Cell
-from report.comparisons.groups import Contest, Line
+from report.comparisons.cells import Cell, _has_unproven, fewest_runs, input_bound
+from report.comparisons.groups import ComparisonGroup, Entry
 from report.comparisons.speedups import Speedup
 from report.sections.view import Badge
 from report.stats.intervals import FLOOR_RUNS, HEADLINE_RUNS
+from report.text import short_card
 from report.trials.key import PARALLEL, Key
-from report.trials.pairs import groups, same_but
 
 
-def badges(contest: Contest) -> tuple[Badge, ...]:
-    """The labels of all the lines that a contest draws."""
-    return of_cells([line.cell for line in contest.lines])
+def badges(group: ComparisonGroup) -> tuple[Badge, ...]:
+    """The labels of all the lines that a group draws."""
+    return of_cells([entry.cell for entry in group.entries])
 
 
 def of_cells(cells: Sequence[Cell]) -> tuple[Badge, ...]:
@@ -113,68 +111,8 @@ def _sureness(cells: Sequence[Cell]) -> list[Badge | None]:
     ]
 
 
-def fewest_runs(cells: Sequence[Cell]) -> int:
-    """The runs of the figure that has the fewest; a whole run beside projections does not count."""
-    alike = groups(cells, same_but(within=("session", "card", "stack"))).values()
-    most = [max(cell.throughput.n for cell in same) for same in alike]
-    return min((n for n in most if n), default=0)
-
-
-def input_bound(cell: Cell) -> bool:
-    """Whether a trial waited for input for more than a tenth of its time."""
-    return any(cause_name(cause) == "input-bound" for trial in cell.trials for cause in trial.causes)
-
-
 def _badge(shown: bool, word: str, because: str) -> Badge | None:
     return Badge(word, because) if shown else None
-
-
-def standing(cell: Cell) -> str:
-    """One line's own state, for its row in the table."""
-    said = [cell.verdict if cell.verdict != "valid" else ""]
-    said.append("projected" if cell.length.projected else "whole run")
-    said.append("generated data" if cell.key.data_source == "generated" else "")
-    said.append("random body" if cell.key.weights == "random" else "")
-    environments = [trial.environment for trial in cell.trials]
-    said.append("unpinned" if any(not used.pinned for used in environments) else "")
-    said.append("base substituted" if any(used.base_substituted for used in environments) else "")
-    said.append("input-bound" if input_bound(cell) else "")
-    return ", ".join(part for part in said if part)
-
-
-def _has_unproven(cell: Cell) -> bool:
-    return any(trial.verdict == "unproven" for trial in cell.trials)
-
-
-_MAKERS = re.compile(
-    r"\b(?:NVIDIA|AMD|Intel|GeForce|Radeon|Graphics|Tesla|Instinct)\b|\((?:R|TM)\)|CPU(?= @)"
-)
-_RESNET = re.compile(r"resnet(\d+)")
-_EFFICIENT = re.compile(r"efficientnet_b(\d)")
-_WRITTEN = {
-    "inception_v3": "InceptionV3",
-    "mlp": "MLP",
-    "cnn": "CNN",
-    "lstm": "LSTM",
-    "gru": "GRU",
-    "rnn_tanh": "RNN (tanh)",
-    "rnn_relu": "RNN (ReLU)",
-}
-
-
-def short_card(name: str) -> str:
-    """A card's name without its maker: 'RTX 2080 Ti'."""
-    said = " ".join(_MAKERS.sub(" ", text.clean(name, 60)).split())
-    return text.clean(said or name, 24)
-
-
-def model(name: str) -> str:
-    """A model as people write it: 'ResNet-50', 'LSTM'."""
-    found = _RESNET.fullmatch(name.casefold())
-    if found:
-        return f"ResNet-{found[1]}"
-    found = _EFFICIENT.fullmatch(name.casefold())
-    return f"EfficientNet-B{found[1]}" if found else _WRITTEN.get(name.casefold(), text.clean(name, 40))
 
 
 def setting(key: Key) -> str:
@@ -186,47 +124,37 @@ def setting(key: Key) -> str:
     return "".join(f", {text.clean(part, 40)}" for part in parts)
 
 
-def unit(card: str, machine_label: str) -> str:
-    """A card in its machine: what a reader filters by."""
-    return f"{short_card(card)} ({text.clean(machine_label, 40)})"
-
-
-def unit_of(cell: Cell) -> str:
-    """The card of a cell in its machine."""
-    return unit(cell.card, cell.machine_label)
-
-
-def label(cell: Cell, contest: Contest) -> str:
+def label(cell: Cell, group: ComparisonGroup) -> str:
     """The precision; the card too where several stand side by side, the machine where cards are alike."""
-    return line_name(cell.card, cell.machine_label, cell.key.precision, contest)
+    return line_name(cell.card, cell.machine_label, cell.key.precision, group)
 
 
-def line_name(card: str, machine_label: str, precision: str, contest: Contest) -> str:
+def line_name(card: str, machine_label: str, precision: str, group: ComparisonGroup) -> str:
     """The name of a line of that card, machine and precision, which may have failed."""
-    cards = {line.cell.card for line in contest.lines} | {claim.of.card or "" for claim in contest.published}
-    alike = {line.cell.machine for line in contest.lines if line.cell.card == card}
+    cards = {entry.cell.card for entry in group.entries} | {claim.of.card or "" for claim in group.published}
+    alike = {entry.cell.machine for entry in group.entries if entry.cell.card == card}
     parts = [short_card(card)] if len(cards) > 1 else []
     parts += [text.clean(machine_label, 24)] if len(alike) > 1 else []
     return " ".join([*parts, precision])
 
 
-def note(line: Line, contest: Contest) -> str:
+def note(line: Entry, group: ComparisonGroup) -> str:
     """What else tells a line apart: of another session its date, of another machine its label."""
     cell = line.cell
     parts = [f"batch {cell.key.batch_size}", text.count(cell.seconds.n or cell.throughput.n, "run")]
     parts += ["projected"] if cell.length.projected else []
     parts += ["unproven"] if cell.verdict == "unproven" else []
     if not line.own:
-        here = {other.cell.machine for other in contest.lines if other.own}
+        here = {other.cell.machine for other in group.entries if other.own}
         label = text.clean(cell.machine_label, 24)
         if cell.machine in here:
             parts.append(f"{cell.started_at:%Y-%m-%d}")
-        elif label not in line_name(cell.card, cell.machine_label, "", contest):
+        elif label not in line_name(cell.card, cell.machine_label, "", group):
             parts.append(label)
     return " · ".join(parts)
 
 
-def scaled(line: Line) -> str:
+def scaled(line: Entry) -> str:
     """'1.42', '1.01, tied', '1.42 (n = 1)'"""
     if line.scaled is None:
         return "–"
@@ -245,11 +173,6 @@ def published(claim: Claim) -> tuple[str, str]:
     where = [f"batch {side.batch_size}"] if side.batch_size else []
     runs = "single run" if claim.runs in (None, 1) else text.count(claim.runs, "run")
     return name, " · ".join([*where, f"published, {runs}", f"study {claim.study}"])
-
-
-def failure(reason: str) -> str:
-    """Why there is no figure, as short as a chart needs it."""
-    return {"out-of-memory": "does not fit"}.get(reason, f"failed: {reason.replace('-', ' ')}")
 
 
 def gain_note(gain: Speedup) -> str:

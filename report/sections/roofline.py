@@ -10,23 +10,22 @@ from harness.record import DeviceUsed, Precision
 from harness.record.cards import Card, find, peak_tflops
 from report import text
 from report.roofline import Point, Roof, Slope, drawing, rate
-from report.sections import names
 from report.sections.view import LimitsView, Panel, Table
 from report.trials.ceilings import (
     COPY,
     GEMM,
     Device,
-    Reach,
+    RooflinePoint,
     bandwidth_of,
     ceiling_of,
     ceilings,
     device_of,
     doubtful,
-    reach,
+    roofline_point,
     share,
     unhealthy,
 )
-from report.trials.pairs import groups, same_but
+from report.trials.pairs import grouped_by, same_but
 from report.trials.trial import Trial
 
 SAME_ROOF = 0.05
@@ -57,7 +56,7 @@ def limits(trials: Sequence[Trial], cards: Sequence[Card], anchor: str) -> tuple
 def _limits(
     trials: Sequence[Trial], cards: Sequence[Card], measured: Mapping[str, float], name: str
 ) -> LimitsView | None:
-    alike = groups(trials, same_but()).values()
+    alike = grouped_by(trials, same_but()).values()
     works = [(work, reached) for work in alike if (reached := _typical(work, cards, measured))]
     if not works:
         return None
@@ -79,10 +78,14 @@ def _limits(
     return LimitsView(trials[0].card, drawn, table, tuple(notes), paper)
 
 
-def _typical(trials: Sequence[Trial], cards: Sequence[Card], measured: Mapping[str, float]) -> Reach | None:
+def _typical(
+    trials: Sequence[Trial], cards: Sequence[Card], measured: Mapping[str, float]
+) -> RooflinePoint | None:
     """The run whose speed is the middle one; null where its operations are not known."""
     found = [
-        reach(trial.record, trial.summary, cards, measured) for trial in trials if trial.summary is not None
+        roofline_point(trial.record, trial.summary, cards, measured)
+        for trial in trials
+        if trial.summary is not None
     ]
     known = [(one.flops_per_second, one) for one in found if one.flops_per_second is not None]
     if not known:
@@ -91,7 +94,7 @@ def _typical(trials: Sequence[Trial], cards: Sequence[Card], measured: Mapping[s
     return min(known, key=lambda pair: abs(pair[0] - middle))[1]
 
 
-def _line(trial: Trial, found: Reach) -> tuple[str, ...]:
+def _line(trial: Trial, found: RooflinePoint) -> tuple[str, ...]:
     bound = found.bound
     share = "" if bound.share is None else f", {text.percent(bound.share)}"
     return (
@@ -107,11 +110,11 @@ def _line(trial: Trial, found: Reach) -> tuple[str, ...]:
 
 
 def _named(trial: Trial) -> str:
-    return f"{names.model(trial.key.model)}, batch {trial.key.batch_size}, {trial.key.data_mode} data"
+    return f"{text.model_name(trial.key.model)}, batch {trial.key.batch_size}, {trial.key.data_mode} data"
 
 
 def _panel(
-    works: Iterable[tuple[list[Trial], Reach]],
+    works: Iterable[tuple[list[Trial], RooflinePoint]],
     device: DeviceUsed,
     cards: Sequence[Card],
     measured: Mapping[str, float],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from statistics import fmean, median
 
 from harness.record import Memory, Rank
@@ -11,76 +10,23 @@ from harness.summary.device_checks import busy_shares
 from report import text
 from report.comparisons.cells import Cell, Ratio, cell_ratio
 from report.comparisons.groups import PRECISIONS
+from report.comparisons.scaling import PARALLELISMS, STRICT, Scaling, parallelism_of, scalings
 from report.comparisons.speedups import Speedup
 from report.lines import Axes, Curve
 from report.lines import curves as draw
 from report.sections import names
 from report.sections.view import Panel, Table
-from report.trials.key import Key
-from report.trials.pairs import LOSS_SCALE, groups, same_but
 from report.trials.trial import Trial
 
 DASHES = {"ddp": None, "dp": "6 3"}
 """Colour says the precision, so the way of sharing is told by the dash."""
 
-WAYS = {
-    "dp": "DataParallel",
-    "ddp": "DistributedDataParallel",
-    "each": "independent copies",
-}
-STRICT = "fp32-ieee"
-
-_place = same_but(
-    "gpus",
-    "precision",
-    within=(LOSS_SCALE, "length", "stack", "session", "machine", lambda cell: cell.trials[0].device_name),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """One work on one machine, on one device and on several; the batch per device is the same."""
-
-    work: Key
-    unit: str
-    cells: tuple[Cell, ...]
-
-    def single(self, precision: str) -> Cell | None:
-        """The one device alone."""
-        return next((c for c in self.cells if c.key.gpus == 1 and c.key.precision == precision), None)
-
-    def shared(self, precision: str, way: str) -> list[Cell]:
-        """Several devices, by their number."""
-        found = [c for c in self.cells if c.key.precision == precision and way_of(c) == way]
-        return sorted(found, key=lambda cell: cell.key.gpus)
-
-    def lines(self) -> list[tuple[str, str]]:
-        """The precisions and ways that there are, in reading order."""
-        there = {(cell.key.precision, way_of(cell)) for cell in self.cells}
-        return [(name, way) for name in PRECISIONS for way in WAYS if (name, way) in there]
-
-
-def way_of(cell: Cell) -> str:
-    """How the devices share the work, as the workload says; empty for one device."""
-    measured = cell.trials[0].record.measurement
-    return (measured.parallel if measured and cell.key.gpus > 1 else None) or ""
-
-
-def families(cells: Sequence[Cell]) -> list[Family]:
-    """The works that were done on several devices, each with what one device did beside it."""
-    usable = [cell for cell in cells if cell.verdict != "invalid" and cell.throughput.mean is not None]
-    return [
-        Family(place.key, names.unit(found[0].trials[0].device_name, found[0].machine_label), tuple(found))
-        for place, found in groups(usable, _place).items()
-        if any(way_of(cell) for cell in found)
-    ]
-
 
 def panels(cells: Sequence[Cell], gains: Sequence[Speedup], anchor: str) -> tuple[Panel, ...]:
     """For each work its throughput, what mixed precision gains, and its scaling, by number of devices."""
     found: list[Panel | None] = []
-    for place, family in enumerate(families(cells), 1):
-        title = names.model(family.work.model) + names.setting(family.work)
+    for place, family in enumerate(scalings(cells), 1):
+        title = text.model_name(family.work.model) + names.setting(family.work)
         found += [
             _throughput(family, f"{anchor}-devices-{place}", title),
             _gain(family, gains, f"{anchor}-devices-gain-{place}", title),
@@ -89,7 +35,7 @@ def panels(cells: Sequence[Cell], gains: Sequence[Speedup], anchor: str) -> tupl
     return tuple(panel for panel in found if panel is not None)
 
 
-def _throughput(family: Family, name: str, title: str) -> Panel | None:
+def _throughput(family: Scaling, name: str, title: str) -> Panel | None:
     lines = [
         _line(family, precision, way, [(cell.key.gpus, *_mean(cell)) for cell in cells])
         for precision, way, cells in _with_single(family)
@@ -98,7 +44,7 @@ def _throughput(family: Family, name: str, title: str) -> Panel | None:
     return _panel(name, f"{title}: {said}", f"{family.unit}; more is better", lines, text.plain_tick)
 
 
-def _gain(family: Family, gains: Sequence[Speedup], name: str, title: str) -> Panel | None:
+def _gain(family: Scaling, gains: Sequence[Speedup], name: str, title: str) -> Panel | None:
     by_cell = {id(gain.of): gain for gain in gains if gain.over.key.precision == STRICT}
     lines = []
     for precision, way, cells in _with_single(family):
@@ -107,7 +53,7 @@ def _gain(family: Family, gains: Sequence[Speedup], name: str, title: str) -> Pa
     return _panel(name, f"{title}: speed against {STRICT}", "times as fast", lines, text.times)
 
 
-def _scaling(family: Family, name: str, title: str) -> Panel | None:
+def _scaling(family: Scaling, name: str, title: str) -> Panel | None:
     lines = []
     for precision, way, cells in _with_single(family):
         single = family.single(precision)
@@ -124,7 +70,7 @@ def _scaling(family: Family, name: str, title: str) -> Panel | None:
     return _panel(name, f"{title}: scaling", "throughput over one device's", [ideal, *lines], text.times)
 
 
-def _with_single(family: Family) -> list[tuple[str, str, list[Cell]]]:
+def _with_single(family: Scaling) -> list[tuple[str, str, list[Cell]]]:
     """Each line of work shared, its first point the one device alone. Copies share nothing, so no line."""
     found = []
     for precision, way in family.lines():
@@ -135,7 +81,7 @@ def _with_single(family: Family) -> list[tuple[str, str, list[Cell]]]:
 
 
 def _line(
-    family: Family, precision: str, way: str, points: Sequence[tuple[int, float, tuple[float, float] | None]]
+    family: Scaling, precision: str, way: str, points: Sequence[tuple[int, float, tuple[float, float] | None]]
 ) -> Curve:
     return Curve(
         label=f"{precision} {way}",
@@ -173,20 +119,22 @@ def _panel(
 
 def tables(cells: Sequence[Cell], gains: Sequence[Speedup]) -> tuple[Table, ...]:
     """The study's layout, throughput beside speed-up; and scaling, memory and load of each device."""
-    found = families(cells)
+    found = scalings(cells)
     if not found:
         return ()
     return _study(found, gains), _shares(found)
 
 
-def _study(found: Sequence[Family], gains: Sequence[Speedup]) -> Table:
+def _study(found: Sequence[Scaling], gains: Sequence[Speedup]) -> Table:
     over = {id(gain.of): gain for gain in gains if gain.over.key.precision == STRICT}
     precisions = [name for name in PRECISIONS if any(f.single(name) or _any(f, name) for f in found)]
     mixed = [name for name in precisions if name != STRICT]
     rows = []
     for family in found:
-        for count, way in sorted({(cell.key.gpus, way_of(cell)) for cell in family.cells}):
-            own = {c.key.precision: c for c in family.cells if (c.key.gpus, way_of(c)) == (count, way)}
+        for count, way in sorted({(cell.key.gpus, parallelism_of(cell)) for cell in family.cells}):
+            own = {
+                c.key.precision: c for c in family.cells if (c.key.gpus, parallelism_of(c)) == (count, way)
+            }
             speeds = [_speed(own.get(name)) for name in precisions]
             times = [names.gain(over.get(id(own.get(name)))) for name in mixed]
             rows.append((_named(family), _devices(count, way), *speeds, *times))
@@ -194,21 +142,21 @@ def _study(found: Sequence[Family], gains: Sequence[Speedup]) -> Table:
     columns = ("Model", "Devices", *precisions, *(f"{name} over {STRICT}" for name in mixed))
     caption = (
         f"{unit.capitalize()}s a second, and what each precision gains, by model and number of devices. "
-        f"Of {WAYS['each']} the figure is that of one copy while the others run."
+        f"Of {PARALLELISMS['each']} the figure is that of one copy while the others run."
     )
     return Table(caption, columns, tuple(rows))
 
 
-def _any(family: Family, precision: str) -> bool:
+def _any(family: Scaling, precision: str) -> bool:
     return any(cell.key.precision == precision for cell in family.cells)
 
 
-def _named(family: Family) -> str:
-    return f"{names.model(family.work.model)}{names.setting(family.work)}\n{family.unit}"
+def _named(family: Scaling) -> str:
+    return f"{text.model_name(family.work.model)}{names.setting(family.work)}\n{family.unit}"
 
 
 def _devices(count: int, way: str) -> str:
-    return f"{count}\n{WAYS[way]}" if way else str(count)
+    return f"{count}\n{PARALLELISMS[way]}" if way else str(count)
 
 
 def _speed(cell: Cell | None) -> str:
@@ -218,7 +166,7 @@ def _speed(cell: Cell | None) -> str:
     return f"{text.number(cell.throughput.mean)}\n{text.between(interval) if interval else 'one run'}"
 
 
-def _shares(found: Sequence[Family]) -> Table:
+def _shares(found: Sequence[Scaling]) -> Table:
     rows = []
     for family in found:
         for precision, way in family.lines():

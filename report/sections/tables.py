@@ -4,53 +4,37 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from report import text
 from report.comparisons import time_breakdown
-from report.comparisons.cells import PROJECTION_TOLERANCE, Cell, Figure, Ratio, cell_ratio, olympic_mean
-from report.comparisons.groups import Contest, Line, apart, differences
+from report.comparisons.cells import (
+    PROJECTION_TOLERANCE,
+    Cell,
+    Figure,
+    Ratio,
+    cell_ratio,
+    olympic_mean,
+    standing,
+    unit_of,
+)
+from report.comparisons.groups import ComparisonGroup, Entry, apart, differences
 from report.comparisons.parity import SPEED_ONLY, Gate, Parity, scale_words
-from report.comparisons.speedups import Speedup
+from report.comparisons.speedups import Speedup, profile_gains
 from report.sections import names as names_module
-from report.sections.names import standing, unit_of
 from report.sections.view import Provenance, Table
-from report.trials.pairs import matched, same_but, without
+from report.trials.pairs import matched, same_but
 from report.trials.trial import Trial
-
-_place = same_but("profile", within=("limit", "session", "machine", "card", "stack"))
-
-
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """How many times as fast `tuned` trains as `default`, on one machine and in one session."""
-
-    tuned: Cell
-    default: Cell
-    ratio: Ratio
-
-
-def tunings(cells: Sequence[Cell]) -> tuple[Tuning, ...]:
-    """Each tuned cell against the default one that differs in nothing else."""
-    tuned = [cell for cell in cells if cell.key.profile == "tuned"]
-    plain = [cell for cell in cells if cell.key == without(cell.key, "profile")]
-    found = []
-    for cell, references in matched(tuned, plain, _place):
-        value = cell_ratio(cell, references[-1], "throughput") if references else None
-        if value is not None:
-            found.append(Tuning(cell, references[-1], value))
-    return tuple(found)
 
 
 def profile_table(cells: Sequence[Cell]) -> Table | None:
     """A row for each work that was measured in both profiles."""
-    found = tunings(cells)
+    found = profile_gains(cells)
     if not found:
         return None
     unit = found[0].tuned.trials[0].sample_unit
     rows = tuple(
         (
-            f"{names_module.model(one.default.key.model)}{names_module.setting(one.default.key)}\n{names_module.unit_of(one.tuned)}",
+            f"{text.model_name(one.default.key.model)}{names_module.setting(one.default.key)}\n{unit_of(one.tuned)}",
             f"{one.default.key.precision}\nbatch {one.default.key.batch_size}",
             text.number(one.default.throughput.mean),
             text.number(one.tuned.throughput.mean),
@@ -77,11 +61,11 @@ def _gain(found: Ratio) -> str:
 Gates = Sequence[tuple[Trial, Gate]]
 
 
-def run_quality_table(contest: Contest, parities: Sequence[Parity], gates: Gates) -> Table:
+def run_quality_table(group: ComparisonGroup, parities: Sequence[Parity], gates: Gates) -> Table:
     """One row per line; a column stays away where no line has anything to say in it."""
-    lines = contest.lines
+    lines = group.entries
     columns: list[tuple[str, list[str]]] = [
-        ("Line", [_run_name(line, contest) for line in lines]),
+        ("Line", [_run_name(line, group) for line in lines]),
         ("Trials", [verdicts(line.cell.trials) for line in lines]),
         ("Where the time goes", [_time(line.cell) for line in lines]),
         ("Energy", [energy(line.cell) for line in lines]),
@@ -91,17 +75,17 @@ def run_quality_table(contest: Contest, parities: Sequence[Parity], gates: Gates
     ]
     kept = [(name, values) for name, values in columns if any(value != "–" for value in values)]
     rows = tuple(zip(*(values for _, values in kept), strict=True))
-    keys = tuple((names_module.unit_of(line.cell), line.cell.key.precision) for line in lines)
+    keys = tuple((unit_of(line.cell), line.cell.key.precision) for line in lines)
     return Table("How each line ran.", tuple(name for name, _ in kept), rows, keys)
 
 
-def _run_name(line: Line, contest: Contest) -> str:
-    return f"{names_module.label(line.cell, contest)}\nbatch {line.cell.key.batch_size}"
+def _run_name(line: Entry, group: ComparisonGroup) -> str:
+    return f"{names_module.label(line.cell, group)}\nbatch {line.cell.key.batch_size}"
 
 
 def _time(cell: Cell) -> str:
     bound = next((trial.bottleneck for trial in cell.trials if trial.bottleneck), "")
-    said = time_breakdown.said(time_breakdown.split(cell))
+    said = time_breakdown.said(time_breakdown.time_breakdown(cell))
     return f"{said}\n{bound}" if bound else said
 
 
@@ -168,7 +152,7 @@ def _scale(cell: Cell) -> str:
     return found + ("\nthe host looks for overflow at every step, and that wait is timed" if waits else "")
 
 
-def interval_words(line: Line) -> str:
+def interval_words(line: Entry) -> str:
     """How the line's interval was made, over how many comparisons, and what makes it doubtful."""
     figure = line.cell.seconds if line.cell.seconds.n else line.cell.throughput
     interval = (
@@ -192,34 +176,34 @@ def interval_words(line: Line) -> str:
 MOST_LEFT_OVER = 60
 
 
-def contest_table(contest: Contest, gains: Sequence[Speedup]) -> Table:
+def group_table(group: ComparisonGroup, gains: Sequence[Speedup]) -> Table:
     """One row per line; a column stays away where no line has its figure."""
-    lines = contest.lines
+    lines = group.entries
     columns: list[tuple[str, list[str]]] = [
-        ("Line", [_name(line, contest) for line in lines]),
+        ("Line", [_name(line, group) for line in lines]),
         ("Runs", [_runs(line.cell) for line in lines]),
         ("Total", [_total(line.cell) for line in lines]),
         ("Time-scaled", [_scaled(line) for line in lines]),
         ("Against 32-bit", [_gains(line, gains) for line in lines]),
-        (_rate(contest), [_with_interval(line.cell.throughput, text.number) for line in lines]),
+        (_rate(group), [_with_interval(line.cell.throughput, text.number) for line in lines]),
         ("Step", [text.milliseconds(line.cell.step_seconds.mean) for line in lines]),
         ("Peak memory", [_peak(line.cell) for line in lines]),
-        (_quality_name(contest), [_quality(line.cell) for line in lines]),
+        (_quality_name(group), [_quality(line.cell) for line in lines]),
         ("Loss", [_loss(line.cell) for line in lines]),
     ]
     kept = [(name, values) for name, values in columns if any(value != "–" for value in values)]
     names = tuple(name for name, _ in kept)
     rows = tuple(zip(*(values for _, values in kept), strict=True))
     caption = "Means of all valid runs, their 95 % intervals below them."
-    if contest.comparisons > 1:
-        caption += f" The time-scaled intervals hold together, over {contest.comparisons} comparisons."
+    if group.comparisons > 1:
+        caption += f" The time-scaled intervals hold together, over {group.comparisons} comparisons."
     keys = tuple((unit_of(line.cell), line.cell.key.precision) for line in lines)
     return Table(caption, names, rows, keys)
 
 
-def _name(line: Line, contest: Contest) -> str:
+def _name(line: Entry, group: ComparisonGroup) -> str:
     said = f"batch {line.cell.key.batch_size}, {standing(line.cell)}"
-    return f"{names_module.label(line.cell, contest)}\n{said}"
+    return f"{names_module.label(line.cell, group)}\n{said}"
 
 
 def _loss(cell: Cell) -> str:
@@ -252,20 +236,20 @@ def beneath_total(cell: Cell) -> str:
     return f"projected, {spread}" if cell.length.projected else spread
 
 
-def _scaled(line: Line) -> str:
+def _scaled(line: Entry) -> str:
     said = names_module.scaled(line)
     if line.scaled is None or line.scaled.interval is None:
         return said
     return f"{said}\n{text.between(line.scaled.interval, 'times')}"
 
 
-def _gains(line: Line, gains: Sequence[Speedup]) -> str:
+def _gains(line: Entry, gains: Sequence[Speedup]) -> str:
     own = [gain for gain in gains if gain.of is line.cell]
     return "\n".join(f"{names_module.gain(gain)} over {gain.over.key.precision}" for gain in own) or "–"
 
 
-def _rate(contest: Contest) -> str:
-    unit = contest.lines[0].cell.trials[0].sample_unit
+def _rate(group: ComparisonGroup) -> str:
+    unit = group.entries[0].cell.trials[0].sample_unit
     return f"{unit.capitalize()}s / s"
 
 
@@ -273,8 +257,10 @@ def _peak(cell: Cell) -> str:
     return text.gibibytes(max(cell.peak_bytes.values, default=None))
 
 
-def _quality_name(contest: Contest) -> str:
-    names = [trial.quality_name for line in contest.lines for trial in line.cell.trials if trial.quality_name]
+def _quality_name(group: ComparisonGroup) -> str:
+    names = [
+        trial.quality_name for entry in group.entries for trial in entry.cell.trials if trial.quality_name
+    ]
     return names[0].capitalize() if names else "Quality"
 
 
@@ -284,9 +270,9 @@ def _quality(cell: Cell) -> str:
     return f"{said}\n{where}" if where and cell.quality.n else said
 
 
-def apart_table(contests: Sequence[Contest], headings: Sequence[str]) -> Table | None:
+def apart_table(groups: Sequence[ComparisonGroup], headings: Sequence[str]) -> Table | None:
     """Why one workload has several charts: the fields in which they differ."""
-    fields = apart(contests)
+    fields = apart(groups)
     if not fields:
         return None
     rows = tuple(
@@ -297,9 +283,9 @@ def apart_table(contests: Sequence[Contest], headings: Sequence[str]) -> Table |
     return Table("Not drawn in one chart, because they differ in what matters.", columns, rows)
 
 
-def projections(contest: Contest) -> tuple[str, ...]:
+def projections(group: ComparisonGroup) -> tuple[str, ...]:
     """Projected ÷ whole where one machine has both; further off than 1 % judges no claim."""
-    cells = [line.cell for line in contest.lines]
+    cells = [entry.cell for entry in group.entries]
     projected, whole = ([c for c in cells if c.length.projected == short] for short in (True, False))
     place = same_but(within=("session", "card", "stack"))
     found = [_projection(one, beside) for one, same in matched(projected, whole, place) for beside in same]
@@ -315,23 +301,23 @@ def _projection(projected: Cell, whole: Cell) -> str:
     return f"{projected.key.precision}: projected ÷ whole run = {found.estimate:.3f} ({tail})."
 
 
-def provenance(contest: Contest) -> Provenance:
-    """The records a contest stands on, and the lines that measure them again."""
-    trials = [trial for line in contest.lines for trial in line.cell.trials]
-    own = [trial for line in contest.lines if line.own for trial in line.cell.trials]
+def provenance(group: ComparisonGroup) -> Provenance:
+    """The records a group stands on, and the lines that measure them again."""
+    trials = [trial for entry in group.entries for trial in entry.cell.trials]
+    own = [trial for entry in group.entries if entry.own for trial in entry.cell.trials]
     plans = dict.fromkeys(trial.record.plan for trial in own or trials)
     commands = tuple(f"invoke run --plan {text.clean(plan, 64)} --new-session" for plan in plans)
-    said = f"{text.count(len(trials), 'record')} in {text.count(len(contest.lines), 'line')}"
+    said = f"{text.count(len(trials), 'record')} in {text.count(len(group.entries), 'line')}"
     return Provenance(said, tuple(text.clean(trial.path, 160) for trial in trials), commands)
 
 
-def left_over(cells: Sequence[Cell], contests: Sequence[Contest]) -> Table | None:
+def left_over(cells: Sequence[Cell], groups: Sequence[ComparisonGroup]) -> Table | None:
     """Records of other sessions that stand in no row here, with the field that keeps them out."""
     if not cells:
         return None
     rows = []
     for cell in cells[:MOST_LEFT_OVER]:
-        reasons = [differences(contest, cell) for contest in contests]
+        reasons = [differences(group, cell) for group in groups]
         closest = min((found for found in reasons if found), key=len, default=())
         why = "; ".join(f"{name} {here} instead of {there}" for name, there, here in closest[:3])
         what = f"{cell.key.workload}, {cell.key.model}, {cell.key.precision}, batch {cell.key.batch_size}"

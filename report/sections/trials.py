@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from harness.record import CardTelemetry, Spread, Telemetry
 from report import strips, text
-from report.comparisons.groups import Contest, Line
+from report.comparisons.groups import ComparisonGroup, Entry
 from report.sections import names
 from report.sections.view import Panel, Table
 from report.strips import Strip
@@ -19,35 +19,35 @@ GIB = 2**30
 Write = Callable[[float], str]
 
 
-def panels(contests: Sequence[Contest], most: int = MOST_LETTERS) -> dict[str, Panel]:
+def panels(groups: Sequence[ComparisonGroup], most: int = MOST_LETTERS) -> dict[str, Panel]:
     """A drawing for each trial by its path: of all, or of each line its doubtful ones and its first ones.
 
     The lines take turns, each with its trials with causes first, until the drawings have `most` letters.
     """
-    lines = [(contest, line) for contest in contests for line in contest.lines]
+    lines = [(group, entry) for group in groups for entry in group.entries]
     queues = [
         sorted(line.cell.trials, key=lambda trial: (not trial.causes, trial.repeat)) for _, line in lines
     ]
     found: dict[str, Panel] = {}
     left = most
     for turn in range(max(map(len, queues), default=0)):
-        for (contest, line), queue in zip(lines, queues, strict=True):
+        for (group, line), queue in zip(lines, queues, strict=True):
             if turn < len(queue) and left > 0:
-                panel = _panel(contest, line, queue[turn], f"t-{len(found) + 1}")
+                panel = _panel(group, line, queue[turn], f"t-{len(found) + 1}")
                 found[queue[turn].path] = panel
                 left -= len(panel.drawing)
     return found
 
 
-def _panel(contest: Contest, line: Line, trial: Trial, name: str) -> Panel:
-    title = f"{names.label(line.cell, contest)}, repeat {trial.repeat}"
+def _panel(group: ComparisonGroup, line: Entry, trial: Trial, name: str) -> Panel:
+    title = f"{names.label(line.cell, group)}, repeat {trial.repeat}"
     where = "" if line.own else f" · {text.clean(trial.machine_label, 26)}"
     unit = f"block {trial.record.block} · {trial.verdict}{where}"
     timeline = trace(trial)
     ranges = [f"{strip.name} {strip.low} to {strip.high}" for strip in timeline.strips]
     alt = "; ".join([f"step time {timeline.said}", *ranges])
     drawing = strips.draw(name, title, alt, timeline)
-    card = names.unit(trial.card, trial.machine_label)
+    card = text.unit_name(trial.card, trial.machine_label)
     return Panel(name, title, unit, drawing, alt, card=card, precision=trial.key.precision)
 
 
@@ -133,14 +133,14 @@ def _gib(value: float) -> str:
     return f"{value / GIB:.1f} GiB"
 
 
-def table(contest: Contest) -> Table:
-    """Every trial of a contest, those that were refused among them, with what speaks against it."""
+def table(group: ComparisonGroup) -> Table:
+    """Every trial of a group, those that were refused among them, with what speaks against it."""
     rows, keys = [], []
-    for line in contest.lines:
-        for trial in line.cell.trials:
-            rows.append(_row(trial, names.label(line.cell, contest), len(line.cell.trials) > 1))
-            keys.append((names.unit(trial.card, trial.machine_label), trial.key.precision))
-    columns = ("Trial", "Verdict", "Total", _rate(contest), "Steady", "Setup", "Before it began", "Because")
+    for entry in group.entries:
+        for trial in entry.cell.trials:
+            rows.append(_row(trial, names.label(entry.cell, group), len(entry.cell.trials) > 1))
+            keys.append((text.unit_name(trial.card, trial.machine_label), trial.key.precision))
+    columns = ("Trial", "Verdict", "Total", _rate(group), "Steady", "Setup", "Before it began", "Because")
     caption = (
         "Every trial. Invalid ones take no part in any mean, nor do unproven ones where most of their line "
         "are proven; unproven ones are never ranked."
@@ -148,8 +148,8 @@ def table(contest: Contest) -> Table:
     return Table(caption, columns, tuple(rows), tuple(keys))
 
 
-def _rate(contest: Contest) -> str:
-    return f"{contest.lines[0].cell.trials[0].sample_unit.capitalize()}s / s"
+def _rate(group: ComparisonGroup) -> str:
+    return f"{group.entries[0].cell.trials[0].sample_unit.capitalize()}s / s"
 
 
 def _row(trial: Trial, label: str, several: bool) -> tuple[str, ...]:

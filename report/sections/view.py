@@ -60,8 +60,8 @@ class Provenance:
 
 
 @dataclass(frozen=True, slots=True)
-class ContestView:
-    """One contest: its charts, its table, and what is to be said with them."""
+class GroupView:
+    """One group: its charts, its table, and what is to be said with them."""
 
     anchor: str
     number: int
@@ -80,19 +80,19 @@ class ContestView:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadView:
-    """All contests of one workload, and why they are several."""
+    """All groups of one workload, and why they are several."""
 
     anchor: str
     heading: str
     about: str
     overview: tuple[Panel, ...]
     tables: tuple[Table, ...]
-    contests: tuple[ContestView, ...]
+    groups: tuple[GroupView, ...]
     apart: Table | None
 
 
 @dataclass(frozen=True, slots=True)
-class WhoseView:
+class BottleneckView:
     """Whose the time is: what the lines wait for, and how the boxes around the cards differ."""
 
     said: tuple[str, ...]
@@ -124,7 +124,7 @@ class ClaimsView:
 
 
 @dataclass(frozen=True, slots=True)
-class MoneyCell:
+class CostCell:
     """A figure with its range beneath it. `path` is its place in the script's answer."""
 
     text: str
@@ -136,12 +136,12 @@ class MoneyCell:
 
 
 @dataclass(frozen=True, slots=True)
-class MoneyTable:
+class CostTable:
     """A table whose cells follow what is typed on the page."""
 
     caption: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[MoneyCell, ...], ...]
+    rows: tuple[tuple[CostCell, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,15 +155,15 @@ class MoneyField:
 
 
 @dataclass(frozen=True, slots=True)
-class MoneyView:
+class CostView:
     """What cards cost for the buyer's work. `numbers` is JSON for the script, empty without prices."""
 
     answer: str
     turn: str
     setting: str
-    offers: MoneyTable | None
-    running: MoneyTable | None
-    works: MoneyTable | None
+    offers: CostTable | None
+    running: CostTable | None
+    works: CostTable | None
     ratios: Table | None
     levers: Table | None
     panels: tuple[Panel, ...]
@@ -189,8 +189,8 @@ class PageView:
     expected: Table | None
     mix: Table | None
     changes: tuple[str, ...]
-    doubts: tuple[str, ...]
-    whose: WhoseView | None
+    caveats: tuple[str, ...]
+    bottleneck: BottleneckView | None
     filters: tuple[tuple[str, tuple[str, ...]], ...]
     """What a reader may filter by: cards, workloads, precisions, each with its values."""
     workloads: tuple[WorkloadView, ...]
@@ -207,7 +207,7 @@ class PageView:
     selfcheck: str
     """How often the same measured against itself showed no difference."""
     written: str
-    money: MoneyView | None = None
+    costs: CostView | None = None
     acceptance: tuple[str, ...] = ()
     limits: tuple[LimitsView, ...] = ()
     """What a delivered machine must reach, and how often that rule is wrong."""

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from harness.record.claims import ClaimSet
 from report import charts, text
+from report.analysis import Analysis
 from report.charts import Mark
 from report.claims import matching
-from report.comparisons.cells import Cell
-from report.comparisons.groups import Contest
-from report.comparisons.parity import Gate, Parity
+from report.comparisons.cells import Cell, unit_of
+from report.comparisons.groups import ComparisonGroup
 from report.comparisons.speedups import FULL_PRECISION, Speedup
-from report.comparisons.time_breakdown import split
+from report.comparisons.time_breakdown import time_breakdown
 from report.sections import batch_sweep, curves, names, scaling, tables, trials
 from report.sections import charts as figures
 from report.sections.headline import best_supported
-from report.sections.view import ContestView, Panel, Table, WorkloadView
+from report.sections.view import GroupView, Panel, Table, WorkloadView
 from report.trials.pairs import Place, matched, same_but
 from report.trials.trial import Trial
 
@@ -45,11 +43,11 @@ def _loader_sentence(host: Speedup, device: Speedup) -> str:
     batch = f"batch {key.batch_size}"
     batch += f" against {over.batch_size}" if over.batch_size != key.batch_size else ""
     said = (
-        f"{names.model(key.model)}, {batch}: with the published loader {key.precision} is "
+        f"{text.model_name(key.model)}, {batch}: with the published loader {key.precision} is "
         f"{text.times(host.ratio.estimate)} times as fast as {over.precision}, with the same data on the "
         f"device {text.times(device.ratio.estimate)} times"
     )
-    waits = [(one, split(cell)) for one, cell in (("host", host.of), ("device", device.of))]
+    waits = [(one, time_breakdown(cell)) for one, cell in (("host", host.of), ("device", device.of))]
     known = {mode: part.input_wait for mode, part in waits if part is not None}
     if len(known) < len(waits):
         return f"{said}."
@@ -62,24 +60,24 @@ def _loader_sentence(host: Speedup, device: Speedup) -> str:
     return f"{said}."
 
 
-FEWEST_CONTESTS = 3
+FEWEST_GROUPS = 3
 
 
-def panels(contests: Sequence[Contest], gains: Sequence[Speedup], anchor: str) -> tuple[Panel, ...]:
+def panels(groups: Sequence[ComparisonGroup], gains: Sequence[Speedup], anchor: str) -> tuple[Panel, ...]:
     """A panel for each data mode and protocol, a row for each model, all on one axis."""
-    groups = _groups(contests, gains)
-    everything = [_extent(gain) for found in groups.values() for gain in found]
+    by_setting = _gains_by_setting(groups, gains)
+    everything = [_extent(gain) for found in by_setting.values() for gain in found]
     if not everything:
         return ()
     span = (min(low for low, _ in everything), max(high for _, high in everything))
     found = []
-    for place, ((protocol, mode, setting), members) in enumerate(groups.items(), 1):
+    for place, ((protocol, mode, setting), members) in enumerate(by_setting.items(), 1):
         rows: dict[str, list[Mark]] = {}
         for gain in members:
-            rows.setdefault(names.model(gain.of.key.model), []).append(_mark(gain))
+            rows.setdefault(text.model_name(gain.of.key.model), []).append(_mark(gain))
         unit = f"times as fast as fp32-ieee; {protocol}, {mode} data{setting}"
         alt = "; ".join(
-            f"{names.model(g.of.key.model)} {g.of.key.precision} {_overview_alt(g)}" for g in members[:24]
+            f"{text.model_name(g.of.key.model)} {g.of.key.precision} {_overview_alt(g)}" for g in members[:24]
         )
         name, title = f"{anchor}-gain-{place}", "Speed against 32-bit, by model"
         drawing = charts.grouped(name, title, alt, list(rows.items()), span=span, write=text.times)
@@ -87,14 +85,14 @@ def panels(contests: Sequence[Contest], gains: Sequence[Speedup], anchor: str) -
     return tuple(found)
 
 
-def overview_table(contests: Sequence[Contest], gains: Sequence[Speedup]) -> Table | None:
+def overview_table(groups: Sequence[ComparisonGroup], gains: Sequence[Speedup]) -> Table | None:
     """The same figures with their intervals: a row for each model, a column for each precision."""
-    groups = _groups(contests, gains)
-    precisions = list(dict.fromkeys(g.of.key.precision for found in groups.values() for g in found))
+    by_setting = _gains_by_setting(groups, gains)
+    precisions = list(dict.fromkeys(g.of.key.precision for found in by_setting.values() for g in found))
     rows: dict[tuple[str, str], dict[str, str]] = {}
-    for (protocol, mode, setting), found in groups.items():
+    for (protocol, mode, setting), found in by_setting.items():
         for gain in found:
-            place = (names.model(gain.of.key.model), f"{protocol}, {mode}{setting}")
+            place = (text.model_name(gain.of.key.model), f"{protocol}, {mode}{setting}")
             rows.setdefault(place, {})[gain.of.key.precision] = names.gain(gain)
     if not rows:
         return None
@@ -103,19 +101,19 @@ def overview_table(contests: Sequence[Contest], gains: Sequence[Speedup]) -> Tab
     return Table(caption, ("Model", "Protocol and data", *precisions), values)
 
 
-def _groups(
-    contests: Sequence[Contest], gains: Sequence[Speedup]
+def _gains_by_setting(
+    groups: Sequence[ComparisonGroup], gains: Sequence[Speedup]
 ) -> dict[tuple[str, str, str], list[Speedup]]:
     """By protocol, data mode, and what else is never mixed: devices and how they share, profile, layout."""
-    if len(contests) < FEWEST_CONTESTS:
+    if len(groups) < FEWEST_GROUPS:
         return {}
-    own = [line.cell for contest in contests for line in contest.lines if line.own]
-    groups: dict[tuple[str, str, str], list[Speedup]] = {}
+    own = [entry.cell for group in groups for entry in group.entries if entry.own]
+    by_setting: dict[tuple[str, str, str], list[Speedup]] = {}
     for gain in gains:
         if gain.over.key.precision == "fp32-ieee" and any(gain.of is cell for cell in own):
             key = gain.of.key
-            groups.setdefault((key.protocol, key.data_mode, names.setting(key)), []).append(gain)
-    return {place: best_supported(found) for place, found in groups.items()}
+            by_setting.setdefault((key.protocol, key.data_mode, names.setting(key)), []).append(gain)
+    return {place: best_supported(found) for place, found in by_setting.items()}
 
 
 def _extent(gain: Speedup) -> tuple[float, float]:
@@ -137,22 +135,9 @@ def _mark(gain: Speedup) -> Mark:
         low=low if gain.ratio.interval else None,
         high=high if gain.ratio.interval else None,
         look=gain.of.key.precision,
-        card=names.unit_of(gain.of),
+        card=unit_of(gain.of),
         doubtful=not (gain.of.ranked and gain.over.ranked),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """All that the workloads' charts and tables are made from."""
-
-    contests: Sequence[Contest]
-    cells: Sequence[Cell]
-    trials: Sequence[Trial]
-    gains: Sequence[Speedup]
-    parities: Sequence[Parity]
-    gates: Sequence[tuple[Trial, Gate]]
-    claims: ClaimSet
 
 
 def heading(workload: str) -> str:
@@ -160,15 +145,15 @@ def heading(workload: str) -> str:
     return text.WORKLOAD_WORDS.get(workload, text.clean(workload, 60))
 
 
-def views(drawn: Drawn) -> tuple[WorkloadView, ...]:
-    """Each workload with its contests, numbered through the page."""
-    groups: dict[str, list[Contest]] = {}
-    for contest in drawn.contests:
-        groups.setdefault(contest.base.workload, []).append(contest)
-    traced = trials.panels(drawn.contests)
-    beside = {(line.cell.session, line.cell.machine) for c in drawn.contests for line in c.lines}
-    cells = [cell for cell in drawn.cells if (cell.session, cell.machine) in beside]
-    failed = [trial for trial in drawn.trials if trial.failure is not None]
+def views(analysis: Analysis) -> tuple[WorkloadView, ...]:
+    """Each workload with its groups, numbered through the page."""
+    groups: dict[str, list[ComparisonGroup]] = {}
+    for group in analysis.groups:
+        groups.setdefault(group.base.workload, []).append(group)
+    traced = trials.panels(analysis.groups)
+    beside = {(entry.cell.session, entry.cell.machine) for c in analysis.groups for entry in c.entries}
+    cells = [cell for cell in analysis.cells if (cell.session, cell.machine) in beside]
+    failed = [trial for trial in analysis.trials if trial.failure is not None]
     found: list[WorkloadView] = []
     number = 0
     for workload, members in groups.items():
@@ -176,21 +161,21 @@ def views(drawn: Drawn) -> tuple[WorkloadView, ...]:
         mine = [cell for cell in cells if cell.key.workload == workload]
         mine_failed = [trial for trial in failed if trial.key.workload == workload]
         shown = []
-        for contest in members:
+        for group in members:
             number += 1
-            shown.append(_contest(contest, drawn, traced, number))
+            shown.append(_contest(group, analysis, traced, number))
         found.append(
             WorkloadView(
                 anchor=anchor,
                 heading=heading(workload),
-                about=_about(workload, drawn.gains),
+                about=_about(workload, analysis.speedups),
                 overview=(
-                    *panels(members, drawn.gains, anchor),
+                    *panels(members, analysis.speedups, anchor),
                     *batch_sweep.panels(mine, mine_failed, anchor),
-                    *scaling.panels(mine, drawn.gains, anchor),
+                    *scaling.panels(mine, analysis.speedups, anchor),
                 ),
-                tables=_tables(members, mine, mine_failed, drawn.gains),
-                contests=tuple(shown),
+                tables=_tables(members, mine, mine_failed, analysis.speedups),
+                groups=tuple(shown),
                 apart=tables.apart_table(members, [view.heading for view in shown]),
             )
         )
@@ -203,10 +188,13 @@ def _about(workload: str, gains: Sequence[Speedup]) -> str:
 
 
 def _tables(
-    contests: Sequence[Contest], cells: Sequence[Cell], failed: Sequence[Trial], gains: Sequence[Speedup]
+    groups: Sequence[ComparisonGroup],
+    cells: Sequence[Cell],
+    failed: Sequence[Trial],
+    gains: Sequence[Speedup],
 ) -> tuple[Table, ...]:
     found = [
-        overview_table(contests, gains),
+        overview_table(groups, gains),
         *scaling.tables(cells, gains),
         tables.profile_table(cells),
         batch_sweep.table(cells, failed),
@@ -214,43 +202,45 @@ def _tables(
     return tuple(table for table in found if table is not None)
 
 
-def _contest(contest: Contest, drawn: Drawn, traced: Mapping[str, Panel], number: int) -> ContestView:
-    anchor, claims = f"f-{number}", drawn.claims
-    cells = [line.cell for line in contest.lines]
-    own = [gain for gain in drawn.gains if any(gain.of is cell for cell in cells)]
+def _contest(
+    group: ComparisonGroup, analysis: Analysis, traced: Mapping[str, Panel], number: int
+) -> GroupView:
+    anchor, claims = f"f-{number}", analysis.evidence.claims
+    cells = [entry.cell for entry in group.entries]
+    own = [gain for gain in analysis.speedups if any(gain.of is cell for cell in cells)]
     published = [claim for claim in claims.claims if matching.published_gain(claim, own)]
-    behind = [curve for curve in claims.curves_for(contest.base.workload) if matching.behind(curve, cells)]
-    return ContestView(
+    behind = [curve for curve in claims.curves_for(group.base.workload) if matching.behind(curve, cells)]
+    return GroupView(
         anchor=anchor,
         number=number,
-        heading=_heading(contest),
-        setting=_setting(contest),
-        badges=names.badges(contest),
-        panels=(*figures.panels(contest, own, published, anchor), *curves.panels(contest, behind, anchor)),
-        table=tables.contest_table(contest, own),
-        states=tables.run_quality_table(contest, drawn.parities, drawn.gates),
-        trials=trials.table(contest),
-        traces=tuple(traced[trial.path] for trial in _trials(contest) if trial.path in traced),
-        untraced=_untraced(contest, traced),
-        notes=_notes(contest),
-        provenance=tables.provenance(contest),
+        heading=_heading(group),
+        setting=_setting(group),
+        badges=names.badges(group),
+        panels=(*figures.panels(group, own, published, anchor), *curves.panels(group, behind, anchor)),
+        table=tables.group_table(group, own),
+        states=tables.run_quality_table(group, analysis.parities, analysis.early_gates),
+        trials=trials.table(group),
+        traces=tuple(traced[trial.path] for trial in _trials(group) if trial.path in traced),
+        untraced=_untraced(group, traced),
+        notes=_notes(group),
+        provenance=tables.provenance(group),
     )
 
 
-def _notes(contest: Contest) -> tuple[str, ...]:
-    notes = [f"{name} differs: {' | '.join(values)}" for name, values in contest.stacks]
-    stacks = dict.fromkeys(claim.stack for claim in contest.published if claim.stack)
+def _notes(group: ComparisonGroup) -> tuple[str, ...]:
+    notes = [f"{name} differs: {' | '.join(values)}" for name, values in group.stacks]
+    stacks = dict.fromkeys(claim.stack for claim in group.published if claim.stack)
     notes += [f"The published figures stand on another stack: {stack}" for stack in stacks]
     cleaned = [text.clean(said, 300) for said in notes]
-    return (*cleaned, *tables.projections(contest))
+    return (*cleaned, *tables.projections(group))
 
 
-def _trials(contest: Contest) -> list[Trial]:
-    return [trial for line in contest.lines for trial in line.cell.trials]
+def _trials(group: ComparisonGroup) -> list[Trial]:
+    return [trial for entry in group.entries for trial in entry.cell.trials]
 
 
-def _untraced(contest: Contest, traced: Mapping[str, Panel]) -> str:
-    left = sum(trial.path not in traced for trial in _trials(contest))
+def _untraced(group: ComparisonGroup, traced: Mapping[str, Panel]) -> str:
+    left = sum(trial.path not in traced for trial in _trials(group))
     if not left:
         return ""
     return (
@@ -258,16 +248,16 @@ def _untraced(contest: Contest, traced: Mapping[str, Panel]) -> str:
     )
 
 
-def _heading(contest: Contest) -> str:
-    base = contest.base
+def _heading(group: ComparisonGroup) -> str:
+    base = group.base
     batch = f", batch {base.batch_size}" if base.batch_size else ""
-    stacks = ", on different stacks" if contest.stacks else ""
-    return f"{names.model(base.model)}{batch}, {base.data_mode} data{names.setting(base)}{stacks}"
+    stacks = ", on different stacks" if group.stacks else ""
+    return f"{text.model_name(base.model)}{batch}, {base.data_mode} data{names.setting(base)}{stacks}"
 
 
-def _setting(contest: Contest) -> str:
-    base, length = contest.base, contest.length
-    batches = {line.cell.key.batch_size for line in contest.lines}
+def _setting(group: ComparisonGroup) -> str:
+    base, length = group.base, group.length
+    batches = {entry.cell.key.batch_size for entry in group.entries}
     steps = f" of {text.count(length.steps_per_epoch, 'step')}" if len(batches) == 1 else ""
     size = f", {base.image_size} px" if base.image_size else ""
     size += f", sequences of {base.sequence_length}" if base.sequence_length else ""

@@ -47,7 +47,7 @@ _UNKNOWN = Bound("unknown")
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class RooflinePoint:
     """One trial against its device's limits; null is unknown. Rates are of all its devices together."""
 
     flops_per_second: float | None = None
@@ -88,14 +88,16 @@ def ceilings(records: Iterable[Record]) -> dict[Device, dict[str, float]]:
     }
 
 
-def reach(record: Record, summary: Summary, cards: Sequence[Card], measured: Mapping[str, float]) -> Reach:
+def roofline_point(
+    record: Record, summary: Summary, cards: Sequence[Card], measured: Mapping[str, float]
+) -> RooflinePoint:
     """A trial's place below its limits, `measured` being its own device's ceilings.
 
     operations/s = operations per sample · throughput; utilisation = that ÷ (dense peak · devices).
     """
     found = record.measurement
     if found is None:
-        return Reach()
+        return RooflinePoint()
     operations, traffic = found.flops.per_sample, found.flops.bytes_per_sample
     rate = None if operations is None else operations * summary.throughput
     moved = None if traffic is None else traffic * summary.throughput
@@ -105,7 +107,7 @@ def reach(record: Record, summary: Summary, cards: Sequence[Card], measured: Map
     memory = share(moved, bandwidth_of(measured, devices))
     known = memory if memory is not None and memory <= 1 else None
     below = compute if compute is not None and compute <= ABOVE else None
-    return Reach(
+    return RooflinePoint(
         flops_per_second=rate,
         bytes_per_second=moved,
         intensity=share(operations, traffic),
@@ -116,7 +118,7 @@ def reach(record: Record, summary: Summary, cards: Sequence[Card], measured: Map
     )
 
 
-def doubtful(what: str, found: Reach) -> str | None:
+def doubtful(what: str, found: RooflinePoint) -> str | None:
     """A sentence where a trial was faster than the fastest product measured on its device; else null."""
     if found.compute_share is None or found.compute_share <= ABOVE:
         return None

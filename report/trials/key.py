@@ -65,7 +65,7 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Length:
+class ProtocolLength:
     """Joins the key for durations: totals projected from runs of different limits are never averaged."""
 
     steps_per_epoch: int
@@ -117,11 +117,11 @@ def _weights(asked: Asked, measured: Measurement | None) -> str | None:
     return (measured.data.weights if measured else None) or asked.weights
 
 
-def length_of(asked: Asked, measured: Measurement, projected: bool) -> Length:
+def length_of(asked: Asked, measured: Measurement, projected: bool) -> ProtocolLength:
     """How long the protocol is, and whether its total was projected from a shorter run."""
     protocol = measured.protocol
     limit = tuple((name, value) for name, value in asked.variant.limit if value is not None)
-    return Length(
+    return ProtocolLength(
         protocol.steps_per_epoch,
         protocol.epochs,
         protocol.valid_batches,
@@ -159,7 +159,9 @@ def _settings_of_cards(record: Record) -> Pairs:
     return tuple(settings)
 
 
-def differing(first: Key | Length, second: Key | Length) -> tuple[tuple[str, Value, Value], ...]:
+def differing(
+    first: Key | ProtocolLength, second: Key | ProtocolLength
+) -> tuple[tuple[str, Value, Value], ...]:
     """The fields in which two keys differ, by the page's names, with both values."""
     values = [
         (field.name, getattr(first, field.name), getattr(second, field.name)) for field in fields(first)
@@ -169,7 +171,7 @@ def differing(first: Key | Length, second: Key | Length) -> tuple[tuple[str, Val
     )
 
 
-def value_of(part: Key | Length, name: str) -> str:
+def value_of(part: Key | ProtocolLength, name: str) -> str:
     """A field's value by the page's name of the field, as text."""
     attribute = next(field for field, page_name in NAMES.items() if page_name == name)
     value = _plain(getattr(part, attribute))

@@ -12,7 +12,7 @@ from dataclasses import MISSING, Field, fields, replace
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from report.trials.key import PARALLEL, Key, Length, Pairs
+from report.trials.key import PARALLEL, Key, Pairs, ProtocolLength
 
 LOSS_SCALE = "options.loss_scale*"
 
@@ -38,7 +38,7 @@ DATA_MODES = ("cached", "device", "host")
 T = TypeVar("T")
 R = TypeVar("R")
 P = TypeVar("P", bound=Hashable)
-Whole = TypeVar("Whole", Key, Length)
+Whole = TypeVar("Whole", Key, ProtocolLength)
 
 
 def _empty(field: Field[Any]) -> Any:
@@ -46,7 +46,7 @@ def _empty(field: Field[Any]) -> Any:
     return typed.get(str(field.type)) if field.default is MISSING else field.default
 
 
-_EMPTY = {whole: {field.name: _empty(field) for field in fields(whole)} for whole in (Key, Length)}
+_EMPTY = {whole: {field.name: _empty(field) for field in fields(whole)} for whole in (Key, ProtocolLength)}
 
 
 class Keyed(Protocol):
@@ -89,7 +89,7 @@ def same_but(*names: str, within: Sequence[str | Callable[[Any], Hashable]] = ()
     functions of it; and what stays though it goes along: a field of its key, or a pattern of options.
     Raises ValueError where a name is no field of a key or length.
     """
-    unknown = [name for name in names if name not in _EMPTY[Key] and name not in _EMPTY[Length]]
+    unknown = [name for name in names if name not in _EMPTY[Key] and name not in _EMPTY[ProtocolLength]]
     if unknown:
         raise ValueError(f"no field of a key or length: {', '.join(unknown)}")
 
@@ -104,12 +104,12 @@ def _value(item: Any, part: str | Callable[[Any], Hashable], names: Sequence[str
         return part(item)
     if part.startswith("options."):
         return _options(item.key, part)
-    holder = item.key if part in _EMPTY[Key] else item.length if part in _EMPTY[Length] else item
+    holder = item.key if part in _EMPTY[Key] else item.length if part in _EMPTY[ProtocolLength] else item
     found: Hashable = getattr(holder, part)
-    return without(found, *names) if isinstance(found, Length) else found
+    return without(found, *names) if isinstance(found, ProtocolLength) else found
 
 
-def groups(items: Iterable[T], place: Callable[[T], P]) -> dict[P, list[T]]:
+def grouped_by(items: Iterable[T], place: Callable[[T], P]) -> dict[P, list[T]]:
     """Items by their place: each in one group, groups by their first member, members in the order given."""
     found: dict[P, list[T]] = {}
     for item in items:
@@ -121,7 +121,7 @@ def matched(
     items: Iterable[T], references: Iterable[R], place: Callable[[T | R], Hashable]
 ) -> Iterator[tuple[T, Sequence[R]]]:
     """Each item with the references in its place, both in the order given; with none where there is none."""
-    placed = groups(references, place)
+    placed = grouped_by(references, place)
     return ((item, placed.get(place(item), ())) for item in items)
 
 
@@ -140,11 +140,11 @@ def batch_follows_precision(members: Iterable[Keyed]) -> bool:
 
 def nearest_the_card(items: Iterable[T], key: Callable[[T], Key]) -> list[T]:
     """Those in the data mode that shows the card best, of the modes there are."""
-    modes = groups(items, lambda item: DATA_MODES.index(key(item).data_mode))
+    modes = grouped_by(items, lambda item: DATA_MODES.index(key(item).data_mode))
     return modes[min(modes)] if modes else []
 
 
 def each_nearest_the_card(items: Iterable[T], key: Callable[[T], Key]) -> list[list[T]]:
     """The same of each group of items that differ in their data mode alone."""
-    modes = groups(items, lambda item: without(key(item), "data_mode"))
+    modes = grouped_by(items, lambda item: without(key(item), "data_mode"))
     return [nearest_the_card(alike, key) for alike in modes.values()]

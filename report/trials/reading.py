@@ -13,7 +13,7 @@ from harness.errors import UserError
 from harness.record.cards import FILE, Card, load_cards
 from harness.record.store import Stored, read_all, results_folder
 from harness.summary.device_checks import between_trials
-from report.trials.ceilings import Device, ceilings, device_of, reach
+from report.trials.ceilings import Device, ceilings, device_of, roofline_point
 from report.trials.sanity import checked
 from report.trials.table import table_of
 from report.trials.trial import Trial, trial_of
@@ -67,7 +67,7 @@ def _bottleneck(trial: Trial, known: Mapping[Device, Mapping[str, float]]) -> st
     if device is None or trial.summary is None:
         return ""
     measured = {} if trial.is_ceiling else known.get(device, {})
-    bound = reach(trial.record, trial.summary, (), measured).bound
+    bound = roofline_point(trial.record, trial.summary, (), measured).bound
     return "" if bound.kind == "unknown" else bound.sentence()
 
 

@@ -15,7 +15,7 @@ from harness.record import Precision
 from harness.record.cards import Card, find, peak_tflops
 from report.trials.columns import IDENTITY, KEY
 from report.trials.pairs import without
-from report.trials.table import as_json, figures, groups, trials_of, with_trials
+from report.trials.table import as_json, figures, row_groups, trials_of, with_trials
 
 JUMP = 10.0
 IDLE_SHARE = 0.05
@@ -64,7 +64,7 @@ def repeat_flags(table: DataFrame) -> list[tuple[Flag, ...]]:
     """Each trial's flag where its throughput is ten times off its repeats', of which two are known."""
     rates = figures(table, "samples_per_second")
     flagged: list[tuple[Flag, ...]] = [()] * len(table)
-    for repeats in groups(table, IDENTITY):
+    for repeats in row_groups(table, IDENTITY):
         for place in repeats:
             others = [rate for other in repeats if other != place and (rate := rates[other]) is not None]
             flagged[place] = raised(jump(rates[place], others) if len(others) > 1 else None)
@@ -131,7 +131,7 @@ def _one_device_rates(table: DataFrame, believed: Sequence[float | None]) -> lis
     one_device = work.assign(gpus=pandas.array([1] * len(work), dtype="Int64"), options=options)
     both = pandas.concat([work, one_device])
     medians: list[float | None] = [None] * len(table)
-    for alike in groups(both, WORK):
+    for alike in row_groups(both, WORK):
         rates = [rate for place in alike if place < len(table) and (rate := believed[place]) is not None]
         middle = median(rates) if rates else None
         for place in alike:
@@ -147,7 +147,7 @@ def _session_jumps(
     sessions = list(table["session"])
     jumps: list[Flag | None] = [None] * len(table)
     work = _work(table)
-    for alike in groups(work, WORK):
+    for alike in row_groups(work, WORK):
         for session in dict.fromkeys(sessions[place] for place in alike):
             elsewhere = [
                 rate

@@ -34,7 +34,7 @@ def trials_of(table: DataFrame) -> tuple[Trial, ...]:
     return tuple(table["trial"])
 
 
-def groups(table: DataFrame, columns: Sequence[str]) -> list[list[int]]:
+def row_groups(table: DataFrame, columns: Sequence[str]) -> list[list[int]]:
     """The places of the rows that are alike in `columns`, from 0; groups and rows as the table has them.
 
     A null is a value like others here: no row is lost.

@@ -11,7 +11,7 @@ from harness.record import Environment, Epoch, Failure, LossScale, Measurement, 
 from harness.record.store import Stored
 from harness.summary.device_checks import busy_share
 from harness.summary.statistics import METHOD, judge_trial
-from report.trials.key import Key, Length, Stack, key_of, length_of, stack_of
+from report.trials.key import Key, ProtocolLength, Stack, key_of, length_of, stack_of
 
 LEAST = 1e-15
 """Seconds, or samples per second; what is smaller, or as much larger, no clock has counted."""
@@ -38,7 +38,7 @@ class Trial:
         return key_of(self.record)
 
     @cached_property
-    def length(self) -> Length | None:
+    def length(self) -> ProtocolLength | None:
         if self.record.measurement is None or self.summary is None:
             return None
         return length_of(self.record.trial.asked, self.record.measurement, self.summary.projected)
@@ -97,7 +97,7 @@ class Trial:
 
     @property
     def is_ceiling(self) -> bool:
-        """Whether it looked for the device's limits: no training, so it stands in no contest."""
+        """Whether it looked for the device's limits: no training, so it stands in no group."""
         return self.record.measurement is not None and bool(self.record.measurement.ceilings)
 
     @property

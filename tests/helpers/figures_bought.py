@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from report import analysis
 from report.acceptance import clause, delivery
 from report.acceptance.clause import Chances, Demand
-from report.acceptance.delivery import Finding
-from report.comparisons import cells as stats
+from report.acceptance.delivery import DemandResult
 from report.comparisons import unit_spread
 from report.cost import inputs, model, sensitivity
 from report.cost.inputs import Gathered
-from report.cost.mix import Line
-from report.cost.model import Answer, CardAnswer
-from report.cost.sensitivity import Lever
-from report.sections.view import MoneyView
+from report.cost.mix import MixLine
+from report.cost.model import CardAnswer, CostAnswer
+from report.cost.sensitivity import Sensitivity
+from report.sections.view import CostView
 from tests.helpers.figures_read import Report, first_trial, key, length, table
 
 
 def costs(report: Report) -> dict[str, Any] | None:
     """What the page says of costs and, where there is a buyer's file, every number that it stands on."""
-    view = report.view.money
+    view = report.view.costs
     if view is None:
         return None
-    found = inputs.gather(report.contests, report.rows, report.cards, report.purchase)
+    found = inputs.gather(report.groups, report.analysis.trials, report.cards, report.purchase)
     if found is None or report.purchase is None:
         return {"told": _told(view)}
     result = model.answer(found.numbers)
@@ -41,7 +39,7 @@ def costs(report: Report) -> dict[str, Any] | None:
     }
 
 
-def _told(view: MoneyView) -> dict[str, Any]:
+def _told(view: CostView) -> dict[str, Any]:
     running = view.running.rows if view.running else ()
     return {
         "answer": view.answer,
@@ -56,7 +54,7 @@ def _told(view: MoneyView) -> dict[str, Any]:
     }
 
 
-def _offer(found: Gathered, result: Answer, i: int) -> dict[str, Any]:
+def _offer(found: Gathered, result: CostAnswer, i: int) -> dict[str, Any]:
     offer, card = found.offers[i], found.numbers.cards[i]
     return {
         "name": offer.name,
@@ -90,7 +88,7 @@ def _costs(found: CardAnswer) -> dict[str, Any]:
     }
 
 
-def _line(line: Line) -> dict[str, Any]:
+def _line(line: MixLine) -> dict[str, Any]:
     return {
         "name": line.name,
         "key": key(line.key),
@@ -114,14 +112,14 @@ def _time_over(found: Gathered) -> dict[str, Any]:
     }
 
 
-def _sensitivity(found: Gathered, result: Answer) -> list[Any]:
+def _sensitivity(found: Gathered, result: CostAnswer) -> list[Any]:
     """Of the two cheapest: how far each input moves the ratio of their costs, and where the ranking turns."""
     if len(result.order) < 2:
         return []
-    return [_lever(one) for one in sensitivity.levers(found.numbers, *result.order[:2])]
+    return [_lever(one) for one in sensitivity.sensitivities(found.numbers, *result.order[:2])]
 
 
-def _lever(found: Lever) -> dict[str, Any]:
+def _lever(found: Sensitivity) -> dict[str, Any]:
     return {
         "input": found.key,
         "values": found.values,
@@ -134,8 +132,8 @@ def _lever(found: Lever) -> dict[str, Any]:
 
 def acceptance(report: Report) -> dict[str, Any] | None:
     """The clause of the leading session, and what each session beside it would answer to it."""
-    cells = stats.cells(report.own)
-    wanted = clause.clause(cells, unit_spread.units_of(report.rows, cells), margin=report.margin)
+    cells = report.analysis.own_cells
+    wanted = clause.clause(cells, unit_spread.units_of(report.analysis.trials, cells), margin=report.margin)
     if wanted is None:
         return None
     others = [one for one in dict.fromkeys(row.session for row in report.shown) if one != report.lead]
@@ -151,9 +149,10 @@ def acceptance(report: Report) -> dict[str, Any] | None:
     }
 
 
-def _delivered(report: Report, wanted: clause.Clause, session: str) -> tuple[Finding, ...]:
-    failed = [row for row in report.rows if row.session == session and row.failure is not None]
-    return delivery.judge(wanted, analysis.session_cells(report.rows, session), failed)
+def _delivered(report: Report, wanted: clause.Clause, session: str) -> tuple[DemandResult, ...]:
+    failed = [row for row in report.analysis.trials if row.session == session and row.failure is not None]
+    delivered = [cell for cell in report.analysis.cells if cell.session == session]
+    return delivery.judge(wanted, delivered, failed)
 
 
 def _demand(found: Demand) -> dict[str, Any]:
@@ -171,5 +170,5 @@ def _chances(found: Chances) -> dict[str, Any]:
     return {"good_fails": found.good_fails, "slow_passes": found.slow_passes}
 
 
-def _finding(found: Finding) -> dict[str, Any]:
+def _finding(found: DemandResult) -> dict[str, Any]:
     return {"passed": found.passed, "why": found.why, "ratio": [found.ratio, found.low, found.high]}

@@ -13,7 +13,7 @@ from tests.helpers.figures_read import Report, first_trial, interval, table, tri
 
 
 def parities(report: Report) -> list[Any]:
-    return [_parity(one) for one in report.parities]
+    return [_parity(one) for one in report.analysis.parities]
 
 
 def _parity(found: Parity) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def _gate(path: str, gate: Gate) -> dict[str, Any]:
 
 def claims(report: Report) -> dict[str, Any]:
     """Every claim by its id: those that met a record, and what kept each of the others away."""
-    found = judge(report.claims.claims, report.contests, report.cards)
+    found = judge(report.analysis.evidence.claims.claims, report.groups, report.cards)
     return {
         "judged": {one.claim.id: _claim(one) for one in found if one.found},
         "not comparable": {one.claim.id: "; ".join(one.verdict.because) for one in found if not one.found},
@@ -65,7 +65,7 @@ def _claim(found: Judged) -> dict[str, Any]:
 
 
 def claims_counted(report: Report) -> dict[str, Any]:
-    found = judge(report.claims.claims, report.contests, report.cards)
+    found = judge(report.analysis.evidence.claims.claims, report.groups, report.cards)
     return {
         "verdicts": dict(Counter(one.verdict.word for one in found)),
         "by_study": table(report.view.verdicts),

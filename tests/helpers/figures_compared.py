@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from report import analysis
 from report.claims import matching
-from report.comparisons import groups as grouping
+from report.comparisons import batch_sweeps as batch_sweep
+from report.comparisons import scaling, speedups, time_breakdown
 from report.comparisons import side_by_side as compare
+from report.comparisons.batch_sweeps import BatchSweep
 from report.comparisons.cells import Cell, Ratio, cell_ratio
-from report.comparisons.expectation import Expectation, Range
-from report.comparisons.expectation import Side as Party
-from report.comparisons.groups import Contest, Line
+from report.comparisons.expectation import Expectation, SpeedRange
+from report.comparisons.expectation import System as Party
+from report.comparisons.groups import ComparisonGroup, Entry
+from report.comparisons.scaling import Scaling
 from report.comparisons.side_by_side import Comparison
-from report.sections import batch_sweep, charts, scaling, tables
+from report.sections import charts
+from report.sections import scaling as scaling_module
 from report.sections import workload as modes
-from report.sections.batch_sweep import Ladder
-from report.sections.scaling import Family
-from report.sections.view import ContestView
-from report.trials import pairs, time_breakdown
+from report.sections.view import GroupView
+from report.trials import pairs
 from tests.helpers.figures_read import (
     Report,
     band,
@@ -78,7 +79,7 @@ def badges(report: Report) -> list[Any]:
 
 
 def caveats(report: Report) -> tuple[str, ...]:
-    return report.view.doubts
+    return report.view.caveats
 
 
 def decision(report: Report) -> Any:
@@ -87,46 +88,52 @@ def decision(report: Report) -> Any:
 
 def groups(report: Report) -> list[Any]:
     """In the page's order: workload by workload."""
-    views = [view for workload in report.view.workloads for view in workload.contests]
-    ordered = [one for name in report.workloads for one in report.contests if one.base.workload == name]
-    return [_group(contest, view, report) for contest, view in zip(ordered, views, strict=True)]
+    views = [view for workload in report.view.workloads for view in workload.groups]
+    ordered = [one for name in report.workloads for one in report.groups if one.base.workload == name]
+    return [_group(group, view, report) for group, view in zip(ordered, views, strict=True)]
 
 
-def _group(contest: Contest, view: ContestView, report: Report) -> dict[str, Any]:
+def _group(group: ComparisonGroup, view: GroupView, report: Report) -> dict[str, Any]:
     return {
         "title": view.heading,
-        "key": key(contest.base),
-        "protocol_length": length(contest.length),
-        "ranked": contest.ranked,
-        "comparisons": contest.comparisons,
-        "baseline_missing": contest.baseline_missing,
-        "members": [_member(line, contest) for line in contest.lines],
-        "failed": [trial(row.path) for row in contest.failed],
-        "published": _published(contest, report),
-        "stack_differences": contest.stacks,
+        "key": key(group.base),
+        "protocol_length": length(group.length),
+        "ranked": group.ranked,
+        "comparisons": group.comparisons,
+        "baseline_missing": group.baseline_missing,
+        "members": [_member(line, group) for line in group.entries],
+        "failed": [trial(row.path) for row in group.failed],
+        "published": _published(group, report),
+        "stack_differences": group.stacks,
         "badges": [badge.word for badge in view.badges],
         "notes": view.notes,
     }
 
 
-def _published(contest: Contest, report: Report) -> dict[str, Any]:
+def _published(group: ComparisonGroup, report: Report) -> dict[str, Any]:
     """What is drawn beside the measured: durations, speed-ups, and curves behind theirs."""
-    cells = [line.cell for line in contest.lines]
-    own = [gain for gain in report.gains if any(gain.of is cell for cell in cells)]
+    cells = [line.cell for line in group.entries]
+    own = [gain for gain in report.analysis.speedups if any(gain.of is cell for cell in cells)]
     curves = (
-        report.claims.curves_for(contest.base.workload) if contest.base.data_source != "generated" else ()
+        report.analysis.evidence.claims.curves_for(group.base.workload)
+        if group.base.data_source != "generated"
+        else ()
     )
     return {
-        "durations": [claim.id for claim in contest.published],
-        "speedups": [claim.id for claim in report.claims.claims if matching.published_gain(claim, own)],
+        "durations": [claim.id for claim in group.published],
+        "speedups": [
+            claim.id
+            for claim in report.analysis.evidence.claims.claims
+            if matching.published_gain(claim, own)
+        ],
         "curves": [
             [one.study, one.side.card, one.side.precision] for one in curves if matching.behind(one, cells)
         ],
     }
 
 
-def _member(line: Line, contest: Contest) -> dict[str, Any]:
-    cell, parts = line.cell, time_breakdown.split(line.cell)
+def _member(line: Entry, group: ComparisonGroup) -> dict[str, Any]:
+    cell, parts = line.cell, time_breakdown.time_breakdown(line.cell)
     return {
         "trials": trials_of(cell),
         "session": cell.session,
@@ -136,7 +143,7 @@ def _member(line: Line, contest: Contest) -> dict[str, Any]:
         "units": cell.units,
         "precision": cell.key.precision,
         "batch": cell.key.batch_size,
-        "protocol_length": None if cell.length == contest.length else length(cell.length),
+        "protocol_length": None if cell.length == group.length else length(cell.length),
         "blocks": cell.blocks,
         "verdict": cell.verdict,
         "ranked": cell.ranked,
@@ -144,7 +151,7 @@ def _member(line: Line, contest: Contest) -> dict[str, Any]:
         "own": line.own,
         "metrics": _metrics(cell),
         "ratio": ratio(line.scaled),
-        "ratio_of_other_units": _other_units(line, contest),
+        "ratio_of_other_units": _other_units(line, group),
         "time": parts and {"input_wait": parts.input_wait, "compute": parts.compute, "other": parts.other},
     }
 
@@ -155,11 +162,11 @@ def _metrics(cell: Cell) -> dict[str, Any]:
     return {name: values for name, values in found.items() if values is not None}
 
 
-def _other_units(line: Line, contest: Contest) -> dict[str, Any] | None:
+def _other_units(line: Entry, group: ComparisonGroup) -> dict[str, Any] | None:
     """Where another unit of this card may lie; null for the reference's own unit."""
-    if contest.reference is None or line.scaled is None:
+    if group.reference is None or line.scaled is None:
         return None
-    found = charts._other_units(contest, line, contest.reference, line.scaled.estimate)
+    found = charts._other_units(group, line, group.reference, line.scaled.estimate)
     return None if found is None else band(found)
 
 
@@ -169,7 +176,7 @@ def kept_apart(report: Report) -> dict[str, Any]:
 
 
 def left_over(report: Report) -> list[Any]:
-    cells = grouping.left_over(report.standing, report.contests)
+    cells = report.analysis.left_over
     told = report.view.left_over
     rows: Sequence[Any] = told.rows if told else ()
     return [
@@ -190,12 +197,12 @@ def precision_speedups(report: Report) -> list[Any]:
             "differs_in": gain.differs,
             "ratio": ratio(gain.ratio),
         }
-        for gain in report.gains
+        for gain in report.analysis.speedups
     ]
 
 
 def profile_gains(report: Report) -> list[Any]:
-    found = [one for cells, _ in report.workloads.values() for one in tables.tunings(cells)]
+    found = [one for cells, _ in report.workloads.values() for one in speedups.profile_gains(cells)]
     return [
         {"tuned": first_trial(one.tuned), "default": first_trial(one.default), "ratio": ratio(one.ratio)}
         for one in found
@@ -206,15 +213,17 @@ def data_mode_sentences(report: Report) -> list[str]:
     return [
         said
         for name in report.workloads
-        for said in modes.data_mode_sentences([gain for gain in report.gains if gain.of.key.workload == name])
+        for said in modes.data_mode_sentences(
+            [gain for gain in report.analysis.speedups if gain.of.key.workload == name]
+        )
     ]
 
 
 def batch_sweeps(report: Report) -> list[Any]:
-    return [_sweep(one) for found in report.workloads.values() for one in batch_sweep.ladders(*found)]
+    return [_sweep(one) for found in report.workloads.values() for one in batch_sweep.batch_sweeps(*found)]
 
 
-def _sweep(found: Ladder) -> dict[str, Any]:
+def _sweep(found: BatchSweep) -> dict[str, Any]:
     largest = found.fitting[-1] if found.fitting else None
     return {
         "key": key(pairs.without(found.work, "precision", "batch_size", *pairs.MEASURED_FIELDS)),
@@ -224,7 +233,7 @@ def _sweep(found: Ladder) -> dict[str, Any]:
         "out_of_memory_at": found.wall,
         "fitting": [cell.key.batch_size for cell in found.fitting],
         "largest_fitting": largest and largest.key.batch_size,
-        "memory_taken_by_it": batch_sweep._room_taken(largest) if largest else None,
+        "memory_taken_by_it": batch_sweep.reserved_share(largest) if largest else None,
         "best": found.best and found.best.key.batch_size,
         "may_spill": found.spills,
     }
@@ -236,12 +245,12 @@ def _speed(cell: Cell) -> dict[str, Any]:
 
 
 def scaling_families(report: Report) -> list[Any]:
-    return [_family(one) for cells, _ in report.workloads.values() for one in scaling.families(cells)]
+    return [_family(one) for cells, _ in report.workloads.values() for one in scaling.scalings(cells)]
 
 
-def _family(found: Family) -> dict[str, Any]:
+def _family(found: Scaling) -> dict[str, Any]:
     return {
-        "key": key(pairs.without(found.work, "precision", "batch_size", *pairs.MEASURED_FIELDS)),
+        "key": key(found.work),
         "protocol_length": length(found.cells[0].length),
         "card": found.unit,
         "members": [_shared(cell, found.single(cell.key.precision)) for cell in found.cells],
@@ -253,13 +262,13 @@ def _shared(cell: Cell, single: Cell | None) -> dict[str, Any]:
     over = cell_ratio(cell, single, "throughput") if single and cell is not single else None
     return {
         "devices": cell.key.gpus,
-        "way": scaling.way_of(cell),
+        "way": scaling.parallelism_of(cell),
         "precision": cell.key.precision,
         "first_trial": first_trial(cell),
         "samples_per_second": cell.throughput.mean,
         "over_one": ratio(over),
-        "peak_memory": scaling.memory_words(cell.rows),
-        "load": scaling.load_words(cell.rows),
+        "peak_memory": scaling_module.memory_words(cell.trials),
+        "load": scaling_module.load_words(cell.trials),
     }
 
 
@@ -270,7 +279,7 @@ def workload_tables(report: Report) -> dict[str, Any]:
 
 def expectations(report: Report) -> dict[str, Any]:
     return {
-        "pairs": [_pair(one) for one in report.expected],
+        "pairs": [_pair(one) for one in report.analysis.expectations],
         "table": table(report.view.expected),
         "mix": table(report.view.mix),
         "would_change": report.view.changes,
@@ -302,14 +311,14 @@ def _party(of: Party) -> list[str]:
     return [of.name, of.machine, of.card]
 
 
-def _range(of: Range | None) -> list[float] | None:
+def _range(of: SpeedRange | None) -> list[float] | None:
     return None if of is None else [of.low, of.high]
 
 
 def side_by_side(report: Report) -> dict[str, Any] | None:
     """The first two machines on record, else the first two sessions; null where there are not two."""
-    rows = analysis.rows_of(report.shelf, report.root)
-    names = _two([row.machine for row in rows]) or _two([row.session for row in rows])
+    rows = report.analysis.table
+    names = _two(list(rows["machine"])) or _two(list(rows["session"]))
     return names and _compared(compare.compare(rows, *names))
 
 

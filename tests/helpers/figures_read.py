@@ -3,82 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from harness.record.cards import FILE as CARDS
-from harness.record.cards import Card, load_cards
-from harness.record.claims import ClaimSet, load_claims
-from harness.record.store import Shelf, read_all
-from harness.summary.statistics import METHOD, judge_trial
-from report import frame, suspect
+from harness.record.cards import Card
 from report.acceptance.clause import MARGIN
-from report.comparability import Key, Length
-from report.comparisons import cells as stats
-from report.comparisons import expectation, groups, parity, speedups
+from report.analysis import Analysis, Question, analyse, evidence_in
 from report.comparisons.cells import Cell, Figure, Ratio
-from report.comparisons.expectation import Expectation
-from report.comparisons.groups import Contest
-from report.comparisons.parity import Parity
-from report.comparisons.speedups import Speedup
+from report.comparisons.groups import ComparisonGroup
 from report.comparisons.unit_spread import UnitBand
-from report.cost import inputs
 from report.cost.purchase import Purchase
-from report.frame import Row
 from report.page import build
-from report.sections import batch_sweep, roofline
 from report.sections.view import PageView, Table
 from report.stats.intervals import Interval
+from report.trials.key import Key, ProtocolLength
+from report.trials.trial import Trial
 
 __all__ = ["MARGIN", "Report", "read"]
 
 
 @dataclass(frozen=True)
 class Report:
-    """The values of one page. `every_row` has the ceilings of devices too, which are no training."""
+    """An analysis and the page made from it."""
 
     root: Path
     purchase: Purchase | None
     margin: float
-    shelf: Shelf
-    claims: ClaimSet
-    cards: Sequence[Card]
-    every_row: Sequence[Row]
-    rows: Sequence[Row]
-    lead: str | None
-    standing: Sequence[Cell]
-    cells: Sequence[Cell]
-    contests: Sequence[Contest]
-    gains: Sequence[Speedup]
-    parities: Sequence[Parity]
-    expected: Sequence[Expectation]
+    analysis: Analysis
     view: PageView
 
     @property
-    def own(self) -> list[Row]:
+    def lead(self) -> str | None:
+        return self.analysis.lead
+
+    @property
+    def groups(self) -> Sequence[ComparisonGroup]:
+        return self.analysis.groups
+
+    @property
+    def own(self) -> Sequence[Trial]:
         """The leading session's trials."""
-        return [row for row in self.rows if row.session == self.lead]
+        return self.analysis.own
 
     @property
-    def shown(self) -> list[Row]:
+    def shown(self) -> Sequence[Trial]:
         """The leading session's trials, and those that stand beside them."""
-        paths = {row.path for contest in self.contests for line in contest.lines for row in line.cell.rows}
-        return [row for row in self.rows if row.session == self.lead or row.path in paths]
+        return self.analysis.shown
 
     @property
-    def workloads(self) -> dict[str, tuple[list[Cell], list[Row]]]:
+    def cards(self) -> Sequence[Card]:
+        return self.analysis.evidence.cards
+
+    @property
+    def workloads(self) -> dict[str, tuple[list[Cell], list[Trial]]]:
         """By workload, in the page's order: all cells of the machines that stand on it, and its failures."""
-        beside = {(line.cell.session, line.cell.machine) for c in self.contests for line in c.lines}
-        near = [cell for cell in self.cells if (cell.session, cell.machine) in beside]
-        failed = [row for row in self.own if row.failure is not None]
+        beside = {(entry.cell.session, entry.cell.machine) for c in self.groups for entry in c.entries}
+        near = [cell for cell in self.analysis.cells if (cell.session, cell.machine) in beside]
+        failed = [trial for trial in self.own if trial.failure is not None]
         return {
             name: (
                 [cell for cell in near if cell.key.workload == name],
-                [row for row in failed if row.key.workload == name],
+                [trial for trial in failed if trial.key.workload == name],
             )
-            for name in dict.fromkeys(contest.base.workload for contest in self.contests)
+            for name in dict.fromkeys(group.base.workload for group in self.groups)
         }
 
 
@@ -91,40 +80,11 @@ def read(
     purchase: Purchase | None,
     margin: float,
 ) -> Report:
-    """The report's values for one page, step by step as `report.page.look` takes them."""
-    shelf, claims = read_all(root), load_claims(root)
-    cards = load_cards(root) if (root / CARDS).exists() else ()
-    named = ((stored.path, stored.record) for stored in shelf.records)
-    plausible = stats.plausible(frame.rows(named, judged=judge_trial, method=METHOD))
-    every = suspect.marked(roofline.bounded(plausible, cards), cards)
-    rows = [row for row in every if not roofline.is_ceiling(row)]
-    lead = build.leading(rows, shelf.sessions, session=session, machine=None, now=now)
-    cells = stats.cells(rows)
-    standing = batch_sweep.without_rungs(cells, lead)
-    failed = [row for row in rows if row.session == lead and row.failure is not None]
-    found = groups.contests(standing, lead, baseline=baseline, claims=claims.claims, failed=failed)
-    drawn = [line.cell for contest in found for line in contest.lines]
-    buyer = inputs.buyer(found, rows, purchase)
-    return Report(
-        root=root,
-        purchase=purchase,
-        margin=margin,
-        shelf=shelf,
-        claims=claims,
-        cards=cards,
-        every_row=every,
-        rows=rows,
-        lead=lead,
-        standing=standing,
-        cells=cells,
-        contests=found,
-        gains=speedups.speedups(drawn),
-        parities=parity.parities(drawn),
-        expected=expectation.expectations(found, buyer) or expectation.expectations(found),
-        view=build.look(
-            shelf, claims, cards, purchase, baseline=baseline, session=session, margin=margin, now=now
-        ),
-    )
+    """The analysis of one folder, and its page."""
+    evidence = replace(evidence_in(root, purchase=False), purchase=purchase)
+    question = Question(now, session=session, baseline=baseline, margin=margin)
+    analysis = analyse(evidence, question)
+    return Report(root, purchase, margin, analysis, build.look(analysis))
 
 
 def trial(path: str) -> str:
@@ -135,12 +95,12 @@ def trial(path: str) -> str:
 
 def trials_of(cell: Cell) -> list[str]:
     """Without the session, which is one for all."""
-    return [trial(row.path).partition("/")[2] for row in cell.rows]
+    return [trial(row.path).partition("/")[2] for row in cell.trials]
 
 
 def first_trial(cell: Cell) -> str:
     """What a cell is called where it stands as a side of a ratio."""
-    return trial(cell.rows[0].path)
+    return trial(cell.trials[0].path)
 
 
 def key(of: Key) -> dict[str, Any]:
@@ -166,7 +126,7 @@ def key(of: Key) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def length(of: Length) -> dict[str, Any]:
+def length(of: ProtocolLength) -> dict[str, Any]:
     return {
         "steps_per_epoch": of.steps_per_epoch,
         "epochs": of.epochs,

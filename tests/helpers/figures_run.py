@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from report.comparisons import ceilings, pairs
 from report.comparisons import selfcheck as checking
 from report.comparisons.selfcheck import Check
-from report.frame import Row
-from report.page import build
 from report.sections import roofline
 from report.sections import trials as traces
-from report.trials.ceilings import Reach
+from report.trials import ceilings, pairs
+from report.trials.ceilings import RooflinePoint
+from report.trials.trial import Trial
 from tests.helpers.figures_read import Report, interval, table, trial
 
 
@@ -27,23 +26,23 @@ def trials(report: Report) -> dict[str, Any]:
     return sessions
 
 
-def _trial(row: Row) -> dict[str, Any]:
+def _trial(row: Trial) -> dict[str, Any]:
     return {
         "because": row.causes,
-        "worth_knowing": row.notes,
-        "warnings": row.warnings,
-        "block": row.block if row.block > 1 else None,
-        "attempt": row.attempt if row.attempt > 1 else None,
+        "worth_knowing": row.summary.notes if row.summary else (),
+        "warnings": row.record.warnings,
+        "block": row.record.block if row.record.block > 1 else None,
+        "attempt": row.record.attempt if row.record.attempt > 1 else None,
         "steps_cut": row.summary and row.summary.steady.first_step,
-        "bound": row.bound,
+        "bound": row.bottleneck,
         "validated": row.validated,
     }
 
 
 def run_quality(report: Report) -> dict[str, Any]:
     """A table for each group, in their order; how long trials were set up, and what went on before them."""
-    views = [view for workload in report.view.workloads for view in workload.contests]
-    rows = [row for row in report.shown if row.metrics is not None]
+    views = [view for workload in report.view.workloads for view in workload.groups]
+    rows = [row for row in report.shown if row.summary is not None]
     return {
         "groups": [table(view.states) for view in views],
         "setup": list(dict.fromkeys(traces.setup(row) for row in rows)),
@@ -52,7 +51,7 @@ def run_quality(report: Report) -> dict[str, Any]:
 
 
 def bottlenecks(report: Report) -> dict[str, Any] | None:
-    found = report.view.whose
+    found = report.view.bottleneck
     return (
         None
         if found is None
@@ -66,12 +65,12 @@ def bottlenecks(report: Report) -> dict[str, Any] | None:
 
 def limits(report: Report) -> list[Any]:
     """Of each device of the leading session: ceilings, where its works stand below them, and what is said."""
-    rows = build._of_devices(report.every_row, report.own)
+    rows = report.analysis.with_ceilings
     known = ceilings.ceilings(row.record for row in rows)
-    devices: dict[ceilings.Device, list[Row]] = {}
+    devices: dict[ceilings.Device, list[Trial]] = {}
     for row in rows:
         device = ceilings.device_of(row.record)
-        if device is not None and row.verdict != "invalid" and not roofline.is_ceiling(row):
+        if device is not None and row.verdict != "invalid" and not row.is_ceiling:
             devices.setdefault(device, []).append(row)
     found = [_device(own, report, known.get(device, {})) for device, own in devices.items()]
     told = [
@@ -82,12 +81,12 @@ def limits(report: Report) -> list[Any]:
     return [{**numbers, **words} for numbers, words in zip(with_works, told, strict=True)]
 
 
-def _device(rows: Sequence[Row], report: Report, measured: Mapping[str, float]) -> dict[str, Any]:
+def _device(rows: Sequence[Trial], report: Report, measured: Mapping[str, float]) -> dict[str, Any]:
     used = rows[0].record.measurement
     assert used is not None
     works = [
         (work[0], roofline._typical(work, report.cards, measured))
-        for work in pairs.groups(rows, lambda row: row.key).values()
+        for work in pairs.grouped_by(rows, lambda row: row.key).values()
     ]
     roofs = roofline._roofs(used.device, report.cards, measured)
     slopes = roofline._slopes(used.device, report.cards, measured)
@@ -100,7 +99,7 @@ def _device(rows: Sequence[Row], report: Report, measured: Mapping[str, float]) 
     }
 
 
-def _work(row: Row, found: Reach) -> dict[str, Any]:
+def _work(row: Trial, found: RooflinePoint) -> dict[str, Any]:
     return {
         "of": [row.key.workload, row.key.model, row.key.precision, row.key.batch_size, row.key.data_mode],
         "flops_per_second": found.flops_per_second,
@@ -148,7 +147,7 @@ def unreadable(report: Report) -> tuple[str, ...]:
 
 
 def selfcheck(report: Report) -> dict[str, Any]:
-    found = checking.checks([stored.record for stored in report.shelf.records])
+    found = checking.checks([stored.record for stored in report.analysis.evidence.results.records])
     return {"told": report.view.selfcheck, "checks": [_check(one) for one in found]}
 
 

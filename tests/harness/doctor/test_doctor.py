@@ -24,7 +24,7 @@ from harness.doctor.surroundings import (
     silent_cards,
 )
 from harness.engine.base import EngineFacts
-from harness.machine import load, select
+from harness.machine import fingerprint, load, select
 from harness.probe import nvidia
 from harness.probe.files import Files
 from harness.record import Cpu, Gpu, Load, Machine
@@ -237,7 +237,6 @@ def test_hosts_are_asked_at_once_and_one_that_does_not_answer_is_told():
 
 def test_this_machine_is_examined_without_an_error(tmp_path, monkeypatch):
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path))
-    from harness.machine import fingerprint
 
     machine = fingerprint()
     given = Surroundings(

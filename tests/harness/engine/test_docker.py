@@ -22,7 +22,7 @@ import pytest
 
 from harness.engine.base import Exit, Handle, Running
 from harness.engine.build import BuildSettings
-from harness.engine.container import DeviceRequest, Folders, RunSpec
+from harness.engine.container import DeviceRequest, Folders, RunSpec, config
 from harness.engine.docker import DockerEngine
 from harness.engine.find import search
 from harness.errors import MachineError, NoEngine, NotBuilt
@@ -304,7 +304,6 @@ def test_a_new_process_finds_a_running_trial_by_its_handle_its_name_and_its_sess
 
 
 def test_a_container_that_was_created_and_never_started_is_no_trial(bench):
-    from harness.engine.container import config
 
     spec = bench.spec(WAIT)
     bench.api.create_container_from_config(config(spec), name=spec.name)

@@ -74,8 +74,8 @@ def ratio(**changes: Any) -> Claim:
 
 
 def verdict(asked: Claim, records: Sequence[Record]) -> Judged:
-    cells = stats.cells(table(records))
-    (found,) = judge([asked], groups.contests(cells, SESSION, baseline=None, claims=()), CARDS)
+    cells = stats.cells_of(table(records))
+    (found,) = judge([asked], groups.comparison_groups(cells, SESSION, baseline=None, claims=()), CARDS)
     return found
 
 

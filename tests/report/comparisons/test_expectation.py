@@ -80,15 +80,15 @@ def test_the_card_that_beats_the_own_one_leads_and_the_level_holds_for_all_pairs
 
 def test_hours_weigh_the_works_and_leave_out_what_has_none():
     records = [*series(), *elsewhere(seconds=0.05), *series(kind=build.CIFAR), *elsewhere(kind=build.CIFAR)]
-    contests = found(records)
-    both = expectation.expectations(contests)[0].best
+    groups = found(records)
+    both = expectation.expectations(groups)[0].best
     assert both == pytest.approx(1 / (0.25 + 0.4))
-    language = contests[0].lines[0].cell
+    language = groups[0].lines[0].cell
     alone = expectation.Buyer({(language.key, language.length): 10.0}, (language.machine, language.card))
-    (one,) = expectation.expectations(contests, alone)
+    (one,) = expectation.expectations(groups, alone)
     assert one.best == pytest.approx(2.0) and len(one.works) == 1
     assert one.own_mix and "train your mix" in headline.headline(one)
-    assert expectation.expectations(contests, expectation.Buyer({}, alone.on)) == ()
+    assert expectation.expectations(groups, expectation.Buyer({}, alone.on)) == ()
 
 
 @pytest.mark.parametrize(
@@ -98,13 +98,13 @@ def test_hours_weigh_the_works_and_leave_out_what_has_none():
 def test_the_hours_may_be_given_on_either_side_and_are_the_same_work(on, hours, best):
     """Language is twice as fast on B, images 1.25 times: what takes an hour on A takes 0.5 and 0.8 there."""
     records = [*series(), *elsewhere(seconds=0.05), *series(kind=build.CIFAR), *elsewhere(kind=build.CIFAR)]
-    contests = found(records)
-    at = contests[0].lines[on].cell
+    groups = found(records)
+    at = groups[0].lines[on].cell
     asked = {
-        (contest.lines[0].cell.key, contest.lines[0].cell.length): given
-        for contest, given in zip(contests, hours, strict=True)
+        (group.entries[0].cell.key, group.entries[0].cell.length): given
+        for group, given in zip(groups, hours, strict=True)
     }
-    (one,) = expectation.expectations(contests, expectation.Buyer(asked, (at.machine, at.card)))
+    (one,) = expectation.expectations(groups, expectation.Buyer(asked, (at.machine, at.card)))
     assert one.best == pytest.approx(best)
     assert one.units and one.units.low < best < one.units.high
 

@@ -11,7 +11,7 @@ from harness.record import Limit, Record
 from harness.record.claims import ClaimSet
 from harness.record.store import Shelf, Stored
 from report.comparisons import cells, groups, speedups
-from report.comparisons.groups import Contest
+from report.comparisons.groups import ComparisonGroup
 from report.page import build as page
 from report.sections.view import PageView
 from report.trials.table import trials_of
@@ -36,8 +36,10 @@ def elsewhere(precision: str = "fp32-ieee", seconds: float = 0.08, **changes: An
     return series(precision, seconds, **{"on": on, "card": card, "session": OTHER, **changes})
 
 
-def found(records: Sequence[Record], *, lead: str = LEAD, baseline: str | None = None) -> tuple[Contest, ...]:
-    return groups.contests(cells.cells(table(records)), lead, baseline=baseline, claims=())
+def found(
+    records: Sequence[Record], *, lead: str = LEAD, baseline: str | None = None
+) -> tuple[ComparisonGroup, ...]:
+    return groups.comparison_groups(cells.cells_of(table(records)), lead, baseline=baseline, claims=())
 
 
 def view(records: Sequence[Record]) -> PageView:
@@ -45,8 +47,8 @@ def view(records: Sequence[Record]) -> PageView:
     return page.look(shelf, ClaimSet(), (), session=LEAD, now=datetime(2026, 2, 1, tzinfo=UTC))
 
 
-def cards_of(contest: Contest) -> list[str]:
-    return [line.cell.card for line in contest.lines]
+def cards_of(group: ComparisonGroup) -> list[str]:
+    return [line.cell.card for line in group.entries]
 
 
 @pytest.mark.parametrize(
@@ -69,8 +71,8 @@ def cards_of(contest: Contest) -> list[str]:
 def test_records_that_differ_in_one_field_share_no_chart_and_the_page_names_it(change, field):
     fair = {"kind": {**build.LM, "protocol": "fair/2"}}
     records = [*series(**fair), *elsewhere(**{**fair, **change})]
-    (contest,) = found(records)
-    assert cards_of(contest) == [CARD]
+    (group,) = found(records)
+    assert cards_of(group) == [CARD]
     said = view(records).left_over
     assert said is not None and field in said.rows[0][-1]
 
@@ -82,21 +84,21 @@ def test_another_data_hash_keeps_records_apart():
         data = record.measurement.data.model_copy(update={"sha256": "0" * 64})
         measured = record.measurement.model_copy(update={"data": data})
         records[place] = record.model_copy(update={"measurement": measured})
-    (contest,) = found([*series(), *records])
-    assert cards_of(contest) == [CARD]
+    (group,) = found([*series(), *records])
+    assert cards_of(group) == [CARD]
 
 
 def test_contests_of_one_session_that_differ_say_in_what():
     shown = view([*series(batch_size=20), *series(batch_size=40, first_order=10)])
     (work,) = shown.workloads
-    assert len(work.contests) == 2
+    assert len(work.groups) == 2
     assert work.apart is not None and work.apart.columns == ("Kept apart", "batch size")
     assert [row[1] for row in work.apart.rows] == ["20", "40"]
 
 
 def test_a_published_batch_for_each_precision_shares_one_chart():
-    (contest,) = found([*series(batch_size=20), *series("fp16-master", batch_size=40, first_order=10)])
-    assert [line.cell.key.batch_size for line in contest.lines] == [20, 40]
+    (group,) = found([*series(batch_size=20), *series("fp16-master", batch_size=40, first_order=10)])
+    assert [line.cell.key.batch_size for line in group.entries] == [20, 40]
 
 
 def test_any_other_protocol_keeps_batches_apart():
@@ -107,51 +109,51 @@ def test_any_other_protocol_keeps_batches_apart():
 
 def test_two_builds_of_one_lock_are_comparable():
     again = build.environment(image_id="sha256:" + "2" * 64, tag="gpudyno/cuda:other")
-    (contest,) = found([*series(), *elsewhere(within=again)])
-    assert cards_of(contest) == [CARD, "Constructed Card B"]
-    assert contest.stacks == ()
+    (group,) = found([*series(), *elsewhere(within=again)])
+    assert cards_of(group) == [CARD, "Constructed Card B"]
+    assert group.stacks == ()
 
 
 def test_another_stack_is_named_in_the_title():
     other = build.environment(image="rocm", lock_sha256="c" * 64)
     records = [*series(), *elsewhere(within=other)]
-    (contest,) = found(records)
-    assert dict(contest.stacks)["image"] == ("cuda", "rocm")
-    shown = view(records).workloads[0].contests[0]
+    (group,) = found(records)
+    assert dict(group.stacks)["image"] == ("cuda", "rocm")
+    shown = view(records).workloads[0].groups[0]
     assert "on different stacks" in shown.heading
     assert "image differs: cuda | rocm" in shown.notes
 
 
 def test_the_fastest_is_one_and_the_others_are_scaled_to_it():
-    (contest,) = found([*series(seconds=0.1), *elsewhere(seconds=0.08)])
-    slow, fast = contest.lines
+    (group,) = found([*series(seconds=0.1), *elsewhere(seconds=0.08)])
+    slow, fast = group.entries
     assert fast.reference and not slow.reference
     assert fast.scaled and fast.scaled.estimate == 1.0 and fast.scaled.interval
     assert slow.scaled and slow.scaled.estimate == pytest.approx(1.25, rel=0.01)
 
 
 def test_what_the_interval_cannot_tell_from_one_is_tied():
-    (contest,) = found([*series(seconds=0.1000), *elsewhere(seconds=0.0999)])
-    assert contest.lines[0].scaled and contest.lines[0].scaled.tied
+    (group,) = found([*series(seconds=0.1000), *elsewhere(seconds=0.0999)])
+    assert group.entries[0].scaled and group.entries[0].scaled.tied
 
 
 def test_a_baseline_is_one_even_where_it_is_slower():
-    (contest,) = found([*series(seconds=0.1), *elsewhere(seconds=0.08)], baseline="card a")
-    assert contest.lines[0].reference
-    assert contest.lines[1].scaled and contest.lines[1].scaled.estimate < 1
+    (group,) = found([*series(seconds=0.1), *elsewhere(seconds=0.08)], baseline="card a")
+    assert group.entries[0].reference
+    assert group.entries[1].scaled and group.entries[1].scaled.estimate < 1
 
 
 def test_an_unproven_line_is_no_reference_beside_a_proven_one():
-    (contest,) = found([*series(seconds=0.1), *elsewhere(seconds=0.05, verdict="unproven")])
-    assert contest.reference and contest.reference.cell.card == CARD
-    assert not contest.ranked
+    (group,) = found([*series(seconds=0.1), *elsewhere(seconds=0.05, verdict="unproven")])
+    assert group.reference and group.reference.cell.card == CARD
+    assert not group.ranked
 
 
 def test_an_invalid_run_is_kept_and_takes_no_part_in_the_mean():
     records = series()
     bad = series(seconds=0.5, verdict="invalid")[2]
-    (contest,) = found([*records[:2], bad])
-    cell = contest.lines[0].cell
+    (group,) = found([*records[:2], bad])
+    cell = group.entries[0].cell
     assert len(cell.seconds.values) == 2 and len(cell.seconds.apart) == 1
     assert cell.seconds.mean == pytest.approx(0.1 * 1.1 * 2983 * 30, rel=0.02)
 
@@ -163,11 +165,11 @@ def test_an_invalid_run_is_kept_and_takes_no_part_in_the_mean():
 def test_unproven_runs_stand_apart_where_most_of_their_line_are_proven(proven, unproven, word, counted):
     repeats = proven + unproven
     short = series(repeats=repeats, seconds=0.12, verdict="unproven")[proven:]
-    (contest,) = found([*series(repeats=repeats)[:proven], *short])
-    cell = contest.lines[0].cell
+    (group,) = found([*series(repeats=repeats)[:proven], *short])
+    cell = group.entries[0].cell
     assert (cell.verdict, cell.seconds.n) == (word, counted)
     assert cell.seconds.n + len(cell.seconds.apart) == repeats
-    assert contest.ranked == (word == "valid")
+    assert group.ranked == (word == "valid")
 
 
 def test_a_run_ten_times_off_its_repeats_is_flagged_and_no_result():
@@ -188,8 +190,8 @@ def test_every_speed_up_names_both_full_precisions_as_denominators():
         *series("fp32-tf32", 0.07, first_order=10),
         *series("amp-bf16", 0.05, first_order=20),
     ]
-    (contest,) = found(records)
-    pairs = speedups.speedups([line.cell for line in contest.lines])
+    (group,) = found(records)
+    pairs = speedups.speedups([line.cell for line in group.entries])
     said = {(pair.of.key.precision, pair.over.key.precision): pair.ratio.estimate for pair in pairs}
     assert said == {
         ("fp32-tf32", "fp32-ieee"): pytest.approx(1.43, abs=0.01),
@@ -201,16 +203,16 @@ def test_every_speed_up_names_both_full_precisions_as_denominators():
 def test_a_speed_up_at_another_batch_says_so():
     kind = {**build.LM, "protocol": "fair/1"}
     shown = found([*series(kind=kind), *series("amp-bf16", kind=kind, batch_size=40, first_order=10)])
-    (pair,) = speedups.speedups([line.cell for contest in shown for line in contest.lines])
+    (pair,) = speedups.speedups([line.cell for group in shown for line in group.entries])
     assert pair.differs == (("batch size", 40, 20),)
 
 
 def test_a_projection_stands_apart_from_the_whole_run_and_is_held_against_it():
     short = {"complete": False, "limit": Limit(seconds=40.0)}
     records = [*series(**short), *series(seconds=0.103, repeats=1, first_order=10)]
-    (contest,) = found(records)
-    assert [line.cell.length.projected for line in contest.lines] == [False, True]
-    notes = view(records).workloads[0].contests[0].notes
+    (group,) = found(records)
+    assert [line.cell.length.projected for line in group.entries] == [False, True]
+    notes = view(records).workloads[0].groups[0].notes
     assert re.search(
         r"projected ÷ whole run = 0\.9[67]\d \(more than 1 % off: the projection judges no claim\)", notes[0]
     )
@@ -228,8 +230,8 @@ def test_projections_from_other_limits_are_not_drawn_together():
 def test_of_other_sessions_of_one_machine_the_newest_stands_beside():
     older = [one.model_copy(update={"session": "20260129-cccccc"}) for one in elsewhere(seconds=0.2)]
     older = [one.model_copy(update={"started_at": one.started_at.replace(day=29)}) for one in older]
-    (contest,) = found([*series(), *elsewhere(), *older])
-    assert [line.cell.session for line in contest.lines] == [LEAD, OTHER]
+    (group,) = found([*series(), *elsewhere(), *older])
+    assert [line.cell.session for line in group.entries] == [LEAD, OTHER]
 
 
 def test_records_of_other_sessions_alone_make_no_chart():
@@ -239,7 +241,7 @@ def test_records_of_other_sessions_alone_make_no_chart():
 def test_a_failure_stands_in_the_contest_of_its_key():
     asked = build.trial(build.LM, "pure-fp16", 1, batch_size=20)
     failed = build.record(asked, None, on=ON, session=LEAD, failure=build.out_of_memory())
-    rows = [*view([*series(), failed]).workloads[0].contests[0].panels]
+    rows = [*view([*series(), failed]).workloads[0].groups[0].panels]
     assert "pure-fp16" in rows[0].drawing and "does not fit" in rows[0].drawing
 
 

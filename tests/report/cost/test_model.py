@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from report.cost.model import CardAnswer, answer
 from report.cost.numbers import Numbers, spread, triangular, uniform
-from report.cost.sensitivity import levers, with_value
+from report.cost.sensitivity import sensitivities, with_value
 from report.sections.cost_text import answer_sentence, efficiency, price_sentence
 from tests.helpers.purchase_builder import around, card, numbers, random_buyer
 
@@ -165,7 +165,7 @@ def test_at_each_turning_point_both_cards_cost_the_same(seed):
     buyer = random_buyer(seed)
     order = answer(buyer).order
     assume(len(order) > 1)
-    for lever in levers(buyer, order[0], order[1]):
+    for lever in sensitivities(buyer, order[0], order[1]):
         if lever.flip is not None and lever.key != "speed":
             cards = answer(with_value(buyer, lever.key, lever.flip)).cards
             assert best(cards[order[0]]) == pytest.approx(best(cards[order[1]]), rel=1e-6)
@@ -173,7 +173,7 @@ def test_at_each_turning_point_both_cards_cost_the_same(seed):
 
 def test_the_lever_that_moves_the_answer_most_stands_first():
     buyer = pair(2000, 5000, 200.0, 200.0, 100.0, 100.0, part=0.01, residual_share=(0.0, 0.1, 0.5))
-    found = levers(buyer, *answer(buyer).order)
+    found = sensitivities(buyer, *answer(buyer).order)
     assert found[0].key == "residual_share"
     assert [lever.reach for lever in found] == sorted((lever.reach for lever in found), reverse=True)
 

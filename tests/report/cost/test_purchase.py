@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from commands.quote import as_toml
 from harness.errors import UserError
-from report.cost.purchase import FILE, Purchase, Quote, Work, load_purchase, parse_purchase
+from report.cost.purchase import FILE, Purchase, Quote, WorkloadHours, load_purchase, parse_purchase
 from tests.helpers import ROOT
 
 DOCS = ROOT / "docs" / "purchase.md"
@@ -126,5 +126,5 @@ def test_the_page_on_the_file_has_an_example_that_is_valid_and_every_key():
     found = parse_purchase(example[1])
     assert len(found.quote) > 1 and found.work
     assert set(tomllib.loads(example[1])) >= set(Purchase.model_fields) - {"slots"}
-    for name in {*Purchase.model_fields, *Quote.model_fields, *Work.model_fields}:
+    for name in {*Purchase.model_fields, *Quote.model_fields, *WorkloadHours.model_fields}:
         assert f"`{name}`" in page, name

@@ -103,7 +103,7 @@ PAGES: dict[str, Callable[[Path], Path]] = {
 }
 
 
-def built(kind: str, folder: Path, **options: str) -> page.Built:
+def built(kind: str, folder: Path, **options: str) -> page.WrittenPage:
     root = folder / "root"
     root.mkdir()
     return page.build(PAGES[kind](root), folder / "out", now=NOW, **options)

@@ -15,7 +15,7 @@ from harness.record.telemetry import Energy, Telemetry, Trace
 from report.cost.purchase import parse_purchase
 from report.page import build as page
 from report.page.render import render
-from report.sections.view import MoneyTable, MoneyView, PageView
+from report.sections.view import CostTable, CostView, PageView
 from tests.helpers import records_builder as build
 from tests.helpers.checks import golden
 from tests.helpers.purchase_builder import FILE
@@ -30,19 +30,19 @@ def looked(records: Sequence[Record], purchase: str | None = FILE) -> PageView:
     return page.look(shelf, ClaimSet(), (), found, session=LEAD, now=datetime(2026, 2, 1, tzinfo=UTC))
 
 
-def money(records: Sequence[Record], purchase: str | None = FILE) -> MoneyView:
+def money(records: Sequence[Record], purchase: str | None = FILE) -> CostView:
     found = looked(records, purchase).money
     assert found is not None
     return found
 
 
-def column(table: MoneyTable | None, name: str) -> dict[str, str]:
+def column(table: CostTable | None, name: str) -> dict[str, str]:
     assert table is not None
     place = next(n for n, said in enumerate(table.columns) if said.startswith(name))
     return {row[0].text: row[place].text for row in table.rows}
 
 
-def beneath(table: MoneyTable | None) -> dict[str, str]:
+def beneath(table: CostTable | None) -> dict[str, str]:
     assert table is not None
     return {row[0].text: row[0].beneath for row in table.rows}
 
@@ -242,7 +242,7 @@ def test_a_hostile_source_does_nothing_but_show():
     assert "&lt;script&gt;alert(1)" in made
 
 
-def in_words(found: MoneyView) -> str:
+def in_words(found: CostView) -> str:
     return " ".join(found.doubts)
 
 

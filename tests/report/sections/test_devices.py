@@ -6,9 +6,10 @@ import pytest
 
 from harness.record import Claim, Record
 from harness.record.cards import load_cards
+from report import text
 from report.claims import matching
-from report.comparisons import cells
-from report.sections import batch_sweep, names, roofline
+from report.comparisons import batch_sweeps, cells
+from report.sections import roofline
 from report.sections.view import Table, WorkloadView
 from tests.helpers import ROOT
 from tests.helpers.records_devices import GIB, LEAD, ladder, mnist, runs, shared
@@ -71,7 +72,7 @@ def test_both_ways_of_sharing_are_drawn_side_by_side_from_one_device_on_under_th
 
 
 def test_a_chart_of_several_devices_says_so_and_the_overview_keeps_them_apart(study):
-    assert "ResNet-50, batch 32, cached data, 2 devices (ddp)" in {one.heading for one in study.contests}
+    assert "ResNet-50, batch 32, cached data, 2 devices (ddp)" in {one.heading for one in study.groups}
     units = [panel.unit for panel in study.overview if panel.title == "Speed against 32-bit, by model"]
     assert len(units) == 7
     assert any(unit.endswith("cached data, 4 devices (dp)") for unit in units)
@@ -95,7 +96,7 @@ def test_the_sentence_at_the_top_is_of_one_device_though_several_come_first():
     ],
 )
 def test_models_are_written_as_people_do_and_another_package_s_keep_its_name(name, written):
-    assert names.model(name) == written
+    assert text.model_name(name) == written
 
 
 def test_more_than_linear_scaling_is_marked_though_one_device_needs_no_way_of_sharing():
@@ -114,7 +115,7 @@ def test_tuned_has_its_gain_as_a_figure_and_stands_in_no_chart_with_default():
     table = one(work, "What the profile 'tuned' gains")
     assert [row[1:4] for row in table.rows] == [("fp32-ieee\nbatch 32", "320", "400")]
     assert table.rows[0][4].startswith("1.25 ×")
-    lines = {contest.heading: len(contest.table.rows) for contest in work.contests}
+    lines = {group.heading: len(group.table.rows) for group in work.groups}
     assert lines == {
         "ResNet-50, batch 32, cached data": 2,
         "ResNet-50, batch 32, cached data, tuned": 1,
@@ -127,8 +128,8 @@ def test_the_best_batch_is_the_fastest_rung_and_the_wall_is_drawn():
     assert "128 does not fit" in panel.alt
     (row,) = one(work, "The best batch").rows
     assert (row[1], row[2], row[4], row[5]) == ("amp-fp16", "64", "64", "128")
-    assert [contest.heading for contest in work.contests] == ["ResNet-50, batch 32, cached data"]
-    assert work.contests[0].table.rows[0][1] == "3", "no rung is averaged with the fixed batch"
+    assert [group.heading for group in work.groups] == ["ResNet-50, batch 32, cached data"]
+    assert work.groups[0].table.rows[0][1] == "3", "no rung is averaged with the fixed batch"
 
 
 def test_the_best_batch_need_not_be_the_largest_and_a_slow_large_one_is_suspected_of_spilling():
@@ -143,8 +144,8 @@ def test_a_batch_that_fills_the_device_to_the_brim_is_not_taken_for_one_that_fit
 
 
 def test_where_a_session_has_nothing_but_a_ladder_its_rungs_are_charts_too():
-    assert len(of(ladder()).contests) == 4
-    assert batch_sweep.without_rungs((), LEAD) == ()
+    assert len(of(ladder()).groups) == 4
+    assert batch_sweeps.without_sweeps((), LEAD) == ()
 
 
 def test_why_mixed_precision_gained_nothing_is_said_in_a_sentence_of_waiting_against_computing():
@@ -182,8 +183,8 @@ def test_specifications_stand_beside_the_ceilings_measured_on_the_same_device():
 def test_what_is_smaller_than_its_protocol_is_labelled_and_no_claim_is_judged_on_it():
     told = "scaled down: width 512 (published 4096)"
     (record, *_) = records = runs("fp32-ieee", 0.1, changes={"notes": (told,)})
-    (contest,) = of(records).contests
-    badge = next(badge for badge in contest.badges if badge.word == "scaled down")
+    (group,) = of(records).groups
+    badge = next(badge for badge in group.badges if badge.word == "scaled down")
     assert badge.because.endswith(f"so that it ends soon: {told}")
     side = {"model": "resnet50"}
     claim = Claim(
@@ -198,10 +199,10 @@ def test_what_is_smaller_than_its_protocol_is_labelled_and_no_claim_is_judged_on
         unit="parameters",
         source="constructed",
     )
-    cell = cells.cells(table([record]))[0]
+    cell = cells.cells_of(table([record]))[0]
     assert matching.side_differences(claim.of, claim, cell) == (told,)
     (record, *_) = runs(
         "fp32-ieee", 0.1, changes={"notes": ("smaller images than the model's own: 224 of 600",)}
     )
-    cell = cells.cells(table([record]))[0]
+    cell = cells.cells_of(table([record]))[0]
     assert matching.smaller(cell) and not matching.side_differences(claim.of, claim, cell)

@@ -89,7 +89,7 @@ def test_accuracy_of_a_part_of_the_validation_says_so_and_stays_off_the_first_sc
         update={"measurement": record.measurement.model_copy(update={"epochs": (epoch,)})}
     )
     shown = view([part])
-    table = shown.workloads[0].contests[0].table
+    table = shown.workloads[0].groups[0].table
     assert "900\nafter 60 steps, on 2 of 6 batches" in table.rows[0]
     assert shown.decision and "900" not in shown.decision.rows[0]
 
@@ -108,11 +108,11 @@ def test_waiting_for_input_becomes_a_sentence_and_a_label():
     assert record.summary
     waiting = record.summary.model_copy(update={"input_share": 0.41})
     shown = view([one.model_copy(update={"summary": waiting}) for one in records])
-    contest = shown.workloads[0].contests[0]
+    group = shown.workloads[0].groups[0]
     sentence = "41% of the time waited for input: a card twice as fast shortens this at most 1.42 times."
-    assert any(sentence in cell for row in contest.states.rows for cell in row)
+    assert any(sentence in cell for row in group.states.rows for cell in row)
     assert shown.whose is not None and any(sentence in said for said in shown.whose.said)
-    assert any(badge.word == "input-bound" for badge in contest.badges)
+    assert any(badge.word == "input-bound" for badge in group.badges)
 
 
 def with_session(records: Sequence[Record], **changes: object) -> PageView:

@@ -38,8 +38,8 @@ def test_a_comparison_of_four_cards_stays_below_three_megabytes_and_draws_every_
 
 
 def test_traces_beyond_their_room_are_said_to_be_missing_and_each_line_keeps_one():
-    contests = found([*watched(), *(watch.watched(one) for one in elsewhere())])
-    few = traces.panels(contests, most=6000)
+    groups = found([*watched(), *(watch.watched(one) for one in elsewhere())])
+    few = traces.panels(groups, most=6000)
     assert 0 < len(few) < 6
     cards = {panel.card for panel in few.values()}
     assert len(cards) == 2
@@ -78,21 +78,21 @@ def test_a_machine_without_a_card_shows_its_processor_and_memory():
 
 
 def test_a_time_is_split_into_wait_compute_and_other_that_add_up_to_one():
-    contest = found(watched(waits=0.2, host=0.35))[0]
-    parts = time_breakdown.split(contest.lines[0].cell)
+    group = found(watched(waits=0.2, host=0.35))[0]
+    parts = time_breakdown.time_breakdown(group.entries[0].cell)
     assert parts is not None and parts.other is not None
     assert (parts.input_wait, parts.compute, parts.other) == pytest.approx((0.2, 0.65, 0.15))
     assert time_breakdown.said(parts) == "20 % input wait\n65 % compute, 15 % other"
 
 
 def test_without_a_clock_of_the_device_compute_and_other_are_not_told_apart():
-    parts = time_breakdown.split(found(series())[0].lines[0].cell)
+    parts = time_breakdown.time_breakdown(found(series())[0].lines[0].cell)
     assert parts is not None and parts.other is None
     assert "not told apart" in time_breakdown.said(parts)
 
 
 def test_energy_stands_with_its_method_window_and_band():
-    states = view(watched()).workloads[0].contests[0].states
+    states = view(watched()).workloads[0].groups[0].states
     said = states.rows[0][states.columns.index("Energy")]
     assert re.match(r"0\.4\d+ J / token\n", said)
     assert "counter, cards, 75 s, ±5% systematic" in said
@@ -102,7 +102,7 @@ def test_energy_that_is_not_known_says_why():
     records = watched()
     lost = Energy(unknown_because="the window of 20 s is shorter than 60 s")
     blind = [one.model_copy(update={"telemetry": watch.telemetry(energy=lost)}) for one in records]
-    states = view(blind).workloads[0].contests[0].states
+    states = view(blind).workloads[0].groups[0].states
     said = states.rows[0][states.columns.index("Energy")]
     assert said == "unknown\nthe window of 20 s is shorter than 60 s"
 
@@ -119,7 +119,7 @@ def test_skipped_steps_and_an_unchecked_convergence_stand_in_the_line():
         measured = one.measurement.model_copy(update={"precision": precision})
         scaled.append(one.model_copy(update={"measurement": measured}))
     shown = view([*series(), *scaled])
-    table = shown.workloads[0].contests[0].states
+    table = shown.workloads[0].groups[0].states
     said = dict(zip(table.columns, table.rows[1], strict=True))
     assert said["Convergence"].startswith("speed only, convergence not checked")
     assert said["Loss scale"].startswith("1 step skipped")
@@ -128,8 +128,8 @@ def test_skipped_steps_and_an_unchecked_convergence_stand_in_the_line():
 
 
 def test_first_steps_that_depart_from_fp32_s_say_why():
-    (contest,) = found([*series(), *series("amp-fp16", 0.05, first_order=10)])
-    cell = contest.lines[0].cell
+    (group,) = found([*series(), *series("amp-fp16", 0.05, first_order=10)])
+    cell = group.entries[0].cell
     parity = Parity(cell, None, None, "speed only, convergence not checked: why not")
     gates = [
         (cell.trials[0], Gate("departs", "50 gradient norms by +100%")),
@@ -146,14 +146,14 @@ def test_an_invalid_trial_stands_in_its_table_with_its_cause():
         update={"verdict": "invalid", "causes": ("not-finite: the loss is nan",)}
     )
     records[1] = records[1].model_copy(update={"summary": bad})
-    contest = view(records).workloads[0].contests[0]
-    (row,) = [row for row in contest.trials.rows if row[1] == "invalid"]
-    assert "the loss is nan" in row[-1] and "not ranked" not in contest.table.rows[0][0]
-    assert "1 invalid" in contest.states.rows[0][1]
+    group = view(records).workloads[0].groups[0]
+    (row,) = [row for row in group.trials.rows if row[1] == "invalid"]
+    assert "the loss is nan" in row[-1] and "not ranked" not in group.table.rows[0][0]
+    assert "1 invalid" in group.states.rows[0][1]
 
 
 def test_what_ran_beside_a_trial_is_said_as_it_was_before_it():
-    trials = view(watched()).workloads[0].contests[0].trials
+    trials = view(watched()).workloads[0].groups[0].trials
     assert trials.rows[0][trials.columns.index("Before it began")] == "0.2 CPUs busy\ndevice free"
 
 
@@ -161,7 +161,7 @@ def test_intervals_name_their_method_their_comparisons_and_their_block():
     third = build.machine("Constructed Card C", label="card-c", digits="c")
     more = elsewhere(on=third, card="Constructed Card C", session="20260129-cccccc")
     shown = view([*series(), *elsewhere(), *more])
-    states = shown.workloads[0].contests[0].states
+    states = shown.workloads[0].groups[0].states
     said = [row[states.columns.index("The interval")] for row in states.rows]
     assert any("95% over 2 comparisons together\nwithin one block" in one for one in said)
     assert any("within one block of time" in doubt for doubt in shown.doubts)
@@ -180,7 +180,7 @@ def test_the_band_of_other_units_is_drawn_around_another_machine_alone():
         view([*series(), *elsewhere()]),
     )
     drawn = [
-        next(panel for panel in shown.workloads[0].contests[0].panels if panel.title == "Time-scaled")
+        next(panel for panel in shown.workloads[0].groups[0].panels if panel.title == "Time-scaled")
         for shown in (alone, both)
     ]
     assert [panel.drawing.count('class="wide"') for panel in drawn] == [0, 1]
@@ -197,7 +197,7 @@ def test_the_band_of_other_units_is_measured_once_three_units_did_the_work():
 
     def unit_label(units: int) -> str:
         records = [*series(), *(record for number in range(1, units + 1) for record in unit(number))]
-        panels = view(records).workloads[0].contests[0].panels
+        panels = view(records).workloads[0].groups[0].panels
         return next(panel for panel in panels if panel.title == "Time-scaled").unit
 
     assert unit_label(2).endswith("; pale: unit-to-unit, assumed ±8%")
@@ -215,7 +215,7 @@ def test_a_trial_s_steps_stand_with_their_median_and_what_nine_of_ten_lie_betwee
         update={"step_seconds_median": 0.15, "step_seconds_p5": 0.148, "step_seconds_p95": 0.153}
     )
     trials = view([records[0].model_copy(update={"summary": found}), *records[1:]])
-    table = trials.workloads[0].contests[0].trials
+    table = trials.workloads[0].groups[0].trials
     cells = [row[table.columns.index("Steady")] for row in table.rows]
     assert any(cell.endswith("step 150 ms, 90% 148 ms to 153 ms") for cell in cells), cells
 
@@ -223,12 +223,12 @@ def test_a_trial_s_steps_stand_with_their_median_and_what_nine_of_ten_lie_betwee
 def test_five_runs_have_an_olympic_mean_for_readers_of_mlperf():
     assert stats.olympic_mean([9.0, 2.0, 3.0, 4.0, 100.0]) == pytest.approx(16 / 3)
     assert stats.olympic_mean([9.0, 2.0, 3.0, 4.0]) is None
-    table = view(series()).workloads[0].contests[0].states
+    table = view(series()).workloads[0].groups[0].states
     assert all("olympic" not in cell for row in table.rows for cell in row)
 
 
 def test_the_setup_of_a_trial_stands_beside_it_part_by_part():
-    trials = view(series()).workloads[0].contests[0].trials
+    trials = view(series()).workloads[0].groups[0].trials
     assert trials.rows[0][trials.columns.index("Setup")] == "1.5 s\nmodel 1.5"
 
 
@@ -254,7 +254,7 @@ def test_each_precision_stands_with_its_switches_its_overrides_and_what_its_erro
 
 
 def test_accuracy_is_drawn_against_time():
-    panels = view(series(kind=build.CIFAR)).workloads[0].contests[0].panels
+    panels = view(series(kind=build.CIFAR)).workloads[0].groups[0].panels
     assert any(panel.title == "Accuracy against time" for panel in panels)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from harness.record import Flops, Record
 from harness.record.cards import load_cards
-from report.trials.ceilings import ceilings, device_of, reach, unhealthy
+from report.trials.ceilings import ceilings, device_of, roofline_point, unhealthy
 from tests.helpers import ROOT
 from tests.helpers.records_builder import LM, machine, series_of
 
@@ -37,7 +37,7 @@ def ceiling(figures: dict[str, float], card: str = H100, verdict: str = "unprove
 
 def reached(made: Record, measured: dict[str, float]) -> Any:
     assert made.summary
-    return reach(made, made.summary, CARDS, measured)
+    return roofline_point(made, made.summary, CARDS, measured)
 
 
 def test_utilization_is_of_the_dense_peak_in_the_label_s_arithmetic():

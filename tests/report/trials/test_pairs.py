@@ -17,7 +17,7 @@ from report.trials.pairs import (
     at_same_batch,
     batch_follows_precision,
     each_nearest_the_card,
-    groups,
+    grouped_by,
     matched,
     nearest_the_card,
     same_but,
@@ -86,7 +86,7 @@ def item(**changes: Any) -> Item:
 
 @given(ITEMS, LEFT_OUT)
 def test_every_item_stands_in_exactly_one_group_and_all_keep_their_order(items, names):
-    found = list(groups(items, same_but(*names, within=WITHIN)).values())
+    found = list(grouped_by(items, same_but(*names, within=WITHIN)).values())
     assert Counter(one.number for group in found for one in group) == Counter(range(len(items)))
     numbers = [[one.number for one in group] for group in found]
     assert all(group == sorted(group) for group in numbers)
@@ -96,19 +96,19 @@ def test_every_item_stands_in_exactly_one_group_and_all_keep_their_order(items, 
 @given(ITEMS, LEFT_OUT, st.sampled_from(FIELDS))
 def test_leaving_out_one_more_field_never_splits_a_group(items, names, more):
     coarse = same_but(*names, more, within=WITHIN)
-    for group in groups(items, same_but(*names, within=WITHIN)).values():
-        assert len(groups(group, coarse)) == 1
+    for group in grouped_by(items, same_but(*names, within=WITHIN)).values():
+        assert len(grouped_by(group, coarse)) == 1
 
 
 @given(ITEMS)
 def test_with_nothing_left_out_a_group_is_of_equal_items_alone(items):
-    for group in groups(items, same_but(within=WITHIN)).values():
+    for group in grouped_by(items, same_but(within=WITHIN)).values():
         assert len({(one.key, one.length, one.session, one.machine) for one in group}) == 1
 
 
 def test_what_is_not_known_is_a_value_of_its_own_and_no_item_is_lost_for_it():
     items = [item(image_size=None), item(image_size=224), item(image_size=None), item(image_size=0)]
-    found = groups(items, same_but(within=("image_size",))).values()
+    found = grouped_by(items, same_but(within=("image_size",))).values()
     assert [[one.key.image_size for one in group] for group in found] == [[None, None], [224], [0]]
 
 
@@ -176,7 +176,7 @@ def test_a_name_that_is_no_field_is_refused_when_the_place_is_made():
 
 
 def test_the_key_of_a_place_is_the_key_less_what_was_left_out():
-    ((place, _),) = groups([item(gpus=2)], same_but("gpus", "precision")).items()
+    ((place, _),) = grouped_by([item(gpus=2)], same_but("gpus", "precision")).items()
     assert place == Place(key(precision=""))
 
 

@@ -16,11 +16,11 @@ from pandas import DataFrame
 from harness.errors import UserError
 from harness.record import Record
 from harness.record.store import read_all
-from report.comparisons.cells import cells
+from report.comparisons.cells import cells_of
 from report.trials import load
 from report.trials.columns import COLUMNS, IDENTITY, check, markdown
-from report.trials.key import Key, Length, Stack
-from report.trials.table import groups, trials_of, write_csv
+from report.trials.key import Key, ProtocolLength, Stack
+from report.trials.table import row_groups, trials_of, write_csv
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.records_hostile import hostile, odd_numbers
@@ -39,10 +39,10 @@ def test_every_column_has_its_type_whatever_the_records_hold(trials):
     with pytest.raises(UserError, match="another type: repeat; take it from"):
         check(trials.assign(repeat=trials["repeat"].astype("Float64")))
     with pytest.raises(UserError, match="verdict"):
-        cells(trials.drop(columns="verdict"))
+        cells_of(trials.drop(columns="verdict"))
 
 
-@pytest.mark.parametrize(("part", "model"), [("key", Key), ("length", Length), ("stack", Stack)])
+@pytest.mark.parametrize(("part", "model"), [("key", Key), ("length", ProtocolLength), ("stack", Stack)])
 def test_every_field_that_keeps_figures_apart_is_a_column(part, model):
     sources = [column.source for column in COLUMNS if column.part == part]
     assert sources == [f"{part}.{field.name}" for field in fields(model)]
@@ -68,11 +68,11 @@ def test_no_row_is_lost_where_a_column_that_tells_apart_is_null(name, trials):
     for column in (some, trials[name].mask([True] * len(trials))):
         made = trials.assign(**{name: column})
         check(made)
-        found = groups(made, IDENTITY)
+        found = row_groups(made, IDENTITY)
         assert sorted(place for places in found for place in places) == list(range(len(made)))
         assert found == alike(made, IDENTITY)
         measured = (made["status"] == "ok").sum()
-        assert sum(len(cell.trials) for cell in cells(made)) == measured
+        assert sum(len(cell.trials) for cell in cells_of(made)) == measured
 
 
 TEXTS = st.sampled_from([None, "", "a", "b"])
@@ -84,11 +84,11 @@ def test_rows_stand_together_only_where_all_is_equal_and_null_equals_null(rows):
     names, types = ("x", "y", "z", "n"), ("string", "string", "string", "Int64")
     columns = [pd.array([row[at] for row in rows], dtype=kind) for at, kind in enumerate(types)]
     made = DataFrame(dict(zip(names, columns, strict=True)))
-    assert groups(made, names) == alike(made, names)
+    assert row_groups(made, names) == alike(made, names)
 
 
 def test_cells_hold_the_trials_whose_key_length_stack_and_place_are_equal(trials):
-    found = cells(trials)
+    found = cells_of(trials)
     for cell in found:
         same = (cell.key, cell.length, cell.stack, cell.session, cell.machine, cell.card)
         for trial in cell.trials:

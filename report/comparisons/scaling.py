@@ -1,0 +1,66 @@
+"""Several devices of one machine, beside one of them alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from report import text
+from report.comparisons.cells import Cell
+from report.comparisons.groups import PRECISIONS
+from report.trials.key import Key
+from report.trials.pairs import LOSS_SCALE, grouped_by, same_but
+
+PARALLELISMS = {
+    "dp": "DataParallel",
+    "ddp": "DistributedDataParallel",
+    "each": "independent copies",
+}
+STRICT = "fp32-ieee"
+
+_place = same_but(
+    "gpus",
+    "precision",
+    within=(LOSS_SCALE, "length", "stack", "session", "machine", lambda cell: cell.trials[0].device_name),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """One work on one machine, on one device and on several; the batch per device is the same."""
+
+    work: Key
+    unit: str
+    cells: tuple[Cell, ...]
+
+    def single(self, precision: str) -> Cell | None:
+        """The one device alone."""
+        return next((c for c in self.cells if c.key.gpus == 1 and c.key.precision == precision), None)
+
+    def shared(self, precision: str, way: str) -> list[Cell]:
+        """Several devices, by their number."""
+        found = [c for c in self.cells if c.key.precision == precision and parallelism_of(c) == way]
+        return sorted(found, key=lambda cell: cell.key.gpus)
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The precisions and ways that there are, in reading order."""
+        there = {(cell.key.precision, parallelism_of(cell)) for cell in self.cells}
+        return [(name, way) for name in PRECISIONS for way in PARALLELISMS if (name, way) in there]
+
+
+def parallelism_of(cell: Cell) -> str:
+    """How the devices share the work, as the workload says; empty for one device."""
+    measured = cell.trials[0].record.measurement
+    return (measured.parallel if measured and cell.key.gpus > 1 else None) or ""
+
+
+def scalings(cells: Sequence[Cell]) -> list[Scaling]:
+    """The works that were done on several devices, each with what one device did beside it."""
+    usable = [cell for cell in cells if cell.verdict != "invalid" and cell.throughput.mean is not None]
+    return [
+        Scaling(
+            place.key, text.unit_name(found[0].trials[0].device_name, found[0].machine_label), tuple(found)
+        )
+        for place, found in grouped_by(usable, _place).items()
+        if any(parallelism_of(cell) for cell in found)
+    ]

@@ -304,10 +304,10 @@ def contribute(c: Context, session: str = "") -> None:
 @verb(help={"to": "the file to write (default: purchase.toml)", "yes": "overwrite it without asking"})
 def quote(c: Context, to: str = "purchase.toml", yes: bool = False) -> None:
     """Ask for prices, limits and your own mix of work, and write the buyer's file for `report`."""
-    from commands import quote as asked
+    from commands import quote as quoting
 
     path = ROOT / to
-    written = asked.run(path, overwrite=yes, ask=input, say=print)
+    written = quoting.run(path, overwrite=yes, ask=input, say=print)
     print(f"{'written' if written else 'kept'}: {_relative(path)}")
 
 

@@ -4,7 +4,7 @@
     python -m benchmarks.coverage --accept   writes them into docs/methodology.md as well
 
 Exits 1 where a case covers less, or more, than is asked of it. The arithmetic is repeated here on arrays, and
-is checked against report.intervals on the first draws of every case.
+is checked against report.stats.intervals on the first draws of every case.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Sample = Callable[[np.random.Generator, tuple[int, int]], Floats]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Bounds:
     """Bounds of the coverage, in percent; null where nothing is asked and the figure is a warning."""
 
     low: float | None = None
@@ -51,16 +51,16 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One line of a table: coverages in percent, and what was asked of each."""
+class CoverageRow:
+    """One line of a table: coverages in percent, and what is asked of each."""
 
     name: str
-    asked: Asked
+    bounds: Bounds
     coverages: tuple[float, ...]
     extra: str = ""
 
     def short(self) -> list[str]:
-        return [f"{self.name}: {found:.1f} %" for found in self.coverages if not self.asked.met(found)]
+        return [f"{self.name}: {value:.1f} %" for value in self.coverages if not self.bounds.met(value)]
 
 
 def lognormal(spread: float) -> Sample:
@@ -115,47 +115,45 @@ def percent(covered: Flags) -> float:
     return 100 * float(covered.mean())
 
 
-def two_samples(name: str, one: Sample, other: Sample, asked: Asked) -> Row:
+def two_samples(name: str, first: Sample, second: Sample, bounds: Bounds) -> CoverageRow:
     rng = np.random.default_rng(SEED)
-    truth = true_log_mean(one) - true_log_mean(other)
-    found = []
-    for n in SIZES:
-        shape = (DRAWS, n)
-        found.append(log_welch_coverage(one(rng, shape), other(rng, shape), truth))
-    return Row(name, asked, tuple(found))
+    truth = true_log_mean(first) - true_log_mean(second)
+    shapes = [(DRAWS, n) for n in SIZES]
+    coverages = (log_welch_coverage(first(rng, shape), second(rng, shape), truth) for shape in shapes)
+    return CoverageRow(name, bounds, tuple(coverages))
 
 
-def harsh(name: str, one: Sample, other: Sample) -> Row:
+def harsh(name: str, first: Sample, second: Sample) -> CoverageRow:
     """A case beyond what is asked: its coverage, and how often the interval carries a doubt at n = 5."""
-    row = two_samples(name, one, other, Asked())
+    row = two_samples(name, first, second, Bounds())
     rng = np.random.default_rng(SEED)
-    pairs = zip(one(rng, (FLAG_DRAWS, 5)), other(rng, (FLAG_DRAWS, 5)), strict=True)
-    found = [log_welch_ratio(a.tolist(), b.tolist()) for a, b in pairs]
-    said = sum(bool(interval and interval.notes) for interval in found) / FLAG_DRAWS
-    return Row(name, row.asked, row.coverages, f"{said:.1%}")
+    pairs = zip(first(rng, (FLAG_DRAWS, 5)), second(rng, (FLAG_DRAWS, 5)), strict=True)
+    intervals = [log_welch_ratio(a.tolist(), b.tolist()) for a, b in pairs]
+    doubtful_share = sum(bool(interval and interval.notes) for interval in intervals) / FLAG_DRAWS
+    return CoverageRow(name, row.bounds, row.coverages, f"{doubtful_share:.1%}")
 
 
-def simple_rows() -> list[Row]:
-    normal = Asked(94, 97.5)
+def simple_rows() -> list[CoverageRow]:
+    normal = Bounds(94, 97.5)
     rows = [
         two_samples(f"log-normal, SD ratio {ratio}", lognormal(CV), lognormal(ratio * CV), normal)
         for ratio in (1, 2, 5)
     ]
-    skew, clean = exponential(CV), lognormal(CV)
-    rows.append(two_samples("exponential skew in both arms", skew, skew, Asked(92)))
-    rows.append(two_samples("exponential skew in one arm", skew, clean, Asked(92)))
+    skew, plain = exponential(CV), lognormal(CV)
+    rows.append(two_samples("exponential skew in both arms", skew, skew, Bounds(92)))
+    rows.append(two_samples("exponential skew in one arm", skew, plain, Bounds(92)))
     slow = contaminated(0.1, 0.05)
-    rows.append(two_samples("10 % of one arm's runs 5 % slow", slow, clean, Asked(92)))
+    rows.append(two_samples("10 % of one arm's runs 5 % slow", slow, plain, Bounds(92)))
     return rows
 
 
-def harsh_rows() -> list[Row]:
-    clean = lognormal(CV)
+def harsh_rows() -> list[CoverageRow]:
+    plain = lognormal(CV)
     return [
-        harsh("10 % of one arm's runs 50 % slow", contaminated(0.1, 0.5), clean),
-        harsh("2 % of one arm's runs 50 % slow", contaminated(0.02, 0.5), clean),
+        harsh("10 % of one arm's runs 50 % slow", contaminated(0.1, 0.5), plain),
+        harsh("2 % of one arm's runs 50 % slow", contaminated(0.02, 0.5), plain),
         harsh("exponential skew in one arm, the other 10 times quieter", exponential(CV), lognormal(CV / 10)),
-        harsh("none of it: log-normal, SD ratio 1", clean, clean),
+        harsh("none of it: log-normal, SD ratio 1", plain, plain),
     ]
 
 
@@ -172,12 +170,12 @@ def session(rng: np.random.Generator, n: int, order: str) -> tuple[Floats, Float
     return np.exp(logs[of_a].reshape(DRAWS, n)), np.exp(logs[~of_a].reshape(DRAWS, n))
 
 
-def drift_rows() -> list[Row]:
+def drift_rows() -> list[CoverageRow]:
     rows = []
-    for order, asked in (("fixed", Asked()), ("interleaved", Asked(92))):
+    for order, bounds in (("fixed", Bounds()), ("interleaved", Bounds(92))):
         rng = np.random.default_rng(SEED)
-        found = tuple(log_welch_coverage(*session(rng, n, order), 0.0) for n in SIZES)
-        rows.append(Row(f"3 % drift within the session, {order} order", asked, found))
+        coverages = tuple(log_welch_coverage(*session(rng, n, order), 0.0) for n in SIZES)
+        rows.append(CoverageRow(f"3 % drift within the session, {order} order", bounds, coverages))
     return rows
 
 
@@ -193,7 +191,7 @@ def as_runs(logs: Floats) -> Runs:
     return Runs(tuple(np.exp(logs).ravel().tolist()), numbers)
 
 
-def block_row(name: str, a: Floats, b: Floats, method: str, asked: Asked) -> Row:
+def block_row(name: str, a: Floats, b: Floats, method: str, bounds: Bounds) -> CoverageRow:
     """`method` takes the runs pooled, the block means as replicates, or the differences within blocks."""
     if method == "pooled":
         delta, error, df = welch(a.reshape(DRAWS, -1), b.reshape(DRAWS, -1))
@@ -211,10 +209,10 @@ def block_row(name: str, a: Floats, b: Floats, method: str, asked: Asked) -> Row
             same(ours, log_welch_ratio(as_runs(a[draw]).values, as_runs(b[draw]).values))
         else:
             same(ours, product(as_runs(a[draw]), as_runs(b[draw])))
-    return Row(name, asked, (percent(np.abs(delta) <= reach),), f"±{100 * np.median(reach):.1f} %")
+    return CoverageRow(name, bounds, (percent(np.abs(delta) <= reach),), f"±{100 * np.median(reach):.1f} %")
 
 
-def block_rows() -> list[Row]:
+def block_rows() -> list[CoverageRow]:
     rng = np.random.default_rng(SEED)
     shared = rng.normal(0, 0.01, (DRAWS, 3, 1))
     machines = "two machines"
@@ -224,28 +222,28 @@ def block_rows() -> list[Row]:
             in_blocks(rng, 2, 5),
             in_blocks(rng, 2, 5),
             "pooled",
-            Asked(),
+            Bounds(),
         ),
         block_row(
             f"{machines}, 3 blocks of 4 runs, pooled",
             in_blocks(rng, 3, 4),
             in_blocks(rng, 3, 4),
             "pooled",
-            Asked(),
+            Bounds(),
         ),
         block_row(
             f"{machines}, 3 blocks of 4 runs, block means",
             in_blocks(rng, 3, 4),
             in_blocks(rng, 3, 4),
             "means",
-            Asked(92),
+            Bounds(92),
         ),
         block_row(
             "one machine, 3 blocks of 4 runs, differences within blocks",
             in_blocks(rng, 3, 4, shared),
             in_blocks(rng, 3, 4, shared),
             "within",
-            Asked(92),
+            Bounds(92),
         ),
     ]
 
@@ -269,18 +267,18 @@ def bonferroni_coverage(groups: list[Floats]) -> float:
     return percent(all_hold)
 
 
-def family_row() -> Row:
+def family_row() -> CoverageRow:
     rng = np.random.default_rng(SEED)
-    found = tuple(bonferroni_coverage(family(rng, 6, n)) for n in SIZES)
-    return Row("5 groups against a reference, Bonferroni, all 5 at once", Asked(94), found)
+    coverages = tuple(bonferroni_coverage(family(rng, 6, n)) for n in SIZES)
+    return CoverageRow("5 groups against a reference, Bonferroni, all 5 at once", Bounds(94), coverages)
 
 
-def table(rows: list[Row], columns: tuple[str, ...], extra: str = "") -> str:
+def table(rows: list[CoverageRow], columns: tuple[str, ...], extra: str = "") -> str:
     heads = ["case", "asked, %", *columns, *([extra] if extra else [])]
     lines = [heads, ["---"] * len(heads)]
     for row in rows:
-        cells = [f"{found:.1f}" for found in row.coverages]
-        lines.append([row.name, row.asked.text(), *cells, *([row.extra] if extra else [])])
+        cells = [f"{coverage:.1f}" for coverage in row.coverages]
+        lines.append([row.name, row.bounds.text(), *cells, *([row.extra] if extra else [])])
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
@@ -298,15 +296,15 @@ def main(arguments: list[str]) -> int:
         ]
     )
     print(text)
-    short = [line for row in (*plain, *blocks) for line in row.short()]
-    for line in short:
+    shortfalls = [line for row in (*plain, *blocks) for line in row.short()]
+    for line in shortfalls:
         print(f"short of what is asked: {line}")
     if "--accept" in arguments:
         page = PAGE.read_text(encoding="utf-8")
         before, _, rest = page.partition(BEGIN)
         _, _, after = rest.partition(END)
         PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
-    return 1 if short else 0
+    return 1 if shortfalls else 0
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ RATE = 1e-3
 
 
 @dataclass(frozen=True)
-class Pair:
+class LoopPair:
     """Our loop and the bare one over the same step; `block` runs one of them and gives its seconds."""
 
     what: str
@@ -42,28 +42,28 @@ class Pair:
 
 
 @contextmanager
-def loops(model: str, block_seconds: float) -> Iterator[Pair]:
+def loops(model: str, block_seconds: float) -> Iterator[LoopPair]:
     """Both loops of a model on this process's device, the telemetry running beside them."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     step, samples, what = STEPS[model](device)
     steps = _steps_of_a_block(step, device, block_seconds)
     with tempfile.TemporaryDirectory() as folder:
-        clock = Clock(_trial_in(Path(folder)), device, steps_per_epoch=steps, epochs=1)
+        clock = Clock(trial_in(Path(folder)), device, steps_per_epoch=steps, epochs=1)
         sampler = _sampler(Path(folder) / "telemetry.jsonl", device)
 
         def block(kind: str) -> float:
             sampler.send_signal(signal.SIGCONT if kind == "ours" else signal.SIGSTOP)
             loop = _ours if kind == "ours" else _bare
-            _synchronise(device)
+            synchronise(device)
             began = time.perf_counter()
             loop(step, steps, samples, clock)
-            _synchronise(device)
+            synchronise(device)
             return time.perf_counter() - began
 
         try:
             for kind in ("ours", "bare"):
                 block(kind)
-            yield Pair(f"{what}, on {device.type}", block)
+            yield LoopPair(f"{what}, on {device.type}", block)
         finally:
             sampler.send_signal(signal.SIGCONT)
             sampler.terminate()
@@ -84,10 +84,10 @@ def _bare(step: Callable[[int], torch.Tensor], steps: int, samples: int, clock: 
         step(number)
 
 
-Made = tuple[Callable[[int], torch.Tensor], int, str]
+BuiltStep = tuple[Callable[[int], torch.Tensor], int, str]
 
 
-def _resnet18(device: torch.device) -> Made:
+def _resnet18(device: torch.device) -> BuiltStep:
     torch.manual_seed(1)
     model = torchvision.models.resnet18(num_classes=100).to(device)
     optimiser = torch.optim.SGD(model.parameters(), lr=RATE)
@@ -104,7 +104,7 @@ def _resnet18(device: torch.device) -> Made:
     return step, IMAGES, f"ResNet-18, {IMAGES} images of {PIXELS} px"
 
 
-def _lstm(device: torch.device) -> Made:
+def _lstm(device: torch.device) -> BuiltStep:
     torch.manual_seed(1)
     model = word_lm.LanguageModel("LSTM", WORDS, word_lm.OPTIONS).to(device)
     optimiser = torch.optim.SGD(model.parameters(), lr=RATE)
@@ -122,26 +122,27 @@ def _lstm(device: torch.device) -> Made:
     return step, COLUMNS * TOKENS, f"LSTM, {COLUMNS} × {TOKENS} tokens"
 
 
-STEPS: dict[str, Callable[[torch.device], Made]] = {"resnet18": _resnet18, "lstm": _lstm}
+STEPS: dict[str, Callable[[torch.device], BuiltStep]] = {"resnet18": _resnet18, "lstm": _lstm}
 
 
 def _steps_of_a_block(step: Callable[[int], Any], device: torch.device, seconds: float) -> int:
     """As many steps as take about that long; the first ones, and a busy moment, are slower than the rest."""
     steps = WARM_UP_STEPS
     for _ in range(ROUNDS):
-        _synchronise(device)
+        synchronise(device)
         began = time.perf_counter()
         for number in range(steps):
             step(number)
-        _synchronise(device)
+        synchronise(device)
         took = time.perf_counter() - began
         steps = max(1, round(steps * seconds / took))
     return steps
 
 
-def _trial_in(folder: Path) -> Trial:
-    told = {"seed": 1, "timeout_seconds": 86400, "asked": {"variant": {"limit": {}}}}
-    (folder / "trial.json").write_text(json.dumps(told), encoding="utf-8")
+def trial_in(folder: Path) -> Trial:
+    """A trial without limits that reads and writes in one folder."""
+    asked = {"seed": 1, "timeout_seconds": 86400, "asked": {"variant": {"limit": {}}}}
+    (folder / "trial.json").write_text(json.dumps(asked), encoding="utf-8")
     return Trial({"GPUDYNO_IN": str(folder), "GPUDYNO_OUT": str(folder)})
 
 
@@ -159,6 +160,7 @@ def _sampler(out: Path, device: torch.device) -> subprocess.Popen[bytes]:
     raise SystemExit("the telemetry did not begin")
 
 
-def _synchronise(device: torch.device) -> None:
+def synchronise(device: torch.device) -> None:
+    """Waits until the device has done all that was issued."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)

@@ -45,7 +45,7 @@ ORDER: tuple[Kind, ...] = ("ours", "bare", "bare", "ours")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Overhead:
     """One model's ratio of our loop's seconds to the bare loop's."""
 
     what: str
@@ -62,7 +62,7 @@ class Found:
         return "fail" if self.interval.low > ALLOWED else "not shown"
 
     def line(self) -> str:
-        """What was found, the verdict last."""
+        """The ratio in a sentence, the verdict last."""
         if self.interval is None:
             return f"{self.what}: too few blocks in {self.seconds:.0f} s: {self.word}"
         low, high = self.interval.low, self.interval.high
@@ -83,13 +83,13 @@ def fours(block: Callable[[Kind], float]) -> Iterator[float]:
 
 def interval_of(ratios: Iterable[float], over: Callable[[], bool]) -> Interval | None:
     """The interval of as many ratios as it takes until it is narrow enough, or the time is over."""
-    found: list[float] = []
+    taken: list[float] = []
     for ratio in ratios:
-        found.append(ratio)
-        interval = trimmed_interval(found)
+        taken.append(ratio)
+        interval = trimmed_interval(taken)
         narrow = interval is not None and half_width(interval) <= HALF_WIDTH
-        if (narrow and len(found) >= LEAST_FOURS) or over():
-            return interval if len(found) >= LEAST_FOURS else None
+        if (narrow and len(taken) >= LEAST_FOURS) or over():
+            return interval if len(taken) >= LEAST_FOURS else None
     return None
 
 
@@ -106,33 +106,33 @@ def waits(records: Sequence[dict[str, Any]]) -> list[float]:
         spans.setdefault((record["session"], record.get("block", 1)), []).append(
             (began, record["wall_seconds"])
         )
-    found = []
+    gaps = []
     for trials in spans.values():
         trials.sort()
         for (began, seconds), (after, _) in pairwise(trials):
-            found.append((after - began).total_seconds() - seconds)
-    return found
+            gaps.append((after - began).total_seconds() - seconds)
+    return gaps
 
 
 def host_line(folder: Path) -> str:
     """How long the host waits between two trials, by the records in a folder of results."""
-    read = (json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*/*/*.json")))
-    found = waits([record for record in read if "trial" in record and "started_at" in record])
-    if not found:
+    records = (json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*/*/*.json")))
+    gaps = waits([record for record in records if "trial" in record and "started_at" in record])
+    if not gaps:
         return f"between trials: no session with two records in {folder.name}/"
     return (
-        f"between trials: the host's part is {median(found):.2f} s (median of {len(found)} in {folder.name}/)"
+        f"between trials: the host's part is {median(gaps):.2f} s (median of {len(gaps)} in {folder.name}/)"
     )
 
 
-def measured(model: str, minutes: float, block_seconds: float) -> Found:
+def measured(model: str, minutes: float, block_seconds: float) -> Overhead:
     """Runs one model's blocks on this process's device."""
     from benchmarks.loops import loops
 
     began = time.monotonic()
     with loops(model, block_seconds) as pair:
         interval = interval_of(fours(pair.block), lambda: time.monotonic() - began >= 60 * minutes)
-        return Found(pair.what, interval, time.monotonic() - began)
+        return Overhead(pair.what, interval, time.monotonic() - began)
 
 
 def main(arguments: list[str]) -> int:
@@ -143,11 +143,11 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--results", type=Path, default=ROOT / "results")
     parser.add_argument("--model", choices=MODELS, action="append", help="one alone (default: all)")
     given = parser.parse_args(arguments)
-    found = [measured(model, given.minutes, given.block_seconds) for model in given.model or MODELS]
+    overheads = [measured(model, given.minutes, given.block_seconds) for model in given.model or MODELS]
     print(host_line(given.results))
-    for one in found:
-        print(one.line())
-    return 0 if all(one.word == "pass" for one in found) else 1
+    for overhead in overheads:
+        print(overhead.line())
+    return 0 if all(overhead.word == "pass" for overhead in overheads) else 1
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ Word = Literal["pass", "fail", "not shown"] | Apart
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PeerRatio:
     """One ratio of seconds: below 1, the first side is the faster."""
 
     what: str
@@ -71,8 +71,8 @@ class Line:
             return "pass"
         return "fail" if high < NEAR[0] or low > NEAR[1] else "not shown"
 
-    def shown(self) -> str:
-        """What was found, the verdict last."""
+    def line(self) -> str:
+        """The ratio in a sentence, the verdict last."""
         if self.interval is None:
             return f"{self.what}: too few steps in {self.seconds:.0f} s: {self.word}"
         low, high = self.interval.low, self.interval.high
@@ -83,18 +83,18 @@ class Line:
         )
 
 
-def line(what: str, ratios: Iterable[float], seconds: float, apart: Apart | None = None) -> Line:
+def peer_ratio(what: str, ratios: Iterable[float], seconds: float, apart: Apart | None = None) -> PeerRatio:
     """Takes ratios until their interval is narrow enough, or the seconds are over."""
     began = time.monotonic()
-    found: list[float] = []
+    taken: list[float] = []
     interval = None
     for ratio in ratios:
-        found.append(ratio)
-        enough = len(found) >= LEAST_FOURS
-        interval = trimmed_interval(found) if enough else None
+        taken.append(ratio)
+        enough = len(taken) >= LEAST_FOURS
+        interval = trimmed_interval(taken) if enough else None
         if time.monotonic() - began >= seconds or (interval and half_width(interval) <= HALF_WIDTH):
             break
-    return Line(what, interval, len(found), time.monotonic() - began, apart)
+    return PeerRatio(what, interval, len(taken), time.monotonic() - began, apart)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -110,22 +110,24 @@ def main(arguments: Sequence[str]) -> int:
     from benchmarks.rivals import Size, Whose, pair
 
     size, seconds = Size(given.pixels, given.batch), 60 * given.minutes
-    profiles, lines = given.profile or PROFILES, []
+    profiles, ratios = given.profile or PROFILES, []
     for case in given.case or CASES:
         for profile in profiles:
             first: Whose = "theirs" if given.control else "ours"
-            with pair(case, size, (profile, first), (profile, "theirs")) as found:
-                what = f"{found.what}, {profile}: {found.sides}"
-                lines.append(line(what, fours(found.block), seconds, "a control" if given.control else None))
-                print(lines[-1].shown(), flush=True)
+            with pair(case, size, (profile, first), (profile, "theirs")) as steps:
+                what = f"{steps.what}, {profile}: {steps.sides}"
+                ratios.append(
+                    peer_ratio(what, fours(steps.block), seconds, "a control" if given.control else None)
+                )
+                print(ratios[-1].line(), flush=True)
         if len(profiles) == len(PROFILES) and not given.control:
-            with pair(case, size, ("tuned", "ours"), ("default", "ours")) as found:
-                what = f"{found.what}: our tuned over our default"
-                lines.append(line(what, fours(found.block), seconds, "a gain"))
+            with pair(case, size, ("tuned", "ours"), ("default", "ours")) as steps:
+                what = f"{steps.what}: our tuned over our default"
+                ratios.append(peer_ratio(what, fours(steps.block), seconds, "a gain"))
     print()
-    for one in lines:
-        print(one.shown())
-    return 1 if any(one.word == "fail" for one in lines) else 0
+    for ratio in ratios:
+        print(ratio.line())
+    return 1 if any(ratio.word == "fail" for ratio in ratios) else 0
 
 
 if __name__ == "__main__":

@@ -70,11 +70,11 @@ def machine(place: int) -> Machine:
     )
 
 
-def measured(asked: Trial, on: Machine, noise: random.Random, step: float) -> Measurement:
+def measured(trial: Trial, host: Machine, noise: random.Random, step: float) -> Measurement:
     """Three hundred steps with a scatter of one percent."""
     series = [round(step * 1e6 * noise.gauss(1, 0.01)) for _ in range(STEPS)]
-    variant = asked.asked.variant
-    gpu = on.gpus[0]
+    variant = trial.asked.variant
+    gpu = host.gpus[0]
     return Measurement(
         measurement=1,
         workload="word_lm",
@@ -103,12 +103,12 @@ def measured(asked: Trial, on: Machine, noise: random.Random, step: float) -> Me
     )
 
 
-def summary(found: Measurement) -> Summary:
+def summary(measurement: Measurement) -> Summary:
     """A current summary, as a session stores it."""
-    step = found.window.seconds / STEPS
+    step = measurement.window.seconds / STEPS
     return Summary(
         method=METHOD,
-        throughput=found.window.samples / found.window.seconds,
+        throughput=measurement.window.samples / measurement.window.seconds,
         step_seconds_median=step,
         step_seconds_p5=step * 0.98,
         step_seconds_p95=step * 1.02,
@@ -127,14 +127,14 @@ def write(root: Path, records: int) -> None:
     noise = random.Random(1)
     environment = Environment(image="cuda", device="cuda", engine="docker", pinned=True, lock_sha256="a" * 64)
     for place in range(records // PER_MACHINE):
-        on = machine(place)
+        host = machine(place)
         session = Session(
             session=1,
             id=f"20260101-{place:06x}",
             plan="constructed",
             plan_sha256="f" * 64,
-            machine=on.id,
-            label=on.label,
+            machine=host.id,
+            label=host.label,
             started_at=STARTED + timedelta(minutes=place),
             order_seed=1,
             trials=(),
@@ -159,7 +159,7 @@ def write(root: Path, records: int) -> None:
                 lock_sha256="a" * 64,
             )
             trial = Trial.of(asked, order // 2 + 1, seed=order, timeout_seconds=600.0)
-            found = measured(trial, on, noise, 0.02 * (1 + place % 20 / 10) / (1 + order % 2))
+            measurement = measured(trial, host, noise, 0.02 * (1 + place % 20 / 10) / (1 + order % 2))
             write_record(
                 root,
                 session,
@@ -173,9 +173,9 @@ def write(root: Path, records: int) -> None:
                     wall_seconds=60.0,
                     trial=trial,
                     environment=environment,
-                    machine=on,
-                    measurement=found,
-                    summary=summary(found),
+                    machine=host,
+                    measurement=measurement,
+                    summary=summary(measurement),
                     harness=Harness(version="0.1.0"),
                 ),
             )
@@ -194,14 +194,14 @@ def measure(records: int) -> dict[str, float]:
     """One size, in a process of its own."""
     with tempfile.TemporaryDirectory(prefix="gpudyno-scale-") as folder:
         write(Path(folder), records)
-        line = [sys.executable, "-m", "benchmarks.report_scale", "--once", folder]
-        said = subprocess.run(line, check=True, capture_output=True, text=True, cwd=ROOT).stdout
-    found: dict[str, float] = json.loads(said)
-    took = f"{found['seconds']:.2f} s, {found['bytes'] / 1e6:.0f} MB at most"
+        command = [sys.executable, "-m", "benchmarks.report_scale", "--once", folder]
+        printed = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
+    costs: dict[str, float] = json.loads(printed)
+    took = f"{costs['seconds']:.2f} s, {costs['bytes'] / 1e6:.0f} MB at most"
     print(
-        f"{records:>6,} records of {records // PER_MACHINE:,} machines: {took}, page {found['page']:,} bytes"
+        f"{records:>6,} records of {records // PER_MACHINE:,} machines: {took}, page {costs['page']:,} bytes"
     )
-    return found
+    return costs
 
 
 def main() -> int:
@@ -209,17 +209,17 @@ def main() -> int:
     few, many = (measure(size) for size in SIZES)
     times = many["seconds"] / few["seconds"]
     print(f"{SIZES[1]:,} against {SIZES[0]:,}: {times:.1f} times the time")
-    short = [
-        said
-        for holds, said in (
+    shortfalls = [
+        shortfall
+        for holds, shortfall in (
             (times <= MOST_TIMES, f"more than {MOST_TIMES:g} times the time"),
             (many["seconds"] < MOST_SECONDS, f"{MOST_SECONDS:g} s or more"),
             (many["bytes"] < MOST_BYTES, f"{MOST_BYTES / 1e9:g} GB or more"),
         )
         if not holds
     ]
-    print(f"falls short: {', '.join(short)}" if short else "holds")
-    return 1 if short else 0
+    print(f"falls short: {', '.join(shortfalls)}" if shortfalls else "holds")
+    return 1 if shortfalls else 0
 
 
 if __name__ == "__main__":

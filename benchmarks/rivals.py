@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -11,8 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from parts.trial import Trial  # isort: skip
-from parts import vision  # noqa: F401  # isort: skip  (before timm)
+from benchmarks.loops import (  # isort: skip  (before timm)
+    BATCHES,
+    COLUMNS,
+    TOKENS,
+    WARM_UP_STEPS,
+    WORDS,
+    synchronise,
+    trial_in,
+)
 
 import timm
 import torch
@@ -20,17 +26,13 @@ from timm.optim import create_optimizer_v2
 from torch import nn
 
 import word_lm
-from convnet import Step
+from convnet import TrainingStep
 from parts import precision
 from parts.clock import Clock
-from parts.sgd import clipped_sgd
-from parts.update import Update
+from parts.update import Update, clipped_sgd
 
 CLASSES = 1000
-BATCHES = 4
-WARM_UP_STEPS = 5
 RATE = 1e-4
-COLUMNS, TOKENS, WORDS = 20, 35, 33278
 LABEL = "fp32-default"
 
 Run = Callable[[], None]
@@ -47,7 +49,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Pair:
+class StepPair:
     """Two sides of one case; `block` runs one step, of the first where it is asked for "ours"."""
 
     what: str
@@ -56,7 +58,7 @@ class Pair:
 
 
 @contextmanager
-def pair(case: str, size: Size, first: Who, second: Who) -> Iterator[Pair]:
+def pair(case: str, size: Size, first: Who, second: Who) -> Iterator[StepPair]:
     """Both sides, warmed and compiled, on this process's device."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     precision.switch(LABEL, device)
@@ -66,15 +68,15 @@ def pair(case: str, size: Size, first: Who, second: Who) -> Iterator[Pair]:
             run()
 
         def block(kind: str) -> float:
-            _synchronise(device)
+            synchronise(device)
             began = time.perf_counter()
             (ours if kind == "ours" else theirs)()
-            _synchronise(device)
+            synchronise(device)
             return time.perf_counter() - began
 
         peer = _whose(case)
         sides = f"ours over {peer}" if first[1] == "ours" else f"{peer} over itself"
-        yield Pair(f"{_what(case, size)} on {device.type}", sides, block)
+        yield StepPair(f"{_what(case, size)} on {device.type}", sides, block)
     torch.compiler.reset()
 
 
@@ -106,10 +108,7 @@ def _done(loss: torch.Tensor) -> None:
 
 def _clocked(step: Callable[[], torch.Tensor], samples: int, device: torch.device, folder: Path) -> Run:
     """The step as a workload's loop has it: the clock on it, its events written."""
-    told = {"seed": 1, "timeout_seconds": 86400, "asked": {"variant": {"limit": {}}}}
-    (folder / "trial.json").write_text(json.dumps(told), encoding="utf-8")
-    trial = Trial({"GPUDYNO_IN": str(folder), "GPUDYNO_OUT": str(folder)})
-    clock = Clock(trial, device, steps_per_epoch=1_000_000, epochs=1)
+    clock = Clock(trial_in(folder), device, steps_per_epoch=1_000_000, epochs=1)
     clock.start()
 
     def run() -> None:
@@ -142,13 +141,13 @@ def _classifier(case: str, size: Size, tuned: bool, device: torch.device) -> Cal
         (_images(size, tuned, device), torch.randint(CLASSES, (size.batch,), device=device))
         for _ in range(BATCHES)
     ]
-    one = Step(model, Update(LABEL, optimiser, device), LABEL, device)
+    train = TrainingStep(model, Update(LABEL, optimiser, device), LABEL, device)
     steps = 0
 
     def step() -> torch.Tensor:
         nonlocal steps
         steps += 1
-        return one(*batches[steps % BATCHES])
+        return train(*batches[steps % BATCHES])
 
     return step
 
@@ -209,11 +208,11 @@ class PlainLanguageModel(nn.Module):
 
 def _plain_language_model(tuned: bool, device: torch.device) -> Callable[[], torch.Tensor]:
     torch.manual_seed(1)
-    told = word_lm.OPTIONS
-    model = PlainLanguageModel(told["nhid"], told["layers"], told["dropout"]).to(device).train()
+    options = word_lm.OPTIONS
+    model = PlainLanguageModel(options["nhid"], options["layers"], options["dropout"]).to(device).train()
     optimiser = torch.optim.SGD(model.parameters(), lr=RATE, foreach=False, fused=tuned)
     batches = _tokens(device)
-    zeros = torch.zeros(told["layers"], COLUMNS, told["nhid"], device=device)
+    zeros = torch.zeros(options["layers"], COLUMNS, options["nhid"], device=device)
     state, steps = (zeros, zeros.clone()), 0
 
     def step() -> torch.Tensor:
@@ -225,7 +224,7 @@ def _plain_language_model(tuned: bool, device: torch.device) -> Callable[[], tor
         scores, state = model(tokens, state)
         loss = nn.functional.cross_entropy(scores, targets)
         loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), told["clip"])
+        nn.utils.clip_grad_norm_(model.parameters(), options["clip"])
         optimiser.step()
         return loss
 
@@ -236,8 +235,3 @@ def _tokens(device: torch.device) -> list[tuple[torch.Tensor, torch.Tensor]]:
     shape = (TOKENS, COLUMNS)
     draws = [torch.randint(WORDS, shape, device=device) for _ in range(BATCHES)]
     return [(tokens, tokens.roll(-1, 0).flatten()) for tokens in draws]
-
-
-def _synchronise(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)

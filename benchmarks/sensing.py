@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class TrainingLoad:
     """Steps of a mean length in seconds, and their relative scatter."""
 
     step: float
@@ -43,18 +43,18 @@ class Load:
 
 
 LOADS = (
-    Load(0.037, 0.01),
-    Load(0.098, 0.01),
-    Load(0.1, 0.01),
-    Load(0.1, 0.001),
-    Load(0.2, 0.01),
-    Load(0.23, 0.01),
+    TrainingLoad(0.037, 0.01),
+    TrainingLoad(0.098, 0.01),
+    TrainingLoad(0.1, 0.01),
+    TrainingLoad(0.1, 0.001),
+    TrainingLoad(0.2, 0.01),
+    TrainingLoad(0.23, 0.01),
 )
 WAYS = ((1, 10.0), (1, 60.0), (1, 300.0), (4, 15.0), (5, 60.0))
 """Windows that start anew, and the seconds of each: one trial, one in four parts, five trials."""
 
 
-def error(load: Load, seconds: float, random: np.random.Generator) -> float:
+def error(load: TrainingLoad, seconds: float, random: np.random.Generator) -> float:
     """Sensed joules ÷ true ones − 1 over one window, whole periods of the sensor."""
     count = int(1.1 * seconds / load.step) + 20
     steps = load.step * np.maximum(1 + load.scatter * random.standard_normal(count), 0.1)
@@ -70,11 +70,11 @@ def error(load: Load, seconds: float, random: np.random.Generator) -> float:
 
 
 def nineteen_of_twenty(
-    load: Load, windows: int, seconds: float, draws: int, random: np.random.Generator
+    load: TrainingLoad, windows: int, seconds: float, draws: int, random: np.random.Generator
 ) -> float:
     """What 95 % of the means over `windows` windows are off by at most, either way."""
-    found = np.array([error(load, seconds, random) for _ in range(draws * windows)])
-    return float(np.quantile(np.abs(found.reshape(draws, windows).mean(axis=1)), 0.95))
+    errors = np.array([error(load, seconds, random) for _ in range(draws * windows)])
+    return float(np.quantile(np.abs(errors.reshape(draws, windows).mean(axis=1)), 0.95))
 
 
 def table(draws: int = DRAWS) -> str:
@@ -95,12 +95,12 @@ def table(draws: int = DRAWS) -> str:
 
 def main(arguments: list[str]) -> int:
     """Prints the table; with --accept it goes into the methodology."""
-    said = table()
-    print(said)
+    text = table()
+    print(text)
     if "--accept" in arguments:
         before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
         _, _, after = rest.partition(END)
-        PAGE.write_text(f"{before}{BEGIN}\n{said}\n{END}{after}", encoding="utf-8")
+        PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Whether a delivered machine is the one that was ordered, and as fast."""
+"""Whether a delivered machine is the one that was ordered, and reaches the figures of its bundle."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from commands import measure
-from commands.offer import analysis_of, opened_bundle, refuse_damaged
+from commands.offer import analysis_of, intact
 from harness.errors import GateError, UserError
 from harness.machine import fingerprint
 from harness.plan import plan
-from harness.record import Record, Session, store
+from harness.record import Record, store
 from harness.settings import Settings
 from report import text
 from report.acceptance import clause, delivery
 from report.acceptance.clause import Clause
 from report.acceptance.delivery import DemandResult
 from report.acceptance.machine import disturbed, not_as_ordered, other_machine
-from report.analysis import Question, analyse, evidence_in
+from report.analysis import Analysis, Question, analyse, evidence_in
 
 WHOLE_PLAN = "measure the whole plan, with `invoke accept` and the bundle alone"
 
@@ -29,11 +29,10 @@ def accept(root: Path, settings: Settings, path: Path, records: str | None) -> N
     Takes the session `records`, else runs the bundle's plan anew. Raises UserError where too little was
     measured to answer.
     """
-    with opened_bundle(path) as opened:
-        refuse_damaged(path, opened)
+    with intact(path) as opened:
         manifest = opened.manifest
-        wanted = analysis_of(opened, manifest).clause if manifest else None
-        if manifest is None or wanted is None:
+        order = analysis_of(opened, manifest) if manifest else None
+        if manifest is None or order is None or order.clause is None:
             raise UserError(
                 f"'{path.name}' holds no work with two valid runs", remedy="ask for a longer session"
             )
@@ -42,19 +41,17 @@ def accept(root: Path, settings: Settings, path: Path, records: str | None) -> N
                 f"session {records} is one that the bundle itself stands on, and no delivery",
                 remedy=WHOLE_PLAN,
             )
-        shelf = store.read_all(opened.folder)
-        ordered = next(s.record for s in shelf.records if s.record.session == manifest.session)
-        session = next(one for one in shelf.sessions if one.id == manifest.session)
-        print("\n".join(clause.lines(wanted, f"invoke accept {path.name}")))
+        ordered = [trial.record for trial in order.own]
+        print("\n".join(clause.lines(order.clause, f"invoke accept {path.name}")))
         if records is None:
-            records = _measured(root, settings, session, ordered)
-        _answer(
-            root, records, wanted, [s.record for s in shelf.records if s.record.session == manifest.session]
-        )
+            records = _measured(root, settings, order, ordered[0])
+        _answer(root, records, order.clause, ordered)
 
 
-def _measured(root: Path, settings: Settings, session: Session, ordered: Record) -> str:
+def _measured(root: Path, settings: Settings, order: Analysis, ordered: Record) -> str:
     """A new session of the bundle's plan; another machine is told before anything runs."""
+    session = order.leading_session
+    assert session is not None
     _refuse_other(other_machine(ordered.machine, fingerprint(), device=ordered.trial.asked.device))
     if plan.load(root, session.plan).sha256 != session.plan_sha256:
         raise UserError(
@@ -63,21 +60,20 @@ def _measured(root: Path, settings: Settings, session: Session, ordered: Record)
         )
     budget = f"{session.budget_seconds:.0f}s" if session.budget_seconds else settings.budget
     chosen = settings.model_copy(update={"plan": session.plan, "budget": budget})
-    before = {one.id for one in store.read_sessions(root)}
+    before = {earlier.id for earlier in store.read_sessions(root)}
     measure.run(root, chosen, measure.How(new_session=True))
-    after = [one.id for one in store.read_sessions(root) if one.id not in before]
-    return after[-1]
+    return [made.id for made in store.read_sessions(root) if made.id not in before][-1]
 
 
 def _refuse_other(fields: Sequence[str]) -> None:
-    said = [text.clean(field, 200) for field in fields]
-    for one in said:
-        print(f"  {one}")
-    if said:
-        raise GateError(f"NOT THE MACHINE THAT WAS ORDERED: {said[0]}")
+    differences = [text.clean(field, 200) for field in fields]
+    for difference in differences:
+        print(f"  {difference}")
+    if differences:
+        raise GateError(f"NOT THE MACHINE THAT WAS ORDERED: {differences[0]}")
 
 
-def _answer(root: Path, session: str, wanted: Clause, ordered: Sequence[Record]) -> None:
+def _answer(root: Path, session: str, demands: Clause, ordered: Sequence[Record]) -> None:
     question = Question(datetime.now(UTC), session=session, from_raw=True)
     delivered = analyse(evidence_in(root, purchase=False), question)
     records = [trial.record for trial in delivered.own]
@@ -85,23 +81,23 @@ def _answer(root: Path, session: str, wanted: Clause, ordered: Sequence[Record])
         raise UserError(f"there is no record of session '{session}'", remedy="name a session in results/")
     _refuse_other(not_as_ordered(ordered, records))
     failures = [trial for trial in delivered.own if trial.failure is not None]
-    found = delivery.judge(wanted, delivered.own_cells, failures)
+    findings = delivery.judge(demands, delivered.own_cells, failures)
     print(f"\nDelivered, session {session}:")
-    for one in found:
-        print(f"  {_finding(one)}")
+    for finding in findings:
+        print(f"  {_sentence(finding)}")
     for line in disturbed(records):
         print(line)
-    failed = [one for one in found if one.passed is False]
+    failed = sum(finding.passed is False for finding in findings)
     if failed:
-        raise GateError(f"FAIL: {len(failed)} of {len(found)} figures were not reached")
-    for one in delivery.unanswered(found):
-        raise UserError(f"{one.demand.what}: {one.why}, so there is no answer", remedy=WHOLE_PLAN)
+        raise GateError(f"FAIL: {failed} of {len(findings)} figures were not reached")
+    for finding in delivery.unanswered(findings):
+        raise UserError(f"{finding.demand.what}: {finding.why}, so there is no answer", remedy=WHOLE_PLAN)
     print("PASS")
 
 
-def _finding(one: DemandResult) -> str:
-    word = {True: "reached", False: "NOT REACHED", None: "NOT KNOWN"}[one.passed]
-    if one.ratio is None:
-        return f"{word}: {one.demand.what}: {one.why}"
-    spread = "" if one.low is None else f", 95 % interval {one.low:.3f} to {one.high:.3f}"
-    return f"{word}: {one.demand.what}: {one.ratio:.3f} of its figure{spread}"
+def _sentence(finding: DemandResult) -> str:
+    word = {True: "reached", False: "NOT REACHED", None: "NOT KNOWN"}[finding.passed]
+    if finding.ratio is None:
+        return f"{word}: {finding.demand.what}: {finding.why}"
+    interval = "" if finding.low is None else f", 95 % interval {finding.low:.3f} to {finding.high:.3f}"
+    return f"{word}: {finding.demand.what}: {finding.ratio:.3f} of its figure{interval}"

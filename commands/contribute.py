@@ -33,22 +33,22 @@ class Contribution:
     commands: tuple[str, ...]
 
 
-def publish(root: Path, wanted: str | None) -> None:
+def publish(root: Path, session: str | None) -> None:
     """Shows and judges a session, and writes what its pull request needs; pushes nothing.
 
     Raises GateError where the gate would refuse it.
     """
-    chosen = session_of(root, wanted, machine_id(state_folder()))
+    chosen = session_of(root, session, machine_id(state_folder()))
     records = store.session_records(root, chosen)
     if not records:
         raise UserError(f"session {chosen.id} has no record yet", remedy="`invoke run` goes on with it")
     print(f"{records[0].path}, as it would be published:\n{shown(records[0].record)}")
     print("\n".join(["", "and with it:", *(f"  {stored.path}" for stored in records[1:])]))
-    found = problems(root, chosen)
-    for problem in found:
+    refused = problems(root, chosen)
+    for problem in refused:
         print(problem, file=sys.stderr)
-    if found:
-        raise GateError(f"{len(found)} problems", remedy="mend what is listed above")
+    if refused:
+        raise GateError(f"{len(refused)} problems", remedy="mend what is listed above")
     made = prepare(root, chosen, records, root / "report" / "out" / f"contribution-{chosen.id}")
     print(f"\nThe gate lets it pass. {len(made.files)} files, {made.bytes / 1e6:.2f} MB, under CC0 1.0.")
     print(f"The text of the pull request: {made.text}")
@@ -59,15 +59,15 @@ def publish(root: Path, wanted: str | None) -> None:
 
 def session_of(root: Path, session: str | None, machine: str) -> Session:
     """The session named, else this machine's newest. Raises UserError where there is none."""
-    known = store.read_sessions(root)
-    if session is not None:
-        found = [one for one in known if one.id == session]
-    else:
-        found = sorted((one for one in known if one.machine == machine), key=lambda one: one.started_at)
-    if not found:
+    sessions = [
+        candidate
+        for candidate in store.read_sessions(root)
+        if (candidate.machine == machine if session is None else candidate.id == session)
+    ]
+    if not sessions:
         what = f"session '{session}'" if session else "session of this machine"
         raise UserError(f"there is no {what} in results/", remedy="measure one with `invoke build run`")
-    return found[-1]
+    return sorted(sessions, key=lambda candidate: candidate.started_at)[-1]
 
 
 def problems(root: Path, session: Session) -> tuple[str, ...]:

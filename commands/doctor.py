@@ -27,9 +27,9 @@ from harness.errors import GpudynoError, MachineError, NoDevice, NotBuilt
 from harness.machine import Selection, load, state_folder
 from harness.plan import plan
 from harness.record import Machine
-from harness.run import setup
+from harness.run import setup as run_setup
 from harness.run.choice import choose
-from harness.run.setup import Bench
+from harness.run.setup import RunSetup
 from harness.settings import Settings
 
 BUILD_SECONDS = {"venv": 90.0, "docker": 180.0, "podman": 300.0}
@@ -38,11 +38,11 @@ BUILD_BYTES = {"cpu": 2 * 10**9, "cuda": 12 * 10**9, "rocm": 40 * 10**9}
 
 def diagnose(root: Path, settings: Settings) -> Diagnosis:
     """Looks at everything and changes nothing. Raises NoDevice for a device that is not there."""
-    machine, selection = seen = setup.devices(settings)
-    bench, problem = _bench(root, settings, seen)
-    engine = bench.engine if bench and isinstance(bench.engine, DockerEngine) else None
-    needs = _data_needs(bench) if bench else ()
-    around = Surroundings(
+    machine, selection = seen = run_setup.devices(settings)
+    setup, problem = _prepared(root, settings, seen)
+    engine = setup.engine if setup and isinstance(setup.engine, DockerEngine) else None
+    needs = _data_needs(setup) if setup else ()
+    surroundings = Surroundings(
         machine=machine,
         selection=selection,
         load=load(),
@@ -59,33 +59,33 @@ def diagnose(root: Path, settings: Settings) -> Diagnosis:
         data=needs,
         answered=reach(_hosts(needs)),
     )
-    return examine(around, _estimate(bench) if bench else None)
+    return examine(surroundings, _estimate(setup) if setup else None)
 
 
-def _bench(root: Path, settings: Settings, seen: tuple[Machine, Selection]) -> tuple[Bench | None, str]:
+def _prepared(root: Path, settings: Settings, seen: tuple[Machine, Selection]) -> tuple[RunSetup | None, str]:
     try:
-        return setup.bench(root, settings, seen=seen), ""
+        return run_setup.prepare(root, settings, seen=seen), ""
     except NoDevice as error:
         return None, str(error)
 
 
-def _data_needs(bench: Bench) -> tuple[DataNeed, ...]:
-    kind = bench.selection.kind
-    folders = setup.data_folders(bench.settings)
+def _data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
+    kind = setup.selection.kind
+    folders = run_setup.data_folders(setup.settings)
     names = [
-        *plan.datasets(bench.plan, kind),
-        *(f"weights-{model}" for model in plan.pretrained_models(bench.plan, kind)),
+        *plan.datasets(setup.plan, kind),
+        *(f"weights-{model}" for model in plan.pretrained_models(setup.plan, kind)),
     ]
     needs = []
     for name in names:
-        there = [present(name, folder) for folder in (folders.own, folders.cache) if folder is not None]
-        corrupt = next((found for found in there if found.state == "corrupt"), None)
+        copies = [present(name, folder) for folder in (folders.own, folders.cache) if folder is not None]
+        corrupt = next((copy for copy in copies if copy.state == "corrupt"), None)
         needs.append(
             DataNeed(
                 name=name,
-                at_hand=any(found.state == "complete" for found in there),
+                at_hand=any(copy.state == "complete" for copy in copies),
                 download_bytes=DATASETS[name].download_bytes,
-                may_be_generated=bench.plan.generated_data or name.startswith("weights-"),
+                may_be_generated=setup.plan.generated_data or name.startswith("weights-"),
                 problem=f"data: '{corrupt.file}' is not what its hash says: {corrupt.why}" if corrupt else "",
             )
         )
@@ -98,28 +98,28 @@ def _hosts(needs: tuple[DataNeed, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(urlsplit(url).hostname or "" for url in first))
 
 
-def _estimate(bench: Bench) -> Estimate | None:
+def _estimate(setup: RunSetup) -> Estimate | None:
     try:
-        chosen = choose(bench)
-        built = _is_built(bench)
+        chosen = choose(setup)
+        built = _is_built(setup)
     except GpudynoError:
         return None
     return Estimate(
-        plan=bench.plan.name,
-        image=bench.image.name,
+        plan=setup.plan.name,
+        image=setup.image.name,
         built=built,
         trials=len(chosen.planned),
         trial_seconds=chosen.seconds,
-        build_seconds=BUILD_SECONDS.get(bench.engine.name, 0.0),
-        build_bytes=BUILD_BYTES.get(bench.image.name, 0),
+        build_seconds=BUILD_SECONDS.get(setup.engine.name, 0.0),
+        build_bytes=BUILD_BYTES.get(setup.image.name, 0),
         shared_memory_bytes=max(shared_memory(item.trial) for item in chosen.planned),
         left_out=sum(left.trials for left in chosen.left_out),
     )
 
 
-def _is_built(bench: Bench) -> bool:
+def _is_built(setup: RunSetup) -> bool:
     try:
-        bench.engine.built(bench.image)
+        setup.engine.built(setup.image)
     except NotBuilt:
         return False
     return True

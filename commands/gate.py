@@ -57,9 +57,9 @@ def laid_out(root: Path, base: str, head: str, folder: Path) -> tuple[str, ...]:
 
     Nothing is written where one path is no record's place. Raises UserError as `problems` does.
     """
-    found = changes(root, base, head)
-    sizes, sessions = _sizes(root, found), _sessions_at(root, base)
-    return _judged(found, sizes, sessions, folder, lambda change: _git(root, "cat-file", "blob", change.blob))
+    diff = changes(root, base, head)
+    sizes, sessions = _sizes(root, diff), _sessions_at(root, base)
+    return _judged(diff, sizes, sessions, folder, lambda change: _git(root, "cat-file", "blob", change.blob))
 
 
 def uncommitted_problems(root: Path, base: str, paths: Sequence[str]) -> tuple[str, ...]:
@@ -67,29 +67,29 @@ def uncommitted_problems(root: Path, base: str, paths: Sequence[str]) -> tuple[s
 
     Raises UserError as `problems` does.
     """
-    found = _uncommitted(root, base, paths)
+    diff = _uncommitted(root, base, paths)
     sizes = {path: (root / path).stat().st_size for path in paths}
     sessions = _sessions_at(root, base)
     with TemporaryDirectory() as folder:
-        return _judged(found, sizes, sessions, Path(folder), lambda change: (root / change.path).read_bytes())
+        return _judged(diff, sizes, sessions, Path(folder), lambda change: (root / change.path).read_bytes())
 
 
 def _judged(
-    found: Sequence[Change],
+    diff: Sequence[Change],
     sizes: Mapping[str, int],
     sessions: Mapping[str, str],
     folder: Path,
     content: Callable[[Change], bytes],
 ) -> tuple[str, ...]:
     """`sizes` are in bytes, known before any content is read; `sessions` are those of the base."""
-    refused = [f"{change.path}: {why}" for change in found if (why := _refusal(change))]
-    refused += _taken(found, sessions)
-    refused += _too_large(found, sizes)
-    if len(found) > MOST_FILES:
-        refused.append(f"results: {len(found)} files, where one contribution has at most {MOST_FILES}")
-    if refused or not found:
+    refused = [f"{change.path}: {why}" for change in diff if (why := _refusal(change))]
+    refused += _taken(diff, sessions)
+    refused += _too_large(diff, sizes)
+    if len(diff) > MOST_FILES:
+        refused.append(f"results: {len(diff)} files, where one contribution has at most {MOST_FILES}")
+    if refused or not diff:
         return tuple(refused) or ("results: no record is added",)
-    for change in found:
+    for change in diff:
         path = folder / change.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content(change))
@@ -101,11 +101,11 @@ def changes(root: Path, base: str, head: str) -> tuple[Change, ...]:
     fork = _git(root, "merge-base", _commit(root, base), _commit(root, head)).decode().strip()
     raw = _git(root, "diff", "--raw", "--no-renames", "--no-abbrev", "-z", fork, _commit(root, head))
     fields = raw.decode("utf-8", errors="replace").split("\0")
-    found = []
+    diff = []
     for about, path in zip(fields[:-1:2], fields[1::2], strict=True):
         _, mode, _, blob, letter = about.split(" ")
-        found.append(Change(letter, mode, blob, path))
-    return tuple(found)
+        diff.append(Change(letter, mode, blob, path))
+    return tuple(diff)
 
 
 def _uncommitted(root: Path, base: str, paths: Sequence[str]) -> tuple[Change, ...]:
@@ -129,16 +129,16 @@ def _refusal(change: Change) -> str:
     return "" if change.mode == _PLAIN_FILE else "is not a plain file"
 
 
-def _sizes(root: Path, found: Sequence[Change]) -> dict[str, int]:
+def _sizes(root: Path, diff: Sequence[Change]) -> dict[str, int]:
     """The bytes of each plain file that is added, by git's own count."""
-    added = [change for change in found if change.letter == "A" and change.mode == _PLAIN_FILE]
-    asked = "".join(f"{change.blob}\n" for change in added).encode()
-    sizes = _git(root, "cat-file", "--batch-check=%(objectsize)", given=asked).split()
+    added = [change for change in diff if change.letter == "A" and change.mode == _PLAIN_FILE]
+    blobs = "".join(f"{change.blob}\n" for change in added).encode()
+    sizes = _git(root, "cat-file", "--batch-check=%(objectsize)", given=blobs).split()
     return {change.path: int(size) for change, size in zip(added, sizes, strict=True)}
 
 
-def _too_large(found: Sequence[Change], sizes: Mapping[str, int]) -> Iterator[str]:
-    for change in found:
+def _too_large(diff: Sequence[Change], sizes: Mapping[str, int]) -> Iterator[str]:
+    for change in diff:
         size = sizes.get(change.path, 0)
         if size > validate.RECORD_BYTES:
             yield f"{change.path}: {size} bytes, where a file has at most {validate.RECORD_BYTES}"
@@ -151,12 +151,12 @@ def _sessions_at(root: Path, commit: str) -> dict[str, str]:
     return {_id_of(path): path.parent.as_posix() for path in paths if path.name == "session.json"}
 
 
-def _taken(found: Sequence[Change], known: Mapping[str, str]) -> Iterator[str]:
+def _taken(diff: Sequence[Change], folders: Mapping[str, str]) -> Iterator[str]:
     """A second session of an id that is here would add its runs to the first one's."""
-    for path in (PurePosixPath(change.path) for change in found if _PLACE.fullmatch(change.path)):
-        there = known.get(_id_of(path), path.parent.as_posix())
-        if path.name == "session.json" and there != path.parent.as_posix():
-            yield f"{path}: session '{_id_of(path)}' is in '{there}' already"
+    for path in (PurePosixPath(change.path) for change in diff if _PLACE.fullmatch(change.path)):
+        folder = folders.get(_id_of(path), path.parent.as_posix())
+        if path.name == "session.json" and folder != path.parent.as_posix():
+            yield f"{path}: session '{_id_of(path)}' is in '{folder}' already"
 
 
 def _id_of(path: PurePosixPath) -> str:
@@ -171,9 +171,9 @@ def _commit(root: Path, name: str) -> str:
 def _git(root: Path, *words: str, given: bytes = b"") -> bytes:
     done = subprocess.run(["git", "-C", str(root), *words], input=given, capture_output=True, check=False)
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        last_line = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
         raise UserError(
-            f"git {words[0]} says: {' '.join(said)}", remedy="name two commits that this clone holds"
+            f"git {words[0]} says: {' '.join(last_line)}", remedy="name two commits that this clone holds"
         )
     return done.stdout
 
@@ -184,18 +184,14 @@ def judge(root: Path, base: str, head: str, comment: Path | None) -> None:
     Writes into `comment` what a code host may show below the contribution, whatever the answer.
     """
     with TemporaryDirectory() as folder:
-        found = laid_out(root, base, head, Path(folder))
+        refused = laid_out(root, base, head, Path(folder))
         if comment is not None:
-            view = None if found else _beside(root, Path(folder))
-            comment.write_text(render.comment(view, found), encoding="utf-8")
-    _say(found)
-
-
-def _say(found: Sequence[str]) -> None:
-    for problem in found:
+            view = None if refused else _beside(root, Path(folder))
+            comment.write_text(render.comment(view, refused), encoding="utf-8")
+    for problem in refused:
         print(text.clean(problem, 500), file=sys.stderr)
-    if found:
-        raise GateError(f"{len(found)} problems", remedy="mend what is listed above")
+    if refused:
+        raise GateError(f"{len(refused)} problems", remedy="mend what is listed above")
     print("the records are good")
 
 

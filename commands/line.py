@@ -13,11 +13,11 @@ LINE_OPTIONS = ("--plan", "--device", "--engine", "--python", "--base", "--wheel
 
 def split(arguments: Sequence[str], verbs: Iterable[str]) -> list[tuple[str, list[str]]]:
     """Groups a command line's words by verb: `build --plan x run` → [(build, [--plan, x]), (run, [])]."""
-    known = set(verbs)
+    names = set(verbs)
     groups: list[tuple[str, list[str]]] = []
     takes_value = False
     for word in arguments:
-        if word in known and not takes_value:
+        if word in names and not takes_value:
             groups.append((word, []))
         elif groups:
             groups[-1][1].append(word)
@@ -65,7 +65,7 @@ def _mended(groups: Sequence[tuple[str, list[str]]], name: str, value: str) -> s
 
 
 def _without(words: Sequence[str], name: str) -> list[str]:
-    kept: list[str] = []
+    others: list[str] = []
     skip = False
     for word in words:
         if skip:
@@ -73,5 +73,5 @@ def _without(words: Sequence[str], name: str) -> list[str]:
         elif word == name:
             skip = True
         elif not word.startswith(f"{name}="):
-            kept.append(word)
-    return kept
+            others.append(word)
+    return others

@@ -1,4 +1,4 @@
-"""What the verbs do, each in one function: called by tasks.py, which parses and nothing else."""
+"""What leads to records: a plan shown, its data fetched, its environment built, its trials run."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from pathlib import Path
 from rich.progress import TaskID
 
 from commands.terminal import PlanWatcher, Screen, name_of, special
-from harness.data.download import Progress
+from harness.data.download import FetchProgress
 from harness.data.fetch import Resolved, default_folder, fetch
 from harness.engine.base import Built
 from harness.errors import GateError, NotBuilt
 from harness.machine import state_folder
 from harness.record import Session
 from harness.record.store import read_all
-from harness.run import batch_search, session, setup
+from harness.run import batch_search, session
+from harness.run import setup as run_setup
 from harness.run.choice import Chosen, choose, trial_seconds
 from harness.run.runner import Outcome, command_of
 from harness.run.runner import run as run_session
-from harness.run.session import only_run
-from harness.run.setup import Bench
+from harness.run.session import run_lock
+from harness.run.setup import RunSetup
 from harness.settings import Settings
 from harness.units import duration
 from report.comparisons import selfcheck
@@ -46,23 +47,23 @@ class How:
 
 def show_plan(root: Path, settings: Settings) -> None:
     """Prints the matrix and every command that building and running it would take."""
-    bench = setup.bench(root, settings)
+    setup = run_setup.prepare(root, settings)
     screen = Screen()
-    for note in bench.notes:
+    for note in setup.notes:
         screen.say(note)
-    chosen = choose(bench)
-    _say_matrix(bench, chosen, screen)
+    chosen = choose(setup)
+    _say_matrix(setup, chosen, screen)
     screen.say("\nto build:")
-    for step in bench.engine.steps(bench.image) or ():
+    for step in setup.engine.steps(setup.image) or ():
         screen.say(f"  # {step.label}\n  {step.command}")
     screen.say("\nto run, in this order (the order of a session is drawn anew):")
-    built = bench.engine.expected(bench.image)
-    job = setup.job(bench, built, {})
+    expected = setup.engine.expected(setup.image)
+    job = run_setup.job(setup, expected, {})
     for item in chosen.planned:
         screen.say(f"  # {name_of(item.trial)}\n  {command_of(job, 'SESSION', item.trial)}")
 
 
-def _say_matrix(bench: Bench, chosen: Chosen, screen: Screen) -> None:
+def _say_matrix(setup: RunSetup, chosen: Chosen, screen: Screen) -> None:
     rows: dict[tuple[str, ...], int] = {}
     for item in chosen.planned:
         asked, variant = item.trial.asked, item.trial.asked.variant
@@ -79,13 +80,13 @@ def _say_matrix(bench: Bench, chosen: Chosen, screen: Screen) -> None:
             item.role,
         )
         rows[key] = rows.get(key, 0) + 1
-    screen.say(f"plan {bench.plan.name}: {bench.plan.title}")
+    screen.say(f"plan {setup.plan.name}: {setup.plan.title}")
     for key, repeats in sorted(rows.items()):
         screen.say(f"  {repeats:>3} × {'  '.join(part for part in key if part)}")
     about = f"about {duration(chosen.seconds)}"
-    about += f" in {bench.plan.blocks} blocks an hour apart" if bench.plan.blocks > 1 else ""
+    about += f" in {setup.plan.blocks} blocks an hour apart" if setup.plan.blocks > 1 else ""
     screen.say(
-        f"{len(chosen.planned)} trials, {about}, in environment '{bench.image.name}' ({bench.engine.name})"
+        f"{len(chosen.planned)} trials, {about}, in environment '{setup.image.name}' ({setup.engine.name})"
     )
     for left in chosen.left_out:
         screen.say(f"  left out: {left.trials} × {left.what}: {left.reason}")
@@ -99,24 +100,24 @@ def data(root: Path, settings: Settings, only: str | None) -> None:
             fetch(only, folder, progress=_data_progress(screen))
             screen.say(f"{only}: complete in {folder}")
             return
-        bench = setup.bench(root, settings)
-        found = setup.resolve_data(bench, _data_progress(screen), allow_generated=False)
-        _say_data(found, screen)
+        setup = run_setup.prepare(root, settings)
+        resolved = run_setup.resolve_data(setup, _data_progress(screen), allow_generated=False)
+        _say_data(resolved, screen)
 
 
-def _say_data(found: dict[str, Resolved], screen: Screen) -> None:
-    for name, answer in found.items():
-        if answer.source == "real":
-            screen.say(f"data: {name}: {answer.why}")
+def _say_data(resolved: dict[str, Resolved], screen: Screen) -> None:
+    for name, data_set in resolved.items():
+        if data_set.source == "real":
+            screen.say(f"data: {name}: {data_set.why}")
         elif name.startswith("weights-"):
             screen.say(
-                f"weights: {name.removeprefix('weights-')}: RANDOM BODY in place of them ({answer.why})"
+                f"weights: {name.removeprefix('weights-')}: RANDOM BODY in place of them ({data_set.why})"
             )
         else:
-            screen.say(f"data: {name}: GENERATED in place of the real ({answer.why})")
+            screen.say(f"data: {name}: GENERATED in place of the real ({data_set.why})")
 
 
-def _data_progress(screen: Screen) -> Progress:
+def _data_progress(screen: Screen) -> FetchProgress:
     bars: dict[str, TaskID] = {}
 
     def show(label: str, done_bytes: int, total_bytes: int | None) -> None:
@@ -132,37 +133,37 @@ def _data_progress(screen: Screen) -> Progress:
 
 def build(root: Path, settings: Settings, *, dry_run: bool) -> None:
     """Makes the environment that the plan needs here, or says that it is made."""
-    bench = setup.bench(root, settings)
+    setup = run_setup.prepare(root, settings)
     with Screen() as screen:
-        for note in bench.notes:
+        for note in setup.notes:
             screen.say(note)
         if dry_run:
-            for step in bench.engine.steps(bench.image):
+            for step in setup.engine.steps(setup.image):
                 screen.say(f"# {step.label}\n{step.command}")
             return
-        built = _build(bench, screen)
+        built = _build(setup, screen)
         what = built.environment.tag or built.environment.image
         pinned = "pinned" if built.environment.pinned else "UNPINNED"
         reasons = "; ".join(built.environment.unpinned_because)
-        screen.say(f"environment: {what} ({bench.engine.name}, {pinned}{': ' + reasons if reasons else ''})")
+        screen.say(f"environment: {what} ({setup.engine.name}, {pinned}{': ' + reasons if reasons else ''})")
 
 
-def _build(bench: Bench, screen: Screen) -> Built:
+def _build(setup: RunSetup, screen: Screen) -> Built:
     try:
-        return bench.engine.built(bench.image)
+        return setup.engine.built(setup.image)
     except NotBuilt:
-        screen.say(f"building environment '{bench.image.name}' with {bench.engine.name}")
-    bar = screen.bar(f"building {bench.image.name}", None)
+        screen.say(f"building environment '{setup.image.name}' with {setup.engine.name}")
+    bar = screen.bar(f"building {setup.image.name}", None)
 
     def say(line: str, done: int = 0, total: int | None = None) -> None:
-        if bench.engine.name == "venv" and line:
+        if setup.engine.name == "venv" and line:
             screen.say(f"  {line}")
         step = _BUILD_STEP.search(line)
         if step:
             done, total = int(step[1]), int(step[2])
-        screen.move(bar, done, total, line.strip()[:50], f"building {bench.image.name}")
+        screen.move(bar, done, total, line.strip()[:50], f"building {setup.image.name}")
 
-    built = bench.engine.build(bench.image, say)
+    built = setup.engine.build(setup.image, say)
     screen.end(bar)
     return built
 
@@ -172,20 +173,20 @@ def run(root: Path, settings: Settings, how: How) -> None:
 
     Raises GateError where --strict meets a failed trial, or where the plan is a selfcheck that does not pass.
     """
-    bench = setup.bench(root, settings)
+    setup = run_setup.prepare(root, settings)
     with Screen() as screen:
-        for note in bench.notes:
+        for note in setup.notes:
             screen.say(note)
         if how.dry_run:
-            _say_matrix(bench, choose(bench), screen)
+            _say_matrix(setup, choose(setup), screen)
             return
-        built = _build(bench, screen) if how.build else bench.engine.built(bench.image)
-        found = setup.resolve_data(bench, _data_progress(screen))
-        _say_data(found, screen)
-        with only_run(state_folder()):
-            outcome = _run(bench, built, found, how, screen)
+        built = _build(setup, screen) if how.build else setup.engine.built(setup.image)
+        resolved = run_setup.resolve_data(setup, _data_progress(screen))
+        _say_data(resolved, screen)
+        with run_lock(state_folder()):
+            outcome = _run(setup, built, resolved, how, screen)
         _say_outcome(outcome, screen)
-    if bench.plan.name == selfcheck.PLAN:
+    if setup.plan.name == selfcheck.PLAN:
         _say_selfcheck(root)
     if how.strict and outcome.failed:
         raise GateError(f"{outcome.failed} trials failed", remedy="the report shows each with its reason")
@@ -202,46 +203,46 @@ def _say_selfcheck(root: Path) -> None:
         )
 
 
-def _run(bench: Bench, built: Built, found: dict[str, Resolved], how: How, screen: Screen) -> Outcome:
-    chosen = choose(bench, found)
+def _run(setup: RunSetup, built: Built, resolved: dict[str, Resolved], how: How, screen: Screen) -> Outcome:
+    chosen = choose(setup, resolved)
     deadline = None if chosen.budget_seconds is None else time.monotonic() + chosen.budget_seconds
-    opened = None if how.new_session else _going_on(bench, chosen, screen)
+    opened = None if how.new_session else _going_on(setup, chosen, screen)
     if opened is None:
-        _say_matrix(bench, chosen, screen)
+        _say_matrix(setup, chosen, screen)
         opened = session.begin(
-            bench.root,
-            bench.plan,
-            bench.machine,
+            setup.root,
+            setup.plan,
+            setup.machine,
             [item.trial for item in chosen.planned],
             now=datetime.now(UTC),
             order_seed=chosen.order_seed,
             budget_seconds=chosen.budget_seconds,
             left_out=chosen.left_out,
-            notes=bench.notes,
+            notes=setup.notes,
             blocks=(item.block for item in chosen.planned),
         )
     else:
         screen.say(f"going on with session {opened.id}")
     job = replace(
-        setup.job(bench, built, found),
+        run_setup.job(setup, built, resolved),
         deadline=deadline,
-        estimate=partial(trial_seconds, chosen.speeds, bench.machine.id),
+        estimate=partial(trial_seconds, chosen.speeds, setup.machine.id),
     )
     watcher = PlanWatcher(screen, len(opened.trials))
     return run_session(job, opened, watcher, retry=how.retry)
 
 
-def _going_on(bench: Bench, chosen: Chosen, screen: Screen) -> Session | None:
+def _going_on(setup: RunSetup, chosen: Chosen, screen: Screen) -> Session | None:
     """The open session, if what it asks for is still what this line would ask for."""
-    opened = session.find_open(bench.root, bench.plan.name)
+    opened = session.find_open(setup.root, setup.plan.name)
     if opened is None:
         return None
     planned = [item.trial for item in chosen.planned]
-    asked = all(
+    still_asked = all(
         trial.id in chosen.everything or batch_search.stands_between(trial, planned)
         for trial in opened.trials
     )
-    if opened.machine == bench.machine.id and asked:
+    if opened.machine == setup.machine.id and still_asked:
         return opened
     screen.say(f"session {opened.id} asked for another plan, lock, data or machine: a new one begins")
     return None

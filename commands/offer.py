@@ -123,15 +123,27 @@ def clause_lines(analysis: Analysis, name: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def opened_bundle(path: Path, signers: Path | None = None) -> Iterator[Opened]:
+def _unpacked(path: Path, signers: Path | None = None) -> Iterator[Opened]:
     """A bundle unpacked into a folder that goes with the context, and all that is wrong with it."""
     with TemporaryDirectory() as temporary:
         yield bundle.open_bundle(path, Path(temporary), signers=signers)
 
 
+@contextmanager
+def intact(path: Path) -> Iterator[Opened]:
+    """A bundle, unpacked as long as it is used; raises GateError where it is not as it was packed."""
+    with _unpacked(path) as opened:
+        if opened.problems:
+            raise GateError(
+                f"'{path.name}' is not as it was packed: {text.clean(opened.problems[0], 500)}",
+                remedy=f"see `invoke verify {path.name}`, and ask for it again",
+            )
+        yield opened
+
+
 def verify(path: Path, signers: Path | None) -> None:
     """Checks a bundle's bytes, records and figures; raises GateError where anything differs, naming it."""
-    with opened_bundle(path, signers) as opened:
+    with _unpacked(path, signers) as opened:
         problems, by_method = list(opened.problems), ""
         print(f"{path.name}: {len(opened.names)} files")
         if opened.signed is not None:
@@ -204,12 +216,3 @@ def _page_problems(folder: Path, analysis: Analysis) -> list[str]:
             for path in (written.html, written.markdown)
             for line in remake.other_words(folder / bundle.PAGE / path.name, path)
         ]
-
-
-def refuse_damaged(path: Path, opened: Opened) -> None:
-    """Raises GateError where a bundle is not as it was packed."""
-    if opened.problems:
-        raise GateError(
-            f"'{path.name}' is not as it was packed: {text.clean(opened.problems[0], 500)}",
-            remedy=f"see `invoke verify {path.name}`, and ask for it again",
-        )

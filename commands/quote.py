@@ -70,11 +70,11 @@ def interview(ask: Ask, say: Say) -> Purchase:
     owned = any(quote.get("price") is not None for quote in quotes)
     values |= _several(ask, say, Purchase, {**OWNED, **RUNNING} if owned else {})
     values |= _several(ask, say, Purchase, LIMITS)
-    works = []
+    workloads = []
     while name := ask("a workload of your mix, as the report names it (nothing: no more): ").strip():
-        works.append({"workload": name, **_several(ask, say, WorkloadHours, WORK)})
-    values["work"] = works
-    if works and (on := ask("the card on which these hours hold (nothing: the slowest): ").strip()):
+        workloads.append({"workload": name, **_several(ask, say, WorkloadHours, WORK)})
+    values["work"] = workloads
+    if workloads and (on := ask("the card on which these hours hold (nothing: the slowest): ").strip()):
         values["hours_on"] = on
     try:
         return Purchase.model_validate(values)
@@ -83,17 +83,16 @@ def interview(ask: Ask, say: Say) -> Purchase:
 
 
 def _quote(ask: Ask, say: Say, currency: str) -> dict[str, Any]:
-    asked = dict(QUOTE)
-    values = {name: _answered(ask, say, Quote, name, asked[name]) for name in ("card", "price")}
+    values = {name: _answered(ask, say, Quote, name, QUOTE[name]) for name in ("card", "price")}
     if values["price"] is None:
-        values["price_per_hour"] = _answered(ask, say, Quote, "price_per_hour", asked["price_per_hour"])
-    rest = {name: asked[name] for name in ("date", "source", "watts")}
+        values["price_per_hour"] = _answered(ask, say, Quote, "price_per_hour", QUOTE["price_per_hour"])
+    rest = {name: QUOTE[name] for name in ("date", "source", "watts")}
     return {**values, **_several(ask, say, Quote, rest), "currency": currency}
 
 
-def _several(ask: Ask, say: Say, model: type[Model], asked: dict[str, str]) -> dict[str, Any]:
-    found = {name: _answered(ask, say, model, name, question) for name, question in asked.items()}
-    return {name: value for name, value in found.items() if value is not None}
+def _several(ask: Ask, say: Say, model: type[Model], questions: dict[str, str]) -> dict[str, Any]:
+    values = {name: _answered(ask, say, model, name, question) for name, question in questions.items()}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _answered(ask: Ask, say: Say, model: type[Model], name: str, question: str) -> Any:
@@ -138,10 +137,10 @@ def _read(text: str) -> Any:
 
 def _number(text: str) -> int | float | None:
     try:
-        found = tomllib.loads(f"value = {text.replace(',', '.')}")["value"]
+        value = tomllib.loads(f"value = {text.replace(',', '.')}")["value"]
     except (tomllib.TOMLDecodeError, KeyError):
         return None
-    return found if isinstance(found, int | float) and not isinstance(found, bool) else None
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _yes(ask: Ask, question: str) -> bool:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from commands.offer import PURCHASE, opened_bundle, refuse_damaged
+from commands.offer import PURCHASE, intact
 from harness.bundle import archive, bundle
 from harness.bundle.bundle import Opened
 from harness.bundle.validate import session_problems
@@ -76,8 +76,7 @@ def merged(root: Path, paths: Sequence[Path]) -> Iterator[tuple[Path, str | None
         for path in sorted((root / "results" / "claims").glob("*.toml")):
             archive.copy_into(clone, path.relative_to(root).as_posix(), path)
         for path in paths:
-            with opened_bundle(path) as opened:
-                refuse_damaged(path, opened)
+            with intact(path) as opened:
                 lead = lead or (opened.manifest.session if opened.manifest else None)
                 _take_records(opened, clone, path)
         for problem in session_problems(clone):

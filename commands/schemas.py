@@ -44,8 +44,8 @@ def _text(name: str, model: type[Model]) -> str:
 
 
 def _definition(schema: dict[str, Any], name: str) -> dict[str, Any]:
-    found: dict[str, Any] = schema if schema["title"] == name else schema["$defs"][name]
-    return found
+    definition: dict[str, Any] = schema if schema["title"] == name else schema["$defs"][name]
+    return definition
 
 
 def _without(definition: dict[str, Any], field: str) -> None:

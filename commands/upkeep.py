@@ -15,7 +15,8 @@ import docker
 
 from harness.bundle.validate import record_problems
 from harness.data.fetch import default_folder
-from harness.engine.connection import TITLES, Connection, answered
+from harness.engine.base import TITLES
+from harness.engine.connection import Connection, answered
 from harness.engine.find import search
 from harness.errors import GateError, GpudynoError, UserError
 from harness.image.catalog import load_images
@@ -71,12 +72,12 @@ def removable(root: Path, *, data: bool) -> list[Removable]:
     folders = [root / ".venvs", store.state_folder(root), root / "report" / "out"]
     if data:
         folders.append(default_folder())
-    found = [
+    on_disk = [
         Removable(str(folder), _size_bytes(folder), partial(shutil.rmtree, folder))
         for folder in folders
         if folder.exists()
     ]
-    return found + [image for connection in search(os.environ).found for image in _images(connection)]
+    return on_disk + [image for connection in search(os.environ).connections for image in _images(connection)]
 
 
 def _images(connection: Connection) -> Iterator[Removable]:
@@ -107,17 +108,17 @@ def lock(root: Path, image: str) -> None:
 
 def clean(root: Path, *, yes: bool, data: bool) -> None:
     """Lists what can go, asks, and removes it."""
-    found = removable(root, data=data)
-    if not found:
+    removables = removable(root, data=data)
+    if not removables:
         print("nothing to remove")
         return
-    for thing in found:
-        print(f"{thing.size_bytes / 1e6:10.1f} MB  {thing.name}")
+    for item in removables:
+        print(f"{item.size_bytes / 1e6:10.1f} MB  {item.name}")
     if not yes and input("remove all of it? [y/N] ").strip().lower() not in ("y", "yes"):
         print("nothing was removed")
         return
-    for thing in found:
-        thing.remove()
+    for item in removables:
+        item.remove()
     print("removed")
 
 

@@ -1,4 +1,4 @@
-"""Patterns of what points at a machine or a person: network addresses, e-mail addresses, serial numbers."""
+"""Takes what points at a machine or a person out of text: addresses, paths, names, serial numbers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def cut_mails(text: str) -> str:
 
 def cut_serials(text: str) -> str:
     """Cuts UUIDs, and what is called a serial number, an asset tag or a machine id."""
-    return _SERIAL.sub(lambda found: found.group(1) + "<serial>", _UUID.sub("<serial>", text))
+    return _SERIAL.sub(lambda match: match.group(1) + "<serial>", _UUID.sub("<serial>", text))
 
 
 def cut_addresses(text: str, *, versions: bool = False) -> str:
@@ -58,27 +58,27 @@ def cut_addresses(text: str, *, versions: bool = False) -> str:
     return _INSIDE.sub("<host>", _IPV4.sub(partial(_ipv4, versions), text))
 
 
-def _ipv4(versions: bool, found: re.Match[str]) -> str:
+def _ipv4(versions: bool, match: re.Match[str]) -> str:
     try:
-        address = IPv4Address(found.group())
+        address = IPv4Address(match.group())
     except AddressValueError:
-        return found.group()
-    before = found.string[max(0, found.start() - 40) : found.start()]
+        return match.group()
+    before = match.string[max(0, match.start() - 40) : match.start()]
     harmless = address.is_loopback or address.is_unspecified
     version = not address.is_private and (versions or _VERSION_BEFORE.search(before))
-    return found.group() if harmless or version else "<address>"
+    return match.group() if harmless or version else "<address>"
 
 
-def _ipv6(found: re.Match[str]) -> str:
-    text = found.group()
-    for kept in (text, text.rstrip(":"), text.lstrip(":")):
+def _ipv6(match: re.Match[str]) -> str:
+    text = match.group()
+    for candidate in (text, text.rstrip(":"), text.lstrip(":")):
         try:
-            address = IPv6Address(kept)
+            address = IPv6Address(candidate)
         except (AddressValueError, ValueError):
             continue
         if address.is_loopback or address.is_unspecified:
             return text
-        return text.replace(kept, "<address>")
+        return text.replace(candidate, "<address>")
     return text
 
 
@@ -152,8 +152,8 @@ class Names:
     """Serial numbers, hardware addresses, UUIDs, the operating system's machine id."""
 
 
-def clean(text: str, names: Names, *, keep: int = KEPT_CHARACTERS) -> str:
-    """The last `keep` characters of a log, from a line's beginning, without what says whose it is."""
+def redact(text: str, names: Names, *, keep: int = KEPT_CHARACTERS) -> str:
+    """The last `keep` characters of a log, from a line's beginning, without what identifies its owner."""
     text = _plain(_last(text, 4 * keep))
     for _ in range(2):
         for _, rule in _RULES:
@@ -163,8 +163,8 @@ def clean(text: str, names: Names, *, keep: int = KEPT_CHARACTERS) -> str:
 
 
 def leaks(record_json: str, names: Names) -> tuple[str, ...]:
-    """What a record would give away, as "'field' holds a path"; empty where clean. Raises ValueError."""
-    found: list[str] = []
+    """What a record would give away, as "'field' holds a path"; raises ValueError where it is no JSON."""
+    sentences: list[str] = []
     for field, value in _strings(json.loads(record_json), ""):
         if {"packages", "versions"} & set(field.split(".")) and _VERSION.fullmatch(value):
             continue
@@ -172,12 +172,12 @@ def leaks(record_json: str, names: Names) -> tuple[str, ...]:
         for what, rule in rules:
             without = rule(value, names)
             if without != value:
-                found.append(f"'{field}' holds {what}")
+                sentences.append(f"'{field}' holds {what}")
             value = without
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(sentences))
 
 
-def clean_value(field: str, value: str, names: Names) -> str:
+def redact_value(field: str, value: str, names: Names) -> str:
     """One value of a fingerprint, at most 200 characters; in a version four numbers are no address."""
     value = _plain(value).replace("\n", " ")
     for _, rule in _VALUE_RULES if field in VERSIONED else _RULES:
@@ -214,12 +214,12 @@ def _plain(text: str) -> str:
     shown = (
         char if char in "\n\t" or not unicodedata.category(char).startswith("C") else _EDGE for char in text
     )
-    return _ESCAPE.sub(lambda found: found.group() + _EDGE, "".join(shown))
+    return _ESCAPE.sub(lambda match: match.group() + _EDGE, "".join(shown))
 
 
 def _urls(text: str, names: Names) -> str:
-    def shown(found: re.Match[str]) -> str:
-        scheme, rest = found.groups()
+    def shown(match: re.Match[str]) -> str:
+        scheme, rest = match.groups()
         if scheme.lower() == "file":
             return _reduced(rest)
         place, _, path = rest.partition("/")
@@ -241,22 +241,22 @@ def _folders(text: str, names: Names) -> str:
     return text
 
 
-def _stand_in(token: str, found: re.Match[str]) -> str:
-    rest = found.group(1)
+def _stand_in(token: str, match: re.Match[str]) -> str:
+    rest = match.group(1)
     if token == "~" and rest:
         rest = _reduced(rest).replace("<path>", "", 1)
     return token + rest
 
 
 def _paths(text: str, names: Names) -> str:
-    def whole(found: re.Match[str]) -> str:
-        mark, path = found.groups()
+    def whole(match: re.Match[str]) -> str:
+        mark, path = match.groups()
         if re.search(r"\s", path) and _is_system(path):
-            return found.group()
+            return match.group()
         return f"{mark}{_reduced(path)}{mark}"
 
-    text = _WINDOWS.sub(lambda found: _reduced(re.sub(r"[\\/]+", "/", found.group()[2:])), text)
-    return _UNIX.sub(lambda found: _reduced(found.group()), _QUOTED.sub(whole, text))
+    text = _WINDOWS.sub(lambda match: _reduced(re.sub(r"[\\/]+", "/", match.group()[2:])), text)
+    return _UNIX.sub(lambda match: _reduced(match.group()), _QUOTED.sub(whole, text))
 
 
 def _is_system(path: str) -> bool:
@@ -291,9 +291,9 @@ def _names(text: str, names: Names) -> str:
         ("<host>", names.hosts, r"(?:\.[a-zA-Z0-9][\w-]*)*"),
         ("<user>", names.users, ""),
     ):
-        told = tuple(sorted(name for name in cut if len(name) > 2 and name.lower() not in NOBODY))
-        if told:
-            text = _words(told, tail).sub(what, text)
+        identifying = tuple(sorted(name for name in cut if len(name) > 2 and name.lower() not in NOBODY))
+        if identifying:
+            text = _words(identifying, tail).sub(what, text)
     return text
 
 

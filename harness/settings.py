@@ -29,7 +29,7 @@ def _listed(value: Any) -> Any:
 
 
 class Settings(Model):
-    """What a user may set for every line. Paths are folders or files of theirs; sizes are bytes."""
+    """What a user may set for every command. Paths are folders or files of theirs; sizes are bytes."""
 
     plan: str = "quick"
     device: str | None = None
@@ -54,14 +54,14 @@ class Settings(Model):
 
 
 def load(root: Path, environ: Mapping[str, str], options: Mapping[str, Any]) -> Settings:
-    """The settings of one line; raises PlanError naming the file or variable and what is wrong with it."""
+    """The settings of one command; raises PlanError naming the file or variable and what is wrong with it."""
     values = _from_file(root / FILE)
     values |= _from_environment(environ)
     values |= {key: value for key, value in options.items() if value not in (None, "", False)}
-    found = _validated(values, "the settings")
-    if found.budget is not None:
-        seconds_of(found.budget)
-    return found
+    settings = _validated(values, "the settings")
+    if settings.budget is not None:
+        seconds_of(settings.budget)
+    return settings
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -82,8 +82,8 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
             continue
         key = name.removeprefix(PREFIX).lower()
         if key not in Settings.model_fields:
-            known = ", ".join(f"{PREFIX}{field.upper()}" for field in Settings.model_fields)
-            raise PlanError(f"the variable {name} is no setting", remedy=f"unset it, or use one of {known}")
+            listed = ", ".join(f"{PREFIX}{field.upper()}" for field in Settings.model_fields)
+            raise PlanError(f"the variable {name} is no setting", remedy=f"unset it, or use one of {listed}")
         if value:
             values[key] = value
     return values

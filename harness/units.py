@@ -1,4 +1,4 @@
-"""How a quantity is put to a person."""
+"""How durations and sizes are written and read."""
 
 from __future__ import annotations
 

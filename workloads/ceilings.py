@@ -48,10 +48,10 @@ Shape = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Work:
-    """One operation, done again and again, and how much it is: operations or bytes."""
+class TimedOperation:
+    """One operation, done again and again; `amount` is how much it is, in operations or bytes."""
 
-    again: Callable[[], torch.Tensor]
+    call: Callable[[], torch.Tensor]
     amount: float
     structure: dict[str, int]
     dtype: torch.dtype
@@ -64,7 +64,7 @@ def run(trial: Trial) -> dict[str, Any]:
     trial.choose("data mode", trial.variant["data_mode"], ("cached",))
     model = trial.choose("model", trial.variant["model"], ("gemm", "copy"))
     options, label = trial.options(OPTIONS), trial.variant["precision"]
-    name, dtype = trial.choose("precision", label, TYPES)
+    type_name, dtype = trial.choose("precision", label, TYPES)
     with trial.phase("device"):
         device = choose(trial.asked["device"], trial.variant["gpus"])
         arithmetic = precision.prepare(label, device)
@@ -72,33 +72,33 @@ def run(trial: Trial) -> dict[str, Any]:
     ceilings: dict[str, float] = {}
     with trial.phase("sweep"), torch.no_grad():
         if model == "gemm":
-            work = fastest_product(device, dtype, options["largest"])
+            operation = fastest_product(device, dtype, options["largest"])
         else:
-            work = copies(device, options["copy_bytes"] or COPY_BYTES[device.type])
+            operation = copies(device, options["copy_bytes"] or COPY_BYTES[device.type])
             ceilings.update(host_copies(device))
     with trial.phase("first_step"), torch.no_grad():
-        each = seconds_of(work, WARM_UP, device)
+        once = seconds_of(operation, WARM_UP, device)
 
-    together = max(1, round(STEP_SECONDS / each))
+    operations_per_step = max(1, round(STEP_SECONDS / once))
     clock = Clock(trial, device, steps_per_epoch=STEPS, epochs=1)
     trial.stage("train")
-    epoch = measured(clock, work, together)
+    epoch = measured(clock, operation, operations_per_step)
     trial.event("epoch", **epoch)
 
     trial.stage("collect")
     series = clock.series()
-    rate = work.amount * series["window"]["samples"] / series["window"]["seconds"]
+    rate = operation.amount * series["window"]["samples"] / series["window"]["seconds"]
     if model == "gemm":
-        ceilings[f"gemm_{name}_tflops"] = rate / 1e12
+        ceilings[f"gemm_{type_name}_tflops"] = rate / 1e12
     else:
         ceilings["copy_gb_per_second"] = rate / 1e9
-    operations = {"per_sample": work.amount, "method": "2 m n k"} if model == "gemm" else {}
+    flops = {"per_sample": operation.amount, "method": "2 m n k"} if model == "gemm" else {}
     return {
         "device": facts(trial.asked["device"], device),
         "versions": software(),
         "precision": dict(
             arithmetic,
-            output_dtypes={str(work.dtype).removeprefix("torch."): 1} if model == "gemm" else {},
+            output_dtypes={str(operation.dtype).removeprefix("torch."): 1} if model == "gemm" else {},
             parameter_dtypes={},
             method="none" if label.startswith("fp32-") else f"all operands in {dtype}",
         ),
@@ -110,33 +110,33 @@ def run(trial: Trial) -> dict[str, Any]:
             **clock.ended([epoch], whole=True),
         },
         "sample_unit": "sample",
-        "samples_per_step": together,
+        "samples_per_step": operations_per_step,
         "epochs": [epoch],
-        "flops": operations,
+        "flops": flops,
         "ceilings": ceilings,
-        "structure": work.structure,
+        "structure": operation.structure,
         "notes": [],
         **series,
         "losses": [],
     }
 
 
-def measured(clock: Clock, work: Work, together: int) -> dict[str, Any]:
-    """Steps of `together` operations each, until the protocol or the limit ends; the window's record."""
+def measured(clock: Clock, operation: TimedOperation, operations_per_step: int) -> dict[str, Any]:
+    """Steps of so many operations each, until the protocol or the limit ends; the window's record."""
     clock.start()
     with torch.no_grad():
         while True:
             clock.ready()
-            for _ in range(together):
-                result = work.again()
+            for _ in range(operations_per_step):
+                result = operation.call()
             # One value of the last result, so that the clock sees whether it is finite.
-            clock.step(result.flatten()[0], together)
+            clock.step(result.flatten()[0], operations_per_step)
             if clock.over() or len(clock.step_us) == STEPS:
                 break
     return dict(clock.stop(), train_loss=None)
 
 
-def fastest_product(device: torch.device, dtype: torch.dtype, largest: int) -> Work:
+def fastest_product(device: torch.device, dtype: torch.dtype, largest: int) -> TimedOperation:
     """The product of the shape that reaches the most operations a second."""
     best: tuple[float, Shape] | None = None
     rate = 0.0
@@ -144,12 +144,12 @@ def fastest_product(device: torch.device, dtype: torch.dtype, largest: int) -> W
         operations = 2.0 * shape[0] * shape[1] * shape[2]
         if not fits(shape, device, dtype) or (rate and operations / rate > LONGEST_SECONDS):
             continue
-        work = product(shape, device, dtype)
-        once = seconds_of(work, 1, device)
-        rate = operations / seconds_of(work, max(3, round(SWEEP_SECONDS / once)), device)
+        operation = product(shape, device, dtype)
+        once = seconds_of(operation, 1, device)
+        rate = operations / seconds_of(operation, max(3, round(SWEEP_SECONDS / once)), device)
         if best is None or rate > best[0]:
             best = rate, shape
-        del work
+        del operation
     if best is None:
         raise Failed("out-of-memory", "the smallest product does not fit into the device's memory")
     return product(best[1], device, dtype)
@@ -173,7 +173,7 @@ def fits(shape: Shape, device: torch.device, dtype: torch.dtype) -> bool:
     return bool(values * dtype.itemsize < MEMORY_SHARE * torch.cuda.mem_get_info(device)[0])
 
 
-def product(shape: Shape, device: torch.device, dtype: torch.dtype) -> Work:
+def product(shape: Shape, device: torch.device, dtype: torch.dtype) -> TimedOperation:
     """x @ w.T as in a linear layer, of four pairs of random normals in turn."""
     m, n, k = shape
     pairs = [
@@ -183,27 +183,27 @@ def product(shape: Shape, device: torch.device, dtype: torch.dtype) -> Work:
     result = torch.empty(m, n, device=device, dtype=dtype)
     turn = 0
 
-    def again() -> torch.Tensor:
+    def call() -> torch.Tensor:
         nonlocal turn
         turn = (turn + 1) % PAIRS
         left, right = pairs[turn]
         return torch.mm(left, right.t(), out=result)
 
-    return Work(again, 2.0 * m * n * k, {"m": m, "n": n, "k": k}, dtype)
+    return TimedOperation(call, 2.0 * m * n * k, {"m": m, "n": n, "k": k}, dtype)
 
 
-def copies(device: torch.device, size: int) -> Work:
+def copies(device: torch.device, size: int) -> TimedOperation:
     """Copies of `size` bytes within the device's memory; amount counts reading and writing."""
     sources = [torch.randn(size // 4, device=device) for _ in range(PAIRS)]
     target = torch.empty_like(sources[0])
     turn = 0
 
-    def again() -> torch.Tensor:
+    def call() -> torch.Tensor:
         nonlocal turn
         turn = (turn + 1) % PAIRS
         return target.copy_(sources[turn])
 
-    return Work(again, 2.0 * 4 * (size // 4), {"copy_bytes": size}, torch.float32)
+    return TimedOperation(call, 2.0 * 4 * (size // 4), {"copy_bytes": size}, torch.float32)
 
 
 def host_copies(device: torch.device) -> dict[str, float]:
@@ -211,24 +211,24 @@ def host_copies(device: torch.device) -> dict[str, float]:
     if device.type == "cpu":
         return {}
     pageable, target = torch.randn(HOST_BYTES // 4), torch.empty(HOST_BYTES // 4, device=device)
-    found = {}
+    rates = {}
     for name, source in (("pageable", pageable), ("pinned", pageable.pin_memory())):
-        work = Work(
+        operation = TimedOperation(
             lambda source=source: target.copy_(source, non_blocking=True), HOST_BYTES, {}, target.dtype
         )
-        seconds_of(work, 1, device)
-        found[f"host_to_device_{name}_gb_per_second"] = (
-            HOST_BYTES / seconds_of(work, HOST_COPIES, device) / 1e9
+        seconds_of(operation, 1, device)
+        rates[f"host_to_device_{name}_gb_per_second"] = (
+            HOST_BYTES / seconds_of(operation, HOST_COPIES, device) / 1e9
         )
-    return found
+    return rates
 
 
-def seconds_of(work: Work, times: int, device: torch.device) -> float:
+def seconds_of(operation: TimedOperation, times: int, device: torch.device) -> float:
     """Seconds of one operation, the mean of `times`."""
-    with stopwatch(device) as taken:
+    with stopwatch(device) as seconds:
         for _ in range(times):
-            work.again()
-    return taken[0] / times
+            operation.call()
+    return seconds[0] / times
 
 
 if __name__ == "__main__":

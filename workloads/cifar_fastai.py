@@ -5,14 +5,14 @@ Protocol `published/1` is study 004 (fastai 1.0.41, January 2019), with its trap
 - training and test images are pooled, and a random fifth of all 60,000 (NumPy's seed 42) is the validation
   split;
 - images grow from 32 to 224 pixels; flips, warps of 0.2, rotations of 10 degrees, zooms of 1.1 and lighting
-  of 0.2   come in one interpolation with reflected edges, then CIFAR's mean and deviation;
+  of 0.2 come in one interpolation with reflected edges, then CIFAR's mean and deviation;
 - the body has ImageNet weights (V1) and stays frozen but for its batch norms, so that the backward pass goes
-  through   it and computes no gradient of a convolution; a head of two layers is trained;
+  through it and computes no gradient of a convolution; a head of two layers is trained;
 - 30 one-cycle epochs with decoupled weight decay of 0.01 on every weight, at rates of 3e-4 in the body and
-  3e-3 in   the head; ResNet-18 in fp32 alone had 1e-2 everywhere. ResNet-18 had one epoch more before the 30,
-  outside the   published time: it runs where the trial has no limit;
+  3e-3 in the head; ResNet-18 in fp32 alone had 1e-2 everywhere. ResNet-18 had one epoch more before the 30,
+  outside the published time: it runs where the trial has no limit;
 - "FP16" is a half model, batch norms in fp32, with fp32 master weights and a static loss scale of 512; the
-  batch   size grew with it, so the plan gives one for each precision;
+  batch size grew with it, so the plan gives one for each precision;
 - cuDNN tunes its convolutions; the last training batch is dropped unless whole.
 
 Protocol `fair/1` is the same on the official split of 50,000 and 10,000, with the same rates in every
@@ -45,12 +45,12 @@ from parts import datasets, flops, precision
 from parts.clock import Clock
 from parts.device import choose, facts, seed_everything, software
 from parts.fastai_learner import (
+    GradientRecorder,
     Input,
     Measured,
     Rehearsal,
+    ScaleRecorder,
     Validation,
-    WatchGradients,
-    WatchScale,
     precision_callbacks,
 )
 from parts.images import Loaders, Pictures, Preparation, batches_in, joined, loaders, pictures
@@ -125,14 +125,14 @@ def run(trial: Trial) -> dict[str, Any]:
 
     rehearsal = Rehearsal(trial, label, prepare, (batch_size, 3, size, size))
     measured = Measured(trial, clock, valid_batches)
-    callbacks = [Input(clock, prepare), rehearsal, measured, WatchGradients(clock)]
+    callbacks = [Input(clock, prepare), rehearsal, measured, GradientRecorder(clock)]
     callbacks.append(Validation(trial, clock, valid_batches))
     method, more = in_precision()
     rates = RATE_OF_RESNET18_FP32 if published_resnet18 and label.startswith("fp32-") else RATES
     learner.fit_one_cycle(clock.epochs, rates, cbs=[*more, *callbacks], **CYCLE)
 
     trial.stage("collect")
-    scale = [callback.log.found() for callback in more if isinstance(callback, WatchScale)]
+    scales = [callback.log.facts() for callback in more if isinstance(callback, ScaleRecorder)]
     length = {"steps_per_epoch": steps_per_epoch, "epochs": EPOCHS, "valid_batches": valid_steps}
     return {
         "device": facts(trial.asked["device"], device),
@@ -142,7 +142,7 @@ def run(trial: Trial) -> dict[str, Any]:
             output_dtypes=rehearsal.output_types,
             parameter_dtypes=rehearsal.parameter_types,
             method=method,
-            loss_scale=scale[0] if scale else None,
+            loss_scale=scales[0] if scales else None,
         ),
         "data": {
             "name": images.name,

@@ -81,7 +81,7 @@ class Setting:
         return self.batch_size * self.devices
 
 
-class Step:
+class TrainingStep:
     """One training step: a batch in, new weights and the loss out."""
 
     def __init__(self, model: nn.Module, update: Update, label: str, device: torch.device) -> None:
@@ -101,7 +101,7 @@ class Step:
             return loss_of(self.model(images), labels)
 
 
-class ForwardWatch:
+class ForwardTimer:
     """Seconds of each step's forward pass: the part of a step in which no rank waits for another."""
 
     def __init__(self, device: torch.device) -> None:
@@ -195,12 +195,12 @@ def measured(
 
     trial.stage("setup")
     with trial.phase("first_step"), precision.rehearsal(model, device) as output_types:
-        one = Step(model, update_of(setting, model, options, device), setting.label, device)
-        part = slice(0, setting.batch_size)
-        one.loss(*(half[part].to(device) for half in batches[0])).backward()
-    whole = spread(model, setting, device)
-    step = Step(whole, update_of(setting, model, options, device), setting.label, device)
-    if whole is not model:
+        single = TrainingStep(model, update_of(setting, model, options, device), setting.label, device)
+        local = slice(0, setting.batch_size)
+        single.loss(*(half[local].to(device) for half in batches[0])).backward()
+    parallel_model = spread(model, setting, device)
+    step = TrainingStep(parallel_model, update_of(setting, model, options, device), setting.label, device)
+    if parallel_model is not model:
         with trial.phase("compile" if setting.compiled else "spread"), precision.untraced(model, device):
             step.loss(*(half.to(device) for half in batches[0])).backward()
     if setting.compiled:
@@ -208,8 +208,8 @@ def measured(
 
     clock = Clock(trial, device, steps_per_epoch=STEPS_PER_EPOCH, epochs=EPOCHS)
     trial.stage("train")
-    watch = ForwardWatch(device)
-    epochs = train(trial, setting, clock, step, batches, watch)
+    timer = ForwardTimer(device)
+    epochs = train(trial, setting, clock, step, batches, timer)
     series = clock.series()
 
     trial.stage("collect")
@@ -221,7 +221,7 @@ def measured(
             arithmetic,
             output_dtypes=output_types,
             parameter_dtypes=precision.parameter_types(model),
-            **step.update.found(),
+            **step.update.facts(),
         ),
         "data": {"name": "random", "source": trial.asked["data"], "distinct_batches": len(batches)},
         "protocol": dict(protocol, **clock.ended(epochs, whole=True)),
@@ -238,7 +238,7 @@ def measured(
         "notes": []
         if size >= made_for
         else [f"smaller images than the model's own: {size} of {made_for} px"],
-        "ranks": entries(setting, series, watch, device) if variant["gpus"] > 1 else [],
+        "ranks": entries(setting, series, timer, device) if variant["gpus"] > 1 else [],
         **series,
     }
 
@@ -247,16 +247,16 @@ def train(
     trial: Trial,
     setting: Setting,
     clock: Clock,
-    step: Step,
+    step: TrainingStep,
     batches: list[Batch],
-    watch: ForwardWatch,
+    timer: ForwardTimer,
 ) -> list[dict[str, Any]]:
     """Epochs until the protocol or the trial's limit ends; one record each."""
     over: Callable[[], object] = clock.over
     if setting.shares_gradients:
         over = ranks.End(clock, setting.place).over
     if setting.place.count > 1:
-        step.after_forward = watch.end
+        step.after_forward = timer.end
         torch.distributed.barrier()
     epochs: list[dict[str, Any]] = []
     ended = False
@@ -267,7 +267,7 @@ def train(
             clock.ready()
             images, labels = (half.to(step.device, non_blocking=True) for half in batch)
             if setting.place.count > 1:
-                watch.begin()
+                timer.begin()
             clock.step(step(images, labels), len(labels))
             ended = bool(over())
             if ended:
@@ -278,17 +278,17 @@ def train(
     return epochs
 
 
-def device_of(asked: str, setting: Setting) -> torch.device:
+def device_of(kind: str, setting: Setting) -> torch.device:
     """The device of this process, of the kind asked; raises Failed where there are too few."""
-    if asked == "cpu" and setting.devices > 1:
+    if kind == "cpu" and setting.devices > 1:
         raise Failed("unsupported", "parallel 'dp' is DataParallel, which needs GPUs; take 'ddp'")
-    wanted = max(setting.devices, setting.place.rank + 1)
-    if asked != "cpu" and torch.cuda.is_available():
-        there = torch.cuda.device_count()
-        if there < wanted:
-            raise Failed("no-device", f"{wanted} GPUs are asked; there are {there}")
+    needed = max(setting.devices, setting.place.rank + 1)
+    if kind != "cpu" and torch.cuda.is_available():
+        visible = torch.cuda.device_count()
+        if visible < needed:
+            raise Failed("no-device", f"{needed} GPUs are asked; there are {visible}")
         torch.cuda.set_device(setting.place.rank)
-    return choose(asked, 1)
+    return choose(kind, 1)
 
 
 def update_of(setting: Setting, model: nn.Module, options: dict[str, Any], device: torch.device) -> Update:
@@ -311,8 +311,8 @@ def spread(model: nn.Module, setting: Setting, device: torch.device) -> nn.Modul
             raise Failed("unsupported", message)
         return nn.DataParallel(model, list(range(setting.devices)))
     if setting.shares_gradients:
-        there = [device] if device.type == "cuda" else None
-        model = nn.parallel.DistributedDataParallel(model, device_ids=there)
+        device_ids = [device] if device.type == "cuda" else None
+        model = nn.parallel.DistributedDataParallel(model, device_ids=device_ids)
     return torch.compile(model) if setting.compiled else model
 
 
@@ -344,7 +344,7 @@ def pictures(
 
 
 def entries(
-    setting: Setting, series: dict[str, Any], watch: ForwardWatch, device: torch.device
+    setting: Setting, series: dict[str, Any], timer: ForwardTimer, device: torch.device
 ) -> list[dict[str, Any]]:
     """What is known of each device of this process; DataParallel's share one clock."""
     if setting.devices > 1:
@@ -356,7 +356,7 @@ def entries(
             "rank": setting.place.rank,
             "samples": window["samples"],
             "seconds": window["seconds"],
-            "forward_seconds": watch.median(),
+            "forward_seconds": timer.median(),
             "memory": series["memory"],
         }
     ]

@@ -66,7 +66,7 @@ class Net(nn.Module):
         return nn.functional.log_softmax(self.features(images), dim=1)
 
 
-class OneByOne(Dataset[tuple[torch.Tensor, int]]):
+class DigitsOneByOne(Dataset[tuple[torch.Tensor, int]]):
     """An item as torchvision's MNIST gives it: a PIL image made of the pixels, then the two transforms."""
 
     def __init__(self, images: datasets.Images) -> None:
@@ -83,7 +83,7 @@ class OneByOne(Dataset[tuple[torch.Tensor, int]]):
         return self.transform(PIL.Image.fromarray(self.pixels[item])), self.labels[item]
 
 
-class OnDevice:
+class DigitsOnDevice:
     """All images, normalised, on the device; batches in a new random order each time, or fixed ones."""
 
     def __init__(
@@ -168,10 +168,10 @@ def run(trial: Trial) -> dict[str, Any]:
         "device": facts(trial.asked["device"], device),
         "versions": software(torchvision, np, PIL),
         "precision": dict(
-            precision.found(label, device),
+            precision.facts(label, device),
             output_dtypes=output_types,
             parameter_dtypes=precision.parameter_types(model),
-            **update.found(),
+            **update.facts(),
         ),
         "data": {
             "name": images.name,
@@ -196,11 +196,11 @@ def source(
 ) -> Iterable[Batch]:
     """An epoch's batches each time it is gone through, in the data mode asked; the last one is the rest."""
     if mode != "host":
-        return OnDevice(images, batch_size, device, CACHED_BATCHES if mode == "cached" else None)
+        return DigitsOnDevice(images, batch_size, device, CACHED_BATCHES if mode == "cached" else None)
     more: dict[str, Any] = {}
     if tuned:
         more.update(pin_memory=device.type == "cuda", persistent_workers=workers > 0)
-    return DataLoader(OneByOne(images), batch_size, shuffle=True, num_workers=workers, **more)
+    return DataLoader(DigitsOneByOne(images), batch_size, shuffle=True, num_workers=workers, **more)
 
 
 if __name__ == "__main__":

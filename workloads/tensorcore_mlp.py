@@ -38,7 +38,7 @@ OPTIONS: dict[str, Any] = {"width": 4096, "layers": 3}
 
 
 @dataclass(frozen=True)
-class Length:
+class WindowLength:
     """Steps of an epoch, epochs, and whether a pass that is not measured comes first."""
 
     steps_per_epoch: int
@@ -46,7 +46,10 @@ class Length:
     warmed: bool
 
 
-PROTOCOLS = {"published/1": Length(BATCHES, 3, False), "warmed/1": Length(20 * BATCHES, 100, True)}
+PROTOCOLS = {
+    "published/1": WindowLength(BATCHES, 3, False),
+    "warmed/1": WindowLength(20 * BATCHES, 100, True),
+}
 
 
 def run(trial: Trial) -> dict[str, Any]:
@@ -112,10 +115,10 @@ def run(trial: Trial) -> dict[str, Any]:
         "device": facts(trial.asked["device"], device),
         "versions": software(),
         "precision": dict(
-            precision.found(label, device),
+            precision.facts(label, device),
             output_dtypes=rehearse(),
             parameter_dtypes=precision.parameter_types(model),
-            **update.found(),
+            **update.facts(),
         ),
         "data": {"name": "random", "source": trial.asked["data"], **clock.batches()},
         "protocol": dict(protocol, **clock.ended(epochs, whole=True)),
@@ -152,8 +155,9 @@ def notes(options: dict[str, Any], batch_size: int) -> list[str]:
     """What a reader has to know before holding this against the study."""
     published = {**OPTIONS, "batch": PUBLISHED_BATCH}
     here = {**options, "batch": batch_size}
-    smaller = [f"{name} {here[name]} (published {value})" for name, value in published.items()]
-    different = [told for told, name in zip(smaller, published, strict=True) if here[name] != published[name]]
+    different = [
+        f"{name} {here[name]} (published {value})" for name, value in published.items() if here[name] != value
+    ]
     return [f"scaled down: {', '.join(different)}"] if different else []
 
 

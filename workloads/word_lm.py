@@ -11,8 +11,8 @@ page gives.
 `preset = "tensor-core"` has the sizes to which the example moved nine days after the study: 1504 units,
 dropout 0.65, and a vocabulary padded to a multiple of 8, to be run at batch 24.
 
-"fp16-master" follows the example's two scripts, `fp16_path` says which (see `_torch_sgd`). In both the whole
-model is half, and so is the loss.
+"fp16-master" follows the example's two scripts, `fp16_path` says which (see `parts/update.py`). In both the
+whole model is half, and so is the loss.
 """
 
 from parts.trial import Failed, Trial, main  # isort: skip  (its clock starts with this line)
@@ -28,7 +28,7 @@ from torch import nn
 from parts import datasets, flops, precision
 from parts.clock import Clock, stopwatch
 from parts.device import choose, facts, seed_everything, software
-from parts.sgd import Step, clipped_sgd
+from parts.update import SgdStep, clipped_sgd
 
 EPOCHS = 30
 SMALLER_RATE = 4.0
@@ -183,7 +183,7 @@ def run(trial: Trial) -> dict[str, Any]:
             output_dtypes=output_types,
             parameter_dtypes=precision.parameter_types(model),
             method=method,
-            loss_scale=scale_log.found() if scale_log else None,
+            loss_scale=scale_log.facts() if scale_log else None,
         ),
         "data": {
             "name": corpus.name,
@@ -214,7 +214,7 @@ def train_epochs(
     trial: Trial,
     task: Task,
     clock: Clock,
-    step: Step,
+    step: SgdStep,
     train: Text,
     valid: Text,
     valid_batches: int,

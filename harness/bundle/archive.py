@@ -141,7 +141,7 @@ def _safe_name(info: tarfile.TarInfo, taken: set[str]) -> str:
     Raises UserError for whatever is no plain file of a bundle.
     """
     name = info.name.removeprefix(f"{TOP}/")
-    folders = {name[: at + 1] for at, letter in enumerate(name) if letter == "/"}
+    folders = {name[: end + 1] for end, letter in enumerate(name) if letter == "/"}
     if info.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
         refused = "is a link" if info.islnk() or info.issym() else "is no plain file"
     elif name == info.name or not _NAME.fullmatch(name):

@@ -31,7 +31,7 @@ PAGE = "page"
 FIGURES = "analysis.json"
 """The figures that the page was made from, as plain data; absent from bundles of form 1."""
 CLONE = ("results/cards.toml", "results/LICENSE", "purchase.toml", "docker/images.toml")
-"""Files of a clone that the page reads or that say what was run, where they are there."""
+"""Files of a clone that the page reads or that say what was run, where they exist."""
 
 
 class Manifest(Model):
@@ -67,17 +67,17 @@ class Opened:
 def gather(root: Path, folder: Path, sessions: Iterable[str]) -> tuple[dict[str, str], tuple[str, ...]]:
     """Copies what belongs to the sessions from a clone into `folder`, under the clone's own names.
 
-    Gives each lock's SHA-256 with its file, and what was not there. Raises UserError for an unknown session.
+    Gives each lock's SHA-256 with its file, and what is missing. Raises UserError for an unknown session.
     """
-    known = {session.id: session for session in store.read_sessions(root)}
+    session_of = {session.id: session for session in store.read_sessions(root)}
     notes: list[str] = []
     locks: dict[str, str] = {}
-    for wanted in sorted(set(sessions)):
-        if wanted not in known:
-            raise UserError(f"there is no session '{wanted}' in results/", remedy="name one of its folders")
-        for path in sorted(store.session_folder(root, known[wanted]).glob("*.json")):
+    for name in sorted(set(sessions)):
+        if name not in session_of:
+            raise UserError(f"there is no session '{name}' in results/", remedy="name one of its folders")
+        for path in sorted(store.session_folder(root, session_of[name]).glob("*.json")):
             archive.copy_into(folder, path.relative_to(root).as_posix(), path)
-        notes += _plan(root, folder, known[wanted])
+        notes += _plan(root, folder, session_of[name])
     for stored in store.read_all(folder).records:
         notes += _lock(root, folder, stored.record, locks)
     for path in (*sorted((root / CLAIMS).glob("*.toml")), *(root / name for name in CLONE)):
@@ -165,8 +165,8 @@ def write(folder: Path, manifest: Manifest, out: Path, *, key: Path | None = Non
 
 def names_in(folder: Path) -> list[str]:
     """Every file below a folder by its name, sorted; the sums and their signature left out."""
-    found = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    return sorted(name for name in found if name not in (SUMS, SIGNATURE))
+    names = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return sorted(name for name in names if name not in (SUMS, SIGNATURE))
 
 
 def open_bundle(path: Path, folder: Path, *, signers: Path | None = None) -> Opened:
@@ -175,9 +175,9 @@ def open_bundle(path: Path, folder: Path, *, signers: Path | None = None) -> Ope
     Raises UserError for an archive that is hostile (see `archive.unpack`); what was damaged or changed is a
     problem, by its name.
     """
-    found = archive.unpack(path, folder)
-    problems = _sum_problems(folder, found.names)
-    problems += found.problems
+    unpacked = archive.unpack(path, folder)
+    problems = _sum_problems(folder, unpacked.names)
+    problems += unpacked.problems
     signed = None
     try:
         signed = _signed(folder, signers)
@@ -191,7 +191,7 @@ def open_bundle(path: Path, folder: Path, *, signers: Path | None = None) -> Ope
     except RecordError as error:
         problems.append(error.problem)
     problems += folder_problems(folder)
-    return Opened(folder, manifest, tuple(found.names), tuple(dict.fromkeys(problems)), signed)
+    return Opened(folder, manifest, tuple(unpacked.names), tuple(dict.fromkeys(problems)), signed)
 
 
 def _read(path: Path) -> bytes:
@@ -202,26 +202,26 @@ def _sum_problems(folder: Path, names: Sequence[str]) -> list[str]:
     listed = _listed(_read(folder / SUMS))
     if listed is None:
         return [f"{SUMS}: is missing or no list of checksums"]
-    there = set(names) - {SUMS, SIGNATURE}
-    found = [f"{name}: was added; no checksum names it" for name in sorted(there - listed.keys())]
-    found += [f"{name}: is missing" for name in sorted(listed.keys() - there)]
-    for name in sorted(there & listed.keys()):
+    present = set(names) - {SUMS, SIGNATURE}
+    problems = [f"{name}: was added; no checksum names it" for name in sorted(present - listed.keys())]
+    problems += [f"{name}: is missing" for name in sorted(listed.keys() - present)]
+    for name in sorted(present & listed.keys()):
         if _sha256(folder / name) != listed[name]:
-            found.append(f"{name}: its content was changed")
-    return found
+            problems.append(f"{name}: its content was changed")
+    return problems
 
 
 def _listed(text: bytes) -> Mapping[str, str] | None:
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     try:
         for line in text.decode("ascii").splitlines():
             digest, name = line.split("  ", 1)
-            if len(digest) != 64 or name in found:
+            if len(digest) != 64 or name in digests:
                 return None
-            found[name] = digest
+            digests[name] = digest
     except ValueError:
         return None
-    return found or None
+    return digests or None
 
 
 def _signed(folder: Path, signers: Path | None) -> Signed | None:
@@ -241,11 +241,10 @@ def _lock_problems(folder: Path, manifest: Manifest) -> list[str]:
 
 
 def _session_problems(folder: Path, manifest: Manifest) -> list[str]:
-    there = {session.id for session in store.read_sessions(folder)}
-    found = [f"{MANIFEST}: session {one} is not in it" for one in sorted({*manifest.sessions} - there)]
-    return found + [
-        f"{MANIFEST}: does not name session {one}" for one in sorted(there - {*manifest.sessions})
-    ]
+    present = {session.id for session in store.read_sessions(folder)}
+    named = set(manifest.sessions)
+    problems = [f"{MANIFEST}: session {name} is not in it" for name in sorted(named - present)]
+    return problems + [f"{MANIFEST}: does not name session {name}" for name in sorted(present - named)]
 
 
 def _sha256(path: Path) -> str:

@@ -1,6 +1,6 @@
 """The bundle's description as an RO-Crate of the Process Run Crate profile 0.5: every trial is an action.
 
-Nobody is named in it: what a record does not know, its crate does not say, so actions have no agent.
+Nobody is named in it: it has nothing that a record lacks, so actions have no agent.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def describe(
     version: str,
 ) -> str:
     """ro-crate-metadata.json. `files` are names with their bytes, `locks` a lock's SHA-256 to its file."""
-    found: dict[str, Entity] = {}
-    actions = [_action(stored, files, locks, found) for stored in records]
+    entities: dict[str, Entity] = {}
+    actions = [_action(stored, files, locks, entities) for stored in records]
     root: Entity = {
         "@id": "./",
         "@type": "Dataset",
@@ -66,20 +66,20 @@ def describe(
         {"@id": PROFILE, "@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"},
         {"@id": LICENSE, "@type": "CreativeWork", "name": "CC0 1.0 Universal"},
         *(_file(name, files[name]) for name in sorted(files)),
-        *(found[name] for name in sorted(found)),
+        *(entities[name] for name in sorted(entities)),
         *actions,
     ]
     return json.dumps({"@context": list(_CONTEXT), "@graph": graph}, indent=1, ensure_ascii=False) + "\n"
 
 
 def _file(name: str, size: int) -> Entity:
-    said: Entity = {"@id": name, "@type": "File", "name": name.rpartition("/")[2], "contentSize": str(size)}
+    entity: Entity = {"@id": name, "@type": "File", "name": name.rpartition("/")[2], "contentSize": str(size)}
     ending = "." + name.rpartition(".")[2]
-    return {**said, "encodingFormat": _FORMATS[ending]} if ending in _FORMATS else said
+    return {**entity, "encodingFormat": _FORMATS[ending]} if ending in _FORMATS else entity
 
 
 def _action(
-    stored: Stored, files: Mapping[str, int], locks: Mapping[str, str], found: dict[str, Entity]
+    stored: Stored, files: Mapping[str, int], locks: Mapping[str, str], entities: dict[str, Entity]
 ) -> Entity:
     record = stored.record
     environment = record.environment
@@ -89,7 +89,7 @@ def _action(
         "@id": f"#trial-{record.session}-{record.trial.id}-a{record.attempt}",
         "@type": "CreateAction",
         "name": f"{record.trial.id}, attempt {record.attempt}, session {record.session}",
-        "instrument": {"@id": _workload(record.trial, found)},
+        "instrument": {"@id": _workload(record.trial, entities)},
         "object": [{"@id": name} for name in used if name in files],
         "result": [{"@id": stored.path}],
         "startTime": record.started_at.isoformat(),
@@ -100,41 +100,41 @@ def _action(
     }
     if failure is not None:
         action["error"] = f"{failure.stage}: {failure.reason}: {failure.message}"
-    if variables := _variables(environment.passed_variables.items(), found):
+    if variables := _variables(environment.passed_variables.items(), entities):
         action["environment"] = variables
     if environment.image_id is not None:
-        action["containerImage"] = {"@id": _image(environment, found)}
+        action["containerImage"] = {"@id": _image(environment, entities)}
     return action
 
 
-def _workload(trial: Trial, found: dict[str, Entity]) -> str:
-    asked = trial.asked
-    number = asked.protocol.replace("/", "-")
-    name = f"#workload-{asked.workload}-{number}"
-    found[name] = {
+def _workload(trial: Trial, entities: dict[str, Entity]) -> str:
+    request = trial.asked
+    number = request.protocol.replace("/", "-")
+    name = f"#workload-{request.workload}-{number}"
+    entities[name] = {
         "@id": name,
         "@type": "SoftwareApplication",
-        "name": f"{asked.workload}, protocol {asked.protocol}",
-        "softwareVersion": asked.protocol.rpartition("/")[2],
+        "name": f"{request.workload}, protocol {request.protocol}",
+        "softwareVersion": request.protocol.rpartition("/")[2],
     }
     return name
 
 
-def _variables(pairs: Iterable[tuple[str, str]], found: dict[str, Entity]) -> list[Entity]:
+def _variables(pairs: Iterable[tuple[str, str]], entities: dict[str, Entity]) -> list[Entity]:
     named = []
     for variable, value in sorted(pairs):
         name = f"#variable-{variable}-{short_hash(value)}"
-        found[name] = {"@id": name, "@type": "PropertyValue", "name": variable, "value": value}
+        entities[name] = {"@id": name, "@type": "PropertyValue", "name": variable, "value": value}
         named.append({"@id": name})
     return named
 
 
-def _image(environment: Environment, found: dict[str, Entity]) -> str:
+def _image(environment: Environment, entities: dict[str, Entity]) -> str:
     """Its sha256 is the image's own id; a registry is not named, since the image was built where it ran."""
     digest = (environment.image_id or "").removeprefix("sha256:")
     name = f"#image-{digest[:12]}"
     repository, _, tag = (environment.tag or environment.image).partition(":")
-    found[name] = {
+    entities[name] = {
         "@id": name,
         "@type": "ContainerImage",
         "additionalType": {"@id": "https://w3id.org/ro/terms/workflow-run#DockerImage"},

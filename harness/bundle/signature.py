@@ -28,7 +28,9 @@ def sign(path: Path, key: Path) -> Path:
     """
     done = _keygen("-Y", "sign", "-n", NAMESPACE, "-f", str(key), str(path))
     if done.returncode:
-        raise UserError(f"'{key}' does not sign ({_said(done)})", remedy="name a key that ssh-keygen can use")
+        raise UserError(
+            f"'{key}' does not sign ({_last_line(done)})", remedy="name a key that ssh-keygen can use"
+        )
     return path.with_name(path.name + ".sig")
 
 
@@ -38,7 +40,9 @@ def check(path: Path, signature: Path, signers: Path | None = None) -> Signed:
     good = _keygen("-Y", "check-novalidate", *common, stdin=path)
     key = re.search(r"\b[\w-]+ key SHA256:[A-Za-z0-9+/]{43}", good.stdout)
     if good.returncode or key is None:
-        raise UserError(f"'{signature.name}' is no good signature ({_said(good)})", remedy="do not trust it")
+        raise UserError(
+            f"'{signature.name}' is no good signature ({_last_line(good)})", remedy="do not trust it"
+        )
     if signers is None:
         return Signed(key[0])
     whose = _keygen("-Y", "find-principals", "-f", str(signers), "-s", str(signature))
@@ -66,6 +70,6 @@ def _keygen(*words: str, stdin: Path | None = None) -> subprocess.CompletedProce
                 raise MachineError("there is no ssh-keygen", remedy="install OpenSSH's client") from None
 
 
-def _said(done: subprocess.CompletedProcess[str]) -> str:
+def _last_line(done: subprocess.CompletedProcess[str]) -> str:
     lines = (done.stderr or done.stdout).strip().splitlines()
     return lines[-1].strip() if lines else "it says nothing"

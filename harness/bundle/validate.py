@@ -1,4 +1,4 @@
-"""What `invoke check` finds wrong: by the tools, and in every file that the product reads."""
+"""What is wrong with records and sessions: their place, their size, names in them, and their summaries."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from harness.summary.statistics import METHOD, judge_trial
 RECORD_BYTES = 300_000
 
 
-def record_problems(root: Path, shelf: Shelf) -> Iterator[str]:
+def record_problems(root: Path, results: Shelf) -> Iterator[str]:
     """A sentence for each record that is unreadable, too large, or says whose machine it is from."""
-    yield from shelf.problems
-    for stored in shelf.records:
+    yield from results.problems
+    for stored in results.records:
         path = root / stored.path
         if path.stat().st_size > RECORD_BYTES:
             yield f"{stored.path}: {path.stat().st_size} bytes, where a record has at most {RECORD_BYTES}"
@@ -33,12 +33,12 @@ CLOSE = 1e-6
 
 def folder_problems(root: Path) -> Iterator[str]:
     """What is wrong with the records and sessions below results/ of a folder."""
-    shelf = store.read_all(root)
-    yield from record_problems(root, shelf)
+    results = store.read_all(root)
+    yield from record_problems(root, results)
     yield from _other_files(root)
     yield from session_problems(root)
-    sessions = {session.id: session for session in shelf.sessions}
-    for stored in shelf.records:
+    sessions = {session.id: session for session in results.sessions}
+    for stored in results.records:
         session = sessions.get(stored.record.session)
         if session is None:
             yield f"{stored.path}: its session '{stored.record.session}' has no session.json"
@@ -65,7 +65,7 @@ def _other_files(root: Path) -> Iterator[str]:
 
 
 def session_problems(root: Path) -> Iterator[str]:
-    """Sessions that lie where their content does not belong, and those that are there twice."""
+    """Sessions that lie where their content does not belong, and those that stand twice."""
     seen: dict[str, str] = {}
     for path in sorted(store.results_folder(root).glob("*/*/session.json")):
         where = path.relative_to(root).as_posix()
@@ -73,9 +73,9 @@ def session_problems(root: Path) -> Iterator[str]:
             session = Session.parse(path.read_bytes(), where)
         except RecordError:
             continue
-        wanted = (store.session_folder(Path(), session) / path.name).as_posix()
-        if where != wanted:
-            yield f"{where}: its content belongs into '{wanted}'"
+        right_path = (store.session_folder(Path(), session) / path.name).as_posix()
+        if where != right_path:
+            yield f"{where}: its content belongs into '{right_path}'"
         if session.id in seen:
             yield f"{where}: session '{session.id}' is in '{seen[session.id]}' already"
         seen.setdefault(session.id, where)
@@ -83,9 +83,9 @@ def session_problems(root: Path) -> Iterator[str]:
 
 def _misplaced(path: str, record: Record, session: Session) -> str:
     folder = store.session_folder(Path(), session).as_posix()
-    wanted = f"{folder}/{store.record_name(record.trial.id, record.attempt)}"
-    if path != wanted:
-        return f"its content belongs into '{PurePosixPath(wanted)}'"
+    right_path = f"{folder}/{store.record_name(record.trial.id, record.attempt)}"
+    if path != right_path:
+        return f"its content belongs into '{PurePosixPath(right_path)}'"
     if record.machine.id != session.machine:
         return "its machine is not its session's"
     if record.trial.id not in {trial.id for trial in session.trials}:
@@ -104,9 +104,9 @@ def _summary_problem(record: Record) -> str:
     return f"its raw samples do not give its summary's '{wrong[0]}'" if wrong else ""
 
 
-def _alike(one: Any, other: Any) -> bool:
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=CLOSE)
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)
-    return bool(one == other)
+def _alike(anew: Any, stored: Any) -> bool:
+    if isinstance(anew, float) and isinstance(stored, float):
+        return math.isclose(anew, stored, rel_tol=CLOSE)
+    if isinstance(anew, dict) and isinstance(stored, dict):
+        return anew.keys() == stored.keys() and all(_alike(anew[key], stored[key]) for key in anew)
+    return bool(anew == stored)

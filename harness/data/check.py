@@ -34,7 +34,7 @@ def cache_folder() -> Path:
     return Path(os.environ.get("GPUDYNO_CACHE") or platformdirs.user_cache_path("gpudyno"))
 
 
-def known(name: str) -> Dataset:
+def dataset_named(name: str) -> Dataset:
     """The data set of that name; raises UserError listing those there are."""
     if name not in DATASETS:
         raise UserError(f"no data set is called '{name}'", remedy=f"take one of {', '.join(DATASETS)}")
@@ -43,7 +43,7 @@ def known(name: str) -> Dataset:
 
 def present(name: str, folder: Path) -> Presence:
     """What `folder` has of it: complete (every hash agrees), missing (nothing of it), or corrupt."""
-    return check(known(name), folder)
+    return check(dataset_named(name), folder)
 
 
 def check(dataset: Dataset, folder: Path) -> Presence:
@@ -54,10 +54,10 @@ def check(dataset: Dataset, folder: Path) -> Presence:
     if absent:
         return Presence(dataset.name, "corrupt", folder, absent[0], "it is not there, though others are")
     stamps = _Stamps.read(cache_folder() / "data-stamps.json")
-    found = first_fault(dataset.members, folder, stamps)
+    fault = first_fault(dataset.members, folder, stamps)
     stamps.write()
-    if found:
-        return Presence(dataset.name, "corrupt", folder, *found)
+    if fault:
+        return Presence(dataset.name, "corrupt", folder, *fault)
     return Presence(dataset.name, "complete", folder)
 
 
@@ -77,11 +77,11 @@ def _fault(member: Member, path: Path, stamps: _Stamps | None) -> str | None:
         size = path.stat().st_size
         if member.size is not None and size != member.size:
             return f"it has {size:,} bytes where {member.size:,} belong"
-        found = stamps.sha256(path) if stamps else sha256_of(path)
+        sha256 = stamps.sha256(path) if stamps else sha256_of(path)
     except OSError as error:
         return f"it cannot be read ({error.strerror})"
-    if found != member.sha256:
-        return f"its SHA-256 begins {found[:12]} where {member.sha256[:12]} belongs"
+    if sha256 != member.sha256:
+        return f"its SHA-256 begins {sha256[:12]} where {member.sha256[:12]} belongs"
     return None
 
 
@@ -94,30 +94,30 @@ def sha256_of(path: Path) -> str:
 class _Stamps:
     """Hashes already computed, each valid while size, both times and inode of its file are the same."""
 
-    def __init__(self, file: Path, kept: dict[str, list[int | str]]) -> None:
+    def __init__(self, file: Path, entries: dict[str, list[int | str]]) -> None:
         self._file = file
-        self._kept = kept
+        self._entries = entries
         self._changed = False
 
     @classmethod
     def read(cls, file: Path) -> _Stamps:
         try:
-            kept = json.loads(file.read_text(encoding="utf-8"))
+            entries = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            kept = {}
-        return cls(file, kept if isinstance(kept, dict) else {})
+            entries = {}
+        return cls(file, entries if isinstance(entries, dict) else {})
 
     def sha256(self, path: Path) -> str:
         stat = path.stat()
         stamp: list[int | str] = [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
         key = str(path.resolve())
-        entry = self._kept.get(key)
+        entry = self._entries.get(key)
         if isinstance(entry, list) and entry[:-1] == stamp:
             return str(entry[-1])
-        found = sha256_of(path)
-        self._kept[key] = [*stamp, found]
+        sha256 = sha256_of(path)
+        self._entries[key] = [*stamp, sha256]
         self._changed = True
-        return found
+        return sha256
 
     def write(self) -> None:
         """Keeps what is new. A cache that cannot be written only costs time, so that is no error."""
@@ -127,5 +127,5 @@ class _Stamps:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             handle, temporary = tempfile.mkstemp(dir=self._file.parent, prefix=f".{self._file.name}-")
             with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(self._kept, file)
+                json.dump(self._entries, file)
             Path(temporary).replace(self._file)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -33,7 +33,7 @@ USER_AGENT = "gpudyno/0.1 (benchmark harness; pooch)"
 """One mirror answers 403 to the default of Python's urllib."""
 
 
-class Progress(Protocol):
+class FetchProgress(Protocol):
     """Called as bytes arrive. `total_bytes` is null where no one knows it."""
 
     def __call__(self, label: str, done_bytes: int, total_bytes: int | None) -> None: ...
@@ -88,7 +88,7 @@ class _Refusal:
         return f"{self.mirror}: {self.why}"
 
 
-def download(item: Download, folder: Path, *, deadline: Deadline, progress: Progress = silent) -> Path:
+def download(item: Download, folder: Path, *, deadline: Deadline, progress: FetchProgress = silent) -> Path:
     """Fetches `item` into `folder` and returns its path, its hash having been checked.
 
     Raises NoNetwork when no mirror could give it (Offline: none answered; TooSlow: the deadline is over),
@@ -149,9 +149,9 @@ def _wrong(item: Download, path: Path) -> str | None:
             page = file.read(1) == b"<"
         what = ", an error page" if page else ""
         return f"gave {size:,} bytes{what} where {item.size:,} belong"
-    found = sha256_of(path)
-    if found != item.sha256:
-        return f"gave a file whose SHA-256 begins {found[:12]} where {item.sha256[:12]} belongs"
+    sha256 = sha256_of(path)
+    if sha256 != item.sha256:
+        return f"gave a file whose SHA-256 begins {sha256[:12]} where {item.sha256[:12]} belongs"
     return None
 
 
@@ -190,7 +190,7 @@ def _downloader(part: _Part, start: int, replies: list[requests.Response]) -> An
     if start:
         headers["Range"] = f"bytes={start}-"
 
-    def heard(reply: requests.Response, **_: Any) -> None:
+    def on_reply(reply: requests.Response, **_: Any) -> None:
         replies.append(reply)
         if reply.is_redirect or not reply.ok:
             return
@@ -203,7 +203,7 @@ def _downloader(part: _Part, start: int, replies: list[requests.Response]) -> An
     silence = max(0.1, min(SILENCE_SECONDS, part.deadline.left()))
     connect = max(0.1, min(CONNECT_SECONDS, part.deadline.left()))
     return pooch.HTTPDownloader(
-        chunk_size=CHUNK_BYTES, timeout=(connect, silence), headers=headers, hooks={"response": heard}
+        chunk_size=CHUNK_BYTES, timeout=(connect, silence), headers=headers, hooks={"response": on_reply}
     )
 
 
@@ -212,22 +212,18 @@ def _name_resolves(url: str) -> bool:
     if select_proxy(url, get_environ_proxies(url)):
         return True
     parts = urlsplit(url)
-    found: list[bool] = []
+    addresses: list[Any] = []
     thread = threading.Thread(
-        target=_look_up, args=(parts.hostname, parts.port or 443, found.append), daemon=True
+        target=_look_up, args=(parts.hostname, parts.port or 443, addresses), daemon=True
     )
     thread.start()
     thread.join(CONNECT_SECONDS)
-    return bool(found) and found[0]
+    return bool(addresses)
 
 
-def _look_up(host: str, port: int, tell: Callable[[bool], None]) -> None:
-    try:
-        socket.getaddrinfo(host, port)
-    except (OSError, UnicodeError):
-        tell(False)
-    else:
-        tell(True)
+def _look_up(host: str, port: int, addresses: list[Any]) -> None:
+    with suppress(OSError, UnicodeError):
+        addresses += socket.getaddrinfo(host, port)
 
 
 class _Overlong(Exception):
@@ -237,7 +233,7 @@ class _Overlong(Exception):
 class _Part:
     """A growing `.part` file that pooch writes to: it counts, reports progress and keeps the deadline."""
 
-    def __init__(self, path: Path, item: Download, deadline: Deadline, progress: Progress) -> None:
+    def __init__(self, path: Path, item: Download, deadline: Deadline, progress: FetchProgress) -> None:
         self.path = path
         self.deadline = deadline
         self._item = item

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import IO, Literal
 
 from harness.data.catalog import Dataset, Download
-from harness.data.check import Presence, cache_folder, check, first_fault, known
-from harness.data.download import Deadline, Offline, Progress, TooSlow, download, silent
+from harness.data.check import Presence, cache_folder, check, dataset_named, first_fault
+from harness.data.download import Deadline, FetchProgress, Offline, TooSlow, download, silent
 from harness.errors import Busy, DataError, NoNetwork, NoSpace, UserError
 
 _SPARE_BYTES = 64 << 20
@@ -31,7 +31,7 @@ _ELSEWHERE = "free some space there, or set GPUDYNO_CACHE to a folder on another
 
 
 @dataclass(frozen=True, slots=True)
-class Folders:
+class DataFolders:
     """Where data may lie: the user's own folder, only ever read, and ours, which is fetched into."""
 
     own: Path | None
@@ -55,30 +55,25 @@ def default_folder() -> Path:
     return cache_folder() / "data"
 
 
-def data_sha256(name: str) -> str:
-    """One hash for a data set, as records have it: the SHA-256 over its files' paths and hashes."""
-    return known(name).sha256
-
-
 def fetch(
-    name: str, folder: Path, *, progress: Progress = silent, deadline_seconds: float | None = None
+    name: str, folder: Path, *, progress: FetchProgress = silent, deadline_seconds: float | None = None
 ) -> Presence:
     """Makes the data set complete in `folder` and says so; does nothing where it is already.
 
     Raises NoNetwork when no mirror could give it (or not within the deadline), DataError when a mirror gave
     something else, NoSpace when the disk is full, and Busy while another gpudyno fetches into that folder.
     """
-    return fetch_dataset(known(name), folder, progress=progress, deadline=Deadline(deadline_seconds))
+    return fetch_dataset(dataset_named(name), folder, progress=progress, deadline=Deadline(deadline_seconds))
 
 
-def fetch_dataset(dataset: Dataset, folder: Path, *, progress: Progress, deadline: Deadline) -> Presence:
+def fetch_dataset(dataset: Dataset, folder: Path, *, progress: FetchProgress, deadline: Deadline) -> Presence:
     """As `fetch`, for a data set that need not be in the table."""
-    found = check(dataset, folder)
-    if found.state == "complete":
-        return found
+    presence = check(dataset, folder)
+    if presence.state == "complete":
+        return presence
     problems: list[NoNetwork | DataError] = []
-    with _writable(folder), _only_one(folder):
-        _needs_room(dataset, folder)
+    with _writable(folder), _locked(folder):
+        _check_free_space(dataset, folder)
         for way in dataset.ways:
             try:
                 _install(dataset, way, folder, progress=progress, deadline=deadline)
@@ -98,10 +93,10 @@ def _weight(problem: NoNetwork | DataError) -> int:
 def resolve(
     names: Sequence[str],
     *,
-    folders: Folders,
+    folders: DataFolders,
     allow_generated: bool = False,
     deadline_seconds: float | None = 90.0,
-    progress: Progress = silent,
+    progress: FetchProgress = silent,
 ) -> dict[str, Resolved]:
     """Where each data set is, fetching what is missing, the smallest first.
 
@@ -110,27 +105,26 @@ def resolve(
     there is no limit and fetch's errors are raised. Raises DataError where a file in the user's folder is
     not what its hash says.
     """
-    found = {name: _at_hand(known(name), folders) for name in names}
-    missing = sorted(
-        (known(name) for name in found if found[name] is None), key=lambda dataset: dataset.download_bytes
-    )
+    datasets = {name: dataset_named(name) for name in names}
+    resolved = {name: _at_hand(dataset, folders) for name, dataset in datasets.items()}
+    missing = [datasets[name] for name, place in resolved.items() if place is None]
     deadline = Deadline(deadline_seconds if allow_generated else None)
     offline: Offline | None = None
-    for dataset in missing:
+    for dataset in sorted(missing, key=lambda dataset: dataset.download_bytes):
         try:
             if offline:
                 raise offline
             fetch_dataset(dataset, folders.cache, progress=progress, deadline=deadline)
-            found[dataset.name] = _real(dataset, folders.cache, "fetched, its hashes checked")
+            resolved[dataset.name] = _real(dataset, folders.cache, "fetched, its hashes checked")
         except NoNetwork as problem:
             if not allow_generated:
                 raise
             offline = problem if isinstance(problem, Offline) else None
-            found[dataset.name] = Resolved(dataset.name, "generated", None, None, None, problem.problem)
-    return {name: answer for name, answer in found.items() if answer is not None}
+            resolved[dataset.name] = Resolved(dataset.name, "generated", None, None, None, problem.problem)
+    return {name: place for name, place in resolved.items() if place is not None}
 
 
-def _at_hand(dataset: Dataset, folders: Folders) -> Resolved | None:
+def _at_hand(dataset: Dataset, folders: DataFolders) -> Resolved | None:
     if folders.own is not None:
         own = check(dataset, folders.own)
         if own.state == "corrupt":
@@ -165,7 +159,7 @@ def _writable(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _only_one(folder: Path) -> Iterator[None]:
+def _locked(folder: Path) -> Iterator[None]:
     """Holds the folder for this process, and clears away what a killed one left half unpacked."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("a") as lock:
@@ -178,7 +172,7 @@ def _only_one(folder: Path) -> Iterator[None]:
         yield
 
 
-def _needs_room(dataset: Dataset, folder: Path) -> None:
+def _check_free_space(dataset: Dataset, folder: Path) -> None:
     unpacked = sum(member.size or 0 for member in dataset.members)
     needed = dataset.download_bytes + unpacked + _SPARE_BYTES
     free = shutil.disk_usage(folder).free
@@ -190,7 +184,7 @@ def _needs_room(dataset: Dataset, folder: Path) -> None:
 
 
 def _install(
-    dataset: Dataset, way: Sequence[Download], folder: Path, *, progress: Progress, deadline: Deadline
+    dataset: Dataset, way: Sequence[Download], folder: Path, *, progress: FetchProgress, deadline: Deadline
 ) -> None:
     """Downloads, unpacks beside the final place, checks every member, then renames."""
     parts = folder / ".parts"

@@ -1,1 +1,1 @@
-"""What this machine can do, said before anything is spent."""
+"""What this machine can do, before anything is spent."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.doctor.surroundings import TITLES, CardAccess, Finding, Surroundings
-from harness.engine.base import EngineFacts
+from harness.doctor.surroundings import CardAccess, Finding, Surroundings
+from harness.engine.base import TITLES, EngineFacts
 from harness.record import Gpu, Load, Machine
 from harness.units import size
 
@@ -29,8 +29,8 @@ def cards(around: Surroundings) -> Iterator[Finding]:
     for card in around.selection.gpus:
         yield Finding("ok", f"device {card.index}: {_card(card)}")
         yield from _card_state(card)
-    for other in around.selection.others:
-        yield Finding("ok", f"not taken: {other}", "name it with --device to take it")
+    for unused in around.selection.others:
+        yield Finding("ok", f"not taken: {unused}", "name it with --device to take it")
     if around.image_problem:
         yield Finding(
             "problem", around.image_problem, "take --device cpu, or add an image to docker/images.toml"

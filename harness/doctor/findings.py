@@ -1,11 +1,12 @@
-"""What this machine can do, said before anything is spent: pure, over what was read of its surroundings."""
+"""What this machine can do, before anything is spent: pure functions of what was read of its surroundings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from harness.doctor import devices
-from harness.doctor.surroundings import TITLES, Diagnosis, Disk, Estimate, Finding, Surroundings
+from harness.doctor.surroundings import Diagnosis, Disk, Estimate, Finding, Surroundings
+from harness.engine.base import TITLES
 from harness.units import GIB, duration, size
 
 SPARE_BYTES = 2 * GIB

@@ -62,11 +62,11 @@ class Answered:
 
 def disk(what: str, path: Path) -> Disk:
     """What is free where `path` lies, or will lie; null where the system does not say."""
-    there = path.absolute()
-    while not there.exists() and there != there.parent:
-        there = there.parent
+    folder = path.absolute()
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
     try:
-        return Disk(what, shutil.disk_usage(there).free)
+        return Disk(what, shutil.disk_usage(folder).free)
     except OSError:
         return Disk(what, None)
 
@@ -101,21 +101,21 @@ def _node(files: Files, path: str) -> Node | None:
 def silent_cards(machine: Machine, files: Files | None = None) -> tuple[str, ...]:
     """Makers whose cards the bus shows and no driver describes."""
     files = files or Files()
-    known = {card.vendor for card in machine.gpus}
+    described = {card.vendor for card in machine.gpus}
     makers = {
         _MAKERS.get(files.text(f"{_PCI}/{name}/vendor") or "", "")
         for name in files.names(_PCI)
         if (files.text(f"{_PCI}/{name}/class") or "").startswith(_DISPLAY_CLASSES)
     }
-    return tuple(sorted(makers - known - {""}))
+    return tuple(sorted(makers - described - {""}))
 
 
 def reach(hosts: Sequence[str], *, port: int = 443, timeout_seconds: float = 2.0) -> tuple[Answered, ...]:
-    """Whether each host takes a connection, all asked at once, nothing sent."""
-    found: dict[str, bool] = {}
+    """Whether each host takes a connection, all tried at once, nothing sent."""
+    reached: dict[str, bool] = {}
 
     def ask(host: str) -> None:
-        found[host] = _reached(host, port, timeout_seconds)
+        reached[host] = _reached(host, port, timeout_seconds)
 
     # A name server that never answers holds its thread for long; as a daemon nobody waits for it.
     threads = [Thread(target=ask, args=(host,), daemon=True) for host in hosts]
@@ -124,7 +124,7 @@ def reach(hosts: Sequence[str], *, port: int = 443, timeout_seconds: float = 2.0
     until = time.monotonic() + timeout_seconds + 0.5
     for thread in threads:
         thread.join(max(0.0, until - time.monotonic()))
-    return tuple(Answered(host, found.get(host, False)) for host in hosts)
+    return tuple(Answered(host, reached.get(host, False)) for host in hosts)
 
 
 def _reached(host: str, port: int, timeout_seconds: float) -> bool:
@@ -136,7 +136,6 @@ def _reached(host: str, port: int, timeout_seconds: float) -> bool:
 
 
 Level = Literal["ok", "warn", "problem"]
-TITLES = {"docker": "Docker Engine", "podman": "Podman"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +195,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Everything found, in the order in which a person would ask."""
+    """All findings, in the order in which a person would ask."""
 
     findings: tuple[Finding, ...]
 

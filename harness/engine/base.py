@@ -11,6 +11,8 @@ from harness.image.catalog import Image
 from harness.record import Environment, Model
 
 EngineName = Literal["docker", "podman", "venv", "here", "slurm", "fake"]
+ContainerEngine = Literal["docker", "podman"]
+TITLES: dict[ContainerEngine, str] = {"docker": "Docker Engine", "podman": "Podman"}
 
 
 class Handle(Model):
@@ -31,7 +33,7 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """The trial has ended. `code` is null where nobody was there to see it."""
+    """The trial has ended. `code` is null where no process of ours saw the end."""
 
     code: int | None
     log: str
@@ -50,7 +52,7 @@ class Built:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BuildStep:
     """What `build` would do, for --dry-run and `invoke plan`."""
 
     label: str
@@ -66,7 +68,7 @@ class Say(Protocol):
 
 
 class Engine(Protocol):
-    """Raises NoEngine where its service does not answer, NotBuilt where the environment is not there."""
+    """Raises NoEngine where its service does not answer, NotBuilt where the environment is missing."""
 
     @property
     def name(self) -> EngineName:
@@ -77,7 +79,7 @@ class Engine(Protocol):
         """The engine's own version."""
         ...
 
-    def steps(self, image: Image) -> tuple[Step, ...]:
+    def steps(self, image: Image) -> tuple[BuildStep, ...]:
         """What `build` would run for an image."""
         ...
 
@@ -126,7 +128,7 @@ class Engine(Protocol):
 class EngineFacts:
     """One container engine. What it does not tell is null, or empty."""
 
-    name: Literal["docker", "podman"]
+    name: ContainerEngine
     version: str | None
     api_version: str | None
     buildkit: bool
@@ -143,5 +145,5 @@ class EngineFacts:
 
     @property
     def wants_cdi(self) -> bool:
-        """CUDA devices are asked for by CDI: always in Podman, in Docker where no NVIDIA runtime is."""
+        """CUDA devices are requested by CDI: always in Podman, in Docker where no NVIDIA runtime is."""
         return self.cdi and (self.name == "podman" or "nvidia" not in self.runtimes)

@@ -93,13 +93,13 @@ def choose_client(connection: Connection, environ: Mapping[str, str]) -> Client 
     return None
 
 
-def _on_path(name: str, path: str) -> Iterator[str]:
+def _on_path(name: str, search_path: str) -> Iterator[str]:
     seen: set[Path] = set()
-    for folder in path.split(os.pathsep):
-        found = shutil.which(name, path=folder) if folder else None
-        if found and Path(found).resolve() not in seen:
-            seen.add(Path(found).resolve())
-            yield found
+    for folder in search_path.split(os.pathsep):
+        path = shutil.which(name, path=folder) if folder else None
+        if path and Path(path).resolve() not in seen:
+            seen.add(Path(path).resolve())
+            yield path
 
 
 def _output(*argv: str) -> str | None:
@@ -126,7 +126,7 @@ def needed_client(connection: Connection, environ: Mapping[str, str]) -> Client:
     )
 
 
-def build(what: BuildSpec, client: Client, proxy: Mapping[str, str], log: Path, say: Say) -> None:
+def build(build_spec: BuildSpec, client: Client, proxy: Mapping[str, str], log: Path, say: Say) -> None:
     """Builds an image, its plain progress through `say` and into `log`.
 
     Raises NoSpace, NoNetwork or MachineError with the last meaningful line and where the whole log lies.
@@ -134,37 +134,39 @@ def build(what: BuildSpec, client: Client, proxy: Mapping[str, str], log: Path, 
     log.parent.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(prefix="gpudyno-build-") as scratch,
-        _proxied(what, proxy, scratch) as ready,
+        _proxied(build_spec, proxy, scratch) as ready,
     ):
         argv = docker_build_argv(
             ready, client=client.path, iidfile=Path(scratch) / "iid", buildx=client.buildx
         )
         code = _run(argv, client, log, say)
     if code != 0:
-        raise _failed(what, log)
+        raise _failed(build_spec, log)
 
 
-def shown(what: BuildSpec, client: Client) -> str:
+def shown(build_spec: BuildSpec, client: Client) -> str:
     """The build as a person would type it; a proxy's variables stay out of it."""
-    argv = docker_build_argv(what, client=client.path, iidfile=Path("image-id.txt"), buildx=client.buildx)
+    argv = docker_build_argv(
+        build_spec, client=client.path, iidfile=Path("image-id.txt"), buildx=client.buildx
+    )
     return shlex.join([*(f"{name}={value}" for name, value in client.environment.items()), *argv])
 
 
 @contextmanager
-def _proxied(what: BuildSpec, proxy: Mapping[str, str], scratch: str) -> Iterator[BuildSpec]:
+def _proxied(build_spec: BuildSpec, proxy: Mapping[str, str], scratch: str) -> Iterator[BuildSpec]:
     """The same build with the proxy's variables as a secret file, which lives as long as the build."""
-    if not proxy or "proxy" in what.secrets:
-        yield what
+    if not proxy or "proxy" in build_spec.secrets:
+        yield build_spec
         return
     path = Path(scratch) / "proxy"
     path.touch(mode=0o600)
     path.write_text("".join(f"{name}={value}\n" for name, value in proxy.items()), encoding="utf-8")
-    yield replace(what, secrets={**what.secrets, "proxy": path})
+    yield replace(build_spec, secrets={**build_spec.secrets, "proxy": path})
 
 
 def _run(argv: tuple[str, ...], client: Client, log: Path, say: Say) -> int:
     with (
-        log.open("w", encoding="utf-8") as kept,
+        log.open("w", encoding="utf-8") as log_file,
         subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,
@@ -178,7 +180,7 @@ def _run(argv: tuple[str, ...], client: Client, log: Path, say: Say) -> int:
         assert process.stdout is not None
         try:
             for line in process.stdout:
-                kept.write(line)
+                log_file.write(line)
                 if line.strip():
                     say(line.rstrip())
         except BaseException:
@@ -187,11 +189,11 @@ def _run(argv: tuple[str, ...], client: Client, log: Path, say: Say) -> int:
         return process.wait()
 
 
-def _failed(what: BuildSpec, log: Path) -> MachineError:
+def _failed(build_spec: BuildSpec, log: Path) -> MachineError:
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    said = telling_line(lines)
+    reason = telling_line(lines)
     whole = "\n".join(lines[-200:]).lower()
-    problem = f"the build of image '{what.image}' failed: {said}"
+    problem = f"the build of image '{build_spec.image}' failed: {reason}"
     remedy = f"read the whole log in {log}"
     if "no space left" in whole:
         return NoSpace(problem, remedy=f"free space with `invoke clean`; the whole log is in {log}")
@@ -209,14 +211,14 @@ _COMMAND_FAILED = re.compile(
 )
 
 
-def telling_line(lines: Iterable[str]) -> str:
+def telling_line(output_lines: Iterable[str]) -> str:
     """Why a build failed: the last thing that its failing step printed, else the builder's own last line."""
-    told = [line.strip() for line in lines if line.strip(" -\t")]
-    if not told:
+    lines = [line.strip() for line in output_lines if line.strip(" -\t")]
+    if not lines:
         return "it printed nothing"
-    steps = [found["text"] for line in told if (found := _STEP_OUTPUT.match(line))]
-    if steps and _COMMAND_FAILED.search(told[-1]):
+    steps = [match["text"] for line in lines if (match := _STEP_OUTPUT.match(line))]
+    if steps and _COMMAND_FAILED.search(lines[-1]):
         return steps[-1]
-    if len(told) > 1 and _COMMAND_FAILED.search(told[-1]):
-        return told[-2]
-    return told[-1]
+    if len(lines) > 1 and _COMMAND_FAILED.search(lines[-1]):
+        return lines[-2]
+    return lines[-1]

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import docker.errors
 import requests
 import urllib3.exceptions
 
-from harness.engine.base import EngineFacts
+from harness.engine.base import ContainerEngine, EngineFacts
 from harness.errors import MachineError, NoDevice, NoEngine, NoSpace
 
 _SILENCE = (
@@ -49,9 +49,9 @@ def answered(engine: str, doing: str) -> Iterator[None]:
         ) from None
 
 
-def refused(engine: str, doing: str, said: str) -> MachineError:
-    """The error for what an engine said when it would not do a thing."""
-    clause = " ".join(str(said).split())
+def refused(engine: str, doing: str, explanation: str) -> MachineError:
+    """The error for an engine's explanation of why it would not do a thing."""
+    clause = " ".join(str(explanation).split())
     lower = clause.lower()
     if "no space left" in lower:
         return NoSpace(
@@ -96,8 +96,8 @@ def _honours_cdi(connection: Connection, info: Mapping[str, Any]) -> bool:
 
 def _numbers(version: str | None) -> tuple[int, ...]:
     """'5.4.0-rc1' as (5, 4, 0)."""
-    found = re.match(r"\d+(\.\d+)*", version or "")
-    return tuple(int(part) for part in found[0].split(".")) if found else ()
+    match = re.match(r"\d+(\.\d+)*", version or "")
+    return tuple(int(part) for part in match[0].split(".")) if match else ()
 
 
 def _free_bytes(folder: str | None) -> int | None:
@@ -110,16 +110,11 @@ def _free_bytes(folder: str | None) -> int | None:
     return None
 
 
-Kind = Literal["docker", "podman"]
-
-TITLES: dict[Kind, str] = {"docker": "Docker Engine", "podman": "Podman"}
-
-
 @dataclass(frozen=True, slots=True)
 class Connection:
     """An engine that answered: which it is by its own component list, and where."""
 
-    kind: Kind
+    kind: ContainerEngine
     host: str
     """As DOCKER_HOST has it."""
     version: str | None

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.record import DeviceKind, Trial
+from harness.units import GIB
 
-GIB = 1024**3
 UNPRIVILEGED = 10001
 """The user inside where the caller is root: no process of a trial ever is."""
 
@@ -18,7 +18,7 @@ LABEL = "dev.gpudyno"
 
 
 @dataclass(frozen=True, slots=True)
-class Folders:
+class TrialFolders:
     """Where a trial's folders lie on the host. `data` holds (name under /data, folder) pairs."""
 
     input: Path
@@ -58,7 +58,7 @@ class RunSpec:
     trial: Trial
     session: str
     attempt: int
-    folders: Folders
+    folders: TrialFolders
     device: DeviceRequest
     image_id: str | None = None
     interpreter: Path | None = None
@@ -126,7 +126,7 @@ def variables(
 
 
 def _visible(device: DeviceRequest) -> dict[str, str]:
-    """Shows a trial the cards it asked for and no others."""
+    """Shows a trial its own cards and no others."""
     if device.kind == "cpu":
         return {"CUDA_VISIBLE_DEVICES": ""}
     name = "ROCR_VISIBLE_DEVICES" if device.kind == "rocm" else "CUDA_VISIBLE_DEVICES"
@@ -165,7 +165,7 @@ def config(spec: RunSpec) -> dict[str, Any]:
     """The whole body of the Docker Engine API's container creation for one trial."""
     inside = variables(spec.passed, input="/in", output="/out", data="/data", cache="/cache", home="/tmp")
     if spec.device.kind != "cpu":
-        # Inside, the user's own indices would mean other cards: only those asked for are there.
+        # Inside, the user's own indices would mean other cards: only those of the trial are shown.
         inside |= _visible(spec.device)
     unconfined = spec.device.kind == "rocm" and spec.device.rocm_unconfined
     host = {

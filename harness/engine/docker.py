@@ -17,10 +17,10 @@ import docker.errors
 from harness.engine import build as building
 from harness.engine import connection as capabilities
 from harness.engine import container
-from harness.engine.base import Built, EngineFacts, EngineName, Exit, Handle, Running, Say, Step
+from harness.engine.base import TITLES, BuildStep, Built, EngineFacts, EngineName, Exit, Handle, Running, Say
 from harness.engine.build import BuildSettings
-from harness.engine.connection import TITLES, Connection, answered
-from harness.engine.container import LABEL, UNPRIVILEGED, DeviceRequest, Folders, RunSpec, run_line
+from harness.engine.connection import Connection, answered
+from harness.engine.container import LABEL, UNPRIVILEGED, DeviceRequest, RunSpec, TrialFolders, run_line
 from harness.engine.local import LOG, log_tail
 from harness.errors import MachineError, NoDevice, NoEngine, NotBuilt
 from harness.image.catalog import Image
@@ -77,7 +77,7 @@ class DockerEngine:
         return self.connection.version
 
     def facts(self) -> EngineFacts:
-        """What the engine can do here, asked once."""
+        """What the engine can do here, read once."""
         return self._facts
 
     @cached_property
@@ -89,7 +89,7 @@ class DockerEngine:
     def user(self) -> User:
         """Who trials run as: the caller; where that is root, a user of no rights.
 
-        In a rootless Docker Engine the caller outside is root inside, and there is no other way to be them.
+        In a rootless Docker Engine the caller outside is root inside, and nothing else maps to the caller.
         """
         if os.getuid() == 0:
             return User(UNPRIVILEGED, UNPRIVILEGED, keep_id=False)
@@ -97,68 +97,68 @@ class DockerEngine:
             return User(0, 0, keep_id=False)
         return User(os.getuid(), os.getgid(), keep_id=self._facts.rootless)
 
-    def steps(self, image: Image) -> tuple[Step, ...]:
-        """What `build` would run: nothing where the image is there."""
-        what = self._build.spec(image)
-        if self._image_id(what) is not None:
+    def steps(self, image: Image) -> tuple[BuildStep, ...]:
+        """What `build` would run: nothing where the image is built."""
+        build_spec = self._build.spec(image)
+        if self._image_id(build_spec) is not None:
             return ()
         client = building.needed_client(self.connection, os.environ)
-        return (Step(f"image {what.tag}", building.shown(what, client)),)
+        return (BuildStep(f"image {build_spec.tag}", building.shown(build_spec, client)),)
 
     def build(self, image: Image, say: Say) -> Built:
         """Builds the image, or finds it built. Raises NoEngine, NoSpace, NoNetwork or MachineError."""
-        what = self._build.spec(image)
-        if self._image_id(what) is None:
+        build_spec = self._build.spec(image)
+        if self._image_id(build_spec) is None:
             client = building.needed_client(self.connection, os.environ)
-            log = self._build.logs / f"{what.tag.replace(':', '-')}.log"
-            building.build(what, client, self._build.proxy, log, say)
+            log = self._build.logs / f"{build_spec.tag.replace(':', '-')}.log"
+            building.build(build_spec, client, self._build.proxy, log, say)
         return self.built(image)
 
     def expected(self, image: Image) -> Built:
         """The environment as `build` would make it; its tag stands for an id it does not have yet."""
-        what = self._build.spec(image)
-        return Built(self._environment(what, self._image_id(what) or what.tag))
+        build_spec = self._build.spec(image)
+        return Built(self._environment(build_spec, self._image_id(build_spec) or build_spec.tag))
 
     def built(self, image: Image) -> Built:
         """The environment of a built image; raises NotBuilt."""
-        what = self._build.spec(image)
-        found = self._image_id(what)
-        if found is None:
+        build_spec = self._build.spec(image)
+        image_id = self._image_id(build_spec)
+        if image_id is None:
             raise NotBuilt(
-                f"image '{image.name}' ({what.tag}) is not built in {self._title}",
+                f"image '{image.name}' ({build_spec.tag}) is not built in {self._title}",
                 remedy="run `invoke build`",
             )
-        return Built(self._environment(what, found))
+        return Built(self._environment(build_spec, image_id))
 
-    def _image_id(self, what: BuildSpec) -> str | None:
+    def _image_id(self, build_spec: BuildSpec) -> str | None:
         """The id of the image with this tag; Podman keeps its own under localhost/."""
-        tags = (f"localhost/{what.tag}", what.tag) if self.connection.kind == "podman" else (what.tag,)
-        for tag in tags:
+        prefixes = ("localhost/", "") if self.connection.kind == "podman" else ("",)
+        for tag in (prefix + build_spec.tag for prefix in prefixes):
             with answered(self._title, f"look for image {tag}"), contextlib.suppress(docker.errors.NotFound):
                 return str(self._api.inspect_image(tag)["Id"])
         return None
 
-    def _environment(self, what: BuildSpec, image_id: str) -> Environment:
-        base = what.base.partition("@")[0]
-        if what.base_substituted:
+    def _environment(self, build_spec: BuildSpec, image_id: str) -> Environment:
+        base = build_spec.base.partition("@")[0]
+        if build_spec.base_substituted:
             # Where a substitute came from may name a company's own registry.
             base = base.rpartition("/")[2]
-        reasons = (f"its base is {base}, not the pinned one",) if what.base_substituted else ()
+        reasons = (f"its base is {base}, not the pinned one",) if build_spec.base_substituted else ()
         return Environment(
-            image=what.image,
-            device=what.device,
+            image=build_spec.image,
+            device=build_spec.device,
             engine=self.name,
             engine_version=self.version(),
             pinned=not reasons,
             unpinned_because=reasons,
-            tag=what.tag,
+            tag=build_spec.tag,
             image_id=image_id,
             base=base,
-            base_digest=what.base_digest,
-            base_digest_verified=what.base_digest_verified,
-            base_substituted=what.base_substituted,
-            lock_sha256=what.lock_sha256,
-            build_arguments=what.build_arguments,
+            base_digest=build_spec.base_digest,
+            base_digest_verified=build_spec.base_digest_verified,
+            base_substituted=build_spec.base_substituted,
+            lock_sha256=build_spec.lock_sha256,
+            build_arguments=build_spec.build_arguments,
             passed_variables=dict(self._passed),
         )
 
@@ -168,14 +168,14 @@ class DockerEngine:
         return run_line(self.name, fitted.name, container.config(fitted))
 
     def _fitted(self, spec: RunSpec) -> RunSpec:
-        """The same trial as this engine has to be asked for it; raises NoDevice where it cannot."""
+        """The same trial in the terms of this engine; raises NoDevice where it cannot."""
         facts = self.facts()
         cuda = spec.device.kind == "cuda"
         if cuda and facts.name == "podman" and not facts.cdi:
-            wanted = ".".join(map(str, capabilities.PODMAN_GIVES_GPUS))
+            needed = ".".join(map(str, capabilities.PODMAN_GIVES_GPUS))
             raise NoDevice(
                 f"Podman {facts.version} accepts a request for a GPU on this socket and silently gives none",
-                remedy=f"use Podman {wanted} or newer, Docker Engine, or --engine venv",
+                remedy=f"use Podman {needed} or newer, Docker Engine, or --engine venv",
             )
         device: DeviceRequest = replace(spec.device, cdi=spec.device.cdi or (cuda and facts.wants_cdi))
         return replace(spec, device=device, selinux=facts.selinux)
@@ -212,20 +212,20 @@ class DockerEngine:
         """The container's first process; null where the engine runs in a machine of its own, or it ended."""
         with answered(self._title, "look at a container"):
             try:
-                found = int(self._api.inspect_container(_id(handle))["State"].get("Pid") or 0)
+                pid = int(self._api.inspect_container(_id(handle))["State"].get("Pid") or 0)
             except docker.errors.NotFound:
                 return None
-        return found if found and Path(f"/proc/{found}").exists() else None
+        return pid if pid and Path(f"/proc/{pid}").exists() else None
 
     def find(self, name: str, work: Path) -> Handle | None:
         """The container of this name, if it was ever started; one that was only created is removed."""
         with answered(self._title, "look for a container"):
             try:
-                found = self._api.inspect_container(name)
+                details = self._api.inspect_container(name)
             except docker.errors.NotFound:
                 return None
-        handle = Handle(engine=self.name, container=str(found["Id"]), log=LOG)
-        if found["State"]["Status"] in ("created", "initialized", "configured"):
+        handle = Handle(engine=self.name, container=str(details["Id"]), log=LOG)
+        if details["State"]["Status"] in ("created", "initialized", "configured"):
             self.forget(handle, work)
             return None
         return handle
@@ -234,7 +234,7 @@ class DockerEngine:
         """The containers of a session, running or ended, whoever started them."""
         with answered(self._title, "list containers"):
             listed = self._api.containers(all=True, filters={"label": [f"{LABEL}.session={session}"]})
-        return tuple(Handle(engine=self.name, container=str(one["Id"]), log=LOG) for one in listed)
+        return tuple(Handle(engine=self.name, container=str(entry["Id"]), log=LOG) for entry in listed)
 
     def poll(self, handle: Handle, work: Path) -> Running | Exit:
         """Whether the trial still runs; its output is in the work folder's log when it has ended."""
@@ -297,14 +297,14 @@ def _id(handle: Handle) -> str:
 def append_new(output: bytes, path: Path) -> None:
     """Appends what `path` does not hold yet of the whole output so far.
 
-    The file's size says how much is known, so that a new process goes on where another stopped.
+    The file's size says how much was written, so that a new process goes on where another stopped.
     """
-    known = path.stat().st_size if path.is_file() else 0
+    written_bytes = path.stat().st_size if path.is_file() else 0
     with path.open("ab") as file:
-        file.write(output[known:])
+        file.write(output[written_bytes:])
 
 
-def hand_over(folders: Folders, uid: int, gid: int) -> None:
+def hand_over(folders: TrialFolders, uid: int, gid: int) -> None:
     """Gives a trial's own folders to the user inside, where the caller is root and that user is not.
 
     Raises MachineError for a data or workload folder that the user inside could not read.
@@ -337,8 +337,8 @@ def _closed(folder: Path, uid: int) -> Path | None:
     for path in (folder, *sorted(folder.iterdir())):
         if not path.exists():
             continue
-        found = path.stat()
-        needed = stat.S_IROTH | stat.S_IXOTH if stat.S_ISDIR(found.st_mode) else stat.S_IROTH
-        if found.st_uid != uid and found.st_mode & needed != needed:
+        status = path.stat()
+        needed = stat.S_IROTH | stat.S_IXOTH if stat.S_ISDIR(status.st_mode) else stat.S_IROTH
+        if status.st_uid != uid and status.st_mode & needed != needed:
             return path
     return None

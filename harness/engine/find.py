@@ -16,12 +16,13 @@ from docker.context import ContextAPI
 from docker.context.config import get_current_context_name
 from docker.errors import ContextException
 
+from harness.engine.base import TITLES, ContainerEngine
 from harness.engine.build import BuildSettings
-from harness.engine.connection import TITLES, Connection, Kind, answered
+from harness.engine.connection import Connection, answered
 from harness.engine.docker import DockerEngine
 from harness.errors import MachineError, NoEngine
 
-Asked = Literal["auto", "docker", "podman"]
+EngineChoice = ContainerEngine | Literal["auto"]
 
 PROBE_SECONDS = 5
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -29,9 +30,9 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What was found, best first, and why each other place was passed over."""
+    """The engines that answer, best first, and why each other place was passed over."""
 
-    found: tuple[Connection, ...]
+    connections: tuple[Connection, ...]
     refused: tuple[str, ...]
 
 
@@ -66,18 +67,18 @@ def _context(environ: Mapping[str, str]) -> str | None:
 
 def search(environ: Mapping[str, str]) -> Search:
     """Asks at every place in turn."""
-    found: list[Connection] = []
+    connections: list[Connection] = []
     refused: list[str] = []
     for host in places(environ):
-        answer = _asked_at(host)
+        answer = _ask_at(host)
         if isinstance(answer, Connection):
-            found.append(answer)
+            connections.append(answer)
         elif answer:
             refused.append(answer)
-    return Search(tuple(found), tuple(refused))
+    return Search(tuple(connections), tuple(refused))
 
 
-def kind_of(version: Mapping[str, Any]) -> Kind:
+def kind_of(version: Mapping[str, Any]) -> ContainerEngine:
     """Which engine gave this answer of the version API."""
     names = [str(part.get("Name", "")) for part in version.get("Components") or ()]
     return "podman" if any("podman" in name.lower() for name in names) else "docker"
@@ -91,7 +92,7 @@ def component_version(version: Mapping[str, Any]) -> str | None:
     return str(version["Version"]) if version.get("Version") else None
 
 
-def _asked_at(host: str) -> Connection | str | None:
+def _ask_at(host: str) -> Connection | str | None:
     """The engine at a place, or one clause that says why there is none; null where nothing is."""
     problem = _unusable(host)
     if problem is not None:
@@ -133,39 +134,39 @@ def _unusable_socket(path: Path) -> str | None:
 
 
 def find(
-    asked: Asked,
+    choice: EngineChoice,
     build: BuildSettings,
     *,
     passed: Mapping[str, str] | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> DockerEngine | None:
-    """The first engine that answers; null where none does and none was asked for by name.
+    """The first engine that answers; null where none does and `choice` names none.
 
     `passed` are the user's variables that trials see; their environment's record names them.
-    Raises NoEngine, with what to do, when the one asked for is not there.
+    Raises NoEngine, with what to do, when the engine asked for by name does not answer.
     """
-    result = search(environ)
-    for connection in result.found:
-        if asked in ("auto", connection.kind):
+    answers = search(environ)
+    for connection in answers.connections:
+        if choice in ("auto", connection.kind):
             return DockerEngine(connection, build, passed)
-    if asked == "auto":
+    if choice == "auto":
         return None
-    raise _absent(asked, result, environ)
+    raise _absent(choice, answers, environ)
 
 
-def _absent(asked: Kind, result: Search, environ: Mapping[str, str]) -> NoEngine:
-    title = TITLES[asked]
-    closed = [clause for clause in result.refused if "not open to this user" in clause]
-    others = [TITLES[connection.kind] for connection in result.found]
+def _absent(kind: ContainerEngine, answers: Search, environ: Mapping[str, str]) -> NoEngine:
+    title = TITLES[kind]
+    closed = [clause for clause in answers.refused if "not open to this user" in clause]
+    others = [TITLES[connection.kind] for connection in answers.connections]
     if environ.get("DOCKER_HOST"):
         remedy = "mend or unset DOCKER_HOST"
-    elif closed and asked == "docker":
+    elif closed and kind == "docker":
         remedy = "add yourself to the group 'docker' and log in again"
     elif others:
-        remedy = f"use --engine {result.found[0].kind}, or start {title}"
-    elif asked == "docker":
+        remedy = f"use --engine {answers.connections[0].kind}, or start {title}"
+    elif kind == "docker":
         remedy = "start it with `systemctl start docker`, or use --engine venv"
     else:
         remedy = "start its socket with `systemctl --user start podman.socket`, or use --engine venv"
-    why = "; ".join([*result.refused, *(f"{name} answers instead" for name in others)])
+    why = "; ".join([*answers.refused, *(f"{name} answers instead" for name in others)])
     return NoEngine(f"{title} is asked for and does not answer" + (f" ({why})" if why else ""), remedy=remedy)

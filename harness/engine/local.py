@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 
 from harness.engine import container
-from harness.engine.base import Built, EngineName, Exit, Handle, Running, Say, Step
+from harness.engine.base import BuildStep, Built, EngineName, Exit, Handle, Running, Say
 from harness.engine.container import RunSpec
 from harness.errors import NoEngine
 from harness.image.catalog import Image
@@ -105,9 +105,7 @@ def poll(handle: Handle, work: Path) -> Running | Exit:
     """Whether the process still runs; its code is null where it was not our child."""
     child = _children.get(handle.pid or -1)
     code = child.poll() if child else None
-    if child is None and _alive(handle):
-        return Running()
-    if child is not None and code is None:
+    if (code is None) if child is not None else _alive(handle):
         return Running()
     return Exit(code=code, log=log_tail(work / (handle.log or LOG)))
 
@@ -142,7 +140,7 @@ def stop(handle: Handle) -> None:
 
 
 class Processes:
-    """What engines without containers share: a trial is a process, found and ended as one."""
+    """What engines without containers share: a trial is a process, looked for and ended as such."""
 
     name: EngineName
 
@@ -176,11 +174,11 @@ IDENTITY = Path("/etc/gpudyno/environment.json")
 
 
 def identity(path: Path = IDENTITY) -> dict[str, Any] | None:
-    """What the image around us says of itself; null outside of one."""
+    """The image's own description of itself; null outside of an image."""
     if not path.is_file():
         return None
-    found = json.loads(path.read_text())
-    return found if isinstance(found, dict) else None
+    content = json.loads(path.read_text())
+    return content if isinstance(content, dict) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,17 +195,17 @@ class HereEngine(Processes):
         return None
 
     def _identity(self) -> dict[str, Any]:
-        found = identity(self.path)
-        if found is None:
+        description = identity(self.path)
+        if description is None:
             raise NoEngine(
                 "engine 'here' works inside one of gpudyno's own images, and this is none",
                 remedy="leave --engine out",
             )
-        return found
+        return description
 
-    def steps(self, image: Image) -> tuple[Step, ...]:
+    def steps(self, image: Image) -> tuple[BuildStep, ...]:
         """Nothing is built: the image is around us."""
-        return (Step("the image around us", str(self.path)),)
+        return (BuildStep("the image around us", str(self.path)),)
 
     def build(self, image: Image, say: Say) -> Built:
         """The image around us."""
@@ -218,19 +216,19 @@ class HereEngine(Processes):
         return self.built(image)
 
     def built(self, image: Image) -> Built:
-        """The image around us, if it is the one that was asked for; raises NoEngine."""
-        found = self._identity()
-        if found.get("image") != image.name:
+        """The image around us, if it is the image of that name; raises NoEngine."""
+        description = self._identity()
+        if description.get("image") != image.name:
             raise NoEngine(
-                f"image '{image.name}' is needed, and this is inside '{found.get('image')}'",
+                f"image '{image.name}' is needed, and this is inside '{description.get('image')}'",
                 remedy=f"start the image '{image.name}', or choose --device to fit this one",
             )
         lock = lock_sha256(self.root, image.lock)
         reasons = []
-        if found.get("lock_sha256") != lock:
+        if description.get("lock_sha256") != lock:
             reasons.append("the image was built from another lock than this clone's")
-        if found.get("base_substituted"):
-            reasons.append(f"the base was substituted by {found.get('base')}")
+        if description.get("base_substituted"):
+            reasons.append(f"the base was substituted by {description.get('base')}")
         python = shutil.which("python")
         if python is None:
             raise NoEngine("no 'python' is on PATH in this image", remedy="start it with its own environment")
@@ -240,13 +238,13 @@ class HereEngine(Processes):
             engine=self.name,
             pinned=not reasons,
             unpinned_because=tuple(reasons),
-            tag=found.get("tag"),
-            base=found.get("base"),
-            base_digest=found.get("base_digest"),
-            base_digest_verified=bool(found.get("base_digest_verified")),
-            base_substituted=bool(found.get("base_substituted")),
-            lock_sha256=found.get("lock_sha256"),
-            build_arguments=found.get("build_arguments") or {},
+            tag=description.get("tag"),
+            base=description.get("base"),
+            base_digest=description.get("base_digest"),
+            base_digest_verified=bool(description.get("base_digest_verified")),
+            base_substituted=bool(description.get("base_substituted")),
+            lock_sha256=description.get("lock_sha256"),
+            build_arguments=description.get("build_arguments") or {},
             passed_variables=dict(self.passed),
         )
         return Built(environment, Path(python))

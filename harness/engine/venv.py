@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from harness.engine import container
-from harness.engine.base import Built, EngineName, Say, Step
+from harness.engine.base import BuildStep, Built, EngineName, Say
 from harness.engine.container import RunSpec
 from harness.engine.local import Processes
 from harness.errors import MachineError, NoEngine, NoNetwork, NotBuilt
@@ -49,10 +49,10 @@ class VenvEngine(Processes):
     def _folder(self, image: Image) -> Path:
         return self.root / ".venvs" / venv_name(image, root=self.root)
 
-    def steps(self, image: Image) -> tuple[Step, ...]:
+    def steps(self, image: Image) -> tuple[BuildStep, ...]:
         """The commands that make the environment, the first choice of each."""
         if self.python:
-            return (Step("an interpreter of yours, as it is", self.python),)
+            return (BuildStep("an interpreter of yours, as it is", self.python),)
         interpreter, _ = self._interpreter(image)
         steps = venv_steps(
             image,
@@ -61,7 +61,7 @@ class VenvEngine(Processes):
             interpreter=interpreter,
             wheelhouse=self.wheelhouse,
         )
-        return tuple(Step(step.label, shlex.join(step.alternatives[0])) for step in steps)
+        return tuple(BuildStep(step.label, shlex.join(step.alternatives[0])) for step in steps)
 
     def build(self, image: Image, say: Say) -> Built:
         """Makes the environment, or finds it whole; raises MachineError naming the step that failed."""
@@ -106,14 +106,14 @@ class VenvEngine(Processes):
         )
 
     def _as_it_is(self, image: Image) -> Built:
-        found = shutil.which(Path(self.python or "").expanduser())
-        if found is None:
+        interpreter = shutil.which(Path(self.python or "").expanduser())
+        if interpreter is None:
             raise NoEngine(
                 f"there is no interpreter '{self.python}'",
                 remedy="name one with --python PATH, or leave it out",
             )
         environment = self._environment(image, ("an interpreter of the user's was taken as it is",))
-        return Built(environment.model_copy(update={"lock_sha256": None}), Path(found).absolute())
+        return Built(environment.model_copy(update={"lock_sha256": None}), Path(interpreter).absolute())
 
     def _interpreter(self, image: Image) -> tuple[str, tuple[str, ...]]:
         """An interpreter that the lock is resolved for, else this one with the reason it cannot be pinned."""
@@ -121,12 +121,12 @@ class VenvEngine(Processes):
         if here in image.pythons:
             return sys.executable, _platform_reasons()
         for version in image.pythons:
-            found = find_python(version)
-            if found:
-                return found, _platform_reasons()
-        wanted = " or ".join(image.pythons)
+            interpreter = find_python(version)
+            if interpreter:
+                return interpreter, _platform_reasons()
+        versions = " or ".join(image.pythons)
         return sys.executable, (
-            f"the lock is for Python {wanted}, and only {here} was found",
+            f"the lock is for Python {versions}, and only {here} was found",
             *_platform_reasons(),
         )
 
@@ -157,24 +157,24 @@ class VenvEngine(Processes):
 
 def find_python(version: str) -> str | None:
     """An interpreter of that version on PATH, or one that uv or pyenv keeps."""
-    found = shutil.which(f"python{version}")
-    candidates = [found] if found else []
+    path = shutil.which(f"python{version}")
+    candidates = [path] if path else []
     candidates += [str(path) for path in sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))]
     uv = shutil.which("uv")
     if uv:
-        asked = subprocess.run([uv, "python", "find", version], capture_output=True, text=True, check=False)
-        candidates += [asked.stdout.strip()] if asked.returncode == 0 else []
+        answer = subprocess.run([uv, "python", "find", version], capture_output=True, text=True, check=False)
+        candidates += [answer.stdout.strip()] if answer.returncode == 0 else []
     return next((path for path in candidates if _is_version(path, version)), None)
 
 
 def _is_version(path: str, version: str) -> bool:
-    asked = subprocess.run(
+    answer = subprocess.run(
         [path, "-c", "import sys, ensurepip; print('%d.%d' % sys.version_info[:2])"],
         capture_output=True,
         text=True,
         check=False,
     )
-    return asked.returncode == 0 and asked.stdout.strip() == version
+    return answer.returncode == 0 and answer.stdout.strip() == version
 
 
 def _platform_reasons() -> tuple[str, ...]:
@@ -205,12 +205,12 @@ def _first_that_works(
 def _streamed(argv: tuple[str, ...], log: Path, say: Callable[..., None]) -> int:
     """Runs a command, shows what it fetches, and keeps the whole of its output."""
     collected = 0
-    with log.open("a") as kept:
-        kept.write(f"$ {shlex.join(argv)}\n")
+    with log.open("a") as log_file:
+        log_file.write(f"$ {shlex.join(argv)}\n")
         child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         try:
             for line in child.stdout or ():
-                kept.write(line)
+                log_file.write(line)
                 if _COLLECTS.match(line):
                     collected += 1
                     say("", collected)

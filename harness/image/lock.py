@@ -41,7 +41,7 @@ def relock(image: Image, root: Path, *, run: Run = run_quietly) -> LockReport:
     requirements cannot be met.
     """
     changed = [*_resolve_packages(image, root, run)]
-    digest = _resolve_digest(image.base, image.platform, run)
+    digest = _resolve_digest(image.base, run)
     if digest is None:
         unreachable = (f"the digest of {image.base}: no registry or no 'docker buildx' answers",)
         return LockReport(tuple(changed), unreachable)
@@ -60,14 +60,13 @@ def compile_argv(
     constraints: Path | None = None,
 ) -> tuple[str, ...]:
     """uv's command line: hashes for every file of a version, no address and no path in the output."""
-    kept_out = [package.name for package in image.channel.packages] if image.channel else []
     command = [uv, "pip", "compile", str(root / "docker" / image.requirements)]
     command += ["--python-version", python, "--python-platform", _uv_platform(image.platform)]
     command += ["--only-binary", ":all:", "--generate-hashes", "--no-header", "--no-annotate", "--upgrade"]
     command += ["--quiet", "--excludes", str(excludes), "--output-file", str(output)]
     command += ["--constraints", str(constraints)] if constraints else []
-    for name in kept_out:
-        command += ["--no-emit-package", name]
+    for package in image.channel.packages if image.channel else ():
+        command += ["--no-emit-package", package.name]
     return tuple(command)
 
 
@@ -147,9 +146,9 @@ def _write(root: Path, path: str, text: str) -> list[str]:
     return [f"docker/{path} is written anew"]
 
 
-def _uv_failed(image: Image, python: str, said: str) -> MachineError | UserError:
-    last = " ".join(said.split())[-400:]
-    if re.search(r"dns|connect|timed out|fetch", said, re.IGNORECASE):
+def _uv_failed(image: Image, python: str, stderr: str) -> MachineError | UserError:
+    last = " ".join(stderr.split())[-400:]
+    if re.search(r"dns|connect|timed out|fetch", stderr, re.IGNORECASE):
         return NoNetwork(
             f"the lock of '{image.name}' needs a package index: {last}", remedy="connect and retry"
         )
@@ -163,7 +162,7 @@ def _uv_platform(platform: str) -> str:
     return {"linux/amd64": "x86_64-manylinux_2_28", "linux/arm64": "aarch64-manylinux_2_28"}[platform]
 
 
-def _resolve_digest(reference: str, platform: str, run: Run) -> str | None:
+def _resolve_digest(reference: str, run: Run) -> str | None:
     """The index digest of a tag as its registry gives it now; null where it cannot be asked."""
     client = shutil.which("docker")
     if client is None:
@@ -214,7 +213,7 @@ def lock_sha256(root: Path, path: str) -> str:
 def lock_packages(path: Path) -> dict[str, str]:
     """Name → version of a hashed requirement file, names as PEP 503 normalises them."""
     text = path.read_text(encoding="utf-8")
-    return {normal_name(found["name"]): found["version"] for found in _PINNED.finditer(text)}
+    return {normal_name(pin["name"]): pin["version"] for pin in _PINNED.finditer(text)}
 
 
 def normal_name(name: str) -> str:
@@ -230,17 +229,17 @@ def differences(
     A build's local version satisfies its release (2.13.0+cpu is 2.13.0), not the other way round.
     `over_base` is for images whose base brings packages of its own.
     """
-    found = {normal_name(name): version for name, version in installed.items()}
-    wanted = {normal_name(name): version for name, version in locked.items()}
+    installed = {normal_name(name): version for name, version in installed.items()}
+    locked = {normal_name(name): version for name, version in locked.items()}
     clauses = []
-    for name, version in sorted(wanted.items()):
-        if name not in found:
+    for name, version in sorted(locked.items()):
+        if name not in installed:
             clauses.append(f"{name} {version} is locked and not installed")
-        elif not _satisfies(found[name], version):
-            clauses.append(f"{name} is {found[name]} where {version} is locked")
+        elif not _satisfies(installed[name], version):
+            clauses.append(f"{name} is {installed[name]} where {version} is locked")
     if not over_base:
-        extra = sorted(found.keys() - wanted.keys() - _TOOLS)
-        clauses += [f"{name} {found[name]} is installed and not locked" for name in extra]
+        extra = sorted(installed.keys() - locked.keys() - _TOOLS)
+        clauses += [f"{name} {installed[name]} is installed and not locked" for name in extra]
     return tuple(clauses)
 
 

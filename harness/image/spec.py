@@ -18,7 +18,7 @@ SECRETS = {
     "aptconf": "apt's configuration: mirrors, proxy",
     "proxy": "lines of NAME=value such as HTTPS_PROXY=http://proxy:3128",
 }
-"""What a build may be told without a trace in any layer."""
+"""What a build may read without leaving a trace in any layer."""
 
 STEPS = "steps.sh"
 """The shell steps that all Dockerfiles share, below docker/."""

@@ -11,13 +11,11 @@ from harness.machine.fingerprint import (
 )
 from harness.machine.load import load
 from harness.machine.names import local_names
-from harness.record import differences
 
 __all__ = [
     "VISIBILITY",
     "Selection",
     "default_label",
-    "differences",
     "fingerprint",
     "load",
     "local_names",

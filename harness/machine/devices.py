@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from harness.errors import NoDevice
 from harness.probe.files import unit_of
 from harness.record import DeviceKind, Gpu, Machine
-from harness.redact import Names, clean
+from harness.redact import Names, redact
 
 SMALLEST_DEFAULT_BYTES = 3 * 2**30
 """A card below this, such as one inside the processor, is never taken unasked."""
@@ -33,87 +33,86 @@ class Selection:
 
 def select(
     machine: Machine,
-    asked: str | None,
+    devices: str | None,
     *,
     uuids: Mapping[str, str] | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Selection:
-    """The devices for `asked`: None, "cpu", indices as "0,1", or the driver's UUIDs.
+    """The cards that `devices` names: "cpu", indices as "0,1", or the driver's UUIDs.
 
-    Unasked, CUDA_VISIBLE_DEVICES or its like in `environ` decide, else all cards of the model with the most
-    memory. `uuids` as look() gives them; with it a UUID's beginning is enough. Raises NoDevice, which
-    lists what is there.
+    Where it is null, CUDA_VISIBLE_DEVICES or its like in `environ` decide, else all cards of the model with
+    the most memory are taken. `uuids` as look() gives them: with it a UUID's beginning is enough. Raises
+    NoDevice, which lists the cards.
     """
-    known = dict(uuids or {})
-    if asked is not None and asked.strip().lower() == "cpu":
-        return _selection(machine, (), known, "")
-    if asked is not None:
-        return _selection(machine, _named(machine, asked, known), known, "")
+    uuids = dict(uuids or {})
+    if devices is not None and devices.strip().lower() == "cpu":
+        return _selection(machine, (), uuids, "")
+    if devices is not None:
+        return _selection(machine, _named(machine, devices, uuids), uuids, "")
     name, visible = next(
         ((name, environ[name]) for name in _VISIBLE if environ is not None and name in environ), ("", None)
     )
     if visible is not None:
         hidden = visible.strip() in ("", "-1", "NoDevFiles", "none")
-        cards = () if hidden else _named(machine, visible, known)
-        return _selection(machine, cards, known, f"{name}={'' if hidden else 'set'}: the user's own choice")
-    return _default(machine, known)
+        cards = () if hidden else _named(machine, visible, uuids)
+        return _selection(machine, cards, uuids, f"{name}={'' if hidden else 'set'}: the user's own choice")
+    return _default(machine, uuids)
 
 
-def _default(machine: Machine, known: Mapping[str, str]) -> Selection:
+def _default(machine: Machine, uuids: Mapping[str, str]) -> Selection:
     able = [
         card for card in machine.gpus if card.vendor in _KINDS and _memory(card) >= SMALLEST_DEFAULT_BYTES
     ]
     if not able:
         small = "no card here has 3 GiB of memory" if machine.gpus else ""
-        return _selection(machine, (), known, small)
+        return _selection(machine, (), uuids, small)
     models: dict[tuple[str, str], list[Gpu]] = {}
     for card in able:
         models.setdefault((card.vendor, card.name), []).append(card)
     cards = max(models.values(), key=lambda group: (max(map(_memory, group)), len(group)))
     note = "the model with the most memory" if len(cards) < len(machine.gpus) else ""
-    return _selection(machine, tuple(cards), known, note)
+    return _selection(machine, tuple(cards), uuids, note)
 
 
 def _memory(card: Gpu) -> int:
     return card.memory_bytes if card.memory_bytes is not None else SMALLEST_DEFAULT_BYTES
 
 
-def _selection(machine: Machine, cards: tuple[Gpu, ...], known: Mapping[str, str], note: str) -> Selection:
+def _selection(machine: Machine, cards: tuple[Gpu, ...], uuids: Mapping[str, str], note: str) -> Selection:
     return Selection(
         kind=_KINDS[cards[0].vendor] if cards else "cpu",
         gpus=cards,
         others=tuple(_shown(card) for card in machine.gpus if card not in cards),
-        uuids=tuple(known[card.unit] for card in cards if card.unit is not None and card.unit in known),
+        uuids=tuple(uuids[card.unit] for card in cards if card.unit is not None and card.unit in uuids),
         note=note,
     )
 
 
-def _named(machine: Machine, asked: str, known: Mapping[str, str]) -> tuple[Gpu, ...]:
-    cards = tuple(
-        dict.fromkeys(_one(machine, item.strip(), known) for item in asked.split(",") if item.strip())
-    )
+def _named(machine: Machine, devices: str, uuids: Mapping[str, str]) -> tuple[Gpu, ...]:
+    stripped = (device.strip() for device in devices.split(","))
+    cards = tuple(dict.fromkeys(_card_of(machine, device, uuids) for device in stripped if device))
     if not cards:
-        raise NoDevice(f"the device '{asked}' names no card", remedy=_there(machine))
+        raise NoDevice(f"the device '{devices}' names no card", remedy=_listed(machine))
     if len({card.vendor for card in cards}) > 1:
-        raise NoDevice(f"the devices '{asked}' are of two makers", remedy="ask for cards of one of them")
+        raise NoDevice(f"the devices '{devices}' are of two makers", remedy="ask for cards of one of them")
     if cards[0].vendor not in _KINDS:
-        raise NoDevice(f"the device '{asked}' is neither NVIDIA's nor AMD's", remedy=_there(machine))
+        raise NoDevice(f"the device '{devices}' is neither NVIDIA's nor AMD's", remedy=_listed(machine))
     return cards
 
 
-def _one(machine: Machine, item: str, known: Mapping[str, str]) -> Gpu:
-    if item.isdigit():
-        found = [card for card in machine.gpus if card.index == int(item)][:1]
+def _card_of(machine: Machine, device: str, uuids: Mapping[str, str]) -> Gpu:
+    if device.isdigit():
+        cards = [card for card in machine.gpus if card.index == int(device)][:1]
     else:
-        units = {unit_of(item)} | {unit for unit, uuid in known.items() if uuid.startswith(item)}
-        found = [card for card in machine.gpus if card.unit in units]
-    if len(found) != 1:
-        problem = "names several cards" if found else "is not on this machine"
-        raise NoDevice(f"the device '{item}' {problem}", remedy=_there(machine))
-    return found[0]
+        units = {unit_of(device)} | {unit for unit, uuid in uuids.items() if uuid.startswith(device)}
+        cards = [card for card in machine.gpus if card.unit in units]
+    if len(cards) != 1:
+        problem = "names several cards" if cards else "is not on this machine"
+        raise NoDevice(f"the device '{device}' {problem}", remedy=_listed(machine))
+    return cards[0]
 
 
-def _there(machine: Machine) -> str:
+def _listed(machine: Machine) -> str:
     cards = ", ".join(map(_shown, machine.gpus))
     return f"there is: {cards}; or ask for cpu" if cards else "there is no card here; ask for cpu"
 
@@ -171,8 +170,8 @@ def passed_variables(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def recorded_variables(passed: Mapping[str, str], names: Names) -> dict[str, str]:
-    """The same for a record: a card's UUID as its hash, everything else cleaned."""
+    """The same for a record: a card's UUID as its hash, everything else redacted."""
     return {
-        name: clean(_UUID.sub(lambda found: f"unit:{unit_of(found.group())}", value), names, keep=400)
+        name: redact(_UUID.sub(lambda match: f"unit:{unit_of(match.group())}", value), names, keep=400)
         for name, value in passed.items()
     }

@@ -16,7 +16,7 @@ from harness.machine.names import local_names
 from harness.probe.cpu import fits
 from harness.probe.describe import everything
 from harness.record import Machine
-from harness.redact import Names, clean_value
+from harness.redact import Names, redact_value
 
 LABEL_CHARACTERS = 40
 _NOT_RECORDED = ("uuid", "bus")
@@ -38,7 +38,7 @@ def look(label: str | None = None) -> tuple[Machine, dict[str, str]]:
 
 
 def machine_from(fields: Mapping[str, Any], identity: str, label: str | None, names: Names) -> Machine:
-    """A Machine from what the probe read; every string is cleaned of this machine's names."""
+    """A Machine from what the probe read; every string is redacted of this machine's names."""
     bare = _without_names(fields, "", names)
     return Machine.model_validate({**bare, "id": identity, "label": label or default_label(bare)})
 
@@ -50,7 +50,7 @@ def _without_names(value: Any, field: str, names: Names) -> Any:
         }
     if isinstance(value, list | tuple):
         return [_without_names(inner, field, names) for inner in value]
-    return clean_value(field, value, names) if isinstance(value, str) else value
+    return redact_value(field, value, names) if isinstance(value, str) else value
 
 
 def default_label(fields: Mapping[str, Any]) -> str:
@@ -84,15 +84,15 @@ def machine_id(folder: Path) -> str:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _make(path)
-        found = path.read_text(encoding="ascii", errors="replace").strip()
+        identity = path.read_text(encoding="ascii", errors="replace").strip()
     except OSError as error:
         raise MachineError(
             f"the machine's id cannot be kept in '{folder}' ({error.strerror})",
             remedy="set GPUDYNO_STATE to a folder that can be written",
         ) from None
-    if not _ID.fullmatch(found):
+    if not _ID.fullmatch(identity):
         raise MachineError(f"'{path}' holds no machine id", remedy="remove it, and a new one is made")
-    return found
+    return identity
 
 
 def _make(path: Path) -> None:

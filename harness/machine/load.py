@@ -12,19 +12,19 @@ from harness.probe.files import Files
 from harness.probe.system import available_bytes, contained
 from harness.record import Load
 
-LOOKED_SECONDS = 0.5
+BUSY_SECONDS = 0.5
 
 _KFD = "/sys/class/kfd/kfd/proc"
 
 
 def load() -> Load:
     """Load average, busy CPUs, free memory, other processes on the cards; null with a reason if unknown."""
-    found = load_from(Files(), nvidia.library(), os.getpid())
-    return found.model_copy(update={"busy_cpus": busy_cpus(LOOKED_SECONDS)})
+    current = load_from(Files(), nvidia.library(), os.getpid())
+    return current.model_copy(update={"busy_cpus": busy_cpus(BUSY_SECONDS)})
 
 
 def busy_cpus(seconds: float) -> float:
-    """How many CPUs' worth of work the whole machine does, watched for some seconds."""
+    """How many CPUs' worth of work the whole machine does, measured for some seconds."""
     return round(psutil.cpu_percent(seconds) / 100 * (psutil.cpu_count() or 1), 2)
 
 
@@ -57,15 +57,12 @@ def _others(
 ) -> tuple[tuple[int, int] | None, str | None]:
     if contained(files):
         return None, "other processes cannot be seen from inside a container"
-    found = []
-    if nvml is not None:
-        found.append(nvidia.foreign(nvml, ours))
-    if has_amd:
-        found.append(_on_amd(files, ours))
-    if None in found:
+    counts = [nvidia.foreign(nvml, ours)] if nvml is not None else []
+    counts += [_on_amd(files, ours)] if has_amd else []
+    listed = [count for count in counts if count is not None]
+    if len(listed) < len(counts):
         return None, "the driver does not list the processes on its cards"
-    known = [pair for pair in found if pair is not None]
-    return (sum(pair[0] for pair in known), sum(pair[1] for pair in known)), None
+    return (sum(processes for processes, _ in listed), sum(used for _, used in listed)), None
 
 
 def _on_amd(files: Files, ours: frozenset[int]) -> tuple[int, int] | None:

@@ -61,9 +61,9 @@ def _users() -> Iterator[str]:
 
 
 def _hosts(files: Files) -> Iterator[str]:
-    found = [socket.gethostname(), platform.node(), files.text("/etc/hostname") or ""]
-    found += [os.environ.get(name, "") for name in _HOST_VARIABLES]
-    for host in found:
+    hosts = [socket.gethostname(), platform.node(), files.text("/etc/hostname") or ""]
+    hosts += [os.environ.get(name, "") for name in _HOST_VARIABLES]
+    for host in hosts:
         short, dot, domain = host.partition(".")
         yield from (part for part in (host, short, domain if "." in domain else "") if part and (dot or part))
     for line in (files.text("/etc/resolv.conf") or "").splitlines():
@@ -74,27 +74,27 @@ def _hosts(files: Files) -> Iterator[str]:
 
 @cache
 def _serials(files: Files) -> tuple[str, ...]:
-    found = {files.text("/etc/machine-id"), files.text("/var/lib/dbus/machine-id")}
-    found |= {files.text(f"/sys/class/dmi/id/{name}") for name in _DMI}
-    found |= {files.text(f"/sys/class/net/{name}/address") for name in files.names("/sys/class/net")}
+    texts = {files.text("/etc/machine-id"), files.text("/var/lib/dbus/machine-id")}
+    texts |= {files.text(f"/sys/class/dmi/id/{name}") for name in _DMI}
+    texts |= {files.text(f"/sys/class/net/{name}/address") for name in files.names("/sys/class/net")}
     for disk in files.names("/sys/block"):
-        found |= {files.text(f"/sys/block/{disk}/{place}") for place in ("serial", "device/serial")}
-    found |= set(_card_serials(nvidia.library()))
-    return tuple(sorted(serial for serial in found if serial and _is_serial(serial)))
+        texts |= {files.text(f"/sys/block/{disk}/{place}") for place in ("serial", "device/serial")}
+    texts |= set(_card_serials(nvidia.library()))
+    return tuple(sorted(serial for serial in texts if serial and _is_serial(serial)))
 
 
 def _card_serials(nvml: Any | None) -> Iterator[str | None]:
     with nvidia.driver(nvml) as opened:
         if not opened or nvml is None:
             return
-        for index in range(nvidia.asked(nvml, nvml.nvmlDeviceGetCount) or 0):
-            handle = nvidia.asked(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
+        for index in range(nvidia.query(nvml, nvml.nvmlDeviceGetCount) or 0):
+            handle = nvidia.query(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
             for question in (
                 nvml.nvmlDeviceGetUUID,
                 nvml.nvmlDeviceGetSerial,
                 nvml.nvmlDeviceGetBoardPartNumber,
             ):
-                yield nvidia.asked(nvml, question, handle) if handle is not None else None
+                yield nvidia.query(nvml, question, handle) if handle is not None else None
 
 
 def _is_serial(text: str) -> bool:

@@ -40,10 +40,10 @@ def speeds(
     return learned(Speeds(published_seconds=scaled), records, machine)
 
 
-def learned(known: Speeds, records: Iterable[Record], machine: str) -> Speeds:
+def learned(prior: Speeds, records: Iterable[Record], machine: str) -> Speeds:
     """The same with what a machine's own records say, which goes before what was known."""
-    protocol = dict(known.protocol_seconds)
-    setup = dict(known.setup_seconds)
+    protocol = dict(prior.protocol_seconds)
+    setup = dict(prior.setup_seconds)
     for record in records:
         if record.machine.id != machine or record.measurement is None or record.summary is None:
             continue
@@ -54,16 +54,16 @@ def learned(known: Speeds, records: Iterable[Record], machine: str) -> Speeds:
             epoch.train_seconds + (epoch.valid_seconds or 0.0) for epoch in record.measurement.epochs
         )
         setup[record.trial.asked.workload] = max(0.0, record.wall_seconds - trained)
-    return Speeds(protocol, known.published_seconds, setup)
+    return Speeds(protocol, prior.published_seconds, setup)
 
 
-def seconds(item: Planned, known: Speeds) -> float:
+def seconds(item: Planned, speeds: Speeds) -> float:
     """A trial's estimated duration in seconds, its setup included, never above its own time limit."""
     asked = item.trial.asked
-    setup = known.setup_seconds.get(asked.workload, SETUP_SECONDS[asked.device])
-    whole = known.protocol_seconds.get(row(item))
+    setup = speeds.setup_seconds.get(asked.workload, SETUP_SECONDS[asked.device])
+    whole = speeds.protocol_seconds.get(row(item))
     if whole is None:
-        whole = known.published_seconds.get(row(item)[:4], UNKNOWN_FULL_SECONDS)
+        whole = speeds.published_seconds.get(row(item)[:4], UNKNOWN_FULL_SECONDS)
     limit = asked.variant.limit
     capped = limit.seconds is not None or limit.steps is not None or limit.epochs is not None
     train = min(whole, limit.seconds or CAPPED_SECONDS) if capped else whole

@@ -132,7 +132,7 @@ def _choices(value: Any, precision: Any, model: Any) -> list[Any]:
 
 def variants(measure: Measure, where: str) -> tuple[Variant, ...]:
     """Every combination that a measure stands for; a table without an entry for a precision leaves it out."""
-    found: list[Variant] = []
+    combinations: list[Variant] = []
     precisions = _choices(measure.precision, None, None)
     unknown = sorted(set(map(str, precisions)) - set(get_args(Precision)))
     if unknown:
@@ -145,7 +145,7 @@ def variants(measure: Measure, where: str) -> tuple[Variant, ...]:
         for values in itertools.product(*rest):
             fields = dict(zip(_MATRIX, (model, precision, *values), strict=True))
             try:
-                found.append(
+                combinations.append(
                     Variant.model_validate({**fields, "options": measure.options, "limit": measure.limit})
                 )
             except ValidationError as error:
@@ -153,15 +153,15 @@ def variants(measure: Measure, where: str) -> tuple[Variant, ...]:
                     f"{where}: {measure.workload}: {first_problem(error)}",
                     remedy="docs/plans.md lists the keys",
                 ) from None
-    if not found:
+    if not combinations:
         raise PlanError(
             f"{where}: {measure.workload} stands for no variant at all", remedy="complete its tables"
         )
-    return tuple(found)
+    return tuple(combinations)
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class PlanContext:
     """What is known before trials can be named: device, environment, lock, and the data at hand."""
 
     device: DeviceKind
@@ -190,33 +190,33 @@ def pretrained_models(plan: Plan, device: DeviceKind) -> tuple[str, ...]:
     return tuple(dict.fromkeys(models))
 
 
-def trials(plan: Plan, ground: Ground, seed: int) -> tuple[Planned, ...]:
-    """All trials of a plan on this ground, in their randomised and interleaved order.
+def trials(plan: Plan, context: PlanContext, seed: int) -> tuple[Planned, ...]:
+    """All trials of a plan in this context, in their randomised and interleaved order.
 
     Raises PlanError where the plan has nothing for this kind of device, or fewer repeats than blocks.
     """
     planned = [
-        Planned(_trial(plan, measure, variant, ground, repeat), measure.role, variant.model, measure.priority)
+        _planned(plan, measure, variant, context, repeat)
         for measure in plan.measure
-        if ground.device in measure.devices
+        if context.device in measure.devices
         for variant in variants(measure, plan.name)
         for repeat in range(1, (measure.repeats or plan.repeats) + 1)
     ]
     if not planned:
         kinds = ", ".join(sorted({kind for measure in plan.measure for kind in measure.devices}))
         raise PlanError(
-            f"plan '{plan.name}' has nothing for the device kind '{ground.device}' (it has {kinds})",
+            f"plan '{plan.name}' has nothing for the device kind '{context.device}' (it has {kinds})",
             remedy="choose another plan or --device",
         )
     unique = {item.trial.id: item for item in planned}
     return order(unique.values(), seed, plan.blocks)
 
 
-def _trial(plan: Plan, measure: Measure, variant: Variant, ground: Ground, repeat: int) -> Trial:
-    source: DataSource = ground.sources[measure.data] if measure.data else "synthetic"
+def _planned(plan: Plan, measure: Measure, variant: Variant, context: PlanContext, repeat: int) -> Planned:
+    source: DataSource = context.sources[measure.data] if measure.data else "synthetic"
     weights = None
     if measure.pretrained:
-        weights = "pretrained" if ground.weights.get(variant.model) else "random"
+        weights = "pretrained" if context.weights.get(variant.model) else "random"
     asked = Asked.model_validate(
         {
             "workload": measure.workload,
@@ -224,22 +224,23 @@ def _trial(plan: Plan, measure: Measure, variant: Variant, ground: Ground, repea
             "variant": variant,
             "data": source,
             "weights": weights,
-            "device": ground.device,
-            "environment": ground.environment,
-            "lock_sha256": ground.lock_sha256,
+            "device": context.device,
+            "environment": context.environment,
+            "lock_sha256": context.lock_sha256,
         }
     )
     seed = (measure.seed if measure.seed is not None else 1111) + repeat - 1
     timeout = measure.timeout_seconds or plan.timeout_seconds
-    return Trial.of(asked, repeat, seed=seed, timeout_seconds=timeout)
+    trial = Trial.of(asked, repeat, seed=seed, timeout_seconds=timeout)
+    return Planned(trial, measure.role, variant.model, measure.priority)
 
 
 def order(planned: Iterable[Planned], seed: int, blocks: int = 1) -> tuple[Planned, ...]:
-    """Whole rounds of timing trials, each shuffled within its priorities; full-length ones stand between
-    blocks, or between start, middle and end where there is one block.
+    """Whole rounds of timing trials, each shuffled within its priorities.
 
-    Interleaving keeps a drift of the machine from looking like a difference between variants. In the first
-    round a ladder's batches grow, so that those above one that does not fit need not be tried. Raises
+    Interleaving keeps a drift of the machine from looking like a difference between variants. Full-length
+    trials stand between blocks, or between start, middle and end where there is one block. In the first
+    round the batches of a sweep grow, so that those above one that does not fit need not be tried. Raises
     PlanError where there are fewer rounds than blocks.
     """
     rng = random.Random(seed)
@@ -259,29 +260,29 @@ def order(planned: Iterable[Planned], seed: int, blocks: int = 1) -> tuple[Plann
         )
     parts = _parts(timing, 3 if full and blocks == 1 else blocks)
     between = _parts(full, max(len(parts) - 1, 1))
-    found: list[Planned] = []
+    ordered: list[Planned] = []
     for at, part in enumerate(parts):
         number = at + 1 if blocks > 1 else 1
-        found += [replace(item, block=number) for item in itertools.chain.from_iterable(part)]
-        found += between[at] if at < len(between) else []
-    return tuple(found)
+        ordered += [replace(item, block=number) for item in itertools.chain.from_iterable(part)]
+        ordered += between[at] if at < len(between) else []
+    return tuple(ordered)
 
 
 def _shuffled(by_priority: Mapping[int, list[Planned]], repeat: int, rng: random.Random) -> list[Planned]:
     """One round: each priority's trials in an order drawn at random."""
-    found: list[Planned] = []
+    shuffled: list[Planned] = []
     for priority in sorted(by_priority):
         members = by_priority[priority]
         rng.shuffle(members)
-        found += _climbing(members) if repeat == 1 else members
-    return found
+        shuffled += _batch_sizes_growing(members) if repeat == 1 else members
+    return shuffled
 
 
-def _climbing(members: list[Planned]) -> list[Planned]:
-    """The rungs of ladders in order of their batch, at the places that they have among the others."""
-    rungs = [item for item in members if item.role == "ladder"]
-    climbing = iter(sorted(rungs, key=lambda item: item.trial.asked.variant.batch_size))
-    return [next(climbing) if item.role == "ladder" else item for item in members]
+def _batch_sizes_growing(members: list[Planned]) -> list[Planned]:
+    """The trials of batch-size sweeps in order of their batch size, at the places that they have."""
+    sweep = [item for item in members if item.role == "ladder"]
+    growing = iter(sorted(sweep, key=lambda item: item.trial.asked.variant.batch_size))
+    return [next(growing) if item.role == "ladder" else item for item in members]
 
 
 def _parts(items: Sequence[T], count: int) -> list[list[T]]:

@@ -13,7 +13,7 @@ from harness.record import Gpu, LeftOut, Precision
 Estimate = Callable[[Planned], float]
 """Seconds that a trial will take, its setup included."""
 
-Some = tuple[Planned, ...]
+Trials = tuple[Planned, ...]
 
 REPEATS_FIRST, REPEATS_LAST = 5, 3
 
@@ -35,62 +35,64 @@ def one_full_each(planned: Iterable[Planned]) -> tuple[Planned, ...]:
 
 
 def fit(planned: Sequence[Planned], estimate: Estimate, budget_seconds: float) -> Fitted:
-    """Drops in the stated order until the rest fits: repeats beyond five, the middle depths, repeats beyond
-    three, `host` mode, and at the end the longest full-length trials.
+    """Drops trials until the rest fits.
+
+    In this order: repeats beyond five, the middle depths, repeats beyond three, `host` mode, and at the end
+    the longest full-length trials.
     """
-    kept = one_full_each(planned)
-    left: list[LeftOut] = []
-    for what, without in _drops(planned, kept, estimate):
-        if sum(map(estimate, kept)) <= budget_seconds:
+    remaining = one_full_each(planned)
+    left_out: list[LeftOut] = []
+    for what, without in _drops(planned, remaining, estimate):
+        if sum(map(estimate, remaining)) <= budget_seconds:
             break
-        smaller = without(kept)
-        gone = set(item.trial.id for item in kept) - set(item.trial.id for item in smaller)
+        smaller = without(remaining)
+        gone = set(item.trial.id for item in remaining) - set(item.trial.id for item in smaller)
         if gone:
             reason = f"the budget of {budget_seconds / 3600:.1f} h"
-            left.append(LeftOut(what=what, trials=len(gone), reason=reason))
-        kept = smaller
-    return Fitted(kept, sum(map(estimate, kept)), tuple(left))
+            left_out.append(LeftOut(what=what, trials=len(gone), reason=reason))
+        remaining = smaller
+    return Fitted(remaining, sum(map(estimate, remaining)), tuple(left_out))
 
 
 def _drops(
-    planned: Sequence[Planned], first: Some, estimate: Estimate
-) -> Iterator[tuple[str, Callable[[Some], Some]]]:
+    planned: Sequence[Planned], remaining: Trials, estimate: Estimate
+) -> Iterator[tuple[str, Callable[[Trials], Trials]]]:
     """What may be dropped, in order, each as a name and the function that drops it."""
-    yield f"repeats beyond {REPEATS_FIRST}", _but(lambda item: item.trial.repeat > REPEATS_FIRST)
-    for model in middle_depths(first):
-        yield f"the middle depth {model}", _but(partial(_of_model, model))
-    yield f"repeats beyond {REPEATS_LAST}", _but(lambda item: item.trial.repeat > REPEATS_LAST)
+    yield f"repeats beyond {REPEATS_FIRST}", _without(lambda item: item.trial.repeat > REPEATS_FIRST)
+    for model in middle_depths(remaining):
+        yield f"the middle depth {model}", _without(partial(_of_model, model))
+    yield f"repeats beyond {REPEATS_LAST}", _without(lambda item: item.trial.repeat > REPEATS_LAST)
     host = "host mode (no published duration or ratio can be judged)"
     yield host, partial(_without_host, planned)
     fulls = {item.trial.id: item for item in planned if item.role == "full"}
     for item in sorted(fulls.values(), key=estimate, reverse=True):
         variant = item.trial.asked.variant
         what = f"the full-length trial of {variant.model} {variant.precision} ({variant.data_mode})"
-        yield what, _but(partial(_is, item.trial.id))
+        yield what, _without(partial(_has_id, item.trial.id))
 
 
-def _but(doomed: Callable[[Planned], bool]) -> Callable[[Some], Some]:
-    return lambda kept: tuple(item for item in kept if not doomed(item))
+def _without(doomed: Callable[[Planned], bool]) -> Callable[[Trials], Trials]:
+    return lambda planned: tuple(item for item in planned if not doomed(item))
 
 
 def _of_model(model: str, item: Planned) -> bool:
     return item.model == model
 
 
-def _is(trial_id: str, item: Planned) -> bool:
+def _has_id(trial_id: str, item: Planned) -> bool:
     return item.trial.id == trial_id
 
 
-def _without_host(planned: Sequence[Planned], kept: Some) -> Some:
+def _without_host(planned: Sequence[Planned], remaining: Trials) -> Trials:
     """Host mode out; the full-length trials that it stood for come back in `device` mode."""
-    models = {item.model for item in kept}
-    chosen = {item.trial.id for item in kept}
+    models = {item.model for item in remaining}
+    chosen = {item.trial.id for item in remaining}
     back = (
         item
         for item in planned
         if _is_full(item, "device") and item.model in models and item.trial.id not in chosen
     )
-    return (*(item for item in kept if not _in_host_mode(item)), *back)
+    return (*(item for item in remaining if not _in_host_mode(item)), *back)
 
 
 def _in_host_mode(item: Planned) -> bool:
@@ -130,8 +132,8 @@ def lacking(precision: Precision, kind: str, card: Gpu | None) -> str | None:
     if card is None or card.architecture is None:
         return None
     if kind == "cuda":
-        found = re.fullmatch(r"(?:sm_)?(\d+)\.?(\d)", card.architecture)
-        old = found is not None and int(found[1]) < 8
+        match = re.fullmatch(r"(?:sm_)?(\d+)\.?(\d)", card.architecture)
+        old = match is not None and int(match[1]) < 8
         if old and precision == "fp32-tf32":
             return f"{card.name} has no TF32"
         if old and precision in ("amp-bf16", "pure-bf16"):
@@ -152,8 +154,8 @@ def supported(
 
     On a CPU a trial's devices are processes, of which there may be any number.
     """
-    kept: list[Planned] = []
-    reasons: dict[tuple[str, str], int] = {}
+    able: list[Planned] = []
+    counts: dict[tuple[str, str], int] = {}
     for item in planned:
         variant = item.trial.asked.variant
         what: str = variant.precision
@@ -161,8 +163,8 @@ def supported(
         if reason is None and kind != "cpu" and cards is not None and variant.gpus > cards:
             what, reason = f"{variant.gpus} GPUs", f"the session measures on {cards}"
         if reason is None:
-            kept.append(item)
+            able.append(item)
         else:
-            reasons[what, reason] = reasons.get((what, reason), 0) + 1
-    left = tuple(LeftOut(what=what, trials=count, reason=reason) for (what, reason), count in reasons.items())
-    return tuple(kept), left
+            counts[what, reason] = counts.get((what, reason), 0) + 1
+    left_out = (LeftOut(what=what, trials=count, reason=reason) for (what, reason), count in counts.items())
+    return tuple(able), tuple(left_out)

@@ -30,13 +30,11 @@ def library() -> Any | None:
 
 def cards(smi: Any | None, files: Files) -> list[dict[str, Any]]:
     """The fields of record.Gpu for every card, and `uuid`, which stays in memory."""
-    found = _kernel_cards(files)
-    if smi is None:
-        return found
-    told = _library_cards(smi)
-    for card in found:
-        card.update({key: value for key, value in told.get(card["bus"], {}).items() if value is not None})
-    return found or [_with_index(told[bus], at) for at, bus in enumerate(sorted(told))]
+    kernel_cards = _kernel_cards(files)
+    by_bus = _library_cards(smi) if smi is not None else {}
+    for card in kernel_cards:
+        card.update({key: value for key, value in by_bus.get(card["bus"], {}).items() if value is not None})
+    return kernel_cards or [_with_index(by_bus[bus], at) for at, bus in enumerate(sorted(by_bus))]
 
 
 def _with_index(card: dict[str, Any], index: int) -> dict[str, Any]:
@@ -45,15 +43,15 @@ def _with_index(card: dict[str, Any], index: int) -> dict[str, Any]:
 
 def _kernel_cards(files: Files) -> list[dict[str, Any]]:
     nodes = _kfd_nodes(files)
-    found = []
+    cards = []
     for name in files.names(_DRM):
         device = f"{_DRM}/{name}/device"
         if not name.startswith("card") or not name[4:].isdigit() or files.text(f"{device}/vendor") != _VENDOR:
             continue
         bus = files.fields(f"{device}/uevent", "=").get("PCI_SLOT_NAME", name).lower()
-        found.append({**_kernel_card(files, device), "bus": bus, "architecture": nodes.get(bus)})
+        cards.append({**_kernel_card(files, device), "bus": bus, "architecture": nodes.get(bus)})
     # HIP counts the cards in the order of their bus numbers, whatever the order of /dev/dri.
-    return [_with_index(card, at) for at, card in enumerate(sorted(found, key=lambda card: card["bus"]))]
+    return [_with_index(card, at) for at, card in enumerate(sorted(cards, key=lambda card: card["bus"]))]
 
 
 def _kernel_card(files: Files, device: str) -> dict[str, Any]:
@@ -84,14 +82,14 @@ def _device_name(files: Files, device: str) -> str:
 
 def _kfd_nodes(files: Files) -> dict[str, str]:
     """PCI address → gfx name, from the compute driver's list of nodes."""
-    found = {}
+    gfx_names = {}
     for name in files.names(_KFD):
         fields = files.fields(f"{_KFD}/{name}/properties", " ")
         version, place = int(fields.get("gfx_target_version", 0)), int(fields.get("location_id", 0))
         if version:
             slot = f"{int(fields.get('domain', 0)):04x}:{place >> 8 & 0xFF:02x}"
-            found[f"{slot}:{place >> 3 & 0x1F:02x}.{place & 7}"] = gfx_name(version)
-    return found
+            gfx_names[f"{slot}:{place >> 3 & 0x1F:02x}.{place & 7}"] = gfx_name(version)
+    return gfx_names
 
 
 def gfx_name(version: int) -> str:
@@ -129,14 +127,14 @@ def _library_cards(smi: Any) -> dict[str, dict[str, Any]]:
     except smi.AmdSmiException:
         return {}
     try:
-        handles = _asked(smi, smi.amdsmi_get_processor_handles) or []
-        told = [_library_card(smi, handle) for handle in handles]
-        return {card.pop("bus"): card for card in told if card["bus"]}
+        handles = _query(smi, smi.amdsmi_get_processor_handles) or []
+        cards = [_library_card(smi, handle) for handle in handles]
+        return {card.pop("bus"): card for card in cards if card["bus"]}
     finally:
-        _asked(smi, smi.amdsmi_shut_down)
+        _query(smi, smi.amdsmi_shut_down)
 
 
-def _asked(smi: Any, question: Callable[..., Any], *arguments: Any) -> Any:
+def _query(smi: Any, question: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return question(*arguments)
     except smi.AmdSmiException:
@@ -145,14 +143,14 @@ def _asked(smi: Any, question: Callable[..., Any], *arguments: Any) -> Any:
 
 def _library_card(smi: Any, handle: Any) -> dict[str, Any]:
     def ask(question: Callable[..., Any]) -> dict[str, Any]:
-        return {key: value for key, value in (_asked(smi, question, handle) or {}).items() if value != "N/A"}
+        return {key: value for key, value in (_query(smi, question, handle) or {}).items() if value != "N/A"}
 
     asic, vram, cap = (
         ask(smi.amdsmi_get_gpu_asic_info),
         ask(smi.amdsmi_get_gpu_vram_info),
         ask(smi.amdsmi_get_power_cap_info),
     )
-    bus = _asked(smi, smi.amdsmi_get_gpu_device_bdf, handle)
+    bus = _query(smi, smi.amdsmi_get_gpu_device_bdf, handle)
     megabytes = vram.get("vram_size")
     return {
         "bus": bus.lower() if bus else None,

@@ -58,10 +58,10 @@ def _model(blocks: list[dict[str, str]]) -> str | None:
 
 def _sysctl(name: str) -> str | None:
     try:
-        found = subprocess.run(["sysctl", "-n", name], capture_output=True, text=True, timeout=5, check=True)
+        run = subprocess.run(["sysctl", "-n", name], capture_output=True, text=True, timeout=5, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
-    return found.stdout.strip() or None
+    return run.stdout.strip() or None
 
 
 def _topology(files: Files, blocks: list[dict[str, str]]) -> tuple[int | None, int | None]:
@@ -81,14 +81,14 @@ def _topology(files: Files, blocks: list[dict[str, str]]) -> tuple[int | None, i
 
 
 def _usable(threads: int | None, affinity: int | None, quota: float | None) -> float | None:
-    known = [float(count) for count in (threads, affinity, quota) if count]
-    return round(min(known), 3) if known else None
+    counts = [float(count) for count in (threads, affinity, quota) if count]
+    return round(min(counts), 3) if counts else None
 
 
 def _governor(files: Files) -> str | None:
     names = [name for name in files.names(f"{_CPU}/cpufreq") if name.startswith("policy")]
-    found = {files.text(f"{_CPU}/cpufreq/{name}/scaling_governor") for name in names}
-    return ",".join(sorted(governor for governor in found if governor)) or None
+    governors = {files.text(f"{_CPU}/cpufreq/{name}/scaling_governor") for name in names}
+    return ",".join(sorted(governor for governor in governors if governor)) or None
 
 
 def _turbo(files: Files) -> bool | None:
@@ -132,18 +132,18 @@ def numa_affinity(files: Files, cpus: frozenset[int] | None) -> list[int] | None
     if cpus is None:
         return None
     nodes = [int(name[4:]) for name in files.names(_NODES) if re.fullmatch(r"node\d+", name)]
-    found = [node for node in nodes if cpus & _range(files.text(f"{_NODES}/node{node}/cpulist") or "")]
-    return sorted(found) or None
+    affine = [node for node in nodes if cpus & _range(files.text(f"{_NODES}/node{node}/cpulist") or "")]
+    return sorted(affine) or None
 
 
 def _range(text: str) -> set[int]:
     """The numbers of a kernel's list such as "0-3,8"."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for part in text.split(","):
         first, _, last = part.partition("-")
         if first.strip().isdigit():
-            found |= set(range(int(first), int(last or first) + 1))
-    return found
+            numbers |= set(range(int(first), int(last or first) + 1))
+    return numbers
 
 
 def fits(cpus: float | None) -> int:

@@ -8,8 +8,6 @@ from typing import Any
 
 from harness.probe.files import Files, unit_of
 
-_UNKNOWN_ARCHITECTURE = 0xFFFFFFFF
-
 
 def library() -> Any | None:
     """The pynvml module; None where it is not installed."""
@@ -33,10 +31,10 @@ def driver(nvml: Any | None) -> Iterator[bool]:
         yield opened
     finally:
         if opened and nvml is not None:
-            asked(nvml, nvml.nvmlShutdown)
+            query(nvml, nvml.nvmlShutdown)
 
 
-def asked(nvml: Any, question: Callable[..., Any], *arguments: Any) -> Any:
+def query(nvml: Any, question: Callable[..., Any], *arguments: Any) -> Any:
     """The driver's answer; None where the card or the driver does not know it."""
     try:
         return question(*arguments)
@@ -49,15 +47,15 @@ def cards(nvml: Any | None, files: Files) -> list[dict[str, Any]]:
     with driver(nvml) as opened:
         if not opened or nvml is None:
             return []
-        count = asked(nvml, nvml.nvmlDeviceGetCount) or 0
-        handles = [(index, asked(nvml, nvml.nvmlDeviceGetHandleByIndex, index)) for index in range(count)]
+        count = query(nvml, nvml.nvmlDeviceGetCount) or 0
+        handles = [(index, query(nvml, nvml.nvmlDeviceGetHandleByIndex, index)) for index in range(count)]
         return [_card(nvml, files, index, handle) for index, handle in handles if handle is not None]
 
 
 def _card(nvml: Any, files: Files, index: int, handle: Any) -> dict[str, Any]:
     def ask(name: str, *arguments: Any) -> Any:
         question = getattr(nvml, name, None)
-        return None if question is None else asked(nvml, question, handle, *arguments)
+        return None if question is None else query(nvml, question, handle, *arguments)
 
     memory, ecc, uuid = ask("nvmlDeviceGetMemoryInfo"), ask("nvmlDeviceGetEccMode"), ask("nvmlDeviceGetUUID")
     bar1 = ask("nvmlDeviceGetBAR1MemoryInfo")
@@ -67,10 +65,10 @@ def _card(nvml: Any, files: Files, index: int, handle: Any) -> dict[str, Any]:
         "name": ask("nvmlDeviceGetName") or "unknown NVIDIA card",
         "uuid": uuid,
         "unit": unit_of(uuid),
-        "architecture": _architecture(nvml, ask),
+        "architecture": _architecture(ask),
         "memory_bytes": memory.total if memory is not None else None,
-        "driver": asked(nvml, nvml.nvmlSystemGetDriverVersion),
-        "driver_cuda": _cuda(asked(nvml, nvml.nvmlSystemGetCudaDriverVersion_v2)),
+        "driver": query(nvml, nvml.nvmlSystemGetDriverVersion),
+        "driver_cuda": _cuda(query(nvml, nvml.nvmlSystemGetCudaDriverVersion_v2)),
         "vbios": ask("nvmlDeviceGetVbiosVersion"),
         "power_limit_watts": _watts(ask("nvmlDeviceGetEnforcedPowerLimit")),
         "power_limit_default_watts": _watts(ask("nvmlDeviceGetPowerManagementDefaultLimit")),
@@ -82,7 +80,7 @@ def _card(nvml: Any, files: Files, index: int, handle: Any) -> dict[str, Any]:
         "remapped_rows": _remapped(nvml, ask),
         "bar1_bytes": bar1.bar1Total if bar1 is not None else None,
         "compute_mode": _compute_mode(nvml, ask("nvmlDeviceGetComputeMode")),
-        "mig": _mig(nvml, handle, ask),
+        "mig": _mig(nvml, ask),
         "persistence": _switch(nvml, ask("nvmlDeviceGetPersistenceMode")),
         "display_attached": _switch(nvml, ask("nvmlDeviceGetDisplayActive")),
         "pcie_generation": ask("nvmlDeviceGetCurrPcieLinkGeneration"),
@@ -102,7 +100,7 @@ def _numa_node(files: Files, ask: Callable[..., Any]) -> int | None:
     return node if node is not None and node >= 0 else None
 
 
-def _architecture(nvml: Any, ask: Callable[..., Any]) -> str | None:
+def _architecture(ask: Callable[..., Any]) -> str | None:
     capability = ask("nvmlDeviceGetCudaComputeCapability")
     return None if capability is None else f"sm_{capability[0]}{capability[1]}"
 
@@ -153,7 +151,7 @@ def _locked(nvml: Any, ask: Callable[..., Any]) -> bool | None:
     return bool(reasons & nvml.nvmlClocksThrottleReasonApplicationsClocksSetting)
 
 
-def _mig(nvml: Any, handle: Any, ask: Callable[..., Any]) -> str | None:
+def _mig(nvml: Any, ask: Callable[..., Any]) -> str | None:
     """ "off", or "on" with the slices' profiles; None where the card has no such mode."""
     mode = ask("nvmlDeviceGetMigMode")
     if mode is None:
@@ -163,7 +161,7 @@ def _mig(nvml: Any, handle: Any, ask: Callable[..., Any]) -> str | None:
     names = []
     for at in range(ask("nvmlDeviceGetMaxMigDeviceCount") or 0):
         part = ask("nvmlDeviceGetMigDeviceHandleByIndex", at)
-        name = None if part is None else asked(nvml, nvml.nvmlDeviceGetName, part)
+        name = None if part is None else query(nvml, nvml.nvmlDeviceGetName, part)
         if name:
             names.append(name.rsplit("MIG ", 1)[-1])
     return " ".join(["on", *names])
@@ -174,15 +172,15 @@ def foreign(nvml: Any | None, ours: frozenset[int]) -> tuple[int, int] | None:
     with driver(nvml) as opened:
         if not opened or nvml is None:
             return None
-        found: dict[int, int] = {}
-        for index in range(asked(nvml, nvml.nvmlDeviceGetCount) or 0):
-            handle = asked(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
+        held_bytes: dict[int, int] = {}
+        for index in range(query(nvml, nvml.nvmlDeviceGetCount) or 0):
+            handle = query(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
             if handle is None:
                 return None
-            processes = asked(nvml, nvml.nvmlDeviceGetComputeRunningProcesses, handle)
+            processes = query(nvml, nvml.nvmlDeviceGetComputeRunningProcesses, handle)
             if processes is None:
                 return None
             for process in processes:
                 if process.pid not in ours:
-                    found[process.pid] = found.get(process.pid, 0) + (process.usedGpuMemory or 0)
-        return len(found), sum(found.values())
+                    held_bytes[process.pid] = held_bytes.get(process.pid, 0) + (process.usedGpuMemory or 0)
+        return len(held_bytes), sum(held_bytes.values())

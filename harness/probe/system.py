@@ -116,10 +116,10 @@ def _kilobytes(files: Files, key: str) -> int | None:
 
 def _size(files: Files, folder: str) -> int | None:
     try:
-        found = os.statvfs(files.root / folder.lstrip("/"))
+        volume = os.statvfs(files.root / folder.lstrip("/"))
     except (OSError, AttributeError):
         return None
-    return found.f_blocks * found.f_frsize
+    return volume.f_blocks * volume.f_frsize
 
 
 def _distribution(files: Files) -> str | None:

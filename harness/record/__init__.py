@@ -31,7 +31,7 @@ from harness.record.result import (
     session_id,
 )
 from harness.record.series import Series
-from harness.record.telemetry import CardTelemetry, CpuTelemetry, Energy, Others, Spread, Telemetry, Trace
+from harness.record.telemetry import CardTelemetry, CpuTelemetry, Energy, Others, Telemetry, Trace, TraceStats
 from harness.record.trial import (
     Asked,
     DataMode,
@@ -88,11 +88,11 @@ __all__ = [
     "Series",
     "Session",
     "Side",
-    "Spread",
     "Steady",
     "Summary",
     "Telemetry",
     "Trace",
+    "TraceStats",
     "Trial",
     "Variant",
     "Window",

@@ -72,11 +72,11 @@ def short_hash(value: Any, digits: int = 12) -> str:
 
 
 def first_problem(error: ValidationError) -> str:
-    """The first of pydantic's findings in one clause: the field, and what is wrong with it."""
-    found = error.errors(include_url=False)
-    field = ".".join(str(part) for part in found[0]["loc"]) or "the whole"
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    message = found[0]["msg"].removeprefix("Value error, ")
-    if found[0]["type"] == "extra_forbidden":
+    """The first of pydantic's problems in one clause: the field, and what is wrong with it."""
+    problems = error.errors(include_url=False)
+    field = ".".join(str(part) for part in problems[0]["loc"]) or "the whole"
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    message = problems[0]["msg"].removeprefix("Value error, ")
+    if problems[0]["type"] == "extra_forbidden":
         message = "unknown key"
     return f"'{field}': {message[:300]}{more}"

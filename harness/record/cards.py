@@ -91,7 +91,7 @@ class Card(Model):
         return pattern
 
 
-class _File(Model):
+class _CardFile(Model):
     cards: tuple[Card, ...]
 
 
@@ -99,7 +99,7 @@ def load_cards(root: Path) -> tuple[Card, ...]:
     """The cards of results/cards.toml; raises UserError with the field that is wrong."""
     path = root / FILE
     try:
-        return _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))).cards
+        return _CardFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))).cards
     except OSError as error:
         raise UserError(f"{FILE} cannot be read ({error.strerror})", remedy="restore it from git") from None
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""The published figures of results/claims/*.toml: read strictly, all problems told at once, and looked up.
+"""The published figures of results/claims/*.toml: read strictly, with all problems reported at once.
 
 A file may hold `[defaults]`, which stand in every claim and curve that does not say otherwise, and
 `[caveats]`, sentences that claims name by their keys.
@@ -50,10 +50,6 @@ class ClaimSet:
 
     claims: tuple[Claim, ...] = ()
     curves: tuple[Curve, ...] = ()
-
-    def claims_for(self, workload: str) -> tuple[Claim, ...]:
-        """The claims of one workload."""
-        return tuple(claim for claim in self.claims if claim.workload == workload)
 
     def curves_for(
         self, workload: str, *, model: str | None = None, precision: Precision | None = None
@@ -107,9 +103,9 @@ class ClaimSet:
         return None
 
 
-def _same_run(one: Side, other: Side) -> bool:
+def _same_run(a: Side, b: Side) -> bool:
     """Equal but for the data mode, which a quality does not name."""
-    return one.model_copy(update={"data_mode": other.data_mode}) == other
+    return a.model_copy(update={"data_mode": b.data_mode}) == b
 
 
 def load_claims(root: Path) -> ClaimSet:
@@ -121,7 +117,7 @@ def load_claims(root: Path) -> ClaimSet:
     curves: list[Curve] = []
     problems: list[str] = []
     for path in sorted((root / FOLDER).glob("*.toml")):
-        file = _File(path, str(path.relative_to(root)))
+        file = _ClaimReader(path, str(path.relative_to(root)))
         claims += file.claims
         curves += file.curves
         problems += file.problems
@@ -145,7 +141,7 @@ class _Shape(Model):
 M = TypeVar("M", bound=Model)
 
 
-class _File:
+class _ClaimReader:
     """One file's claims and curves, and what is wrong in it."""
 
     def __init__(self, path: Path, shown: str) -> None:
@@ -199,10 +195,10 @@ class _File:
         try:
             return model.model_validate(table)
         except ValidationError as error:
-            for found in error.errors(include_url=False):
-                field = ".".join(str(part) for part in (where, *found["loc"]) if part != "")
-                unknown = found["type"] == "extra_forbidden"
-                self._problem(field, "unknown key" if unknown else found["msg"])
+            for problem in error.errors(include_url=False):
+                field = ".".join(str(part) for part in (where, *problem["loc"]) if part != "")
+                unknown = problem["type"] == "extra_forbidden"
+                self._problem(field, "unknown key" if unknown else problem["msg"])
             return None
 
 
@@ -252,17 +248,18 @@ def same_card(published: str, name: str, cards: Sequence[Card]) -> bool:
     return published == (card.name if card else plain_name(name))
 
 
-def lines(found: ClaimSet) -> list[str]:
+def lines(claim_set: ClaimSet) -> list[str]:
     """What `invoke claims` prints: one line per claim, grouped by study and workload."""
     out: list[str] = []
     group: tuple[str, str] | None = None
-    for claim in sorted(found.claims, key=lambda claim: (claim.study, claim.workload)):
+    for claim in sorted(claim_set.claims, key=lambda claim: (claim.study, claim.workload)):
         if (claim.study, claim.workload) != group:
             group = (claim.study, claim.workload)
             out += ([""] if out else []) + [f"study {claim.study}, {claim.workload} {claim.protocol}"]
         out.append(f"  {claim.id:<58} {claim.kind:<9} {_figure(claim)}")
-    count = sum(len(curve.epochs) for curve in found.curves)
-    return [*out, "", f"{len(found.claims)} claims, {len(found.curves)} curves of {count} epochs in all"]
+    claims, curves = len(claim_set.claims), len(claim_set.curves)
+    epochs = sum(len(curve.epochs) for curve in claim_set.curves)
+    return [*out, "", f"{claims} claims, {curves} curves of {epochs} epochs in all"]
 
 
 def _figure(claim: Claim) -> str:

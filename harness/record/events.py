@@ -66,13 +66,13 @@ def segments(path: Path) -> tuple[tuple[float, float], ...]:
     """Begin and end of each measured training segment, in the machine's monotonic seconds."""
     if not path.is_file():
         return ()
-    found = []
+    spans = []
     for line in path.read_bytes().splitlines():
         if b'"segment"' not in line:
             continue
         try:
             event = json.loads(line)
-            found.append((float(event["begin"]), float(event["end"])))
+            spans.append((float(event["begin"]), float(event["end"])))
         except (ValueError, KeyError, TypeError):
             continue
-    return tuple(found)
+    return tuple(spans)

@@ -1,4 +1,4 @@
-"""What differs between two machines, or one machine's two days."""
+"""What a machine is, what else it was doing, and the software stack that a trial used."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NOT_THE_MACHINE = ("id", "label")
 def differences(a: Machine, b: Machine) -> tuple[str, ...]:
     """Every field that is not the same, as "field: a → b"; what is not known is "unknown". Pure."""
     return tuple(
-        f"{field}: {_shown(mine)} → {_shown(theirs)}" for field, mine, theirs in differing_fields(a, b)
+        f"{field}: {_shown(left)} → {_shown(right)}" for field, left, right in differing_fields(a, b)
     )
 
 
@@ -30,12 +30,12 @@ def differing_fields(a: Machine, b: Machine) -> tuple[tuple[str, Any, Any], ...]
 
 
 def _fields(machine: Machine) -> dict[str, Any]:
-    found = machine.model_dump(exclude={*_NOT_THE_MACHINE, "gpus", "cpu"})
-    found |= {f"cpu.{field}": value for field, value in machine.cpu.model_dump().items()}
-    found["gpus"] = len(machine.gpus)
+    fields = machine.model_dump(exclude={*_NOT_THE_MACHINE, "gpus", "cpu"})
+    fields |= {f"cpu.{field}": value for field, value in machine.cpu.model_dump().items()}
+    fields["gpus"] = len(machine.gpus)
     for at, card in enumerate(machine.gpus):
-        found |= {f"gpu {at} {field}": value for field, value in card.model_dump(exclude={"index"}).items()}
-    return found
+        fields |= {f"gpu {at} {field}": value for field, value in card.model_dump(exclude={"index"}).items()}
+    return fields
 
 
 def _shown(value: Any) -> str:

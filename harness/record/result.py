@@ -39,7 +39,7 @@ Reason = Literal[
 
 
 class Reported(Model):
-    """out/failure.json: what a workload says of its own end."""
+    """out/failure.json: why a workload ended early, in its own words."""
 
     stage: Stage
     reason: Reason
@@ -90,7 +90,7 @@ class Summary(Model):
     verdict: Literal["valid", "warn", "invalid", "unproven"]
     causes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    """What is normal and worth knowing, in the form of causes; it speaks against nothing."""
+    """What is normal and worth knowing, in the form of `causes`; it speaks against nothing."""
 
 
 class Harness(Model):
@@ -123,6 +123,11 @@ class Record(Model):
     trial: Trial
     environment: Environment
     machine: Machine
+    cards_given: tuple[int, ...] = ()
+    """Indices, among the machine's cards of the trial's kind, of those it was given, its first one first.
+
+    Empty on a processor, and in records from before this was kept.
+    """
     load: Load = Load()
     measurement: Measurement | None = None
     failure: Failure | None = None
@@ -133,8 +138,8 @@ class Record(Model):
 
     @model_validator(mode="after")
     def _either_measured_or_failed(self) -> Self:
-        wanted = (self.status == "ok", self.status == "failed")
-        if (self.measurement is not None, self.failure is not None) != wanted:
+        expected = (self.status == "ok", self.status == "failed")
+        if (self.measurement is not None, self.failure is not None) != expected:
             raise ValueError(f"status {self.status!r} does not fit what the record holds")
         return self
 

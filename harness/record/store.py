@@ -187,9 +187,9 @@ def _lifted(text: bytes, where: str) -> Record:
     return Record.parse(json.dumps(raw), where)
 
 
-def _files(root: Path, name: str) -> Iterator[tuple[Path, str]]:
-    """What runs wrote under results/, each with its path from the clone."""
-    for path in sorted(results_folder(root).glob(f"*/*/{name}")):
+def _files(root: Path, folder: Path, pattern: str) -> Iterator[tuple[Path, str]]:
+    """What runs wrote under a folder of results/, each file with its path from the clone."""
+    for path in sorted(folder.glob(pattern)):
         if not (path.name.startswith(".") or path.name.endswith(REJECTED) or ".state" in path.parts):
             yield path, path.relative_to(root).as_posix()
 
@@ -199,7 +199,7 @@ def read_all(root: Path) -> Shelf:
     records: list[Stored] = []
     sessions: list[Session] = []
     problems: list[str] = []
-    for path, where in _files(root, "*.json"):
+    for path, where in _files(root, results_folder(root), "*/*/*.json"):
         try:
             if path.name == "session.json":
                 sessions.append(Session.parse(path.read_bytes(), where))
@@ -212,20 +212,17 @@ def read_all(root: Path) -> Shelf:
 
 def read_sessions(root: Path) -> tuple[Session, ...]:
     """Every session under results/ that can be read, in the order of their paths; its records are not."""
-    found: list[Session] = []
-    for path, where in _files(root, "session.json"):
+    sessions: list[Session] = []
+    for path, where in _files(root, results_folder(root), "*/*/session.json"):
         with suppress(RecordError):
-            found.append(Session.parse(path.read_bytes(), where))
-    return tuple(found)
+            sessions.append(Session.parse(path.read_bytes(), where))
+    return tuple(sessions)
 
 
 def session_records(root: Path, session: Session) -> tuple[Stored, ...]:
     """The records of one session; raises RecordError for one that cannot be read."""
-    folder = session_folder(root, session)
-    paths = [p for p in sorted(folder.glob("*.json")) if p.name != "session.json"]
     return tuple(
         Stored(where, read_record(path, where))
-        for path in paths
-        if not path.name.endswith(REJECTED)
-        for where in [path.relative_to(root).as_posix()]
+        for path, where in _files(root, session_folder(root, session), "*.json")
+        if path.name != "session.json"
     )

@@ -1,4 +1,4 @@
-"""What was watched while a trial ran: traces, and what the counters said over the measured window.
+"""What was recorded while a trial ran: traces, and what the counters added over the measured window.
 
 Times are seconds since the telemetry began. What could not be read is null, its first reason in `missing`.
 """
@@ -18,7 +18,6 @@ from pydantic import Field, model_validator
 from harness.record.base import Model
 
 _NULL = -(2**31)
-_MOST = 2**31 - 1
 
 
 class Trace(Model):
@@ -65,19 +64,19 @@ class Trace(Model):
         steps.frombytes(raw)
         if sys.byteorder == "big":
             steps.byteswap()
-        found: list[float | None] = []
+        values: list[float | None] = []
         before = 0
         for step in steps:
             if step == _NULL:
-                found.append(None)
+                values.append(None)
                 continue
             before += step
-            found.append(before * self.scale)
-        return found
+            values.append(before * self.scale)
+        return values
 
 
-class Spread(Model):
-    """One quantity: per sample, or per minute the mean with the least and the most."""
+class TraceStats(Model):
+    """A quantity over time: per sample, or per minute the mean with the least and the most."""
 
     mean: Trace
     least: Trace | None = None
@@ -101,14 +100,14 @@ class CardTelemetry(Model):
     index: int
     unit: str | None = None
     name: str | None = None
-    sm_mhz: Spread | None = None
-    memory_mhz: Spread | None = None
-    temperature_c: Spread | None = None
-    memory_temperature_c: Spread | None = None
-    fan_percent: Spread | None = None
-    power_watts: Spread | None = None
-    utilization_percent: Spread | None = None
-    memory_used_bytes: Spread | None = None
+    sm_mhz: TraceStats | None = None
+    memory_mhz: TraceStats | None = None
+    temperature_c: TraceStats | None = None
+    memory_temperature_c: TraceStats | None = None
+    fan_percent: TraceStats | None = None
+    power_watts: TraceStats | None = None
+    utilization_percent: TraceStats | None = None
+    memory_used_bytes: TraceStats | None = None
     limited_share: dict[str, float] = {}
     """Of the window, the time that a counter says was spent limited: power, thermal, sync_boost, …"""
     reasons_share: dict[str, float] = {}
@@ -120,7 +119,7 @@ class CardTelemetry(Model):
     """New ones."""
     ecc_corrected: int | None = None
     xids: tuple[int, ...] | None = None
-    """The driver's numbers of the faults that it told of; null where it was not listened to."""
+    """The driver's numbers of the faults that it reported; null where nothing listened."""
     power_limit_watts: float | None = None
     power_limit_changed: bool | None = None
     mig_changed: bool | None = None
@@ -134,11 +133,11 @@ class CardTelemetry(Model):
 class CpuTelemetry(Model):
     """The processor, all of it, whoever used it."""
 
-    utilization_percent: Spread | None = None
-    mhz: Spread | None = None
-    temperature_c: Spread | None = None
-    memory_used_bytes: Spread | None = None
-    load: Spread | None = None
+    utilization_percent: TraceStats | None = None
+    mhz: TraceStats | None = None
+    temperature_c: TraceStats | None = None
+    memory_used_bytes: TraceStats | None = None
+    load: TraceStats | None = None
 
 
 class Energy(Model):

@@ -37,7 +37,7 @@ _KILLED = (137, -9, 143, -15)
 
 
 class Started(Model):
-    """started.json in a trial's work folder: all that its record needs and is known when it begins."""
+    """started.json in a trial's work folder: what its record needs of the time at which it begins."""
 
     trial: Trial
     attempt: int
@@ -48,6 +48,7 @@ class Started(Model):
     started_at: AwareDatetime
     environment: Environment
     machine: Machine
+    cards_given: tuple[int, ...] = ()
     load: Load
     harness: Harness
     handle: Handle | None = None
@@ -66,7 +67,7 @@ class Assembled:
     rejected: str | None = None
 
 
-Clean = Callable[[str], str]
+Redact = Callable[[str], str]
 """Takes this machine's names and paths out of a text."""
 
 
@@ -77,7 +78,7 @@ def assemble(
     *,
     now: datetime,
     locked: Mapping[str, str] | None,
-    clean: Clean,
+    redact: Redact,
     over_base: bool = False,
     timed_out: bool = False,
 ) -> Assembled:
@@ -87,8 +88,8 @@ def assemble(
     if measurement is not None:
         environment = _checked(started.environment, locked, measurement, over_base)
         return Assembled(_record(started, now, environment, measurement=measurement))
-    failure = _failure(started, exit, output, problem, clean, timed_out)
-    rejected = clean(text) if text is not None else None
+    failure = _failure(started, exit, output, problem, redact, timed_out)
+    rejected = redact(text) if text is not None else None
     return Assembled(_record(started, now, started.environment, failure=failure), rejected)
 
 
@@ -101,21 +102,21 @@ def _parsed(trial: Trial, text: str | None) -> tuple[Measurement | None, str]:
     if text is None:
         return None, ""
     try:
-        found = Measurement.parse(text, MEASUREMENT)
+        measurement = Measurement.parse(text, MEASUREMENT)
     except RecordError as error:
         return None, error.problem
-    asked = trial.asked
+    request = trial.asked
     pairs = {
-        "workload": (found.workload, asked.workload),
-        "protocol": (found.protocol_name, asked.protocol),
-        "precision": (found.precision.label, asked.variant.precision),
-        "data source": (found.data.source, asked.data),
-        "device": (found.device.kind, asked.device),
+        "workload": (measurement.workload, request.workload),
+        "protocol": (measurement.protocol_name, request.protocol),
+        "precision": (measurement.precision.label, request.variant.precision),
+        "data source": (measurement.data.source, request.data),
+        "device": (measurement.device.kind, request.device),
     }
-    for what, (is_, wanted) in pairs.items():
-        if is_ != wanted:
-            return None, f"{MEASUREMENT}: its {what} is '{is_}' where '{wanted}' was asked for"
-    return found, ""
+    for what, (measured, requested) in pairs.items():
+        if measured != requested:
+            return None, f"{MEASUREMENT}: its {what} is '{measured}' where '{requested}' was asked for"
+    return measurement, ""
 
 
 def _checked(
@@ -124,16 +125,16 @@ def _checked(
     """'Pinned' is a fact checked in every trial: what is installed equals the lock."""
     if locked is None:
         return environment
-    found = differences(locked, measurement.packages, over_base=over_base)
-    if not found:
+    differing = differences(locked, measurement.packages, over_base=over_base)
+    if not differing:
         return environment
-    shown = ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
+    shown = ", ".join(differing[:5]) + (f" and {len(differing) - 5} more" if len(differing) > 5 else "")
     reasons = (*environment.unpinned_because, f"installed differs from the lock: {shown}")
     return environment.model_copy(update={"pinned": False, "unpinned_because": reasons})
 
 
 def _failure(
-    started: Started, exit: Exit, output: Path, problem: str, clean: Clean, timed_out: bool
+    started: Started, exit: Exit, output: Path, problem: str, redact: Redact, timed_out: bool
 ) -> Failure:
     kind, stage, reason, message = _why(started, exit, _reported(output), problem, timed_out)
     return Failure.model_validate(
@@ -141,9 +142,9 @@ def _failure(
             "kind": kind,
             "stage": stage,
             "reason": reason,
-            "message": clean(message)[:2000],
+            "message": redact(message)[:2000],
             "exit_code": exit.code,
-            "log_tail": clean(exit.log)[-6000:],
+            "log_tail": redact(exit.log)[-6000:],
         }
     )
 
@@ -208,6 +209,7 @@ def _record(
             "trial": started.trial,
             "environment": environment,
             "machine": started.machine,
+            "cards_given": started.cards_given,
             "load": started.load,
             "measurement": measurement,
             "failure": failure,
@@ -222,10 +224,10 @@ def judged(record: Record) -> Record:
 
 
 def changed_since(earlier: Record, record: Record) -> tuple[str, ...]:
-    """What was found differently from an earlier trial of the same session: each named with both values."""
+    """What differs from an earlier trial of the same session: each named with both values."""
     if earlier.measurement is None or record.measurement is None:
         return ()
-    before, after = _found(earlier), _found(record)
+    before, after = _facts(earlier), _facts(record)
     return tuple(
         f"{name} {CHANGED}: {before[name]} → {after[name]}"
         for name in before
@@ -233,16 +235,16 @@ def changed_since(earlier: Record, record: Record) -> tuple[str, ...]:
     )
 
 
-def _found(record: Record) -> dict[str, str | None]:
+def _facts(record: Record) -> dict[str, str | None]:
     measurement = record.measurement
     if measurement is None:
         return {}
-    found: dict[str, str | None] = {
+    facts: dict[str, str | None] = {
         "image": record.environment.image_id,
         "kernel": record.machine.kernel,
         f"data {measurement.data.name}": measurement.data.sha256,
         **{f"version of {name}": version for name, version in measurement.versions.items()},
     }
     for gpu in record.machine.gpus:
-        found[f"driver of GPU {gpu.index}"] = gpu.driver
-    return found
+        facts[f"driver of GPU {gpu.index}"] = gpu.driver
+    return facts

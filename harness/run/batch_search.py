@@ -1,20 +1,20 @@
-"""A ladder's rungs between the largest batch that fits and the smallest that does not, found by halving.
+"""Batch-size sweeps, refined by halving between the largest batch that fits and the smallest that does not.
 
-Planned rungs double; where one does not fit, the gap below it is halved down to steps of 8, or of 1 below 16,
-each try a fresh process of full length. What then fits is tried in every further repeat.
+Planned batch sizes double. Where one does not fit, the gap below it is halved down to steps of 8, or of 1
+below 16, each try a fresh process of full length. What then fits is tried in every further repeat.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.record import Record, Session, Trial
-from harness.run.session import row
-from harness.summary.statistics import ROOM, room_taken
+from harness.run.session import last_attempts, sweep_key
+from harness.summary.statistics import MOST_MEMORY_SHARE, reserved_share
 
-FEWEST_RUNGS = 3
-"""Batches of one work from which on they are a ladder: a fixed batch that does not fit is no search."""
+FEWEST_BATCH_SIZES = 3
+"""From so many batch sizes on, equal trials are a sweep: a fixed batch that does not fit is no search."""
 
 COARSE = 8
 FINE_BELOW = 16
@@ -22,88 +22,85 @@ FINE_BELOW = 16
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Where a ladder ends: the largest batch that fits, and the smallest that does not."""
+    """Where a sweep ends: the largest batch that fits, and the smallest that does not."""
 
     fits: int
-    wall: int
+    too_large: int
 
     def middle(self) -> int | None:
-        """The batch to try next; null where nothing is left between."""
-        fine = range(self.fits + 1, min(self.wall, FINE_BELOW))
-        coarse = range(max(self.fits + 1, FINE_BELOW), self.wall)
+        """The batch size to try next; null where nothing is left between."""
+        fine = range(self.fits + 1, min(self.too_large, FINE_BELOW))
+        coarse = range(max(self.fits + 1, FINE_BELOW), self.too_large)
         left = [*fine, *(size for size in coarse if size % COARSE == 0)]
         return left[len(left) // 2] if left else None
 
 
 def grown(session: Session, records: Iterable[Record]) -> Session:
-    """The session with the rungs that its records ask for next, or itself; a pure function of both."""
-    last = {record.trial.id: record for record in sorted(records, key=lambda one: one.attempt)}
-    known = {trial.id for trial in session.trials}
+    """The session with the batch sizes that its sweeps need next, or itself; a pure function of both."""
+    last_of = last_attempts(records)
+    ids = {trial.id for trial in session.trials}
     new = [
         trial
-        for rungs in _ladders(session.trials).values()
-        for trial in _next(rungs, last)
-        if trial.id not in known
+        for sweep in _sweeps(session.trials).values()
+        for trial in _next(sweep, last_of)
+        if trial.id not in ids
     ]
     return session.model_copy(update={"trials": (*session.trials, *new)}) if new else session
 
 
 def stands_between(trial: Trial, planned: Iterable[Trial]) -> bool:
-    """Whether a trial is a rung that a search may have put between those of a planned ladder."""
-    rungs = _ladders(planned).get(row(trial), [])
-    sizes = [rung.asked.variant.batch_size for rung in rungs]
-    return bool(sizes) and min(sizes) < trial.asked.variant.batch_size < max(sizes)
+    """Whether a search may have put a trial between the batch sizes of a planned sweep."""
+    sizes = [_batch_size(member) for member in _sweeps(planned).get(sweep_key(trial), [])]
+    return bool(sizes) and min(sizes) < _batch_size(trial) < max(sizes)
 
 
-def _ladders(trials: Iterable[Trial]) -> dict[str, list[Trial]]:
+def _batch_size(trial: Trial) -> int:
+    return trial.asked.variant.batch_size
+
+
+def _sweeps(trials: Iterable[Trial]) -> dict[str, list[Trial]]:
     groups: dict[str, list[Trial]] = {}
     for trial in trials:
-        groups.setdefault(row(trial), []).append(trial)
-    sizes = {name: {rung.asked.variant.batch_size for rung in rungs} for name, rungs in groups.items()}
-    return {name: rungs for name, rungs in groups.items() if len(sizes[name]) >= FEWEST_RUNGS}
+        groups.setdefault(sweep_key(trial), []).append(trial)
+    return {
+        key: group for key, group in groups.items() if len(set(map(_batch_size, group))) >= FEWEST_BATCH_SIZES
+    }
 
 
-def _next(rungs: Sequence[Trial], last: dict[str, Record]) -> list[Trial]:
-    """The next try of the first repeat; once nothing is left to try, the batch found in the other repeats."""
-    gap = _gap(rungs, last)
+def _next(sweep: Sequence[Trial], last_of: Mapping[str, Record]) -> list[Trial]:
+    """The next try of the first repeat; once nothing is left to try, the largest that fits in the others."""
+    gap = _gap(sweep, last_of)
     if gap is None:
         return []
     size = gap.middle()
-    firsts = {rung.repeat: rung for rung in rungs}
-    repeats = sorted(firsts)
-    asked = [repeats[0]] if size is not None else repeats[1:]
-    return [_with_batch(firsts[repeat], gap.fits if size is None else size) for repeat in asked]
+    trial_of = {trial.repeat: trial for trial in sweep}
+    repeats = sorted(trial_of)
+    if size is not None:
+        return [_with_batch(trial_of[repeats[0]], size)]
+    return [_with_batch(trial_of[repeat], gap.fits) for repeat in repeats[1:]]
 
 
-def _gap(rungs: Iterable[Trial], last: dict[str, Record]) -> Gap | None:
-    """Null while no rung failed to fit, or none fits, or one below the wall was tried in no repeat."""
-    fits: set[int] = set()
-    walls: set[int] = set()
-    sizes = set()
-    for rung in rungs:
-        size = rung.asked.variant.batch_size
-        sizes.add(size)
-        found = _fits(last.get(rung.id))
-        if found is not None:
-            (fits if found else walls).add(size)
-    wall = min(walls, default=None)
-    below = {size for size in sizes if wall is not None and size < wall}
-    if wall is None or not below or not below <= fits:
-        return None
-    return Gap(max(below), wall)
+def _gap(sweep: Iterable[Trial], last_of: Mapping[str, Record]) -> Gap | None:
+    """Null while every size fits, or none does, or one below the first too large was tried in no repeat."""
+    outcomes: dict[bool | None, set[int]] = {True: set(), False: set(), None: set()}
+    for trial in sweep:
+        outcomes[_fits(last_of.get(trial.id))].add(_batch_size(trial))
+    too_large = min(outcomes[False], default=0)
+    below = {size for size in set.union(*outcomes.values()) if size < too_large}
+    return Gap(max(below), too_large) if below and below <= outcomes[True] else None
 
 
 def _fits(record: Record | None) -> bool | None:
-    """Whether a rung left its device some room; null where that was not found out."""
+    """Whether a trial left its device some memory; null where it did not get so far."""
     if record is None:
         return None
     if record.measurement is not None:
-        return (room_taken(record.measurement) or 0.0) <= ROOM
+        return (reserved_share(record.measurement) or 0.0) <= MOST_MEMORY_SHARE
     assert record.failure is not None
     return False if record.failure.reason == "out-of-memory" else None
 
 
-def _with_batch(rung: Trial, size: int) -> Trial:
-    variant = rung.asked.variant.model_copy(update={"batch_size": size})
-    asked = rung.asked.model_copy(update={"variant": variant})
-    return Trial.of(asked, rung.repeat, seed=rung.seed, timeout_seconds=rung.timeout_seconds)
+def _with_batch(trial: Trial, size: int) -> Trial:
+    variant = trial.asked.variant.model_copy(update={"batch_size": size})
+    request = trial.asked.model_copy(update={"variant": variant})
+    return Trial.of(request, trial.repeat, seed=trial.seed, timeout_seconds=trial.timeout_seconds)

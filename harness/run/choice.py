@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,9 +17,8 @@ from harness.record import DataSource, LeftOut, Record, Trial, store
 from harness.record.cards import find as find_card
 from harness.record.cards import load_cards, peak_tflops
 from harness.record.claims import load_claims
-from harness.run import setup
 from harness.run.session import PAUSE
-from harness.run.setup import Bench
+from harness.run.setup import RunSetup, trial_context
 from harness.units import seconds_of
 
 REFERENCE = "RTX 2080 Ti"
@@ -31,44 +31,47 @@ class Chosen:
 
     planned: tuple[Planned, ...]
     everything: frozenset[str]
-    """The ids of all trials that the plan has on this ground, dropped ones included."""
+    """The ids of all trials that the plan has in this context, dropped ones included."""
     order_seed: int
     left_out: tuple[LeftOut, ...]
     seconds: float
     budget_seconds: float | None
     speeds: estimate.Speeds
-    """What the records and publications said of durations when these were chosen."""
+    """What records and publications gave for durations when these were chosen."""
 
 
-def choose(bench: Bench, found: Mapping[str, Resolved] | None = None) -> Chosen:
-    """The trials of a line. Without `found`, nothing being fetched yet, all data is taken to be real.
+def choose(setup: RunSetup, resolved: Mapping[str, Resolved] | None = None) -> Chosen:
+    """The trials of a line. Without `resolved`, nothing being fetched yet, all data is taken to be real.
 
     Raises UserError where the device can do none of them.
     """
-    lock = bench.engine.expected(bench.image).environment.lock_sha256
-    on = setup.ground(bench, lock, found or {})
-    if found is None:
-        on = replace(on, sources=_all_real(bench), weights=_all_weights(bench))
-    everything, seed = setup.planned(bench, on)
-    card = bench.selection.gpus[0] if bench.selection.gpus else None
-    able, left = supported(everything, bench.selection.kind, card, len(bench.selection.gpus))
+    lock = setup.engine.expected(setup.image).environment.lock_sha256
+    context = trial_context(setup, lock, resolved or {})
+    if resolved is None:
+        context = replace(context, sources=_all_real(setup), weights=_all_weights(setup))
+    seed = secrets.randbelow(2**31)
+    everything = plan.trials(setup.plan, context, seed)
+    card = setup.selection.gpus[0] if setup.selection.gpus else None
+    able, left_out = supported(everything, setup.selection.kind, card, len(setup.selection.gpus))
     if not able:
         raise UserError(
-            f"plan '{bench.plan.name}' has nothing that {card.name if card else 'this CPU'} can do",
+            f"plan '{setup.plan.name}' has nothing that {card.name if card else 'this CPU'} can do",
             remedy="choose another plan",
         )
-    speeds = _speeds(bench)
-    seconds_each = partial(estimate.seconds, known=speeds)
+    speeds = _speeds(setup)
+    seconds_each = partial(estimate.seconds, speeds=speeds)
     ids = frozenset(item.trial.id for item in everything)
-    length = seconds_of(bench.settings.budget) if bench.settings.budget else None
-    if length is None:
-        kept = plan.order(selection.one_full_each(able), seed, bench.plan.blocks)
-        seconds = sum(map(seconds_each, kept)) + pause_seconds(kept, seconds_each)
-        return Chosen(kept, ids, seed, left, seconds, None, speeds)
+    budget_seconds = seconds_of(setup.settings.budget) if setup.settings.budget else None
+    if budget_seconds is None:
+        planned = plan.order(selection.one_full_each(able), seed, setup.plan.blocks)
+        seconds = sum(map(seconds_each, planned)) + pause_seconds(planned, seconds_each)
+        return Chosen(planned, ids, seed, left_out, seconds, None, speeds)
     pause = pause_seconds(able, seconds_each)
-    fitted = selection.fit(able, seconds_each, length - pause)
-    kept = plan.order(fitted.planned, seed, bench.plan.blocks)
-    return Chosen(kept, ids, seed, (*left, *fitted.left_out), fitted.seconds + pause, length, speeds)
+    fitted = selection.fit(able, seconds_each, budget_seconds - pause)
+    planned = plan.order(fitted.planned, seed, setup.plan.blocks)
+    return Chosen(
+        planned, ids, seed, (*left_out, *fitted.left_out), fitted.seconds + pause, budget_seconds, speeds
+    )
 
 
 def pause_seconds(planned: Sequence[Planned], seconds_each: Callable[[Planned], float]) -> float:
@@ -79,23 +82,23 @@ def pause_seconds(planned: Sequence[Planned], seconds_each: Callable[[Planned], 
 
 
 def trial_seconds(speeds: estimate.Speeds, machine: str, trial: Trial, records: Iterable[Record]) -> float:
-    """A trial's estimated duration, from what was known before and a session's records by now."""
+    """A trial's estimated duration, from what was estimated before and a session's records by now."""
     planned = Planned(trial, "timing", trial.asked.variant.model)
     return estimate.seconds(planned, estimate.learned(speeds, records, machine))
 
 
-def _all_real(bench: Bench) -> dict[str, DataSource]:
-    return dict.fromkeys(plan.datasets(bench.plan, bench.selection.kind), "real")
+def _all_real(setup: RunSetup) -> dict[str, DataSource]:
+    return dict.fromkeys(plan.datasets(setup.plan, setup.selection.kind), "real")
 
 
-def _all_weights(bench: Bench) -> dict[str, bool]:
-    return dict.fromkeys(plan.pretrained_models(bench.plan, bench.selection.kind), True)
+def _all_weights(setup: RunSetup) -> dict[str, bool]:
+    return dict.fromkeys(plan.pretrained_models(setup.plan, setup.selection.kind), True)
 
 
-def _speeds(bench: Bench) -> estimate.Speeds:
-    records = [stored.record for stored in store.read_all(bench.root).records]
-    published = _published(bench.root)
-    return estimate.speeds(records, bench.machine.id, published, scale=_scale(bench))
+def _speeds(setup: RunSetup) -> estimate.Speeds:
+    records = [stored.record for stored in store.read_all(setup.root).records]
+    published = _published(setup.root)
+    return estimate.speeds(records, setup.machine.id, published, scale=_scale(setup))
 
 
 def _published(root: Path) -> dict[tuple[str, ...], float]:
@@ -108,12 +111,12 @@ def _published(root: Path) -> dict[tuple[str, ...], float]:
     }
 
 
-def _scale(bench: Bench) -> float:
+def _scale(setup: RunSetup) -> float:
     """The published card's 16-bit peak over this one's: a rough guide to a duration, and no more."""
-    if not bench.selection.gpus:
+    if not setup.selection.gpus:
         return 1.0
-    cards = load_cards(bench.root)
-    ours = find_card(bench.selection.gpus[0].name, cards)
+    cards = load_cards(setup.root)
+    ours = find_card(setup.selection.gpus[0].name, cards)
     published = find_card(REFERENCE, cards)
     peaks = [peak_tflops(card, "fp16-master") if card else None for card in (published, ours)]
     return peaks[0] / peaks[1] if peaks[0] and peaks[1] else 1.0

@@ -1,4 +1,4 @@
-"""Trials in order, each in a fresh process, each ending in one record; again after anything."""
+"""Trials in order, each in a fresh process, each ending in one record; resumed after any interruption."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.engine.base import Built, Engine, Exit, Running
-from harness.engine.container import DeviceRequest, Folders, RunSpec, shared_memory
+from harness.engine.container import DeviceRequest, RunSpec, TrialFolders, shared_memory
 from harness.errors import NoEngine, RecordError
 from harness.record import Harness, LeftOut, Limit, Load, Machine, Record, Session, Trial, store
 from harness.record.events import FILE as EVENTS
@@ -62,7 +62,7 @@ class Job:
     data: Callable[[Trial], tuple[tuple[str, Path], ...]]
     """The data folders that a trial sees, by their names under /data."""
     load: Callable[[], Load]
-    clean: assemble.Clean
+    redact: assemble.Redact
     locked: dict[str, str] | None
     passed: dict[str, str]
     uid: int
@@ -118,11 +118,11 @@ def run(job: Job, opened: Session, watcher: Watcher, *, retry: bool = False) -> 
 
 
 def _grown(root: Path, opened: Session, records: list[Record]) -> Session:
-    """The session with the rungs that a ladder's wall asks for."""
-    found = batch_search.grown(opened, records)
-    if found is not opened:
-        store.write_session(root, found)
-    return found
+    """The session with the batch sizes that its sweeps need next."""
+    extended = batch_search.grown(opened, records)
+    if extended is not opened:
+        store.write_session(root, extended)
+    return extended
 
 
 def _in_time(job: Job, trial: Trial, records: Sequence[Record], wait_seconds: float = 0.0) -> bool:
@@ -180,7 +180,7 @@ def _cache_folder(job: Job, session_id: str) -> Path:
 
 def _spec(job: Job, session_id: str, trial: Trial, attempt: int) -> RunSpec:
     work = store.work_folder(job.root, session_id, trial.id, attempt).resolve()
-    folders = Folders(
+    folders = TrialFolders(
         input=work / "in",
         output=work / "out",
         data=job.data(trial),
@@ -212,18 +212,18 @@ def command_of(job: Job, session_id: str, trial: Trial) -> str:
 def _warm_up(job: Job, opened: Session, trial: Trial, watcher: Watcher) -> None:
     """One short unrecorded trial of each variant fills the compilers' caches, where there are any.
 
-    Otherwise each fresh process would tune again, and the first repeat would differ from the others.
+    Otherwise each fresh process would tune anew, and the first repeat would differ from the rest.
     """
-    asked = trial.asked
-    if asked.device == "cpu" and asked.variant.profile == "default":
+    request = trial.asked
+    if request.device == "cpu" and request.variant.profile == "default":
         return
     marker = _cache_folder(job, opened.id) / "warm" / trial.id.rpartition("-")[2]
     if marker.exists():
         return
     watcher.say("    filling the caches with a short trial that is not recorded")
-    short = asked.variant.model_copy(update={"limit": Limit(steps=WARM_UP_STEPS, valid_batches=1)})
+    short = request.variant.model_copy(update={"limit": Limit(steps=WARM_UP_STEPS, valid_batches=1)})
     warm = Trial.of(
-        asked.model_copy(update={"variant": short}),
+        request.model_copy(update={"variant": short}),
         trial.repeat,
         seed=trial.seed,
         timeout_seconds=min(trial.timeout_seconds, WARM_UP_SECONDS),
@@ -271,6 +271,7 @@ def _attempt(
         started_at=now,
         environment=job.built.environment,
         machine=job.machine,
+        cards_given=spec.device.indices,
         load=job.load(),
         harness=job.harness,
     )
@@ -296,7 +297,7 @@ def _see_through(job: Job, opened: Session, started: Started, work: Path, watche
 
 @contextmanager
 def _stopped_by_ctrl_c(job: Job, started: Started, work: Path) -> Iterator[None]:
-    """Whenever the interrupt comes, the trial is found by its name, stopped, and leaves nothing behind."""
+    """Whenever the interrupt comes, the trial is looked up by name, stopped, and leaves nothing behind."""
     try:
         yield
     except KeyboardInterrupt:
@@ -343,7 +344,7 @@ def _write(
         now=datetime.now(UTC),
         locked=job.locked,
         over_base=job.over_base,
-        clean=job.clean,
+        redact=job.redact,
         timed_out=timed_out,
     )
     recorder.stop(work)
@@ -359,16 +360,14 @@ def _write(
 
 
 def _with_changes(job: Job, opened: Session, record: Record) -> Record:
-    """Adds a warning for each thing that was found otherwise than in the session's first measured trial."""
-    earlier = [stored.record for stored in store.session_records(job.root, opened)]
-    alike = [
-        other
-        for other in earlier
-        if other.measurement is not None and other.trial.asked.workload == record.trial.asked.workload
+    """Adds a warning for each thing that differs from the session's first measured trial."""
+    earlier = [
+        stored.record
+        for stored in store.session_records(job.root, opened)
+        if stored.record.measurement is not None
+        and stored.record.trial.asked.workload == record.trial.asked.workload
     ]
-    if not alike:
-        return record
-    first = min(alike, key=lambda other: other.started_at)
+    first = min(earlier, key=lambda before: before.started_at, default=record)
     changes = assemble.changed_since(first, record)
     return record.model_copy(update={"warnings": (*record.warnings, *changes)})
 

@@ -1,11 +1,11 @@
-"""One run per machine: two would disturb each other's measurements."""
+"""A session: one run per machine at a time, its blocks of time, and the trials that it still lacks."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ from harness.record import LeftOut, Machine, Record, Session, Trial, session_id,
 
 
 @contextmanager
-def only_run(state: Path) -> Iterator[None]:
+def run_lock(state: Path) -> Iterator[None]:
     """One run per machine: raises Busy while another process holds the lock."""
     state.mkdir(parents=True, exist_ok=True)
     with (state / "run.lock").open("a+") as file:
@@ -39,24 +39,23 @@ def only_run(state: Path) -> Iterator[None]:
 PAUSE = timedelta(hours=1)
 
 
-def block(session: Session, trial: Trial, records: Iterable[Record], now: datetime) -> int:
+def block(session: Session, trial: Trial, records: Sequence[Record], now: datetime) -> int:
     """The number of the block that a trial beginning now belongs to: a pause of an hour opens the next.
 
     Full-length trials are no part of a block, so an hour that they fill is a pause between the others.
     """
-    kept = list(records)
-    number = max((record.block for record in kept), default=1)
-    last = _last_end(session, kept)
+    number = max((record.block for record in records), default=1)
+    last = _last_end(session, records)
     if last is None or _planned(session).get(trial.id) == NO_BLOCK:
         return number
     return number + 1 if now - last >= PAUSE else number
 
 
-def rest(session: Session, trial: Trial, records: Iterable[Record], now: datetime) -> timedelta:
+def rest(session: Session, trial: Trial, records: Sequence[Record], now: datetime) -> timedelta:
     """How long a trial still waits: an hour after the last block, where the plan has it in a later one."""
-    kept, planned = list(records), _planned(session)
-    last = _last_end(session, kept)
-    reached = max((planned.get(record.trial.id, 1) for record in kept), default=1)
+    planned = _planned(session)
+    last = _last_end(session, records)
+    reached = max((planned.get(record.trial.id, 1) for record in records), default=1)
     if last is None or planned.get(trial.id, 1) <= reached:
         return timedelta(0)
     return max(timedelta(0), last + PAUSE - now)
@@ -86,7 +85,7 @@ def _pointer(root: Path, plan: str) -> Path:
 
 
 def find_open(root: Path, plan: str) -> Session | None:
-    """This clone's open session of a plan, if there is one and it can be read."""
+    """This clone's open session of a plan, or null where none can be read."""
     pointer = _pointer(root, plan)
     if not pointer.is_file():
         return None
@@ -154,50 +153,51 @@ def missing(session: Session, records: Iterable[Record], *, retry: bool = False)
     A trial's own failure is a result; with `retry` it is missing too. A batch above one that did not fit is
     not tried.
     """
-    last_of = _last_attempts(records)
+    last_of = last_attempts(records)
     spared = {trial.id for trial, _ in _too_large(session, last_of)}
-    found = []
+    lacking = []
     for place, trial in enumerate(session.trials):
         last = last_of.get(trial.id)
         if trial.id in spared or (last is not None and not _again(last, retry)):
             continue
-        found.append(Missing(trial, place, last.attempt + 1 if last else 1))
-    return tuple(found)
+        lacking.append(Missing(trial, place, last.attempt + 1 if last else 1))
+    return tuple(lacking)
 
 
 def with_spared(session: Session, records: Iterable[Record]) -> Session:
     """The session with a line in its list for the batches that were not tried, above one that did not fit."""
     counts: dict[tuple[str, str], int] = {}
-    for trial, batch_size in _too_large(session, _last_attempts(records)):
+    for trial, batch_size in _too_large(session, last_attempts(records)):
         variant = trial.asked.variant
         what = f"{variant.model} {variant.precision} above batch {batch_size}"
         reason = f"batch {batch_size} did not fit"
         counts[what, reason] = counts.get((what, reason), 0) + 1
-    others = [line for line in session.left_out if (line.what, line.reason) not in counts]
-    lines = [LeftOut(what=what, trials=count, reason=reason) for (what, reason), count in counts.items()]
-    return session.model_copy(update={"left_out": (*others, *lines)})
+    other_lines = [line for line in session.left_out if (line.what, line.reason) not in counts]
+    untried = [LeftOut(what=what, trials=count, reason=reason) for (what, reason), count in counts.items()]
+    return session.model_copy(update={"left_out": (*other_lines, *untried)})
 
 
-def _last_attempts(records: Iterable[Record]) -> dict[str, Record]:
+def last_attempts(records: Iterable[Record]) -> dict[str, Record]:
+    """The last attempt's record of each trial, by the trial's id."""
     ordered = sorted(records, key=lambda record: record.attempt)
     return {record.trial.id: record for record in ordered}
 
 
 def _too_large(session: Session, last_of: Mapping[str, Record]) -> Iterator[tuple[Trial, int]]:
-    """Trials never run whose row has a smaller batch that did not fit, each with that batch."""
+    """Trials never run whose sweep has a smaller batch that did not fit, each with that batch."""
     limits: dict[str, int] = {}
     for record in last_of.values():
         if record.failure is not None and record.failure.reason == "out-of-memory":
-            place, batch_size = row(record.trial), record.trial.asked.variant.batch_size
-            limits[place] = min(batch_size, limits.get(place, batch_size))
+            key, batch_size = sweep_key(record.trial), record.trial.asked.variant.batch_size
+            limits[key] = min(batch_size, limits.get(key, batch_size))
     for trial in session.trials if limits else ():
-        limit = limits.get(row(trial))
+        limit = limits.get(sweep_key(trial))
         if limit is not None and trial.id not in last_of and trial.asked.variant.batch_size > limit:
             yield trial, limit
 
 
-def row(trial: Trial) -> str:
-    """All that is asked of a trial but its batch."""
+def sweep_key(trial: Trial) -> str:
+    """All that a trial is asked for but its batch size: equal in the trials of one batch-size sweep."""
     variant = trial.asked.variant.model_copy(update={"batch_size": 1})
     return trial.asked.model_copy(update={"variant": variant}).canonical()
 

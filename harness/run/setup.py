@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,12 +10,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import cast
 
-from harness.data import download, fetch
+from harness.data import fetch
+from harness.data.download import FetchProgress
 from harness.engine.base import Built, Engine
 from harness.engine.build import build_settings
 from harness.engine.container import UNPRIVILEGED, DeviceRequest
 from harness.engine.docker import DockerEngine
-from harness.engine.find import Asked, find
+from harness.engine.find import EngineChoice, find
 from harness.engine.local import HereEngine, identity
 from harness.engine.venv import VenvEngine
 from harness.errors import PlanError
@@ -33,9 +33,9 @@ from harness.machine import (
     select,
 )
 from harness.plan import plan
-from harness.plan.plan import Ground, Plan, Planned
+from harness.plan.plan import Plan, PlanContext
 from harness.record import DataSource, Harness, Machine, Trial, store
-from harness.redact import clean
+from harness.redact import redact
 from harness.run.runner import Job
 from harness.settings import Settings
 
@@ -43,8 +43,8 @@ WHEELHOUSE = "wheelhouse"
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
-    """What is known of a line before anything is built or fetched."""
+class RunSetup:
+    """What a line of `run` works with, before anything is built or fetched."""
 
     root: Path
     settings: Settings
@@ -66,19 +66,19 @@ def devices(settings: Settings, environ: Mapping[str, str] = os.environ) -> tupl
     return machine, select(machine, settings.device, uuids=uuids, environ=environ)
 
 
-def bench(
+def prepare(
     root: Path,
     settings: Settings,
     environ: Mapping[str, str] = os.environ,
     seen: tuple[Machine, Selection] | None = None,
-) -> Bench:
+) -> RunSetup:
     """Settles on device, image and engine; looks at the machine unless it was `seen` by devices() already.
 
-    Raises NoDevice where no image serves the card, NoEngine where the engine asked for is not there.
+    Raises NoDevice where no image serves the card, NoEngine where the engine named does not answer.
     """
-    loaded = plan.load(root, settings.plan)
+    run_plan = plan.load(root, settings.plan)
     if settings.blocks is not None:
-        loaded = loaded.model_copy(update={"blocks": settings.blocks})
+        run_plan = run_plan.model_copy(update={"blocks": settings.blocks})
     machine, selection = seen or devices(settings, environ)
     images = load_images(root)
     card = selection.gpus[0] if selection.gpus else None
@@ -90,7 +90,7 @@ def bench(
     )
     passed = passed_variables(environ)
     engine, lost = _engine(root, settings, image, passed, environ)
-    return Bench(
+    return RunSetup(
         root=root,
         settings=settings,
         machine=machine,
@@ -98,7 +98,7 @@ def bench(
         images=images,
         image=image,
         engine=engine,
-        plan=loaded,
+        plan=run_plan,
         passed=passed,
         notes=(*_card_notes(selection), *lost),
     )
@@ -116,15 +116,15 @@ def _card_notes(selection: Selection) -> tuple[str, ...]:
 def _engine(
     root: Path, settings: Settings, image: Image, passed: Mapping[str, str], environ: Mapping[str, str]
 ) -> tuple[Engine, tuple[str, ...]]:
-    asked = settings.engine
+    choice = settings.engine
     recorded = recorded_variables(passed, local_names(root))
-    if asked == "here" or (asked == "auto" and identity() is not None):
+    if choice == "here" or (choice == "auto" and identity() is not None):
         return HereEngine(root, passed=recorded), ()
-    if settings.python is not None and asked not in ("auto", "venv"):
+    if settings.python is not None and choice not in ("auto", "venv"):
         raise PlanError(
-            f"--python names an interpreter, and the engine '{asked}' has its own", remedy="leave one out"
+            f"--python names an interpreter, and the engine '{choice}' has its own", remedy="leave one out"
         )
-    if asked in ("docker", "podman") or (asked == "auto" and settings.python is None):
+    if choice in ("docker", "podman") or (choice == "auto" and settings.python is None):
         building = build_settings(
             settings,
             root=root,
@@ -132,20 +132,19 @@ def _engine(
             revision=revision(root)[0],
             environ=environ,
         )
-        found = find(cast(Asked, asked), building, passed=recorded, environ=environ)
-        reason = _no_gpu_inside(found, image) if asked == "auto" and found else ""
-        if found is not None and not reason:
+        engine = find(cast(EngineChoice, choice), building, passed=recorded, environ=environ)
+        reason = _no_gpu_inside(engine, image) if choice == "auto" and engine else ""
+        if engine is not None and not reason:
             _wheels_in_clone(root, settings)
-        if found is not None and not reason:
-            return found, ()
+            return engine, ()
         lost = reason or "no container engine answers"
     else:
         lost = "a virtual environment was asked for"
     wheels = Path(settings.wheelhouse).absolute() if settings.wheelhouse else root / WHEELHOUSE
     wheelhouse = wheels if wheels.is_dir() else None
-    engine = VenvEngine(root, python=settings.python, wheelhouse=wheelhouse, passed=recorded)
+    venv = VenvEngine(root, python=settings.python, wheelhouse=wheelhouse, passed=recorded)
     note = f"engine: a virtual environment ({lost}); the system libraries are this machine's, not pinned ones"
-    return engine, (note,)
+    return venv, (note,)
 
 
 def _wheels_in_clone(root: Path, settings: Settings) -> None:
@@ -183,97 +182,93 @@ def revision(root: Path) -> tuple[str | None, bool | None]:
     return git("rev-parse", "HEAD"), None if changed is None else bool(changed)
 
 
-def data_folders(settings: Settings) -> fetch.Folders:
+def data_folders(settings: Settings) -> fetch.DataFolders:
     """The user's own data folder, and ours."""
     own = Path(settings.data).expanduser().absolute() if settings.data else None
-    return fetch.Folders(own=own, cache=fetch.default_folder())
+    return fetch.DataFolders(own=own, cache=fetch.default_folder())
 
 
 def resolve_data(
-    bench: Bench, progress: download.Progress, *, allow_generated: bool | None = None
+    setup: RunSetup, progress: FetchProgress, *, allow_generated: bool | None = None
 ) -> dict[str, fetch.Resolved]:
     """Where each data set and each weight file of the plan is, fetching what is missing.
 
     Weights that cannot be had leave a random body, which the records say; data that cannot be had is
     generated where the plan allows it, else the error is raised.
     """
-    kind = bench.selection.kind
-    allowed = bench.plan.generated_data if allow_generated is None else allow_generated
-    found = fetch.resolve(
-        plan.datasets(bench.plan, kind),
-        folders=data_folders(bench.settings),
+    kind = setup.selection.kind
+    allowed = setup.plan.generated_data if allow_generated is None else allow_generated
+    resolved = fetch.resolve(
+        plan.datasets(setup.plan, kind),
+        folders=data_folders(setup.settings),
         allow_generated=allowed,
-        deadline_seconds=bench.settings.data_seconds,
+        deadline_seconds=setup.settings.data_seconds,
         progress=progress,
     )
-    weights = [f"weights-{model}" for model in plan.pretrained_models(bench.plan, kind)]
-    generated = any(answer.source == "generated" for answer in found.values())
-    found |= fetch.resolve(
+    weights = [f"weights-{model}" for model in plan.pretrained_models(setup.plan, kind)]
+    generated = any(answer.source == "generated" for answer in resolved.values())
+    resolved |= fetch.resolve(
         weights,
-        folders=data_folders(bench.settings),
+        folders=data_folders(setup.settings),
         allow_generated=True,
-        deadline_seconds=0.0 if generated else bench.settings.data_seconds,
+        deadline_seconds=0.0 if generated else setup.settings.data_seconds,
         progress=progress,
     )
-    return found
+    return resolved
 
 
-def ground(bench: Bench, lock_sha256: str | None, found: Mapping[str, fetch.Resolved]) -> Ground:
+def trial_context(
+    setup: RunSetup, lock_sha256: str | None, resolved: Mapping[str, fetch.Resolved]
+) -> PlanContext:
     """What trials are named by."""
-    sources: dict[str, DataSource] = {name: answer.source for name, answer in found.items()}
+    sources: dict[str, DataSource] = {name: answer.source for name, answer in resolved.items()}
     weights = {
         name.removeprefix("weights-"): answer.source == "real"
-        for name, answer in found.items()
+        for name, answer in resolved.items()
         if name.startswith("weights-")
     }
-    return Ground(bench.selection.kind, bench.image.name, lock_sha256, sources, weights)
+    return PlanContext(setup.selection.kind, setup.image.name, lock_sha256, sources, weights)
 
 
-def planned(bench: Bench, on: Ground, seed: int | None = None) -> tuple[tuple[Planned, ...], int]:
-    """The plan's trials in their order, and the seed of that order."""
-    order_seed = secrets.randbelow(2**31) if seed is None else seed
-    return plan.trials(bench.plan, on, order_seed), order_seed
-
-
-def job(bench: Bench, built: Built, found: Mapping[str, fetch.Resolved]) -> Job:
+def job(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved]) -> Job:
     """All that stays the same over the trials of this line."""
-    user = bench.engine.user() if isinstance(bench.engine, DockerEngine) else None
-    names = local_names(bench.root, data_folders(bench.settings).own)
+    user = setup.engine.user() if isinstance(setup.engine, DockerEngine) else None
+    names = local_names(setup.root, data_folders(setup.settings).own)
     pinned = built.environment.lock_sha256 is not None
     return Job(
-        root=bench.root,
-        engine=bench.engine,
+        root=setup.root,
+        engine=setup.engine,
         built=built,
-        machine=bench.machine,
-        device=_request(bench),
-        harness=_harness(bench.root),
-        data=lambda trial: trial_data(bench.plan, trial, found),
+        machine=setup.machine,
+        device=_request(setup),
+        harness=_harness(setup.root),
+        data=lambda trial: trial_data(setup.plan, trial, resolved),
         load=load,
-        clean=lambda text: clean(text, names),
-        locked=_locked(bench) if pinned else None,
-        over_base=bool(bench.image.from_base),
-        passed=_inside(bench),
+        redact=lambda text: redact(text, names),
+        locked=_locked(setup) if pinned else None,
+        over_base=bool(setup.image.from_base),
+        passed=_inside(setup),
         uid=user.uid if user else UNPRIVILEGED,
         gid=user.gid if user else UNPRIVILEGED,
         keep_id=bool(user and user.keep_id),
-        memory_bytes=bench.settings.memory_bytes,
+        memory_bytes=setup.settings.memory_bytes,
     )
 
 
-def _locked(bench: Bench) -> dict[str, str]:
-    """All that an image's lock pins, and what its base is known to bring."""
-    return lock_packages(bench.root / "docker" / bench.image.lock) | bench.image.from_base
+def _locked(setup: RunSetup) -> dict[str, str]:
+    """All that an image's lock pins, and what its base brings."""
+    return lock_packages(setup.root / "docker" / setup.image.lock) | setup.image.from_base
 
 
-def _inside(bench: Bench) -> dict[str, str]:
-    """The user's variables as a trial gets them: in a container, its devices are all there is to see."""
-    if not isinstance(bench.engine, DockerEngine):
-        return dict(bench.passed)
-    return {name: value for name, value in bench.passed.items() if name not in VISIBILITY}
+def _inside(setup: RunSetup) -> dict[str, str]:
+    """The user's variables as a trial gets them: in a container, only its own devices are visible."""
+    if not isinstance(setup.engine, DockerEngine):
+        return dict(setup.passed)
+    return {name: value for name, value in setup.passed.items() if name not in VISIBILITY}
 
 
-def _request(bench: Bench) -> DeviceRequest:
-    selection = bench.selection
+def _request(setup: RunSetup) -> DeviceRequest:
+    selection = setup.selection
     groups: tuple[int, ...] = ()
     if selection.kind == "rocm":
         paths = [Path("/dev/kfd"), *sorted(Path("/dev/dri").glob("render*"))]
@@ -284,7 +279,7 @@ def _request(bench: Bench) -> DeviceRequest:
         ids=selection.uuids if complete else (),
         indices=tuple(gpu.index for gpu in selection.gpus),
         groups=groups,
-        rocm_unconfined=bench.settings.rocm_unconfined,
+        rocm_unconfined=setup.settings.rocm_unconfined,
     )
 
 
@@ -294,20 +289,20 @@ def _harness(root: Path) -> Harness:
 
 
 def trial_data(
-    loaded: Plan, trial: Trial, found: Mapping[str, fetch.Resolved]
+    run_plan: Plan, trial: Trial, resolved: Mapping[str, fetch.Resolved]
 ) -> tuple[tuple[str, Path], ...]:
     """The folders under /data that one trial sees: its data set, and its weights."""
-    asked = trial.asked
+    request = trial.asked
     names = [
-        m.data
-        for m in loaded.measure
-        if m.workload == asked.workload and m.protocol == asked.protocol and m.data
+        measure.data
+        for measure in run_plan.measure
+        if measure.workload == request.workload and measure.protocol == request.protocol and measure.data
     ]
-    if asked.weights == "pretrained":
-        names.append(f"weights-{asked.variant.model}")
+    if request.weights == "pretrained":
+        names.append(f"weights-{request.variant.model}")
     folders = {
         answer.subfolder: answer.folder / answer.subfolder
         for name in names
-        if (answer := found.get(name)) and answer.folder is not None and answer.subfolder is not None
+        if (answer := resolved.get(name)) and answer.folder is not None and answer.subfolder is not None
     }
     return tuple(sorted(folders.items()))

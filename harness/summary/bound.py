@@ -49,8 +49,8 @@ def bound(
     """
     waited = summary.input_share or 0.0
     gap = 0.0 if summary.host_bound_share is None else max(0.0, summary.host_bound_share - waited)
-    known = not (summary.input_share is None and summary.host_bound_share is None)
-    fixed = waited + gap if known else None
+    measured = not (summary.input_share is None and summary.host_bound_share is None)
+    fixed = waited + gap if measured else None
     if waited > INPUT_WAIT_LIMIT and waited >= gap:
         return Bound("input", waited, fixed)
     if gap > HOST_BOUND_LIMIT:

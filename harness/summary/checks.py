@@ -1,4 +1,4 @@
-"""What speaks against a trial: causes, each a short name, a colon and one clause."""
+"""Checks of what a trial measured. What speaks against it is a cause: a short name, a colon and a clause."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness.record import LossScale, Measurement, Steady
-from harness.summary.steady_state import DEFAULT
+from harness.summary.steady_state import DEFAULT_RULE
 
 INPUT_WAIT_LIMIT = 0.10
 """MLPerf Storage's floor: a device must be fed for 90 % of the time."""
@@ -52,8 +52,8 @@ _PROBE_MAY_READ = {
 }
 """A probe runs in its label's arithmetic; where no TF32 exists, the framework's default is fp32-ieee."""
 
-Severity = Literal["invalid", "unproven", "warn"]
-Found = Iterator[tuple[Severity, str]]
+Causes = Iterator[tuple[Literal["invalid", "unproven", "warn", "note"], str]]
+"""Each with what it makes of the trial; a note changes no verdict."""
 
 
 def cause_name(cause: str) -> str:
@@ -61,7 +61,7 @@ def cause_name(cause: str) -> str:
     return cause.partition(":")[0]
 
 
-def causes(measurement: Measurement, steady: Steady, input_share: float | None) -> Found:
+def measurement_causes(measurement: Measurement, steady: Steady, input_share: float | None) -> Causes:
     """Everything that speaks against the trial, the gravest kind first within each subject."""
     yield from _not_finite(measurement)
     yield from _precision(measurement)
@@ -74,7 +74,7 @@ def causes(measurement: Measurement, steady: Steady, input_share: float | None) 
         yield "warn", f"input-bound: {input_share:.0%} of the time waited for input"
 
 
-def _not_finite(measurement: Measurement) -> Found:
+def _not_finite(measurement: Measurement) -> Causes:
     for step, loss in measurement.losses:
         if not math.isfinite(loss):
             yield "invalid", f"not-finite: the training loss is {loss} at step {step}"
@@ -86,22 +86,22 @@ def _not_finite(measurement: Measurement) -> Found:
                 return
 
 
-def _precision(measurement: Measurement) -> Found:
-    found = measurement.precision
-    label = found.label
+def _precision(measurement: Measurement) -> Causes:
+    precision = measurement.precision
+    label = precision.label
     half = _HALF.get(label)
-    for probe in found.probes:
+    for probe in precision.probes:
         if probe.reads_as not in _PROBE_MAY_READ[half or label]:
             yield "invalid", f"precision: a {probe.operation} labelled {label} reads as {probe.reads_as}"
-    outputs = {name.removeprefix("torch."): count for name, count in found.output_dtypes.items()}
-    wanted = half or "float32"
+    outputs = {name.removeprefix("torch."): count for name, count in precision.output_dtypes.items()}
+    expected = half or "float32"
     counted = sum(outputs.values())
     # A half-precision model keeps some layers in fp32; an fp32 model has none in half.
     needed = counted / 2 if half else counted
-    if counted and outputs.get(wanted, 0) < needed:
+    if counted and outputs.get(expected, 0) < needed:
         seen = ", ".join(f"{count} {name}" for name, count in sorted(outputs.items()))
         yield "invalid", f"precision: labelled {label}, but the layers gave {seen}"
-    parameters = {name.removeprefix("torch.") for name in found.parameter_dtypes}
+    parameters = {name.removeprefix("torch.") for name in precision.parameter_dtypes}
     if parameters and _PARAMETERS[label] not in parameters:
         yield (
             "invalid",
@@ -111,12 +111,11 @@ def _precision(measurement: Measurement) -> Found:
 
 @dataclass(frozen=True, slots=True)
 class ScaleHealth:
-    """What a loss scale did. `useful_steps` are those that changed the weights."""
+    """What a loss scale did."""
 
     word: Literal["healthy", "skips", "failed"]
-    useful_steps: int
     settled: float
-    """The level that it found first: where its halvings one after the other ended."""
+    """The first level that it settled on: where its halvings one after the other ended."""
     because: str
 
 
@@ -125,16 +124,17 @@ def scale_health(scale: LossScale, steps: int) -> ScaleHealth:
 
     The steps that its search for a first level may skip are left out of that share.
     """
-    useful, settled = max(steps - scale.skipped_steps, 0), _settled(scale)
+    settled = _settled(scale)
     if not 1 <= scale.last < math.inf:
-        return ScaleHealth("failed", useful, settled, f"it fell to {scale.last:g}")
+        return ScaleHealth("failed", settled, f"it fell to {scale.last:g}")
     if scale.history and scale.last * FALL < settled:
-        said = f"it kept falling, from {settled:g} to {scale.last:g}"
-        return ScaleHealth("failed", useful, settled, said)
+        because = f"it kept falling, from {settled:g} to {scale.last:g}"
+        return ScaleHealth("failed", settled, because)
     if scale.skipped_steps - _halvings_at_start(scale) > SKIPPED_LIMIT * steps:
-        said = f"{scale.skipped_steps} of {steps} steps were skipped"
-        return ScaleHealth("skips", useful, settled, said)
-    return ScaleHealth("healthy", useful, settled, f"{useful} of {steps} steps changed the weights")
+        because = f"{scale.skipped_steps} of {steps} steps were skipped"
+        return ScaleHealth("skips", settled, because)
+    useful = max(steps - scale.skipped_steps, 0)
+    return ScaleHealth("healthy", settled, f"{useful} of {steps} steps changed the weights")
 
 
 def _halvings_at_start(scale: LossScale) -> int:
@@ -151,7 +151,7 @@ def _settled(scale: LossScale) -> float:
     return settled
 
 
-def _loss_scale(measurement: Measurement) -> Found:
+def _loss_scale(measurement: Measurement) -> Causes:
     scale = measurement.precision.loss_scale
     if scale is None:
         return
@@ -160,7 +160,7 @@ def _loss_scale(measurement: Measurement) -> Found:
         yield "invalid" if health.word == "failed" else "warn", f"loss-scale: {health.because}"
 
 
-def _collapsed(measurement: Measurement) -> Found:
+def _collapsed(measurement: Measurement) -> Causes:
     """Quality no better than guessing, or lost again, after a full-length trial on real data."""
     if not measurement.protocol.complete or measurement.data.source != "real":
         return
@@ -186,7 +186,7 @@ def _guessing(classes: int, items: int) -> float:
     return chance + 4 * math.sqrt(chance * (1 - chance) / items)
 
 
-def _data(measurement: Measurement) -> Found:
+def _data(measurement: Measurement) -> Causes:
     distinct, looked_at = measurement.data.distinct_batches, measurement.data.looked_at_batches
     if distinct == 1 and looked_at != 1:
         yield "invalid", "constant-batch: every step was fed the same batch"
@@ -196,7 +196,7 @@ def _data(measurement: Measurement) -> Found:
         yield "warn", "generated-data: a stand-in for data that could not be had; never judged"
 
 
-def _clock(measurement: Measurement) -> Found:
+def _clock(measurement: Measurement) -> Causes:
     total = sum(measurement.step_us.values()) / 1e6
     if total > 1.02 * measurement.window.seconds:
         yield (
@@ -205,13 +205,13 @@ def _clock(measurement: Measurement) -> Found:
         )
 
 
-def _steady(measurement: Measurement, steady: Steady) -> Found:
+def _steady(measurement: Measurement, steady: Steady) -> Causes:
     if steady.kind == "unproven":
         series = measurement.step_us
-        kept = series.values()[steady.first_step // series.steps_per_value :]
-        found = f"{sum(kept) / 1e6:.4g} s and {len(kept) * series.steps_per_value} steps"
-        needed = f"{DEFAULT.least_seconds:g} s and {DEFAULT.least_steps} steps"
-        yield "unproven", f"short-window: the last level held for {found}; {needed} are needed"
+        values = series.values()[steady.first_step // series.steps_per_value :]
+        length = f"{sum(values) / 1e6:.4g} s and {len(values) * series.steps_per_value} steps"
+        needed = f"{DEFAULT_RULE.least_seconds:g} s and {DEFAULT_RULE.least_steps} steps"
+        yield "unproven", f"short-window: the last level held for {length}; {needed} are needed"
     if steady.kind == "none":
         yield "invalid", "no-steady-state: the step times still changed at the end"
     if steady.kind == "slowdown":

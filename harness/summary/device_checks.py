@@ -1,4 +1,4 @@
-"""What the machine and its devices did while a trial ran, held against what a trial may bear.
+"""Checks of what the machine and its devices did while a trial ran.
 
 Shares are of the measured window. What was not read is no cause: unknown is null, and a note says so.
 """
@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from statistics import fmean, median
-from typing import Literal
 
-from harness.record import CardTelemetry, Gpu, Machine, Record, Spread, Telemetry
+from harness.record import CardTelemetry, Gpu, Machine, Record, Telemetry, TraceStats
+from harness.summary.checks import Causes
 from harness.summary.throttle import LIMITED_SHARE, throttled
 from harness.telemetry.energy import keeps_pace
 
@@ -29,10 +29,8 @@ CHANGED = "changed within the session"
 DRIVER_GONE = "the driver stopped answering"
 CARD_LOST = "NVMLError_GpuIsLost"
 
-Found = Iterator[tuple[Literal["invalid", "warn", "note"], str]]
 
-
-def state_causes(record: Record) -> Found:
+def device_causes(record: Record) -> Causes:
     """Causes and notes of one trial by its telemetry, its load beforehand, its machine and its session."""
     telemetry = record.telemetry
     cards = telemetry.cards if telemetry else ()
@@ -61,17 +59,37 @@ def state_causes(record: Record) -> Found:
 
 
 def used_cards(record: Record) -> tuple[Gpu, ...]:
-    """The machine's cards that the trial ran on: those watched, else the measured one, else the only ones."""
-    asked = record.trial.asked
-    if asked.device == "cpu":
-        return ()
-    vendor = "NVIDIA" if asked.device == "cuda" else "AMD"
-    able = tuple(gpu for gpu in record.machine.gpus if gpu.vendor == vendor)
+    """The machine's cards that the trial was given, its first one first.
+
+    Where that was not kept: those watched, else the measured one, else the only ones.
+    """
+    able = _able(record)
+    given = tuple(gpu for index in record.cards_given for gpu in able if gpu.index == index)
     watched = record.telemetry.cards if record.telemetry else ()
     seen = tuple(gpu for gpu in able if _watched(gpu, watched) is not None)
     unit = record.measurement.device.unit if record.measurement else None
     measured = tuple(gpu for gpu in able if unit is not None and gpu.unit == unit)
-    return seen or measured or (able if len(able) <= asked.variant.gpus else ())
+    return given or seen or measured or (able if len(able) <= record.trial.asked.variant.gpus else ())
+
+
+def _able(record: Record) -> tuple[Gpu, ...]:
+    """The machine's cards of the kind that the trial asks for."""
+    vendor = {"cuda": "NVIDIA", "rocm": "AMD"}.get(record.trial.asked.device)
+    return tuple(gpu for gpu in record.machine.gpus if gpu.vendor == vendor)
+
+
+def device_name(record: Record) -> str:
+    """The device as the framework saw it; where nothing was measured, the one that the trial was given.
+
+    "unknown device" where that was not kept and the cards that it may have been are of several models.
+    """
+    if record.measurement is not None:
+        return record.measurement.device.name
+    if record.trial.asked.device == "cpu":
+        return record.machine.cpu.model or "CPU"
+    cards = used_cards(record)[: 1 if record.cards_given else None] or _able(record)
+    names = {card.name for card in cards}
+    return names.pop() if len(names) == 1 else "unknown device"
 
 
 def _watched(gpu: Gpu, cards: Sequence[CardTelemetry]) -> CardTelemetry | None:
@@ -81,10 +99,10 @@ def _watched(gpu: Gpu, cards: Sequence[CardTelemetry]) -> CardTelemetry | None:
     return next((card for card in cards if same(card)), None)
 
 
-def _foreign(record: Record, cards: Sequence[CardTelemetry], described: Sequence[Gpu]) -> Found:
-    """During the trial where it was seen; else what was there just before it."""
-    told = [card for card in cards if card.others is not None]
-    for card in told:
+def _foreign(record: Record, cards: Sequence[CardTelemetry], described: Sequence[Gpu]) -> Causes:
+    """During the trial where the sampler sees other processes; else just before it."""
+    watched = [card for card in cards if card.others is not None]
+    for card in watched:
         others = card.others
         if others is None or not others.processes:
             continue
@@ -97,15 +115,15 @@ def _foreign(record: Record, cards: Sequence[CardTelemetry], described: Sequence
         grave = others.memory_bytes > FOREIGN_BYTES or (used or 0.0) > FOREIGN_PERCENT
         yield "invalid" if grave else "warn", f"foreign-process: another process on card {card.index} {held}"
     memory = record.load.other_gpu_memory_bytes
-    if told or not described or not record.load.other_gpu_processes or memory is None:
+    if watched or not described or not record.load.other_gpu_processes or memory is None:
         return
-    # Before a trial all cards are asked together, so on a machine of several it may have been another one.
+    # Before a trial all cards are asked together, so on a machine of several it may have been another card.
     grave = memory > FOREIGN_BYTES and len(record.machine.gpus) == 1
     before = f"another process held {memory / 2**20:.0f} MiB of a card before the trial"
     yield "invalid" if grave else "warn", f"foreign-process: {before}"
 
 
-def _faults(card: CardTelemetry) -> Found:
+def _faults(card: CardTelemetry) -> Causes:
     if card.ecc_uncorrected:
         yield "invalid", f"memory-error: {card.ecc_uncorrected} new uncorrected errors on card {card.index}"
     if card.xids:
@@ -115,7 +133,7 @@ def _faults(card: CardTelemetry) -> Found:
         yield "invalid", f"mig-changed: card {card.index} was divided or joined while the trial ran"
 
 
-def _driver(telemetry: Telemetry | None) -> Found:
+def _driver(telemetry: Telemetry | None) -> Causes:
     if telemetry is None:
         return
     if CARD_LOST in telemetry.missing.values():
@@ -124,49 +142,51 @@ def _driver(telemetry: Telemetry | None) -> Found:
         yield "warn", f"driver-gone: {DRIVER_GONE}, so nothing is known of the card from then on"
 
 
-def _power_limit(gpu: Gpu, watched: CardTelemetry | None, machine: Machine) -> Found:
+def _power_limit(gpu: Gpu, watched: CardTelemetry | None, machine: Machine) -> Causes:
     if watched is not None and watched.power_limit_changed:
         yield "invalid", f"power-limit: that of card {gpu.index} was changed while the trial ran"
         return
-    told = watched.power_limit_watts if watched is not None else None
-    limit = gpu.power_limit_watts if told is None else told
+    watched_limit = watched.power_limit_watts if watched is not None else None
+    limit = gpu.power_limit_watts if watched_limit is None else watched_limit
     default = gpu.power_limit_default_watts
     if not limit or not default or abs(limit / default - 1) <= POWER_SLACK:
         return
-    found = f"power-limit: card {gpu.index} is set to {limit:.0f} W where its default is {default:.0f} W"
-    yield "note" if "power-limit" in machine.declared else "invalid", found
+    cause = f"power-limit: card {gpu.index} is set to {limit:.0f} W where its default is {default:.0f} W"
+    yield "note" if "power-limit" in machine.declared else "invalid", cause
 
 
-def _clocks(gpu: Gpu, watched: CardTelemetry | None, telemetry: Telemetry | None, machine: Machine) -> Found:
-    # A driver may not say so of a card at rest, so what it said under load counts too.
-    seen = watched.reasons_share.get("application_clocks", 0.0) if watched else 0.0
-    if gpu.clocks_locked or seen > LIMITED_SHARE:
-        found = f"locked-clocks: those of card {gpu.index} are held below what it could do"
-        yield "note" if "locked-clocks" in machine.declared else "invalid", found
+def _clocks(gpu: Gpu, watched: CardTelemetry | None, telemetry: Telemetry | None, machine: Machine) -> Causes:
+    # A driver may not tell it of a card at rest, so the samples under load count too.
+    locked_share = watched.reasons_share.get("application_clocks", 0.0) if watched else 0.0
+    if gpu.clocks_locked or locked_share > LIMITED_SHARE:
+        cause = f"locked-clocks: those of card {gpu.index} are held below what it could do"
+        yield "note" if "locked-clocks" in machine.declared else "invalid", cause
     mean = mean_in_windows(watched.sm_mhz if watched else None, telemetry)
     if mean is not None and gpu.clock_max_mhz:
-        found = f"{mean:.0f} MHz on average, {mean / gpu.clock_max_mhz:.0%} of its highest clock"
-        yield "note", f"clock: card {gpu.index} ran at {found}"
+        clocks = f"{mean:.0f} MHz on average, {mean / gpu.clock_max_mhz:.0%} of its highest clock"
+        yield "note", f"clock: card {gpu.index} ran at {clocks}"
 
 
-def mean_in_windows(spread: Spread | None, telemetry: Telemetry | None) -> float | None:
-    """The mean of one quantity within the measured windows, in its unit; null where it was not told."""
-    if spread is None or telemetry is None:
+def mean_in_windows(stats: TraceStats | None, telemetry: Telemetry | None) -> float | None:
+    """The mean of one quantity within the measured windows, in its unit; null where no sample has it."""
+    if stats is None or telemetry is None:
         return None
-    told = zip(telemetry.times.values(), spread.mean.values(), strict=False)
+    points = zip(telemetry.times.values(), stats.mean.values(), strict=False)
     windows = telemetry.windows or ((0.0, telemetry.seconds),)
     inside = [
         value
-        for at, value in told
-        if at is not None and value is not None and any(begin <= at <= end for begin, end in windows)
+        for seconds, value in points
+        if seconds is not None
+        and value is not None
+        and any(begin <= seconds <= end for begin, end in windows)
     ]
     return fmean(inside) if inside else None
 
 
 def busy_shares(record: Record) -> tuple[float | None, ...]:
     """Of the measured time, that in which each of the trial's cards worked, by its driver."""
-    told = record.telemetry.cards if record.telemetry else ()
-    means = [mean_in_windows(card.utilization_percent, record.telemetry) for card in told]
+    cards = record.telemetry.cards if record.telemetry else ()
+    means = [mean_in_windows(card.utilization_percent, record.telemetry) for card in cards]
     return tuple(None if mean is None else mean / 100 for mean in means)
 
 
@@ -175,7 +195,7 @@ def busy_share(record: Record) -> float | None:
     return min((share for share in busy_shares(record) if share is not None), default=None)
 
 
-def _link(gpu: Gpu, watched: CardTelemetry | None) -> Found:
+def _link(gpu: Gpu, watched: CardTelemetry | None) -> Causes:
     """Under load alone: a link rests at a lower speed."""
     if watched is None:
         return
@@ -183,24 +203,24 @@ def _link(gpu: Gpu, watched: CardTelemetry | None) -> Found:
         ("generation", watched.pcie_generation, gpu.pcie_generation_max),
         ("width", watched.pcie_width, gpu.pcie_width_max),
     )
-    for what, found, most in pairs:
-        if found and most and found < most:
-            yield "warn", f"pcie-link: card {gpu.index} is linked at {what} {found} of {most} under load"
+    for what, value, most in pairs:
+        if value and most and value < most:
+            yield "warn", f"pcie-link: card {gpu.index} is linked at {what} {value} of {most} under load"
 
 
-def _settings(gpu: Gpu, record: Record) -> Found:
+def _settings(gpu: Gpu, record: Record) -> Causes:
     if gpu.persistence is False:
         yield "warn", f"persistence-off: the driver lets card {gpu.index} go between trials"
     near, ours = gpu.numa_node, record.machine.cpu.numa_affinity
-    # What a container may use is its engine's to say, and is not what this process may.
-    known = record.environment.engine in ("venv", "here")
-    if known and near is not None and ours and near not in ours:
+    # A container's processors are its engine's choice, not those of this process.
+    same_cpus = record.environment.engine in ("venv", "here")
+    if same_cpus and near is not None and ours and near not in ours:
         yield "warn", f"remote-numa: card {gpu.index} hangs on node {near}, the trial ran on another"
     if gpu.mig not in (None, "off"):
         yield "note", f"mig-slice: card {gpu.index} is divided ({gpu.mig}); its power is not one slice's"
 
 
-def _sensing(record: Record) -> Found:
+def _sensing(record: Record) -> Causes:
     """Some of NVIDIA's sensors look for a quarter of the time; a training that keeps pace misleads them."""
     telemetry, measured = record.telemetry, record.measurement
     if telemetry is None or measured is None or telemetry.source != "nvml" or not telemetry.energy.joules:
@@ -208,11 +228,11 @@ def _sensing(record: Record) -> Found:
     steps = measured.step_us.values()
     seconds = median(steps) / 1e6 / measured.step_us.steps_per_value if steps else 0.0
     if keeps_pace(seconds):
-        said = f"steps of {1000 * seconds:.0f} ms keep pace with a sensor that looks every 100 ms"
-        yield "note", f"energy: {said}, as some cards' does: its energy may be off by a third"
+        pace = f"steps of {1000 * seconds:.0f} ms keep pace with a sensor that looks every 100 ms"
+        yield "note", f"energy: {pace}, as some cards' does: its energy may be off by a third"
 
 
-def _load(record: Record) -> Found:
+def _load(record: Record) -> Causes:
     """Read before the trial. A load average remembers the trial before, so only a first one is held to it."""
     cores = record.machine.cpu.cores or record.machine.cpu.threads
     load = record.load
@@ -225,7 +245,7 @@ def _load(record: Record) -> Found:
         yield "warn", f"busy-machine: a load of {load.load_average_1min:g} on {cores} cores before the trial"
 
 
-def _changed(record: Record) -> Found:
+def _changed(record: Record) -> Causes:
     for warning in record.warnings:
         if CHANGED in warning:
             yield "warn", f"changed: {warning}"
@@ -258,7 +278,7 @@ def _starts(record: Record) -> Iterator[tuple[tuple[str, str], float]]:
 
 
 def machine_remarks(machine: Machine) -> tuple[str, ...]:
-    """What belongs to the machine and not to a trial, each as name, colon and clause: said once."""
+    """What belongs to the machine and not to a trial, each as name, colon and clause."""
     cpu = machine.cpu
     governors = set((cpu.governor or "performance").split(","))
     held = cpu.usable is not None and cpu.threads is not None and cpu.usable < cpu.threads

@@ -8,14 +8,14 @@ import numpy
 from numpy.typing import NDArray
 
 from harness.record import Epoch, Measurement, Record, Series, Steady, Summary
-from harness.summary.checks import causes
-from harness.summary.device_checks import state_causes
+from harness.summary.checks import measurement_causes
+from harness.summary.device_checks import device_causes
 from harness.summary.steady_state import steady_state
 
 METHOD = "2"
 """The version of this method; a stored summary of another is computed anew."""
 
-ROOM = 0.95
+MOST_MEMORY_SHARE = 0.95
 """Of a device's memory: a batch that reserves more is not taken for one that fits."""
 
 MEAN_BLOCKS = 9
@@ -37,7 +37,7 @@ def summarise(measurement: Measurement) -> Summary:
     input_share = _share(measurement.input_us, measurement.step_us, steady)
     device_share = _share(measurement.device_us, measurement.step_us, steady)
     low, middle, high = numpy.percentile(steps, (5, 50, 95)) if steps.size else (numpy.nan,) * 3
-    found = list(causes(measurement, steady, input_share))
+    causes = list(measurement_causes(measurement, steady, input_share))
     return Summary(
         method=METHOD,
         throughput=_throughput(measurement, steady),
@@ -50,12 +50,12 @@ def summarise(measurement: Measurement) -> Summary:
         epoch_seconds=_epoch_seconds(measurement, steps),
         protocol_seconds=_protocol_seconds(measurement, steps),
         projected=not measurement.protocol.complete,
-        verdict=_verdict({severity for severity, _ in found}),
-        causes=tuple(cause for _, cause in found),
+        verdict=_verdict({severity for severity, _ in causes}),
+        causes=tuple(cause for _, cause in causes),
     )
 
 
-def room_taken(measurement: Measurement) -> float | None:
+def reserved_share(measurement: Measurement) -> float | None:
     """The part of its device's memory that the framework reserved at most, 0 to 1; null where unknown."""
     whole, reserved = measurement.device.memory_bytes, measurement.memory.reserved_peak_bytes
     return reserved / whole if whole and reserved else None
@@ -69,13 +69,13 @@ def judge_trial(record: Record) -> Summary | None:
     if record.measurement is None:
         return None
     summary = summarise(record.measurement)
-    found = list(state_causes(record))
-    against = [(severity, cause) for severity, cause in found if severity != "note"]
+    causes = list(device_causes(record))
+    against = [(severity, cause) for severity, cause in causes if severity != "note"]
     return summary.model_copy(
         update={
             "verdict": _verdict({summary.verdict, *(severity for severity, _ in against)}),
             "causes": (*summary.causes, *(cause for _, cause in against)),
-            "notes": tuple(note for severity, note in found if severity == "note"),
+            "notes": tuple(note for severity, note in causes if severity == "note"),
         }
     )
 

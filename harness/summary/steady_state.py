@@ -26,7 +26,7 @@ GRID = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SteadyStateRule:
     """Thresholds; all levels and spreads are relative to the median step time."""
 
     outlier_window: int = 200
@@ -54,7 +54,7 @@ class Settings:
     """A last segment shorter than either proves nothing."""
 
 
-DEFAULT = Settings()
+DEFAULT_RULE = SteadyStateRule()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class _Slope:
     df: int
 
 
-def steady_state(step_us: Series, settings: Settings = DEFAULT) -> Steady:
+def steady_state(step_us: Series, rule: SteadyStateRule = DEFAULT_RULE) -> Steady:
     """Classifies a trial's step times and says from which step on they are steady.
 
     flat: nothing was cut. warm-up: a slower start was cut. slowdown: it was faster before, or a rising line
@@ -90,83 +90,85 @@ def steady_state(step_us: Series, settings: Settings = DEFAULT) -> Steady:
     if raw.size == 0 or not raw.any():
         return Steady(kind="unproven", first_step=0)
     relative = raw / (numpy.median(raw) or raw.mean())
-    kept = ~_outliers(relative, settings)
-    places = numpy.flatnonzero(kept)
-    segments = _segments(relative[places], settings)
-    chosen = _start_of_steady(segments, settings)
-    first = int(places[segments[chosen].start]) if chosen else _leading_outliers(relative, kept, settings)
-    slope = _slope(relative[first:][kept[first:]], settings)
-    kind = _classify(raw, segments, chosen, first, slope, step_us.steps_per_value, settings)
-    each = step_us.steps_per_value
-    changes = tuple(int(places[segment.start]) * each for segment in segments[1:])
-    return Steady(kind=kind, first_step=first * each, changes=changes, slope=slope and slope.change)
+    inliers = ~_outliers(relative, rule)
+    places = numpy.flatnonzero(inliers)
+    segments = _segments(relative[places], rule)
+    chosen = _start_of_steady(segments, rule)
+    first = int(places[segments[chosen].start]) if chosen else _leading_outliers(relative, inliers, rule)
+    slope = _slope(relative[first:][inliers[first:]], rule)
+    kind = _classify(raw, segments, chosen, first, slope, step_us.steps_per_value, rule)
+    steps_per_value = step_us.steps_per_value
+    changes = tuple(int(places[segment.start]) * steps_per_value for segment in segments[1:])
+    return Steady(
+        kind=kind, first_step=first * steps_per_value, changes=changes, slope=slope and slope.change
+    )
 
 
-def _outliers(values: Floats, settings: Settings) -> Flags:
+def _outliers(values: Floats, rule: SteadyStateRule) -> Flags:
     """Values outside the rolling median ± reach · (p90 − p10); edges see their mirror image."""
-    size = min(settings.outlier_window, values.size)
+    size = min(rule.outlier_window, values.size)
     low, middle, high = (
         ndimage.percentile_filter(values, share, size=size, mode="reflect") for share in (10, 50, 90)
     )
-    reach = settings.outlier_reach * numpy.maximum(high - low, settings.noise_floor)
+    reach = rule.outlier_reach * numpy.maximum(high - low, rule.noise_floor)
     return numpy.asarray(numpy.abs(values - middle) > reach)
 
 
-def _leading_outliers(values: Floats, kept: Flags, settings: Settings) -> int:
+def _leading_outliers(values: Floats, inliers: Flags, rule: SteadyStateRule) -> int:
     """How many slow outliers open the series, where they move the mean: allocation, tuning, compilation."""
-    slow = ~kept & (values > 1.0)
+    slow = ~inliers & (values > 1.0)
     count = int(numpy.argmin(slow))
     excess = float((values[:count] - 1.0).sum()) / values.size
-    return count if excess > settings.noise_floor else 0
+    return count if excess > rule.noise_floor else 0
 
 
-def _segments(values: Floats, settings: Settings) -> list[_Segment]:
-    edges = [0, *_change_points(values, settings), values.size]
+def _segments(values: Floats, rule: SteadyStateRule) -> list[_Segment]:
+    edges = [0, *_change_points(values, rule), values.size]
     return [
         _Segment(start, stop, float(values[start:stop].mean()), float(values[start:stop].var()))
         for start, stop in pairwise(edges)
     ]
 
 
-def _change_points(values: Floats, settings: Settings) -> list[int]:
+def _change_points(values: Floats, rule: SteadyStateRule) -> list[int]:
     """PELT: the cuts that minimise Σ n·ln(variance) + penalty·ln(n) a cut, segments being normal."""
     spacing = max(1, -(-values.size // GRID))
     grid = numpy.unique(numpy.append(numpy.arange(0, values.size, spacing), values.size))
     centred = values - values.mean()
     sums, squares = (numpy.append(0.0, numpy.cumsum(centred**power))[grid] for power in (1, 2))
-    penalty = settings.penalty * numpy.log(max(values.size, 2))
+    penalty = rule.penalty * numpy.log(max(values.size, 2))
     best = numpy.full(grid.size, numpy.inf)
     best[0] = -penalty
     before = numpy.zeros(grid.size, dtype=numpy.int64)
     candidates = numpy.array([0])
     for stop in range(1, grid.size):
         lengths = grid[stop] - grid[candidates]
-        ready = lengths >= settings.least_values
+        ready = lengths >= rule.least_values
         starts, length = candidates[ready], lengths[ready]
         if starts.size:
             mean = (sums[stop] - sums[starts]) / length
             variance = (squares[stop] - squares[starts]) / length - mean**2
-            total = best[starts] + length * numpy.log(numpy.maximum(variance, settings.noise_floor**2))
+            total = best[starts] + length * numpy.log(numpy.maximum(variance, rule.noise_floor**2))
             lowest = int(numpy.argmin(total))
             best[stop], before[stop] = total[lowest] + penalty, starts[lowest]
             # A start that is already worse than cutting here can never win later.
             candidates = numpy.concatenate([starts[total <= best[stop]], candidates[~ready]])
         candidates = numpy.append(candidates, stop)
     cuts: list[int] = []
-    at = int(before[grid.size - 1])
-    while at > 0:
-        cuts.append(int(grid[at]))
-        at = int(before[at])
+    place = int(before[grid.size - 1])
+    while place > 0:
+        cuts.append(int(grid[place]))
+        place = int(before[place])
     return cuts[::-1]
 
 
-def _start_of_steady(segments: list[_Segment], settings: Settings) -> int:
+def _start_of_steady(segments: list[_Segment], rule: SteadyStateRule) -> int:
     """The earliest segment equivalent to the last from which on the mean of all steps is so, too.
 
     A passing disturbance between equal levels is thereby kept, unless it moves the mean.
     """
     last = segments[-1]
-    reach = last.tolerance(settings.tolerance, settings.tolerance_at_most) * last.mean
+    reach = last.tolerance(rule.tolerance, rule.tolerance_at_most) * last.mean
     total, count, chosen = 0.0, 0, len(segments) - 1
     for number in range(len(segments) - 1, -1, -1):
         segment = segments[number]
@@ -177,12 +179,12 @@ def _start_of_steady(segments: list[_Segment], settings: Settings) -> int:
     return chosen
 
 
-def _slope(values: Floats, settings: Settings) -> _Slope | None:
+def _slope(values: Floats, rule: SteadyStateRule) -> _Slope | None:
     """A line through block means; null where there are too few for one.
 
     Block means carry the correlation of neighbouring steps into the error, single steps would hide it.
     """
-    blocks = min(settings.slope_blocks, values.size // settings.least_values)
+    blocks = min(rule.slope_blocks, values.size // rule.least_values)
     if blocks < 6:
         return None
     # It takes a second to load, and a summary that is current needs none of it.
@@ -192,12 +194,12 @@ def _slope(values: Floats, settings: Settings) -> _Slope | None:
     return _Slope(float(fit.slope), float(fit.stderr), blocks - 2)
 
 
-def _drift(slope: _Slope | None, last: _Segment, settings: Settings) -> int:
+def _drift(slope: _Slope | None, last: _Segment, rule: SteadyStateRule) -> int:
     """+1 where the steady part becomes slower, −1 faster, 0 where neither is shown."""
     if slope is None:
         return 0
-    shown = float(special.stdtrit(slope.df, settings.slope_confidence)) * slope.error
-    if abs(slope.change) <= max(last.tolerance(settings.slope_limit, settings.tolerance_at_most), shown):
+    shown = float(special.stdtrit(slope.df, rule.slope_confidence)) * slope.error
+    if abs(slope.change) <= max(last.tolerance(rule.slope_limit, rule.tolerance_at_most), shown):
         return 0
     return 1 if slope.change > 0 else -1
 
@@ -208,18 +210,20 @@ def _classify(
     chosen: int,
     first: int,
     slope: _Slope | None,
-    each: int,
-    settings: Settings,
+    steps_per_value: int,
+    rule: SteadyStateRule,
 ) -> Kind:
     last = segments[-1]
-    reach = last.tolerance(settings.tolerance, settings.tolerance_at_most) * last.mean
-    earlier = [s for s in segments[:chosen] if (s.stop - s.start) * each >= settings.counted_steps]
-    faster = [s for s in earlier if s.mean < last.mean - reach]
-    if not _long_enough(raw[first:], each, settings, times=1):
-        if not _long_enough(raw, each, settings, times=2) or 2 * (raw.size - first) > raw.size:
+    reach = last.tolerance(rule.tolerance, rule.tolerance_at_most) * last.mean
+    earlier = [
+        part for part in segments[:chosen] if (part.stop - part.start) * steps_per_value >= rule.counted_steps
+    ]
+    faster = [part for part in earlier if part.mean < last.mean - reach]
+    if not _long_enough(raw[first:], steps_per_value, rule, times=1):
+        if not _long_enough(raw, steps_per_value, rule, times=2) or 2 * (raw.size - first) > raw.size:
             return "unproven"
         return "slowdown" if faster and len(faster) == len(earlier) else "none"
-    drift = _drift(slope, last, settings)
+    drift = _drift(slope, last, rule)
     if faster or drift > 0:
         return "slowdown"
     if drift < 0:
@@ -227,6 +231,6 @@ def _classify(
     return "warm-up" if first else "flat"
 
 
-def _long_enough(raw: Floats, each: int, settings: Settings, *, times: int) -> bool:
-    steps, seconds = raw.size * each, float(raw.sum()) / 1e6
-    return steps >= times * settings.least_steps and seconds >= times * settings.least_seconds
+def _long_enough(raw: Floats, steps_per_value: int, rule: SteadyStateRule, *, times: int) -> bool:
+    steps, seconds = raw.size * steps_per_value, float(raw.sum()) / 1e6
+    return steps >= times * rule.least_steps and seconds >= times * rule.least_seconds

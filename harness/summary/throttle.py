@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal
-
 from harness.record import CardTelemetry
+from harness.summary.checks import Causes
 
 LIMITED_SHARE = 0.01
 """Of the window: more of it below the clocks that the card could have had is no undisturbed trial."""
@@ -19,10 +17,8 @@ _PARTS_OF_AMD = {
     "prochot": "a signal of overheating from outside",
 }
 
-Found = Iterator[tuple[Literal["invalid", "warn", "note"], str]]
 
-
-def throttled(card: CardTelemetry, samples: int) -> Found:
+def throttled(card: CardTelemetry, samples: int) -> Causes:
     """Causes and notes of one card; `samples` were taken of it. What nobody counted is no cause.
 
     Hardware's slowdowns make a trial invalid, the software's thermal one is a warning, and a card at its
@@ -34,7 +30,7 @@ def throttled(card: CardTelemetry, samples: int) -> Found:
     yield from _by_power(card)
 
 
-def _by_heat(card: CardTelemetry) -> Found:
+def _by_heat(card: CardTelemetry) -> Causes:
     """The counter does not tell hardware from software; the samples' reasons do, else it is grave."""
     counted = card.limited_share.get("thermal", 0.0)
     hard = card.reasons_share.get("hw_thermal_slowdown", 0.0)
@@ -51,7 +47,7 @@ def _by_heat(card: CardTelemetry) -> Found:
         yield "invalid", f"thermal-throttling: card {card.index} was slowed down for {share} of the window"
 
 
-def _by_hardware(card: CardTelemetry, samples: int) -> Found:
+def _by_hardware(card: CardTelemetry, samples: int) -> Causes:
     """A brake on its power input, or a slowdown whose reason the driver does not give."""
     brake = card.reasons_share.get("hw_power_brake", 0.0)
     if brake > LIMITED_SHARE:
@@ -63,26 +59,26 @@ def _by_hardware(card: CardTelemetry, samples: int) -> Found:
             "invalid",
             f"hardware-slowdown: card {card.index} was slowed down in {slowed:.0%} of the samples",
         )
-    untold = card.reasons_share.get("throttle", 0.0)
-    if untold > LIMITED_SHARE and not card.limited_share:
-        found = f"card {card.index} was held back in {untold:.0%} of the samples; the driver gives no reason"
-        yield "warn", f"held-back: {found}"
+    unexplained = card.reasons_share.get("throttle", 0.0)
+    if unexplained > LIMITED_SHARE and not card.limited_share:
+        clause = f"was held back in {unexplained:.0%} of the samples; the driver gives no reason"
+        yield "warn", f"held-back: card {card.index} {clause}"
 
 
-def _by_parts(card: CardTelemetry) -> Found:
+def _by_parts(card: CardTelemetry) -> Causes:
     for policy, part in _PARTS_OF_AMD.items():
         share = card.limited_share.get(policy, 0.0)
         if share > LIMITED_SHARE:
-            found = f"card {card.index} was slowed down by {part} for {share:.0%} of the window"
-            yield "invalid", f"thermal-throttling: {found}"
+            clause = f"card {card.index} was slowed down by {part} for {share:.0%} of the window"
+            yield "invalid", f"thermal-throttling: {clause}"
 
 
-def _by_power(card: CardTelemetry) -> Found:
+def _by_power(card: CardTelemetry) -> Causes:
     capped = max(card.limited_share.get("power", 0.0), card.reasons_share.get("sw_power_cap", 0.0))
     if capped > LIMITED_SHARE:
         yield "note", f"power-cap: card {card.index} ran at its power limit for {capped:.0%} of the window"
     for policy in ("board_limit", "reliability", "sync_boost"):
         share = card.limited_share.get(policy, 0.0)
         if share > LIMITED_SHARE:
-            found = f"card {card.index} was held back for {share:.0%} of the window ({policy})"
-            yield "note", f"held-back: {found}"
+            clause = f"card {card.index} was held back for {share:.0%} of the window ({policy})"
+            yield "note", f"held-back: {clause}"

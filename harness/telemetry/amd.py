@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from harness.probe.amd import library
 from harness.probe.files import unit_of
 
 VIOLATIONS = (
@@ -20,30 +20,20 @@ VIOLATIONS = (
 )
 
 
-def library() -> Any | None:
-    """The amdsmi module. Without ROCm its import raises KeyError and prints, so both are caught."""
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        try:
-            import amdsmi
-        except Exception:
-            return None
-    return amdsmi
-
-
-def open_cards(wanted: list[str], root: str = "/") -> Any:
+def open_cards(marks: list[str], root: str = "/") -> Any:
     """The cards by the library, or by the kernel's files where it does not answer."""
     smi = library()
-    cards = Cards(smi, wanted, root) if smi is not None else None
-    return cards if cards is not None and cards.described else KernelCards(wanted, root)
+    cards = AmdsmiCards(smi, marks, root) if smi is not None else None
+    return cards if cards is not None and cards.described else KernelCards(marks, root)
 
 
 def _kernel_folders(root: str) -> list[Path]:
-    found = []
+    folders = []
     for path in sorted(Path(root, "sys/class/drm").glob("card*/device/vendor")):
         with contextlib.suppress(OSError):
             if path.parent.parent.name[4:].isdigit() and path.read_text().strip() == "0x1002":
-                found.append(path.parent)
-    return sorted(found, key=_bus)
+                folders.append(path.parent)
+    return sorted(folders, key=_bus)
 
 
 def _bus(folder: Path) -> str:
@@ -68,8 +58,8 @@ def _number(path: Path) -> int | None:
         return None
 
 
-def _chosen(described: dict[str, Any], uuid: str | None, wanted: list[str]) -> bool:
-    return not wanted or bool({str(described["index"]), uuid, described["unit"]} & set(wanted))
+def _chosen(described: dict[str, Any], uuid: str | None, marks: list[str]) -> bool:
+    return not marks or bool({str(described["index"]), uuid, described["unit"]} & set(marks))
 
 
 class KernelCards:
@@ -77,7 +67,7 @@ class KernelCards:
 
     source = "sysfs"
 
-    def __init__(self, wanted: list[str], root: str) -> None:
+    def __init__(self, marks: list[str], root: str) -> None:
         self.missing: dict[str, str] = {
             "energy": "amdsmi does not answer",
             "limited": "amdsmi does not answer",
@@ -87,7 +77,7 @@ class KernelCards:
         for index, folder in enumerate(_kernel_folders(root)):
             uuid = _text(folder / "unique_id") or None
             card = {"index": index, "unit": unit_of(uuid), "name": _text(folder / "product_name")}
-            if _chosen(card, uuid, wanted):
+            if _chosen(card, uuid, marks):
                 self.described.append(card)
                 self._folders.append(folder)
 
@@ -115,12 +105,12 @@ class KernelCards:
         }
 
 
-class Cards:
+class AmdsmiCards:
     """The watched cards through amdsmi; `missing` keeps the first reason of each null."""
 
     source = "amdsmi"
 
-    def __init__(self, smi: Any, wanted: list[str], root: str = "/") -> None:
+    def __init__(self, smi: Any, marks: list[str], root: str = "/") -> None:
         self._smi = smi
         self.missing: dict[str, str] = {}
         self.described: list[dict[str, Any]] = []
@@ -129,28 +119,28 @@ class Cards:
         self._units: list[int | None] = []
         self._open = self._ask("cards", smi.amdsmi_init, none="opened") is not None
         if self._open:
-            self._find(wanted, root)
+            self._find(marks, root)
 
-    def _find(self, wanted: list[str], root: str) -> None:
+    def _find(self, marks: list[str], root: str) -> None:
         # The compute runtime counts by bus number, which is not always this library's order.
         uuids = {_bus(folder): _text(folder / "unique_id") for folder in _kernel_folders(root)}
         handles = self._ask("cards", self._smi.amdsmi_get_processor_handles) or []
         placed = [
-            ((self._ask("bus", self._smi.amdsmi_get_gpu_device_bdf, one) or "").lower(), one)
-            for one in handles
+            ((self._ask("bus", self._smi.amdsmi_get_gpu_device_bdf, handle) or "").lower(), handle)
+            for handle in handles
         ]
         if not all(bus for bus, _ in placed):
             # Without it no card can be counted as the compute runtime counts.
             self.missing["cards"] = "amdsmi gives no PCI address"
             return
         for index, (bus, handle) in enumerate(sorted(placed, key=lambda pair: pair[0])):
-            told = self._ask(f"{index}.name", self._smi.amdsmi_get_gpu_asic_info, handle) or {}
-            card = {"index": index, "unit": unit_of(uuids.get(bus)), "name": _known(told.get("market_name"))}
-            if _chosen(card, uuids.get(bus), wanted):
+            asic = self._ask(f"{index}.name", self._smi.amdsmi_get_gpu_asic_info, handle) or {}
+            card = {"index": index, "unit": unit_of(uuids.get(bus)), "name": _known(asic.get("market_name"))}
+            if _chosen(card, uuids.get(bus), marks):
                 self.described.append(card)
                 self._handles.append(handle)
                 self._counts.append(None)
-                self._units.append(_known(told.get("num_compute_units")))
+                self._units.append(_known(asic.get("num_compute_units")))
 
     def close(self) -> None:
         """Lets the library go."""
@@ -208,8 +198,8 @@ class Cards:
 
     def _limits(self, at: int, ask: Callable[..., Any]) -> dict[str, Any] | None:
         """Seconds limited since the first sample: the share of the library's own ticks, times the time."""
-        told = ask("limited", self._smi.amdsmi_get_violation_status) or {}
-        counts = {name: _known(told.get(key)) for key, name in (("acc_counter", "ticks"), *VIOLATIONS)}
+        status = ask("limited", self._smi.amdsmi_get_violation_status) or {}
+        counts = {name: _known(status.get(key)) for key, name in (("acc_counter", "ticks"), *VIOLATIONS)}
         counts = {name: count for name, count in counts.items() if count is not None}
         if "ticks" not in counts or len(counts) < 2:
             return None
@@ -230,7 +220,7 @@ class Cards:
         foreign = [process for process in running if process["pid"] not in own]
         return {
             "processes": len(foreign),
-            "memory_bytes": sum(_known(p.get("mem")) or 0 for p in foreign),
+            "memory_bytes": sum(_known(process.get("mem")) or 0 for process in foreign),
             "utilization_percent": _occupied(foreign, self._units[at]),
         }
 
@@ -239,28 +229,28 @@ def _known(value: Any) -> Any:
     return None if value in ("N/A", "", None) else value
 
 
-def _power(told: dict[str, Any]) -> float | None:
+def _power(readings: dict[str, Any]) -> float | None:
     names = ("current_socket_power", "average_socket_power", "socket_power")
-    found = [_known(told.get(name)) for name in names]
-    return next((float(value) for value in found if value), None)
+    values = [_known(readings.get(name)) for name in names]
+    return next((float(value) for value in values if value), None)
 
 
-def _energy(told: dict[str, Any]) -> float | None:
+def _energy(counter: dict[str, Any]) -> float | None:
     """The accumulator's ticks times their resolution in microjoules."""
-    ticks, size = told.get("energy_accumulator", told.get("power")), told.get("counter_resolution")
+    ticks, size = counter.get("energy_accumulator", counter.get("power")), counter.get("counter_resolution")
     return float(ticks * size / 1e6) if ticks and size else None
 
 
 def _occupied(processes: list[dict[str, Any]], units: int | None) -> float | None:
     """Of the card's compute units, those that the processes occupy at this moment, percent."""
-    found = [_known(process.get("cu_occupancy")) for process in processes]
-    if not units or any(count is None for count in found):
+    counts = [_known(process.get("cu_occupancy")) for process in processes]
+    if not units or any(count is None for count in counts):
         return None
-    return min(100 * sum(map(float, found)) / units, 100.0)
+    return min(100 * sum(map(float, counts)) / units, 100.0)
 
 
-def _reasons(told: dict[str, Any], *, locked: bool) -> list[str] | None:
-    states = [_known(told.get(name)) for name in ("throttle_status", "indep_throttle_status")]
+def _reasons(metrics: dict[str, Any], *, locked: bool) -> list[str] | None:
+    states = [_known(metrics.get(name)) for name in ("throttle_status", "indep_throttle_status")]
     if all(state is None for state in states) and not locked:
         return None
     return ["throttle"] * any(states) + ["application_clocks"] * locked

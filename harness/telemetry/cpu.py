@@ -71,11 +71,11 @@ class Processor:
     def _mhz(self) -> float | None:
         cpus = [name for name in self._names("sys/devices/system/cpu/cpufreq") if name.startswith("policy")]
         read = [self._number(f"sys/devices/system/cpu/cpufreq/{name}/scaling_cur_freq") for name in cpus]
-        found = [khz / 1000 for khz in read if khz]
-        if not found:
+        mhz = [khz / 1000 for khz in read if khz]
+        if not mhz:
             lines = (self._text("proc/cpuinfo") or "").split("\n")
-            found = [float(line.split(":")[1]) for line in lines if line.startswith("cpu MHz")]
-        return round(sum(found) / len(found), 1) if found else None
+            mhz = [float(line.split(":")[1]) for line in lines if line.startswith("cpu MHz")]
+        return round(sum(mhz) / len(mhz), 1) if mhz else None
 
     def _temperature(self) -> float | None:
         for name in self._names(_HWMON):

@@ -23,21 +23,12 @@ REASONS = (
 XIDS_KEPT = 20
 
 
-def library() -> Any | None:
-    """The pynvml module; None where it is not installed."""
-    try:
-        import pynvml
-    except ImportError:
-        return None
-    return pynvml
-
-
-class Cards:
+class NvmlCards:
     """The watched cards. `missing` keeps, by card and quantity, the first reason that something is null."""
 
     source = "nvml"
 
-    def __init__(self, nvml: Any | None, wanted: list[str]) -> None:
+    def __init__(self, nvml: Any | None, marks: list[str]) -> None:
         self._nvml: Any = nvml
         self._open = False
         self.missing: dict[str, str] = {}
@@ -56,15 +47,15 @@ class Cards:
             self.missing["cards"] = type(error).__name__
             return
         self._open = True
-        self._find(wanted)
+        self._find(marks)
 
-    def _find(self, wanted: list[str]) -> None:
+    def _find(self, marks: list[str]) -> None:
         for index in range(self._ask("cards.count", self._nvml.nvmlDeviceGetCount) or 0):
             handle = self._ask(f"cards.{index}", self._nvml.nvmlDeviceGetHandleByIndex, index)
             if handle is None:
                 continue
             uuid = self._ask(f"{index}.uuid", self._nvml.nvmlDeviceGetUUID, handle)
-            if wanted and not {str(index), uuid, unit_of(uuid)} & set(wanted):
+            if marks and not {str(index), uuid, unit_of(uuid)} & set(marks):
                 continue
             name = self._ask(f"{index}.name", self._nvml.nvmlDeviceGetName, handle)
             self._handles.append(handle)
@@ -90,8 +81,8 @@ class Cards:
             return None
         try:
             while len(self._xids[at]) < XIDS_KEPT:
-                told = self._nvml.nvmlEventSetWait_v2(self._ears[at], 0)
-                self._xids[at].append(int(told.eventData))
+                event = self._nvml.nvmlEventSetWait_v2(self._ears[at], 0)
+                self._xids[at].append(int(event.eventData))
         except Exception as error:
             if type(error).__name__ != "NVMLError_Timeout":
                 self.missing.setdefault(f"{self.described[at]['index']}.xids", type(error).__name__)
@@ -161,18 +152,18 @@ class Cards:
     def _field(self, ask: Callable[..., Any], what: str, name: str) -> int | None:
         """A value that the driver has under a field's number; null where it has none, or 0."""
         field = getattr(self._nvml, name, None)
-        found = ask(what, "nvmlDeviceGetFieldValues", [field]) if field is not None else None
-        return (found[0].value.uiVal or None) if found and found[0].nvmlReturn == 0 else None
+        answers = ask(what, "nvmlDeviceGetFieldValues", [field]) if field is not None else None
+        return (answers[0].value.uiVal or None) if answers and answers[0].nvmlReturn == 0 else None
 
     def _limited(self, ask: Callable[..., Any]) -> dict[str, Any] | None:
-        found = {}
+        seconds = {}
         for policy in POLICIES:
             name = policy.lower()
             number = getattr(self._nvml, "NVML_PERF_POLICY_" + policy)
             spent = ask("limited." + name, "nvmlDeviceGetViolationStatus", number)
             if spent is not None:
-                found[name] = spent.violationTime / 1e9
-        return found or None
+                seconds[name] = spent.violationTime / 1e9
+        return seconds or None
 
     def _reasons(self, ask: Callable[..., Any]) -> list[str] | None:
         """The driver's event reasons; before driver 535 they were called throttle reasons."""
@@ -191,7 +182,7 @@ class Cards:
         foreign = [process for process in running if process.pid not in own]
         return {
             "processes": len(foreign),
-            "memory_bytes": sum(p.usedGpuMemory or 0 for p in foreign),
+            "memory_bytes": sum(process.usedGpuMemory or 0 for process in foreign),
             "utilization_percent": self._used(at, {process.pid for process in foreign}),
         }
 
@@ -199,22 +190,22 @@ class Cards:
         """Percent of the card that these processes used since the last sample; null in the first one."""
         before = self._seen[at]
         try:
-            told = self._nvml.nvmlDeviceGetProcessUtilization(self._handles[at], before or 0)
+            samples = self._nvml.nvmlDeviceGetProcessUtilization(self._handles[at], before or 0)
         except Exception as error:
             if type(error).__name__ != "NVMLError_NotFound":
                 what = f"{self.described[at]['index']}.process_utilization"
                 self.missing.setdefault(what, type(error).__name__)
                 return None
             # The driver has nothing newer: no process used the card.
-            told = []
-        self._seen[at] = max((one.timeStamp for one in told), default=before or 0)
+            samples = []
+        self._seen[at] = max((sample.timeStamp for sample in samples), default=before or 0)
         if before is None:
             # What the driver remembers now may be of the time before.
             return None
         used: dict[int, list[int]] = {}
-        for one in told:
-            if one.pid in pids:
-                used.setdefault(one.pid, []).append(min(one.smUtil, 100))
+        for sample in samples:
+            if sample.pid in pids:
+                used.setdefault(sample.pid, []).append(min(sample.smUtil, 100))
         return sum(sum(shares) / len(shares) for shares in used.values())
 
     def _slowly(self, ask: Callable[..., Any]) -> dict[str, Any]:

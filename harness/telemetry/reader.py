@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from harness.errors import RecordError
-from harness.record.telemetry import CardTelemetry, CpuTelemetry, Energy, Others, Spread, Telemetry, Trace
+from harness.record.telemetry import CardTelemetry, CpuTelemetry, Energy, Others, Telemetry, Trace, TraceStats
 from harness.telemetry.energy import Read, Windows, energy
 
 FILE = "telemetry.jsonl"
@@ -73,7 +74,7 @@ def _thinned(
     missing = last.get("missing", {})
     unwatched = head["source"] != "none" and not head["cards"]
     slots = _slots(samples, seconds, len(head["cards"]))
-    cards = tuple(_card(at, card, samples, slots, windows) for at, card in enumerate(head["cards"]))
+    cards = tuple(_card(index, card, samples, slots, windows) for index, card in enumerate(head["cards"]))
     return Telemetry(
         source=head["source"],
         interval_seconds=head["interval_seconds"],
@@ -83,7 +84,7 @@ def _thinned(
         times=Trace.of([fmean(sample["t"] for sample in slot) for slot in slots], 0.01),
         windows=tuple(windows),
         cards=cards,
-        cpu=CpuTelemetry(**_spreads(slots, _CPU_TRACES, lambda sample: sample["cpu"])),
+        cpu=CpuTelemetry(**_traces(slots, _CPU_TRACES, lambda sample: sample["cpu"])),
         energy=Energy(scope="cards", unknown_because=missing.get("cards", "no card could be told"))
         if unwatched
         else _energy(samples, len(cards), windows, items),
@@ -108,7 +109,7 @@ def _lines(path: Path) -> Iterator[Sample]:
 
 
 def _windows(head: Sample, segments: Segments, samples: Sequence[Sample]) -> list[tuple[float, float]]:
-    """The segments in the telemetry's own seconds; those that it did not see are left out."""
+    """The segments in the telemetry's own seconds; those outside the sampled time are left out."""
     began, until = head["began"], samples[-1]["t"]
     shifted = [(round(begin - began, 3), round(end - began, 3)) for begin, end in segments]
     return [(begin, end) for begin, end in shifted if end > begin and begin >= -1.0 and end <= until + 1.0]
@@ -123,62 +124,66 @@ def _slots(samples: Sequence[Sample], seconds: float, cards: int) -> list[list[S
     return list(minutes.values())
 
 
-def _spreads(
+def _traces(
     slots: Sequence[Sequence[Sample]], names: Sequence[str], of: Callable[[Sample], Sample | None]
-) -> dict[str, Spread | None]:
-    return {name: _spread(slots, name, of) for name in names}
+) -> dict[str, TraceStats | None]:
+    return {name: _trace(slots, name, of) for name in names}
 
 
-def _spread(
+def _trace(
     slots: Sequence[Sequence[Sample]], name: str, of: Callable[[Sample], Sample | None]
-) -> Spread | None:
-    told = [
+) -> TraceStats | None:
+    values_by_slot = [
         [value for sample in slot if (value := (of(sample) or {}).get(name)) is not None] for slot in slots
     ]
-    if not any(told):
+    if not any(values_by_slot):
         return None
     scale = _SCALES[name]
-    mean = Trace.of([fmean(values) if values else None for values in told], scale)
+    mean = Trace.of([fmean(values) if values else None for values in values_by_slot], scale)
     if all(len(slot) == 1 for slot in slots):
-        return Spread(mean=mean)
-    return Spread(
+        return TraceStats(mean=mean)
+    return TraceStats(
         mean=mean,
-        least=Trace.of([min(values, default=None) for values in told], scale),
-        most=Trace.of([max(values, default=None) for values in told], scale),
+        least=Trace.of([min(values, default=None) for values in values_by_slot], scale),
+        most=Trace.of([max(values, default=None) for values in values_by_slot], scale),
     )
 
 
-def _of_card(at: int) -> Callable[[Sample], Sample | None]:
-    return lambda sample: sample["cards"][at] if sample.get("cards") and len(sample["cards"]) > at else None
+def _of_card(index: int) -> Callable[[Sample], Sample | None]:
+    return lambda sample: next(iter((sample.get("cards") or ())[index:]), None)
 
 
 def _card(
-    at: int, described: Sample, samples: Sequence[Sample], slots: Sequence[Sequence[Sample]], windows: Windows
+    index: int,
+    described: Sample,
+    samples: Sequence[Sample],
+    slots: Sequence[Sequence[Sample]],
+    windows: Windows,
 ) -> CardTelemetry:
-    of = _of_card(at)
+    of = _of_card(index)
     inside = _inside(samples, windows)
-    told = [card for sample in inside if (card := of(sample)) is not None]
-    everywhere = [card for sample in samples if (card := of(sample)) is not None]
+    in_windows = [card for sample in inside if (card := of(sample)) is not None]
+    throughout = [card for sample in samples if (card := of(sample)) is not None]
     read = _read(samples, of)
-    limits = _known(everywhere, "power_limit_watts")
+    limits = _values(throughout, "power_limit_watts")
     return CardTelemetry(
         index=described["index"],
         unit=described.get("unit"),
         name=described.get("name"),
-        **_spreads(slots, _CARD_TRACES, of),
+        **_traces(slots, _CARD_TRACES, of),
         limited_share=_limited(inside, of),
-        reasons_share=_reasons(told),
-        performance_states=_states(told),
-        others=_others(told),
-        ecc_uncorrected=_rise(everywhere, "ecc_uncorrected"),
-        ecc_corrected=_rise(everywhere, "ecc_corrected"),
-        xids=next(iter(_known(everywhere[::-1], "xids")), None),
+        reasons_share=_reasons(in_windows),
+        performance_states=_states(in_windows),
+        others=_others(in_windows),
+        ecc_uncorrected=_rise(throughout, "ecc_uncorrected"),
+        ecc_corrected=_rise(throughout, "ecc_corrected"),
+        xids=next(iter(_values(throughout[::-1], "xids")), None),
         power_limit_watts=limits[-1] if limits else None,
         power_limit_changed=len(set(limits)) > 1 if limits else None,
-        mig_changed=len(set(states)) > 1 if (states := _known(everywhere, "mig")) else None,
-        pcie_generation=max(_known(everywhere, "pcie_generation"), default=None),
-        pcie_width=max(_known(everywhere, "pcie_width"), default=None),
-        start_temperature_c=next(iter(_known(told, "temperature_c")), None),
+        mig_changed=len(set(states)) > 1 if (states := _values(throughout, "mig")) else None,
+        pcie_generation=max(_values(throughout, "pcie_generation"), default=None),
+        pcie_width=max(_values(throughout, "pcie_width"), default=None),
+        start_temperature_c=next(iter(_values(in_windows, "temperature_c")), None),
         energy_joules=energy([read], windows, None).joules,
     )
 
@@ -188,29 +193,28 @@ def _inside(samples: Sequence[Sample], windows: Windows) -> Sequence[Sample]:
     if not windows:
         return samples
     begin, end = windows[0][0], windows[-1][1]
-    first = max((at for at, sample in enumerate(samples) if sample["t"] <= begin), default=0)
-    last = min((at for at, sample in enumerate(samples) if sample["t"] >= end), default=len(samples) - 1)
-    return samples[first : last + 1]
+    times = [sample["t"] for sample in samples]
+    return samples[max(bisect_right(times, begin) - 1, 0) : bisect_left(times, end) + 1]
 
 
-def _known(cards: Sequence[Sample], name: str) -> list[Any]:
+def _values(cards: Sequence[Sample], name: str) -> list[Any]:
     return [card[name] for card in cards if card.get(name) is not None]
 
 
 def _rise(cards: Sequence[Sample], name: str) -> int | None:
-    values = _known(cards, name)
+    values = _values(cards, name)
     return values[-1] - values[0] if values and values[-1] >= values[0] else None
 
 
 def _limited(inside: Sequence[Sample], of: Callable[[Sample], Sample | None]) -> dict[str, float]:
-    told = [
+    points = [
         (sample["t"], card["limited_seconds"])
         for sample in inside
         if (card := of(sample)) is not None and card.get("limited_seconds")
     ]
-    if len(told) < 2 or told[-1][0] <= told[0][0]:
+    if len(points) < 2 or points[-1][0] <= points[0][0]:
         return {}
-    (begin, first), (end, last) = told[0], told[-1]
+    (begin, first), (end, last) = points[0], points[-1]
     return {
         name: round(min(max((last[name] - first[name]) / (end - begin), 0.0), 1.0), 6)
         for name in last
@@ -218,27 +222,27 @@ def _limited(inside: Sequence[Sample], of: Callable[[Sample], Sample | None]) ->
     }
 
 
-def _reasons(told: Sequence[Sample]) -> dict[str, float]:
-    seen = [card["reasons"] for card in told if card.get("reasons") is not None]
-    names = dict.fromkeys(name for reasons in seen for name in reasons)
-    return {name: round(sum(name in reasons for reasons in seen) / len(seen), 6) for name in names}
+def _reasons(cards: Sequence[Sample]) -> dict[str, float]:
+    reasons = _values(cards, "reasons")
+    distinct = dict.fromkeys(name for names in reasons for name in names)
+    return {name: round(sum(name in names for names in reasons) / len(reasons), 6) for name in distinct}
 
 
-def _states(told: Sequence[Sample]) -> dict[str, float]:
-    seen = _known(told, "performance_state")
-    return {f"P{state}": round(seen.count(state) / len(seen), 6) for state in sorted(set(seen))}
+def _states(cards: Sequence[Sample]) -> dict[str, float]:
+    states = _values(cards, "performance_state")
+    return {f"P{state}": round(states.count(state) / len(states), 6) for state in sorted(set(states))}
 
 
-def _others(told: Sequence[Sample]) -> Others | None:
-    seen = _known(told, "others")
-    if not seen:
+def _others(cards: Sequence[Sample]) -> Others | None:
+    others = _values(cards, "others")
+    if not others:
         return None
-    used = _known(seen, "utilization_percent")
+    used = _values(others, "utilization_percent")
     return Others(
         utilization_percent=round(fmean(used), 3) if used else None,
-        processes=max(other["processes"] for other in seen),
-        memory_bytes=max(other["memory_bytes"] for other in seen),
-        samples_share=round(sum(other["processes"] > 0 for other in seen) / len(seen), 6),
+        processes=max(other["processes"] for other in others),
+        memory_bytes=max(other["memory_bytes"] for other in others),
+        samples_share=round(sum(other["processes"] > 0 for other in others) / len(others), 6),
     )
 
 
@@ -257,7 +261,7 @@ def _energy(samples: Sequence[Sample], cards: int, windows: Windows, items: int 
     if any(card.get("mig") for sample in samples for card in sample.get("cards") or ()):
         return Energy(scope="cards", unknown_because="a divided card's energy is not that of one slice")
     if cards:
-        return energy([_read(samples, _of_card(at)) for at in range(cards)], windows, items)
+        return energy([_read(samples, _of_card(index)) for index in range(cards)], windows, items)
     package = _read(samples, lambda sample: sample["cpu"])
     devices = [package] if package.counter else []
     return energy(devices, windows, items, scope="processor packages")

@@ -1,4 +1,4 @@
-"""The telemetry beside a trial: one sampling process on the host, which ends with the trial."""
+"""The recorder beside a trial: one sampling process on the host, which ends with the trial."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ def added(record: Record, work: Path) -> Record:
         return record
     items = record.measurement.window.samples if record.measurement else None
     try:
-        found = reader.read(path, segments(work / "out" / EVENTS), items)
+        telemetry = reader.read(path, segments(work / "out" / EVENTS), items)
     except RecordError as error:
         return record.model_copy(update={"warnings": (*record.warnings, str(error))})
     warnings = record.warnings
-    if found is not None and found.source != "none" and not found.cards:
-        why = found.energy.unknown_because
+    if telemetry is not None and telemetry.source != "none" and not telemetry.cards:
+        why = telemetry.energy.unknown_because
         warnings = (*warnings, f"telemetry: its cards were not watched ({why}): state and energy are unknown")
-    return record.model_copy(update={"telemetry": found, "warnings": warnings})
+    return record.model_copy(update={"telemetry": telemetry, "warnings": warnings})

@@ -1,10 +1,10 @@
 """Samples the devices and the processor once a second into a file of JSON lines, in a process of its own.
 
-    python sampler.py OUT_FILE --kind cuda --cards GPU-… --pids 123 --parent 99
+    python -m harness.telemetry.sampler OUT_FILE --kind cuda --cards GPU-… --pids 123 --parent 99
 
 The first line says what is watched; each further line is one sample at `t` seconds after it; the last says
 why it ended and what could not be read. Counters (energy, time limited, memory errors) are cumulative, so
-that any window between two samples can be told. What a driver does not tell is null, with the first reason.
+that any window between two samples can be read. What a driver does not give is null, with the first reason.
 SIGTERM ends it; so does the end of the parent, the stop file, or the given time. Python 3.8 and newer;
 standard library, with nvidia-ml-py or amdsmi where the cards need it.
 """
@@ -21,17 +21,18 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any
 
+from harness.probe import nvidia as nvml
 from harness.telemetry import amd, nvidia
 from harness.telemetry.cpu import Processor
 
 SLOW_EVERY = 10
 """Link width, limits and memory errors change seldom: read at the edges and at every tenth sample."""
 SILENT_SAMPLES = 3
-"""After so many samples in which no card told anything, its driver is taken for gone."""
+"""After so many samples without a value of any card, its driver is taken for gone."""
 
 
 class Sampler:
-    """Asks one source of cards and the processor; `missing` keeps the first reason of each null."""
+    """Asks one source of cards, and the processor."""
 
     def __init__(self, cards: Any, cpu: Any, ours: Ours) -> None:
         self.cards = cards
@@ -55,8 +56,8 @@ class Sampler:
 
     def _notice(self, cards: list[dict[str, Any]]) -> None:
         # Silence about faults is no sign of life.
-        told = any(value is not None for card in cards for name, value in card.items() if name != "xids")
-        self._silent = 0 if told or not cards else self._silent + 1
+        answered = any(value is not None for card in cards for name, value in card.items() if name != "xids")
+        self._silent = 0 if answered or not cards else self._silent + 1
         if self._silent >= SILENT_SAMPLES:
             self.gone = "the driver stopped answering"
 
@@ -105,9 +106,9 @@ class Ending:
         self._most = options.max_seconds
         self.why: str | None = None
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._told)
+            signal.signal(number, self._stop)
 
-    def _told(self, number: int, frame: FrameType | None) -> None:
+    def _stop(self, number: int, frame: FrameType | None) -> None:
         self.why = "stopped"
 
     def look(self, seconds: float) -> str | None:
@@ -134,19 +135,19 @@ def _lives(pid: int) -> bool:
         return True
 
 
-def source(kind: str, wanted: list[str] | None) -> Any:
-    """The cards of that kind that answer to the wanted marks (UUID, unit or index); all if `wanted` is null.
+def source(kind: str, marks: list[str] | None) -> Any:
+    """The cards of that kind that answer to `marks` (UUID, unit or index); all if `marks` is null.
 
-    Where one of them cannot be told, none is watched: another's figures would be taken for its own.
+    Where one of them cannot be identified, none is watched: another's figures would be taken for its own.
     """
     if kind == "cpu":
         return NoCards()
-    cards = nvidia.Cards(nvidia.library(), wanted or []) if kind == "cuda" else amd.open_cards(wanted or [])
-    if wanted is None or len(cards.described) == len(wanted) > 0:
+    cards = nvidia.NvmlCards(nvml.library(), marks or []) if kind == "cuda" else amd.open_cards(marks or [])
+    if marks is None or len(cards.described) == len(marks) > 0:
         return cards
     cards.close()
-    told = f"{len(cards.described) if wanted else 0} of the {len(wanted)} cards asked for could be told"
-    return NoCards(cards.source, {"cards": told, **cards.missing})
+    reason = f"{len(cards.described) if marks else 0} of the {len(marks)} cards asked for could be told"
+    return NoCards(cards.source, {"cards": reason, **cards.missing})
 
 
 class NoCards:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.summary.statistics import ROOM, room_taken
+from harness.summary.statistics import MOST_MEMORY_SHARE
+from harness.summary.statistics import reserved_share as measured_share
 from report.comparisons.cells import Cell, unit_of
 from report.trials.key import Key, Pairs
 from report.trials.pairs import MEASURED_FIELDS, grouped_by, same_but
@@ -49,7 +50,7 @@ class BatchSweep:
             cell
             for cell in self.rungs
             if (self.wall is None or cell.key.batch_size < self.wall)
-            and (reserved_share(cell) or 0.0) <= ROOM
+            and (reserved_share(cell) or 0.0) <= MOST_MEMORY_SHARE
         )
 
     @property
@@ -67,7 +68,7 @@ class BatchSweep:
 def reserved_share(cell: Cell) -> float | None:
     """The most of its device's memory that a run reserved, 0 to 1; null where that is unknown."""
     measured = [trial.record.measurement for trial in cell.trials]
-    shares = [room_taken(found) for found in measured if found is not None]
+    shares = [measured_share(found) for found in measured if found is not None]
     return max((share for share in shares if share is not None), default=None)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from harness.summary.statistics import ROOM
+from harness.summary.statistics import MOST_MEMORY_SHARE
 from report import text
 from report.comparisons.batch_sweeps import (
     ANY_BATCH,
@@ -86,8 +86,8 @@ def table(cells: Sequence[Cell], failed: Sequence[Trial]) -> Table | None:
         return None
     unit = found[0].rungs[0].trials[0].sample_unit
     caption = (
-        "The best batch: of those measured that fit and reserve no more than "
-        f"{ROOM:.0%} of the memory, the one of the highest throughput. It is another view than the fixed "
+        f"The best batch: of those measured that fit and reserve no more than {MOST_MEMORY_SHARE:.0%} "
+        "of the memory, the one of the highest throughput. It is another view than the fixed "
         "batch of the charts below, and stands in none of them."
     )
     columns = ("Model", "Precision", "Best batch", f"{unit.capitalize()}s / s there", "Largest that fits")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from harness.record import CardTelemetry, Spread, Telemetry
+from harness.record import CardTelemetry, Telemetry, TraceStats
 from report import strips, text
 from report.comparisons.groups import ComparisonGroup, Entry
 from report.sections import names
@@ -98,7 +98,7 @@ def _card(card: CardTelemetry, before: str) -> list[Strip | None]:
 
 
 def _strip(
-    name: str, spread: Spread | None, write: Write, ends: tuple[float | None, float | None] = (None, None)
+    name: str, spread: TraceStats | None, write: Write, ends: tuple[float | None, float | None] = (None, None)
 ) -> Strip | None:
     """A strip from its least to its most value, or between the ends that its quantity has."""
     if spread is None:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from harness.record import Environment, Epoch, Failure, LossScale, Measurement, Record, Summary
 from harness.record.store import Stored
-from harness.summary.device_checks import busy_share
+from harness.summary.device_checks import busy_share, device_name
 from harness.summary.statistics import METHOD, judge_trial
 from report.trials.key import Key, ProtocolLength, Stack, key_of, length_of, stack_of
 
@@ -197,15 +197,6 @@ def trial_of(stored: Stored) -> Trial:
         verdict="invalid" if impossible else summary.verdict,
         causes=(*summary.causes, *impossible),
     )
-
-
-def device_name(record: Record) -> str:
-    """The device's name as the framework saw it; by the machine's list where nothing was measured."""
-    if record.measurement:
-        return record.measurement.device.name
-    if record.trial.asked.device == "cpu":
-        return record.machine.cpu.model or "CPU"
-    return record.machine.gpus[0].name if record.machine.gpus else "unknown device"
 
 
 def possible(value: float | None) -> float | None:

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from benchmarks.peers import LEAST_FOURS, Line, line
+from benchmarks.peers import LEAST_FOURS, PeerRatio, peer_ratio
 from report.stats.intervals import log_mean_interval
 from tests.helpers import ROOT
 from tests.helpers.workload_runner import PYTHON, need_torch
@@ -25,26 +25,26 @@ def around(ratio: float, spread: float, seed: int = 1):
     ("ratio", "word"), [(1.0, "pass"), (0.995, "pass"), (0.9, "fail"), (1.1, "fail"), (1.02, "not shown")]
 )
 def test_a_ratio_passes_inside_its_bounds_fails_outside_and_else_is_not_shown(ratio, word):
-    assert line("x", around(ratio, 0.02), seconds=30).word == word
+    assert peer_ratio("x", around(ratio, 0.02), seconds=30).word == word
 
 
 @pytest.mark.parametrize("apart", ["a gain", "a control"])
 def test_what_is_no_comparison_cannot_fail(apart):
-    assert line("x", around(0.5, 0.01), seconds=30, apart=apart).word == apart
+    assert peer_ratio("x", around(0.5, 0.01), seconds=30, apart=apart).word == apart
 
 
 def test_no_interval_is_given_of_a_few_steps_and_it_stops_when_narrow_or_when_the_time_is_over():
-    assert line("x", around(1.0, 1e-6), seconds=30).fours == LEAST_FOURS
-    assert line("x", around(1.0, 0.05), seconds=30).fours > LEAST_FOURS
-    late = line("x", around(1.0, 0.02), seconds=0)
+    assert peer_ratio("x", around(1.0, 1e-6), seconds=30).fours == LEAST_FOURS
+    assert peer_ratio("x", around(1.0, 0.05), seconds=30).fours > LEAST_FOURS
+    late = peer_ratio("x", around(1.0, 0.02), seconds=0)
     assert (late.fours, late.interval, late.word) == (1, None, "not shown")
-    assert "too few steps" in late.shown()
+    assert "too few steps" in late.line()
 
 
 def test_a_line_says_the_ratio_its_interval_and_the_verdict():
-    found = Line("ours over theirs", log_mean_interval([0.99, 1.0, 1.01] * 10), 30, 12.0)
+    found = PeerRatio("ours over theirs", log_mean_interval([0.99, 1.0, 1.01] * 10), 30, 12.0)
     said = "ours over theirs: 1.0000 of the seconds, 95 % interval 0.9969 to 1.0031 (30 × ABBA in 12 s): pass"
-    assert found.shown() == said
+    assert found.line() == said
 
 
 @pytest.mark.torch

@@ -9,8 +9,9 @@ import string
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.machine import differences, machine_from
-from harness.redact import KEPT_CHARACTERS, NOBODY, Names, clean, leaks
+from harness.machine import machine_from
+from harness.record import differences
+from harness.redact import KEPT_CHARACTERS, NOBODY, Names, leaks, redact
 
 HOME, CLONE, DATA, TMP = "/home/maren", "/home/maren/src/gpudyno", "/srv/sets", "/var/tmp"
 NAMES = Names(
@@ -73,7 +74,7 @@ def test_no_name_address_path_or_serial_gets_through_a_log_tail(
 ):
     names = Names(folders=((f"/home/{user}", "~"),), users=(user,), hosts=(host,), serials=(serial,))
     secrets = (host.upper() if loud else host, user, address, path, serial, uuid, f"/home/{user}/x/{host}")
-    cleaned = clean(
+    cleaned = redact(
         "\n".join(place.format(secret) for place, secret in zip(places, secrets, strict=True)), names
     )
     for secret in (host, user, address, path, serial, uuid):
@@ -81,7 +82,7 @@ def test_no_name_address_path_or_serial_gets_through_a_log_tail(
     for part in path.split("/"):
         if len(part) > 6:
             _gone(part, cleaned)
-    assert clean(cleaned, names) == cleaned
+    assert redact(cleaned, names) == cleaned
 
 
 @settings(max_examples=1000)
@@ -126,29 +127,29 @@ def test_no_name_address_path_or_serial_gets_through_a_fingerprint(
 
 @given(st.text(max_size=400))
 def test_cleaning_twice_changes_nothing_and_any_text_is_taken(text):
-    once = clean(text, NAMES)
-    assert clean(once, NAMES) == once
+    once = redact(text, NAMES)
+    assert redact(once, NAMES) == once
 
 
 def test_a_tail_is_cut_at_a_line_and_freed_of_what_cannot_be_printed():
     text = "first\n" + "".join(f"line {n}\x07\x1b[2K\n" for n in range(5000))
-    tail = clean(text, NAMES)
+    tail = redact(text, NAMES)
     assert len(tail) <= KEPT_CHARACTERS
     assert re.fullmatch(r"(line \d{4}\n)+", tail)
     assert tail.endswith("line 4999\n")
 
 
 def test_known_folders_get_their_signs_and_the_longest_wins():
-    assert clean(f'File "{CLONE}/harness/run.py", line 3', NAMES) == 'File "<repo>/harness/run.py", line 3'
-    assert clean(f"{HOME}/thesis/draft/a.py", NAMES) == "~/a.py"
+    assert redact(f'File "{CLONE}/harness/run.py", line 3', NAMES) == 'File "<repo>/harness/run.py", line 3'
+    assert redact(f"{HOME}/thesis/draft/a.py", NAMES) == "~/a.py"
     assert (
-        clean(f"{DATA}/cifar-100-python/train {TMP}/x/y", NAMES) == "<data>/cifar-100-python/train <tmp>/x/y"
+        redact(f"{DATA}/cifar-100-python/train {TMP}/x/y", NAMES) == "<data>/cifar-100-python/train <tmp>/x/y"
     )
-    assert clean(f"{HOME}n/a.py", NAMES) == "<path>/a.py"
+    assert redact(f"{HOME}n/a.py", NAMES) == "<path>/a.py"
 
 
 def test_site_packages_and_the_system_stay_readable():
-    assert clean("/opt/acme/env/lib/python3.11/site-packages/torch/nn/a.py", NAMES).endswith(
+    assert redact("/opt/acme/env/lib/python3.11/site-packages/torch/nn/a.py", NAMES).endswith(
         "lib/python3.11/site-packages/torch/nn/a.py"
     )
     for kept in (
@@ -157,19 +158,19 @@ def test_site_packages_and_the_system_stay_readable():
         "/proc/meminfo",
         "/var/run/docker.sock",
     ):
-        assert clean(f"cannot open {kept}: no", NAMES) == f"cannot open {kept}: no"
+        assert redact(f"cannot open {kept}: no", NAMES) == f"cannot open {kept}: no"
 
 
 def test_ordinary_words_that_hold_a_name_stay():
     names = Names(hosts=("strain", "ram"), users=("fuse", "us"))
     kept = "strained program was framed; refuse us"
-    assert clean(kept, names) == kept
-    assert clean("log_strain_x STRAIN fuse", names) == "log_<host>_x <host> <user>"
+    assert redact(kept, names) == kept
+    assert redact("log_strain_x STRAIN fuse", names) == "log_<host>_x <host> <user>"
 
 
 def test_names_that_identify_nobody_stay():
     names = Names(hosts=("localhost",), users=("root", "ubuntu"))
-    assert clean("root on localhost: Ubuntu 24.04", names) == "root on localhost: Ubuntu 24.04"
+    assert redact("root on localhost: Ubuntu 24.04", names) == "root on localhost: Ubuntu 24.04"
 
 
 def test_what_only_looks_like_an_address_or_a_path_stays():
@@ -177,11 +178,11 @@ def test_what_only_looks_like_an_address_or_a_path_stays():
         "110 images/s at 12:34:56, and/or ./a/b.py ../c c10::Error at::Tensor nvidia-cudnn-cu13==9.20.0.48 "
         "127.0.0.1:29500 [::1]:80 base@sha256:0011 https://pytorch.org/docs/stable driver 535.104.05"
     )
-    assert clean(kept, NAMES) == kept
+    assert redact(kept, NAMES) == kept
 
 
 def test_credentials_and_inner_hosts_in_urls_go():
-    text = clean("pip https://maren:pw@nexus.acme.example/simple/x https://github.com/a/b?token=abc", NAMES)
+    text = redact("pip https://maren:pw@nexus.acme.example/simple/x https://github.com/a/b?token=abc", NAMES)
     assert text == "pip <url> https://github.com/a/b"
 
 

@@ -15,10 +15,10 @@ from harness.image.catalog import load_images
 from harness.machine import Selection
 from harness.plan import plan
 from harness.record import Cpu, Harness, Load, Machine, Session
-from harness.redact import Names, clean
+from harness.redact import Names, redact
 from harness.run import session
 from harness.run.runner import Job
-from harness.run.setup import Bench
+from harness.run.setup import RunSetup
 from harness.settings import Settings
 from tests.helpers import ROOT, TESTS
 
@@ -64,15 +64,15 @@ def open_session(root: Path) -> Session:
     if opened is not None:
         return opened
     loaded = plan.load(root, "mine")
-    planned = plan.trials(loaded, plan.Ground("cpu", "cpu", None, {}, {}), seed=1)
+    planned = plan.trials(loaded, plan.PlanContext("cpu", "cpu", None, {}, {}), seed=1)
     trials, blocks = zip(*((item.trial, item.block) for item in planned), strict=True)
     return session.begin(root, loaded, MACHINE, trials, now=datetime.now(UTC), order_seed=1, blocks=blocks)
 
 
-def bench(root: Path, **settings: Any) -> Bench:
+def bench(root: Path, **settings: Any) -> RunSetup:
     """What a line of `run` on this interpreter, as it is, stands on."""
     images = load_images(root)
-    return Bench(
+    return RunSetup(
         root=root,
         settings=Settings(plan="mine", **settings),
         machine=MACHINE,
@@ -99,7 +99,7 @@ def job(root: Path) -> Job:
         harness=Harness(version="0"),
         data=lambda trial: (),
         load=Load,
-        clean=lambda text: clean(text, names),
+        redact=lambda text: redact(text, names),
         locked=None,
         passed={},
         uid=os.getuid(),

@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from harness.record import Cpu, Flops, Limit, LossScale, Memory, Record, Spread, Trace, Variant
+from harness.record import Cpu, Flops, Limit, LossScale, Memory, Record, Trace, TraceStats, Variant
 from tests.helpers import records_builder as build
 from tests.helpers import records_devices as devices
 from tests.helpers import watched_records as doubted
@@ -157,7 +157,7 @@ def doubtful() -> list[Record]:
 def watched() -> list[Record]:
     """Trials whose summaries are made anew from samples and telemetry: a hot start, an idle card."""
     cards = [doubted.card(start_temperature_c=found) for found in (60.0, 61.0, 70.0)]
-    cards.append(doubted.card(utilization_percent=Spread(mean=Trace.of([2.0] * 91, 0.1))))
+    cards.append(doubted.card(utilization_percent=TraceStats(mean=Trace.of([2.0] * 91, 0.1))))
     seen = [doubted.telemetry(card) for card in cards]
     found = [doubted.record(seen=one, repeat=at, session=LEAD) for at, one in enumerate(seen, 1)]
     return [

@@ -17,18 +17,18 @@ from harness.record import (
     PrecisionFound,
     Record,
     Series,
-    Spread,
     Steady,
     Telemetry,
     Trace,
+    TraceStats,
 )
 from tests.helpers import records_builder as build
 
 SECONDS = 90
 
 
-def spread(values: Iterable[float | None], scale: float) -> Spread:
-    return Spread(mean=Trace.of(tuple(values), scale))
+def spread(values: Iterable[float | None], scale: float) -> TraceStats:
+    return TraceStats(mean=Trace.of(tuple(values), scale))
 
 
 def telemetry(seed: int = 0, *, seconds: int = SECONDS, energy: Energy | None = None) -> Telemetry:

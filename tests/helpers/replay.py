@@ -96,7 +96,7 @@ def replay(name: str, path: Path, *own: int, seconds: float | None = None) -> di
     """Writes the telemetry of a trace to `path`; gives the trace."""
     told = trace(name)
     nvml = driver(told)
-    cards = nvidia.Cards(nvml, [])
+    cards = nvidia.NvmlCards(nvml, [])
     ending = sampler.Ending(Namespace(parent=None, stop_file=None, max_seconds=seconds or told["seconds"]))
     with path.open("w") as out:
         watching = sampler.Sampler(cards, OnlyCpu(), Family(*own))

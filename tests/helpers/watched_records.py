@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.record import CardTelemetry, Cpu, Gpu, Load, Machine, Others, Record, Spread, Telemetry, Trace
+from harness.record import (
+    CardTelemetry,
+    Cpu,
+    Gpu,
+    Load,
+    Machine,
+    Others,
+    Record,
+    Telemetry,
+    Trace,
+    TraceStats,
+)
 from tests.helpers import records_builder as build
 
 CARD = "Constructed Card"
@@ -56,8 +67,8 @@ def card(**changes: Any) -> CardTelemetry:
     told: dict[str, Any] = {
         "index": 0,
         "unit": UNIT,
-        "sm_mhz": Spread(mean=Trace.of([300.0 if second < 10 else 1800.0 for second in seconds], 1.0)),
-        "utilization_percent": Spread(
+        "sm_mhz": TraceStats(mean=Trace.of([300.0 if second < 10 else 1800.0 for second in seconds], 1.0)),
+        "utilization_percent": TraceStats(
             mean=Trace.of([0.0 if second < 10 else 97.0 for second in seconds], 0.1)
         ),
         "limited_share": {"power": 0.0, "thermal": 0.0},

@@ -19,7 +19,7 @@ from types import SimpleNamespace
 from unittest import mock
 sys.path.insert(0, {str(WORKLOADS)!r})
 import torch
-from _trial import Failed
+from parts.trial import Failed
 
 def failure(call):
     try:

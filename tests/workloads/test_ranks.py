@@ -39,14 +39,14 @@ import os, signal, time
 from parts import ranks
 import convnet
 
-plain, steps = convnet.Step.loss, 0
+plain, steps = convnet.TrainingStep.loss, 0
 def spoiled(self, images, labels):
     global steps
     steps += 1
     if os.environ.get("RANK") == "1":
         {spoil}
     return plain(self, images, labels)
-convnet.Step.loss = spoiled
+convnet.TrainingStep.loss = spoiled
 
 if __name__ == "__main__":
     ranks.settle()

@@ -241,7 +241,7 @@ def test_apex_is_asked_for_each_part_of_a_step(tmp_path):
 
 FAKE_APEX = """
 import sys; sys.path.insert(0, {workloads!r})
-from parts import sgd
+from parts import update
 import torch
 
 class Fake:
@@ -258,13 +258,13 @@ made = []
 def apex(device):
     return lambda *told, **more: made.append(Fake(*told, **more)) or made[0]
 
-sgd.apex_optimizer = apex
+update.apex_optimizer = apex
 options = dict(fp16_path="fp16_optimizer", loss_scale="static", static_loss_scale=8.0, clip=0.25, lr=20.0)
 model = torch.nn.Linear(2, 1)
-step, method, log = sgd.clipped_sgd("fp16-master", model, options, False, torch.device("cpu"))
+step, method, log = update.clipped_sgd("fp16-master", model, options, False, torch.device("cpu"))
 print(method); print(made[0].told)
 step(model(torch.ones(1, 2)).sum(), 5.0)
-assert log.found()["first"] == 8.0
+assert log.facts()["first"] == 8.0
 """
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.data.fetch import data_sha256
+from harness.data.check import dataset_named
 from tests.helpers.workload_runner import DATA, WORKLOADS, Ended, module, need_data, run, trial
 
 ANY_PYTHON = ("parts.trial", "parts.datasets", "parts.source")
@@ -266,7 +266,7 @@ def test_the_real_images_are_read_as_their_authors_made_them(read, name, train, 
     assert images.train.labels[:5] == first_labels
     channels, height, width = images.shape
     assert len(images.train.pixels) == train * channels * height * width
-    assert images.sha256 == data_sha256(name)
+    assert images.sha256 == dataset_named(name).sha256
 
 
 @pytest.mark.data
@@ -276,4 +276,4 @@ def test_the_real_text_has_the_known_number_of_words_and_types():
     assert (len(corpus.train), len(corpus.valid), len(corpus.test)) == (2088628, 217646, 245569)
     assert corpus.types == 33278
     assert list(corpus.train[:4]) == [0, 1, 2, 3]
-    assert corpus.sha256 == data_sha256("wikitext-2")
+    assert corpus.sha256 == dataset_named("wikitext-2").sha256

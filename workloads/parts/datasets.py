@@ -105,20 +105,20 @@ def wikitext_2(folder, source, seed=0):
 def weights(folder, name):
     """Content and SHA-256 of `weights/<name>`, whose name carries the first eight digits of its hash."""
     content = _content(folder, "weights/" + name)
-    found = hashlib.sha256(content).hexdigest()
-    if not found.startswith(name.rsplit("-", 1)[-1].split(".")[0]):
+    digest = hashlib.sha256(content).hexdigest()
+    if not digest.startswith(name.rsplit("-", 1)[-1].split(".")[0]):
         message = "'weights/%s' is not what its name says: its SHA-256 begins with %s"
-        raise Failed("bad-data", message % (name, found[:8]))
-    return content, found
+        raise Failed("bad-data", message % (name, digest[:8]))
+    return content, digest
 
 
 def _checked(folder, hashes):
-    for name, asked in hashes.items():
+    for name, official in hashes.items():
         content = _content(folder, name)
-        found = hashlib.sha256(content).hexdigest()
-        if found != asked:
+        digest = hashlib.sha256(content).hexdigest()
+        if digest != official:
             message = "'%s' is not the official file: its SHA-256 is %s where %s is asked"
-            raise Failed("bad-data", message % (name, found, asked))
+            raise Failed("bad-data", message % (name, digest, official))
         yield content
 
 
@@ -146,7 +146,7 @@ class _Array(object):
 
 
 class _Dtype(object):
-    def __init__(self, *told):
+    def __init__(self, *arguments):
         pass
 
     def __setstate__(self, state):
@@ -156,16 +156,16 @@ class _Dtype(object):
 class _ArraysAlone(pickle.Unpickler):
     """Opens a pickle of plain values and NumPy arrays, and refuses whatever else it names."""
 
-    known = {
-        ("numpy.core.multiarray", "_reconstruct"): lambda *told: _Array(),
+    allowed = {
+        ("numpy.core.multiarray", "_reconstruct"): lambda *arguments: _Array(),
         ("numpy", "ndarray"): _Array,
         ("numpy", "dtype"): _Dtype,
     }
 
     def find_class(self, module, name):
-        if (module, name) not in self.known:
+        if (module, name) not in self.allowed:
             raise Failed("bad-data", "a data file names '%s.%s', which no data file needs" % (module, name))
-        return self.known[module, name]
+        return self.allowed[module, name]
 
 
 def _unpickled(content):
@@ -176,12 +176,12 @@ def _tokens(text, numbers):
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
-    found = array.array("i")
+    tokens = array.array("i")
     for line in lines:
         words = line.split()
         words.append("<eos>")
-        found.extend([numbers.setdefault(word, len(numbers)) for word in words])
-    return found
+        tokens.extend([numbers.setdefault(word, len(numbers)) for word in words])
+    return tokens
 
 
 def _generated_images(seed, counts, classes, shape):

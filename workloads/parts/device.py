@@ -14,30 +14,30 @@ import torch
 from parts.trial import Failed, versions
 
 
-def choose(asked: str, gpus: int) -> torch.device:
+def choose(kind: str, gpus: int) -> torch.device:
     """The first device of the kind asked, "cpu", "cuda" or "rocm"; never another kind in its place."""
     if gpus != 1:
         raise Failed("unsupported", f"{gpus} GPUs are asked; this workload runs on one")
-    if asked == "cpu":
+    if kind == "cpu":
         return torch.device("cpu")
-    here = "rocm" if torch.version.hip else "cuda" if torch.version.cuda else "cpu"
-    if here != asked or not torch.cuda.is_available():
-        sees = f"{torch.cuda.device_count()} GPUs" if here != "cpu" else "no GPU"
-        torch_here = f"torch {torch.__version__} (built for {here})"
-        raise Failed("no-device", f"a '{asked}' device is asked; {torch_here} sees {sees}")
+    built_for = "rocm" if torch.version.hip else "cuda" if torch.version.cuda else "cpu"
+    if built_for != kind or not torch.cuda.is_available():
+        sees = f"{torch.cuda.device_count()} GPUs" if built_for != "cpu" else "no GPU"
+        torch_here = f"torch {torch.__version__} (built for {built_for})"
+        raise Failed("no-device", f"a '{kind}' device is asked; {torch_here} sees {sees}")
     return torch.device("cuda", torch.cuda.current_device())
 
 
-def facts(asked: str, device: torch.device) -> dict[str, Any]:
+def facts(kind: str, device: torch.device) -> dict[str, Any]:
     """The device as torch sees it from inside this process."""
     if device.type == "cpu":
         return {"kind": "cpu", "name": _processor_name(), "threads": torch.get_num_threads()}
     card = torch.cuda.get_device_properties(device)
-    architecture = getattr(card, "gcnArchName", None) if asked == "rocm" else f"{card.major}.{card.minor}"
+    architecture = getattr(card, "gcnArchName", None) if kind == "rocm" else f"{card.major}.{card.minor}"
     return {
-        "kind": asked,
+        "kind": kind,
         "name": card.name,
-        "unit": _unit(getattr(card, "uuid", None)) if asked == "cuda" else None,
+        "unit": _unit(getattr(card, "uuid", None)) if kind == "cuda" else None,
         "capability": architecture,
         "memory_bytes": card.total_memory,
         "threads": torch.get_num_threads(),
@@ -54,12 +54,12 @@ def seed_everything(seed: int) -> None:
 
 def software(*modules: ModuleType) -> dict[str, str | None]:
     """Versions of what the trial computes with."""
-    cudnn = torch.backends.cudnn.version() if torch.backends.cudnn.is_available() else None
-    found = versions()
-    found.update(torch=torch.__version__, cuda=torch.version.cuda, hip=torch.version.hip)
-    found.update(cudnn=str(cudnn) if cudnn else None)
-    found.update({module.__name__: module.__version__ for module in modules})
-    return found
+    cudnn_version = torch.backends.cudnn.version() if torch.backends.cudnn.is_available() else None
+    versions_by_name = versions()
+    versions_by_name.update(torch=torch.__version__, cuda=torch.version.cuda, hip=torch.version.hip)
+    versions_by_name.update(cudnn=str(cudnn_version) if cudnn_version else None)
+    versions_by_name.update({module.__name__: module.__version__ for module in modules})
+    return versions_by_name
 
 
 def _unit(uuid: Any) -> str | None:
@@ -71,8 +71,8 @@ def _unit(uuid: Any) -> str | None:
 
 
 def _processor_name() -> str:
-    told = Path("/proc/cpuinfo")
-    for line in told.read_text("utf-8").splitlines() if told.exists() else ():
+    cpuinfo = Path("/proc/cpuinfo")
+    for line in cpuinfo.read_text("utf-8").splitlines() if cpuinfo.exists() else ():
         if line.lower().startswith(("model name", "cpu model", "hardware")):
             return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()

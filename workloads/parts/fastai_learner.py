@@ -20,8 +20,8 @@ from fastcore.foundation import L
 from parts import precision
 from parts.clock import Clock
 from parts.images import Preparation
-from parts.master_weights import ScaleLog
 from parts.trial import Trial
+from parts.update import ScaleLog
 
 LONG_BEFORE, BEFORE, LAST = -100, -90, 100
 """Places among fastai's callbacks, whose own lie between -50 and 50."""
@@ -136,7 +136,7 @@ class Amp(MixedPrecision):
         return self.learn.scaler.get_scale()
 
 
-class MasterWeights(NonNativeMixedPrecision):
+class MasterWeightsCallback(NonNativeMixedPrecision):
     """fastai's half model with fp32 master weights, batch norms in fp32, on the device that the trial has."""
 
     # The original asks here, and nowhere else, whether its data lies on a GPU.
@@ -166,7 +166,7 @@ class Pure(Callback):
         self.learn.pred = to_float(self.pred)
 
 
-class WatchScale(Callback):
+class ScaleRecorder(Callback):
     """Notes the loss scale after each step; where it fell, the step was dropped."""
 
     order = LAST - 1
@@ -185,7 +185,7 @@ class WatchScale(Callback):
             self.log.note(self.steps, scale, skipped=scale < self.log.scale)
 
 
-class WatchGradients(Callback):
+class GradientRecorder(Callback):
     """The norm of all gradients of the first steps, as the optimiser is about to see them; nothing waits.
 
     A step that a loss scale drops never comes here.
@@ -198,16 +198,17 @@ class WatchGradients(Callback):
 
     def before_step(self) -> None:
         if self.clock.wants_norm:
-            self.clock.norm(together([one[0].grad for one in self.opt.all_params(with_grad=True)]))
+            gradients = [parameter.grad for parameter, *_ in self.opt.all_params(with_grad=True)]
+            self.clock.norm(total_norm(gradients))
 
 
-def together(gradients: list[torch.Tensor]) -> torch.Tensor:
-    """The Euclidean norm of all of them as one vector, in fp32."""
+def total_norm(gradients: list[torch.Tensor]) -> torch.Tensor:
+    """The Euclidean norm of all gradients as one vector, in fp32."""
     return torch.linalg.vector_norm(torch.stack([norm.float() for norm in torch._foreach_norm(gradients)]))
 
 
 def precision_callbacks(label: str, kind: str, static_scale: float) -> tuple[str, list[Callback]]:
-    """How a label is done, in words, and the callbacks that do it, a WatchScale among them if it scales."""
+    """How a label is done, in words, and its callbacks, a ScaleRecorder among them if it scales."""
     if label.startswith("fp32-"):
         return "none", []
     dtype = precision.SIXTEEN_BIT[label]
@@ -218,9 +219,9 @@ def precision_callbacks(label: str, kind: str, static_scale: float) -> tuple[str
     if label == "amp-fp16":
         scaler = Amp(dtype)
         method = "fastai MixedPrecision, torch.autocast, torch.amp.GradScaler"
-        return method, [scaler, WatchScale(scaler, "dynamic")]
-    weights = MasterWeights(loss_scale=static_scale, dynamic=kind == "dynamic")
-    return "fastai NonNativeMixedPrecision", [ModelToHalf(), weights, WatchScale(weights, kind)]
+        return method, [scaler, ScaleRecorder(scaler, "dynamic")]
+    weights = MasterWeightsCallback(loss_scale=static_scale, dynamic=kind == "dynamic")
+    return "fastai NonNativeMixedPrecision", [ModelToHalf(), weights, ScaleRecorder(weights, kind)]
 
 
 def _synchronise(device: torch.device) -> None:

@@ -66,7 +66,7 @@ def of_tokens(
     # The state that a sequence starts from takes no gradient.
     first = 2 * shape[1] * sum(w.numel() for name, w in recurrent.named_parameters() if "weight_hh" in name)
     whole = 6 * tokens * (_matrices(recurrent) + decoder.weight.numel())
-    values = _traffic_of_tokens(model, recurrent, decoder, shape)
+    values = _traffic_of_tokens(recurrent, decoder, shape)
     return _agreed(counter.get_total_flops() + first, whole, tokens, values, value_bytes)
 
 
@@ -135,9 +135,7 @@ def _matrices(recurrent: nn.RNNBase) -> int:
     return sum(w.numel() for name, w in recurrent.named_parameters() if name.startswith("weight"))
 
 
-def _traffic_of_tokens(
-    model: nn.Module, recurrent: nn.RNNBase, decoder: nn.Linear, shape: tuple[int, int]
-) -> int:
+def _traffic_of_tokens(recurrent: nn.RNNBase, decoder: nn.Linear, shape: tuple[int, int]) -> int:
     """Values of a whole step: the recurrent layers as one fused operation each, the rest one by one.
 
     A fused layer reads its input and writes gates, cell and output; backward it reads these and the
@@ -177,11 +175,11 @@ def _needed(operation: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
     return gradient, weight if mask[0] else None, images if mask[1] else None
 
 
-def _tensors(found: Any) -> tuple[torch.Tensor, ...]:
-    if isinstance(found, torch.Tensor):
-        return (found,)
-    if isinstance(found, tuple | list):
-        return tuple(tensor for item in found for tensor in _tensors(item))
+def _tensors(operands: Any) -> tuple[torch.Tensor, ...]:
+    if isinstance(operands, torch.Tensor):
+        return (operands,)
+    if isinstance(operands, tuple | list):
+        return tuple(tensor for operand in operands for tensor in _tensors(operand))
     return ()
 
 

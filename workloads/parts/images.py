@@ -143,7 +143,7 @@ class Rotated:
 def loaders(
     train: Pictures, valid: Pictures, batch_size: int, size: int, prepare: Preparation, more: dict[str, Any]
 ) -> Loaders:
-    """Batches in the preparation's data mode; `cached ones validate nothing, host ones take `more`."""
+    """Batches in the preparation's data mode; cached ones validate nothing, host ones take `more`."""
     device = prepare.mean.device
     if prepare.mode == "cached":
         fixed = fixed_batches(train, batch_size, size, prepare)

@@ -34,7 +34,7 @@ TEN_BIT_ERROR = 6e-3
 def prepare(label: str, device: torch.device) -> dict[str, Any]:
     """Sets the label's switches; gives label, flags and probes. Refuses what the device cannot do."""
     switch(label, device)
-    return found(label, device)
+    return facts(label, device)
 
 
 def switch(label: str, device: torch.device) -> None:
@@ -47,7 +47,7 @@ def switch(label: str, device: torch.device) -> None:
         _set_fp32("tf32" if label == "fp32-tf32" else "ieee")
 
 
-def found(label: str, device: torch.device) -> dict[str, Any]:
+def facts(label: str, device: torch.device) -> dict[str, Any]:
     """Label, flags and probes as they are now."""
     return {"label": label, "flags": _flags(), "probes": probes(label, device)}
 
@@ -137,7 +137,7 @@ def rehearsal(model: nn.Module, device: torch.device) -> Iterator[dict[str, int]
 @contextlib.contextmanager
 def untraced(model: nn.Module, device: torch.device) -> Iterator[None]:
     """Passes of the block leave no random number drawn, no gradient and no buffer changed."""
-    kept = {name: buffer.clone() for name, buffer in model.named_buffers()}
+    buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
     try:
         with preserved_random_state(device):
             yield
@@ -148,7 +148,7 @@ def untraced(model: nn.Module, device: torch.device) -> Iterator[None]:
     model.zero_grad(set_to_none=True)
     with torch.no_grad():
         for name, buffer in model.named_buffers():
-            buffer.copy_(kept[name])
+            buffer.copy_(buffers[name])
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 

@@ -109,10 +109,10 @@ class End:
             return False
         mean_seconds = sum(self.clock.step_us) / max(1, done) * 1e-6
         steps = max(1, math.floor(ASK_EVERY_SECONDS / max(mean_seconds, 1e-6)))
-        told = torch.tensor([int(self.clock.over() is not None), min(steps, done)])
-        distributed.broadcast(told, src=0, group=self.group)
-        self.ask_at = done + int(told[1])
-        return bool(told[0])
+        answer = torch.tensor([int(self.clock.over() is not None), min(steps, done)])
+        distributed.broadcast(answer, src=0, group=self.group)
+        self.ask_at = done + int(answer[1])
+        return bool(answer[0])
 
 
 def launched(trial: Trial, parallel: str, count: int) -> dict[str, Any]:
@@ -196,7 +196,7 @@ def joined(parts: list[dict[str, Any]], parallel: str) -> dict[str, Any]:
 
 def slow_ranks(ranks: list[dict[str, Any]]) -> list[str]:
     """A sentence for each rank whose own forward pass, which waits for no other rank, is slow."""
-    told = []
+    sentences = []
     for entry in ranks:
         own = entry["forward_seconds"]
         others = [other["forward_seconds"] for other in ranks if other is not entry]
@@ -204,10 +204,10 @@ def slow_ranks(ranks: list[dict[str, Any]]) -> list[str]:
             continue
         ratio = own / statistics.median(others)
         if ratio > SLOW:
-            told.append(
+            sentences.append(
                 f"rank {entry['rank']} is slow: its forward pass takes {ratio:.2f} times that of the others"
             )
-    return told
+    return sentences
 
 
 def _folder(out: Path, rank: int) -> Path:
@@ -241,30 +241,32 @@ def _follow(trial: Trial, folder: Path, ended: threading.Event) -> None:
             return
 
 
-def _pass_on(trial: Trial, told: dict[str, Any]) -> None:
-    kind = told.pop("event")
+def _pass_on(trial: Trial, event: dict[str, Any]) -> None:
+    kind = event.pop("event")
     if kind == "stage":
-        trial.stage_now = told["stage"]
+        trial.stage_now = event["stage"]
     if kind != "end":
-        trial.event(kind, **told)
+        trial.event(kind, **event)
 
 
 def _why(trial: Trial, out: Path, codes: dict[int, int], count: int) -> Failed:
     """Of the ranks that failed the one that died first; the others fail for want of it."""
-    found: list[tuple[int, float, int, str, str, str]] = []
+    failures: list[tuple[int, float, int, str, str, str]] = []
     for rank, code in codes.items():
         path = _folder(out, rank) / "failure.json"
         if path.exists():
-            told = _read(path)
-            order = 2 if told["reason"] == "error" else 1
-            found.append((order, path.stat().st_mtime, rank, told["reason"], told["stage"], told["message"]))
+            failure = _read(path)
+            order = 2 if failure["reason"] == "error" else 1
+            failures.append(
+                (order, path.stat().st_mtime, rank, failure["reason"], failure["stage"], failure["message"])
+            )
         elif code < 0 and code != -signal.SIGTERM:
             words = f"ended by {signal.Signals(-code).name} without a word"
-            found.append((0, 0.0, rank, "killed", trial.stage_now, words))
+            failures.append((0, 0.0, rank, "killed", trial.stage_now, words))
         else:
-            found.append(
+            failures.append(
                 (3, 0.0, rank, "error", trial.stage_now, f"ended with code {code} and without a word")
             )
-    _, _, rank, reason, stage, message = min(found)
+    _, _, rank, reason, stage, message = min(failures)
     trial.stage_now = stage
     return Failed(reason, f"rank {rank} of {count}: {message}")

@@ -49,36 +49,36 @@ class Trial(object):
         events = os.path.join(self.out_folder, "events.jsonl")
         self._events = open(events, "a", encoding="utf-8")  # noqa: SIM115
         self._ending = threading.Lock()
-        # Room for the failure on a disk that fills up meanwhile.
+        # Space for the failure on a disk that fills up meanwhile.
         self._reserve = os.path.join(self.out_folder, ".reserve")
         with open(self._reserve, "wb") as file:
             file.write(bytes(RESERVED_BYTES))
         with open(os.path.join(environ.get("GPUDYNO_IN", "/in"), "trial.json"), encoding="utf-8") as file:
-            told = json.load(file)
-        self.seed = told["seed"]
-        self.timeout_seconds = told["timeout_seconds"]
-        self.asked = told["asked"]
+            given = json.load(file)
+        self.seed = given["seed"]
+        self.timeout_seconds = given["timeout_seconds"]
+        self.asked = given["asked"]
         self.variant = self.asked["variant"]
         self.limit = self.variant.get("limit") or {}
 
-    def options(self, known):
+    def options(self, defaults):
         """The variant's options over the defaults; refuses a name or a type that these do not have."""
         given = dict(self.variant.get("options") or {})
         given.pop(SIDE, None)
         for name, value in given.items():
-            if name not in known:
-                raise Failed("unsupported", _one_of("option", name, known))
-            whole = type(known[name]) is float and type(value) is int
-            if type(value) is not type(known[name]) and not whole:
-                kind = type(known[name]).__name__
+            if name not in defaults:
+                raise Failed("unsupported", _one_of("option", name, defaults))
+            whole = type(defaults[name]) is float and type(value) is int
+            if type(value) is not type(defaults[name]) and not whole:
+                kind = type(defaults[name]).__name__
                 raise Failed("unsupported", "option '%s' is %r where it must be %s" % (name, value, kind))
-        return dict(known, **given)
+        return dict(defaults, **given)
 
-    def choose(self, what, asked, known):
-        """What `known` has for `asked`, or a failure that lists what there is."""
-        if asked not in known:
-            raise Failed("unsupported", _one_of(what, asked, known))
-        return known[asked] if isinstance(known, dict) else asked
+    def choose(self, what, name, choices):
+        """What `choices` has for a name; raises Failed, listing the choices, where it has none."""
+        if name not in choices:
+            raise Failed("unsupported", _one_of(what, name, choices))
+        return choices[name] if isinstance(choices, dict) else name
 
     def valid_batches(self, whole):
         """How many of a validation's `whole` batches the limit leaves."""
@@ -102,10 +102,10 @@ class Trial(object):
         self.phases.append({"name": name, "seconds": seconds})
         self.event("phase", name=name, seconds=round(seconds, 6))
 
-    def event(self, kind, **told):
+    def event(self, kind, **fields):
         """Appends one line to `events.jsonl`; a reader may follow it."""
-        told["event"] = kind
-        self._events.write(json.dumps(finite(told), sort_keys=True) + "\n")
+        fields["event"] = kind
+        self._events.write(json.dumps(finite(fields), sort_keys=True) + "\n")
         self._events.flush()
 
     def succeed(self, measurement):
@@ -123,8 +123,8 @@ class Trial(object):
     def _fail(self, reason, message):
         with contextlib.suppress(OSError):
             os.remove(self._reserve)
-        told = {"stage": self.stage_now, "reason": reason, "message": message[:2000]}
-        write_whole(os.path.join(self.out_folder, "failure.json"), told)
+        failure = {"stage": self.stage_now, "reason": reason, "message": message[:2000]}
+        write_whole(os.path.join(self.out_folder, "failure.json"), failure)
 
     def watch_time(self):
         """Ends the process hard once the trial's time is over, even when it hangs in foreign code."""
@@ -180,8 +180,8 @@ def why(error):
         return "disk-full", message
     names = [kind.__name__ for kind in type(error).__mro__]
     words = str(error).lower() if isinstance(error, RuntimeError) else ""
-    told = any(known in words for known in OUT_OF_MEMORY_WORDS)
-    if told or "OutOfMemoryError" in names or "MemoryError" in names:
+    out_of_memory = any(phrase in words for phrase in OUT_OF_MEMORY_WORDS)
+    if out_of_memory or "OutOfMemoryError" in names or "MemoryError" in names:
         return "out-of-memory", message
     return "error", message
 
@@ -234,16 +234,16 @@ def packages():
         from importlib import metadata
     except ImportError:
         return _packages_by_folder(sys.path)
-    found = {}
+    versions_by_name = {}
     for package in metadata.distributions():
         name = package.metadata["Name"]
         if name:
-            found.setdefault(_normal(name), package.version)
-    return found
+            versions_by_name.setdefault(_normal(name), package.version)
+    return versions_by_name
 
 
 def _packages_by_folder(folders):
-    found = {}
+    versions_by_name = {}
     for folder in folders:
         if not os.path.isdir(folder):
             continue
@@ -251,16 +251,16 @@ def _packages_by_folder(folders):
             stem, ending = os.path.splitext(entry)
             if ending in (".dist-info", ".egg-info") and "-" in stem:
                 name, version = stem.split("-")[:2]
-                found.setdefault(_normal(name), version)
-    return found
+                versions_by_name.setdefault(_normal(name), version)
+    return versions_by_name
 
 
 def _normal(name):
     return name.lower().replace("_", "-").replace(".", "-")
 
 
-def _one_of(what, name, known):
-    return "%s '%s' is not known; there are: %s" % (what, name, ", ".join(sorted(known)) or "none")
+def _one_of(what, name, choices):
+    return "%s '%s' is not known; there are: %s" % (what, name, ", ".join(sorted(choices)) or "none")
 
 
 def _holds_something(folder):

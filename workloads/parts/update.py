@@ -1,20 +1,72 @@
-"""Backward pass and update in fp32 and under autocast: a loss in, new weights out.
+"""Backward pass and update of the weights, in every precision: a loss in, new weights out.
 
-Nothing here waits for the device but what torch's own GradScaler reads; the scales of a loss stay on the
-device until they are asked for.
+`Update` is the step of any optimiser in fp32 and under autocast. `clipped_sgd` is plain SGD with clipped
+gradients, and has the studies' "FP16" as well: the model's weights are half, an fp32 copy of each takes the
+update and is rounded back. The loss is scaled before the backward pass; a dynamic scale drops the step on
+overflow.
+
+fp16-master follows the two scripts of Apex's language model. In `main` the half gradients are clipped while
+they still carry the loss scale; in `fp16_optimizer` the fp32 gradients are, after it is taken off.
 """
 
+import importlib
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import nn
 
-from parts.master_weights import ScaleLog
+from parts.trial import Failed
 
 LABELS = ("fp32-ieee", "fp32-tf32", "fp32-default", "amp-fp16", "amp-bf16")
+"""The precisions of `Update`."""
+GROW_AFTER_STEPS = 1000
+"""Steps without an overflow after which a dynamic scale doubles, as Apex had it."""
+FIRST_DYNAMIC_SCALE = 2.0**32
+
+SgdStep = Callable[[torch.Tensor, float], torch.Tensor | None]
+"""Takes a loss and a rate; gives the gradient norm that the clipping computes, the loss scale taken off.
+
+None where the clipping did not compute it.
+"""
+SgdFactory = Callable[[list[nn.Parameter]], torch.optim.SGD]
+
+
+class ScaleLog:
+    """The loss scale at each change, and the steps that were dropped."""
+
+    def __init__(self, kind: str, first: float) -> None:
+        self.kind = kind
+        self.history: list[tuple[int, float]] = [(0, first)]
+        self.skipped_steps = 0
+
+    @property
+    def scale(self) -> float:
+        """The scale now in force."""
+        return self.history[-1][1]
+
+    def note(self, step: int, scale: float, *, skipped: bool) -> None:
+        """Notes the scale after a step, where it changed."""
+        self.skipped_steps += skipped
+        if scale != self.scale:
+            self.history.append((step, scale))
+
+    def facts(self) -> dict[str, Any]:
+        """The loss scale as a record has it."""
+        return {
+            "kind": self.kind,
+            "first": self.history[0][1],
+            "last": self.scale,
+            "skipped_steps": self.skipped_steps,
+            "history": self.history,
+        }
 
 
 class Update:
-    """One optimiser's step under a precision label; fp16 has torch's dynamic loss scale."""
+    """One optimiser's step under a precision label; fp16 has torch's dynamic loss scale.
+
+    Nothing waits for the device but what torch's GradScaler reads; the scales stay there until they are read.
+    """
 
     def __init__(self, label: str, optimiser: torch.optim.Optimizer, device: torch.device) -> None:
         self.optimiser = optimiser
@@ -44,7 +96,177 @@ class Update:
             self._log.note(self._steps, scale, skipped=scale < self._log.scale)
         self._scales.clear()
 
-    def found(self) -> dict[str, Any]:
-        """What a measurement tells of it: the method, and the loss scale where there is one."""
+    def facts(self) -> dict[str, Any]:
+        """The method, and the loss scale where there is one, as a measurement has them."""
         self.read()
-        return {"method": self.method, "loss_scale": self._log.found() if self._log else None}
+        return {"method": self.method, "loss_scale": self._log.facts() if self._log else None}
+
+
+class MasterWeights:
+    """fp32 copies of a half model's parameters, and the way of gradients and weights between the two."""
+
+    method = "own master weights"
+
+    def __init__(self, model: nn.Module, kind: str, scale: float) -> None:
+        self.model_parameters = [weight for weight in model.parameters() if weight.requires_grad]
+        self.masters = [nn.Parameter(weight.detach().float().clone()) for weight in self.model_parameters]
+        self.log = ScaleLog(kind, FIRST_DYNAMIC_SCALE if kind == "dynamic" else scale)
+        self._steps = 0
+        self._last_overflow = 0
+
+    def backward(self, loss: torch.Tensor) -> None:
+        """Gradients of the loss, scaled in its own type."""
+        for parameter in self.model_parameters:
+            parameter.grad = None
+        (loss * self.log.scale).backward()
+
+    def unscaled_gradients(self) -> bool:
+        """Brings the gradients to the masters, unscaled; False where a dynamic scale overflowed."""
+        for parameter, master in zip(self.model_parameters, self.masters, strict=True):
+            master.grad = parameter.grad.float()
+        gradients = [master.grad for master in self.masters]
+        torch._foreach_div_(gradients, self.log.scale)
+        # A static scale is applied unseen, as published: looking would cost a synchronisation a step.
+        return self.log.kind == "static" or all(
+            bool(torch.isfinite(gradient).all()) for gradient in gradients
+        )
+
+    def update(self, step: Callable[[], object], *, finite: bool) -> None:
+        """Updates masters and model where the gradients were finite, and moves a dynamic scale."""
+        self._steps += 1
+        if finite:
+            step()
+            with torch.no_grad():
+                for parameter, master in zip(self.model_parameters, self.masters, strict=True):
+                    parameter.copy_(master)
+        if self.log.kind == "dynamic":
+            self.log.note(self._steps, self._moved_scale(finite), skipped=not finite)
+
+    def _moved_scale(self, finite: bool) -> float:
+        if not finite:
+            self._last_overflow = self._steps
+            return max(self.log.scale / 2, 1.0)
+        if (self._steps - self._last_overflow) % GROW_AFTER_STEPS == 0:
+            return self.log.scale * 2
+        return self.log.scale
+
+
+def clipped_sgd(
+    label: str, model: nn.Module, options: dict[str, Any], tuned: bool, device: torch.device
+) -> tuple[SgdStep, str, ScaleLog | None]:
+    """The step through backward pass, clipping and SGD, its method, and its loss scale where it has one."""
+    parameters = list(model.parameters())
+
+    def sgd(weights: list[nn.Parameter]) -> torch.optim.SGD:
+        return torch.optim.SGD(weights, lr=options["lr"], foreach=False, fused=tuned)
+
+    if label == "amp-fp16":
+        return _scaled_by_torch(sgd(parameters), parameters, options["clip"], device)
+    if label == "fp16-master":
+        if options["fp16_path"] == "main":
+            return _as_in_main(model, sgd, options)
+        return _as_in_fp16_optimizer(model, sgd, options, device)
+
+    optimiser = sgd(parameters)
+
+    def step(loss: torch.Tensor, rate: float) -> torch.Tensor | None:
+        optimiser.zero_grad()
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(parameters, options["clip"])
+        _at(optimiser, rate).step()
+        return norm
+
+    return step, "torch.autocast" if label.startswith("amp-") else "none", None
+
+
+def _scaled_by_torch(
+    optimiser: torch.optim.SGD, parameters: list[nn.Parameter], clip: float, device: torch.device
+) -> tuple[SgdStep, str, ScaleLog]:
+    scaler = torch.amp.GradScaler(device.type)
+    log = ScaleLog("dynamic", scaler.get_scale())
+    steps = 0
+
+    def step(loss: torch.Tensor, rate: float) -> torch.Tensor | None:
+        nonlocal steps
+        steps += 1
+        optimiser.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimiser)
+        norm = nn.utils.clip_grad_norm_(parameters, clip)
+        scaler.step(_at(optimiser, rate))
+        scaler.update()
+        # The scaler has read its overflow flag on the host already, so this reading waits for little more.
+        scale = scaler.get_scale()
+        log.note(steps, scale, skipped=scale < log.scale)
+        return norm
+
+    return step, "torch.autocast, torch.amp.GradScaler", log
+
+
+def _as_in_main(model: nn.Module, sgd: SgdFactory, options: dict[str, Any]) -> tuple[SgdStep, str, ScaleLog]:
+    if options["loss_scale"] != "static":
+        raise Failed("unsupported", "'fp16_path' is 'main', which has a static loss scale alone")
+    weights = MasterWeights(model, "static", options["static_loss_scale"])
+    optimiser = sgd(weights.masters)
+
+    def step(loss: torch.Tensor, rate: float) -> torch.Tensor | None:
+        weights.backward(loss)
+        norm = nn.utils.clip_grad_norm_(weights.model_parameters, options["clip"])
+        weights.unscaled_gradients()
+        weights.update(_at(optimiser, rate).step, finite=True)
+        return norm if weights.log.scale == 1 else norm / weights.log.scale
+
+    return step, weights.method, weights.log
+
+
+def _as_in_fp16_optimizer(
+    model: nn.Module, sgd: SgdFactory, options: dict[str, Any], device: torch.device
+) -> tuple[SgdStep, str, ScaleLog]:
+    apex = apex_optimizer(device)
+    kind, scale = options["loss_scale"], options["static_loss_scale"]
+    if apex is None:
+        weights = MasterWeights(model, kind, scale)
+        optimiser = sgd(weights.masters)
+
+        def step(loss: torch.Tensor, rate: float) -> torch.Tensor | None:
+            weights.backward(loss.float())
+            finite = weights.unscaled_gradients()
+            norm = nn.utils.clip_grad_norm_(weights.masters, options["clip"]) if finite else None
+            weights.update(_at(optimiser, rate).step, finite=finite)
+            return norm
+
+        return step, weights.method, weights.log
+
+    wrapped = apex(
+        sgd(list(model.parameters())), static_loss_scale=scale, dynamic_loss_scale=kind == "dynamic"
+    )
+    log = ScaleLog(kind, wrapped.loss_scale)
+    steps = 0
+
+    def step_of_apex(loss: torch.Tensor, rate: float) -> torch.Tensor | None:
+        nonlocal steps
+        steps += 1
+        wrapped.zero_grad()
+        wrapped.backward(loss)
+        norm = wrapped.clip_master_grads(options["clip"])
+        _at(wrapped, rate).step()
+        log.note(steps, wrapped.loss_scale, skipped=bool(wrapped.overflow))
+        return norm if isinstance(norm, torch.Tensor) and not wrapped.overflow else None
+
+    return step_of_apex, "apex FP16_Optimizer", log
+
+
+def apex_optimizer(device: torch.device) -> Any | None:
+    """Apex's FP16_Optimizer where it is installed and the device is a GPU: it runs on nothing else."""
+    if device.type != "cuda":
+        return None
+    try:
+        return importlib.import_module("apex.fp16_utils").FP16_Optimizer
+    except (ImportError, AttributeError):
+        return None
+
+
+def _at(optimiser: Any, rate: float) -> Any:
+    for group in optimiser.param_groups:
+        group["lr"] = rate
+    return optimiser

@@ -22,7 +22,8 @@ from harness.data import check
 from harness.data import download as data_download
 from harness.data import fetch as data
 from harness.data.catalog import DATASETS, Dataset, Download, Member
-from harness.data.fetch import Folders
+from harness.data.check import dataset_named, present
+from harness.data.fetch import DataFolders
 from harness.errors import Busy, DataError, NoNetwork, NoSpace, UserError
 from tests.helpers import ROOT
 from tests.helpers.checks import require
@@ -254,7 +255,7 @@ def test_without_a_network_it_says_so_at_once(tmp_path, monkeypatch):
 
 def test_a_name_server_that_never_answers_is_not_waited_for(tmp_path, monkeypatch):
     monkeypatch.setattr(data_download, "CONNECT_SECONDS", 0.05)
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: time.sleep(0.5))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: time.sleep(0.5) or [])
     began = time.monotonic()
     with pytest.raises(data_download.Offline, match="its name is not found"):
         fetch(toy("https://mirror.invalid/toy.tar.gz"), tmp_path / "d")
@@ -357,7 +358,7 @@ def test_weights_are_put_beside_others_that_are_there_already(mirror, tmp_path):
 
 
 def test_two_processes_do_not_fetch_into_one_folder(mirror, tmp_path):
-    with data._only_one(tmp_path / "d"), pytest.raises(Busy, match="another gpudyno is fetching data"):
+    with data._locked(tmp_path / "d"), pytest.raises(Busy, match="another gpudyno is fetching data"):
         fetch(toy(f"{mirror.url}/toy.tar.gz"), tmp_path / "d")
 
 
@@ -413,9 +414,9 @@ def table(mirror, monkeypatch):
 def test_a_folder_of_the_users_is_used_in_place_and_never_written(table, mirror, tmp_path):
     put(tmp_path / "own")
     before = files_in(tmp_path / "own")
-    found = data.resolve(["toy"], folders=Folders(tmp_path / "own", tmp_path / "d"))["toy"]
+    found = data.resolve(["toy"], folders=DataFolders(tmp_path / "own", tmp_path / "d"))["toy"]
     assert (found.source, found.folder, found.subfolder) == ("real", tmp_path / "own", "toy")
-    assert found.sha256 == data.data_sha256("toy")
+    assert found.sha256 == dataset_named("toy").sha256
     assert files_in(tmp_path / "own") == before
     assert mirror.asked == []
 
@@ -424,18 +425,18 @@ def test_a_corrupt_file_in_the_users_folder_is_named_and_nothing_else_is_taken_i
     put(tmp_path / "own", {**CONTENT, "toy/train": b"x" * 300_000})
     put(tmp_path / "d")
     with pytest.raises(DataError, match="'toy/train' in your data folder is not what its hash says"):
-        data.resolve(["toy"], folders=Folders(tmp_path / "own", tmp_path / "d"), allow_generated=True)
+        data.resolve(["toy"], folders=DataFolders(tmp_path / "own", tmp_path / "d"), allow_generated=True)
 
 
 def test_what_the_users_folder_lacks_is_fetched_into_ours(table, tmp_path):
     (tmp_path / "own").mkdir()
-    found = data.resolve(["toy"], folders=Folders(tmp_path / "own", tmp_path / "d"))["toy"]
+    found = data.resolve(["toy"], folders=DataFolders(tmp_path / "own", tmp_path / "d"))["toy"]
     assert (found.source, found.folder) == ("real", tmp_path / "d")
     assert files_in(tmp_path / "own") == set()
 
 
 def test_only_where_it_is_allowed_is_missing_data_answered_as_generated(table, tmp_path):
-    folders = Folders(None, tmp_path / "d")
+    folders = DataFolders(None, tmp_path / "d")
     with pytest.raises(NoNetwork):
         data.resolve(["gone"], folders=folders)
     found = data.resolve(["toy", "gone"], folders=folders, allow_generated=True)
@@ -447,14 +448,14 @@ def test_only_where_it_is_allowed_is_missing_data_answered_as_generated(table, t
 def test_data_that_does_not_arrive_in_time_is_answered_as_generated(table, mirror, tmp_path):
     mirror.bytes_per_second = 100_000
     found = data.resolve(
-        ["toy"], folders=Folders(None, tmp_path / "d"), allow_generated=True, deadline_seconds=0.3
+        ["toy"], folders=DataFolders(None, tmp_path / "d"), allow_generated=True, deadline_seconds=0.3
     )["toy"]
     assert found.source == "generated"
     assert "did not arrive within" in found.why
 
 
 def test_without_time_to_wait_nothing_is_asked_for(table, mirror, tmp_path):
-    folders = Folders(None, tmp_path / "d")
+    folders = DataFolders(None, tmp_path / "d")
     found = data.resolve(["toy"], folders=folders, allow_generated=True, deadline_seconds=0)["toy"]
     assert (found.source, found.why) == ("generated", "'toy.tar.gz' was not waited for")
     assert mirror.asked == []
@@ -463,12 +464,12 @@ def test_without_time_to_wait_nothing_is_asked_for(table, mirror, tmp_path):
 def test_a_corrupt_download_is_an_error_even_where_generated_data_is_allowed(table, mirror, tmp_path):
     mirror.files["/toy.tar.gz"] = b"x" * len(TARBALL)
     with pytest.raises(DataError):
-        data.resolve(["toy"], folders=Folders(None, tmp_path / "d"), allow_generated=True)
+        data.resolve(["toy"], folders=DataFolders(None, tmp_path / "d"), allow_generated=True)
 
 
 def test_an_unknown_data_set_is_refused_with_those_there_are(tmp_path):
     with pytest.raises(UserError, match="no data set is called 'imagenet'; take one of cifar-100, "):
-        check.present("imagenet", tmp_path)
+        present("imagenet", tmp_path)
 
 
 def test_the_table_and_the_workloads_agree_on_every_hash(monkeypatch):
@@ -479,7 +480,7 @@ def test_the_table_and_the_workloads_agree_on_every_hash(monkeypatch):
         hashes = getattr(theirs, table)
         ours = {member.path: member.sha256 for member in DATASETS[name].members if member.trained_on}
         assert ours == hashes
-        assert data.data_sha256(name) == theirs._hash_of_hashes(hashes)
+        assert dataset_named(name).sha256 == theirs._hash_of_hashes(hashes)
 
 
 def test_every_way_in_the_table_gives_every_member():
@@ -509,5 +510,5 @@ def test_the_slow_host_of_cifar_is_asked_last():
 def test_the_real_data_is_accepted(name):
     folder = os.environ.get("GPUDYNO_TEST_DATA", "")
     require("data", bool(folder) and Path(folder).is_dir(), "GPUDYNO_TEST_DATA names no folder")
-    found = check.present(name, Path(folder))
+    found = present(name, Path(folder))
     assert (found.state, found.why) == ("complete", None)

@@ -8,11 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from harness.engine.container import DeviceRequest, Folders, RunSpec, config, process, run_line, shared_memory
+from harness.engine.container import (
+    DeviceRequest,
+    RunSpec,
+    TrialFolders,
+    config,
+    process,
+    run_line,
+    shared_memory,
+)
 from harness.record import Asked, DataMode, DeviceKind, Trial, Variant
 from tests.helpers.checks import golden
 
-FOLDERS = Folders(
+FOLDERS = TrialFolders(
     input=Path("/clone/results/.state/work/t/in"),
     output=Path("/clone/results/.state/work/t/out"),
     data=(("cifar100", Path("/home/user/sets/cifar-100")), ("weights", Path("/home/user/weights"))),

@@ -22,7 +22,7 @@ import pytest
 
 from harness.engine.base import Exit, Handle, Running
 from harness.engine.build import BuildSettings
-from harness.engine.container import DeviceRequest, Folders, RunSpec, config
+from harness.engine.container import DeviceRequest, RunSpec, TrialFolders, config
 from harness.engine.docker import DockerEngine
 from harness.engine.find import search
 from harness.errors import MachineError, NoEngine, NotBuilt
@@ -120,7 +120,7 @@ class Bench:
             trial=trial,
             session=SESSION,
             attempt=attempt,
-            folders=Folders(
+            folders=TrialFolders(
                 folders["input"],
                 folders["output"],
                 (("set", folders["set"]),),
@@ -162,7 +162,7 @@ def connection(kind: str):
     host = os.environ.get(f"GPUDYNO_TEST_{kind.upper()}") or (
         kind == "docker" and os.environ.get("DOCKER_HOST")
     )
-    found = search({"DOCKER_HOST": host}).found if host else search({}).found
+    found = search({"DOCKER_HOST": host}).connections if host else search({}).connections
     matching = [one for one in found if one.kind == kind]
     require(kind, bool(matching), f"no {kind} answers (GPUDYNO_TEST_{kind.upper()} names its socket)")
     return matching[0]
@@ -280,7 +280,7 @@ def test_a_new_process_finds_a_running_trial_by_its_handle_its_name_and_its_sess
         "from harness.engine.find import search\n"
         "host, text, name, session, work = sys.argv[1:]\n"
         "settings = BuildSettings(root=Path(work), logs=Path(work))\n"
-        "engine = DockerEngine(search({'DOCKER_HOST': host}).found[0], settings)\n"
+        "engine = DockerEngine(search({'DOCKER_HOST': host}).connections[0], settings)\n"
         "handle = Handle.parse(text, 'handle')\n"
         "state = type(engine.poll(handle, Path(work))).__name__\n"
         "named, of_session = engine.find(name, Path(work)), engine.leftovers(session)\n"
@@ -458,7 +458,7 @@ class Daemon:
                 commands[self.kind], cwd=self.folder, stdout=log, stderr=log, start_new_session=True
             )
         for _ in range(200):
-            if search({"DOCKER_HOST": host}).found:
+            if search({"DOCKER_HOST": host}).connections:
                 return
             time.sleep(0.1)
         raise AssertionError((self.folder / "daemon.log").read_text()[-2000:])

@@ -54,10 +54,10 @@ def settings(tmp_path):
     return BuildSettings(root=tmp_path, logs=tmp_path / "logs")
 
 
-def engine_at(path: Path, settings: BuildSettings, asked: find.Asked = "auto"):
-    found = find.find(asked, settings, environ={"DOCKER_HOST": f"unix://{path.resolve()}", "PATH": ""})
-    assert found is not None
-    return found
+def engine_at(path: Path, settings: BuildSettings, choice: find.EngineChoice = "auto"):
+    engine = find.find(choice, settings, environ={"DOCKER_HOST": f"unix://{path.resolve()}", "PATH": ""})
+    assert engine is not None
+    return engine
 
 
 def spec_in(tmp_path, device):
@@ -133,7 +133,7 @@ def test_a_service_that_takes_the_call_and_stays_silent_is_given_up(tmp_path, se
     (tmp_path / "s").unlink()
     began = time.monotonic()
     with silent(tmp_path / "s"):
-        assert find.search({"DOCKER_HOST": f"unix://{tmp_path}/s"}).found == ()
+        assert find.search({"DOCKER_HOST": f"unix://{tmp_path}/s"}).connections == ()
         with pytest.raises(NoEngine, match="Docker Engine did not answer"):
             engine.poll(HANDLE, tmp_path)
     assert time.monotonic() - began < 3

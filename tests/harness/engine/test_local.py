@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.engine import local
 from harness.engine.base import Running
-from harness.engine.container import DeviceRequest, Folders, RunSpec
+from harness.engine.container import DeviceRequest, RunSpec, TrialFolders
 from harness.plan import plan
 from tests.helpers import clone
 
@@ -26,12 +26,12 @@ def test_a_trial_s_loader_can_open_its_sockets_however_long_the_clone_s_path_is(
     root = clone.make(tmp_path / ("long" * 20), repeats=1)
     (root / "workloads" / "stand_in.py").write_text(WORKLOAD)
     work = root / "work"
-    folders = Folders(
+    folders = TrialFolders(
         input=work / "in", output=work / "out", data=(), cache=work / "cache", workloads=root / "workloads"
     )
     folders.output.mkdir(parents=True)
-    ground = plan.Ground("cpu", "cpu", None, {}, {})
-    trial = plan.trials(plan.load(root, "mine"), ground, 1)[0].trial
+    context = plan.PlanContext("cpu", "cpu", None, {}, {})
+    trial = plan.trials(plan.load(root, "mine"), context, 1)[0].trial
     spec = RunSpec(
         trial=trial,
         session="20260101-aaaaaa",

@@ -16,18 +16,11 @@ import pynvml
 import pytest
 
 from harness.errors import MachineError
-from harness.machine import (
-    default_label,
-    differences,
-    fingerprint,
-    load,
-    local_names,
-    machine_from,
-    machine_id,
-)
+from harness.machine import default_label, fingerprint, load, local_names, machine_from, machine_id
 from harness.machine.load import load_from
 from harness.probe import amd, cpu, nvidia, system
 from harness.probe.files import Files, unit_of
+from harness.record import differences
 from harness.redact import Names, leaks
 from tests.helpers import ROOT
 from tests.helpers.fake_amdsmi import FakeAmdsmi

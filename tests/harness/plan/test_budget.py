@@ -5,15 +5,15 @@ from collections import Counter
 import pytest
 
 from harness.plan import plan, selection
-from harness.plan.plan import Ground, Planned
+from harness.plan.plan import PlanContext, Planned
 from tests.helpers import ROOT
 
-GROUND = Ground("cuda", "cuda", None, {"cifar-100": "real", "wikitext-2": "real"}, {})
+CONTEXT = PlanContext("cuda", "cuda", None, {"cifar-100": "real", "wikitext-2": "real"}, {})
 
 
 @pytest.fixture(scope="module")
 def mission() -> tuple[Planned, ...]:
-    return plan.trials(plan.load(ROOT, "mission"), GROUND, seed=7)
+    return plan.trials(plan.load(ROOT, "mission"), CONTEXT, seed=7)
 
 
 def seconds(item: Planned) -> float:

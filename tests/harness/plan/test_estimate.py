@@ -4,18 +4,18 @@ import pytest
 
 from harness import units
 from harness.plan import estimate, plan, selection
-from harness.plan.plan import Ground, Planned
+from harness.plan.plan import PlanContext, Planned
 from harness.record import Gpu
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 
-GROUND = Ground("cuda", "cuda", None, {"cifar-100": "real", "wikitext-2": "real"}, {})
+CONTEXT = PlanContext("cuda", "cuda", None, {"cifar-100": "real", "wikitext-2": "real"}, {})
 PUBLISHED = {("cifar_fastai", "published/1", "resnet50", "fp32-ieee"): 4578.0}
 
 
 @pytest.fixture(scope="module")
 def mission():
-    return plan.trials(plan.load(ROOT, "mission"), GROUND, 1)
+    return plan.trials(plan.load(ROOT, "mission"), CONTEXT, 1)
 
 
 def pick(planned, role, precision="fp32-ieee"):
@@ -82,7 +82,7 @@ def test_a_cpu_has_no_tf32():
 def test_a_trial_on_more_cards_than_there_are_is_left_out_and_a_cpu_has_as_many_processes_as_asked():
     loaded = plan.load(ROOT, "surf")
     for kind, asked in (("cuda", {1, 2}), ("cpu", {1, 2, 4})):
-        planned = plan.trials(loaded, plan.Ground(kind, kind, None, {}, {}), 1)
+        planned = plan.trials(loaded, plan.PlanContext(kind, kind, None, {}, {}), 1)
         kept, out = selection.supported(planned, kind, None, 2)
         assert {item.trial.asked.variant.gpus for item in kept} == asked
         assert [(line.what, line.reason) for line in out] == (

@@ -6,11 +6,13 @@ import pytest
 
 from harness.errors import PlanError, UserError
 from harness.plan import plan
-from harness.plan.plan import Ground
+from harness.plan.plan import PlanContext
+from harness.record import DataSource
 from harness.record.claims import load_claims
 from tests.helpers import ROOT
 
-CPU = Ground("cpu", "cpu", "0" * 64, {"wikitext-2": "real", "cifar-100": "generated"}, {"resnet18": True})
+DATA: dict[str, DataSource] = {"wikitext-2": "real", "cifar-100": "generated"}
+CPU = PlanContext("cpu", "cpu", "0" * 64, DATA, {"resnet18": True})
 
 
 def written(folder: Path, text: str) -> Path:
@@ -39,8 +41,8 @@ def test_every_plan_that_is_shipped_can_be_loaded_and_says_what_it_is(name):
 
 def test_plan_peers_asks_for_every_side_of_the_published_throughput_tables():
     """On a card that has every precision, whatever fits it."""
-    ground = Ground("cuda", "cuda", None, {}, {})
-    asked = [one.trial.asked.variant for one in plan.trials(plan.load(ROOT, "peers"), ground, 1)]
+    context = PlanContext("cuda", "cuda", None, {}, {})
+    asked = [one.trial.asked.variant for one in plan.trials(plan.load(ROOT, "peers"), context, 1)]
     there = {(v.model, v.precision, v.batch_size, v.layout, v.image_size) for v in asked}
     tables = [claim for claim in load_claims(ROOT).claims if claim.study in ("timm", "lambda", "milabench")]
     assert len(tables) > 30
@@ -94,8 +96,8 @@ def test_every_round_is_whole_before_the_next_begins():
 
 
 def test_full_length_trials_part_the_timing_rounds_into_start_middle_and_end():
-    ground = Ground("cuda", "cuda", None, {"wikitext-2": "real", "cifar-100": "real"}, {})
-    roles = [p.role for p in plan.trials(plan.load(ROOT, "mission"), ground, 3)]
+    context = PlanContext("cuda", "cuda", None, {"wikitext-2": "real", "cifar-100": "real"}, {})
+    roles = [p.role for p in plan.trials(plan.load(ROOT, "mission"), context, 3)]
     runs = [role for at, role in enumerate(roles) if at == 0 or roles[at - 1] != role]
     assert runs == ["timing", "full", "timing", "full", "timing"]
 
@@ -111,8 +113,8 @@ def test_generated_data_and_missing_weights_are_part_of_what_is_asked():
 
 def test_another_lock_makes_another_trial():
     loaded = plan.load(ROOT, "smoke")
-    other = Ground(CPU.device, CPU.environment, "1" * 64, CPU.sources, CPU.weights)
-    ids = [{p.trial.id for p in plan.trials(loaded, ground, 1)} for ground in (CPU, other)]
+    other = PlanContext(CPU.device, CPU.environment, "1" * 64, CPU.sources, CPU.weights)
+    ids = [{p.trial.id for p in plan.trials(loaded, context, 1)} for context in (CPU, other)]
     assert not ids[0] & ids[1]
 
 
@@ -122,16 +124,16 @@ def test_a_plan_with_nothing_for_the_device_says_what_it_is_for():
 
 
 def test_within_a_round_what_a_reader_wants_first_comes_first():
-    ground = Ground("cuda", "cuda", None, {"wikitext-2": "real", "cifar-100": "real"}, {})
-    planned = plan.trials(plan.load(ROOT, "mission"), ground, 3)
+    context = PlanContext("cuda", "cuda", None, {"wikitext-2": "real", "cifar-100": "real"}, {})
+    planned = plan.trials(plan.load(ROOT, "mission"), context, 3)
     first = [item for item in planned if item.role == "timing" and item.trial.repeat == 1]
     assert [item.priority for item in first] == sorted(item.priority for item in first)
     soonest = {item.trial.asked.variant.precision for item in first if item.priority == 1}
     assert soonest == {"fp32-ieee", "fp16-master"}
 
 
-def test_a_ladder_climbs_in_the_first_round_and_is_shuffled_like_the_rest_later():
-    planned = plan.trials(plan.load(ROOT, "surf"), Ground("cuda", "cuda", None, {}, {}), 3)
+def test_a_batch_size_sweep_grows_in_the_first_round_and_is_shuffled_like_the_rest_later():
+    planned = plan.trials(plan.load(ROOT, "surf"), PlanContext("cuda", "cuda", None, {}, {}), 3)
     climbed = {
         repeat: [
             item.trial.asked.variant.batch_size

@@ -165,11 +165,6 @@ def test_published_rows_carry_what_else_is_known_of_the_same_run(published):
     assert rows["001-mlp-amp-seconds"].accuracy is None
 
 
-def test_claims_are_found_by_their_workload(published):
-    assert {claim.study for claim in published.claims_for("word_lm")} == {"004", "004-ref"}
-    assert published.claims_for("nothing") == ()
-
-
 def test_defaults_and_caveats_are_written_out_in_full(tmp_path):
     put(tmp_path, GOOD)
     found = load_claims(tmp_path)

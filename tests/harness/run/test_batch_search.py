@@ -1,4 +1,4 @@
-"""The largest batch that fits, found by halving: which rungs are asked for, and when no more are."""
+"""The largest batch that fits, found by halving: which batch sizes are tried next, and when no more are."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MEMORY = 24 * 2**30
 Fits = Callable[[int], bool]
 
 
-def rung(batch: int, repeat: int = 1, precision: str = "amp-fp16") -> Trial:
+def sized(batch: int, repeat: int = 1, precision: str = "amp-fp16") -> Trial:
     return build.trial(build.LM, precision, repeat, batch_size=batch, limit=LIMIT)
 
 
@@ -41,7 +41,7 @@ def opened(*trials: Trial) -> Session:
 
 
 def doubling(repeats: int = 1) -> list[Trial]:
-    return [rung(2**power, repeat) for repeat in range(1, repeats + 1) for power in range(13)]
+    return [sized(2**power, repeat) for repeat in range(1, repeats + 1) for power in range(13)]
 
 
 def run(trial: Trial, fits: Fits, reserved: float = 0.5) -> Record:
@@ -53,13 +53,13 @@ def run(trial: Trial, fits: Fits, reserved: float = 0.5) -> Record:
 
 
 def climbed(session: Session, fits: Fits) -> tuple[Session, list[Record]]:
-    """Runs what is asked, without the rungs above a wall, until no more is asked."""
+    """Runs what is asked, without the batches above one that did not fit, until no more is asked."""
     records: dict[str, Record] = {}
     while True:
-        wall = min(
+        too_large = min(
             (r.trial.asked.variant.batch_size for r in records.values() if r.failure), default=math.inf
         )
-        left = [t for t in session.trials if t.id not in records and t.asked.variant.batch_size < wall]
+        left = [t for t in session.trials if t.id not in records and t.asked.variant.batch_size < too_large]
         if left:
             records[left[0].id] = run(left[0], fits)
             continue
@@ -95,9 +95,9 @@ def test_what_was_found_is_measured_in_every_repeat_and_the_tries_in_the_first_a
 
 
 def test_a_batch_that_reserves_more_than_95_percent_is_searched_below():
-    rungs = [rung(size) for size in (16, 32, 64)]
-    records = [run(rungs[0], bool), run(rungs[1], bool), run(rungs[2], bool, reserved=0.97)]
-    (more,) = batch_search.grown(opened(*rungs), records).trials[3:]
+    trials = [sized(size) for size in (16, 32, 64)]
+    records = [run(trials[0], bool), run(trials[1], bool), run(trials[2], bool, reserved=0.97)]
+    (more,) = batch_search.grown(opened(*trials), records).trials[3:]
     assert more.asked.variant.batch_size == 48
 
 
@@ -105,21 +105,21 @@ def test_a_batch_that_reserves_more_than_95_percent_is_searched_below():
     ("batches", "capacity"), [((8, 16), 8), ((8, 16, 32), 32), ((8, 16, 32), 4)], ids=str
 )
 def test_no_search_begins_for_fixed_batches_or_where_all_or_nothing_fits(batches, capacity):
-    planned = opened(*(rung(size) for size in batches))
+    planned = opened(*(sized(size) for size in batches))
     session, _ = climbed(planned, lambda batch: batch <= capacity)
     assert session is planned
 
 
-def test_a_search_waits_until_what_lies_below_the_wall_has_been_tried():
-    rungs = [rung(size) for size in (8, 16, 32)]
-    records = [run(rungs[0], bool), run(rungs[2], lambda batch: False)]
-    planned = opened(*rungs)
+def test_a_search_waits_until_what_lies_below_the_out_of_memory_limit_has_been_tried():
+    trials = [sized(size) for size in (8, 16, 32)]
+    records = [run(trials[0], bool), run(trials[2], lambda batch: False)]
+    planned = opened(*trials)
     assert batch_search.grown(planned, records) is planned
 
 
-def test_a_rung_of_a_search_is_known_by_its_ladder_and_by_nothing_else():
+def test_a_batch_size_of_a_search_is_known_by_its_sweep_and_by_nothing_else():
     planned = doubling()
-    assert batch_search.stands_between(rung(96), planned)
-    assert not batch_search.stands_between(rung(96, precision="fp32-ieee"), planned)
-    assert not batch_search.stands_between(rung(5000), planned)
-    assert not batch_search.stands_between(rung(24), [rung(16), rung(32)])
+    assert batch_search.stands_between(sized(96), planned)
+    assert not batch_search.stands_between(sized(96, precision="fp32-ieee"), planned)
+    assert not batch_search.stands_between(sized(5000), planned)
+    assert not batch_search.stands_between(sized(24), [sized(16), sized(32)])

@@ -56,9 +56,9 @@ def test_only_the_first_trial_of_a_later_block_waits_and_no_longer_than_the_hour
 
 
 def test_repeats_are_spread_evenly_over_blocks_and_a_full_length_trial_is_in_none():
-    ground = plan.Ground("cuda", "cuda", None, {"wikitext-2": "real", "cifar-100": "real"}, {})
+    context = plan.PlanContext("cuda", "cuda", None, {"wikitext-2": "real", "cifar-100": "real"}, {})
     loaded = plan.load(clone.ROOT, "mission").model_copy(update={"blocks": 4})
-    planned = plan.trials(loaded, ground, 3)
+    planned = plan.trials(loaded, context, 3)
     repeats = [{item.trial.repeat for item in planned if item.block == number} for number in (1, 2, 3, 4)]
     assert [sorted(found) for found in repeats] == [[1, 2, 3], [4, 5, 6], [7, 8], [9, 10]]
     assert {item.role for item in planned if item.block == plan.NO_BLOCK} == {"full"}
@@ -66,6 +66,6 @@ def test_repeats_are_spread_evenly_over_blocks_and_a_full_length_trial_is_in_non
 
 def test_more_blocks_than_repeats_are_refused():
     loaded = plan.load(clone.ROOT, "quick").model_copy(update={"blocks": 4})
-    ground = plan.Ground("cpu", "cpu", None, {"wikitext-2": "real", "cifar-100": "real"}, {})
+    context = plan.PlanContext("cpu", "cpu", None, {"wikitext-2": "real", "cifar-100": "real"}, {})
     with pytest.raises(PlanError, match="3 repeats cannot be spread over 4 blocks; ask for fewer"):
-        plan.trials(loaded, ground, 1)
+        plan.trials(loaded, context, 1)

@@ -62,10 +62,11 @@ def test_a_complete_plan_begins_a_new_session_the_next_time(tmp_path):
 def test_a_trial_is_given_and_watched_on_as_many_of_the_session_s_cards_as_it_asks_for(tmp_path, monkeypatch):
     root = clone.make(tmp_path, repeats=1)
     given = DeviceRequest("cuda", ids=("GPU-1", "GPU-2"), indices=(1, 2))
-    monkeypatch.setattr(recorder, "start", lambda work, workloads, device, pid: seen.append(device))
+    monkeypatch.setattr(recorder, "start", lambda work, device, pid: seen.append(device))
     seen: list[DeviceRequest] = []
     runner.run(replace(clone.job(root), device=given), clone.open_session(root), clone.Quiet())
     assert seen == [DeviceRequest("cuda", ids=("GPU-1",), indices=(1,))] * 2
+    assert [record.cards_given for record in records(root)] == [(1,), (1,)]
 
 
 def test_a_trial_that_does_not_fit_is_a_result_and_is_not_run_again(tmp_path):
@@ -161,15 +162,15 @@ def test_the_largest_batch_that_fits_is_searched_below_the_first_that_does_not(t
 
 
 def test_only_one_run_measures_on_a_machine(tmp_path):
-    holder = "import sys, time; from pathlib import Path; from harness.run.session import only_run\n"
-    holder += "with only_run(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
+    holder = "import sys, time; from pathlib import Path; from harness.run.session import run_lock\n"
+    holder += "with run_lock(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", holder, str(tmp_path)], stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"held\n"
-        with pytest.raises(Busy, match=f"another run \\(process {other.pid}\\)"), session.only_run(tmp_path):
+        with pytest.raises(Busy, match=f"another run \\(process {other.pid}\\)"), session.run_lock(tmp_path):
             pass
         other.kill()
-    with session.only_run(tmp_path):
+    with session.run_lock(tmp_path):
         pass
 
 

@@ -61,11 +61,11 @@ def out_of_memory(record):
 
 
 @pytest.fixture
-def ladder(finished):
+def sweep(finished):
     """A session of three batches, of which the first was measured, and that record."""
     opened, records = finished
     first = records[0].trial
-    rungs = [
+    trials = [
         Trial.of(
             first.asked.model_copy(
                 update={"variant": first.asked.variant.model_copy(update={"batch_size": size})}
@@ -76,18 +76,18 @@ def ladder(finished):
         )
         for size in (8, 16, 32)
     ]
-    return opened.model_copy(update={"trials": tuple(rungs)}), records[0]
+    return opened.model_copy(update={"trials": tuple(trials)}), records[0]
 
 
-def of_rung(record, trial):
+def of_trial(record, trial):
     return record.model_copy(update={"trial": trial})
 
 
-def test_a_batch_above_one_that_did_not_fit_is_not_tried_and_the_session_lists_it(ladder):
-    opened, record = ladder
+def test_a_batch_above_one_that_did_not_fit_is_not_tried_and_the_session_lists_it(sweep):
+    opened, record = sweep
     small, middle, large = opened.trials
-    assert [item.trial for item in session.missing(opened, [of_rung(record, small)])] == [middle, large]
-    records = [of_rung(record, small), out_of_memory(of_rung(record, middle))]
+    assert [item.trial for item in session.missing(opened, [of_trial(record, small)])] == [middle, large]
+    records = [of_trial(record, small), out_of_memory(of_trial(record, middle))]
     assert session.missing(opened, records) == ()
     listed = session.with_spared(opened, records).left_out
     assert [(line.trials, line.reason) for line in listed] == [(1, "batch 16 did not fit")]
@@ -95,13 +95,13 @@ def test_a_batch_above_one_that_did_not_fit_is_not_tried_and_the_session_lists_i
     assert session.with_spared(opened, records[:1]) == opened
 
 
-def test_a_failure_of_another_kind_or_of_another_row_spares_no_larger_batch(ladder):
-    opened, record = ladder
+def test_a_failure_of_another_kind_or_of_another_sweep_spares_no_larger_batch(sweep):
+    opened, record = sweep
     small, middle, large = opened.trials
-    other = failed(of_rung(record, middle), "trial")
-    assert [item.trial for item in session.missing(opened, [of_rung(record, small), other])] == [large]
+    other = failed(of_trial(record, middle), "trial")
+    assert [item.trial for item in session.missing(opened, [of_trial(record, small), other])] == [large]
     variant = middle.asked.variant.model_copy(update={"precision": "amp-fp16"})
     asked = middle.asked.model_copy(update={"variant": variant})
     elsewhere = Trial.of(asked, 1, seed=1, timeout_seconds=60.0)
-    records = [of_rung(record, small), out_of_memory(of_rung(record, elsewhere))]
+    records = [of_trial(record, small), out_of_memory(of_trial(record, elsewhere))]
     assert [item.trial for item in session.missing(opened, records)] == [middle, large]

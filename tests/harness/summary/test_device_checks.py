@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from harness.record import Energy, Load, Others, Record
+from harness.record.store import Stored
 from harness.summary.checks import cause_name
-from harness.summary.device_checks import between_trials, busy_share, machine_remarks, used_cards
+from harness.summary.device_checks import between_trials, busy_share, device_name, machine_remarks, used_cards
 from harness.summary.statistics import judge_trial
 from report.trials.key import stack_differences, stack_of
+from report.trials.trial import trial_of
 from tests.helpers import records_builder as build
 from tests.helpers.watched_records import card, gpu, machine, record, telemetry
 
@@ -200,11 +202,40 @@ def test_a_trial_on_the_processor_is_not_judged_by_cards_that_it_did_not_use():
     assert judged(build.record(asked, found, on=bad, load=load)) == ("valid", set())
 
 
-def test_the_cards_of_a_trial_are_those_watched_and_none_where_that_is_not_known():
+def test_the_cards_of_a_trial_are_those_given_else_watched_and_none_where_that_is_not_known():
     two = machine(gpu(), gpu(index=1, unit="f" * 16))
+    assert [one.index for one in used_cards(record(on=two, cards_given=(1,)))] == [1]
     assert [one.index for one in used_cards(record(on=two))] == [0]
     assert used_cards(record(on=two, telemetry=None)) == ()
     assert [one.index for one in used_cards(record(telemetry=None))] == [0]
+
+
+@pytest.mark.parametrize(
+    ("told", "name"),
+    [
+        ({"cards_given": (1,)}, "Large"),
+        ({"cards_given": (1, 0)}, "Large"),
+        ({"telemetry": telemetry(card(index=1, unit="f" * 16))}, "Large"),
+        ({}, "unknown device"),
+    ],
+)
+def test_a_trial_that_failed_stands_under_the_card_it_was_given_or_under_none(
+    told: dict[str, Any], name: str
+):
+    box = machine(
+        gpu(vendor="AMD", name="Other"), gpu(name="Small"), gpu(index=1, name="Large", unit="f" * 16)
+    )
+    asked = build.trial(build.CIFAR, "fp32-ieee", 1)
+    failed = build.record(asked, None, on=box, failure=build.out_of_memory(), **told)
+    row = trial_of(Stored("failed.json", failed))
+    assert (row.device_name, row.card) == (name, name)
+
+
+def test_a_trial_that_failed_among_cards_of_one_model_is_of_that_model():
+    asked = build.trial(build.CIFAR, "fp32-ieee", 1)
+    box = machine(gpu(), gpu(index=1, unit="f" * 16))
+    assert device_name(build.record(asked, None, on=box, failure=build.out_of_memory())) == gpu().name
+    assert device_name(record(on=box, cards_given=(1,))) == gpu().name
 
 
 def test_an_unwatched_trial_on_a_card_says_so_and_is_judged_by_what_is_known():

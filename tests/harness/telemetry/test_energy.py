@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.sensing import Load, nineteen_of_twenty
+from benchmarks.sensing import TrainingLoad, nineteen_of_twenty
 from harness.telemetry.energy import Read, counter_joules, energy, keeps_pace, sampled_joules
 
 TIMES = range(101)
@@ -107,7 +107,7 @@ def test_steps_that_keep_pace_with_a_sensor_are_those_of_whole_half_periods(mill
 
 def off(milliseconds: float, windows: int, seconds: float) -> float:
     draws = np.random.default_rng(1)
-    return nineteen_of_twenty(Load(milliseconds / 1000, 0.01), windows, seconds, 100, draws)
+    return nineteen_of_twenty(TrainingLoad(milliseconds / 1000, 0.01), windows, seconds, 100, draws)
 
 
 def test_a_sensor_that_looks_a_quarter_of_the_time_misses_little_of_a_minute_unless_steps_keep_pace():

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from harness.engine.container import DeviceRequest
 from harness.errors import RecordError
+from harness.probe import nvidia as nvml
 from harness.probe.files import unit_of
 from harness.record import Record, Telemetry, Trace
 from harness.record.events import segments
@@ -152,7 +153,7 @@ def test_energy_is_withheld_where_counter_and_samples_disagree(tmp_path):
 
 
 def test_without_the_trial_s_own_processes_nobody_is_accused(tmp_path):
-    cards = nvidia.Cards(FakeNvml(), [])
+    cards = nvidia.NvmlCards(FakeNvml(), [])
     ours = sampler.Ours([], None, None)
     assert cards.sample(ours, True)[0]["others"] is None
     assert ours.unknown_because == "no process was named as the trial's own"
@@ -163,7 +164,7 @@ def test_without_the_trial_s_own_processes_nobody_is_accused(tmp_path):
     [(None, "nvidia-ml-py is not installed"), (FakeNvml(driver=False), "NVMLError_LibraryNotFound")],
 )
 def test_without_a_driver_the_cards_are_missing_with_the_reason(nvml, reason):
-    cards = nvidia.Cards(nvml, [])
+    cards = nvidia.NvmlCards(nvml, [])
     assert (cards.described, cards.missing, cards.sample(Family(), True)) == ([], {"cards": reason}, [])
 
 
@@ -171,7 +172,7 @@ def test_only_the_wanted_cards_are_watched_by_uuid_unit_or_index():
     cards = [{"nvmlDeviceGetUUID": f"GPU-{n}"} for n in range(3)]
     unit = unit_of("GPU-1")
     for wanted, expected in (["GPU-0"], [0]), ([unit], [1]), (["2"], [2]), ([], [0, 1, 2]):
-        found = nvidia.Cards(FakeNvml(cards), wanted).described
+        found = nvidia.NvmlCards(FakeNvml(cards), wanted).described
         assert [card["index"] for card in found] == expected
 
 
@@ -187,7 +188,7 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: DeviceRequ
     for name in ("nvmlDeviceGetUUID", "nvmlDeviceGetTotalEnergyConsumption"):
         for card in told:
             del card[name]
-    monkeypatch.setattr(nvidia, "library", lambda: FakeNvml(told))
+    monkeypatch.setattr(nvml, "library", lambda: FakeNvml(told))
     cards = sampler.source(given.kind, given.cards)
     ending = sampler.Ending(SimpleNamespace(parent=None, stop_file=None, max_seconds=90))
     with (tmp_path / recorder.FILE).open("w") as out:
@@ -239,7 +240,7 @@ def amd_lines(tmp_path, smi: FakeAmdsmi, monkeypatch, seconds: int = 70) -> Tele
 
     clock = Clock(moved)
     monkeypatch.setattr(amd, "time", clock)
-    cards = amd.Cards(smi, [])
+    cards = amd.AmdsmiCards(smi, [])
     path = tmp_path / "telemetry.jsonl"
     ending = sampler.Ending(SimpleNamespace(parent=None, stop_file=None, max_seconds=seconds))
     with path.open("w") as out:
@@ -281,12 +282,12 @@ def test_an_amd_card_without_counters_gives_nulls_with_reasons(tmp_path, monkeyp
 
 
 def test_amd_s_cards_are_counted_by_bus_number_whatever_the_library_s_order():
-    cards = amd.Cards(FakeAmdsmi(("0000:C3:00.0", "0000:03:00.0")), ["0"])
+    cards = amd.AmdsmiCards(FakeAmdsmi(("0000:C3:00.0", "0000:03:00.0")), ["0"])
     assert cards._handles == ["0000:03:00.0"]
 
 
 def test_amd_s_cards_are_left_to_the_kernel_s_files_where_the_library_gives_no_address():
-    cards = amd.Cards(
+    cards = amd.AmdsmiCards(
         FakeAmdsmi(("0000:C3:00.0", "0000:03:00.0"), absent=("amdsmi_get_gpu_device_bdf",)), ["0"]
     )
     assert (cards.described, cards.missing["cards"]) == ([], "amdsmi gives no PCI address")

@@ -13,7 +13,7 @@ import random
 
 import pytest
 
-from harness.record import Load, Others, Record, Series, Spread, Trace
+from harness.record import Load, Others, Record, Series, Trace, TraceStats
 from harness.record.cards import load_cards
 from harness.record.store import read_record
 from harness.summary.checks import cause_name
@@ -73,8 +73,8 @@ def on_a_card(number: int) -> Record:
     noise = random.Random(number)
     clocks = [1800 + noise.gauss(0, 15) for _ in range(91)]
     seen = card(
-        sm_mhz=Spread(mean=Trace.of(clocks, 1.0)),
-        utilization_percent=Spread(mean=Trace.of([noise.uniform(85, 100) for _ in range(91)], 0.1)),
+        sm_mhz=TraceStats(mean=Trace.of(clocks, 1.0)),
+        utilization_percent=TraceStats(mean=Trace.of([noise.uniform(85, 100) for _ in range(91)], 0.1)),
         limited_share={"power": noise.uniform(0, 0.9), "thermal": noise.uniform(0, 0.004)},
         reasons_share={"sw_power_cap": noise.uniform(0, 0.9), "hw_slowdown": noise.choice((0.0, 1 / 91))},
         others=Others(processes=0, memory_bytes=0, samples_share=0.0),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from report.comparability import Key, Length
+from report.trials.key import Key, ProtocolLength
 from report.trials.pairs import (
     DATA_MODES,
     MEASURED_FIELDS,
@@ -24,7 +24,7 @@ from report.trials.pairs import (
     without,
 )
 
-FIELDS = [field.name for field in (*fields(Key), *fields(Length))]
+FIELDS = [field.name for field in (*fields(Key), *fields(ProtocolLength))]
 WITHIN = ("length", "session", "machine")
 
 
@@ -33,7 +33,7 @@ class Item:
     """Anything that is compared; equal ones are told apart by their number."""
 
     key: Key
-    length: Length
+    length: ProtocolLength
     session: str = "s"
     machine: str = "m"
     number: int = 0
@@ -63,7 +63,7 @@ KEYS = st.builds(
     options=options(loss_scale=["dynamic"], parallel=["dp", "ddp"], compile=[False], classes=[10]),
 )
 LENGTHS = st.builds(
-    Length,
+    ProtocolLength,
     steps_per_epoch=st.sampled_from([10, 20]),
     epochs=st.sampled_from([1, 2]),
     valid_batches=st.just(1),
@@ -81,7 +81,7 @@ def key(**changes: Any) -> Key:
 
 
 def item(**changes: Any) -> Item:
-    return Item(key(**changes), Length(10, 1, 1, False))
+    return Item(key(**changes), ProtocolLength(10, 1, 1, False))
 
 
 @given(ITEMS, LEFT_OUT)
@@ -154,8 +154,8 @@ def test_what_goes_along_stays_where_it_is_asked_for():
 
 def test_steps_follow_from_the_batch_and_the_epochs_do_not():
     small = item()
-    large = replace(item(batch_size=16), length=Length(5, 1, 1, False))
-    longer = replace(item(batch_size=16), length=Length(5, 2, 1, False))
+    large = replace(item(batch_size=16), length=ProtocolLength(5, 1, 1, False))
+    longer = replace(item(batch_size=16), length=ProtocolLength(5, 2, 1, False))
     place = same_but("batch_size", within=("length",))
     assert place(small) == place(large) != place(longer)
 

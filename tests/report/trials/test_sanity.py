@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pandas import DataFrame
 
-from harness.record import DeviceUsed, Flops, Record, Spread, Trace
+from harness.record import DeviceUsed, Flops, Record, Trace, TraceStats
 from harness.record.cards import load_cards
 from harness.summary.checks import cause_name
 from report.trials.sanity import peak_shares
@@ -71,7 +71,7 @@ def test_a_throughput_ten_times_that_of_other_sessions_is_flagged_and_another_ma
 
 
 def test_a_device_that_hardly_worked_is_flagged():
-    idle = Spread(mean=Trace.of([2.0] * 91, 0.1))
+    idle = TraceStats(mean=Trace.of([2.0] * 91, 0.1))
     trials = table([record(seen=telemetry(card(utilization_percent=idle)))], CARDS)
     assert flagged(trials) == [{"idle-device"}]
 

@@ -181,6 +181,7 @@ def run(
         "bundle": "a bundle's file whose records to take in place of results/; may be given several times",
         "pdf": "also print report/out/report.pdf, by an installed Chromium; page one is a decision sheet",
         "csv": "also write report/out/trials.csv, a row for each trial; docs/trials.md has its columns",
+        "png": "also write each chart as PNG, which report.md then shows: for mail, and comments on code",
     },
     iterable=["bundle"],
 )
@@ -191,6 +192,7 @@ def report(
     bundle: list[str] | None = None,
     pdf: bool = False,
     csv: bool = False,
+    png: bool = False,
 ) -> None:
     """Make report/out/index.html and report.md from the records in results/, or in bundles."""
     from commands import report as reporting
@@ -204,6 +206,7 @@ def report(
         baseline=chosen.baseline,
         session=session or None,
         csv=csv,
+        png=png,
     )
     print(f"report: {_relative(written.html)}")
     print(f"        {_relative(written.markdown)}")

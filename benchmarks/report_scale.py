@@ -45,6 +45,7 @@ from harness.record import (
 )
 from harness.record.store import write_record, write_session
 from harness.summary.statistics import METHOD
+from report.analysis import Question
 from report.page.build import build
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -184,7 +185,7 @@ def write(root: Path, records: int) -> None:
 def once(root: Path) -> None:
     """Builds the page of what lies under `root`, and prints what it took."""
     begun = time.perf_counter()
-    built = build(root, root / "page", now=STARTED + timedelta(days=30))
+    built = build(root, root / "page", Question(STARTED + timedelta(days=30)))
     seconds = time.perf_counter() - begun
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(json.dumps({"seconds": seconds, "bytes": peak, "page": built.html.stat().st_size}))

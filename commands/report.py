@@ -104,15 +104,16 @@ def report_on(
     baseline: str | None,
     session: str | None,
     csv: bool = False,
+    png: bool = False,
 ) -> WrittenPage:
     """Writes the page of this clone's records, or of several bundles' with equal work side by side."""
     question = Question(datetime.now(UTC), session, machine_id(state_folder()), baseline)
     if not bundles:
-        written = build(root, out, question, csv=csv)
+        written = build(root, out, question, csv=csv, png=png)
     else:
         with merged(root, bundles) as (clone, lead):
             question = replace(question, session=session or lead, machine=None)
-            written = build(clone, out, question, csv=csv)
+            written = build(clone, out, question, csv=csv, png=png)
     for warning in written.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     return written

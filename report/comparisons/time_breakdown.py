@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from report import svg, text
-from report.charts import LABEL_WIDTH, WIDTH, fit
+from report import text
+from report.charts.intervals import Share, Shares
 from report.comparisons import cells
 from report.comparisons.cells import Cell
 from report.comparisons.groups import ComparisonGroup
 from report.sections import names
 from report.sections.view import Panel
 
-ROW, BAR = 46.0, 16.0
-ROOM_FOR_TEXT = 30.0
-
-AREAS = {"wait": "input wait", "work": "compute", "rest": "other"}
+WITHOUT_CLOCK = {"compute": "compute and all else"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +28,7 @@ class TimeBreakdown:
 
     def parts(self) -> tuple[tuple[str, float], ...]:
         """Each part's name and share, in reading order."""
-        found = [("wait", self.input_wait), ("work", self.compute), ("rest", self.other or 0.0)]
+        found = [("input wait", self.input_wait), ("compute", self.compute), ("other", self.other or 0.0)]
         return tuple((kind, share) for kind, share in found if share > 0)
 
 
@@ -73,38 +69,22 @@ def panel(group: ComparisonGroup, anchor: str) -> Panel | None:
         "Where the time goes",
         "shares of the steady steps" if known else "shares of the steady steps; no clock of the device",
     )
-    parts: list[str] = []
-    for place, (cell, found) in enumerate(lines):
-        row = _row(names.label(cell, group), found, ROW * place)
-        parts.append(svg.series(row, cells.unit_of(cell), cell.key.precision, step=ROW))
-    foot = ROW * len(lines)
-    parts.append(f'<g class="foot">{"".join(_legend(foot + 14, known))}</g>')
-    alt = "; ".join(f"{names.label(cell, group)}: {_alt(found)}" for cell, found in lines[:12])
-    name = f"{anchor}-split"
-    return Panel(name, title, unit, svg.document(name, title, alt, WIDTH, foot + 22, parts), alt)
+    rows = tuple(
+        Share(names.label(cell, group), cells.unit_of(cell), cell.key.precision, _named(found, known))
+        for cell, found in lines
+    )
+    alt = "; ".join(f"{row.label}: {_alt(found)}" for row, (_, found) in zip(rows[:12], lines, strict=False))
+    return Panel(f"{anchor}-split", title, unit, Shares(rows), alt)
+
+
+def _named(found: TimeBreakdown, known: bool) -> tuple[tuple[str, float], ...]:
+    """Where no line tells compute from the rest, its part says so."""
+    return (
+        found.parts()
+        if known
+        else tuple((WITHOUT_CLOCK.get(kind, kind), part) for kind, part in found.parts())
+    )
 
 
 def _alt(found: TimeBreakdown) -> str:
-    return ", ".join(f"{text.percent(share)} {AREAS[kind]}" for kind, share in found.parts())
-
-
-def _row(label: str, found: TimeBreakdown, top: float) -> list[str]:
-    parts = [svg.text(0, top + 12, fit(label, LABEL_WIDTH), weight="600")]
-    x = 0.0
-    for kind, share in found.parts():
-        wide = share * WIDTH
-        parts.append(svg.band(x, max(x + wide - 1, x + 0.5), top + 28, BAR, kind))
-        if wide >= ROOM_FOR_TEXT:
-            parts.append(svg.text(x + 5, top + 32, text.percent(share), kind="inside"))
-        x += wide
-    return parts
-
-
-def _legend(y: float, known: bool) -> list[str]:
-    parts, x = [], 0.0
-    shown: Sequence[str] = ("wait", "work", "rest") if known else ("wait", "work")
-    for kind in shown:
-        said = AREAS[kind] if known or kind == "wait" else "compute and all else"
-        parts += [svg.band(x, x + 10, y - 4, 10, kind), svg.text(x + 15, y, said, kind="n")]
-        x += 36 + 6.4 * len(said)
-    return parts
+    return ", ".join(f"{text.percent(share)} {kind}" for kind, share in found.parts())

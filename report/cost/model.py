@@ -1,4 +1,4 @@
-"""What cards cost for a buyer's work: pure functions of numbers, the same as in templates/money.js.
+"""What cards cost for a buyer's work: pure functions of numbers.
 
 cost of an hour = (price + host price)·(1 − residual) ÷ (life·8760·utilisation)
                 + (card's watts + host's watts)·PUE·tariff ÷ 1000,

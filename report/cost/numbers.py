@@ -1,8 +1,8 @@
-"""What money figures are worked out from: the numbers of a purchase, and draws that repeat in a browser."""
+"""What money figures are worked out from: the numbers of a purchase, and draws that never change."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy
@@ -55,7 +55,7 @@ class RowNumbers:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """All that the page's script gets. `speed[i][j][k]` is card i's time over card j's on row k."""
+    """All that a cost depends on. `speed[i][j][k]` is card i's time over card j's on row k."""
 
     inputs: dict[str, Range]
     limits: dict[str, float | None]
@@ -65,10 +65,6 @@ class Numbers:
     hours_on: int
     speed: tuple[tuple[tuple[Range | None, ...], ...], ...]
     draws: int = DRAWS
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain lists, numbers and strings."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +96,7 @@ class Point:
 
 
 def uniform(stream: int, draws: int) -> Floats:
-    """Numbers between 0 and 1, by a hash of draw and stream: 32-bit arithmetic that a browser repeats."""
+    """Numbers between 0 and 1, by a hash of draw and stream: no version of a library draws others."""
     at = numpy.arange(1, draws + 1, dtype=numpy.uint32) * numpy.uint32(0x9E3779B1)
     bits = at ^ numpy.full(draws, (stream + 1) * 0x85EBCA77 & 0xFFFFFFFF, dtype=numpy.uint32)
     bits = (bits ^ bits >> numpy.uint32(16)) * numpy.uint32(0x21F0AAAD)

@@ -28,21 +28,27 @@ class WrittenPage:
     warnings: tuple[str, ...]
 
 
-def build(root: Path, out: Path, question: Question, *, csv: bool = False) -> WrittenPage:
+def build(root: Path, out: Path, question: Question, *, csv: bool = False, png: bool = False) -> WrittenPage:
     """The page of what lies under `root`, a clone or an unpacked bundle: see `analyse` and `write`."""
-    return write(analyse(evidence_in(root), question), out, csv=csv)
+    return write(analyse(evidence_in(root), question), out, csv=csv, png=png)
 
 
-def write(analysis: Analysis, out: Path, *, csv: bool = False) -> WrittenPage:
-    """Writes index.html, report.md and charts/*.svg into `out`, and with `csv` the table of all trials."""
-    rendered = render(look(analysis))
+def write(
+    analysis: Analysis, out: Path, *, csv: bool = False, png: bool = False, drawn: bool = True
+) -> WrittenPage:
+    """Writes index.html, report.md and charts/*.svg into `out`, and with `csv` the table of all trials.
+
+    With `png` each chart is written as PNG too, and report.md shows these. A page that is not `drawn` is for
+    comparing: its drawings hold words alone.
+    """
+    rendered = render(look(analysis), png=png, drawn=drawn)
     folder = out / "charts"
     folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("*.svg"):
+    for old in (*folder.glob("*.svg"), *folder.glob("*.png")):
         old.unlink()
     written = []
-    for name, drawing in rendered.charts:
-        (folder / name).write_text(drawing, encoding="utf-8")
+    for name, content in rendered.charts:
+        (folder / name).write_bytes(content)
         written.append(folder / name)
     if csv:
         write_csv(analysis.table, out / "trials.csv")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from report import svg
-from report.sections.view import PageView
+from report.charts.drawing import Drawing, as_png, draw, undrawn
+from report.sections.view import PageView, Panel
 
 SCRIPTS = ("page.js",)
 """Written into the page, each allowed by its hash; without them everything is still there."""
@@ -27,20 +27,46 @@ _NOTHING = "\N{WORD JOINER}"
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """The texts of a page: HTML, Markdown, and each chart's file name with its SVG."""
+    """The texts of a page: HTML, Markdown, and each chart's file name with its content."""
 
     html: str
     markdown: str
-    charts: tuple[tuple[str, str], ...]
+    charts: tuple[tuple[str, bytes], ...]
 
 
-def render(view: PageView) -> Rendered:
-    """The view as HTML, as Markdown, and its charts as files of their own."""
-    drawings = [panel for w in view.workloads for panel in w.overview]
-    drawings += [panel for w in view.workloads for c in w.groups for panel in c.panels]
-    drawings += [panel for study in view.claims for panel in study.panels]
-    drawings += view.costs.panels if view.costs else ()
-    drawings += [one.panel for one in view.limits if one.panel]
+def render(view: PageView, *, png: bool = False, drawn: bool = True) -> Rendered:
+    """The view as HTML and Markdown, and its charts as SVG files; with `png` as PNG, too, for Markdown.
+
+    Where it is not to be `drawn`, a drawing holds its title and description alone.
+    """
+    panels = _panels(view)
+    traces = [panel for w in view.workloads for c in w.groups for panel in c.traces]
+    drawings = {
+        one.name: draw(one.chart, one.name, one.title, one.unit, one.alt)
+        if drawn
+        else undrawn(one.name, one.title, one.alt)
+        for one in (*panels, *traces)
+    }
+    files = [(f"{one.name}.svg", drawings[one.name].file.encode()) for one in panels]
+    files += [(f"{one.name}.png", as_png(one.chart, one.title, one.unit)) for one in panels if png]
+    return Rendered(_html(view, drawings), _markdown(view, "png" if png else "svg"), tuple(files))
+
+
+def _panels(view: PageView) -> list[Panel]:
+    """The charts that stand in the Markdown too: all but those of single trials."""
+    found = [panel for w in view.workloads for panel in w.overview]
+    found += [panel for w in view.workloads for c in w.groups for panel in c.panels]
+    found += [panel for study in view.claims for panel in study.panels]
+    found += view.costs.panels if view.costs else ()
+    return found + [one.panel for one in view.limits if one.panel]
+
+
+def _markdown(view: PageView, ending: str) -> str:
+    template = _plain(markdown_text).get_template("page.md")
+    return _closed_up(template.render(page=view, ending=ending))
+
+
+def _html(view: PageView, drawings: Mapping[str, Drawing]) -> str:
     html = Environment(
         loader=PackageLoader("report.page"),
         autoescape=True,
@@ -48,22 +74,16 @@ def render(view: PageView) -> Rendered:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    html.filters["drawing"] = Markup
+    html.filters["drawing"] = lambda panel: Markup(drawings[panel.name].page)
     html.filters["coded"] = coded
-    html.filters["plain"] = "{:.15g}".format
-    sheet = html.get_template("page.css").render(charts=svg.style(None), light=svg.LIGHT, dark=svg.DARK)
-    scripts = [html.get_template(name).render() for name in _scripts(view)]
-    markdown = _plain(markdown_text).get_template("page.md").render(page=view)
-    return Rendered(
-        html=html.get_template("page.html").render(
-            page=view,
-            sheet=Markup(sheet),
-            sheet_hash=_digest(sheet),
-            scripts=[Markup(script) for script in scripts],
-            script_hashes=[_digest(script) for script in scripts],
-        ),
-        markdown=_closed_up(markdown),
-        charts=tuple((f"{panel.name}.svg", svg.standalone(panel.drawing)) for panel in drawings),
+    sheet = html.get_template("page.css").render()
+    scripts = [html.get_template(name).render() for name in SCRIPTS]
+    return html.get_template("page.html").render(
+        page=view,
+        sheet=Markup(sheet),
+        sheet_hash=_digest(sheet),
+        scripts=[Markup(script) for script in scripts],
+        script_hashes=[_digest(script) for script in scripts],
     )
 
 
@@ -97,10 +117,6 @@ def _plain(escaped: Callable[[str], str]) -> Environment:
 
 def _closed_up(markdown: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", markdown)
-
-
-def _scripts(view: PageView) -> tuple[str, ...]:
-    return (*SCRIPTS, "money.js") if view.costs and view.costs.numbers else SCRIPTS
 
 
 def _digest(text: str) -> str:

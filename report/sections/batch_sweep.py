@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from harness.summary.statistics import MOST_MEMORY_SHARE
 from report import text
+from report.charts.lines import Curve, Curves, Wall
 from report.comparisons.batch_sweeps import (
     ANY_BATCH,
     FEWEST_BATCHES,
@@ -18,8 +19,6 @@ from report.comparisons.batch_sweeps import (
 )
 from report.comparisons.cells import Cell
 from report.comparisons.groups import PRECISIONS
-from report.lines import Axes, Curve, Wall
-from report.lines import curves as draw
 from report.sections import names
 from report.sections.view import Panel, Table
 from report.trials.pairs import LOSS_SCALE, grouped_by, same_but
@@ -41,20 +40,20 @@ def _panel(members: Sequence[BatchSweep], name: str) -> Panel:
     walls = _walls(members)
     title = f"{text.model_name(work.model)}{names.setting(work)}: throughput against batch"
     alt = "; ".join(_said(line) for line in lines[:12])
-    alt += "".join(f"; {wall.card} {wall.look}: {wall.said}" for wall in walls)
+    alt += "".join(f"; {wall.card} {wall.precision}: {wall.text}" for wall in walls)
     unit = members[0].rungs[0].trials[0].sample_unit
-    drawing = draw(name, title, alt, lines, Axes("batch", text.plain_tick, zero=True, doubling=True), walls)
-    return Panel(name, title, f"{unit}s a second, {work.data_mode} data; more is better", drawing, alt)
+    chart = Curves(tuple(lines), "batch", zero=True, doubling=True, walls=tuple(walls))
+    return Panel(name, title, f"{unit}s a second, {work.data_mode} data; more is better", chart, alt)
 
 
 def _line(ladder: BatchSweep, several: bool) -> Curve:
     return Curve(
         label=f"{ladder.unit} {ladder.precision}" if several else ladder.precision,
         points=tuple((float(c.key.batch_size), c.throughput.mean or 0.0) for c in ladder.rungs),
-        look=ladder.precision,
+        precision=ladder.precision,
         card=ladder.unit,
-        spread=tuple(_ends(cell) for cell in ladder.rungs),
-        dotted=True,
+        intervals=tuple(_ends(cell) for cell in ladder.rungs),
+        marked=True,
     )
 
 

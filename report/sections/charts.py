@@ -1,14 +1,15 @@
-"""Groups → dot charts: seconds, time-scaled, speed against 32-bit, peak memory."""
+"""Groups → charts of intervals: seconds, time-scaled, speed against 32-bit, peak memory."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.record import Claim
-from report import charts, text
-from report.charts import Mark
+from report import text
+from report.charts.intervals import Intervals, Mark
+from report.charts.style import Form
 from report.comparisons import cells, time_breakdown
 from report.comparisons.cells import Figure
 from report.comparisons.groups import ComparisonGroup, Entry
@@ -24,7 +25,7 @@ GIB = 2**30
 def panels(
     group: ComparisonGroup, gains: Sequence[Speedup], published: Sequence[Claim], anchor: str
 ) -> tuple[Panel, ...]:
-    """The dot charts of one group that have something to show, in reading order."""
+    """The charts of one group that have something to show, in reading order."""
     found = (
         seconds_panel(group, anchor),
         scaled_panel(group, anchor),
@@ -50,7 +51,7 @@ def seconds_panel(group: ComparisonGroup, anchor: str) -> Panel | None:
         marks.append(_mark(entry, group, figure, said, figure.mean, figure.interval))
     marks += [published_mark(claim, claim.value, text.seconds(claim.value)) for claim in group.published]
     marks += _failures(group)
-    return dots_panel(f"{anchor}-seconds", title, unit, marks, text.plain_tick)
+    return intervals_panel(f"{anchor}-seconds", title, unit, marks)
 
 
 def _failures(group: ComparisonGroup) -> list[Mark]:
@@ -64,9 +65,9 @@ def _failures(group: ComparisonGroup) -> list[Mark]:
         Mark(
             label=names.line_name(card, machine, precision, group),
             note=f"batch {batch} · {text.count(n, 'trial')}",
-            said=text.failure_words(reason),
+            text=text.failure_words(reason),
             value=None,
-            look=precision,
+            precision=precision,
             card=text.unit_name(card, machine),
         )
         for (card, machine, precision, batch, reason), n in counted.items()
@@ -89,7 +90,7 @@ def scaled_panel(group: ComparisonGroup, anchor: str) -> Panel | None:
             mark = _mark(entry, group, figure, names.scaled(entry), value, interval)
             band = _other_units(group, entry, reference, value)
             bands += [band.label] if band else []
-            marks.append(replace(mark, wide=_widened(entry, value, band)))
+            marks.append(replace(mark, other_units=_widened(entry, value, band)))
     for claim in group.published:
         if claim.value is not None:
             value = claim.value / scale
@@ -97,7 +98,7 @@ def scaled_panel(group: ComparisonGroup, anchor: str) -> Panel | None:
     unit = f"{names.label(reference.cell, group)} = 1.00; less is better"
     if bands:
         unit += f"; pale: {' or '.join(dict.fromkeys(bands))}"
-    return dots_panel(f"{anchor}-scaled", "Time-scaled", unit, marks, text.times, ratio=True)
+    return ratios_panel(f"{anchor}-scaled", "Time-scaled", unit, marks)
 
 
 def _other_units(group: ComparisonGroup, line: Entry, reference: Entry, value: float) -> UnitBand | None:
@@ -129,13 +130,11 @@ def gains_panel(
     """Each precision against full precision; every mark names its denominator."""
     marks = [_gain(gain, names.label(gain.of, group)) for gain in gains]
     for claim in published if group.base.data_source != "generated" else ():
-        name, _ = names.published(claim)
         over = claim.over.precision if claim.over else None
-        said = f"over {over} · published · study {claim.study}"
-        look = claim.of.precision or ""
-        marks.append(Mark(name, said, f"{text.times(claim.value)} ×", claim.value, look=look, hollow=True))
+        mark = published_mark(claim, claim.value, f"{text.times(claim.value)} ×")
+        marks.append(replace(mark, note=f"over {over} · published · study {claim.study}"))
     title, unit = "Speed against 32-bit", "times as fast; more is better"
-    return dots_panel(f"{anchor}-gain", title, unit, marks, text.times, ratio=True)
+    return ratios_panel(f"{anchor}-gain", title, unit, marks)
 
 
 def _gain(gain: Speedup, label: str) -> Mark:
@@ -143,13 +142,13 @@ def _gain(gain: Speedup, label: str) -> Mark:
     return Mark(
         label=label,
         note=names.gain_note(gain),
-        said=f"{text.times(gain.ratio.estimate)} ×",
+        text=f"{text.times(gain.ratio.estimate)} ×",
         value=gain.ratio.estimate,
         low=interval.low if interval else None,
         high=interval.high if interval else None,
-        look=gain.of.key.precision,
+        precision=gain.of.key.precision,
         card=cells.unit_of(gain.of),
-        doubtful=not (gain.of.ranked and gain.over.ranked),
+        unranked=not (gain.of.ranked and gain.over.ranked),
     )
 
 
@@ -165,7 +164,7 @@ def energy_panel(group: ComparisonGroup, anchor: str) -> Panel | None:
     bands = [one.energy.band for one in told if one is not None and one.energy.band]
     unit = f"joules of the device for one {group.entries[0].cell.trials[0].sample_unit}"
     unit += f"; sensors ±{max(bands):.0%} besides" if bands else ""
-    return dots_panel(f"{anchor}-energy", "Energy", unit, marks, text.plain_tick)
+    return intervals_panel(f"{anchor}-energy", "Energy", unit, marks)
 
 
 def memory_panel(group: ComparisonGroup, anchor: str) -> Panel | None:
@@ -178,7 +177,7 @@ def memory_panel(group: ComparisonGroup, anchor: str) -> Panel | None:
             most = max(figure.values)
             marks.append(_mark(entry, group, figure, text.gibibytes(most * GIB), most, None))
     unit = f"GiB of {'the process' if on_cpu else 'the allocator'}; the highest of all runs"
-    return dots_panel(f"{anchor}-memory", "Peak memory", unit, marks, text.plain_tick)
+    return intervals_panel(f"{anchor}-memory", "Peak memory", unit, marks)
 
 
 def _mark(
@@ -192,36 +191,35 @@ def _mark(
     return Mark(
         label=names.label(line.cell, group),
         note=names.note(line, group),
-        said=said,
+        text=said,
         value=value,
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         runs=figure.values,
-        crosses=figure.apart,
-        look=line.cell.key.precision,
-        doubtful=not line.cell.ranked,
+        left_out=figure.apart,
+        precision=line.cell.key.precision,
+        unranked=not line.cell.ranked,
         card=cells.unit_of(line.cell),
     )
 
 
 def published_mark(claim: Claim, value: float | None, said: str) -> Mark:
-    """A published figure: hollow, for it has no spread of its own."""
+    """A published figure, which has no spread of its own."""
     name, note = names.published(claim)
-    return Mark(name, note, said, value, look=claim.of.precision or "", hollow=True)
+    precision = claim.of.precision or ""
+    return Mark(name, note, said, value, precision=precision, card="published", published=True)
 
 
-def dots_panel(
-    name: str,
-    title: str,
-    unit: str,
-    marks: Sequence[Mark],
-    write: Callable[[float], str],
-    *,
-    ratio: bool = False,
+def intervals_panel(
+    name: str, title: str, unit: str, marks: Sequence[Mark], *, form: Form = "number", ratio: bool = False
 ) -> Panel | None:
-    """A dot chart with its description in words; null where there is nothing to draw."""
-    if not any(mark.value is not None or mark.crosses for mark in marks):
+    """A chart of intervals with its description in words; null where there is nothing to draw."""
+    if not any(mark.extent() for mark in marks):
         return None
-    alt = "; ".join(f"{mark.label} ({mark.note}): {mark.said}" for mark in marks[:12])
-    drawing = charts.dots(name, title, alt, marks, write=write, ratio=ratio)
-    return Panel(name, title, unit, drawing, alt)
+    alt = "; ".join(f"{mark.label} ({mark.note}): {mark.text}" for mark in marks[:12])
+    return Panel(name, title, unit, Intervals(tuple(marks), form, ratio), alt)
+
+
+def ratios_panel(name: str, title: str, unit: str, marks: Sequence[Mark]) -> Panel | None:
+    """Ratios around 1, with their description in words; null where there is nothing to draw."""
+    return intervals_panel(name, title, unit, marks, form="times", ratio=True)

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from harness.record import Claim
 from report import text
-from report.charts import Mark
+from report.charts.intervals import Mark
 from report.claims.judge import Judged
-from report.sections.charts import dots_panel, published_mark
+from report.sections.charts import intervals_panel, published_mark, ratios_panel
 from report.sections.view import ClaimsView, Panel, Table
 
 METRICS = {
@@ -184,10 +184,8 @@ def _pair(members: Sequence[Claim], model: str, anchor: str) -> list[Panel | Non
     ratios = [(claim, (claim.value or 0.0) / fastest) for claim in members]
     scaled = [_alone(claim, value, text.times(value)) for claim, value in ratios]
     return [
-        dots_panel(f"{anchor}-seconds", f"{model}: seconds", unit, seconds, text.plain_tick),
-        dots_panel(
-            f"{anchor}-scaled", f"{model}: time-scaled", "the fastest = 1.00", scaled, text.times, ratio=True
-        ),
+        intervals_panel(f"{anchor}-seconds", f"{model}: seconds", unit, seconds),
+        ratios_panel(f"{anchor}-scaled", f"{model}: time-scaled", "the fastest = 1.00", scaled),
     ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from datetime import date
 
@@ -12,7 +11,7 @@ from report.cost.model import Draws
 from report.cost.numbers import DRAWS
 from report.cost.purchase import Purchase
 from report.sections import cost_charts, cost_tables, cost_text
-from report.sections.view import CostView, MoneyField, Table
+from report.sections.view import CostView, Table
 from report.text import clean, count, number, times
 
 OLD_DAYS = 90
@@ -55,9 +54,6 @@ def view(analysis: Analysis) -> CostView | None:
         quotes=cost_tables.quotes(found),
         rules=RULES,
         doubts=(*_doubts(found, analysis.question.now.date()), *found.doubts),
-        fields=_fields(found),
-        currency=purchase.currency,
-        numbers=_json(found, purchase.currency),
     )
 
 
@@ -65,12 +61,10 @@ def _nothing(purchase: Purchase) -> CostView:
     text = "Nothing on this page may be ranked yet, so no price can be set against it."
     wanted = ", ".join(clean(quote.card, 40) for quote in purchase.quote)
     turn = f"What is missing: ranked runs of {wanted}, in results/."
-    return _plain(text, turn, (), purchase.currency)
+    return _plain(text, turn, ())
 
 
-def _plain(
-    text: str, turn: str, doubts: tuple[str, ...], currency: str, ratios: Table | None = None
-) -> CostView:
+def _plain(text: str, turn: str, doubts: tuple[str, ...], ratios: Table | None = None) -> CostView:
     return CostView(
         answer=text,
         turn=turn,
@@ -84,9 +78,6 @@ def _plain(
         quotes=None,
         rules=(),
         doubts=doubts,
-        fields=(),
-        currency=currency,
-        numbers="",
     )
 
 
@@ -108,10 +99,10 @@ def _ratios(found: Gathered) -> CostView:
             best = f"The {offer.name} wins below {times(speed)} times the price of the {name}", speed
             best = f"{best[0]} ({between}){': no difference in speed shown' if tied else ''}.", speed
     if not rows:
-        return _plain("No two cards on this page did the same work.", "", found.doubts, "")
+        return _plain("No two cards on this page did the same work.", "", found.doubts)
     note = "By speed alone, as if power and host cost nothing; purchase.toml (invoke quote) takes them in."
     caption = f"Break-even, in prices of the {found.offers[base].name}. {_setting(found)}"
-    return _plain(best[0], note, found.doubts, "", Table(caption, ("Card", "Wins below", ""), tuple(rows)))
+    return _plain(best[0], note, found.doubts, Table(caption, ("Card", "Wins below", ""), tuple(rows)))
 
 
 def _setting(found: Gathered) -> str:
@@ -143,31 +134,3 @@ def _doubts(found: Gathered, today: date) -> tuple[str, ...]:
     if any(len({cell.stack for cell in line.cells if cell}) > 1 for line in found.lines):
         lines.append("The cards ran on different stacks, which the charts of each line name.")
     return tuple(lines)
-
-
-def _fields(found: Gathered) -> tuple[MoneyField, ...]:
-    assert found.purchase is not None
-    currency, numbers = found.purchase.currency, found.numbers
-    fields = [
-        MoneyField(f"Price of the {card.name}", f"cards.{i}.price", card.price[1], currency + each)
-        for i, card in enumerate(numbers.cards)
-        if card.price
-        for each in (" an hour" if card.rented else "",)
-    ]
-    fields += [
-        MoneyField(f"Hours a week of {row.name}", f"rows.{k}.hours", row.hours, "h")
-        for k, row in enumerate(numbers.rows)
-    ]
-    if found.purchase.electricity_price:
-        price = numbers.inputs["electricity_price"][1]
-        fields.append(MoneyField("Electricity", "inputs.electricity_price", price, f"{currency} per kWh"))
-    if numbers.limits["budget"] is not None:
-        fields.append(MoneyField("Budget", "limits.budget", numbers.limits["budget"], currency))
-    return tuple(fields)
-
-
-def _json(found: Gathered, currency: str) -> str:
-    """The numbers for the script, harmless inside a script element."""
-    epochs = [line.epochs for line in found.lines]
-    text = json.dumps({**found.numbers.as_json(), "currency": currency, "epochs": epochs}, allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

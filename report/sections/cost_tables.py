@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from report import text
+from report import text as words
 from report.cost.inputs import Gathered
 from report.cost.model import CostAnswer
 from report.cost.numbers import Range
 from report.cost.sensitivity import Sensitivity
 from report.sections import cost_text
-from report.sections.view import CostCell, CostTable, Table
+from report.sections.view import Table
 
 
-def offers(found: Gathered, result: CostAnswer) -> CostTable:
+def offers(found: Gathered, result: CostAnswer) -> Table:
     """One row for each card: what the mix costs on it, and from which price on."""
     currency = found.purchase.currency if found.purchase else ""
     columns = (
@@ -27,17 +27,15 @@ def offers(found: Gathered, result: CostAnswer) -> CostTable:
     )
     rows = []
     for i, card in enumerate(result.cards):
-        place = f"cards.{i}"
-        counted = "–" if card.count is None else f"{card.count:,}"
         rows.append(
             (
-                CostCell(found.offers[i].name, _why(found, i)),
-                _cell(card.cost, f"{place}.cost", "number"),
-                _cell(card.ratio, f"{place}.ratio", "times"),
-                _cell(card.break_even, f"{place}.break_even", "price"),
-                _cell(card.hours, f"{place}.hours", "number"),
-                CostCell(counted, path=f"{place}.count", form="count"),
-                _cell(card.week, f"{place}.week", "number"),
+                _over(found.offers[i].name, _why(found, i)),
+                _cell(card.cost, "number"),
+                _cell(card.ratio, "times"),
+                _cell(card.break_even, "price"),
+                _cell(card.hours, "number"),
+                "–" if card.count is None else f"{card.count:,}",
+                _cell(card.week, "number"),
             )
         )
     caption = (
@@ -46,10 +44,10 @@ def offers(found: Gathered, result: CostAnswer) -> CostTable:
         "many' is what budget, slots, watts and your number allow; so many train the mixes a week, or one "
         "where you set no limit."
     )
-    return CostTable(caption, columns, tuple(rows))
+    return Table(caption, columns, tuple(rows))
 
 
-def running(found: Gathered, result: CostAnswer) -> CostTable:
+def running(found: Gathered, result: CostAnswer) -> Table:
     """One row for each card: money and energy for an hour and for the mix."""
     currency = found.purchase.currency if found.purchase else ""
     columns = (
@@ -63,27 +61,26 @@ def running(found: Gathered, result: CostAnswer) -> CostTable:
     cheapest = result.order[0] if result.order else None
     rows = []
     for i, card in enumerate(result.cards):
-        place, efficient = f"cards.{i}", "–"
+        efficient = "–"
         if cheapest is not None:
             measured = found.measured_power[i] and found.measured_power[cheapest]
             names = (found.offers[i].name, found.offers[cheapest].name)
             efficient = cost_text.efficiency(card.energy, *names, measured)
-        main, _, beneath = efficient.partition("\n")
         rows.append(
             (
-                CostCell(found.offers[i].name),
-                _cell(card.hourly, f"{place}.hourly", "number"),
-                _cell(_per_thousand(card.cost), f"{place}.mixes", "number"),
-                _cell(card.kwh, f"{place}.kwh", "number"),
-                _cell(_per_thousand(card.kwh), f"{place}.per_mwh", "number"),
-                CostCell(main, beneath),
+                found.offers[i].name,
+                _cell(card.hourly, "number"),
+                _cell(_per_thousand(card.cost), "number"),
+                _cell(card.kwh, "number"),
+                _cell(_per_thousand(card.kwh), "number"),
+                efficient,
             )
         )
     caption = (
         "Performance per money and per watt. At the wall: the card and its part of the host, times PUE. The "
-        "last column is of the cards alone, and as filed."
+        "last column is of the cards alone."
     )
-    return CostTable(caption, columns, tuple(rows))
+    return Table(caption, columns, tuple(rows))
 
 
 def _per_thousand(cost: Range | None) -> Range | None:
@@ -109,13 +106,17 @@ def _why(found: Gathered, i: int) -> str:
     return "rented" if card.rented else ""
 
 
-def _cell(values: Range | None, path: str, form: str) -> CostCell:
-    if values is None:
-        return CostCell("–", "", path, form)
-    return CostCell(cost_text.written(values[1], form), cost_text.spread(values, form), path, form)
+def _cell(values: Range | None, form: str) -> str:
+    return (
+        "–" if values is None else _over(cost_text.written(values[1], form), cost_text.spread(values, form))
+    )
 
 
-def works(found: Gathered, result: CostAnswer) -> CostTable:
+def _over(text: str, beneath: str) -> str:
+    return f"{text}\n{beneath}" if beneath else text
+
+
+def works(found: Gathered, result: CostAnswer) -> Table:
     """One row for each line and card: one unit of its work."""
     currency = found.purchase.currency if found.purchase else ""
     columns = (
@@ -129,27 +130,23 @@ def works(found: Gathered, result: CostAnswer) -> CostTable:
     rows = []
     for k, line in enumerate(found.lines):
         for i, offer in enumerate(found.offers):
-            one, place = result.cards[i].rows[k], f"cards.{i}.rows.{k}"
+            one = result.cards[i].rows[k]
             measured = line.cells[i] is None or found.measured_power[i] or one.joules is None
-            joules = _cell(one.joules, f"{place}.joules", "number")
+            joules = _cell(one.joules, "number")
             if not measured:
-                joules = CostCell(joules.text, "board power, not measured")
-            epoch = (
-                _cell(_divided(one.cost, line.epochs), f"{place}.epoch", "number")
-                if not line.by_throughput
-                else CostCell("–")
-            )
+                joules = _over(joules.partition("\n")[0], "board power, not measured")
+            epoch = None if line.by_throughput else _divided(one.cost, line.epochs)
             rows.append(
                 (
-                    CostCell(line.name, f"one {line.unit}"),
-                    CostCell(offer.name, line.reasons[i]),
-                    _cell(one.cost, f"{place}.cost", "number"),
-                    epoch,
+                    _over(line.name, f"one {line.unit}"),
+                    _over(offer.name, line.reasons[i]),
+                    _cell(one.cost, "number"),
+                    _cell(epoch, "number"),
                     joules,
-                    _cell(one.week, f"{place}.week", "number"),
+                    _cell(one.week, "number"),
                 )
             )
-    return CostTable("Every line of the mix by itself.", columns, tuple(rows))
+    return Table("Every line of the mix by itself.", columns, tuple(rows))
 
 
 def _divided(values: Range | None, by: int) -> Range | None:
@@ -165,7 +162,7 @@ def levers(found: Gathered, moved: Sequence[Sensitivity], pair: tuple[int, int] 
     for lever in moved:
         name, unit = cost_text.lever_name(lever, found.numbers, *pair, found.purchase.currency)
         low, high = sorted((1 / lever.at_low, 1 / lever.at_high))
-        reach = f"{text.times(low)} to {text.times(high)}" if lever.reach > 1e-9 else "–"
+        reach = f"{words.times(low)} to {words.times(high)}" if lever.reach > 1e-9 else "–"
         flip = "at no value"
         if lever.flip is not None:
             flip = f"{cost_text.written(lever.flip, 'number')}{unit}"
@@ -190,6 +187,6 @@ def quotes(found: Gathered) -> Table | None:
         between = cost_text.spread(quote.cost, "number")
         price = f"{cost_text.written(quote.cost[1], 'number')}{unit}" + (f"\n{between}" if between else "")
         rows.append(
-            (text.clean(quote.card, 60), price, quote.date.isoformat(), text.clean(quote.source, 160))
+            (words.clean(quote.card, 60), price, quote.date.isoformat(), words.clean(quote.source, 160))
         )
     return Table("The quotes, as given.", ("Card", "Price", "Date", "Source"), tuple(rows))

@@ -1,4 +1,4 @@
-"""The sentences and figures of the money section; the page's script writes the same ones."""
+"""The sentences and figures of the money section."""
 
 from __future__ import annotations
 

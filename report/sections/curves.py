@@ -8,10 +8,10 @@ from dataclasses import replace
 from harness.record import Curve as PublishedCurve
 from harness.record import Epoch
 from report import text
+from report.charts.lines import Curve, Curves
+from report.charts.style import Form
 from report.comparisons import cells
 from report.comparisons.groups import ComparisonGroup, Entry
-from report.lines import Axes, Curve
-from report.lines import curves as draw
 from report.sections import names
 from report.sections.view import Panel
 
@@ -42,7 +42,7 @@ def _quality(group: ComparisonGroup, published: Sequence[PublishedCurve], anchor
     title, unit = QUALITY[name]
     lines = _by_epoch(group, lambda epoch: epoch.quality)
     lines += [_behind(curve, curve.quality) for curve in published]
-    return _panel(f"{anchor}-quality", title, unit, lines, text.percent if name == "accuracy" else _tick)
+    return _panel(f"{anchor}-quality", title, unit, lines, form=_form(name))
 
 
 def _quality_by_time(group: ComparisonGroup, anchor: str) -> Panel | None:
@@ -62,8 +62,8 @@ def _quality_by_time(group: ComparisonGroup, anchor: str) -> Panel | None:
         ("hours", 3600.0) if longest > 7200 else ("minutes", 60.0) if longest > 120 else ("seconds", 1.0)
     )
     scaled = [replace(one, points=tuple((x / size, y) for x, y in one.points)) for one in drawn]
-    title, write = f"{QUALITY[name][0]} against time", text.percent if name == "accuracy" else _tick
-    return _panel(f"{anchor}-by-time", title, "training and validation added up", scaled, write, across=unit)
+    title, said = f"{QUALITY[name][0]} against time", "training and validation added up"
+    return _panel(f"{anchor}-by-time", title, said, scaled, form=_form(name), across=unit)
 
 
 def _over_time(epochs: Sequence[Epoch]) -> tuple[tuple[float, float], ...]:
@@ -78,7 +78,7 @@ def _over_time(epochs: Sequence[Epoch]) -> tuple[tuple[float, float], ...]:
 def _valid_loss(group: ComparisonGroup, published: Sequence[PublishedCurve], anchor: str) -> Panel | None:
     lines = _by_epoch(group, lambda epoch: epoch.valid_loss)
     lines += [_behind(curve, curve.valid_loss) for curve in published]
-    return _panel(f"{anchor}-loss", "Validation loss", "after each epoch; less is better", lines, _tick)
+    return _panel(f"{anchor}-loss", "Validation loss", "after each epoch; less is better", lines)
 
 
 def _step_loss(group: ComparisonGroup, anchor: str) -> Panel | None:
@@ -88,9 +88,7 @@ def _step_loss(group: ComparisonGroup, anchor: str) -> Panel | None:
         for trial in entry.cell.trials
         if trial.losses
     ]
-    return _panel(
-        f"{anchor}-loss", "Training loss", "at each step; less is better", lines, _tick, across="step"
-    )
+    return _panel(f"{anchor}-loss", "Training loss", "at each step; less is better", lines, across="step")
 
 
 def _by_epoch(group: ComparisonGroup, read: Callable[[Epoch], float | None]) -> list[Curve]:
@@ -108,20 +106,20 @@ def _own(line: Entry, group: ComparisonGroup, points: tuple[tuple[float, float],
     """A second card's or machine's lines are dashed, since colour says the precision."""
     units = list(dict.fromkeys((each.cell.card, each.cell.machine) for each in group.entries))
     place = units.index((line.cell.card, line.cell.machine))
-    dash = f"{2 + 4 * place} {2 + place}" if place else None
+    dash = (2.0 + 4 * place, 2.0 + place) if place else None
     label, card = names.label(line.cell, group), cells.unit_of(line.cell)
-    return Curve(label, points, line.cell.key.precision, dash=dash, card=card)
+    return Curve(label, points, line.cell.key.precision, card, dash=dash)
 
 
 def _behind(curve: PublishedCurve, values: Sequence[float]) -> Curve:
     points = tuple((float(epoch), value) for epoch, value in zip(curve.epochs, values, strict=False))
     card = text.short_card(curve.side.card or "")
     label = f"{card} {curve.side.precision or ''}, published".strip()
-    return Curve(label, points, curve.side.precision or "", behind=True)
+    return Curve(label, points, curve.side.precision or "", "published", published=True)
 
 
-def _tick(value: float) -> str:
-    return f"{value:.4g}"
+def _form(quality: str) -> Form:
+    return "percent" if quality == "accuracy" else "number"
 
 
 def _panel(
@@ -129,11 +127,13 @@ def _panel(
     title: str,
     unit: str,
     lines: Sequence[Curve],
-    write: Callable[[float], str],
+    *,
+    form: Form = "number",
     across: str = "epoch",
 ) -> Panel | None:
-    if all(curve.behind for curve in lines):
+    if all(curve.published for curve in lines):
         return None
+    write = text.percent if form == "percent" else "{:.4g}".format
     ends = dict.fromkeys(f"{curve.label}: {write(curve.points[-1][1])}" for curve in lines)
     alt = f"at the last {across} drawn: " + "; ".join(list(ends)[:12])
-    return Panel(name, title, unit, draw(name, title, alt, lines, Axes(across, write)), alt)
+    return Panel(name, title, unit, Curves(tuple(lines), across, form), alt)

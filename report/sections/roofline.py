@@ -9,7 +9,7 @@ from statistics import median
 from harness.record import DeviceUsed, Precision
 from harness.record.cards import Card, find, peak_tflops
 from report import text
-from report.roofline import Point, Roof, Slope, drawing, rate
+from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark, rate
 from report.sections.view import LimitsView, Panel, Table
 from report.trials.ceilings import (
     COPY,
@@ -121,7 +121,7 @@ def _panel(
     name: str,
 ) -> Panel | None:
     points = [
-        Point(
+        RooflineMark(
             _named(trials[0]), trials[0].key.precision, found.intensity, found.flops_per_second / device.count
         )
         for trials, found in works
@@ -136,13 +136,8 @@ def _panel(
         "byte is the least it can be, since fusion and caches save bytes. Solid lines were measured on this "
         "device, dashed ones are on paper; rates are of one device."
     )
-    return Panel(
-        name,
-        title,
-        "FLOP/s over FLOP per counted byte",
-        drawing(name, title, described, points, roofs, slopes),
-        described,
-    )
+    chart = Roofline(tuple(points), tuple(roofs), tuple(slopes))
+    return Panel(name, title, "FLOP/s over FLOP per counted byte", chart, described)
 
 
 def _roofs(device: DeviceUsed, cards: Sequence[Card], measured: Mapping[str, float]) -> list[Roof]:
@@ -173,11 +168,11 @@ def _together(roofs: Sequence[Roof]) -> list[Roof]:
     return kept
 
 
-def _slopes(device: DeviceUsed, cards: Sequence[Card], measured: Mapping[str, float]) -> list[Slope]:
+def _slopes(device: DeviceUsed, cards: Sequence[Card], measured: Mapping[str, float]) -> list[Bandwidth]:
     card, reached = find(device.name, cards), bandwidth_of(measured)
-    found = [Slope(reached, True)] if reached is not None and COPY in measured else []
+    found = [Bandwidth(reached, True)] if reached is not None and COPY in measured else []
     if card:
-        found.append(Slope(card.bandwidth_gbs * 1e9 / card.devices, False))
+        found.append(Bandwidth(card.bandwidth_gbs * 1e9 / card.devices, False))
     return found
 
 

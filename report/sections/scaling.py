@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import fmean, median
 
 from harness.record import Memory, Rank
 from harness.summary.device_checks import busy_shares
 from report import text
+from report.charts.lines import Curve, Curves
+from report.charts.style import Form
 from report.comparisons.cells import Cell, Ratio, cell_ratio
 from report.comparisons.groups import PRECISIONS
 from report.comparisons.scaling import PARALLELISMS, STRICT, Scaling, parallelism_of, scalings
 from report.comparisons.speedups import Speedup
-from report.lines import Axes, Curve
-from report.lines import curves as draw
 from report.sections import names
 from report.sections.view import Panel, Table
 from report.trials.trial import Trial
 
-DASHES = {"ddp": None, "dp": "6 3"}
+DASHES = {"ddp": None, "dp": (6.0, 3.0)}
 """Colour says the precision, so the way of sharing is told by the dash."""
 
 
@@ -41,7 +41,7 @@ def _throughput(family: Scaling, name: str, title: str) -> Panel | None:
         for precision, way, cells in _with_single(family)
     ]
     said = f"{family.cells[0].trials[0].sample_unit}s a second"
-    return _panel(name, f"{title}: {said}", f"{family.unit}; more is better", lines, text.plain_tick)
+    return _panel(name, f"{title}: {said}", f"{family.unit}; more is better", lines, "number")
 
 
 def _gain(family: Scaling, gains: Sequence[Speedup], name: str, title: str) -> Panel | None:
@@ -50,7 +50,7 @@ def _gain(family: Scaling, gains: Sequence[Speedup], name: str, title: str) -> P
     for precision, way, cells in _with_single(family):
         known = [(cell.key.gpus, by_cell[id(cell)].ratio) for cell in cells if id(cell) in by_cell]
         lines.append(_line(family, precision, way, [(n, one.estimate, _interval(one)) for n, one in known]))
-    return _panel(name, f"{title}: speed against {STRICT}", "times as fast", lines, text.times)
+    return _panel(name, f"{title}: speed against {STRICT}", "times as fast", lines, "times")
 
 
 def _scaling(family: Scaling, name: str, title: str) -> Panel | None:
@@ -66,8 +66,8 @@ def _scaling(family: Scaling, name: str, title: str) -> Panel | None:
     if not lines:
         return None
     most = max(x for line in lines for x, _ in line.points)
-    ideal = Curve("ideal", ((1.0, 1.0), (most, most)), behind=True, look="ideal")
-    return _panel(name, f"{title}: scaling", "throughput over one device's", [ideal, *lines], text.times)
+    ideal = Curve("ideal", ((1.0, 1.0), (most, most)), "ideal", published=True)
+    return _panel(name, f"{title}: scaling", "throughput over one device's", [ideal, *lines], "times")
 
 
 def _with_single(family: Scaling) -> list[tuple[str, str, list[Cell]]]:
@@ -86,11 +86,11 @@ def _line(
     return Curve(
         label=f"{precision} {way}",
         points=tuple((float(n), value) for n, value, _ in points),
-        look=precision,
-        dash=DASHES[way],
+        precision=precision,
         card=family.unit,
-        spread=tuple(ends for *_, ends in points),
-        dotted=True,
+        dash=DASHES[way],
+        intervals=tuple(ends for *_, ends in points),
+        marked=True,
     )
 
 
@@ -103,18 +103,17 @@ def _interval(found: Ratio) -> tuple[float, float] | None:
     return (found.interval.low, found.interval.high) if found.interval else None
 
 
-def _panel(
-    name: str, title: str, unit: str, lines: Sequence[Curve], write: Callable[[float], str]
-) -> Panel | None:
+def _panel(name: str, title: str, unit: str, lines: Sequence[Curve], form: Form) -> Panel | None:
     drawn = [line for line in lines if len(line.points) > 1]
-    if all(line.behind for line in drawn):
+    if all(line.published for line in drawn):
         return None
+    write = text.times if form == "times" else text.plain_tick
     alt = "; ".join(
         f"{line.label}: " + ", ".join(f"{write(y)} on {x:g}" for x, y in line.points) for line in drawn
     )
     # On an axis that doubles, the ideal would be a curve.
-    axes = Axes("devices", write, zero=True, doubling=not any(line.behind for line in drawn))
-    return Panel(name, title, unit, draw(name, title, alt, drawn, axes), alt)
+    doubling = not any(line.published for line in drawn)
+    return Panel(name, title, unit, Curves(tuple(drawn), "devices", form, zero=True, doubling=doubling), alt)
 
 
 def tables(cells: Sequence[Cell], gains: Sequence[Speedup]) -> tuple[Table, ...]:

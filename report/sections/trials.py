@@ -2,135 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from harness.record import CardTelemetry, Telemetry, TraceStats
-from report import strips, text
+from report import text
+from report.charts.trial import Quantity, StepTimes, Timelines, TrialTimeline
 from report.comparisons.groups import ComparisonGroup, Entry
 from report.sections import names
 from report.sections.view import Panel, Table
-from report.strips import Strip
 from report.trials.trial import Trial
 
-MOST_LETTERS = 900_000
-"""Of all traces on one page, so that a comparison of four cards stays below 3 MB."""
+MOST_LINES, MOST_TRIALS = 12, 10
+"""Drawn on one page, and of one line."""
 
 GIB = 2**30
-Write = Callable[[float], str]
 
 
-def panels(groups: Sequence[ComparisonGroup], most: int = MOST_LETTERS) -> dict[str, Panel]:
-    """A drawing for each trial by its path: of all, or of each line its doubtful ones and its first ones.
-
-    The lines take turns, each with its trials with causes first, until the drawings have `most` letters.
-    """
+def panels(groups: Sequence[ComparisonGroup], most: int = MOST_LINES) -> dict[str, Panel]:
+    """The chart of its line by the path of each trial that is drawn; doubtful lines and trials go first."""
     lines = [(group, entry) for group in groups for entry in group.entries]
-    queues = [
-        sorted(line.cell.trials, key=lambda trial: (not trial.causes, trial.repeat)) for _, line in lines
-    ]
+    sure = sorted(lines, key=lambda pair: not any(trial.causes for trial in pair[1].cell.trials))
+    chosen = {id(line) for _, line in sure[:most]}
     found: dict[str, Panel] = {}
-    left = most
-    for turn in range(max(map(len, queues), default=0)):
-        for (group, line), queue in zip(lines, queues, strict=True):
-            if turn < len(queue) and left > 0:
-                panel = _panel(group, line, queue[turn], f"t-{len(found) + 1}")
-                found[queue[turn].path] = panel
-                left -= len(panel.drawing)
+    for number, (group, line) in enumerate((pair for pair in lines if id(pair[1]) in chosen), 1):
+        rows = sorted(line.cell.trials, key=lambda row: (not row.causes, row.repeat))[:MOST_TRIALS]
+        panel = _panel(group, line, rows, f"t-{number}")
+        found |= {row.path: panel for row in rows}
     return found
 
 
-def _panel(group: ComparisonGroup, line: Entry, trial: Trial, name: str) -> Panel:
-    title = f"{names.label(line.cell, group)}, repeat {trial.repeat}"
-    where = "" if line.own else f" · {text.clean(trial.machine_label, 26)}"
-    unit = f"block {trial.record.block} · {trial.verdict}{where}"
-    timeline = trace(trial)
-    ranges = [f"{strip.name} {strip.low} to {strip.high}" for strip in timeline.strips]
-    alt = "; ".join([f"step time {timeline.said}", *ranges])
-    drawing = strips.draw(name, title, alt, timeline)
-    card = text.unit_name(trial.card, trial.machine_label)
-    return Panel(name, title, unit, drawing, alt, card=card, precision=trial.key.precision)
+def _panel(group: ComparisonGroup, line: Entry, trials: Sequence[Trial], name: str) -> Panel:
+    title = names.label(line.cell, group)
+    unit = text.count(len(trials), "trial") + (
+        "" if line.own else f" · {text.clean(trials[0].machine_label, 26)}"
+    )
+    dark = ", ".join(f"repeat {trial.repeat} ({trial.verdict})" for trial in trials if trial.causes)
+    unit += f"; dark: {dark}" if dark else ""
+    card = text.unit_name(trials[0].card, trials[0].machine_label)
+    chart = Timelines(tuple(map(timeline, trials)), card, trials[0].key.precision)
+    return Panel(name, title, unit, chart, "; ".join(chart.extents()))
 
 
-def trace(trial: Trial) -> strips.Trial:
+def timeline(trial: Trial) -> TrialTimeline:
     """What is drawn of a trial, from its raw step times and its telemetry."""
     measured, telemetry = trial.record.measurement, trial.record.telemetry
     assert measured is not None and trial.summary is not None
-    series = measured.step_us
+    series, steady = measured.step_us, trial.summary.steady
     each = series.steps_per_value
     seconds = tuple(value / 1e6 / each for value in series.values())
-    steady = trial.summary.steady
-    steps = strips.Steps(seconds, each, steady.first_step, steady.changes)
-    cut = f", {steady.first_step:,} steps cut" if steady.first_step else ""
-    said = f"median {text.milliseconds(trial.summary.step_seconds_median)}, {steady.kind}{cut}"
+    steps = StepTimes(seconds, each, steady.first_step, steady.changes)
     scale = measured.precision.loss_scale
-    history = scale.history if scale else ()
-    if telemetry is None:
-        return strips.Trial(steps, said, scales=history)
+    history = tuple(scale.history) if scale else ()
+    if telemetry is None or not telemetry.times.values():
+        return TrialTimeline(bool(trial.causes), steps, loss_scales=history)
     times = tuple(value or 0.0 for value in telemetry.times.values())
-    found = tuple(_strips(telemetry)) if times else ()
-    return strips.Trial(steps, said, times, telemetry.windows, found, history)
+    return TrialTimeline(
+        bool(trial.causes), steps, times, telemetry.windows, tuple(_quantities(telemetry)), history
+    )
 
 
-def _strips(telemetry: Telemetry) -> list[Strip]:
-    found: list[Strip | None] = []
+def _quantities(telemetry: Telemetry) -> list[Quantity]:
+    found: list[Quantity | None] = []
     several = len(telemetry.cards) > 1
     for card in telemetry.cards[:8]:
         found += _card(card, f"card {card.index} " if several else "")
     cpu = telemetry.cpu
-    found.append(_strip("processor at work", cpu.utilization_percent, _percent, (0.0, 100.0)))
+    found.append(_quantity("processor at work", "%", cpu.utilization_percent, (0.0, 100.0)))
     if not telemetry.cards:
         found += [
-            _strip("processor clock", cpu.mhz, _mhz),
-            _strip("processor temperature", cpu.temperature_c, _celsius),
+            _quantity("processor clock", "MHz", cpu.mhz),
+            _quantity("processor temperature", "°C", cpu.temperature_c),
         ]
-    found.append(_strip("host memory", cpu.memory_used_bytes, _gib, (0.0, None)))
+    found.append(_quantity("host memory", "GiB", cpu.memory_used_bytes, (0.0, None)))
     return [one for one in found if one is not None]
 
 
-def _card(card: CardTelemetry, before: str) -> list[Strip | None]:
+def _card(card: CardTelemetry, before: str) -> list[Quantity | None]:
     return [
-        _strip(f"{before}clock", card.sm_mhz, _mhz),
-        _strip(f"{before}temperature", card.temperature_c, _celsius),
-        _strip(f"{before}power", card.power_watts, _watts, (0.0, None)),
-        _strip(f"{before}at work", card.utilization_percent, _percent, (0.0, 100.0)),
-        _strip(f"{before}memory", card.memory_used_bytes, _gib, (0.0, None)),
+        _quantity(f"{before}clock", "MHz", card.sm_mhz),
+        _quantity(f"{before}temperature", "°C", card.temperature_c),
+        _quantity(f"{before}power", "W", card.power_watts, (0.0, None)),
+        _quantity(f"{before}at work", "%", card.utilization_percent, (0.0, 100.0)),
+        _quantity(f"{before}memory", "GiB", card.memory_used_bytes, (0.0, None)),
     ]
 
 
-def _strip(
-    name: str, spread: TraceStats | None, write: Write, ends: tuple[float | None, float | None] = (None, None)
-) -> Strip | None:
-    """A strip from its least to its most value, or between the ends that its quantity has."""
-    if spread is None:
+def _quantity(
+    name: str, unit: str, spread: TraceStats | None, ends: tuple[float | None, float | None] = (None, None)
+) -> Quantity | None:
+    """What was read, bytes as GiB, on an axis between the ends that it has; null where nothing was."""
+    values = spread.mean.values() if spread is not None else ()
+    if all(value is None for value in values):
         return None
-    values = tuple(spread.mean.values())
-    known = [value for value in values if value is not None]
-    if not known:
-        return None
-    low, high = min(known), max(known)
-    floor = low if ends[0] is None else ends[0]
-    ceiling = max(high if ends[1] is None else ends[1], floor + 1e-9)
-    return Strip(name, values, write(low), write(high), floor, ceiling)
-
-
-def _percent(value: float) -> str:
-    return f"{value:.0f} %"
-
-
-def _mhz(value: float) -> str:
-    return f"{value:,.0f} MHz"
-
-
-def _celsius(value: float) -> str:
-    return f"{value:.0f} °C"
-
-
-def _watts(value: float) -> str:
-    return f"{value:,.0f} W"
-
-
-def _gib(value: float) -> str:
-    return f"{value / GIB:.1f} GiB"
+    size = GIB if unit == "GiB" else 1
+    return Quantity(name, unit, tuple(None if value is None else value / size for value in values), *ends)
 
 
 def table(group: ComparisonGroup) -> Table:

@@ -1,8 +1,10 @@
-"""What the templates are given: finished words and drawings, no records and no numbers to work on."""
+"""What the templates are given: finished words, and charts to be drawn; no records, no numbers to work on."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from report.charts.drawing import Chart
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +28,13 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One drawing. `drawing` is SVG whose every text is escaped already."""
+    """One chart, and what it shows in words. Its name is its own on the page."""
 
     name: str
     title: str
     unit: str
-    drawing: str
+    chart: Chart
     alt: str
-    card: str = ""
-    precision: str = ""
-    """Where the whole drawing is of one card and precision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,55 +123,21 @@ class ClaimsView:
 
 
 @dataclass(frozen=True, slots=True)
-class CostCell:
-    """A figure with its range beneath it. `path` is its place in the script's answer."""
-
-    text: str
-    beneath: str = ""
-    path: str = ""
-    form: str = ""
-    """How it is written: number, times, count or price."""
-    unit: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CostTable:
-    """A table whose cells follow what is typed on the page."""
-
-    caption: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[CostCell, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MoneyField:
-    """A value that can be changed on the page; `path` is its place in the numbers."""
-
-    label: str
-    path: str
-    value: float
-    unit: str
-
-
-@dataclass(frozen=True, slots=True)
 class CostView:
-    """What cards cost for the buyer's work. `numbers` is JSON for the script, empty without prices."""
+    """What cards cost for the buyer's work."""
 
     answer: str
     turn: str
     setting: str
-    offers: CostTable | None
-    running: CostTable | None
-    works: CostTable | None
+    offers: Table | None
+    running: Table | None
+    works: Table | None
     ratios: Table | None
     levers: Table | None
     panels: tuple[Panel, ...]
     quotes: Table | None
     rules: tuple[str, ...]
     doubts: tuple[str, ...]
-    fields: tuple[MoneyField, ...]
-    currency: str
-    numbers: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from report import charts, text
+from report import text
 from report.analysis import Analysis
-from report.charts import Mark
+from report.charts.intervals import GroupedIntervals, Mark
 from report.claims import matching
 from report.comparisons.cells import Cell, unit_of
 from report.comparisons.groups import ComparisonGroup
 from report.comparisons.speedups import FULL_PRECISION, Speedup
 from report.comparisons.time_breakdown import time_breakdown
-from report.sections import batch_sweep, curves, names, scaling, tables, trials
-from report.sections import charts as figures
+from report.sections import batch_sweep, charts, curves, names, scaling, tables, trials
 from report.sections.headline import best_supported
 from report.sections.view import GroupView, Panel, Table, WorkloadView
 from report.trials.pairs import Place, matched, same_but
@@ -80,8 +79,8 @@ def panels(groups: Sequence[ComparisonGroup], gains: Sequence[Speedup], anchor: 
             f"{text.model_name(g.of.key.model)} {g.of.key.precision} {_overview_alt(g)}" for g in members[:24]
         )
         name, title = f"{anchor}-gain-{place}", "Speed against 32-bit, by model"
-        drawing = charts.grouped(name, title, alt, list(rows.items()), span=span, write=text.times)
-        found.append(Panel(name, title, unit, drawing, alt))
+        chart = GroupedIntervals(tuple((model, tuple(marks)) for model, marks in rows.items()), span)
+        found.append(Panel(name, title, unit, chart, alt))
     return tuple(found)
 
 
@@ -130,13 +129,13 @@ def _mark(gain: Speedup) -> Mark:
     return Mark(
         label=gain.of.key.precision,
         note="",
-        said=_overview_alt(gain),
+        text=_overview_alt(gain),
         value=gain.ratio.estimate,
         low=low if gain.ratio.interval else None,
         high=high if gain.ratio.interval else None,
-        look=gain.of.key.precision,
+        precision=gain.of.key.precision,
         card=unit_of(gain.of),
-        doubtful=not (gain.of.ranked and gain.over.ranked),
+        unranked=not (gain.of.ranked and gain.over.ranked),
     )
 
 
@@ -216,11 +215,11 @@ def _contest(
         heading=_heading(group),
         setting=_setting(group),
         badges=names.badges(group),
-        panels=(*figures.panels(group, own, published, anchor), *curves.panels(group, behind, anchor)),
+        panels=(*charts.panels(group, own, published, anchor), *curves.panels(group, behind, anchor)),
         table=tables.group_table(group, own),
         states=tables.run_quality_table(group, analysis.parities, analysis.early_gates),
         trials=trials.table(group),
-        traces=tuple(traced[trial.path] for trial in _trials(group) if trial.path in traced),
+        traces=tuple({one.name: one for trial in _trials(group) if (one := traced.get(trial.path))}.values()),
         untraced=_untraced(group, traced),
         notes=_notes(group),
         provenance=tables.provenance(group),

@@ -19,8 +19,8 @@ from harness.record import Session, store
 from harness.record.claims import ClaimSet
 from harness.summary.statistics import judge_trial
 from report.page import render
-from report.page.build import look
 from tests.helpers.records_builder import STARTED, two_cards
+from tests.helpers.views import view_of
 
 
 def git(root: Path, *words: str) -> str:
@@ -268,7 +268,7 @@ def test_any_number_anywhere_in_a_record_is_refused_by_name_or_judged_and_shown(
         assert store.dump(one)
         shown = [store.Stored(f"{n}.json", each) for n, each in enumerate([one, *records[1:]])]
         shelf = store.Shelf(tuple(shown), (), ())
-        assert "<html" in render.render(look(shelf, ClaimSet(), (), now=STARTED)).html
+        assert "<html" in render.render(view_of(shelf, ClaimSet(), (), now=STARTED)).html
 
 
 def test_a_commit_that_is_not_there_is_a_sentence(clone):

@@ -46,12 +46,18 @@ def _told(view: CostView) -> dict[str, Any]:
         "turn": view.turn,
         "setting": view.setting,
         "caveats": view.doubts,
-        "why_no_total": [[row[0].text, row[0].beneath] for row in view.offers.rows] if view.offers else [],
-        "efficiency": [[row[0].text, row[-1].text, row[-1].beneath] for row in running],
+        "why_no_total": [_parts(row[0]) for row in view.offers.rows] if view.offers else [],
+        "efficiency": [[_parts(row[0])[0], *_parts(row[-1])] for row in running],
         "break_even_by_speed": table(view.ratios),
         "sensitivity": table(view.levers),
         "quotes": table(view.quotes),
     }
+
+
+def _parts(cell: str) -> list[str]:
+    """What stands in a cell, and beneath it."""
+    above, _, beneath = cell.partition("\n")
+    return [above, beneath]
 
 
 def _offer(found: Gathered, result: CostAnswer, i: int) -> dict[str, Any]:

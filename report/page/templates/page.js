@@ -30,7 +30,7 @@
   const lines = (panels) => {
     const found = new Map();
     for (const one of all("g.series", panels)) {
-      const name = `${one.dataset.precision}, ${one.dataset.card}`;
+      const name = [one.dataset.precision, one.dataset.card].filter(Boolean).join(", ");
       found.set(name, [...(found.get(name) || []), one]);
     }
     if (found.size < 2) return;

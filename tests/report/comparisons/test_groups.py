@@ -10,13 +10,14 @@ import pytest
 from harness.record import Limit, Record
 from harness.record.claims import ClaimSet
 from harness.record.store import Shelf, Stored
+from report.charts.intervals import Intervals
 from report.comparisons import cells, groups, speedups
 from report.comparisons.groups import ComparisonGroup
-from report.page import build as page
 from report.sections.view import PageView
 from report.trials.table import trials_of
 from tests.helpers import records_builder as build
 from tests.helpers.trial_tables import table
+from tests.helpers.views import view_of
 
 LEAD = "20260131-aaaaaa"
 OTHER = "20260130-bbbbbb"
@@ -44,7 +45,7 @@ def found(
 
 def view(records: Sequence[Record]) -> PageView:
     shelf = Shelf(tuple(Stored(f"results/{n}.json", one) for n, one in enumerate(records)), (), ())
-    return page.look(shelf, ClaimSet(), (), session=LEAD, now=datetime(2026, 2, 1, tzinfo=UTC))
+    return view_of(shelf, ClaimSet(), (), session=LEAD, now=datetime(2026, 2, 1, tzinfo=UTC))
 
 
 def cards_of(group: ComparisonGroup) -> list[str]:
@@ -241,8 +242,9 @@ def test_records_of_other_sessions_alone_make_no_chart():
 def test_a_failure_stands_in_the_contest_of_its_key():
     asked = build.trial(build.LM, "pure-fp16", 1, batch_size=20)
     failed = build.record(asked, None, on=ON, session=LEAD, failure=build.out_of_memory())
-    rows = [*view([*series(), failed]).workloads[0].groups[0].panels]
-    assert "pure-fp16" in rows[0].drawing and "does not fit" in rows[0].drawing
+    seconds = view([*series(), failed]).workloads[0].groups[0].panels[0].chart
+    assert isinstance(seconds, Intervals)
+    assert [(mark.precision, mark.text) for mark in seconds.marks][-1] == ("pure-fp16", "does not fit")
 
 
 def test_a_mission_of_many_models_opens_with_their_gains():

@@ -75,7 +75,7 @@ def looked_at(page: Path, folder: Path, width: int, *arguments: str) -> dict[str
     return dict(json.loads(said[1]))
 
 
-@pytest.fixture(scope="module", params=["two cards", "quick", "hostile", "odd", "published"])
+@pytest.fixture(scope="module", params=["two cards", "quick", "hostile", "odd", "published", "with quotes"])
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     require("browser", CHROMIUM is not None, "no Chromium is installed")
     return pages.built(request.param, tmp_path_factory.mktemp("page")).html

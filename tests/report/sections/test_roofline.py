@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
+import math
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.record import Flops, Record
 from harness.record.cards import load_cards
-from report.roofline import HEIGHT, LEFT, RIGHT, TOP, Point, Roof, Slope, drawing, rate
+from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark, rate
+from report.charts.style import DESK
 from report.sections.roofline import limits
 from report.trials.table import trials_of
 from report.trials.trial import Trial
@@ -25,40 +25,52 @@ H100 = "NVIDIA H100 80GB HBM3"
 RATES = st.floats(min_value=1e6, max_value=1e16)
 
 
-def drawn(points: list[Point], roofs: list[Roof], slopes: list[Slope]) -> ElementTree.Element:
-    return ElementTree.fromstring(drawing("r", "Roofline", "described", points, roofs, slopes))
+def lines_of(chart: Roofline) -> list[tuple[list[float], list[float], bool]]:
+    """The points of each roof and slope, and whether it is dashed."""
+    axes = chart.sheet(DESK).figure.axes[0]
+    return [
+        ([*map(float, line.get_xdata())], [*map(float, line.get_ydata())], line.is_dashed())
+        for line in axes.lines
+        if len(line.get_xdata()) == 2
+    ]
 
 
-def coordinates(root: ElementTree.Element, kind: str) -> list[tuple[float, ...]]:
-    lines = [line for line in root.iter() if line.tag.endswith("line") and line.get("class") == kind]
-    return [tuple(float(line.get(name, "nan")) for name in ("x1", "y1", "x2", "y2")) for line in lines]
-
-
+@settings(max_examples=20, deadline=None)
 @given(
     st.lists(st.tuples(st.floats(min_value=1e-3, max_value=1e5), RATES), min_size=1, max_size=6),
     RATES,
     st.floats(min_value=1e8, max_value=1e13),
 )
-def test_everything_lies_inside_the_axes_and_the_slope_meets_its_roof(points, roof, slope):
-    root = drawn(
-        [Point("a work", "amp-bf16", intensity, speed) for intensity, speed in points],
-        [Roof("bf16, measured", "pure-bf16", roof, True)],
-        [Slope(slope, True)],
+def test_everything_lies_inside_the_axes_and_the_slope_meets_its_roof(places, speed, bandwidth):
+    chart = Roofline(
+        tuple(RooflineMark("a work", "amp-bf16", intensity, reached) for intensity, reached in places),
+        (Roof("bf16, measured", "pure-bf16", speed, True),),
+        (Bandwidth(bandwidth, True),),
     )
-    ((x1, y1, x2, y2),) = coordinates(root, "one")
-    ((begin, level, end, _),) = coordinates(root, "pure curve")
-    assert LEFT <= x1 <= x2 <= RIGHT and TOP <= y2 <= y1 <= HEIGHT
-    assert (x2, y2) == (pytest.approx(begin, abs=0.2), pytest.approx(level, abs=0.2))
-    assert end == RIGHT
-    assert sum(tag.get("class") == "mixed" for tag in root.iter()) == 2 * len(points)
+    axes = chart.sheet(DESK).figure.axes[0]
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    points = [(x, y) for line in axes.lines for x, y in line.get_xydata() if not math.isnan(x)]
+    assert all(left <= x * 1.001 and x <= right * 1.001 for x, _ in points)
+    assert all(low <= y * 1.001 and y <= high * 1.001 for _, y in points)
+    assert set(places) <= {(float(x), float(y)) for x, y in points}
+    (slope, heights, _), (roof, level, _) = lines_of(chart)
+    assert heights == pytest.approx([x * bandwidth for x in slope])
+    assert (slope[1], heights[1]) == (pytest.approx(roof[0]), pytest.approx(level[0]))
+    assert level == [speed, speed] and roof[1] == right
 
 
 def test_what_is_on_paper_is_dashed_and_what_was_measured_is_not():
-    roofs = [Roof("paper", "amp-bf16", 1e15, False), Roof("measured", "amp-bf16", 8e14, True)]
-    root = drawn([Point("a", "amp-bf16", 10, 1e14)], roofs, [Slope(3e12, True), Slope(3.4e12, False)])
-    dashed = {line.get("y1") for line in root.iter() if line.get("stroke-dasharray")}
-    assert len(dashed) == 2
-    assert len(coordinates(root, "mixed curve")) == 2
+    roofs = (Roof("paper", "amp-bf16", 1e15, False), Roof("measured", "amp-bf16", 8e14, True))
+    point = RooflineMark("a", "amp-bf16", 10, 1e14)
+    chart = Roofline((point,), roofs, (Bandwidth(3e12, True), Bandwidth(3.4e12, False)))
+    assert [(heights[1], dashed) for _, heights, dashed in lines_of(chart)] == [
+        (pytest.approx(1e15), False),
+        (pytest.approx(1e15), True),
+        (1e15, True),
+        (8e14, False),
+    ]
+    said = [text.get_text() for text in chart.sheet(DESK).figure.texts]
+    assert {"1 a, amp-bf16", "paper", "measured", "memory, measured", "memory, on paper"} <= set(said)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +121,8 @@ def test_a_device_has_a_drawing_and_a_table_whose_bound_is_the_nearer_limit():
     assert images[2] == "422 TFLOP/s"
     assert found.notes == ()
     assert found.panel is not None
-    said = re.findall(r">([^<]+, (?:measured|on paper))<", found.panel.drawing)
+    assert isinstance(found.panel.chart, Roofline)
+    said = [roof.label for roof in found.panel.chart.roofs]
     assert said == ["fp32-ieee, on paper", "tf32, on paper", "fp16 and bf16, on paper", "bf16, measured"]
     assert "2 works under" in found.panel.alt
 
@@ -128,7 +141,8 @@ def test_without_measured_ceilings_the_page_says_how_to_measure_them():
     )
     assert "invoke run --plan ceilings" in found.notes[0]
     assert found.table.rows[0][4] == "–" and found.table.rows[0][3] == "43 %"
-    assert found.panel is not None and "measured</text>" not in found.panel.drawing
+    assert found.panel is not None and isinstance(found.panel.chart, Roofline)
+    assert not any(roof.measured for roof in found.panel.chart.roofs)
 
 
 def test_an_unknown_card_without_ceilings_has_no_roofs_and_so_no_drawing():

@@ -8,7 +8,10 @@ import pytest
 
 from harness.errors import GpudynoError, MachineError
 from harness.record import Energy, LossScale, Probe, Record
-from report import strips, svg
+from report.analysis import Question
+from report.charts.intervals import Intervals
+from report.charts.style import DESK
+from report.charts.trial import Timelines
 from report.comparisons import cells as stats
 from report.comparisons import time_breakdown
 from report.comparisons.parity import Gate, Parity
@@ -30,51 +33,75 @@ def watched(**changes: float) -> list[Record]:
 
 def test_a_comparison_of_four_cards_stays_below_three_megabytes_and_draws_every_kind_of_trace(tmp_path: Path):
     build.write(tmp_path, watch.comparison(4))
-    text = page.build(tmp_path, tmp_path / "out", now=NOW).html.read_text()
+    text = page.build(tmp_path, tmp_path / "out", Question(NOW)).html.read_text()
     assert len(text.encode()) < 3_000_000
-    drawn = set(re.findall(r'<text class="n" x="0" y="\d+" text-anchor="start">([a-z ]+)</text>', text))
-    assert {"step time", "clock", "temperature", "power", "at work", "memory", "loss scale"} <= drawn
-    assert {"processor at work", "host memory"} <= drawn
+    drawn = {element.attributes.get("id", "") for element in read(text).all("svg")}
+    assert sum(name.startswith("t-") for name in drawn) == traces.MOST_LINES
+    for said in ("step time", "clock", "temperature", "power", "at work", "memory", "loss scale"):
+        assert f">{said}</text>" in text
+    assert "trials of this chart not drawn, to keep the page small" in text
 
 
-def test_traces_beyond_their_room_are_said_to_be_missing_and_each_line_keeps_one():
-    groups = found([*watched(), *(watch.watched(one) for one in elsewhere())])
-    few = traces.panels(groups, most=6000)
-    assert 0 < len(few) < 6
-    cards = {panel.card for panel in few.values()}
-    assert len(cards) == 2
+def doubted(records: list[Record], place: int) -> list[Record]:
+    summary = records[place].summary
+    assert summary
+    doubtful = summary.model_copy(update={"causes": ("slowdown: x",), "verdict": "warn"})
+    return [
+        one.model_copy(update={"summary": doubtful}) if number == place else one
+        for number, one in enumerate(records)
+    ]
 
 
-def test_a_doubtful_trial_is_drawn_before_the_others():
-    records = watched()
-    assert records[2].summary
-    doubtful = records[2].summary.model_copy(update={"causes": ("slowdown: x",), "verdict": "warn"})
-    records[2] = records[2].model_copy(update={"summary": doubtful})
-    (first,) = traces.panels(found(records), most=1).values()
-    assert first.title.endswith("repeat 3") and "warn" in first.unit
+def charts_of(records: list[Record], most: int = traces.MOST_LINES) -> list[Timelines]:
+    """The timelines that are drawn of constructed records, each once."""
+    panels = {panel.name: panel for panel in traces.panels(found(records), most).values()}
+    return [panel.chart for panel in panels.values() if isinstance(panel.chart, Timelines)]
+
+
+def test_the_trials_of_a_line_are_drawn_over_each_other_and_a_doubtful_line_before_any_other():
+    there = doubted([watch.watched(one) for one in elsewhere()], 1)
+    assert [len(chart.trials) for chart in charts_of([*watched(), *there])] == [3, 3]
+    (only,) = charts_of([*watched(), *there], most=1)
+    assert [trial.doubtful for trial in only.trials] == [True, False, False]
+
+
+def test_a_doubtful_trial_is_dark_and_named_with_its_verdict():
+    panel, *_ = traces.panels(found(doubted(watched(), 2))).values()
+    assert panel.unit == "3 trials; dark: repeat 3 (warn)"
+    steps = panel.chart.sheet(DESK).figure.axes[0]
+    inks = [tuple(bands.get_facecolor()[0][:3]) for bands in steps.collections]
+    assert len(inks) == 3 and inks[0] == inks[1] != inks[2], "the dark one lies above the others"
 
 
 def test_what_was_cut_is_shaded_and_every_change_of_level_marked():
-    (trial, *_) = found(watched())[0].lines[0].cell.trials
-    drawing = strips.draw("t", "trial", "said", traces.trace(trial))
-    assert len(read(drawing).all("rect")) > 1 and 'class="cut"' in drawing
-    assert drawing.count('class="change"') == 1
-    assert "30 steps cut" in drawing
+    (chart,) = charts_of(watched())
+    steps = chart.sheet(DESK).figure.axes[0]
+    assert [round(shade.get_width()) for shade in steps.patches] == [30, 30, 30]
+    changes = [line.get_xdata()[0] for line in steps.lines if line.get_linestyle() == "--"]
+    assert changes == [30]
 
 
-def test_a_trace_of_many_points_stays_short_and_is_the_same_line():
-    points = [(place * 0.5, 10.0 if place < 300 else 20.0) for place in range(600)]
-    drawn = svg.trace(points, "trace")
-    assert len(drawn) < 80
-    assert drawn == '<path class="trace" d="M0 10h149.5l.5 10h149.5"/>'
+def test_each_quantity_is_drawn_over_the_same_seconds_with_a_gap_where_nothing_is_known():
+    record = watched()[0]
+    assert record.telemetry
+    clock = [None if 20 <= second < 50 else 1900.0 for second in range(watch.SECONDS)]
+    card = record.telemetry.cards[0].model_copy(update={"sm_mhz": watch.spread(clock, 1.0)})
+    told = record.telemetry.model_copy(update={"cards": (card,)})
+    (chart,) = charts_of([record.model_copy(update={"telemetry": told})])
+    sheet = chart.sheet(DESK)
+    of_devices = sheet.figure.axes[1:]
+    assert len({axes.get_xlim() for axes in of_devices}) == 1 and of_devices[0].get_xlim()[1] == 89
+    _, line = of_devices[0].lines
+    known = [x for x, y in line.get_xydata() if y == y]
+    assert 1900.0 in line.get_ydata() and not [x for x in known if 21 < x < 48]
 
 
 def test_a_machine_without_a_card_shows_its_processor_and_memory():
     records = watched()
     assert records[0].telemetry
     alone = records[0].telemetry.model_copy(update={"cards": ()})
-    (trial, *_) = found([records[0].model_copy(update={"telemetry": alone})])[0].lines[0].cell.trials
-    assert [strip.name for strip in traces.trace(trial).strips] == ["processor at work", "host memory"]
+    (chart,) = charts_of([records[0].model_copy(update={"telemetry": alone})])
+    assert [one.name for one in chart.trials[0].quantities] == ["processor at work", "host memory"]
 
 
 def test_a_time_is_split_into_wait_compute_and_other_that_add_up_to_one():
@@ -169,7 +196,7 @@ def test_intervals_name_their_method_their_comparisons_and_their_block():
 
 def test_throughput_is_drawn_against_batch_up_to_the_wall_and_scaling_against_the_ideal(tmp_path: Path):
     build.write(tmp_path, watch.ladder())
-    text = page.build(tmp_path, tmp_path / "out", now=NOW).html.read_text()
+    text = page.build(tmp_path, tmp_path / "out", Question(NOW)).html.read_text()
     assert "LSTM: throughput against batch" in text and "256 does not fit" in text
     assert "LSTM: scaling" in text and ">ideal<" in text
 
@@ -183,7 +210,8 @@ def test_the_band_of_other_units_is_drawn_around_another_machine_alone():
         next(panel for panel in shown.workloads[0].groups[0].panels if panel.title == "Time-scaled")
         for shown in (alone, both)
     ]
-    assert [panel.drawing.count('class="wide"') for panel in drawn] == [0, 1]
+    charts = [panel.chart for panel in drawn if isinstance(panel.chart, Intervals)]
+    assert [sum(mark.other_units is not None for mark in chart.marks) for chart in charts] == [0, 1]
     assert "unit-to-unit, assumed ±8%" in drawn[1].unit
 
 

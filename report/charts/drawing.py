@@ -1,0 +1,197 @@
+"""From a chart to SVG and PNG: the same bytes each time, and SVG that a page can take."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement
+
+from report.charts.sheet import HEADING, MARGIN, Sheet
+from report.charts.style import DESK, NARROW, PAPER, Layout, plain
+
+FONTS = "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif"
+LONGEST_DESCRIPTION = 4000
+
+_REFERENCE = re.compile(r"url\(#([^)]+)\)|href=\"#([^\"]+)\"")
+_NAME = re.compile(r"(?<=#)[^)]+")
+_FRACTION = re.compile(r"-?\d+\.\d+")
+_LONG_PATH = 400
+"""Letters of a path that is written in tenths of a px."""
+
+
+class Chart(Protocol):
+    """Frozen data that can draw itself."""
+
+    def sheet(self, layout: Layout) -> Sheet:
+        """The chart, drawn in a layout."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A chart as SVG: in both layouts for a page, which shows one of them, and as a file under its title."""
+
+    page: str
+    file: str
+
+
+def draw(chart: Chart, name: str, title: str, unit: str, described: str) -> Drawing:
+    """A chart as SVG, described in words; every id in it begins with `name`."""
+    desk = chart.sheet(DESK)
+    height, heading = desk.height, desk.head(title, unit)
+    drawn = _elements(desk, f"{name}-desk")
+    shown = [one for one in drawn if one.get("class") != HEADING]
+    above = [one for one in drawn if one.get("class") == HEADING]
+    words = _words(name, title, described)
+    paper = Element("rect", x=f"{-MARGIN:g}", y=f"{-MARGIN:g}", width="100%", height="100%", fill=PAPER)
+    around = (-MARGIN, -MARGIN, desk.width + 2 * MARGIN, desk.height + 2 * MARGIN)
+    file = _document(name, "", "chart", around, [*words, paper, *above, *shown]) + "\n"
+    fits = desk.width <= NARROW.width
+    box = (0.0, heading, desk.width, height)
+    page = _document(name, "", "chart" if fits else "chart desk", box, [*words, *shown])
+    if not fits:
+        narrow = chart.sheet(NARROW)
+        box = (0.0, 0.0, narrow.width, narrow.height)
+        page += _document(name, "-narrow", "chart narrow", box, _elements(narrow, f"{name}-narrow"))
+    return Drawing(page, file)
+
+
+def undrawn(name: str, title: str, described: str) -> Drawing:
+    """The words of a drawing alone, for a page that is only compared."""
+    words = _document(name, "", "chart", (0.0, 0.0, 0.0, 0.0), _words(name, title, described))
+    return Drawing(words, words + "\n")
+
+
+def as_png(chart: Chart, title: str, unit: str) -> bytes:
+    """A chart for the desk under its title, two pixels to a px."""
+    sheet = chart.sheet(DESK)
+    sheet.head(title, unit)
+    return sheet.png()
+
+
+def _words(name: str, title: str, described: str) -> list[Element]:
+    words = [Element("title", id=f"{name}-t"), Element("desc", id=f"{name}-d")]
+    words[0].text, words[1].text = plain(title), plain(described, LONGEST_DESCRIPTION)
+    return words
+
+
+def _document(
+    name: str,
+    which: str,
+    kind: str,
+    box: tuple[float, float, float, float],
+    inside: Iterable[Element],
+) -> str:
+    root = Element(
+        "svg",
+        {
+            "xmlns": "http://www.w3.org/2000/svg",
+            "class": kind,
+            "id": f"{name}{which}",
+            "role": "img",
+            "aria-labelledby": f"{name}-t {name}-d",
+            "viewBox": " ".join(f"{side:g}" for side in box),
+            "width": f"{box[2]:g}",
+            "height": f"{box[3]:g}",
+            "font-family": FONTS,
+            "stroke-linejoin": "round",
+        },
+    )
+    root.extend(inside)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _elements(sheet: Sheet, name: str) -> list[Element]:
+    """What a sheet draws: styles as attributes, the only ones a page takes, and each part in one group."""
+    text = sheet.svg()
+    references = dict.fromkeys(one or other for one, other in _REFERENCE.findall(text))
+    cleaner = _Cleaner(sheet.parts, {old: f"{name}-{place}" for place, old in enumerate(references)})
+    cleaner.copy(ElementTree.fromstring(text), cleaner.body)
+    return list(cleaner.body)
+
+
+class _Cleaner:
+    """Copies what matplotlib drew, without what it says of itself."""
+
+    def __init__(self, parts: dict[str, dict[str, str]], names: dict[str, str]) -> None:
+        self.parts, self.names = parts, names
+        self.body = Element("g")
+        self.groups: dict[str, Element] = {}
+
+    def copy(self, source: Element, target: Element) -> None:
+        """Copies into `target`, but what belongs to a part into that part's group."""
+        for child in source:
+            tag, part = child.tag.rpartition("}")[2], child.get("id", "")
+            if tag in ("metadata", "style"):
+                continue
+            attributes = dict(_attributes(child, self.names))
+            if part in self.parts:
+                if part not in self.groups:
+                    self.groups[part] = SubElement(self.body, "g", self.parts[part])
+                self.copy(child, self.groups[part])
+            elif not attributes and (tag == "g" or (tag == "defs" and child.find("./*[@id]") is None)):
+                self.copy(child, target)
+            else:
+                copied = SubElement(target, tag, attributes)
+                copied.text = child.text if tag == "text" else None
+                self.copy(child, copied)
+
+
+def _attributes(element: Element, names: dict[str, str]) -> Iterator[tuple[str, str]]:
+    for key, value in element.attrib.items():
+        key = key.rpartition("}")[2]
+        if key == "style" and element.get("id") not in names:
+            yield from _styles(value)
+        elif key == "id":
+            if value in names:
+                yield key, names[value]
+        elif key in ("href", "clip-path"):
+            yield key, _NAME.sub(lambda found: names[found[0]], value)
+        elif key == "d":
+            yield key, _path(value)
+        elif key != "style" and (key != "transform" or not value.startswith("rotate(-0 ")):
+            yield key, _FRACTION.sub(_rounded, value)
+
+
+def _styles(style: str) -> Iterator[tuple[str, str]]:
+    """'fill: none; stroke: #000' as attributes; the document names the fonts."""
+    for said in style.split(";"):
+        key, _, value = (part.strip() for part in said.partition(":"))
+        if key == "font-size":
+            yield key, value.removesuffix("px")
+        elif (
+            key and key not in ("font-family", "stroke-linejoin") and (key, value) != ("text-anchor", "start")
+        ):
+            yield key, _FRACTION.sub(_rounded, value)
+
+
+def _path(path: str) -> str:
+    """A path in hundredths of a px; a long one of straight lines in tenths, from point to point."""
+    pieces = re.findall(r"([MLCQz])([^MLCQz]*)", path)
+    if len(path) < _LONG_PATH or {letter for letter, _ in pieces} - {"M", "L", "z"}:
+        return "".join(
+            letter + _FRACTION.sub(_rounded, " ".join(places.split())) for letter, places in pieces
+        )
+    said, last, begun, before = "", (0, 0), (0, 0), ""
+    for letter, places in pieces:
+        if letter == "z":
+            said, last, before = f"{said}z", begun, letter
+            continue
+        x, y = (round(10 * float(place)) for place in places.split())
+        begun = (x, y) if letter == "M" else begun
+        step = f"{_tenths(x - last[0])} {_tenths(y - last[1])}"
+        sign = {"M": "m", "L": "l"}[letter]
+        said += f"{sign if sign != before else ' '}{step}"
+        last, before = (x, y), sign
+    return said.replace(" -", "-")
+
+
+def _rounded(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
+
+
+def _tenths(value: int) -> str:
+    """'.3', '-12', '0'"""
+    return f"{value / 10:g}".replace("0.", ".", 1) if abs(value) < 10 and value else f"{value / 10:g}"

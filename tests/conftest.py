@@ -1,0 +1,18 @@
+"""What every test has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+
+from report.page import render
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _each_chart_is_drawn_once() -> Iterator[None]:
+    """matplotlib takes its time, and many tests build the same page."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(render, "draw", cache(render.draw))
+        yield

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import unicodedata
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from report import text
+
+
+@given(st.text(max_size=30_000), st.integers(min_value=8, max_value=200))
+def test_cleaned_text_is_one_short_line_without_controls(said: str, limit: int):
+    cleaned = text.clean(said, limit)
+    assert len(cleaned) <= limit
+    assert not any(unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") for character in cleaned)
+
+
+def test_a_log_keeps_its_last_lines():
+    assert text.clean_lines("\n".join(str(n) for n in range(100)), lines=3) == "97\n98\n99"
+
+
+@given(st.floats(allow_nan=True, allow_infinity=True))
+def test_every_number_can_be_written(value: float):
+    said = text.number(value)
+    assert said and "nan" not in said and "inf" not in said.replace("infinite", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(0.0123456, "0.0123"), (1.5, "1.50"), (98.76, "98.8"), (987.6, "988"), (12345.6, "12,350"), (0.0, "0")],
+)
+def test_numbers_keep_the_digits_that_count(value: float, said: str):
+    assert text.number(value) == said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(45.0, "45 s"), (600.0, "10 min"), (7200.0, "2 h"), (7260.0, "2 h 1 min"), (259200.0, "3.0 days")],
+)
+def test_durations_are_said_as_people_say_them(seconds: float, said: str):
+    assert text.duration(seconds) == said
+
+
+def test_days_are_said_without_a_leading_zero():
+    assert text.day(datetime(2026, 2, 1, tzinfo=UTC)) == "1 February 2026"

@@ -121,8 +121,8 @@ class Analysis:
     @property
     def standing(self) -> tuple[str, ...]:
         """The sessions of which a record stands in the analysis."""
-        known = {session.id for session in self.evidence.results.sessions}
-        return tuple(sorted({trial.session for trial in self.shown} & known))
+        on_record = {session.id for session in self.evidence.results.sessions}
+        return tuple(sorted({trial.session for trial in self.shown} & on_record))
 
     @property
     def with_ceilings(self) -> list[Trial]:
@@ -147,7 +147,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     Raises UserError where a name in the buyer's file fits several cards or lines.
     """
     stored = evidence.results.records
-    table = read([_bare(one) for one in stored] if question.from_raw else stored, evidence.cards)
+    table = read([_bare(record) for record in stored] if question.from_raw else stored, evidence.cards)
     training = table[~table["is_ceiling"]]
     trials = trials_of(training)
     lead = _lead(trials, evidence.results.sessions, question)

@@ -128,21 +128,21 @@ def day(moment: datetime) -> str:
 
 def clean(text: object, limit: int = 80) -> str:
     """One line of a string from a record: no control or direction characters, cut in the middle."""
-    said = "".join(_shown(character) for character in str(text)[: 4 * limit + 4000])
-    said = " ".join(said.split())
-    if len(said) <= limit:
-        return said
+    line = "".join(_shown(character) for character in str(text)[: 4 * limit + 4000])
+    line = " ".join(line.split())
+    if len(line) <= limit:
+        return line
     tail = limit // 4
-    return f"{said[: limit - tail - 1]}…{said[-tail:]}"
+    return f"{line[: limit - tail - 1]}…{line[-tail:]}"
 
 
 def clean_lines(text: str, *, lines: int = 40, width: int = 200) -> str:
     """The last lines of a log, each made harmless and cut."""
-    kept = text.splitlines()[-lines:]
+    last = text.splitlines()[-lines:]
     return "\n".join(
         "".join(_shown(character, tab=True) for character in line[:width])
         + ("…" if len(line) > width else "")
-        for line in kept
+        for line in last
     )
 
 
@@ -182,17 +182,17 @@ _WRITTEN = {
 
 def short_card(name: str) -> str:
     """A card's name without its maker: 'RTX 2080 Ti'."""
-    said = " ".join(_MAKERS.sub(" ", clean(name, 60)).split())
-    return clean(said or name, 24)
+    short = " ".join(_MAKERS.sub(" ", clean(name, 60)).split())
+    return clean(short or name, 24)
 
 
 def model_name(name: str) -> str:
     """A model as people write it: 'ResNet-50', 'LSTM'."""
-    found = _RESNET.fullmatch(name.casefold())
-    if found:
-        return f"ResNet-{found[1]}"
-    found = _EFFICIENT.fullmatch(name.casefold())
-    return f"EfficientNet-B{found[1]}" if found else _WRITTEN.get(name.casefold(), clean(name, 40))
+    size = _RESNET.fullmatch(name.casefold())
+    if size:
+        return f"ResNet-{size[1]}"
+    size = _EFFICIENT.fullmatch(name.casefold())
+    return f"EfficientNet-B{size[1]}" if size else _WRITTEN.get(name.casefold(), clean(name, 40))
 
 
 def unit_name(card: str, machine_label: str) -> str:

@@ -139,60 +139,60 @@ def _levels(units: UnitSpread) -> tuple[Floats, Floats]:
 
 def _all_reached(demands: Sequence[Demand], levels: Floats, edge: float) -> Floats:
     """For each level, the chance that every row reaches its demand; the rows' noises are independent."""
-    found = numpy.ones_like(levels)
+    chance = numpy.ones_like(levels)
     for demand in demands:
         n = len(demand.values)
         scale = demand.spread * math.sqrt(1 / n + 1 / demand.runs)
         if scale == 0:
-            found = found * (levels >= edge)
+            chance = chance * (levels >= edge)
         else:
-            found = found * special.stdtr(n - 1, (levels - edge) / scale)
-    return found
+            chance = chance * special.stdtr(n - 1, (levels - edge) / scale)
+    return chance
 
 
 def on_page(trials: Sequence[Trial], cells: Sequence[Cell], margin: float) -> tuple[str, ...]:
     """The clause of the leading session's `cells` as the page prints it; empty where they support none."""
-    wanted = clause(cells, units_of(trials, cells), margin=margin)
-    return lines(wanted, "invoke accept BUNDLE") if wanted else ()
+    rule = clause(cells, units_of(trials, cells), margin=margin)
+    return lines(rule, "invoke accept BUNDLE") if rule else ()
 
 
-def lines(wanted: Clause, command: str) -> tuple[str, ...]:
+def lines(rule: Clause, command: str) -> tuple[str, ...]:
     """The clause as it is printed: what to run, what to reach, and how often the rule is wrong."""
-    margin, slow = text.percent(wanted.margin), text.percent(wanted.slow)
-    said = [
+    margin, slow = text.percent(rule.margin), text.percent(rule.slow)
+    sentences = [
         f"Acceptance: on the delivered machine, `{command}` measures again what this page stands on.",
         f"It passes where every mean reaches its figure less a margin of {margin}:",
     ]
-    for one in wanted.demands:
-        least = one.figure * (1 - wanted.margin)
-        said.append(
-            f"  {one.what}: {text.number(one.figure)} {one.unit}s/s in {len(one.values)} runs; at least "
-            f"{text.number(least)} in {text.count(one.runs, 'run')}"
+    for demand in rule.demands:
+        least = demand.figure * (1 - rule.margin)
+        sentences.append(
+            f"  {demand.what}: {text.number(demand.figure)} {demand.unit}s/s in {len(demand.values)} runs; "
+            f"at least {text.number(least)} in {text.count(demand.runs, 'run')}"
         )
-    another, same = wanted.another, wanted.same
-    said.append(
-        f"Another unit of the model ({wanted.units.words}): a good card fails with "
+    another, same = rule.another, rule.same
+    sentences.append(
+        f"Another unit of the model ({rule.units.words}): a good card fails with "
         f"{percent(another.good_fails)}, one {slow} too slow passes with {percent(another.slow_passes)}."
     )
-    said.append(
+    sentences.append(
         f"This very unit: it fails with {percent(same.good_fails)}, and passes {slow} too slow with "
         f"{percent(same.slow_passes)}."
     )
-    return (*said, *doubts(wanted))
+    return (*sentences, *caveats(rule))
 
 
-def doubts(wanted: Clause) -> tuple[str, ...]:
+def caveats(rule: Clause) -> tuple[str, ...]:
     """What the chances leave out."""
-    found = []
-    if max(wanted.same.good_fails, wanted.same.slow_passes) > DECIDES_LITTLE:
-        found.append("These runs scatter too much for this margin: the rule decides little.")
-    if any(one.unproven for one in wanted.demands):
-        found.append("A first look and no clause for an order: its windows are too short to be proven.")
-    if any(one.within_one_block for one in wanted.demands):
-        found.append(
+    sentences = []
+    if max(rule.same.good_fails, rule.same.slow_passes) > DECIDES_LITTLE:
+        sentences.append("These runs scatter too much for this margin: the rule decides little.")
+    if any(demand.unproven for demand in rule.demands):
+        sentences.append("A first look and no clause for an order: its windows are too short to be proven.")
+    if any(demand.within_one_block for demand in rule.demands):
+        sentences.append(
             "Measured in fewer than three blocks: what an hour or a day does is not in these chances."
         )
-    return tuple(found)
+    return tuple(sentences)
 
 
 def percent(chance: float) -> str:

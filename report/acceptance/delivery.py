@@ -35,14 +35,12 @@ class DemandResult:
     high: float | None = None
 
 
-def judge(
-    wanted: Clause, delivered: Sequence[Cell], failed: Sequence[Trial] = ()
-) -> tuple[DemandResult, ...]:
+def judge(rule: Clause, delivered: Sequence[Cell], failed: Sequence[Trial] = ()) -> tuple[DemandResult, ...]:
     """Each demand against the delivered machine's cells of the same key, and its trials that `failed`."""
-    return tuple(_finding(demand, wanted.margin, delivered, failed) for demand in wanted.demands)
+    return tuple(_result(demand, rule.margin, delivered, failed) for demand in rule.demands)
 
 
-def _finding(
+def _result(
     demand: Demand, margin: float, delivered: Sequence[Cell], failed: Sequence[Trial]
 ) -> DemandResult:
     own = [cell for cell in delivered if cell.key == demand.key]
@@ -53,7 +51,7 @@ def _finding(
         return DemandResult(demand, False, f"a trial is invalid: {text.clean(broken[0], 120)}")
     ran = sum(len(cell.trials) for cell in own)
     if ran < demand.runs or len(valid) < LEAST_RUNS:
-        return _short(demand, ran, own, delivered, failed)
+        return _too_few_runs(demand, ran, own, delivered, failed)
     if not demand.unproven and any(cell.verdict == "unproven" for cell in own):
         return DemandResult(
             demand, None, "its windows are too short to be proven, where the order's were proven"
@@ -65,12 +63,16 @@ def _finding(
     return DemandResult(demand, passed, "reached" if passed else "too slow", ratio, low, high)
 
 
-def _short(
+def _too_few_runs(
     demand: Demand, n: int, own: Sequence[Cell], delivered: Sequence[Cell], failed: Sequence[Trial]
 ) -> DemandResult:
     """Fewer runs than are asked for: the card's own failure is an answer, everything else is none."""
     counted = f"{n} of {demand.runs} runs were measured"
-    lost = [trial.failure for trial in failed if trial.failure and _asked(trial.key) == _asked(demand.key)]
+    lost = [
+        trial.failure
+        for trial in failed
+        if trial.failure and _without_hashes(trial.key) == _without_hashes(demand.key)
+    ]
     for failure in lost:
         if failure.kind == "trial":
             reason = text.clean(text.failure_words(failure.reason), 60)
@@ -78,27 +80,28 @@ def _short(
     if n == 0 and not own and not lost:
         near = [differing(demand.key, cell.key) for cell in delivered if _same_work(demand, cell)]
         for name, ordered, given in min(near, key=len, default=())[:1]:
-            said = (
+            sentence = (
                 f"it was measured with another {name}: ordered {_value(ordered)}, delivered {_value(given)}"
             )
-            return DemandResult(demand, None, said)
+            return DemandResult(demand, None, sentence)
     return DemandResult(demand, None, counted)
 
 
-def _asked(key: Key) -> Key:
+def _without_hashes(key: Key) -> Key:
     """The key as far as a trial that failed knows it."""
     return without(key, "data_sha256", "weights_sha256")
 
 
 def _same_work(demand: Demand, cell: Cell) -> bool:
-    mine, other = demand.key, cell.key
-    return (mine.workload, mine.model, mine.precision) == (other.workload, other.model, other.precision)
+    return all(
+        getattr(demand.key, name) == getattr(cell.key, name) for name in ("workload", "model", "precision")
+    )
 
 
 def _value(value: object) -> str:
     return "none" if value is None else text.clean(value, 40)
 
 
-def unanswered(found: Sequence[DemandResult]) -> tuple[DemandResult, ...]:
+def unanswered(results: Sequence[DemandResult]) -> tuple[DemandResult, ...]:
     """Demands of which too little is known to say anything."""
-    return tuple(one for one in found if one.passed is None)
+    return tuple(result for result in results if result.passed is None)

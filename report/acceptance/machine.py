@@ -37,25 +37,25 @@ def other_machine(ordered: Machine, delivered: Machine, *, device: str) -> tuple
     `device` is what trials run on: on a `cpu`, cards do not count.
     """
     return tuple(
-        f"{_called(field)}: ordered {_shown(wanted)}, delivered {_shown(given)}"
-        for field, wanted, given in differing_fields(ordered, delivered)
-        if _matters(field, device) and _differs(field, wanted, given)
+        f"{_called(field)}: ordered {_shown(ordered_value)}, delivered {_shown(delivered_value)}"
+        for field, ordered_value, delivered_value in differing_fields(ordered, delivered)
+        if _matters(field, device) and _differs(field, ordered_value, delivered_value)
     )
 
 
 def other_software(ordered: Record, delivered: Record) -> tuple[str, ...]:
     """Each part of the software stack, and each variable passed into it, that is not as it was."""
     pairs: list[tuple[str, Any, Any]] = []
-    one, other = ordered.environment, delivered.environment
+    before, after = ordered.environment, delivered.environment
     for name in ("image", "device", "lock_sha256", "base_digest"):
-        pairs.append((name, getattr(one, name), getattr(other, name)))
+        pairs.append((name, getattr(before, name), getattr(after, name)))
     if ordered.measurement and delivered.measurement:
         pairs += _both("", ordered.measurement.versions, delivered.measurement.versions)
-    pairs += _both("the variable ", one.passed_variables, other.passed_variables)
+    pairs += _both("the variable ", before.passed_variables, after.passed_variables)
     return tuple(
-        f"{name}: ordered {_shown(wanted)}, delivered {_shown(given)}"
-        for name, wanted, given in pairs
-        if wanted != given
+        f"{name}: ordered {_shown(ordered_value)}, delivered {_shown(delivered_value)}"
+        for name, ordered_value, delivered_value in pairs
+        if ordered_value != delivered_value
     )
 
 
@@ -65,7 +65,7 @@ def not_as_ordered(ordered: Sequence[Record], delivered: Sequence[Record]) -> tu
     machines: dict[str, Machine] = {record.machine.canonical(): record.machine for record in delivered}
     for machine in machines.values():
         seen |= dict.fromkeys(other_machine(first.machine, machine, device=first.trial.asked.device))
-    by_work = {(one.trial.asked.workload, one.measurement is None): one for one in ordered}
+    by_work = {(record.trial.asked.workload, record.measurement is None): record for record in ordered}
     for record in delivered:
         like = by_work.get((record.trial.asked.workload, record.measurement is None))
         if like is not None:
@@ -75,16 +75,18 @@ def not_as_ordered(ordered: Sequence[Record], delivered: Sequence[Record]) -> tu
 
 def disturbed(delivered: Sequence[Record]) -> tuple[str, ...]:
     """A sentence where the machine did other work before a trial began."""
-    busy = [one.load.busy_cpus for one in delivered if one.load.busy_cpus is not None]
+    busy = [record.load.busy_cpus for record in delivered if record.load.busy_cpus is not None]
     if max(busy, default=0.0) < BUSY_CPUS:
         return ()
     return (f"The machine did other work before a trial began: up to {max(busy):.1f} processors' worth.",)
 
 
 def _both(
-    prefix: str, one: Mapping[str, str | None], other: Mapping[str, str | None]
+    prefix: str, ordered: Mapping[str, str | None], delivered: Mapping[str, str | None]
 ) -> list[tuple[str, Any, Any]]:
-    return [(f"{prefix}{name}", one.get(name), other.get(name)) for name in sorted({*one, *other})]
+    return [
+        (f"{prefix}{name}", ordered.get(name), delivered.get(name)) for name in sorted({*ordered, *delivered})
+    ]
 
 
 def _matters(field: str, device: str) -> bool:
@@ -95,16 +97,16 @@ def _matters(field: str, device: str) -> bool:
     return field in _HOST
 
 
-def _differs(field: str, wanted: Any, given: Any) -> bool:
-    if wanted is None or given is None:
+def _differs(field: str, ordered: Any, delivered: Any) -> bool:
+    if ordered is None or delivered is None:
         return False
     if field.endswith("memory_bytes") or field == "memory_limit_bytes":
-        return bool(abs(wanted - given) > MEMORY_TOLERANCE * wanted)
+        return bool(abs(ordered - delivered) > MEMORY_TOLERANCE * ordered)
     if field.endswith(" driver"):
-        return _driver_class(wanted) != _driver_class(given)
+        return _driver_class(ordered) != _driver_class(delivered)
     if field.endswith("_watts"):
-        return bool(abs(wanted - given) >= 1)
-    return bool(wanted != given)
+        return bool(abs(ordered - delivered) >= 1)
+    return bool(ordered != delivered)
 
 
 def _driver_class(version: str) -> str:

@@ -53,7 +53,7 @@ class Judged:
     measured: float | None = None
 
     @property
-    def found(self) -> bool:
+    def compared(self) -> bool:
         """Whether like met like, whatever came of it."""
         return self.verdict.word != "not comparable"
 
@@ -64,12 +64,12 @@ def judge(
     """Every claim with its verdict, held against the leading session and what stands beside it."""
     own = [entry.cell for group in groups for entry in group.entries if entry.own]
     beside = [entry.cell for group in groups for entry in group.entries if not entry.own]
-    return tuple(_told(_judge(claim, own, beside, cards)) for claim in claims)
+    return tuple(_with_protocol_note(_judge(claim, own, beside, cards)) for claim in claims)
 
 
-def _told(judged: Judged) -> Judged:
+def _with_protocol_note(judged: Judged) -> Judged:
     """A verdict on a protocol that had to be made up anew says so first."""
-    if not (judged.claim.reconstructed and judged.found):
+    if not (judged.claim.reconstructed and judged.compared):
         return judged
     because = ("protocol reconstructed", *judged.verdict.because)
     return replace(judged, verdict=replace(judged.verdict, because=because))
@@ -77,38 +77,38 @@ def _told(judged: Judged) -> Judged:
 
 def _judge(claim: Claim, own: Sequence[Cell], beside: Sequence[Cell], cards: Sequence[Card]) -> Judged:
     if claim.value is None and claim.kind != "order":
-        return _apart(claim, "it has no figure to judge")
+        return _not_compared(claim, "it has no figure to judge")
     if claim.metric not in _FIGURES and claim.metric not in STRUCTURES:
-        return _apart(claim, f"no trial measures the {claim.metric.replace('_', ' ')}")
+        return _not_compared(claim, f"no trial measures the {claim.metric.replace('_', ' ')}")
     places = [cell for cell in own if cell.key.workload == claim.workload]
     if not places:
-        return _apart(claim, f"workload '{claim.workload}' was not measured here")
+        return _not_compared(claim, f"workload '{claim.workload}' was not measured here")
     if claim.over is not None:
         return _judge_pair(claim, own, [*own, *beside], cards)
-    return _judge_one(claim, places, cards)
+    return _judge_side(claim, places, cards)
 
 
-def _apart(claim: Claim, *because: str) -> Judged:
+def _not_compared(claim: Claim, *because: str) -> Judged:
     return Judged(claim, not_comparable(because))
 
 
-def _judge_one(claim: Claim, places: Sequence[Cell], cards: Sequence[Card]) -> Judged:
+def _judge_side(claim: Claim, places: Sequence[Cell], cards: Sequence[Card]) -> Judged:
     fit = [cell for cell in places if matches(claim, cell)]
     if not fit:
-        return _apart(claim, *nearest(claim.of, claim, places))
-    reasons = [_against(claim, cell, cards, places) for cell in fit]
+        return _not_compared(claim, *_nearest_differences(claim.of, claim, places))
+    reasons = [_obstacles(claim, cell, cards, places) for cell in fit]
     for cell, reason in sorted(zip(fit, reasons, strict=True), key=lambda pair: pair[0].length.projected):
         if not reason:
-            return _verdict_one(claim, cell)
-    return _apart(claim, *reasons[0])
+            return _verdict_of_side(claim, cell)
+    return _not_compared(claim, *reasons[0])
 
 
-def _verdict_one(claim: Claim, cell: Cell) -> Judged:
+def _verdict_of_side(claim: Claim, cell: Cell) -> Judged:
     assert claim.value is not None
     if claim.kind == "structure":
         count = _structure(claim, cell)
         if count is None:
-            return _apart(claim, f"the records do not hold the {claim.metric.replace('_', ' ')}")
+            return _not_compared(claim, f"the records do not hold the {claim.metric.replace('_', ' ')}")
         return Judged(claim, structure_holds(count, claim.value, claim.half_digit), (cell,), count)
     figure = _FIGURES[claim.metric](cell)
     verdict = equivalence(
@@ -145,22 +145,22 @@ def _judge_pair(
         for of in everything
         if matches(claim, of)
         for over in everything
-        if matches(second, over) and _one_setting(claim, of, over) and (of in own or over in own)
+        if matches(second, over) and _same_setting(claim, of, over) and (of in own or over in own)
     ]
     if not pairs:
-        why = nearest(claim.of, claim, own) or nearest(claim.over, second, own)
-        return _apart(claim, *(why or ("both sides were not measured on one machine",)))
+        why = _nearest_differences(claim.of, claim, own) or _nearest_differences(claim.over, second, own)
+        return _not_compared(claim, *(why or ("both sides were not measured on one machine",)))
     pairs.sort(key=lambda pair: pair[0].length.projected)
     reason = [
-        *_against(claim, pairs[0][0], cards, everything),
-        *_against(second, pairs[0][1], cards, everything),
+        *_obstacles(claim, pairs[0][0], cards, everything),
+        *_obstacles(second, pairs[0][1], cards, everything),
     ]
     if reason:
-        return _apart(claim, *dict.fromkeys(reason))
-    return _verdict_pair(claim, *pairs[0])
+        return _not_compared(claim, *dict.fromkeys(reason))
+    return _verdict_of_pair(claim, *pairs[0])
 
 
-def _one_setting(claim: Claim, of: Cell, over: Cell) -> bool:
+def _same_setting(claim: Claim, of: Cell, over: Cell) -> bool:
     """Both on one machine and stack, unless the claim is of two cards; both projected, or neither."""
     assert claim.over is not None
     crossed = claim.of.card != claim.over.card
@@ -168,18 +168,18 @@ def _one_setting(claim: Claim, of: Cell, over: Cell) -> bool:
     return (crossed or same) and of.length.projected == over.length.projected
 
 
-def _verdict_pair(claim: Claim, of: Cell, over: Cell) -> Judged:
-    first, second = (_FIGURES[claim.metric](cell).values for cell in (of, over))
+def _verdict_of_pair(claim: Claim, of: Cell, over: Cell) -> Judged:
+    of_values, over_values = (_FIGURES[claim.metric](cell).values for cell in (of, over))
     if claim.kind == "order":
-        verdict = order_holds(first, second, claim.relation, claim.margin)
-        measured = log_welch_ratio(first, second)
+        verdict = order_holds(of_values, over_values, claim.relation, claim.margin)
+        measured = log_welch_ratio(of_values, over_values)
     else:
         assert claim.value is not None
-        measured = log_welch_ratio(second, first)
+        measured = log_welch_ratio(over_values, of_values)
         if claim.relation == "equal":
             verdict = ratio_holds(
-                second,
-                first,
+                over_values,
+                of_values,
                 claim.value,
                 claim.margin,
                 claim.half_digit,
@@ -187,14 +187,14 @@ def _verdict_pair(claim: Claim, of: Cell, over: Cell) -> Judged:
                 runs=claim.runs,
             )
         else:
-            verdict = _bounded(claim, second, first)
+            verdict = _bounded(claim, over_values, of_values)
     return Judged(claim, verdict, (of, over), measured.estimate if measured else None)
 
 
-def _bounded(claim: Claim, second: Sequence[float], first: Sequence[float]) -> Verdict:
+def _bounded(claim: Claim, over_values: Sequence[float], of_values: Sequence[float]) -> Verdict:
     """Whether a ratio is less, or greater, than the published bound."""
     assert claim.value is not None
-    interval = log_welch_ratio(second, first, LEVEL)
+    interval = log_welch_ratio(over_values, of_values, LEVEL)
     if interval is None:
         return Verdict("inconclusive", ("one run gives no interval",))
     holds, fails = words_for(claim.kind)
@@ -204,13 +204,13 @@ def _bounded(claim: Claim, second: Sequence[float], first: Sequence[float]) -> V
     return Verdict(holds if below == (claim.relation == "less") else fails, ("by its interval",), interval)
 
 
-def nearest(side: Side, claim: Claim, places: Sequence[Cell]) -> tuple[str, ...]:
+def _nearest_differences(side: Side, claim: Claim, places: Sequence[Cell]) -> tuple[str, ...]:
     """What keeps the nearest cell away from a side; empty where one has all of it."""
-    found = [side_differences(side, claim, cell) for cell in places]
-    return min(found, key=len, default=("nothing was measured",))
+    differences = [side_differences(side, claim, cell) for cell in places]
+    return min(differences, key=len, default=("nothing was measured",))
 
 
-def _against(claim: Claim, cell: Cell, cards: Sequence[Card], places: Sequence[Cell]) -> tuple[str, ...]:
+def _obstacles(claim: Claim, cell: Cell, cards: Sequence[Card], places: Sequence[Cell]) -> tuple[str, ...]:
     """Why a claim is not judged on a cell that has everything its side names."""
     return tuple(
         reason
@@ -226,26 +226,26 @@ def _against(claim: Claim, cell: Cell, cards: Sequence[Card], places: Sequence[C
 
 def _card(claim: Claim, cell: Cell, cards: Sequence[Card]) -> str | None:
     trial = cell.trials[0]
-    said = speaks_of(claim, trial.environment.device, trial.device_name, trial.device_capability, cards)
-    if said:
+    spoken_of = speaks_of(claim, trial.environment.device, trial.device_name, trial.device_capability, cards)
+    if spoken_of:
         return None
-    wanted = claim.card_class or claim.of.card
-    if said is None:
-        return f"whether {cell.card} belongs to the cards of class '{wanted}' is not known"
-    return f"card: {cell.card} instead of {wanted}"
+    card = claim.card_class or claim.of.card
+    if spoken_of is None:
+        return f"whether {cell.card} belongs to the cards of class '{card}' is not known"
+    return f"card: {cell.card} instead of {card}"
 
 
 def _stack(claim: Claim, cell: Cell) -> str | None:
     """Versions named by an absolute claim that are not the ones used here."""
     if claim.kind != "absolute" or claim.stack is None:
         return None
-    have = {"pytorch": "torch"}
+    renamed = {"pytorch": "torch"}
     used = {name.casefold(): str(value) for name, value in cell.stack.versions}
     used["driver"] = cell.stack.driver or "unknown"
-    for name, wanted in _VERSION.findall(claim.stack):
-        here = used.get(have.get(name.casefold(), name.casefold()), "unknown")
-        if here != wanted and not here.startswith(f"{wanted}."):
-            return f"stack: {name} {here} instead of {wanted}"
+    for name, claimed in _VERSION.findall(claim.stack):
+        version = used.get(renamed.get(name.casefold(), name.casefold()), "unknown")
+        if version != claimed and not version.startswith(f"{claimed}."):
+            return f"stack: {name} {version} instead of {claimed}"
     return None if _VERSION.search(claim.stack) else f"stack: not {claim.stack}"
 
 
@@ -261,8 +261,8 @@ def _length(claim: Claim, cell: Cell, places: Sequence[Cell]) -> str | None:
     """A quality needs its epochs; a projection needs a window that settled, and the whole run near it."""
     if claim.metric in QUALITIES:
         trained = max(trial.epochs_trained or 0 for trial in cell.trials)
-        wanted = claim.epochs or cell.length.epochs
-        return None if trained == wanted else f"epochs: {trained} instead of {wanted}"
+        epochs = claim.epochs or cell.length.epochs
+        return None if trained == epochs else f"epochs: {trained} instead of {epochs}"
     if claim.metric not in DURATIONS or not cell.length.projected:
         return None
     if cell.verdict == "unproven":
@@ -273,7 +273,7 @@ def _length(claim: Claim, cell: Cell, places: Sequence[Cell]) -> str | None:
             cell.session,
             cell.card,
         ) and whole is not cell:
-            found = None if whole.length.projected else cell_ratio(cell, whole, "seconds")
-            if found and abs(found.estimate - 1) > PROJECTION_TOLERANCE:
-                return f"length: the projection is {abs(found.estimate - 1):.0%} off the whole run"
+            ratio = None if whole.length.projected else cell_ratio(cell, whole, "seconds")
+            if ratio and abs(ratio.estimate - 1) > PROJECTION_TOLERANCE:
+                return f"length: the projection is {abs(ratio.estimate - 1):.0%} off the whole run"
     return None

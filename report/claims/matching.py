@@ -23,9 +23,9 @@ def matches(claim: Claim, cell: Cell) -> bool:
 
 def side_differences(side: Side, claim: Claim, cell: Cell) -> tuple[str, ...]:
     """What a claim's side names and a cell does not have, the card aside."""
-    key, said = cell.key, dict(cell.key.options)
+    key, options = cell.key, dict(cell.key.options)
     size = PUBLISHED_IMAGE_SIZES.get((claim.workload, claim.protocol))
-    wanted: list[tuple[str, object, object]] = [
+    named: list[tuple[str, object, object]] = [
         ("workload", claim.workload, key.workload),
         ("protocol", claim.protocol, key.protocol),
         ("model", side.model.casefold(), key.model.casefold()),
@@ -37,12 +37,14 @@ def side_differences(side: Side, claim: Claim, cell: Cell) -> tuple[str, ...]:
         ("image size", side.image_size or size, key.image_size),
         ("memory layout", side.layout, key.layout),
         ("epochs", claim.epochs if claim.metric == "protocol_seconds" else None, cell.length.epochs),
-        *((name, value, said.get(name)) for name, value in side.options.items()),
+        *((name, value, options.get(name)) for name, value in side.options.items()),
     ]
-    found = [
-        f"{name}: {here} instead of {there}" for name, there, here in wanted if there not in (None, here)
+    lacking = [
+        f"{name}: {measured} instead of {claimed}"
+        for name, claimed, measured in named
+        if claimed not in (None, measured)
     ]
-    return (*found, *(note for note in smaller(cell) if note.startswith(SCALED_DOWN)))
+    return (*lacking, *(note for note in smaller(cell) if note.startswith(SCALED_DOWN)))
 
 
 def smaller(cell: Cell) -> tuple[str, ...]:

@@ -22,8 +22,7 @@ from report.stats.intervals import (
 from report.text import unit_name
 from report.trials.columns import IDENTITY, check
 from report.trials.key import Key, ProtocolLength, Stack
-from report.trials.pairs import grouped_by as pairs_groups
-from report.trials.pairs import same_but
+from report.trials.pairs import grouped_by, same_but
 from report.trials.table import figures, row_groups, trials_of
 from report.trials.trial import Trial
 
@@ -49,7 +48,7 @@ OF_ONE_LENGTH = ("quality", "valid_loss", "train_loss")
 """What a cell has only where its trials trained equally long."""
 
 LEAST_PROVEN = 3
-"""Proven runs beside which the unproven ones of a line, if fewer, are set apart."""
+"""Proven runs beside which a cell's unproven ones, if fewer, are set apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +137,8 @@ def _figure(values: Sequence[float | None], trials: Sequence[Trial], without: Co
     apart = tuple(value for value, trial in finite if trial.verdict in without)
     if not counted:
         return Figure((), (), apart)
-    kept, blocks = zip(*counted, strict=True)
-    return Figure(kept, blocks, apart, fmean(kept), _not_below_zero(kept))
+    counted_values, blocks = zip(*counted, strict=True)
+    return Figure(counted_values, blocks, apart, fmean(counted_values), _not_below_zero(counted_values))
 
 
 def _not_below_zero(values: Sequence[float]) -> Interval | None:
@@ -237,16 +236,16 @@ def own_spread(of: Figure) -> Ratio | None:
     """The reference against itself: 1.00 with the interval of its own geometric mean."""
     if of.mean is None:
         return None
-    found = log_mean_interval(of.values)
-    if found is None:
+    interval = log_mean_interval(of.values)
+    if interval is None:
         return Ratio(1.0, None, (of.n, of.n))
-    low, high = found.low / found.estimate, found.high / found.estimate
-    return Ratio(1.0, replace(found, low=low, estimate=1.0, high=high), (of.n, of.n))
+    low, high = interval.low / interval.estimate, interval.high / interval.estimate
+    return Ratio(1.0, replace(interval, low=low, estimate=1.0, high=high), (of.n, of.n))
 
 
 def fewest_runs(cells: Sequence[Cell]) -> int:
     """The runs of the figure that has the fewest; a whole run beside projections does not count."""
-    alike = pairs_groups(cells, same_but(within=("session", "card", "stack"))).values()
+    alike = grouped_by(cells, same_but(within=("session", "card", "stack"))).values()
     most = [max(cell.throughput.n for cell in same) for same in alike]
     return min((n for n in most if n), default=0)
 
@@ -257,16 +256,16 @@ def input_bound(cell: Cell) -> bool:
 
 
 def standing(cell: Cell) -> str:
-    """One line's own state, for its row in the table."""
-    said = [cell.verdict if cell.verdict != "valid" else ""]
-    said.append("projected" if cell.length.projected else "whole run")
-    said.append("generated data" if cell.key.data_source == "generated" else "")
-    said.append("random body" if cell.key.weights == "random" else "")
+    """What a cell's row in the table says of it."""
+    words = [cell.verdict if cell.verdict != "valid" else ""]
+    words.append("projected" if cell.length.projected else "whole run")
+    words.append("generated data" if cell.key.data_source == "generated" else "")
+    words.append("random body" if cell.key.weights == "random" else "")
     environments = [trial.environment for trial in cell.trials]
-    said.append("unpinned" if any(not used.pinned for used in environments) else "")
-    said.append("base substituted" if any(used.base_substituted for used in environments) else "")
-    said.append("input-bound" if input_bound(cell) else "")
-    return ", ".join(part for part in said if part)
+    words.append("unpinned" if any(not used.pinned for used in environments) else "")
+    words.append("base substituted" if any(used.base_substituted for used in environments) else "")
+    words.append("input-bound" if input_bound(cell) else "")
+    return ", ".join(part for part in words if part)
 
 
 def _has_unproven(cell: Cell) -> bool:

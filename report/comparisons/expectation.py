@@ -1,9 +1,9 @@
 """One card or machine against another, in the population that a buyer will receive.
 
-The mix is the buyer's own hours of each work that both have done, or, where none are given, every such work
-with an equal share of the slower side's time. Time on one side over time on the other is then Σ wᵢ·rᵢ of the
-works' ratios rᵢ. Its bounds are the weighted sums of the works' bounds, as if all erred together: exact for
-one work, wide for more.
+The mix is the buyer's own hours of each benchmark that both have run, or, where none are given, every such
+benchmark with an equal share of the slower system's time. Time on one system over time on the other is then
+Σ wᵢ·rᵢ of the benchmarks' ratios rᵢ. Its bounds are the weighted sums of theirs, as if all erred together:
+exact for one benchmark, wide for more.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """One line of equal work: how many times as fast the faster side trains it."""
+    """One workload run by both: how many times as fast the faster system trains it."""
 
     of: Cell
     over: Cell
@@ -42,7 +42,7 @@ class Benchmark:
 
 @dataclass(frozen=True, slots=True)
 class Buyer:
-    """The buyer's own mix: hours of each work, as they pass on one side, a machine and a card."""
+    """The buyer's own mix: hours of each workload, as they pass on one system, a machine and a card."""
 
     hours: Mapping[tuple[Key, ProtocolLength], float]
     on: tuple[str, str]
@@ -66,7 +66,7 @@ class Expectation:
 
     fast: System
     slow: System
-    works: tuple[Benchmark, ...]
+    benchmarks: tuple[Benchmark, ...]
     best: float
     units: SpeedRange | None
     model: SpeedRange | None
@@ -74,7 +74,7 @@ class Expectation:
     comparisons: int
     ranked: bool
     own_mix: bool = False
-    """Whether the works are weighed by the buyer's hours."""
+    """Whether the benchmarks are weighed by the buyer's hours."""
 
     @property
     def tied(self) -> bool | None:
@@ -83,51 +83,48 @@ class Expectation:
 
 
 def expectations(groups: Sequence[ComparisonGroup], buyer: Buyer | None = None) -> tuple[Expectation, ...]:
-    """The leading side against every other that did equal work: first what beats it most, then what it beats.
+    """The leading systems against all with equal benchmarks: first what beats them most, then what they beat.
 
-    With a `buyer` only work that has hours counts; a pair that did none of it is left out.
+    With a `buyer` only benchmarks that have hours count; a pair that ran none of them is left out.
     """
-    lines = [entry for group in groups for entry in group.entries]
-    own = _sides([line for line in lines if line.own])
-    others = _sides([line for line in lines if not line.own])
+    entries = [entry for group in groups for entry in group.entries]
+    own = _systems([entry for entry in entries if entry.own])
+    others = _systems([entry for entry in entries if not entry.own])
     pairs = [(a, b) for a in own for b in others if (a.machine, a.card) != (b.machine, b.card)]
     pairs += [(a, b) for a, b in pairwise(own) if a.card != b.card]
-    made = [(a, b) for a, b in pairs if _works(groups, a, b, 1, buyer)]
-    kept = [_expectation(groups, a, b, len(made), buyer) for a, b in made]
-    leading = {(side.machine, side.card) for side in own}
+    compared = [(a, b) for a, b in pairs if _benchmarks(groups, a, b, 1, buyer)]
+    leading = {(system.machine, system.card) for system in own}
 
-    def place(one: Expectation) -> tuple[bool, bool, float]:
-        beaten = (one.slow.machine, one.slow.card) in leading
-        return not one.ranked, not beaten, -one.best if beaten else one.best
+    def rank(expectation: Expectation) -> tuple[bool, bool, float]:
+        beaten = (expectation.slow.machine, expectation.slow.card) in leading
+        return not expectation.ranked, not beaten, -expectation.best if beaten else expectation.best
 
-    return tuple(sorted(kept, key=place))
+    return tuple(sorted((_expectation(groups, a, b, len(compared), buyer) for a, b in compared), key=rank))
 
 
-def _sides(lines: Sequence[Entry]) -> list[System]:
-    found: dict[tuple[str, str], Cell] = {}
-    for line in lines:
-        found.setdefault((line.cell.machine, line.cell.card), line.cell)
-    return [System(machine, card, text.short_card(card)) for machine, card in found]
+def _systems(entries: Sequence[Entry]) -> list[System]:
+    places = dict.fromkeys((entry.cell.machine, entry.cell.card) for entry in entries)
+    return [System(machine, card, text.short_card(card)) for machine, card in places]
 
 
 def _named(a: System, b: System, groups: Sequence[ComparisonGroup]) -> tuple[System, System]:
     """By their cards; by their machines' labels where the cards are called the same."""
     if a.name != b.name:
         return a, b
-    labels = {entry.cell.machine: entry.cell.machine_label for c in groups for entry in c.entries}
-    return tuple(replace(side, name=text.clean(labels[side.machine], 40)) for side in (a, b))  # type: ignore[return-value]
+    labels = {entry.cell.machine: entry.cell.machine_label for group in groups for entry in group.entries}
+    return tuple(replace(system, name=text.clean(labels[system.machine], 40)) for system in (a, b))  # type: ignore[return-value]
 
 
-def _works(
+def _benchmarks(
     groups: Sequence[ComparisonGroup], a: System, b: System, comparisons: int, buyer: Buyer | None
 ) -> list[Benchmark]:
-    """Lines of equal key and length: those with hours, else in the mode nearest the card of each work."""
-    found = []
+    """Cells of equal key and length: those with hours, else in the mode nearest the card of each workload."""
+    benchmarks = []
     for group in groups:
-        for of, equal in matched(_of_side(group, a), _of_side(group, b), _place):
+        for of, equal in matched(_cells_of(group, a), _cells_of(group, b), _place):
             if buyer is None or buyer.hours.get((of.key, of.length)):
-                found += [work for over in equal if (work := _compared(of, over, comparisons))]
-    return [nearest[0] for nearest in each_nearest_the_card(found, lambda work: work.of.key)]
+                benchmarks += [benchmark for over in equal if (benchmark := _compared(of, over, comparisons))]
+    return [nearest[0] for nearest in each_nearest_the_card(benchmarks, lambda benchmark: benchmark.of.key)]
 
 
 def _compared(of: Cell, over: Cell, comparisons: int) -> Benchmark | None:
@@ -136,65 +133,61 @@ def _compared(of: Cell, over: Cell, comparisons: int) -> Benchmark | None:
     return Benchmark(of, over, ratio) if ratio else None
 
 
-def _of_side(group: ComparisonGroup, side: System) -> list[Cell]:
+def _cells_of(group: ComparisonGroup, system: System) -> list[Cell]:
     return [
         entry.cell
         for entry in group.entries
-        if (entry.cell.machine, entry.cell.card) == (side.machine, side.card)
+        if (entry.cell.machine, entry.cell.card) == (system.machine, system.card)
     ]
 
 
 def _expectation(
     groups: Sequence[ComparisonGroup], a: System, b: System, comparisons: int, buyer: Buyer | None
 ) -> Expectation:
-    works = _works(groups, a, b, comparisons, buyer)
-    best, _ = mix([work.ratio for work in works], _weights(works, buyer, groups))
+    benchmarks = _benchmarks(groups, a, b, comparisons, buyer)
+    best, _ = mix([benchmark.ratio for benchmark in benchmarks], _weights(benchmarks, buyer, groups))
     a, b = _named(a, b, groups)
     if best < 1:
-        works = [Benchmark(work.over, work.of, _inverse(work.ratio)) for work in works]
+        benchmarks = [Benchmark(each.over, each.of, _inverse(each.ratio)) for each in benchmarks]
         a, b = b, a
-    best, units = mix([work.ratio for work in works], _weights(works, buyer, groups))
-    band = pair_band([entry.cell for c in groups for entry in c.entries], a.card, b.card, best)
+    best, units = mix([benchmark.ratio for benchmark in benchmarks], _weights(benchmarks, buyer, groups))
+    band = pair_band([entry.cell for group in groups for entry in group.entries], a.card, b.card, best)
     model = units and SpeedRange(units.low * band.low / best, units.high * band.high / best)
-    ranked = all(work.of.ranked and work.over.ranked for work in works)
+    ranked = all(benchmark.of.ranked and benchmark.over.ranked for benchmark in benchmarks)
     return Expectation(
-        a, b, tuple(works), best, units, model, band, comparisons, ranked, own_mix=buyer is not None
+        a, b, tuple(benchmarks), best, units, model, band, comparisons, ranked, own_mix=buyer is not None
     )
 
 
 def _weights(
-    works: Sequence[Benchmark], buyer: Buyer | None, groups: Sequence[ComparisonGroup]
+    benchmarks: Sequence[Benchmark], buyer: Buyer | None, groups: Sequence[ComparisonGroup]
 ) -> list[float]:
-    """The time that each work takes on the side which the others are held against; any unit."""
+    """The time that each benchmark takes on the system that the other is held against; any unit."""
     if buyer is None:
-        return [1.0] * len(works)
-    return [_hours_over(work, buyer, groups) for work in works]
+        return [1.0] * len(benchmarks)
+    return [_hours_over(benchmark, buyer, groups) for benchmark in benchmarks]
 
 
-def _hours_over(work: Benchmark, buyer: Buyer, groups: Sequence[ComparisonGroup]) -> float:
-    """The buyer's hours as they pass on the side `over`: times its time ÷ that of the side they are given on.
+def _hours_over(benchmark: Benchmark, buyer: Buyer, groups: Sequence[ComparisonGroup]) -> float:
+    """The buyer's hours as they pass on `over`: times its time ÷ that of the system they are given on.
 
-    Where that side did not do this work they are taken to be of `over` itself.
+    Where that system did not run this benchmark they are taken to be of `over` itself.
     """
-    hours = buyer.hours[work.over.key, work.over.length]
-    if buyer.on == (work.over.machine, work.over.card):
+    of, over = benchmark.of, benchmark.over
+    hours = buyer.hours[over.key, over.length]
+    if buyer.on == (over.machine, over.card):
         return hours
-    if buyer.on == (work.of.machine, work.of.card):
-        return hours * work.ratio.estimate
-    for group in groups:
-        for entry in group.entries:
-            cell = entry.cell
-            if (cell.machine, cell.card) == buyer.on and (cell.key, cell.length) == (
-                work.over.key,
-                work.over.length,
-            ):
-                found = cell_ratio(work.over, cell, "seconds") or cell_ratio(cell, work.over, "throughput")
-                return hours * (found.estimate if found else 1.0)
+    if buyer.on == (of.machine, of.card):
+        return hours * benchmark.ratio.estimate
+    for cell in (entry.cell for group in groups for entry in group.entries):
+        if (cell.machine, cell.card) == buyer.on and (cell.key, cell.length) == (over.key, over.length):
+            ratio = cell_ratio(over, cell, "seconds") or cell_ratio(cell, over, "throughput")
+            return hours * (ratio.estimate if ratio else 1.0)
     return hours
 
 
 def mix(ratios: Sequence[Ratio], weights: Sequence[float]) -> tuple[float, SpeedRange | None]:
-    """Times as fast over a mix: 1 ÷ Σ wᵢ/xᵢ, w the shares of the slower side's time, xᵢ times as fast.
+    """Times as fast over a mix: 1 ÷ Σ wᵢ/xᵢ, w the shares of the slower system's time, xᵢ times as fast.
 
     Null for a range where one ratio has no interval.
     """
@@ -205,10 +198,11 @@ def mix(ratios: Sequence[Ratio], weights: Sequence[float]) -> tuple[float, Speed
         return 1 / sum(share / value for share, value in zip(shares, values, strict=True))
 
     best = over([ratio.estimate for ratio in ratios])
-    intervals = [ratio.interval for ratio in ratios if ratio.interval]
-    if len(intervals) < len(ratios):
+    ends = [(ratio.interval.low, ratio.interval.high) for ratio in ratios if ratio.interval]
+    if len(ends) < len(ratios):
         return best, None
-    return best, SpeedRange(over([one.low for one in intervals]), over([one.high for one in intervals]))
+    lows, highs = zip(*ends, strict=True)
+    return best, SpeedRange(over(lows), over(highs))
 
 
 def _inverse(ratio: Ratio) -> Ratio:

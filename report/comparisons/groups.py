@@ -1,4 +1,4 @@
-"""Cells → groups: the lines that may stand in one chart, and why the others stand elsewhere."""
+"""Cells → comparison groups: those that may stand in one chart, and why the others stand elsewhere."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ PRECISIONS = (
     "pure-bf16",
 )
 MOST_BESIDE = 12
-"""Lines of other sessions in one chart; a page stays readable, and says what it leaves out."""
+"""Entries of other sessions in one chart; a page stays readable, and says what it leaves out."""
 
 _at_batch = same_but("precision", "projected", "limit", within=("length",))
 _at_any_batch = same_but("precision", "batch_size", "projected", "limit", within=("length",))
-_work_of_machine = same_but(within=("length", "machine", "card", "stack"))
+_same_on_machine = same_but(within=("length", "machine", "card", "stack"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonGroup:
-    """Lines whose keys are equal but for the precision, which every line names."""
+    """Entries whose keys are equal but for the precision, which each names."""
 
     base: Key
     length: ProtocolLength
@@ -79,15 +79,15 @@ def comparison_groups(
     """
     place_of = _places(cells)
     everywhere = grouped_by(cells, place_of)
-    own = dict.fromkeys((place_of(cell), cell.length.limit) for cell in cells if cell.session == lead)
-    projected = {place for place, limit in own if limit}
-    found = []
-    for place, limit in own:
+    own_places = dict.fromkeys((place_of(cell), cell.length.limit) for cell in cells if cell.session == lead)
+    projected = {place for place, limit in own_places if limit}
+    groups = []
+    for place, limit in own_places:
         if limit or place not in projected:
             fit = [c for c in everywhere[place] if c.length.limit == limit or not c.length.projected]
-            made = _group(place.key, _newest(fit, lead), lead, baseline, claims)
-            found.append(replace(made, failed=_failed_in(place.key, failed)))
-    return tuple(found)
+            group = _group(place.key, _newest(fit, lead), lead, baseline, claims)
+            groups.append(replace(group, failed=_failed_in(place.key, failed)))
+    return tuple(groups)
 
 
 def _places(cells: Sequence[Cell]) -> Callable[[Cell], Place]:
@@ -95,8 +95,8 @@ def _places(cells: Sequence[Cell]) -> Callable[[Cell], Place]:
 
     The batch size is left out too where a protocol is drawn in one chart, as it was published.
     """
-    by_work = grouped_by(cells, lambda cell: without(cell.key, "precision", "batch_size"))
-    published = {key for key, members in by_work.items() if batch_follows_precision(members)}
+    by_key = grouped_by(cells, lambda cell: without(cell.key, "precision", "batch_size"))
+    published = {key for key, members in by_key.items() if batch_follows_precision(members)}
 
     def place(cell: Cell) -> Place:
         loose = _at_any_batch(cell)
@@ -109,7 +109,7 @@ def _newest(members: Sequence[Cell], lead: str | None) -> list[Cell]:
     """The leading session's cells, and the newest of each other machine and stack, up to a bound."""
     own = [cell for cell in members if cell.session == lead]
     others = sorted((cell for cell in members if cell.session != lead), key=lambda cell: cell.started_at)
-    newest = [alike[-1] for alike in grouped_by(others, _work_of_machine).values()]
+    newest = [alike[-1] for alike in grouped_by(others, _same_on_machine).values()]
     return own + sorted(newest, key=lambda cell: cell.started_at, reverse=True)[:MOST_BESIDE]
 
 
@@ -124,9 +124,9 @@ def _left_out(base: Key) -> tuple[str, ...]:
     return ("precision",) if base.batch_size else ("precision", "batch_size")
 
 
-def left_over(cells: Sequence[Cell], found: Sequence[ComparisonGroup]) -> tuple[Cell, ...]:
+def left_over(cells: Sequence[Cell], groups: Sequence[ComparisonGroup]) -> tuple[Cell, ...]:
     """Cells that no group took in."""
-    taken = {id(entry.cell) for group in found for entry in group.entries}
+    taken = {id(entry.cell) for group in groups for entry in group.entries}
     return tuple(cell for cell in cells if id(cell) not in taken)
 
 
@@ -164,9 +164,8 @@ def _entry(cell: Cell, chosen: Cell | None, lead: str | None, comparisons: int) 
 
 def names(cell: Cell, baseline: str) -> bool:
     """Whether a `--baseline` text names this cell: a part of its card, label, precision or session."""
-    wanted = baseline.casefold()
-    said = (cell.card, cell.machine_label, cell.key.precision, cell.session)
-    return any(wanted in part.casefold() for part in said)
+    texts = (cell.card, cell.machine_label, cell.key.precision, cell.session)
+    return any(baseline.casefold() in text.casefold() for text in texts)
 
 
 def _reference(cells: Sequence[Cell], baseline: str | None) -> Cell | None:
@@ -181,7 +180,7 @@ def _reference(cells: Sequence[Cell], baseline: str | None) -> Cell | None:
 
 
 def _drawn_in(claim: Claim, base: Key, cells: Sequence[Cell]) -> bool:
-    """Whether a published duration stands on the same key as these lines, as far as it says."""
+    """Whether a published duration stands on the same key as these cells, as far as it says."""
     if claim.kind != "absolute" or claim.metric != "protocol_seconds" or base.data_source == "generated":
         return False
     return any(matches(claim, cell) for cell in cells)
@@ -190,21 +189,21 @@ def _drawn_in(claim: Claim, base: Key, cells: Sequence[Cell]) -> bool:
 def differences(group: ComparisonGroup, cell: Cell) -> tuple[tuple[str, Value, Value], ...]:
     """What keeps a cell out of a group, with the group's value and the cell's."""
     left_out = _left_out(group.base)
-    mine, theirs = (without(length, *left_out) for length in (group.length, cell.length))
-    return differing(group.base, without(cell.key, *left_out)) + differing(mine, theirs)
+    group_length, cell_length = (without(length, *left_out) for length in (group.length, cell.length))
+    return differing(group.base, without(cell.key, *left_out)) + differing(group_length, cell_length)
 
 
-def apart(found: Sequence[ComparisonGroup]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def apart(groups: Sequence[ComparisonGroup]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """For groups of one workload: the fields that differ between them, with each group's value."""
     rows: list[tuple[str, tuple[str, ...]]] = []
-    for parts in ([group.base for group in found], [_common_length(group) for group in found]):
-        fields = dict.fromkeys(name for other in parts[1:] for name, _, _ in differing(parts[0], other))
-        rows += [(name, tuple(value_of(one, name) for one in parts)) for name in fields]
+    for parts in ([group.base for group in groups], [_common_length(group) for group in groups]):
+        fields = dict.fromkeys(name for part in parts[1:] for name, _, _ in differing(parts[0], part))
+        rows += [(name, tuple(value_of(part, name) for part in parts)) for name in fields]
     return tuple(rows)
 
 
 def _common_length(group: ComparisonGroup) -> ProtocolLength:
-    """The length that all lines share: steps follow from the batch, whole runs may stand beside projected."""
+    """The length of all entries: steps follow from the batch, whole runs may stand beside projected ones."""
     limits = [entry.cell.length.limit for entry in group.entries if entry.cell.length.projected]
     limit = limits[0] if limits else ()
     return ProtocolLength(0, group.length.epochs, 0, False, limit)

@@ -62,19 +62,19 @@ def early_gate(fp32: Points, mixed: Points, fp32_norms: Points = (), mixed_norms
         return Gate("departs", f"its loss is not finite at step {lost}")
     usable = _differences(fp32, mixed)
     if len(usable) < LEAST_POINTS:
-        said = f"{len(usable)} of the first {FIRST_STEPS} losses are known of both"
-        return Gate("unknown", said, usable)
+        because = f"{len(usable)} of the first {FIRST_STEPS} losses are known of both"
+        return Gate("unknown", because, usable)
     off = median(difference for _, difference in usable)
-    said = f"the first {len(usable)} losses differ by {off:+.2%} in the median, ±{FOLLOWS:.0%} is allowed"
+    because = f"the first {len(usable)} losses differ by {off:+.2%} in the median, ±{FOLLOWS:.0%} is allowed"
     follows = abs(off) <= FOLLOWS
     norms = _differences(fp32_norms, mixed_norms)
     if len(norms) < LEAST_POINTS:
-        said += "; too few gradient norms are known"
+        because += "; too few gradient norms are known"
     else:
         off = median(difference for _, difference in norms)
-        said += f"; {len(norms)} gradient norms by {off:+.2%}, ±{NORMS_FOLLOW:.0%} is allowed"
+        because += f"; {len(norms)} gradient norms by {off:+.2%}, ±{NORMS_FOLLOW:.0%} is allowed"
         follows = follows and abs(off) <= NORMS_FOLLOW
-    return Gate("follows" if follows else "departs", said, usable)
+    return Gate("follows" if follows else "departs", because, usable)
 
 
 def _differences(fp32: Points, mixed: Points) -> tuple[tuple[int, float], ...]:
@@ -88,10 +88,10 @@ def _differences(fp32: Points, mixed: Points) -> tuple[tuple[int, float], ...]:
 
 
 def early_gates(trials: Iterable[Trial]) -> tuple[tuple[Trial, Gate], ...]:
-    """A gate for each mixed-precision trial that has its fp32-ieee twin: same session, seed and work."""
-    kept = [trial for trial in trials if trial.summary is not None]
-    references = [trial for trial in kept if trial.key.precision == REFERENCE]
-    mixed = [trial for trial in kept if not trial.key.precision.startswith("fp32-")]
+    """A gate for each mixed-precision trial that has its fp32-ieee twin: same session, seed and workload."""
+    measured = [trial for trial in trials if trial.summary is not None]
+    references = [trial for trial in measured if trial.key.precision == REFERENCE]
+    mixed = [trial for trial in measured if not trial.key.precision.startswith("fp32-")]
     return tuple(
         (trial, _gate(twins[-1], trial)) for trial, twins in matched(mixed, references, _trial_place) if twins
     )
@@ -108,19 +108,19 @@ def _norms(trial: Trial) -> Points:
 
 @dataclass(frozen=True, slots=True)
 class Parity:
-    """Whether one precision ends as well as fp32-ieee; `said` stands wherever its speed does."""
+    """Whether one precision ends as well as fp32-ieee; `sentence` stands wherever its speed does."""
 
     of: Cell
     over: Cell | None
     verdict: Verdict | None
-    said: str
+    sentence: str
 
 
 def parities(cells: Sequence[Cell]) -> tuple[Parity, ...]:
     """A verdict for each mixed-precision cell, on the final quality of whole trials; else "speed only"."""
     mixed = [cell for cell in cells if not cell.key.precision.startswith("fp32-")]
     references = [cell for cell in cells if cell.key.precision == REFERENCE]
-    return tuple(_parity(of, at_same_batch(of, beside)) for of, beside in matched(mixed, references, _place))
+    return tuple(_parity(of, at_same_batch(of, twins)) for of, twins in matched(mixed, references, _place))
 
 
 def _parity(of: Cell, over: Cell | None) -> Parity:
@@ -131,8 +131,8 @@ def _parity(of: Cell, over: Cell | None) -> Parity:
     verdict = non_inferior(_ends(over, by_accuracy), _ends(of, by_accuracy), greater_is_better=by_accuracy)
     if verdict.interval is None:
         return Parity(of, over, verdict, f"{SPEED_ONLY}: {'; '.join(verdict.because)}")
-    said = {"parity": "ends as well as fp32-ieee", "worse": "ends worse than fp32-ieee"}
-    words = said.get(verdict.word, "whether it ends as well as fp32-ieee is inconclusive")
+    endings = {"parity": "ends as well as fp32-ieee", "worse": "ends worse than fp32-ieee"}
+    words = endings.get(verdict.word, "whether it ends as well as fp32-ieee is inconclusive")
     if of.key.batch_size != over.key.batch_size:
         words += f" (at batch {of.key.batch_size} against {over.key.batch_size})"
     return Parity(of, over, verdict, f"{words}: {'; '.join(verdict.because)}")

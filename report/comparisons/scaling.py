@@ -1,4 +1,4 @@
-"""Several devices of one machine, beside one of them alone."""
+"""Several devices of one machine beside a single one."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ _place = same_but(
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """One work on one machine, on one device and on several; the batch per device is the same."""
+    """One workload on one machine, on one device and on several; the batch per device is the same."""
 
-    work: Key
+    key: Key
     unit: str
     cells: tuple[Cell, ...]
 
     def single(self, precision: str) -> Cell | None:
-        """The one device alone."""
+        """The cell of one device."""
         return next((c for c in self.cells if c.key.gpus == 1 and c.key.precision == precision), None)
 
     def shared(self, precision: str, way: str) -> list[Cell]:
         """Several devices, by their number."""
-        found = [c for c in self.cells if c.key.precision == precision and parallelism_of(c) == way]
-        return sorted(found, key=lambda cell: cell.key.gpus)
+        cells = [c for c in self.cells if c.key.precision == precision and parallelism_of(c) == way]
+        return sorted(cells, key=lambda cell: cell.key.gpus)
 
     def lines(self) -> list[tuple[str, str]]:
         """The precisions and ways that there are, in reading order."""
-        there = {(cell.key.precision, parallelism_of(cell)) for cell in self.cells}
-        return [(name, way) for name in PRECISIONS for way in PARALLELISMS if (name, way) in there]
+        present = {(cell.key.precision, parallelism_of(cell)) for cell in self.cells}
+        return [(name, way) for name in PRECISIONS for way in PARALLELISMS if (name, way) in present]
 
 
 def parallelism_of(cell: Cell) -> str:
@@ -55,12 +55,14 @@ def parallelism_of(cell: Cell) -> str:
 
 
 def scalings(cells: Sequence[Cell]) -> list[Scaling]:
-    """The works that were done on several devices, each with what one device did beside it."""
+    """The workloads that ran on several devices, each with its cells of one device."""
     usable = [cell for cell in cells if cell.verdict != "invalid" and cell.throughput.mean is not None]
     return [
         Scaling(
-            place.key, text.unit_name(found[0].trials[0].device_name, found[0].machine_label), tuple(found)
+            place.key,
+            text.unit_name(members[0].trials[0].device_name, members[0].machine_label),
+            tuple(members),
         )
-        for place, found in grouped_by(usable, _place).items()
-        if any(parallelism_of(cell) for cell in found)
+        for place, members in grouped_by(usable, _place).items()
+        if any(parallelism_of(cell) for cell in members)
     ]

@@ -41,7 +41,7 @@ class Check:
         return None if self.interval is None else self.interval.includes(1.0)
 
     def line(self) -> str:
-        """What was found, in one line."""
+        """The result in one line."""
         if self.interval is None:
             return f"{self.what}: {self.n[0]} and {self.n[1]} valid runs: too few to tell"
         low, estimate, high = self.interval.low, self.interval.estimate, self.interval.high
@@ -53,16 +53,16 @@ class Check:
 
 def checks(records: Iterable[Record]) -> tuple[Check, ...]:
     """One check for each variant and session, by session; the level holds for a session's checks together."""
-    found: dict[str, dict[str, dict[str, list[Record]]]] = {}
+    sessions: dict[str, dict[str, dict[str, list[Record]]]] = {}
     for record in records:
         side = record.trial.asked.variant.options.get(SIDE)
         if record.plan == PLAN and side in SIDES:
-            works = found.setdefault(record.session, {})
-            works.setdefault(_what(record), {}).setdefault(str(side), []).append(record)
+            variants = sessions.setdefault(record.session, {})
+            variants.setdefault(_what(record), {}).setdefault(str(side), []).append(record)
     return tuple(
-        _check(session, what, sides, len(works))
-        for session, works in sorted(found.items())
-        for what, sides in sorted(works.items())
+        _check(session, what, sides, len(variants))
+        for session, variants in sorted(sessions.items())
+        for what, sides in sorted(variants.items())
     )
 
 
@@ -72,7 +72,7 @@ def newest(records: Iterable[Record]) -> tuple[Check, ...]:
     last = max(
         (record.session for record in of_plan), key=lambda session: _began(session, of_plan), default=None
     )
-    return tuple(one for one in checks(of_plan) if one.session == last)
+    return tuple(check for check in checks(of_plan) if check.session == last)
 
 
 def _began(session: str, records: Sequence[Record]) -> datetime:
@@ -82,10 +82,10 @@ def _began(session: str, records: Sequence[Record]) -> datetime:
 def rate(records: Iterable[Record]) -> tuple[int, int]:
     """(sessions, passed): those with an interval for every variant, and of them those where all hold 1."""
     sessions: dict[str, list[bool | None]] = {}
-    for one in checks(records):
-        sessions.setdefault(one.session, []).append(one.passed)
-    told = [found for found in sessions.values() if None not in found]
-    return len(told), sum(all(found) for found in told)
+    for check in checks(records):
+        sessions.setdefault(check.session, []).append(check.passed)
+    judged = [answers for answers in sessions.values() if None not in answers]
+    return len(judged), sum(all(answers) for answers in judged)
 
 
 def rate_line(records: Iterable[Record]) -> str:

@@ -24,7 +24,7 @@ _place = same_but()
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One work on both sides. `ratio` is how many times as fast the first is."""
+    """One workload on both sides. `ratio` is how many times as fast the first is."""
 
     first: Cell
     second: Cell
@@ -42,14 +42,14 @@ class Comparison:
     pairs: tuple[Pair, ...]
     apart: tuple[tuple[str, str], ...]
     failed: tuple[str, ...]
-    """Work that the second side has measured and the first has failed at."""
+    """Workloads that the second side has measured and the first has failed at."""
     stacks: tuple[tuple[str, tuple[str, ...]], ...]
     one_unit: bool
     """Whether each side is one card, and they are not the same."""
 
 
 def compare(table: DataFrame, first: str, second: str) -> Comparison:
-    """Sets what `first` names against what `second` names, the newest session of each work.
+    """Sets what `first` names against what `second` names, the newest session of each workload.
 
     A name is a part of a card's name, of a machine's label or id, of a session's id, or of the stack, as
     `torch 2.13.0`, `driver 580` or an image's name; where it is exactly one of these, parts do not count.
@@ -62,31 +62,32 @@ def compare(table: DataFrame, first: str, second: str) -> Comparison:
             f"'{first}' and '{second}' both name records of session {shared_sessions[0]}",
             remedy="name two cards, labels, sessions or stacks that share none",
         )
-    mine, theirs = _newest(cells_of(of_first)), _newest(cells_of(of_second))
-    shared = [(own, same[0]) for own, same in matched(mine.values(), theirs.values(), _place) if same]
+    first_cells, second_cells = _newest(cells_of(of_first)), _newest(cells_of(of_second))
+    shared = [
+        (own, same[0]) for own, same in matched(first_cells.values(), second_cells.values(), _place) if same
+    ]
     pairs = [_pair(own, same, len(shared)) for own, same in shared]
-    found = tuple(pair for pair in pairs if pair is not None)
-    units = [{unit for cell in side.values() for unit in cell.units} for side in (mine, theirs)]
-    stacks = dict.fromkeys(cell.stack for side in (mine, theirs) for cell in side.values())
+    units = [{unit for cell in side.values() for unit in cell.units} for side in (first_cells, second_cells)]
+    stacks = dict.fromkeys(cell.stack for side in (first_cells, second_cells) for cell in side.values())
     return Comparison(
         first=first,
         second=second,
-        pairs=found,
-        apart=_apart(mine, theirs, first, second),
-        failed=_failed(trials_of(of_first), mine, theirs),
+        pairs=tuple(pair for pair in pairs if pair is not None),
+        apart=_apart(first_cells, second_cells, first, second),
+        failed=_failed(trials_of(of_first), first_cells, second_cells),
         stacks=stack_differences(tuple(stacks)),
         one_unit=all(len(side) <= 1 for side in units) and units[0] != units[1],
     )
 
 
 def _named(table: DataFrame, name: str) -> DataFrame:
-    wanted = " ".join(name.casefold().replace("=", " ").split())
+    query = " ".join(name.casefold().replace("=", " ").split())
     texts = [[text.casefold() for text in _names_of(trial)] for trial in trials_of(table)]
-    exact = [wanted in own for own in texts]
-    named = exact if any(exact) else [any(wanted in text for text in own) for own in texts]
-    if not any(named) or not wanted:
-        known = sorted({*map(short_card, table["card"]), *table["machine_label"]})
-        listed = clean(", ".join(known), 200) or "none: nothing was measured yet"
+    exact = [query in own for own in texts]
+    named = exact if any(exact) else [any(query in text for text in own) for own in texts]
+    if not any(named) or not query:
+        names = sorted({*map(short_card, table["card"]), *table["machine_label"]})
+        listed = clean(", ".join(names), 200) or "none: nothing was measured yet"
         raise UserError(f"no record is of '{name}'", remedy=f"cards and machines on record are {listed}")
     return table[named]
 
@@ -99,10 +100,10 @@ def _names_of(trial: Trial) -> list[str]:
     return parts + [f"{name} {value}" for name, value in (*stack.versions, *stack.variables)]
 
 
-def _newest(found: Sequence[Cell]) -> dict[Key, Cell]:
-    """Of each work the newest cell; one with repeats goes before a single run."""
-    ordered = sorted(found, key=lambda cell: (cell.throughput.n > 1, cell.started_at))
-    return {place.key: same[-1] for place, same in grouped_by(ordered, _place).items()}
+def _newest(cells: Sequence[Cell]) -> dict[Key, Cell]:
+    """Of each workload the newest cell; one with repeats goes before a single run."""
+    ordered = sorted(cells, key=lambda cell: (cell.throughput.n > 1, cell.started_at))
+    return {place.key: alike[-1] for place, alike in grouped_by(ordered, _place).items()}
 
 
 def _pair(first: Cell, second: Cell, comparisons: int) -> Pair | None:
@@ -115,33 +116,33 @@ def _pair(first: Cell, second: Cell, comparisons: int) -> Pair | None:
 
 
 def _apart(
-    mine: dict[Key, Cell], theirs: dict[Key, Cell], first: str, second: str
+    first_cells: dict[Key, Cell], second_cells: dict[Key, Cell], first: str, second: str
 ) -> tuple[tuple[str, str], ...]:
-    found = []
-    for own, other, side in ((mine, theirs, second), (theirs, mine, first)):
-        for key in own:
-            if key in other:
-                continue
-            reasons = [differing(key, near) for near in other if near.workload == key.workload]
-            closest = min(reasons, key=len, default=())
-            why = "; ".join(f"{name} {here}, there {there}" for name, here, there in closest[:3])
-            found.append((what(key), clean(why or f"'{side}' has none of this workload", 160)))
-    return tuple(found)
+    reasons = []
+    for cells, others, name in ((first_cells, second_cells, second), (second_cells, first_cells, first)):
+        for key in (key for key in cells if key not in others):
+            near = [differing(key, other) for other in others if other.workload == key.workload]
+            closest = min(near, key=len, default=())
+            why = "; ".join(f"{field} {value}, there {other}" for field, value, other in closest[:3])
+            reasons.append((what(key), clean(why or f"'{name}' has none of this workload", 160)))
+    return tuple(reasons)
 
 
-def _failed(trials: Sequence[Trial], mine: dict[Key, Cell], theirs: dict[Key, Cell]) -> tuple[str, ...]:
+def _failed(
+    trials: Sequence[Trial], first_cells: dict[Key, Cell], second_cells: dict[Key, Cell]
+) -> tuple[str, ...]:
     """A failed trial knows its key only as far as it was asked for."""
-    measured, wanted = {what(key) for key in mine}, {what(key) for key in theirs}
+    done, expected = {what(key) for key in first_cells}, {what(key) for key in second_cells}
     reasons = {
         what(trial.key): f"{what(trial.key)}: {clean(failure_words(trial.failure.reason), 60)}"
         for trial in trials
         if trial.failure is not None and trial.failure.kind == "trial"
     }
-    return tuple(reason for work, reason in reasons.items() if work in wanted - measured)
+    return tuple(reason for workload, reason in reasons.items() if workload in expected - done)
 
 
 def what(key: Key) -> str:
-    """A work in a few words."""
+    """A key in a few words."""
     size = f" {key.image_size} px" if key.image_size else ""
     options = "".join(f", {name} {value}" for name, value in key.options)
     gpus = f", {key.gpus} devices" if key.gpus > 1 else ""
@@ -152,28 +153,29 @@ def what(key: Key) -> str:
     )
 
 
-def lines(found: Comparison) -> tuple[str, ...]:
+def lines(comparison: Comparison) -> tuple[str, ...]:
     """The answer as a terminal shows it."""
-    said = [f"How many times as fast '{found.first}' is as '{found.second}' (above 1: faster)", ""]
-    for pair in found.pairs:
-        said += _pair_lines(pair)
-    if not found.pairs:
-        said.append("nothing may be compared")
-    if len(found.pairs) > 1:
-        said += ["", f"The 95 % intervals hold together, over {len(found.pairs)} comparisons."]
-    if found.one_unit:
-        said.append("One unit a side: cards of one model differ by 8 % and more.")
-    if found.failed:
-        said += ["", f"'{found.first}' failed where '{found.second}' was measured:"]
-        said += [f"  {one}" for one in found.failed]
-    if found.stacks:
-        said += ["", "The stacks differ:"]
-        said += [f"  {name}: {clean(' | '.join(values), 160)}" for name, values in found.stacks]
-    if found.apart:
-        said += ["", "Not compared:"]
-        said += [f"  {one}: {why}" for one, why in found.apart[:MOST_APART]]
-        said += [f"  and {len(found.apart) - MOST_APART} more"] if len(found.apart) > MOST_APART else []
-    return tuple(said)
+    page = [f"How many times as fast '{comparison.first}' is as '{comparison.second}' (above 1: faster)", ""]
+    for pair in comparison.pairs:
+        page += _pair_lines(pair)
+    if not comparison.pairs:
+        page.append("nothing may be compared")
+    if len(comparison.pairs) > 1:
+        page += ["", f"The 95 % intervals hold together, over {len(comparison.pairs)} comparisons."]
+    if comparison.one_unit:
+        page.append("One unit a side: cards of one model differ by 8 % and more.")
+    if comparison.failed:
+        page += ["", f"'{comparison.first}' failed where '{comparison.second}' was measured:"]
+        page += [f"  {failure}" for failure in comparison.failed]
+    if comparison.stacks:
+        page += ["", "The stacks differ:"]
+        page += [f"  {name}: {clean(' | '.join(values), 160)}" for name, values in comparison.stacks]
+    if comparison.apart:
+        page += ["", "Not compared:"]
+        page += [f"  {key}: {why}" for key, why in comparison.apart[:MOST_APART]]
+        more = len(comparison.apart) - MOST_APART
+        page += [f"  and {more} more"] if more > 0 else []
+    return tuple(page)
 
 
 def _pair_lines(pair: Pair) -> list[str]:
@@ -203,21 +205,21 @@ def verdict(pair: Pair) -> str:
     )
 
 
-def below(found: Comparison, limit: float) -> tuple[str, ...]:
+def below(comparison: Comparison, limit: float) -> tuple[str, ...]:
     """Why a gate at `limit` says no; empty where it lets pass.
 
-    A work fails where its interval's upper end lies below the limit: then even the best value that the runs
-    allow is too slow, and noise alone rarely closes the gate. What failed, and a gate with nothing to judge,
-    fail too.
+    A workload fails where its interval's upper end lies below the limit: then even the best value that the
+    runs allow is too slow, and noise alone rarely closes the gate. What failed, and a gate with nothing to
+    judge, fail too.
     """
-    judged = [pair for pair in found.pairs if pair.ratio.interval is not None]
-    said = []
+    judged = [pair for pair in comparison.pairs if pair.ratio.interval is not None]
+    reasons = []
     for pair in judged:
         high = pair.ratio.interval.high if pair.ratio.interval else math.inf
         if high < limit:
             best = f"at best {times(high)} times as fast, which is below {limit:g}"
-            said.append(f"{what(pair.first.key)}: {best}")
-    said += [f"{one}, where '{found.second}' was measured" for one in found.failed]
+            reasons.append(f"{what(pair.first.key)}: {best}")
+    reasons += [f"{failure}, where '{comparison.second}' was measured" for failure in comparison.failed]
     if not judged:
-        said.append("no work has two runs on both sides, so nothing could be judged")
-    return tuple(said)
+        reasons.append("no work has two runs on both sides, so nothing could be judged")
+    return tuple(reasons)

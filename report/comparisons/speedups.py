@@ -32,14 +32,14 @@ def speedups(cells: Sequence[Cell]) -> tuple[Speedup, ...]:
     """
     gained = [cell for cell in cells if cell.key.precision != "fp32-ieee"]
     full = [cell for cell in cells if cell.key.precision in FULL_PRECISION]
-    found = []
+    gains = []
     for of, references in matched(gained, full, _place):
         for over in _denominators(of, references):
-            value = cell_ratio(over, of, "seconds") or cell_ratio(of, over, "throughput")
-            if value is not None:
+            gain = cell_ratio(over, of, "seconds") or cell_ratio(of, over, "throughput")
+            if gain is not None:
                 differs = differing(without(of.key, "precision"), without(over.key, "precision"))
-                found.append(Speedup(of, over, value, differs))
-    return tuple(found)
+                gains.append(Speedup(of, over, gain, differs))
+    return tuple(gains)
 
 
 def _denominators(of: Cell, references: Sequence[Cell]) -> list[Cell]:
@@ -64,9 +64,9 @@ def profile_gains(cells: Sequence[Cell]) -> tuple[ProfileGain, ...]:
     """Each tuned cell against the default one that differs in nothing else."""
     tuned = [cell for cell in cells if cell.key.profile == "tuned"]
     plain = [cell for cell in cells if cell.key == without(cell.key, "profile")]
-    found = []
+    gains = []
     for cell, references in matched(tuned, plain, _any_profile):
-        value = cell_ratio(cell, references[-1], "throughput") if references else None
-        if value is not None:
-            found.append(ProfileGain(cell, references[-1], value))
-    return tuple(found)
+        gain = cell_ratio(cell, references[-1], "throughput") if references else None
+        if gain is not None:
+            gains.append(ProfileGain(cell, references[-1], gain))
+    return tuple(gains)

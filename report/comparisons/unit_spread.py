@@ -51,12 +51,12 @@ def unit_band(ratio: float, units: Sequence[float] = (), level: float = 0.95) ->
     return UnitBand(ratio * math.exp(-reach), ratio * math.exp(reach), True, m)
 
 
-def pair_band(cells: Sequence[Cell], one: str, other: str, ratio: float = 1.0) -> UnitBand:
+def pair_band(cells: Sequence[Cell], first: str, second: str, ratio: float = 1.0) -> UnitBand:
     """The band around a ratio of two cards; measured where three units of each are on record.
 
     Both are drawn anew, so the squares of their reaches add.
     """
-    bands = [unit_band(ratio, unit_means(cells, card)) for card in (one, other)]
+    bands = [unit_band(ratio, unit_means(cells, card)) for card in (first, second)]
     if not all(band.measured for band in bands):
         return unit_band(ratio)
     reach = math.hypot(*(math.log(band.high / ratio) for band in bands))
@@ -65,13 +65,13 @@ def pair_band(cells: Sequence[Cell], one: str, other: str, ratio: float = 1.0) -
 
 
 def unit_means(cells: Iterable[Cell], card: str) -> list[float]:
-    """One mean throughput per unit of a card, on the work that most of its units did under one key."""
+    """One mean throughput per unit of a card, on the one key that most of its units were measured on."""
     means = unit_levels(trial for cell in cells if cell.card == card for trial in cell.trials)
     return means if len(means) >= UNITS_TO_MEASURE else []
 
 
 def unit_levels(trials: Iterable[Trial]) -> list[float]:
-    """One mean throughput per unit, on the card and work that most units did under one key."""
+    """One mean throughput per unit, on the one card and key that most units were measured on."""
     levels: dict[object, dict[str, list[float]]] = {}
     for trial in trials:
         rate = trial.samples_per_second if trial.verdict != "invalid" else None
@@ -122,7 +122,7 @@ def unit_spread(levels: Sequence[float]) -> UnitSpread:
 
 
 def units_of(trials: Sequence[Trial], cells: Sequence[Cell]) -> UnitSpread:
-    """The spread of the units of the cells' model, over the one work that most units have measured."""
-    wanted = {(cell.key, cell.card) for cell in cells}
-    levels = unit_levels(trial for trial in trials if (trial.key, trial.card) in wanted)
+    """The spread of the units of the cells' model, over the one workload that most units have measured."""
+    places = {(cell.key, cell.card) for cell in cells}
+    levels = unit_levels(trial for trial in trials if (trial.key, trial.card) in places)
     return replace(unit_spread(levels), units=max(len(levels), 1))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from harness.record.cards import Card
 from report.comparisons.groups import ComparisonGroup
-from report.cost.inputs import Gathered, gather
+from report.cost.inputs import CostInputs, cost_inputs
 from report.cost.model import CostAnswer, answer
 from report.cost.purchase import Purchase
 from report.cost.sensitivity import Sensitivity, sensitivities
@@ -18,7 +18,7 @@ from report.trials.trial import Trial
 class Costs:
     """Null for `answer` without prices; `pair` are the two cheapest offers, by their place."""
 
-    gathered: Gathered
+    inputs: CostInputs
     answer: CostAnswer | None = None
     pair: tuple[int, int] | None = None
     sensitivities: tuple[Sensitivity, ...] = ()
@@ -34,9 +34,9 @@ def costs(
 
     Raises UserError where a name in the buyer's file fits several cards or lines.
     """
-    gathered = gather(groups, trials, cards, purchase)
-    if gathered is None or purchase is None:
-        return None if gathered is None else Costs(gathered)
-    found = answer(gathered.numbers)
-    pair = (found.order[0], found.order[1]) if len(found.order) > 1 else None
-    return Costs(gathered, found, pair, sensitivities(gathered.numbers, *pair) if pair else ())
+    inputs = cost_inputs(groups, trials, cards, purchase)
+    if inputs is None or purchase is None:
+        return None if inputs is None else Costs(inputs)
+    result = answer(inputs.numbers)
+    pair = (result.order[0], result.order[1]) if len(result.order) > 1 else None
+    return Costs(inputs, result, pair, sensitivities(inputs.numbers, *pair) if pair else ())

@@ -1,4 +1,4 @@
-"""Records and the buyer's file → the numbers that every purchase figure stands on.
+"""Records and the buyer's file → the numbers that every cost stands on.
 
 Each range is the wider one: the measured 95 % interval times the band in which other units may lie.
 """
@@ -17,12 +17,24 @@ from report.comparisons.cells import Cell, cell_ratio
 from report.comparisons.expectation import Buyer
 from report.comparisons.groups import ComparisonGroup
 from report.comparisons.unit_spread import pair_band, unit_band, unit_means
-from report.cost.mix import MixLine, asked, lines, reader, without_purchase
-from report.cost.numbers import INPUTS, CardNumbers, Numbers, Range, RowNumbers
-from report.cost.offers import Offer, offers, usable
+from report.cost.mix import MixLine, Offer, buyers_mix, default_mix, mix_lines, offers_on, ranked_cells
 from report.cost.purchase import FILE, Purchase
 from report.stats.intervals import Interval, log_mean_interval
 from report.trials.trial import Trial
+
+Range = tuple[float, float, float]
+"""Low, best, high."""
+
+DRAWS = 2048
+INPUTS = (
+    "life_years",
+    "utilisation",
+    "electricity_price",
+    "pue",
+    "residual_share",
+    "host_price",
+    "host_watts",
+)
 
 ENERGY_BAND = 0.05
 GIB = 2**30
@@ -35,7 +47,43 @@ NEUTRAL: dict[str, Range] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class CardNumbers:
+    """One offer. Null is unknown; `watts` and `seconds` have an entry for each row of the mix."""
+
+    name: str
+    rented: bool
+    price: Range | None
+    watts: tuple[Range | None, ...]
+    board_watts: float | None
+    fits: bool
+    seconds: tuple[Range | None, ...]
+    """Of one unit of the row's work; another unit of the card is within the range."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowNumbers:
+    """One line of the mix: hours a week on the card `hours_on`."""
+
+    name: str
+    hours: float
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """All that a cost depends on. `speed[i][j][k]` is card i's time over card j's on row k."""
+
+    inputs: dict[str, Range]
+    limits: dict[str, float | None]
+    """budget, cards, slots, watts; null sets none."""
+    cards: tuple[CardNumbers, ...]
+    rows: tuple[RowNumbers, ...]
+    hours_on: int
+    speed: tuple[tuple[tuple[Range | None, ...], ...], ...]
+    draws: int = DRAWS
+
+
+@dataclass(frozen=True, slots=True)
+class CostInputs:
     """The numbers, and what has to be said beside them."""
 
     numbers: Numbers
@@ -46,48 +94,51 @@ class Gathered:
     """Whether the mix is the buyer's, or an hour of each line."""
     measured_power: tuple[bool, ...]
     """Of each offer: whether its power was measured on every line that it has."""
-    doubts: tuple[str, ...]
+    caveats: tuple[str, ...]
 
 
-def gather(
+def cost_inputs(
     groups: Sequence[ComparisonGroup],
     trials: Sequence[Trial],
     cards: Sequence[Card],
     purchase: Purchase | None,
-) -> Gathered | None:
+) -> CostInputs | None:
     """The numbers of all offers on the mix; null where no ranked figure is at hand.
 
     Raises UserError where a name in the buyer's file fits several cards or lines.
     """
-    cells = usable(groups)
-    found, missing = offers(cells, purchase)
-    every = lines(cells, found, trials)
-    if not every:
+    cells = ranked_cells(groups)
+    offered, missing = offers_on(cells, purchase)
+    recorded = mix_lines(cells, offered, trials)
+    if not recorded:
         return None
     own = purchase is not None and bool(purchase.work)
-    mix, absent = asked(every, purchase) if own and purchase else (without_purchase(every), ())
+    mix, unrecorded = buyers_mix(recorded, purchase) if own and purchase else (default_mix(recorded), ())
     if not mix:
         return None
-    on = _hours_on(found, mix, purchase)
-    speed = tuple(
-        tuple(_speeds(mix, i, j, cells, found) for j in range(len(found))) for i in range(len(found))
-    )
+    on = _hours_on(offered, mix, purchase)
     numbers = Numbers(
         inputs=_inputs(purchase),
         limits=_limits(purchase),
-        cards=tuple(_card(offer, i, mix, trials, cards, purchase, cells) for i, offer in enumerate(found)),
+        cards=tuple(_card(offer, i, mix, trials, cards, purchase, cells) for i, offer in enumerate(offered)),
         rows=tuple(RowNumbers(line.name, line.hours) for line in mix),
         hours_on=on,
-        speed=speed,
+        speed=tuple(
+            tuple(
+                tuple(_time_over(line, i, j, cells, len(offered)) for line in mix)
+                for j in range(len(offered))
+            )
+            for i in range(len(offered))
+        ),
     )
-    return Gathered(
+    return CostInputs(
         numbers,
-        found,
+        offered,
         mix,
         purchase,
         own,
-        tuple(_all_measured(mix, i) for i in range(len(found))),
-        (*missing, *absent, *_single_runs(mix)),
+        tuple(_all_measured(mix, i) for i in range(len(offered))),
+        (*missing, *unrecorded, *_single_runs(mix)),
     )
 
 
@@ -100,44 +151,44 @@ def buyer(
     """
     if purchase is None or not purchase.work:
         return None
-    cells = usable(groups)
-    found, _ = offers(cells, purchase)
-    every = lines(cells, found, trials)
-    mix = asked(every, purchase)[0] if every else ()
+    cells = ranked_cells(groups)
+    offered, _ = offers_on(cells, purchase)
+    recorded = mix_lines(cells, offered, trials)
+    mix = buyers_mix(recorded, purchase)[0] if recorded else ()
     if not mix:
         return None
-    on = found[_hours_on(found, mix, purchase)]
+    on = offered[_hours_on(offered, mix, purchase)]
     return Buyer({(line.key, line.length): line.hours for line in mix}, (on.machine, on.card))
 
 
-def _hours_on(found: Sequence[Offer], mix: Sequence[MixLine], purchase: Purchase | None) -> int:
+def _hours_on(offers: Sequence[Offer], mix: Sequence[MixLine], purchase: Purchase | None) -> int:
     """The offer whose hours are given; without a name the slowest of those that did most of the mix."""
     if purchase is not None and purchase.hours_on:
-        wanted = purchase.hours_on.casefold()
-        named = [i for i, one in enumerate(found) if wanted in f"{one.card} {one.name}".casefold()]
+        name = purchase.hours_on.casefold()
+        named = [i for i, offer in enumerate(offers) if name in f"{offer.card} {offer.name}".casefold()]
         if not named:
             raise UserError(
                 f"{FILE}: 'hours_on' names '{text.clean(purchase.hours_on, 60)}', no ranked card",
-                remedy=f"take one of {', '.join(one.name for one in found)}",
+                remedy=f"take one of {', '.join(offer.name for offer in offers)}",
             )
         return named[0]
 
     def place(i: int) -> tuple[int, float]:
         done = [line for line in mix if line.cells[i]]
         return len(done), sum(
-            math.log(geometric_mean(reader(line)(cell))) for line in done if (cell := line.cells[i])
+            math.log(geometric_mean(line.unit_seconds(cell))) for line in done if (cell := line.cells[i])
         )
 
-    return max(range(len(found)), key=place)
+    return max(range(len(offers)), key=place)
 
 
 def _inputs(purchase: Purchase | None) -> dict[str, Range]:
-    found: dict[str, Range] = {}
+    ranges: dict[str, Range] = {}
     for name in INPUTS:
         given = getattr(purchase, name) if purchase else None
-        found[name] = given.values if given else NEUTRAL.get(name, (0.0, 0.0, 0.0))
-    found["pue"] = purchase.pue.values if purchase else (1.0, 1.0, 1.0)
-    return found
+        ranges[name] = given.values if given else NEUTRAL.get(name, (0.0, 0.0, 0.0))
+    ranges["pue"] = purchase.pue.values if purchase else (1.0, 1.0, 1.0)
+    return ranges
 
 
 def _limits(purchase: Purchase | None) -> dict[str, float | None]:
@@ -171,7 +222,7 @@ def _card(
         rented=bool(offer.quote and offer.quote.rented),
         price=offer.quote.cost if offer.quote else None,
         watts=watts,
-        board_watts=board or max((one[2] for one in watts if one), default=None),
+        board_watts=board or max((power[2] for power in watts if power), default=None),
         fits=needed is None or memory is None or memory >= needed * GIB,
         seconds=tuple(_seconds(line, i, cells) for line in mix),
     )
@@ -179,13 +230,16 @@ def _card(
 
 def _watts(cell: Cell | None) -> Range | None:
     """Mean power in the windows of a cell's runs, with the band that sensors are off by."""
-    told = [trial.record.telemetry.energy for trial in cell.trials if trial.record.telemetry] if cell else []
-    known = [
-        (e.joules / e.window_seconds, e.band or ENERGY_BAND) for e in told if e.joules and e.window_seconds
+    records = [trial.record for trial in cell.trials] if cell else []
+    energies = [record.telemetry.energy for record in records if record.telemetry]
+    readings = [
+        (energy.joules / energy.window_seconds, energy.band or ENERGY_BAND)
+        for energy in energies
+        if energy.joules and energy.window_seconds
     ]
-    if not known:
+    if not readings:
         return None
-    band, watts = max(band for _, band in known), [watts for watts, _ in known]
+    band, watts = max(band for _, band in readings), [watts for watts, _ in readings]
     return min(watts) * (1 - band), fmean(watts), max(watts) * (1 + band)
 
 
@@ -198,32 +252,30 @@ def _seconds(line: MixLine, i: int, cells: Sequence[Cell]) -> Range | None:
     cell = line.cells[i]
     if cell is None:
         return None
-    values = reader(line)(cell)
-    middle, found = geometric_mean(values), log_mean_interval(values)
+    values = line.unit_seconds(cell)
+    middle, interval = geometric_mean(values), log_mean_interval(values)
     band = unit_band(1.0, unit_means(cells, cell.card))
-    low, high = (found.low / found.estimate, found.high / found.estimate) if found else (1.0, 1.0)
+    low, high = _ends(interval)
     return middle * low / band.high, middle, middle * high / band.low
 
 
-def _speeds(
-    mix: Sequence[MixLine], i: int, j: int, cells: Sequence[Cell], found: Sequence[Offer]
-) -> tuple[Range | None, ...]:
-    """Time of offer i over offer j on each line; the same card bought and rented has the same time."""
-    return tuple(_time_over(line, i, j, cells, len(found)) for line in mix)
+def _ends(interval: Interval | None) -> tuple[float, float]:
+    """Low and high as factors of the estimate; 1 where there is no interval."""
+    return (interval.low / interval.estimate, interval.high / interval.estimate) if interval else (1.0, 1.0)
 
 
 def _time_over(line: MixLine, i: int, j: int, cells: Sequence[Cell], offered: int) -> Range | None:
-    one, other = line.cells[i], line.cells[j]
-    if one is None or other is None:
+    """Time of offer i over offer j; the same card bought and rented has the same time."""
+    first, second = line.cells[i], line.cells[j]
+    if first is None or second is None:
         return None
-    if one is other:
+    if first is second:
         return (1.0, 1.0, 1.0)
-    read = reader(line)
-    mine, theirs = geometric_mean(read(one)), geometric_mean(read(other))
-    if mine < theirs or (mine == theirs and i < j):
-        low, best, high = _times_as_fast(line, one, other, theirs / mine, cells, offered)
+    first_seconds, second_seconds = (geometric_mean(line.unit_seconds(cell)) for cell in (first, second))
+    if first_seconds < second_seconds or (first_seconds == second_seconds and i < j):
+        low, best, high = _times_as_fast(line, first, second, second_seconds / first_seconds, cells, offered)
         return 1 / high, 1 / best, 1 / low
-    return _times_as_fast(line, other, one, mine / theirs, cells, offered)
+    return _times_as_fast(line, second, first, first_seconds / second_seconds, cells, offered)
 
 
 def _times_as_fast(
@@ -232,19 +284,16 @@ def _times_as_fast(
     """How many times as fast the faster card is, in any two units of the two models."""
     of, over, name = (fast, slow, "throughput") if line.by_throughput else (slow, fast, "seconds")
     ratio = cell_ratio(of, over, name, comparisons=offered - 1)
-    interval: Interval | None = ratio.interval if ratio else None
-    low, high = (
-        (interval.low / interval.estimate, interval.high / interval.estimate) if interval else (1.0, 1.0)
-    )
+    low, high = _ends(ratio.interval if ratio else None)
     band = pair_band(cells, fast.card, slow.card)
     return best * low * band.low, best, best * high * band.high
 
 
 def _single_runs(mix: Sequence[MixLine]) -> tuple[str, ...]:
-    alone = [line for line in mix if any(cell and len(reader(line)(cell)) < 2 for cell in line.cells)]
-    if not alone:
+    single = [line for line in mix if any(cell and len(line.unit_seconds(cell)) < 2 for cell in line.cells)]
+    if not single:
         return ()
     return (
-        f"{text.count(len(alone), 'line')} of the mix {'stands' if len(alone) == 1 else 'stand'} on "
+        f"{text.count(len(single), 'line')} of the mix {'stands' if len(single) == 1 else 'stand'} on "
         "a single run of a card: of its own scatter nothing is in the ranges.",
     )

@@ -1,15 +1,16 @@
-"""The buyer's mix: which lines of equal work it asks for, and which cell of each card did them."""
+"""Offers and the mix of work: the card of each quote, lines of equal work, and each card's cell on them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.errors import UserError
+from harness.record.cards import Card, find
 from report import text
 from report.comparisons.cells import Cell
-from report.cost.offers import Offer
-from report.cost.purchase import FILE, Purchase, WorkloadHours
+from report.comparisons.groups import ComparisonGroup
+from report.cost.purchase import FILE, Purchase, Quote, WorkloadHours
 from report.trials.key import Key, ProtocolLength
 from report.trials.pairs import (
     MEASURED_FIELDS,
@@ -21,7 +22,38 @@ from report.trials.pairs import (
 )
 from report.trials.trial import Trial
 
+MOST_OFFERS = 8
+"""Offers on one page."""
+
 _KEYS = ("workload", "protocol", "model", "precision", "batch_size", "image_size", "sequence_length")
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A card on record, with the quote for it where there is one."""
+
+    name: str
+    machine: str
+    card: str
+    device: str
+    quote: Quote | None = None
+
+    def made(self, machine: str, card: str) -> bool:
+        """Whether a figure of that machine and card is this offer's."""
+        return (self.machine, self.card) == (machine, card)
+
+    def memory_bytes(self, trials: Iterable[Trial]) -> int | None:
+        """The card's memory as the framework saw it."""
+        measured = [trial.record.measurement for trial in trials if self.made(trial.machine, trial.card)]
+        sizes = [measurement.device.memory_bytes for measurement in measured if measurement]
+        return max(filter(None, sizes), default=None)
+
+    def board_watts(self, cards: Sequence[Card]) -> float | None:
+        """The power limit as quoted, else on paper; null where neither says."""
+        if self.quote and self.quote.watts:
+            return self.quote.watts.high
+        card = find(self.device, cards)
+        return card.power_watts / card.devices if card else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,78 +88,176 @@ class MixLine:
         """Passes in one trained model; 1 where a million samples are the unit."""
         return 1 if self.by_throughput else max(1, self.length.epochs)
 
+    def unit_seconds(self, cell: Cell) -> tuple[float, ...]:
+        """Of each run of a cell: seconds for one unit of the line's work."""
+        if self.by_throughput:
+            return tuple(1e6 / value for value in cell.throughput.values)
+        return cell.seconds.values
+
     @property
     def counts(self) -> int:
         """How many offers have a figure."""
         return sum(cell is not None for cell in self.cells)
 
 
-def lines(cells: Sequence[Cell], offers: Sequence[Offer], trials: Sequence[Trial]) -> tuple[MixLine, ...]:
+def ranked_cells(groups: Iterable[ComparisonGroup]) -> list[Cell]:
+    """The cells of one device that a cost may stand on: ranked ones, the leading session's first."""
+    entries = [entry for group in groups for entry in group.entries]
+    entries.sort(key=lambda entry: not entry.own)
+    return [entry.cell for entry in entries if entry.cell.ranked and entry.cell.key.gpus == 1]
+
+
+def offers_on(cells: Sequence[Cell], purchase: Purchase | None) -> tuple[tuple[Offer, ...], tuple[str, ...]]:
+    """The offers, quoted ones first, and a sentence for each quote that no record answers.
+
+    Raises UserError where a quote's text fits several cards.
+    """
+    sides = list({(cell.machine, cell.card): cell for cell in reversed(cells)}.values())[::-1]
+    offered: list[Offer] = []
+    missing = []
+    for number, quote in enumerate(purchase.quote if purchase else (), 1):
+        cell = _meant(quote.card, sides, f"quote {number}")
+        if cell is None:
+            named = text.clean(quote.card, 60)
+            missing.append(f"No ranked record on this page is of '{named}': its quote is not used.")
+        else:
+            offered.append(_offer(cell, quote))
+    quoted = {offer.card for offer in offered if _by_card(offer)}
+    spare = [c for c in sides if c.card not in quoted and not any(o.made(c.machine, c.card) for o in offered)]
+    offered += [_offer(cell, None) for cell in (spare if purchase is None else _one_of_each(spare))]
+    return _named(offered[:MOST_OFFERS], sides), tuple(missing)
+
+
+def _by_card(offer: Offer) -> bool:
+    """Whether the quote named the card, and so every machine with it."""
+    return offer.quote is not None and offer.quote.card.casefold() in offer.card.casefold()
+
+
+def _one_of_each(cells: Sequence[Cell]) -> list[Cell]:
+    return list({cell.card: cell for cell in reversed(cells)}.values())[::-1]
+
+
+def _offer(cell: Cell, quote: Quote | None) -> Offer:
+    return Offer(text.short_card(cell.card), cell.machine, cell.card, cell.trials[0].device_name, quote)
+
+
+def _meant(words: str, sides: Sequence[Cell], where: str) -> Cell | None:
+    """The card of that name, else of which it is a part; else the machine of that label."""
+    name = words.casefold().strip()
+    tests = (
+        lambda cell: name in (cell.card.casefold(), text.short_card(cell.card).casefold()),
+        lambda cell: name in cell.card.casefold(),
+        lambda cell: name == cell.machine_label.casefold(),
+        lambda cell: name in cell.machine_label.casefold(),
+    )
+    for test in tests:
+        fitting = [cell for cell in sides if test(cell)]
+        called = list(dict.fromkeys((cell.card, "") for cell in fitting))
+        if test in tests[2:]:
+            called = list(dict.fromkeys((cell.card, cell.machine_label) for cell in fitting))
+        if len(called) > 1:
+            shown = ", ".join(" ".join(part for part in parts if part) for parts in called)
+            raise UserError(
+                f"{FILE}: {where}: '{text.clean(words, 60)}' is a part of several: {text.clean(shown, 200)}",
+                remedy="write more of the name",
+            )
+        if fitting:
+            return fitting[0]
+    return None
+
+
+def _named(offers: Sequence[Offer], sides: Sequence[Cell]) -> tuple[Offer, ...]:
+    """Offers of one name told apart: bought or rented, by machine, else by number."""
+    labels = {(cell.machine, cell.card): text.clean(cell.machine_label, 40) for cell in sides}
+    for tell in (_deal, lambda offer: labels[offer.machine, offer.card]):
+        several = {offer.name: {tell(o) for o in offers if o.name == offer.name} for offer in offers}
+        offers = [
+            replace(offer, name=f"{offer.name}, {tell(offer)}")
+            if tell(offer) and len(several[offer.name]) > 1
+            else offer
+            for offer in offers
+        ]
+    seen: dict[str, int] = {}
+    final = []
+    for offer in offers:
+        seen[offer.name] = seen.get(offer.name, 0) + 1
+        count = seen[offer.name]
+        final.append(replace(offer, name=f"{offer.name} ({count})") if count > 1 else offer)
+    return tuple(final)
+
+
+def _deal(offer: Offer) -> str:
+    return "" if offer.quote is None else "rented" if offer.quote.rented else "bought"
+
+
+def mix_lines(cells: Sequence[Cell], offers: Sequence[Offer], trials: Sequence[Trial]) -> tuple[MixLine, ...]:
     """Every line of equal key and length, with each offer's cell; the leading session's cells come first."""
-    found = []
-    for mine in grouped_by(cells, same_but(within=("length",))).values():
-        key, length = mine[0].key, mine[0].length
+    recorded = []
+    for alike in grouped_by(cells, same_but(within=("length",))).values():
+        key, length = alike[0].key, alike[0].length
         chosen = tuple(
-            next((cell for cell in mine if offer.made(cell.machine, cell.card)), None) for offer in offers
+            next((cell for cell in alike if offer.made(cell.machine, cell.card)), None) for offer in offers
         )
-        there = [cell for cell in chosen if cell]
-        if there:
+        measured = [cell for cell in chosen if cell]
+        if measured:
             reasons = tuple(
                 "" if cell else _reason(key, offer, trials)
                 for cell, offer in zip(chosen, offers, strict=True)
             )
-            by_throughput = any(cell.seconds.mean is None for cell in there)
-            found.append(MixLine(key, length, chosen, reasons, by_throughput))
-    return tuple(found)
+            by_throughput = any(cell.seconds.mean is None for cell in measured)
+            recorded.append(MixLine(key, length, chosen, reasons, by_throughput))
+    return tuple(recorded)
 
 
 def _reason(key: Key, offer: Offer, trials: Sequence[Trial]) -> str:
     """Why an offer has no figure: its own failure, or that it was not measured."""
-    wanted = without(key, *MEASURED_FIELDS)
+    compared = without(key, *MEASURED_FIELDS)
     for trial in trials:
         failed = trial.failure
         own = failed is not None and failed.kind == "trial" and offer.made(trial.machine, trial.card)
-        if own and failed and without(trial.key, *MEASURED_FIELDS) == wanted:
+        if own and failed and without(trial.key, *MEASURED_FIELDS) == compared:
             return text.failure_words(failed.reason)
     return "not measured"
 
 
-def without_purchase(found: Sequence[MixLine]) -> tuple[MixLine, ...]:
+def default_mix(recorded: Sequence[MixLine]) -> tuple[MixLine, ...]:
     """The mix where none is given: an hour of each line on which every offer has a figure or failed.
 
     One mode for each work, the one nearest the card; where no line is common to all, those of most offers.
     """
-    whole = [line for line in found if "not measured" not in line.reasons]
-    most = max((line.counts for line in found), default=0)
-    kept = whole or [line for line in found if line.counts == most]
-    nearest = each_nearest_the_card(kept, lambda line: line.key)
+    whole = [line for line in recorded if "not measured" not in line.reasons]
+    most = max((line.counts for line in recorded), default=0)
+    widest = whole or [line for line in recorded if line.counts == most]
+    nearest = each_nearest_the_card(widest, lambda line: line.key)
     best = [max(alike, key=lambda line: (line.counts, line.length.projected)) for alike in nearest]
     return tuple(replace(line, hours=1.0) for line in best)
 
 
-def asked(found: Sequence[MixLine], purchase: Purchase) -> tuple[tuple[MixLine, ...], tuple[str, ...]]:
+def buyers_mix(
+    recorded: Sequence[MixLine], purchase: Purchase
+) -> tuple[tuple[MixLine, ...], tuple[str, ...]]:
     """The lines of the buyer's mix with their hours, and a sentence for each that is not on record.
 
     Raises UserError where a line of the file fits several, naming the key that tells them apart.
     """
-    kept: dict[tuple[Key, ProtocolLength], MixLine] = {}
+    chosen: dict[tuple[Key, ProtocolLength], MixLine] = {}
     missing = []
     for number, work in enumerate(purchase.work, 1):
-        line = _asked(found, work, number)
+        line = _line_of(recorded, work, number)
         if line is None:
             what = text.clean(f"{work.workload}, {work.model}, {work.precision}", 120)
             missing.append(
                 f"{text.number(work.hours)} hours a week of '{what}' are left out: none is on record."
             )
         else:
-            before = kept.get((line.key, line.length))
+            before = chosen.get((line.key, line.length))
             hours = work.hours + (before.hours if before else 0.0)
-            kept[line.key, line.length] = replace(line, hours=hours)
-    return tuple(kept.values()), tuple(missing)
+            chosen[line.key, line.length] = replace(line, hours=hours)
+    return tuple(chosen.values()), tuple(missing)
 
 
-def _asked(found: Sequence[MixLine], work: WorkloadHours, number: int) -> MixLine | None:
-    fits = [line for line in found if _fits(line.key, work)]
+def _line_of(recorded: Sequence[MixLine], work: WorkloadHours, number: int) -> MixLine | None:
+    fits = [line for line in recorded if _fits(line.key, work)]
     if not fits:
         return None
     fits = nearest_the_card(fits, lambda line: line.key)
@@ -149,14 +279,3 @@ def _fits(key: Key, work: WorkloadHours) -> bool:
 
 def _runs(line: MixLine) -> int:
     return sum(cell.throughput.n for cell in line.cells if cell)
-
-
-def reader(line: MixLine) -> Callable[[Cell], tuple[float, ...]]:
-    """What gives a cell's runs, in seconds for one unit of the line's work."""
-
-    def read(cell: Cell) -> tuple[float, ...]:
-        if line.by_throughput:
-            return tuple(1e6 / value for value in cell.throughput.values)
-        return cell.seconds.values
-
-    return read

@@ -18,21 +18,19 @@ from functools import cached_property
 from typing import Any
 
 import numpy
+from numpy.typing import NDArray
 
-from report.cost.numbers import (
-    FOR_ALL,
-    HOURS_A_WEEK,
-    HOURS_A_YEAR,
-    INPUTS,
-    STREAMS,
-    Floats,
-    Numbers,
-    Point,
-    Range,
-    spread,
-    summary,
-    triangular,
-)
+from report.cost.inputs import INPUTS, Numbers, Range
+
+HOURS_A_YEAR = 8760.0
+HOURS_A_WEEK = 168.0
+Z975 = 1.959963984540054
+
+FOR_ALL = len(INPUTS)
+STREAMS = 4
+"""Streams of draws: one for each input, then four for each card (price, watts, own time), then the pairs'."""
+
+Floats = NDArray[numpy.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,57 +80,85 @@ def answer(numbers: Numbers) -> CostAnswer:
     return CostAnswer(tuple(_card(draw, i, order) for i in cards), order)
 
 
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The inputs at one point (scalars) or over all draws (arrays)."""
+
+    life_years: Any
+    utilisation: Any
+    electricity_price: Any
+    pue: Any
+    residual_share: Any
+    host_price: Any
+    host_watts: Any
+
+    @property
+    def owning(self) -> Any:
+        """What one unit of price costs per hour."""
+        return (1 - self.residual_share) / (self.life_years * HOURS_A_YEAR * self.utilisation)
+
+    def running(self, watts: Any) -> Any:
+        return (watts + self.host_watts) * self.pue * self.electricity_price / 1000
+
+    def hourly(self, rented: bool, price: Any, watts: Any) -> Any:
+        return price if rented else (price + self.host_price) * self.owning + self.running(watts)
+
+    def price_for(self, rented: bool, hourly: Any, watts: Any) -> Any:
+        """The price at which an hour costs `hourly`."""
+        return hourly if rented else (hourly - self.running(watts)) / self.owning - self.host_price
+
+
 class Draws:
     """The numbers with their draws; each is made once."""
 
     def __init__(self, numbers: Numbers) -> None:
-        self.n = numbers
+        self.numbers = numbers
         self.size = numbers.draws
         self.best = Point(**{name: values[1] for name, values in numbers.inputs.items()})
 
     @cached_property
     def all(self) -> Point:
         """The inputs in draws, the same ones for every card."""
-        drawn = {name: triangular(self.n.inputs[name], s, self.size) for s, name in enumerate(INPUTS)}
+        drawn = {name: triangular(self.numbers.inputs[name], s, self.size) for s, name in enumerate(INPUTS)}
         return Point(**drawn)
 
     def hours_by_row(self, i: int) -> list[float] | None:
         """Hours a week of each row on card i; null where one has no figure, or i does not fit."""
-        found = []
-        for k, row in enumerate(self.n.rows):
-            over = self.n.speed[i][self.n.hours_on][k]
+        hours = []
+        for k, row in enumerate(self.numbers.rows):
+            over = self.numbers.speed[i][self.numbers.hours_on][k]
             if row.hours > 0 and over is None:
                 return None
-            found.append(row.hours * over[1] if over else 0.0)
-        return found if self.n.cards[i].fits and sum(found) > 0 else None
+            hours.append(row.hours * over[1] if over else 0.0)
+        return hours if self.numbers.cards[i].fits and sum(hours) > 0 else None
 
     def hours_best(self, i: int) -> float | None:
-        found = self.hours_by_row(i)
-        return None if found is None else sum(found)
+        hours = self.hours_by_row(i)
+        return None if hours is None else sum(hours)
 
     def watts(self, i: int) -> Range | None:
         """Mean power over the mix, by hours; null where it is unknown for a row that has hours."""
         hours = self.hours_by_row(i)
         if hours is None:
             return None
-        total, found = sum(hours), [0.0, 0.0, 0.0]
+        total, mean = sum(hours), [0.0, 0.0, 0.0]
         for k, share in enumerate(hours):
-            one = self.n.cards[i].watts[k]
-            if share > 0 and one is None:
+            power = self.numbers.cards[i].watts[k]
+            if share > 0 and power is None:
                 return None
             for at in range(3):
-                found[at] += share / total * one[at] if one and share > 0 else 0.0
-        return (found[0], found[1], found[2])
+                mean[at] += share / total * power[at] if power and share > 0 else 0.0
+        return (mean[0], mean[1], mean[2])
 
     def pair_ends(self, i: int, j: int) -> tuple[float, float]:
         """The ends of card i's time over card j's, in logarithms around the best value."""
-        one, other = self.hours_by_row(i), self.hours_by_row(j)
+        first, second = self.hours_by_row(i), self.hours_by_row(j)
         low = high = 0.0
-        if one is None or other is None:
+        if first is None or second is None:
             return low, high
-        for k, _ in enumerate(self.n.rows):
-            factor = self.n.speed[i][j][k]
-            weight = (one[k] / sum(one) + other[k] / sum(other)) / 2
+        for k, _ in enumerate(self.numbers.rows):
+            factor = self.numbers.speed[i][j][k]
+            weight = (first[k] / sum(first) + second[k] / sum(second)) / 2
             if factor and weight > 0:
                 low += weight * math.log(factor[0] / factor[1])
                 high += weight * math.log(factor[2] / factor[1])
@@ -140,16 +166,16 @@ class Draws:
 
     def pair(self, i: int, j: int) -> Any:
         """Card i's time over card j's for the whole mix, in draws."""
-        one, other = self.hours_by_row(i), self.hours_by_row(j)
-        if one is None or other is None:
+        first_hours, second_hours = self.hours_by_row(i), self.hours_by_row(j)
+        if first_hours is None or second_hours is None:
             return None
         if i == j:
             return numpy.ones(self.size)
         low, high = self.pair_ends(i, j)
         first, second = min(i, j), max(i, j)
-        stream = FOR_ALL + STREAMS * len(self.n.cards) + 2 * (first * len(self.n.cards) + second)
+        stream = FOR_ALL + STREAMS * len(self.numbers.cards) + 2 * (first * len(self.numbers.cards) + second)
         around = spread(low, high, stream, self.size) if i < j else 1 / spread(-high, -low, stream, self.size)
-        return sum(one) / sum(other) * around
+        return sum(first_hours) / sum(second_hours) * around
 
     def of_card(self, i: int, values: Range, place: int) -> Floats:
         return triangular(values, FOR_ALL + STREAMS * i + place, self.size)
@@ -161,14 +187,14 @@ class Draws:
 
     def hourly_best(self, i: int, watts: Range | None) -> float | None:
         """The cost of an hour at best values; null where price or power is unknown."""
-        card = self.n.cards[i]
+        card = self.numbers.cards[i]
         if card.price is None or (watts is None and not card.rented):
             return None
         return float(self.best.hourly(card.rented, card.price[1], watts[1] if watts else 0.0))
 
     def hourly(self, i: int, watts: Range | None) -> tuple[float, Any] | None:
         """The cost of an hour, at best and in draws."""
-        card, best = self.n.cards[i], self.hourly_best(i, watts)
+        card, best = self.numbers.cards[i], self.hourly_best(i, watts)
         if best is None or card.price is None:
             return None
         power = self.of_card(i, watts or (0.0, 0.0, 0.0), 1)
@@ -180,15 +206,17 @@ class Draws:
         return None if hourly is None or hours is None else hourly * hours
 
 
-def _card(d: Draws, i: int, order: tuple[int, ...]) -> CardAnswer:
-    hours, hourly, watts = d.hours_best(i), d.hourly(i, d.watts(i)), d.watts(i)
-    count = _count(d.n, i)
-    rows = tuple(_row(d, i, k) for k in range(len(d.n.rows)))
+def _card(draws: Draws, i: int, order: tuple[int, ...]) -> CardAnswer:
+    hours, hourly, watts = draws.hours_best(i), draws.hourly(i, draws.watts(i)), draws.watts(i)
+    count = _count(draws.numbers, i)
+    rows = tuple(_row(draws, i, k) for k in range(len(draws.numbers.rows)))
     if hours is None:
         return CardAnswer(count, *(None,) * 8, rows=rows)
-    took = d.pair(i, d.n.hours_on)
+    took = draws.pair(i, draws.numbers.hours_on)
     # A mix's hours are those of `hours_on`; only where that card has them all is there a range.
-    drawn = hours * numpy.ones(d.size) if took is None else took * d.hours_best(d.n.hours_on)
+    drawn = (
+        hours * numpy.ones(draws.size) if took is None else took * draws.hours_best(draws.numbers.hours_on)
+    )
     each = HOURS_A_WEEK * (1 if count is None else count)
     against = next((j for j in order if j != i), None) if order[:1] == (i,) else (order or (None,))[0]
     return CardAnswer(
@@ -196,21 +224,21 @@ def _card(d: Draws, i: int, order: tuple[int, ...]) -> CardAnswer:
         hours=summary(drawn, hours),
         hourly=summary(hourly[1], hourly[0]) if hourly else None,
         cost=summary(hourly[1] * drawn, hourly[0] * hours) if hourly else None,
-        kwh=_kwh(d, i, watts, hours, drawn),
-        week=summary(each * d.all.utilisation / drawn, each * d.best.utilisation / hours),
-        ratio=_ratio(d, i, order),
-        energy=_energy(d, i, order),
-        break_even=None if against is None else _break_even(d, i, against),
+        kwh=_kwh(draws, i, watts, hours, drawn),
+        week=summary(each * draws.all.utilisation / drawn, each * draws.best.utilisation / hours),
+        ratio=_ratio(draws, i, order),
+        energy=_energy(draws, i, order),
+        break_even=None if against is None else _break_even(draws, i, against),
         rows=rows,
     )
 
 
-def _count(n: Numbers, i: int) -> int | None:
+def _count(numbers: Numbers, i: int) -> int | None:
     """How many of a card budget, slots, watts and the wish allow together."""
-    card, limits = n.cards[i], n.limits
+    card, limits = numbers.cards[i], numbers.limits
     if not card.fits:
         return 0
-    at = Point(**{name: values[1] for name, values in n.inputs.items()})
+    at = Point(**{name: values[1] for name, values in numbers.inputs.items()})
     most = [value for name in ("cards", "slots") if (value := limits[name]) is not None]
     if limits["budget"] is not None and card.price is not None:
         each = card.price[1] * at.life_years * HOURS_A_YEAR * at.utilisation
@@ -220,60 +248,97 @@ def _count(n: Numbers, i: int) -> int | None:
     return int(min(most)) if most else None
 
 
-def _kwh(d: Draws, i: int, watts: Range | None, hours: float, drawn: Any) -> Range | None:
+def _kwh(draws: Draws, i: int, watts: Range | None, hours: float, drawn_hours: Any) -> Range | None:
     """At the wall: card and host share, times PUE."""
     if watts is None:
         return None
-    best = (watts[1] + d.best.host_watts) * d.best.pue * hours / 1000
-    return summary((d.of_card(i, watts, 1) + d.all.host_watts) * d.all.pue * drawn / 1000, best)
+    best = (watts[1] + draws.best.host_watts) * draws.best.pue * hours / 1000
+    drawn_watts = draws.of_card(i, watts, 1) + draws.all.host_watts
+    return summary(drawn_watts * draws.all.pue * drawn_hours / 1000, best)
 
 
-def _row(d: Draws, i: int, k: int) -> RowAnswer:
-    card = d.n.cards[i]
+def _row(draws: Draws, i: int, k: int) -> RowAnswer:
+    card = draws.numbers.cards[i]
     seconds, watts = card.seconds[k], card.watts[k]
     if seconds is None or not card.fits:
         return RowAnswer(None, None, None)
-    own, hourly = d.own_time(i, seconds), d.hourly(i, watts)
+    own, hourly = draws.own_time(i, seconds), draws.hourly(i, watts)
     a_week = HOURS_A_WEEK * 3600
     return RowAnswer(
         cost=summary(hourly[1] * own / 3600, hourly[0] * seconds[1] / 3600) if hourly else None,
-        joules=summary(d.of_card(i, watts, 1) * own, watts[1] * seconds[1]) if watts else None,
-        week=summary(a_week * d.all.utilisation / own, a_week * d.best.utilisation / seconds[1]),
+        joules=summary(draws.of_card(i, watts, 1) * own, watts[1] * seconds[1]) if watts else None,
+        week=summary(a_week * draws.all.utilisation / own, a_week * draws.best.utilisation / seconds[1]),
     )
 
 
-def _ratio(d: Draws, i: int, order: tuple[int, ...]) -> Range | None:
+def _ratio(draws: Draws, i: int, order: tuple[int, ...]) -> Range | None:
     if i not in order:
         return None
-    first = order[0]
-    if first == i:
+    cheapest = order[0]
+    if cheapest == i:
         return (1.0, 1.0, 1.0)
-    one, other, time = d.hourly(i, d.watts(i)), d.hourly(first, d.watts(first)), d.pair(i, first)
-    mine, least = d.cost_best(i), d.cost_best(first)
-    if one is None or other is None or time is None or mine is None or not least:
+    own, least = (draws.hourly(card, draws.watts(card)) for card in (i, cheapest))
+    own_cost, least_cost, time = draws.cost_best(i), draws.cost_best(cheapest), draws.pair(i, cheapest)
+    if own is None or least is None or time is None or own_cost is None or not least_cost:
         return None
-    return summary(one[1] / other[1] * time, mine / least)
+    return summary(own[1] / least[1] * time, own_cost / least_cost)
 
 
-def _energy(d: Draws, i: int, order: tuple[int, ...]) -> Range | None:
+def _energy(draws: Draws, i: int, order: tuple[int, ...]) -> Range | None:
     """Joules of the cards alone for the same work, over the cheapest card's."""
     if not order or order[0] == i:
         return None
-    first = order[0]
-    mine, least, time = d.watts(i), d.watts(first), d.pair(i, first)
-    one, other = d.hours_best(i), d.hours_best(first)
-    if mine is None or least is None or time is None or one is None or not other:
+    cheapest = order[0]
+    own_watts, least_watts, time = draws.watts(i), draws.watts(cheapest), draws.pair(i, cheapest)
+    own_hours, least_hours = draws.hours_best(i), draws.hours_best(cheapest)
+    if own_watts is None or least_watts is None or time is None or own_hours is None or not least_hours:
         return None
-    drawn = d.of_card(i, mine, 1) / d.of_card(first, least, 1) * time
-    return summary(drawn, mine[1] / least[1] * one / other)
+    drawn = draws.of_card(i, own_watts, 1) / draws.of_card(cheapest, least_watts, 1) * time
+    return summary(drawn, own_watts[1] / least_watts[1] * own_hours / least_hours)
 
 
-def _break_even(d: Draws, i: int, j: int) -> Range | None:
+def _break_even(draws: Draws, i: int, j: int) -> Range | None:
     """The price of card i at which the mix costs the same on i and j."""
-    card, watts, target, time = d.n.cards[i], d.watts(i), d.hourly(j, d.watts(j)), d.pair(i, j)
-    mine, other = d.hours_best(i), d.hours_best(j)
-    if target is None or time is None or not mine or not other or (watts is None and not card.rented):
+    rented, watts = draws.numbers.cards[i].rented, draws.watts(i)
+    target, time = draws.hourly(j, draws.watts(j)), draws.pair(i, j)
+    own_hours, other_hours = draws.hours_best(i), draws.hours_best(j)
+    if target is None or time is None or not own_hours or not other_hours or not (watts or rented):
         return None
     power = watts or (0.0, 0.0, 0.0)
-    best = d.best.price_for(card.rented, target[0] * other / mine, power[1])
-    return summary(d.all.price_for(card.rented, target[1] / time, d.of_card(i, power, 1)), best)
+    best = draws.best.price_for(rented, target[0] * other_hours / own_hours, power[1])
+    return summary(draws.all.price_for(rented, target[1] / time, draws.of_card(i, power, 1)), best)
+
+
+def uniform(stream: int, draws: int) -> Floats:
+    """Numbers between 0 and 1, by a hash of draw and stream: no version of a library draws others."""
+    at = numpy.arange(1, draws + 1, dtype=numpy.uint32) * numpy.uint32(0x9E3779B1)
+    bits = at ^ numpy.full(draws, (stream + 1) * 0x85EBCA77 & 0xFFFFFFFF, dtype=numpy.uint32)
+    bits = (bits ^ bits >> numpy.uint32(16)) * numpy.uint32(0x21F0AAAD)
+    bits = (bits ^ bits >> numpy.uint32(15)) * numpy.uint32(0x735A2D97)
+    return (numpy.asarray(bits ^ bits >> numpy.uint32(15), dtype=numpy.float64) + 0.5) / 4294967296
+
+
+def triangular(values: Range, stream: int, draws: int) -> Floats:
+    """Draws between low and high with the peak at best."""
+    low, best, high = values
+    if high == low:
+        return numpy.full(draws, best)
+    u, span = uniform(stream, draws), high - low
+    rising = low + numpy.sqrt(u * span * (best - low))
+    falling = high - numpy.sqrt((1 - u) * span * (high - best))
+    return numpy.where(u * span < best - low, rising, falling)
+
+
+def spread(low: float, high: float, stream: int, draws: int) -> Floats:
+    """Factors around 1 whose logarithm is normal on each side: `low` and `high` are its 95 % limits."""
+    if low == 0 and high == 0:
+        return numpy.ones(draws)
+    u, v = uniform(stream, draws), uniform(stream + 1, draws)
+    z = numpy.sqrt(-2 * numpy.log(u)) * numpy.cos(2 * numpy.pi * v)
+    return numpy.asarray(numpy.exp(numpy.where(z < 0, -low, high) * z / Z975))
+
+
+def summary(draws: Any, best: float) -> Range:
+    """Best, with the 2.5 and 97.5 % points of the draws; the range always holds the best value."""
+    low, high = numpy.quantile(numpy.asarray(draws), (0.025, 0.975))
+    return (min(float(low), best), best, max(float(high), best))

@@ -20,6 +20,11 @@ from harness.record.trial import DataMode, Precision
 FILE = "purchase.toml"
 REMEDY = "mend it, or let `invoke quote` write it; docs/purchase.md explains each key"
 NO_RANGE = "it has to be a number, or { low = …, best = …, high = … }"
+MESSAGES = {
+    "extra_forbidden": "unknown key",
+    "missing": "it is missing",
+    "string_pattern_mismatch": "it has to be three capital letters",
+}
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Whole = Annotated[int, Field(strict=True, ge=1, le=100_000)]
@@ -55,13 +60,13 @@ def _within(least: float, most: float, *, above: bool = False, below: bool = Fal
     """A check of a number or range against sane bounds; `above` and `below` leave the bound itself out."""
 
     def check(value: Any) -> Any:
-        for one in value.values if isinstance(value, InputRange) else (value,):
-            low = one <= least if above else one < least
-            high = one >= most if below else one > most
+        for number in value.values if isinstance(value, InputRange) else (value,):
+            low = number <= least if above else number < least
+            high = number >= most if below else number > most
             if low or high:
                 first = f"above {least:g}" if above else f"at least {least:g}"
                 last = f"below {most:g}" if below else f"at most {most:g}"
-                raise ValueError(f"{one:g} cannot be meant: it has to be {first} and {last}")
+                raise ValueError(f"{number:g} cannot be meant: it has to be {first} and {last}")
         return value
 
     return check
@@ -110,9 +115,9 @@ class Quote(Model):
     @property
     def cost(self) -> tuple[float, float, float]:
         """The price, or the price per hour: low, best, high."""
-        found = self.price or self.price_per_hour
-        assert found is not None
-        return (found.low, found.best, found.high)
+        price = self.price or self.price_per_hour
+        assert price is not None
+        return (price.low, price.best, price.high)
 
 
 def _dated(day: date) -> date:
@@ -202,17 +207,15 @@ def parse_purchase(text: str, where: str = FILE) -> Purchase:
 
 def problem(error: ValidationError) -> str:
     """The first finding as a clause: quotes and lines of work are counted from 1."""
-    found = error.errors(include_url=False)[0]
+    first = error.errors(include_url=False)[0]
     parts: list[str] = []
-    for part in found["loc"]:
+    for part in first["loc"]:
         if isinstance(part, int):
             parts[-1] = f"{parts[-1]} {part + 1}"
         else:
             parts.append(str(part))
-    said = found["msg"].removeprefix("Value error, ")
-    said = said.replace("Input should be a valid dictionary or instance of Range", NO_RANGE)
-    said = said.replace("Input should be", "it has to be")
-    said = "unknown key" if found["type"] == "extra_forbidden" else said
-    said = "it has to be three capital letters" if found["type"] == "string_pattern_mismatch" else said
-    said = "it is missing" if found["type"] == "missing" else said
-    return f"'{'.'.join(parts)}': {said}" if parts else said
+    sentence = first["msg"].removeprefix("Value error, ")
+    sentence = sentence.replace("Input should be a valid dictionary or instance of InputRange", NO_RANGE)
+    sentence = sentence.replace("Input should be", "it has to be")
+    sentence = MESSAGES.get(first["type"], sentence)
+    return f"'{'.'.join(parts)}': {sentence}" if parts else sentence

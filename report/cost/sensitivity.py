@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from report.cost.inputs import INPUTS, Numbers, Range
 from report.cost.model import Draws
-from report.cost.numbers import INPUTS, Numbers, Range
 
 SMALLEST_SLOPE = 1e-12
 """Of both costs: an input that moves their difference less does not matter."""
@@ -48,38 +48,38 @@ def sensitivities(numbers: Numbers, first: int, second: int) -> tuple[Sensitivit
     for i in (first, second):
         keys += [f"price:{i}"] if numbers.cards[i].rented else [f"price:{i}", f"watts:{i}"]
     keys += [f"hours:{k}" for k in _rows_of_both(numbers, first, second)]
-    found = [_speed(numbers, first, second)]
-    found += [_lever(numbers, first, second, key) for key in keys]
-    moving = [one for one in found if one.reach > 1e-9 or one.flip is not None]
-    return tuple(sorted(moving, key=lambda one: -one.reach))
+    all_inputs = [_of_speed(numbers, first, second)]
+    all_inputs += [_of_input(numbers, first, second, key) for key in keys]
+    moving = [moved for moved in all_inputs if moved.reach > 1e-9 or moved.flip is not None]
+    return tuple(sorted(moving, key=lambda moved: -moved.reach))
 
 
 def _rows_of_both(numbers: Numbers, first: int, second: int) -> list[int]:
     """The rows whose hours decide between the two: several, on which time and power of both are known."""
     both = [numbers.cards[i] for i in (first, second)]
-    known = [
+    rows = [
         k
         for k in range(len(numbers.rows))
         if numbers.speed[first][numbers.hours_on][k]
         and numbers.speed[second][numbers.hours_on][k]
         and all(card.rented or card.watts[k] for card in both)
     ]
-    return known if len(known) > 1 else []
+    return rows if len(rows) > 1 else []
 
 
-def _lever(numbers: Numbers, first: int, second: int, key: str) -> Sensitivity:
+def _of_input(numbers: Numbers, first: int, second: int, key: str) -> Sensitivity:
     values = _values(numbers, key)
     low, high = (_ratio(with_value(numbers, key, end), first, second) for end in (values[0], values[2]))
     return Sensitivity(key, values, low, high, _flip(numbers, first, second, key, values[1]))
 
 
-def _speed(numbers: Numbers, first: int, second: int) -> Sensitivity:
+def _of_speed(numbers: Numbers, first: int, second: int) -> Sensitivity:
     """The speed of the first over the second: their costs are equal where it is `ratio` times as much."""
-    drawn = Draws(numbers)
-    one, other = drawn.hours_best(first), drawn.hours_best(second)
-    assert one and other
-    ratio, speed = _ratio(numbers, first, second), other / one
-    low, high = drawn.pair_ends(first, second)
+    draws = Draws(numbers)
+    first_hours, second_hours = draws.hours_best(first), draws.hours_best(second)
+    assert first_hours and second_hours
+    ratio, speed = _ratio(numbers, first, second), second_hours / first_hours
+    low, high = draws.pair_ends(first, second)
     ends = (speed / math.exp(high), speed, speed / math.exp(low))
     return Sensitivity("speed", ends, ratio * math.exp(high), ratio * math.exp(low), speed * ratio)
 
@@ -92,37 +92,37 @@ def _values(numbers: Numbers, key: str) -> Range:
     if name == "hours":
         hours = numbers.rows[at].hours
         return (hours, hours, hours)
-    found = numbers.cards[at].price if name == "price" else Draws(numbers).watts(at)
-    assert found is not None
-    return found
+    values = numbers.cards[at].price if name == "price" else Draws(numbers).watts(at)
+    assert values is not None
+    return values
 
 
 def _costs(numbers: Numbers, first: int, second: int) -> tuple[float, float]:
-    drawn = Draws(numbers)
-    one, other = drawn.cost_best(first), drawn.cost_best(second)
-    assert one is not None and other is not None
-    return one, other
+    draws = Draws(numbers)
+    first_cost, second_cost = draws.cost_best(first), draws.cost_best(second)
+    assert first_cost is not None and second_cost is not None
+    return first_cost, second_cost
 
 
 def _ratio(numbers: Numbers, first: int, second: int) -> float:
-    one, other = _costs(numbers, first, second)
-    return one / other
+    first_cost, second_cost = _costs(numbers, first, second)
+    return first_cost / second_cost
 
 
 def _flip(numbers: Numbers, first: int, second: int, key: str, best: float) -> float | None:
     """Where the difference of the costs is 0: it is a line in each input, or in its reciprocal."""
     inverse = key in ("life_years", "utilisation")
-    other = best * 1.5 if best > 0 else 1.0
+    second_value = best * 1.5 if best > 0 else 1.0
 
     def difference(value: float) -> float:
-        one, two = _costs(with_value(numbers, key, value), first, second)
-        return one - two
+        first_cost, second_cost = _costs(with_value(numbers, key, value), first, second)
+        return first_cost - second_cost
 
-    at_best, at_other = difference(best), difference(other)
-    x, y = (1 / best, 1 / other) if inverse else (best, other)
-    if abs(at_other - at_best) <= SMALLEST_SLOPE * sum(_costs(numbers, first, second)):
+    at_best, at_second = difference(best), difference(second_value)
+    x, y = (1 / best, 1 / second_value) if inverse else (best, second_value)
+    if abs(at_second - at_best) <= SMALLEST_SLOPE * sum(_costs(numbers, first, second)):
         return None
-    root = x - at_best * (y - x) / (at_other - at_best)
+    root = x - at_best * (y - x) / (at_second - at_best)
     if inverse:
         root = 1 / root if root > 0 else -1.0
     low, high = BOUNDS.get(key, (0.0, math.inf))

@@ -112,8 +112,9 @@ def _warnings(trials: Sequence[Trial]) -> tuple[str, ...]:
     """Each warning and each cause of a verdict once, with how many trials have it."""
     counted: dict[str, int] = {}
     for trial in trials:
-        for said in dict.fromkeys((*trial.record.warnings, *trial.causes)):
-            counted[said] = counted.get(said, 0) + 1
+        for sentence in dict.fromkeys((*trial.record.warnings, *trial.causes)):
+            counted[sentence] = counted.get(sentence, 0) + 1
     return tuple(
-        f"{text.clean(said, 240)} ({text.count(n, 'trial')})" for said, n in list(counted.items())[:100]
+        f"{text.clean(sentence, 240)} ({text.count(n, 'trial')})"
+        for sentence, n in list(counted.items())[:100]
     )

@@ -27,9 +27,9 @@ _ARGUMENTS = (
 def browser(find: Callable[[str], str | None] = shutil.which) -> str:
     """The first of the browsers on the PATH; raises MachineError where there is none."""
     for name in BROWSERS:
-        found = find(name)
-        if found is not None:
-            return found
+        path = find(name)
+        if path is not None:
+            return path
     raise MachineError(
         f"a PDF needs Chromium, and none of {', '.join(BROWSERS)} is on the PATH",
         remedy="install it (Debian: `apt install chromium`), or print report/out/index.html from any browser",
@@ -53,8 +53,8 @@ def write(page: Path, target: Path, *, root: bool = False) -> Path:
         except subprocess.TimeoutExpired:
             raise _failed(f"it did not end within {LONGEST:.0f} s") from None
     if done.returncode or not target.exists():
-        said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise _failed(said[:200])
+        reason = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise _failed(reason[:200])
     return target
 
 

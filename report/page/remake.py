@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +67,8 @@ def differences(packed: Any, anew: Any, place: str = "") -> Iterator[str]:
             below = f"{place}.{name}" if place else str(name)
             yield from differences(packed.get(name, _NOTHING), anew.get(name, _NOTHING), below)
     elif isinstance(packed, list) and isinstance(anew, list):
-        for number in range(max(len(packed), len(anew))):
-            said, given = (values[number] if number < len(values) else _NOTHING for values in (packed, anew))
-            yield from differences(said, given, f"{place}[{number}]")
+        for number, (before, after) in enumerate(zip_longest(packed, anew, fillvalue=_NOTHING)):
+            yield from differences(before, after, f"{place}[{number}]")
     elif not _same(packed, anew):
         yield f"{place}: it says {_shown(packed)}, and the records give {_shown(anew)}"
 
@@ -78,14 +78,12 @@ def other_words(packed: Path, anew: Path) -> Iterator[str]:
     if not packed.is_file():
         yield "is missing"
         return
-    ours, theirs = (_words(path.read_text(encoding="utf-8", errors="replace")) for path in (anew, packed))
-    for number in range(max(len(ours), len(theirs))):
-        here, there = (lines[number] if number < len(lines) else "" for lines in (ours, theirs))
-        if here != there:
-            least = min(len(here), len(there))
-            parted = next((at for at in range(least) if here[at] != there[at]), least)
+    pages = (_words(path.read_text(encoding="utf-8", errors="replace")) for path in (packed, anew))
+    for before, after in zip_longest(*pages, fillvalue=""):
+        if before != after:
+            parted = next(at for at, (a, b) in enumerate(zip_longest(before, after)) if a != b)
             cut = slice(max(parted - 24, 0), parted + 96)
-            yield f"it says '{there[cut]}', and the records give '{here[cut]}'"
+            yield f"it says '{before[cut]}', and the records give '{after[cut]}'"
             return
 
 

@@ -93,8 +93,8 @@ def comment(view: PageView | None, problems: Sequence[str]) -> str:
     Nobody is called by it, and nothing linked: whatever the records say stays text.
     """
     made = _plain(lambda text: inert(markdown_text(text))).get_template("comment.md")
-    said = _closed_up(made.render(page=view, problems=problems[:MOST_PROBLEMS], count=len(problems)))
-    return said if len(said) <= MOST_CHARACTERS else f"{said[:MOST_CHARACTERS]}\n\n… cut here"
+    body = _closed_up(made.render(page=view, problems=problems[:MOST_PROBLEMS], count=len(problems)))
+    return body if len(body) <= MOST_CHARACTERS else f"{body[:MOST_CHARACTERS]}\n\n… cut here"
 
 
 def coded(text: str) -> Markup:
@@ -125,7 +125,7 @@ def _digest(text: str) -> str:
 
 def markdown_text(text: str) -> str:
     """Text that a Markdown table cell shows as it is."""
-    said = " · ".join(escape(text, quote=False).split("\n"))
+    line = " · ".join(escape(text, quote=False).split("\n"))
     for character in "\\`*_[]|~":
-        said = said.replace(character, f"\\{character}")
-    return said
+        line = line.replace(character, f"\\{character}")
+    return line

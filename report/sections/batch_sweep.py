@@ -29,19 +29,19 @@ _panel_place = same_but("precision", *ANY_BATCH, within=(LOSS_SCALE, "limit"))
 
 def panels(cells: Sequence[Cell], failed: Sequence[Trial], anchor: str) -> tuple[Panel, ...]:
     """Throughput against batch, a panel for each work; a wall stands where a batch did not fit."""
-    drawn = grouped_by(batch_sweeps(cells, failed), lambda ladder: _panel_place(ladder.rungs[0])).values()
+    drawn = grouped_by(batch_sweeps(cells, failed), lambda ladder: _panel_place(ladder.cells[0])).values()
     return tuple(_panel(members, f"{anchor}-batch-{n}") for n, members in enumerate(drawn, 1))
 
 
 def _panel(members: Sequence[BatchSweep], name: str) -> Panel:
-    work = members[0].work
+    work = members[0].key
     several = len({ladder.unit for ladder in members}) > 1
     lines = [_line(ladder, several) for ladder in members]
     walls = _walls(members)
     title = f"{text.model_name(work.model)}{names.setting(work)}: throughput against batch"
     alt = "; ".join(_said(line) for line in lines[:12])
     alt += "".join(f"; {wall.card} {wall.precision}: {wall.text}" for wall in walls)
-    unit = members[0].rungs[0].trials[0].sample_unit
+    unit = members[0].cells[0].trials[0].sample_unit
     chart = Curves(tuple(lines), "batch", zero=True, doubling=True, walls=tuple(walls))
     return Panel(name, title, f"{unit}s a second, {work.data_mode} data; more is better", chart, alt)
 
@@ -49,10 +49,10 @@ def _panel(members: Sequence[BatchSweep], name: str) -> Panel:
 def _line(ladder: BatchSweep, several: bool) -> Curve:
     return Curve(
         label=f"{ladder.unit} {ladder.precision}" if several else ladder.precision,
-        points=tuple((float(c.key.batch_size), c.throughput.mean or 0.0) for c in ladder.rungs),
+        points=tuple((float(c.key.batch_size), c.throughput.mean or 0.0) for c in ladder.cells),
         precision=ladder.precision,
         card=ladder.unit,
-        intervals=tuple(_ends(cell) for cell in ladder.rungs),
+        intervals=tuple(_ends(cell) for cell in ladder.cells),
         marked=True,
     )
 
@@ -64,9 +64,9 @@ def _ends(cell: Cell) -> tuple[float, float] | None:
 
 def _walls(members: Iterable[BatchSweep]) -> list[Wall]:
     return [
-        Wall(float(ladder.wall), f"{ladder.wall:,} does not fit", ladder.precision, ladder.unit)
+        Wall(float(batch), f"{batch:,} does not fit", ladder.precision, ladder.unit)
         for ladder in sorted(members, key=lambda one: (one.unit, one.precision))
-        if ladder.wall is not None
+        if (batch := ladder.out_of_memory_batch) is not None
     ]
 
 
@@ -78,12 +78,14 @@ def _said(line: Curve) -> str:
 def table(cells: Sequence[Cell], failed: Sequence[Trial]) -> Table | None:
     """The best batch of each ladder, the largest that fits, and the first that does not."""
     found = [
-        one for one in batch_sweeps(cells, failed) if len(one.rungs) >= FEWEST_BATCHES or one.wall is not None
+        one
+        for one in batch_sweeps(cells, failed)
+        if len(one.cells) >= FEWEST_BATCHES or one.out_of_memory_batch is not None
     ]
-    found.sort(key=lambda one: (one.work.model, one.unit, PRECISIONS.index(one.precision)))
+    found.sort(key=lambda one: (one.key.model, one.unit, PRECISIONS.index(one.precision)))
     if not found:
         return None
-    unit = found[0].rungs[0].trials[0].sample_unit
+    unit = found[0].cells[0].trials[0].sample_unit
     caption = (
         f"The best batch: of those measured that fit and reserve no more than {MOST_MEMORY_SHARE:.0%} "
         "of the memory, the one of the highest throughput. It is another view than the fixed "
@@ -98,10 +100,10 @@ def _row(one: BatchSweep) -> tuple[str, ...]:
     largest = fitting[-1] if fitting else None
     taken = reserved_share(largest) if largest else None
     beneath = "" if taken is None else f"\n{text.percent(taken)} of the memory"
-    wall = "–" if one.wall is None else f"{one.wall:,}"
+    wall = "–" if one.out_of_memory_batch is None else f"{one.out_of_memory_batch:,}"
     spill = "\nfar slower above: memory may spill" if one.spills else ""
     return (
-        f"{text.model_name(one.work.model)}{names.setting(one.work)}\n{one.unit}",
+        f"{text.model_name(one.key.model)}{names.setting(one.key)}\n{one.unit}",
         one.precision,
         "–" if best is None else f"{best.key.batch_size:,}{spill}",
         "–" if best is None else _speed(best),

@@ -51,7 +51,7 @@ def verdicts(judged: Sequence[Judged]) -> Table | None:
     for study, found in studies.items():
         counts = Counter(one.verdict.word for one in found)
         fields = Counter(
-            reason.partition(":")[0] for one in found if not one.found for reason in one.verdict.because
+            reason.partition(":")[0] for one in found if not one.compared for reason in one.verdict.because
         )
         said = ", ".join(f"{n} {word}" for word, n in counts.items())
         why = "; ".join(f"{text.clean(field, 80)} ({n})" for field, n in fields.most_common(4))
@@ -61,8 +61,10 @@ def verdicts(judged: Sequence[Judged]) -> Table | None:
 
 
 def _view(study: str, found: Sequence[Judged], place: int, alone: bool) -> ClaimsView:
-    met = sorted((one for one in found if one.found), key=lambda one: ORDER_OF_WORDS.index(one.verdict.word))
-    apart = [one for one in found if not one.found]
+    met = sorted(
+        (one for one in found if one.compared), key=lambda one: ORDER_OF_WORDS.index(one.verdict.word)
+    )
+    apart = [one for one in found if not one.compared]
     return ClaimsView(
         anchor=f"s-{place}",
         heading=f"Study {text.clean(study, 40)}",

@@ -6,9 +6,8 @@ import math
 from datetime import date
 
 from report.analysis import Analysis
-from report.cost.inputs import Gathered
+from report.cost.inputs import DRAWS, CostInputs
 from report.cost.model import Draws
-from report.cost.numbers import DRAWS
 from report.cost.purchase import Purchase
 from report.sections import cost_charts, cost_tables, cost_text
 from report.sections.view import CostView, Table
@@ -33,7 +32,7 @@ def view(analysis: Analysis) -> CostView | None:
     costs, purchase = analysis.costs, analysis.evidence.purchase
     if costs is None:
         return None if purchase is None else _nothing(purchase)
-    found, result, pair, moved = costs.gathered, costs.answer, costs.pair, costs.sensitivities
+    found, result, pair, moved = costs.inputs, costs.answer, costs.pair, costs.sensitivities
     if purchase is None or result is None:
         return _ratios(found) if len(found.offers) > 1 else None
     names = [offer.name for offer in found.offers]
@@ -49,11 +48,11 @@ def view(analysis: Analysis) -> CostView | None:
         running=cost_tables.running(found, result),
         works=cost_tables.works(found, result),
         ratios=None,
-        levers=cost_tables.levers(found, moved, pair),
+        sensitivities=cost_tables.levers(found, moved, pair),
         panels=tuple(panel for panel in drawn if panel),
         quotes=cost_tables.quotes(found),
         rules=RULES,
-        doubts=(*_doubts(found, analysis.question.now.date()), *found.doubts),
+        caveats=(*_doubts(found, analysis.question.now.date()), *found.caveats),
     )
 
 
@@ -64,7 +63,7 @@ def _nothing(purchase: Purchase) -> CostView:
     return _plain(text, turn, ())
 
 
-def _plain(text: str, turn: str, doubts: tuple[str, ...], ratios: Table | None = None) -> CostView:
+def _plain(text: str, turn: str, caveats: tuple[str, ...], ratios: Table | None = None) -> CostView:
     return CostView(
         answer=text,
         turn=turn,
@@ -73,15 +72,15 @@ def _plain(text: str, turn: str, doubts: tuple[str, ...], ratios: Table | None =
         running=None,
         works=None,
         ratios=ratios,
-        levers=None,
+        sensitivities=None,
         panels=(),
         quotes=None,
         rules=(),
-        doubts=doubts,
+        caveats=caveats,
     )
 
 
-def _ratios(found: Gathered) -> CostView:
+def _ratios(found: CostInputs) -> CostView:
     """Without prices: how many times another card's price each may cost, by speed alone."""
     drawn, base = Draws(found.numbers), found.numbers.hours_on
     rows, best = [], ("", 0.0)
@@ -99,13 +98,13 @@ def _ratios(found: Gathered) -> CostView:
             best = f"The {offer.name} wins below {times(speed)} times the price of the {name}", speed
             best = f"{best[0]} ({between}){': no difference in speed shown' if tied else ''}.", speed
     if not rows:
-        return _plain("No two cards on this page did the same work.", "", found.doubts)
+        return _plain("No two cards on this page did the same work.", "", found.caveats)
     note = "By speed alone, as if power and host cost nothing; purchase.toml (invoke quote) takes them in."
     caption = f"Break-even, in prices of the {found.offers[base].name}. {_setting(found)}"
-    return _plain(best[0], note, found.doubts, Table(caption, ("Card", "Wins below", ""), tuple(rows)))
+    return _plain(best[0], note, found.caveats, Table(caption, ("Card", "Wins below", ""), tuple(rows)))
 
 
-def _setting(found: Gathered) -> str:
+def _setting(found: CostInputs) -> str:
     on = found.offers[found.numbers.hours_on].name
     lines = count(len(found.lines), "line")
     if found.own_mix:
@@ -114,7 +113,7 @@ def _setting(found: Gathered) -> str:
     return f"The mix: {lines} of equal work, an hour of each on the {on}, since no mix of your own is given."
 
 
-def _doubts(found: Gathered, today: date) -> tuple[str, ...]:
+def _doubts(found: CostInputs, today: date) -> tuple[str, ...]:
     lines = []
     for quote in found.purchase.quote if found.purchase else ():
         age, name = (today - quote.date).days, clean(quote.card, 60)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from report import text
 from report.charts.costs import BreakEven, CardCost, CostAgainstTime, Input
 from report.charts.costs import Sensitivity as costs_Sensitivity
+from report.cost.inputs import Numbers, Range
 from report.cost.model import CostAnswer, Draws
-from report.cost.numbers import Numbers, Range
 from report.cost.sensitivity import Sensitivity, with_value
 from report.sections.cost_text import lever_name, spread, written
 from report.sections.view import Panel

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from report import text as words
-from report.cost.inputs import Gathered
+from report.cost.inputs import CostInputs, Range
 from report.cost.model import CostAnswer
-from report.cost.numbers import Range
 from report.cost.sensitivity import Sensitivity
 from report.sections import cost_text
 from report.sections.view import Table
 
 
-def offers(found: Gathered, result: CostAnswer) -> Table:
+def offers(found: CostInputs, result: CostAnswer) -> Table:
     """One row for each card: what the mix costs on it, and from which price on."""
     currency = found.purchase.currency if found.purchase else ""
     columns = (
@@ -47,7 +46,7 @@ def offers(found: Gathered, result: CostAnswer) -> Table:
     return Table(caption, columns, tuple(rows))
 
 
-def running(found: Gathered, result: CostAnswer) -> Table:
+def running(found: CostInputs, result: CostAnswer) -> Table:
     """One row for each card: money and energy for an hour and for the mix."""
     currency = found.purchase.currency if found.purchase else ""
     columns = (
@@ -89,7 +88,7 @@ def _per_thousand(cost: Range | None) -> Range | None:
     return 1000 / cost[2], 1000 / cost[1], 1000 / cost[0]
 
 
-def _why(found: Gathered, i: int) -> str:
+def _why(found: CostInputs, i: int) -> str:
     """Why a card has no total, and what is unknown of it."""
     card, offer = found.numbers.cards[i], found.offers[i]
     if not card.fits:
@@ -116,7 +115,7 @@ def _over(text: str, beneath: str) -> str:
     return f"{text}\n{beneath}" if beneath else text
 
 
-def works(found: Gathered, result: CostAnswer) -> Table:
+def works(found: CostInputs, result: CostAnswer) -> Table:
     """One row for each line and card: one unit of its work."""
     currency = found.purchase.currency if found.purchase else ""
     columns = (
@@ -153,7 +152,7 @@ def _divided(values: Range | None, by: int) -> Range | None:
     return None if values is None else (values[0] / by, values[1] / by, values[2] / by)
 
 
-def levers(found: Gathered, moved: Sequence[Sensitivity], pair: tuple[int, int] | None) -> Table | None:
+def levers(found: CostInputs, moved: Sequence[Sensitivity], pair: tuple[int, int] | None) -> Table | None:
     """One row for each input, those that move the answer most at the top; null without two priced cards."""
     if pair is None or found.purchase is None or not moved:
         return None
@@ -177,7 +176,7 @@ def levers(found: Gathered, moved: Sequence[Sensitivity], pair: tuple[int, int] 
     return Table(caption, ("Input", "Value", "Moves the ratio to", "The ranking turns at"), tuple(rows))
 
 
-def quotes(found: Gathered) -> Table | None:
+def quotes(found: CostInputs) -> Table | None:
     """The quotes with their dates and sources."""
     if found.purchase is None:
         return None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from report import text
+from report.cost.inputs import Numbers, Range
 from report.cost.model import CostAnswer
-from report.cost.numbers import Numbers, Range
 from report.cost.sensitivity import Sensitivity
 
 LEAST_EFFICIENCY = 0.05

@@ -227,12 +227,12 @@ def table(found: Sequence[Expectation]) -> Table | None:
 
 def mix(found: Sequence[Expectation]) -> Table | None:
     """The works that the first expectation stands on, each with its own interval; null for a single one."""
-    if not found or len(found[0].works) < 2:
+    if not found or len(found[0].benchmarks) < 2:
         return None
     first = found[0]
     columns = ("Work", "Best estimate", "These two units", "Expected", "Stands on")
     caption = f"What the mix is made of: {first.fast.name} over {first.slow.name}, times as fast."
-    return Table(caption, columns, tuple(_work(work, first) for work in first.works))
+    return Table(caption, columns, tuple(_work(work, first) for work in first.benchmarks))
 
 
 def _row(found: Expectation) -> tuple[str, ...]:
@@ -245,7 +245,7 @@ def _row(found: Expectation) -> tuple[str, ...]:
         text.times(found.best),
         units,
         model,
-        text.count(len(found.works), "work"),
+        text.count(len(found.benchmarks), "work"),
     )
 
 
@@ -293,7 +293,7 @@ def _units(found: Expectation) -> str:
 
 def _mix(found: Expectation) -> str:
     """Where works disagree: the share of the slower side's time from which on the answer turns."""
-    gains = [(1 / work.ratio.estimate, work) for work in found.works]
+    gains = [(1 / work.ratio.estimate, work) for work in found.benchmarks]
     worst, best = max(gains, key=lambda pair: pair[0]), min(gains, key=lambda pair: pair[0])
     if len(gains) < 2:
         return "Another work may answer differently: this mix is one work alone."
@@ -311,14 +311,14 @@ def _mix(found: Expectation) -> str:
 def _runs(found: Expectation) -> str:
     """How many runs would make these two units' interval leave 1; their spread is what the runs showed."""
     assert found.units is not None
-    blocks = min(min(work.of.blocks, work.over.blocks) for work in found.works)
-    fewest = min(min(work.ratio.n) for work in found.works)
+    blocks = min(min(work.of.blocks, work.over.blocks) for work in found.benchmarks)
+    fewest = min(min(work.ratio.n) for work in found.benchmarks)
     if not found.units.includes(1.0):
         if blocks < 3:
             return "A machine's hours and days differ: three blocks an hour apart would show by how much."
         return ""
     width = abs(found.best - 1)
-    spread = max(_cv(cell) for work in found.works for cell in (work.of, work.over))
+    spread = max(_cv(cell) for work in found.benchmarks for cell in (work.of, work.over))
     if width < 0.002 or not spread:
         return f"More than {fewest} runs a side would narrow the interval."
     needed = min(runs_needed(spread, width), 1000)
@@ -333,7 +333,7 @@ def _cv(cell: Cell) -> float:
 
 
 def _waiting(found: Expectation) -> str:
-    waits = [(work.of.input_share.mean or 0.0, work) for work in found.works]
+    waits = [(work.of.input_share.mean or 0.0, work) for work in found.benchmarks]
     share, work = max(waits, key=lambda pair: pair[0], default=(0.0, None))
     if work is None or share <= 0.1:
         return ""

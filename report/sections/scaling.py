@@ -26,7 +26,7 @@ def panels(cells: Sequence[Cell], gains: Sequence[Speedup], anchor: str) -> tupl
     """For each work its throughput, what mixed precision gains, and its scaling, by number of devices."""
     found: list[Panel | None] = []
     for place, family in enumerate(scalings(cells), 1):
-        title = text.model_name(family.work.model) + names.setting(family.work)
+        title = text.model_name(family.key.model) + names.setting(family.key)
         found += [
             _throughput(family, f"{anchor}-devices-{place}", title),
             _gain(family, gains, f"{anchor}-devices-gain-{place}", title),
@@ -151,7 +151,7 @@ def _any(family: Scaling, precision: str) -> bool:
 
 
 def _named(family: Scaling) -> str:
-    return f"{text.model_name(family.work.model)}{names.setting(family.work)}\n{family.unit}"
+    return f"{text.model_name(family.key.model)}{names.setting(family.key)}\n{family.unit}"
 
 
 def _devices(count: int, way: str) -> str:

@@ -132,13 +132,13 @@ def convergence(cell: Cell, parities: Sequence[Parity], gates: Gates) -> str:
         first = f"\nthe first steps follow fp32's in {follows} of {len(known)} trials"
         departed = next((gate.because for gate in known if gate.word == "departs"), "")
         first += f": {text.clean(departed, 180)}" if departed else ""
-    head, _, because = found.said.partition(": ")
+    head, _, because = found.sentence.partition(": ")
     return f"{head}\n{text.clean(because, 140)}{first}" if because else f"{head}{first}"
 
 
 def unchecked(parities: Sequence[Parity]) -> bool:
     """Whether any mixed precision's speed stands without a verdict on what it learns."""
-    return any(one.said.startswith(SPEED_ONLY) for one in parities)
+    return any(one.sentence.startswith(SPEED_ONLY) for one in parities)
 
 
 def _scale(cell: Cell) -> str:

@@ -133,11 +133,11 @@ class CostView:
     running: Table | None
     works: Table | None
     ratios: Table | None
-    levers: Table | None
+    sensitivities: Table | None
     panels: tuple[Panel, ...]
     quotes: Table | None
     rules: tuple[str, ...]
-    doubts: tuple[str, ...]
+    caveats: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

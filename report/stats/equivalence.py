@@ -135,16 +135,16 @@ def order_holds(
     holds, fails = (below, above) if relation == "less" else (above, below)
     if not holds and not fails:
         return Verdict("inconclusive", ("the interval includes 1: no difference is shown",), interval)
-    said = f"the ratio lies {'below' if below else 'above'} 1"
-    return Verdict(_HERE.yes if holds else _HERE.no, (said,), interval)
+    because = f"the ratio lies {'below' if below else 'above'} 1"
+    return Verdict(_HERE.yes if holds else _HERE.no, (because,), interval)
 
 
-def structure_holds(found: float, published: float, half_digit: float = 0.0) -> Verdict:
+def structure_holds(measured: float, published: float, half_digit: float = 0.0) -> Verdict:
     """Whether a count that has no spread, such as parameters, is the published one within its rounding."""
     # A printed decimal and its half digit are not exact in binary.
     reach = half_digit * (1 + 1e-9) + abs(published) * 1e-12
-    holds = abs(found - published) <= reach
-    return Verdict(_HERE.yes if holds else _HERE.no, (f"{found:.12g} here, {published:.12g} published",))
+    holds = abs(measured - published) <= reach
+    return Verdict(_HERE.yes if holds else _HERE.no, (f"{measured:.12g} here, {published:.12g} published",))
 
 
 def not_comparable(differences: Iterable[str]) -> Verdict:
@@ -181,8 +181,8 @@ def non_inferior(
         word = _PARITY.yes
     elif gain.high < -margin:
         word = _PARITY.no
-    found = f"{gain.estimate:.4g} ({gain.low:.4g} to {gain.high:.4g})"
-    return Verdict(word, (f"mixed gains {found} with a margin of {margin:.4g}",), gain, margin)
+    range_of_gain = f"{gain.estimate:.4g} ({gain.low:.4g} to {gain.high:.4g})"
+    return Verdict(word, (f"mixed gains {range_of_gain} with a margin of {margin:.4g}",), gain, margin)
 
 
 def _against(
@@ -215,12 +215,12 @@ def _against(
         method=f"{measured.method} over the published figure",
     )
     if inside >= reach:
-        word, room = words.yes, inside
+        word, slack = words.yes, inside
     elif outside > reach:
-        word, room = words.no, outside
+        word, slack = words.no, outside
     else:
         return Verdict("inconclusive", (_inside_or_not(interval, margin, other_unit),), interval, margin)
-    survives = math.sqrt(max(0.0, (room / critical) ** 2 - own**2) * source.runs)
+    survives = math.sqrt(max(0.0, (slack / critical) ** 2 - own**2) * source.runs)
     return Verdict(word, (_basis(source),), interval, margin, survives)
 
 
@@ -238,5 +238,5 @@ def _inside_or_not(interval: Interval, margin: float, other_unit: float) -> str:
 
 
 def _no_interval(runs: int) -> Verdict:
-    said = "one run gives no interval" if runs == 1 else f"{runs} runs give no interval on positive figures"
-    return Verdict("inconclusive", (said,))
+    why = "one run gives no interval" if runs == 1 else f"{runs} runs give no interval on positive figures"
+    return Verdict("inconclusive", (why,))

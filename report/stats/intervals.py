@@ -1,4 +1,4 @@
-"""What makes an interval doubtful: few runs or blocks, a run apart, a side far louder than the other."""
+"""Intervals of means and ratios; what makes them doubtful: few runs or blocks, outliers, unequal spread."""
 
 from __future__ import annotations
 
@@ -29,32 +29,31 @@ def quality_label(n: int, blocks: int = 1) -> str:
 
 
 def outlying_run(values: Sequence[float]) -> str | None:
-    """Says where one run stands apart: the interval then covers less than its level.
+    """A sentence where one run stands apart: the interval then covers less than its level.
 
     Apart means further from the median of the other runs than 5 % of it and than four times their range.
     """
     if len(values) < 3:
         return None
     ordered = numpy.sort(numpy.asarray(values, dtype=numpy.float64))
-    for one, others in ((ordered[-1], ordered[:-1]), (ordered[0], ordered[1:])):
+    for outermost, others in ((ordered[-1], ordered[:-1]), (ordered[0], ordered[1:])):
         middle, spread = float(numpy.median(others)), float(numpy.ptp(others))
-        if abs(one - middle) > max(OUTLIER_DISTANCE * abs(middle), OUTLIER_RANGES * spread):
-            return f"one run lies {one / middle - 1:+.0%} from the other {len(others)}"
+        if abs(outermost - middle) > max(OUTLIER_DISTANCE * abs(middle), OUTLIER_RANGES * spread):
+            return f"one run lies {outermost / middle - 1:+.0%} from the other {len(others)}"
     return None
 
 
 def unequal_spread(a: Sequence[float], b: Sequence[float]) -> str | None:
-    """Says where one side's relative spread is more than four times the other's, by an F test at 1 %.
+    """A sentence where one side's relative spread is more than four times the other's, by an F test at 1 %.
 
-    The skew of the louder side then no longer cancels, and the interval covers less than its level.
+    The skew of the wider side then no longer cancels, and the interval covers less than its level.
     """
     if min(len(a), len(b)) < 2 or min(*a, *b) <= 0:
         return None
-    sides = [(float(numpy.log(side).var(ddof=1)), len(side)) for side in (numpy.asarray(a), numpy.asarray(b))]
-    (quiet, few), (loud, many) = sorted(sides)
-    if quiet == 0:
+    (narrow, few), (wide, many) = sorted((float(numpy.log(runs).var(ddof=1)), len(runs)) for runs in (a, b))
+    if narrow == 0:
         return None
-    square = loud / quiet
+    square = wide / narrow
     if square <= SPREAD_RATIO**2 or special.fdtrc(many - 1, few - 1, square) >= SPREAD_PROBABILITY:
         return None
     return f"the runs of one side scatter {math.sqrt(square):.0f} times as much as the other's"
@@ -135,8 +134,8 @@ def log_mean_interval(values: Sequence[float], level: float = 0.95) -> Interval 
     if arms is None:
         return None
     arm, df = arms[0], arms[0].n - 1
-    found = _log_interval(arm, _NOTHING, critical_t(level, df), df, level, "Student on logarithms", 1)
-    return replace(found, n=(arm.n,))
+    interval = _log_interval(arm, _NOTHING, critical_t(level, df), df, level, "Student on logarithms", 1)
+    return replace(interval, n=(arm.n,))
 
 
 def welch_difference(a: Sequence[float], b: Sequence[float], level: float = 0.95) -> Interval | None:
@@ -164,9 +163,9 @@ def log_welch_ratio(
         return None
     each = 1 - (1 - level) / comparisons
     df = _welch_df(*arms)
-    found = _log_interval(*arms, critical_t(each, df), df, level, LOG_WELCH, comparisons)
+    interval = _log_interval(*arms, critical_t(each, df), df, level, LOG_WELCH, comparisons)
     doubts = (outlying_run(a), outlying_run(b), unequal_spread(a, b))
-    return replace(found, notes=(*found.notes, *(doubt for doubt in doubts if doubt)))
+    return replace(interval, notes=(*interval.notes, *(doubt for doubt in doubts if doubt)))
 
 
 def between_machines(a: Runs, b: Runs, level: float = 0.95, *, comparisons: int = 1) -> Interval | None:
@@ -194,8 +193,8 @@ def within_machine(a: Runs, b: Runs, level: float = 0.95, *, comparisons: int = 
     arm = _Arm.of(numpy.array([of[block] - over[block] for block in shared]))
     each = 1 - (1 - level) / comparisons
     critical, method = critical_t(each, arm.n - 1), "log differences within blocks"
-    found = _log_interval(arm, _NOTHING, critical, arm.n - 1, level, method, comparisons)
-    return replace(found, n=(arm.n,))
+    interval = _log_interval(arm, _NOTHING, critical, arm.n - 1, level, method, comparisons)
+    return replace(interval, n=(arm.n,))
 
 
 def runs_needed(cv: float, half_width: float, level: float = 0.95) -> int:
@@ -236,7 +235,7 @@ def _log_interval(
 ) -> Interval:
     error2 = of.error2 + over.error2
     middle, reach = of.mean - over.mean, critical * math.sqrt(error2)
-    low, estimate, high = (math.exp(middle + side * reach) for side in (-1, 0, 1))
+    low, estimate, high = (math.exp(middle + sign * reach) for sign in (-1, 0, 1))
     return Interval(low, estimate, high, (of.n, over.n), df, level, method, comparisons, _identical(error2))
 
 

@@ -37,7 +37,7 @@ HEALTHY_FACTOR = 0.7
 """A ceiling below this part of the table's warns."""
 
 ABOVE = 1.05
-"""Of a measured ceiling: work that is faster by more than two measurements scatter shows that it was none."""
+"""Of a measured ceiling: a trial faster by more than two measurements scatter shows that it was none."""
 
 Device = tuple[str, str]
 """A machine's id, and the card's unit or, where that is not known, the device's name."""
@@ -75,16 +75,16 @@ def ceilings(records: Iterable[Record]) -> dict[Device, dict[str, float]]:
 
     A short window, which leaves any other trial unproven, is what a ceiling is measured in.
     """
-    found: dict[Device, dict[str, list[float]]] = {}
+    by_device: dict[Device, dict[str, list[float]]] = {}
     for record in records:
         device, measured = device_of(record), record.measurement
         if device is None or measured is None or (record.summary and record.summary.verdict == "invalid"):
             continue
         for name, value in measured.ceilings.items():
-            found.setdefault(device, {}).setdefault(name, []).append(value)
+            by_device.setdefault(device, {}).setdefault(name, []).append(value)
     return {
         device: {name: median(values) for name, values in sorted(figures.items())}
-        for device, figures in found.items()
+        for device, figures in by_device.items()
     }
 
 
@@ -95,35 +95,35 @@ def roofline_point(
 
     operations/s = operations per sample · throughput; utilisation = that ÷ (dense peak · devices).
     """
-    found = record.measurement
-    if found is None:
+    measurement = record.measurement
+    if measurement is None:
         return RooflinePoint()
-    operations, traffic = found.flops.per_sample, found.flops.bytes_per_sample
+    operations, traffic = measurement.flops.per_sample, measurement.flops.bytes_per_sample
     rate = None if operations is None else operations * summary.throughput
     moved = None if traffic is None else traffic * summary.throughput
-    label, devices = found.precision.label, found.device.count
-    peak = peak_of(found.device, label, cards)
+    label, devices = measurement.precision.label, measurement.device.count
+    peak = peak_of(measurement.device, label, cards)
     compute = share(rate, ceiling_of(measured, label, devices))
     memory = share(moved, bandwidth_of(measured, devices))
-    known = memory if memory is not None and memory <= 1 else None
-    below = compute if compute is not None and compute <= ABOVE else None
+    memory_share = memory if memory is not None and memory <= 1 else None
+    compute_share = compute if compute is not None and compute <= ABOVE else None
     return RooflinePoint(
         flops_per_second=rate,
         bytes_per_second=moved,
         intensity=share(operations, traffic),
         utilization=share(rate, peak),
         compute_share=compute,
-        memory_share=known,
-        bound=bound(summary, compute_share=below, memory_share=known),
+        memory_share=memory_share,
+        bound=bound(summary, compute_share=compute_share, memory_share=memory_share),
     )
 
 
-def doubtful(what: str, found: RooflinePoint) -> str | None:
+def doubtful(what: str, point: RooflinePoint) -> str | None:
     """A sentence where a trial was faster than the fastest product measured on its device; else null."""
-    if found.compute_share is None or found.compute_share <= ABOVE:
+    if point.compute_share is None or point.compute_share <= ABOVE:
         return None
     return (
-        f"{what} reaches {found.compute_share:.0%} of the fastest product that was measured here: that one "
+        f"{what} reaches {point.compute_share:.0%} of the fastest product that was measured here: that one "
         "was disturbed and is no ceiling, so nothing is bound by it; "
         "`invoke run --plan ceilings` measures it again."
     )
@@ -160,10 +160,10 @@ def unhealthy(name: str, measured: Mapping[str, float], cards: Sequence[Card]) -
     reached, peak = ceiling_of(measured, "pure-bf16"), card and peak_tflops(card, "pure-bf16")
     if usual is None or reached is None or not peak:
         return None
-    found = reached / (peak * 1e12)
-    if found >= HEALTHY_FACTOR * usual:
+    reached_share = reached / (peak * 1e12)
+    if reached_share >= HEALTHY_FACTOR * usual:
         return None
     return (
-        f"the fastest bf16 product reaches {found:.0%} of the peak, where {usual:.0%} is usual on this card: "
-        "card or stack is unhealthy"
+        f"the fastest bf16 product reaches {reached_share:.0%} of the peak, where {usual:.0%} is usual "
+        "on this card: card or stack is unhealthy"
     )

@@ -11,7 +11,7 @@ SIDE = "side"
 """An option that tells equal trials apart, and that no workload acts on: it keeps no figures apart."""
 
 PARALLEL = "parallel"
-"""An option that says how several devices share the work, and nothing where there is one."""
+"""An option that says how several devices share a step, and nothing where there is one."""
 
 Value = bool | int | float | str | None
 Pairs = tuple[tuple[str, Value], ...]
@@ -78,7 +78,7 @@ class ProtocolLength:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """The software and driver; where it differs between lines of one chart, the chart's title says so."""
+    """The software and driver; where it differs between entries of one chart, the chart's title says so."""
 
     image: str
     device: str
@@ -120,14 +120,18 @@ def _weights(asked: Asked, measured: Measurement | None) -> str | None:
 def length_of(asked: Asked, measured: Measurement, projected: bool) -> ProtocolLength:
     """How long the protocol is, and whether its total was projected from a shorter run."""
     protocol = measured.protocol
-    limit = tuple((name, value) for name, value in asked.variant.limit if value is not None)
     return ProtocolLength(
         protocol.steps_per_epoch,
         protocol.epochs,
         protocol.valid_batches,
         projected,
-        limit if projected else (),
+        limit_of(asked) if projected else (),
     )
+
+
+def limit_of(asked: Asked) -> Pairs:
+    """Where a trial was to stop; empty for a whole run."""
+    return tuple((name, value) for name, value in asked.variant.limit if value is not None)
 
 
 def stack_of(record: Record) -> Stack:
@@ -163,12 +167,10 @@ def differing(
     first: Key | ProtocolLength, second: Key | ProtocolLength
 ) -> tuple[tuple[str, Value, Value], ...]:
     """The fields in which two keys differ, by the page's names, with both values."""
-    values = [
+    values = (
         (field.name, getattr(first, field.name), getattr(second, field.name)) for field in fields(first)
-    ]
-    return tuple(
-        (NAMES[name], _plain(mine), _plain(theirs)) for name, mine, theirs in values if mine != theirs
     )
+    return tuple((NAMES[name], _plain(a), _plain(b)) for name, a, b in values if a != b)
 
 
 def value_of(part: Key | ProtocolLength, name: str) -> str:

@@ -25,8 +25,8 @@ GOES_ALONG: Mapping[str, tuple[str, ...]] = {
 }
 """What is left out together with a field: other fields, and options by a pattern of their names.
 
-A loss scale says how a precision is done, `compile` how a profile is tuned, `parallel` how devices share the
-work. Steps follow from the batch size, and a data mode may have data of its own.
+A loss scale says how a precision is done, `compile` how a profile is tuned, `parallel` how devices share a
+step. Steps follow from the batch size, and a data mode may have data of its own.
 """
 
 MEASURED_FIELDS = ("data_sha256", "weights", "weights_sha256")
@@ -74,7 +74,7 @@ def without(whole: Whole, *names: str) -> Whole:
     if isinstance(whole, Key):
         dropped = [option for name in left for option in _options(whole, name)]
         if dropped:
-            changes.setdefault("options", tuple(one for one in whole.options if one not in dropped))
+            changes.setdefault("options", tuple(option for option in whole.options if option not in dropped))
     return replace(whole, **changes) if changes else whole
 
 
@@ -105,16 +105,16 @@ def _value(item: Any, part: str | Callable[[Any], Hashable], names: Sequence[str
     if part.startswith("options."):
         return _options(item.key, part)
     holder = item.key if part in _EMPTY[Key] else item.length if part in _EMPTY[ProtocolLength] else item
-    found: Hashable = getattr(holder, part)
-    return without(found, *names) if isinstance(found, ProtocolLength) else found
+    value: Hashable = getattr(holder, part)
+    return without(value, *names) if isinstance(value, ProtocolLength) else value
 
 
 def grouped_by(items: Iterable[T], place: Callable[[T], P]) -> dict[P, list[T]]:
     """Items by their place: each in one group, groups by their first member, members in the order given."""
-    found: dict[P, list[T]] = {}
+    groups: dict[P, list[T]] = {}
     for item in items:
-        found.setdefault(place(item), []).append(item)
-    return found
+        groups.setdefault(place(item), []).append(item)
+    return groups
 
 
 def matched(

@@ -31,10 +31,10 @@ def load(path: str | Path) -> DataFrame:
         raise UserError(
             f"'{path}' is no results folder and holds none", remedy="name a clone or its results/"
         )
-    shelf = read_all(root)
-    for problem in shelf.problems:
+    results = read_all(root)
+    for problem in results.problems:
         warnings.warn(problem, stacklevel=2)
-    return read(shelf.records, cards_of(root))
+    return read(results.records, cards_of(root))
 
 
 def cards_of(root: Path) -> tuple[Card, ...]:
@@ -53,25 +53,25 @@ def trials_from(records: Sequence[Stored]) -> tuple[Trial, ...]:
     What only a session's trials together show is added to the causes of each, and what a trial waits for is
     told by the ceilings that were measured on its own device.
     """
-    known = ceilings(stored.record for stored in records)
-    beside = between_trials([stored.record for stored in records])
+    by_device = ceilings(stored.record for stored in records)
+    session_causes = between_trials([stored.record for stored in records])
     trials = [
-        _beside(replace(trial, bottleneck=_bottleneck(trial, known)), causes)
-        for trial, causes in zip(map(trial_of, records), beside, strict=True)
+        _with_causes(replace(trial, bottleneck=_bottleneck(trial, by_device)), causes)
+        for trial, causes in zip(map(trial_of, records), session_causes, strict=True)
     ]
     return tuple(sorted(trials, key=lambda trial: (trial.started_at, trial.path)))
 
 
-def _bottleneck(trial: Trial, known: Mapping[Device, Mapping[str, float]]) -> str:
+def _bottleneck(trial: Trial, by_device: Mapping[Device, Mapping[str, float]]) -> str:
     device = device_of(trial.record)
     if device is None or trial.summary is None:
         return ""
-    measured = {} if trial.is_ceiling else known.get(device, {})
+    measured = {} if trial.is_ceiling else by_device.get(device, {})
     bound = roofline_point(trial.record, trial.summary, (), measured).bound
     return "" if bound.kind == "unknown" else bound.sentence()
 
 
-def _beside(trial: Trial, causes: tuple[str, ...]) -> Trial:
+def _with_causes(trial: Trial, causes: tuple[str, ...]) -> Trial:
     if not causes or trial.summary is None:
         return trial
     verdict = "warn" if trial.verdict == "valid" else trial.verdict

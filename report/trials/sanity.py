@@ -25,10 +25,10 @@ LINEAR_SLACK = 0.05
 """Superlinear scaling by more than this is not explained by caches and scatter."""
 
 
-WORK = (*KEY, "device_name", "home")
-"""What a throughput may be held against: the same work on the same model of device.
+WORKLOAD = (*KEY, "device_name", "home")
+"""What a throughput may be held against: the same workload on the same model of device.
 
-Processors of one name differ in how many of their cores a machine lends out, so theirs stay at home.
+Processors of one name differ in how many cores a machine lends out: they are compared within it alone.
 """
 
 
@@ -66,13 +66,13 @@ def repeat_flags(table: DataFrame) -> list[tuple[Flag, ...]]:
     flagged: list[tuple[Flag, ...]] = [()] * len(table)
     for repeats in row_groups(table, IDENTITY):
         for place in repeats:
-            others = [rate for other in repeats if other != place and (rate := rates[other]) is not None]
+            others = [rate for repeat in repeats if repeat != place and (rate := rates[repeat]) is not None]
             flagged[place] = raised(jump(rates[place], others) if len(others) > 1 else None)
     return flagged
 
 
 def trial_flags(table: DataFrame, cards: Sequence[Card]) -> list[tuple[Flag, ...]]:
-    """Each trial's flags, by its card's peak, one device's throughput, other sessions, its device's work."""
+    """Each trial's flags, by its card's peak, one device's throughput, other sessions, its device's load."""
     rates = figures(table, "samples_per_second")
     believed = [
         None if verdict == "invalid" else rate for verdict, rate in zip(table["verdict"], rates, strict=True)
@@ -120,18 +120,18 @@ def _peak_tflops(device_name: str, precision: str, cards: Sequence[Card]) -> flo
     return peak_tflops(card, cast(Precision, precision)) if card else None
 
 
-def _work(table: DataFrame) -> DataFrame:
-    return table.assign(home=table["machine"].where(table["device_kind"] == "cpu"))[list(WORK)]
+def _workloads(table: DataFrame) -> DataFrame:
+    return table.assign(home=table["machine"].where(table["device_kind"] == "cpu"))[list(WORKLOAD)]
 
 
 def _one_device_rates(table: DataFrame, believed: Sequence[float | None]) -> list[float | None]:
-    """Of each trial, the median throughput of the same work on one device; null where none is known."""
-    work, trials = _work(table), trials_of(table)
+    """Of each trial, the median throughput of the same workload on one device; null where none is known."""
+    rows, trials = _workloads(table), trials_of(table)
     options = pandas.array([as_json(without(trial.key, "gpus").options) for trial in trials], dtype="string")
-    one_device = work.assign(gpus=pandas.array([1] * len(work), dtype="Int64"), options=options)
-    both = pandas.concat([work, one_device])
+    one_device = rows.assign(gpus=pandas.array([1] * len(rows), dtype="Int64"), options=options)
+    all_rows = pandas.concat([rows, one_device])
     medians: list[float | None] = [None] * len(table)
-    for alike in row_groups(both, WORK):
+    for alike in row_groups(all_rows, WORKLOAD):
         rates = [rate for place in alike if place < len(table) and (rate := believed[place]) is not None]
         middle = median(rates) if rates else None
         for place in alike:
@@ -143,11 +143,11 @@ def _one_device_rates(table: DataFrame, believed: Sequence[float | None]) -> lis
 def _session_jumps(
     table: DataFrame, rates: Sequence[float | None], believed: Sequence[float | None]
 ) -> list[Flag | None]:
-    """Each throughput against the same work's in other sessions, where two at least are known."""
+    """Each throughput against the same workload's in other sessions, where two at least are known."""
     sessions = list(table["session"])
     jumps: list[Flag | None] = [None] * len(table)
-    work = _work(table)
-    for alike in row_groups(work, WORK):
+    rows = _workloads(table)
+    for alike in row_groups(rows, WORKLOAD):
         for session in dict.fromkeys(sessions[place] for place in alike):
             elsewhere = [
                 rate

@@ -9,7 +9,7 @@ from report.acceptance.clause import Chances, Demand
 from report.acceptance.delivery import DemandResult
 from report.comparisons import unit_spread
 from report.cost import inputs, model, sensitivity
-from report.cost.inputs import Gathered
+from report.cost.inputs import CostInputs
 from report.cost.mix import MixLine
 from report.cost.model import CardAnswer, CostAnswer
 from report.cost.sensitivity import Sensitivity
@@ -22,7 +22,7 @@ def costs(report: Report) -> dict[str, Any] | None:
     view = report.view.costs
     if view is None:
         return None
-    found = inputs.gather(report.groups, report.analysis.trials, report.cards, report.purchase)
+    found = inputs.cost_inputs(report.groups, report.analysis.trials, report.cards, report.purchase)
     if found is None or report.purchase is None:
         return {"told": _told(view)}
     result = model.answer(found.numbers)
@@ -45,11 +45,11 @@ def _told(view: CostView) -> dict[str, Any]:
         "answer": view.answer,
         "turn": view.turn,
         "setting": view.setting,
-        "caveats": view.doubts,
+        "caveats": view.caveats,
         "why_no_total": [_parts(row[0]) for row in view.offers.rows] if view.offers else [],
         "efficiency": [[_parts(row[0])[0], *_parts(row[-1])] for row in running],
         "break_even_by_speed": table(view.ratios),
-        "sensitivity": table(view.levers),
+        "sensitivity": table(view.sensitivities),
         "quotes": table(view.quotes),
     }
 
@@ -60,7 +60,7 @@ def _parts(cell: str) -> list[str]:
     return [above, beneath]
 
 
-def _offer(found: Gathered, result: CostAnswer, i: int) -> dict[str, Any]:
+def _offer(found: CostInputs, result: CostAnswer, i: int) -> dict[str, Any]:
     offer, card = found.offers[i], found.numbers.cards[i]
     return {
         "name": offer.name,
@@ -107,7 +107,7 @@ def _line(line: MixLine) -> dict[str, Any]:
     }
 
 
-def _time_over(found: Gathered) -> dict[str, Any]:
+def _time_over(found: CostInputs) -> dict[str, Any]:
     """Each offer's time over each other's, line by line."""
     names = [offer.name for offer in found.offers]
     return {
@@ -118,7 +118,7 @@ def _time_over(found: Gathered) -> dict[str, Any]:
     }
 
 
-def _sensitivity(found: Gathered, result: CostAnswer) -> list[Any]:
+def _sensitivity(found: CostInputs, result: CostAnswer) -> list[Any]:
     """Of the two cheapest: how far each input moves the ratio of their costs, and where the ranking turns."""
     if len(result.order) < 2:
         return []

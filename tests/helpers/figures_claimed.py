@@ -21,7 +21,7 @@ def _parity(found: Parity) -> dict[str, Any]:
     return {
         "of": first_trial(found.of),
         "over": found.over and first_trial(found.over),
-        "told": found.said,
+        "told": found.sentence,
         "verdict": verdict and verdict.word,
         "margin": verdict and verdict.margin,
         "interval": verdict and interval(verdict.interval),
@@ -46,8 +46,8 @@ def claims(report: Report) -> dict[str, Any]:
     """Every claim by its id: those that met a record, and what kept each of the others away."""
     found = judge(report.analysis.evidence.claims.claims, report.groups, report.cards)
     return {
-        "judged": {one.claim.id: _claim(one) for one in found if one.found},
-        "not comparable": {one.claim.id: "; ".join(one.verdict.because) for one in found if not one.found},
+        "judged": {one.claim.id: _claim(one) for one in found if one.compared},
+        "not comparable": {one.claim.id: "; ".join(one.verdict.because) for one in found if not one.compared},
     }
 
 

@@ -226,11 +226,11 @@ def batch_sweeps(report: Report) -> list[Any]:
 def _sweep(found: BatchSweep) -> dict[str, Any]:
     largest = found.fitting[-1] if found.fitting else None
     return {
-        "key": key(pairs.without(found.work, "precision", "batch_size", *pairs.MEASURED_FIELDS)),
+        "key": key(pairs.without(found.key, "precision", "batch_size", *pairs.MEASURED_FIELDS)),
         "precision": found.precision,
         "card": found.unit,
-        "members": [[cell.key.batch_size, first_trial(cell), _speed(cell)] for cell in found.rungs],
-        "out_of_memory_at": found.wall,
+        "members": [[cell.key.batch_size, first_trial(cell), _speed(cell)] for cell in found.cells],
+        "out_of_memory_at": found.out_of_memory_batch,
         "fitting": [cell.key.batch_size for cell in found.fitting],
         "largest_fitting": largest and largest.key.batch_size,
         "memory_taken_by_it": batch_sweep.reserved_share(largest) if largest else None,
@@ -250,7 +250,7 @@ def scaling_families(report: Report) -> list[Any]:
 
 def _family(found: Scaling) -> dict[str, Any]:
     return {
-        "key": key(found.work),
+        "key": key(found.key),
         "protocol_length": length(found.cells[0].length),
         "card": found.unit,
         "members": [_shared(cell, found.single(cell.key.precision)) for cell in found.cells],
@@ -298,7 +298,9 @@ def _pair(found: Expectation) -> dict[str, Any]:
         "ranked": found.ranked,
         "tied": found.tied,
         "own_mix": found.own_mix,
-        "works": [[first_trial(work.of), first_trial(work.over), *_ends(work.ratio)] for work in found.works],
+        "works": [
+            [first_trial(work.of), first_trial(work.over), *_ends(work.ratio)] for work in found.benchmarks
+        ],
     }
 
 

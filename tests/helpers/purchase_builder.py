@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from report.cost.numbers import INPUTS, CardNumbers, Numbers, Range, RowNumbers
+from report.cost.inputs import INPUTS, CardNumbers, Numbers, Range, RowNumbers
 
 FILE = """\
 currency = "EUR"

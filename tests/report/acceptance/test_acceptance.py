@@ -124,10 +124,10 @@ def test_the_clause_says_command_figures_margin_runs_and_both_chances(tmp_path):
 
 def test_runs_that_scatter_as_much_as_the_margin_are_said_to_decide_little(tmp_path):
     found = clause_of(bundled.write(tmp_path, bundled.one_card()))
-    assert not [said for said in clause.doubts(found) if "decides little" in said]
+    assert not [said for said in clause.caveats(found) if "decides little" in said]
     loud = [with_spread(one, 0.5) for one in found.demands]
     wrong = clause.chances(loud, UnitSpread(0, math.inf, 1), margin=0.05, slow=0.1)
-    assert [said for said in clause.doubts(replace(found, same=wrong)) if "decides little" in said]
+    assert [said for said in clause.caveats(replace(found, same=wrong)) if "decides little" in said]
 
 
 def test_a_session_of_single_runs_supports_no_clause(tmp_path):

@@ -75,18 +75,18 @@ def test_the_card_that_beats_the_own_one_leads_and_the_level_holds_for_all_pairs
     first, second = expectation.expectations(found(records))
     assert first.fast.name == "Constructed Card C" and second.slow.name == "Constructed Card B"
     assert first.comparisons == 2
-    assert all(work.ratio.interval and work.ratio.interval.comparisons == 2 for work in first.works)
+    assert all(each.ratio.interval and each.ratio.interval.comparisons == 2 for each in first.benchmarks)
 
 
-def test_hours_weigh_the_works_and_leave_out_what_has_none():
+def test_hours_weigh_the_benchmarks_and_leave_out_what_has_none():
     records = [*series(), *elsewhere(seconds=0.05), *series(kind=build.CIFAR), *elsewhere(kind=build.CIFAR)]
     groups = found(records)
     both = expectation.expectations(groups)[0].best
     assert both == pytest.approx(1 / (0.25 + 0.4))
-    language = groups[0].lines[0].cell
+    language = groups[0].entries[0].cell
     alone = expectation.Buyer({(language.key, language.length): 10.0}, (language.machine, language.card))
     (one,) = expectation.expectations(groups, alone)
-    assert one.best == pytest.approx(2.0) and len(one.works) == 1
+    assert one.best == pytest.approx(2.0) and len(one.benchmarks) == 1
     assert one.own_mix and "train your mix" in headline.headline(one)
     assert expectation.expectations(groups, expectation.Buyer({}, alone.on)) == ()
 
@@ -95,11 +95,11 @@ def test_hours_weigh_the_works_and_leave_out_what_has_none():
     ("on", "hours", "best"),
     [(0, (10.0, 30.0), 40 / (5 + 24)), (1, (10.0, 30.0), (20 + 37.5) / 40), (0, (5.0, 5.0), 10 / (2.5 + 4))],
 )
-def test_the_hours_may_be_given_on_either_side_and_are_the_same_work(on, hours, best):
+def test_the_hours_may_be_given_on_either_system_and_are_the_same_benchmark(on, hours, best):
     """Language is twice as fast on B, images 1.25 times: what takes an hour on A takes 0.5 and 0.8 there."""
     records = [*series(), *elsewhere(seconds=0.05), *series(kind=build.CIFAR), *elsewhere(kind=build.CIFAR)]
     groups = found(records)
-    at = groups[0].lines[on].cell
+    at = groups[0].entries[on].cell
     asked = {
         (group.entries[0].cell.key, group.entries[0].cell.length): given
         for group, given in zip(groups, hours, strict=True)
@@ -109,7 +109,7 @@ def test_the_hours_may_be_given_on_either_side_and_are_the_same_work(on, hours, 
     assert one.units and one.units.low < best < one.units.high
 
 
-def test_works_that_disagree_name_the_mix_that_turns_the_answer():
+def test_benchmarks_that_disagree_name_the_mix_that_turns_the_answer():
     records = [
         *series(),
         *elsewhere(seconds=0.05),
@@ -120,15 +120,15 @@ def test_works_that_disagree_name_the_mix_that_turns_the_answer():
 
 
 @given(st.lists(st.tuples(st.floats(0.2, 5), st.floats(1.01, 2)), min_size=1, max_size=6))
-def test_a_mix_lies_between_its_works_and_its_range_holds_it(works: list[tuple[float, float]]):
-    ratios = [ratio(value / reach, value, value * reach) for value, reach in works]
+def test_a_mix_lies_between_its_benchmarks_and_its_range_holds_it(benchmarks: list[tuple[float, float]]):
+    ratios = [ratio(value / reach, value, value * reach) for value, reach in benchmarks]
     best, span = expectation.mix(ratios, [1.0] * len(ratios))
     assert span is not None and span.low <= best <= span.high
-    values = [value for value, _ in works]
+    values = [value for value, _ in benchmarks]
     assert min(values) <= best * (1 + 1e-9) and best <= max(values) * (1 + 1e-9)
 
 
-def test_one_work_alone_keeps_its_own_interval():
+def test_a_single_benchmark_keeps_its_own_interval():
     best, span = expectation.mix([ratio(1.5, 1.6, 1.7)], [3.0])
     assert best == pytest.approx(1.6) and span is not None
     assert (span.low, span.high) == (pytest.approx(1.5), pytest.approx(1.7))
@@ -158,12 +158,12 @@ def test_hosts_that_differ_are_named_by_what_differs():
     assert table is not None and table.columns == ("Differs in", "constructed-card-a", "constructed-card-b")
     rows = {row[0]: row[1:] for row in table.rows}
     assert rows["processor"] == ("Constructed CPU", "Another CPU") and rows["kernel"] == ("6.1.0", "6.12.0")
-    said = view([*series(), *elsewhere(on=other)]).whose
+    said = view([*series(), *elsewhere(on=other)]).bottleneck
     assert said is not None and any("processor" in one and "kernel" in one for one in said.said)
 
 
 def test_what_belongs_to_a_machine_is_said_once_for_it():
     guest = ON.model_copy(update={"virtual": "kvm"})
-    said = view([*series(on=guest, repeats=5), *series("amp-bf16", on=guest, first_order=10)]).whose
+    said = view([*series(on=guest, repeats=5), *series("amp-bf16", on=guest, first_order=10)]).bottleneck
     assert said is not None and said.remarks is not None
     assert len(said.remarks.rows) == 1 and said.remarks.rows[0][1].count("guest") == 1

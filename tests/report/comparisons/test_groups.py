@@ -49,7 +49,7 @@ def view(records: Sequence[Record]) -> PageView:
 
 
 def cards_of(group: ComparisonGroup) -> list[str]:
-    return [line.cell.card for line in group.entries]
+    return [entry.cell.card for entry in group.entries]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_another_data_hash_keeps_records_apart():
     assert cards_of(group) == [CARD]
 
 
-def test_contests_of_one_session_that_differ_say_in_what():
+def test_comparison_groups_of_one_session_that_differ_say_in_what():
     shown = view([*series(batch_size=20), *series(batch_size=40, first_order=10)])
     (work,) = shown.workloads
     assert len(work.groups) == 2
@@ -99,7 +99,7 @@ def test_contests_of_one_session_that_differ_say_in_what():
 
 def test_a_published_batch_for_each_precision_shares_one_chart():
     (group,) = found([*series(batch_size=20), *series("fp16-master", batch_size=40, first_order=10)])
-    assert [line.cell.key.batch_size for line in group.entries] == [20, 40]
+    assert [entry.cell.key.batch_size for entry in group.entries] == [20, 40]
 
 
 def test_any_other_protocol_keeps_batches_apart():
@@ -182,7 +182,7 @@ def test_a_run_ten_times_off_its_repeats_is_flagged_and_no_result():
 
 def test_a_run_that_stands_apart_is_in_doubt():
     records = [*series(repeats=4), series(seconds=0.13, repeats=5)[4]]
-    assert any("cached, fp32-ieee: one run lies +" in doubt for doubt in view(records).doubts)
+    assert any("cached, fp32-ieee: one run lies +" in doubt for doubt in view(records).caveats)
 
 
 def test_every_speed_up_names_both_full_precisions_as_denominators():
@@ -192,7 +192,7 @@ def test_every_speed_up_names_both_full_precisions_as_denominators():
         *series("amp-bf16", 0.05, first_order=20),
     ]
     (group,) = found(records)
-    pairs = speedups.speedups([line.cell for line in group.entries])
+    pairs = speedups.speedups([entry.cell for entry in group.entries])
     said = {(pair.of.key.precision, pair.over.key.precision): pair.ratio.estimate for pair in pairs}
     assert said == {
         ("fp32-tf32", "fp32-ieee"): pytest.approx(1.43, abs=0.01),
@@ -204,7 +204,7 @@ def test_every_speed_up_names_both_full_precisions_as_denominators():
 def test_a_speed_up_at_another_batch_says_so():
     kind = {**build.LM, "protocol": "fair/1"}
     shown = found([*series(kind=kind), *series("amp-bf16", kind=kind, batch_size=40, first_order=10)])
-    (pair,) = speedups.speedups([line.cell for group in shown for line in group.entries])
+    (pair,) = speedups.speedups([entry.cell for group in shown for entry in group.entries])
     assert pair.differs == (("batch size", 40, 20),)
 
 
@@ -212,7 +212,7 @@ def test_a_projection_stands_apart_from_the_whole_run_and_is_held_against_it():
     short = {"complete": False, "limit": Limit(seconds=40.0)}
     records = [*series(**short), *series(seconds=0.103, repeats=1, first_order=10)]
     (group,) = found(records)
-    assert [line.cell.length.projected for line in group.entries] == [False, True]
+    assert [entry.cell.length.projected for entry in group.entries] == [False, True]
     notes = view(records).workloads[0].groups[0].notes
     assert re.search(
         r"projected ÷ whole run = 0\.9[67]\d \(more than 1 % off: the projection judges no claim\)", notes[0]
@@ -232,14 +232,14 @@ def test_of_other_sessions_of_one_machine_the_newest_stands_beside():
     older = [one.model_copy(update={"session": "20260129-cccccc"}) for one in elsewhere(seconds=0.2)]
     older = [one.model_copy(update={"started_at": one.started_at.replace(day=29)}) for one in older]
     (group,) = found([*series(), *elsewhere(), *older])
-    assert [line.cell.session for line in group.entries] == [LEAD, OTHER]
+    assert [entry.cell.session for entry in group.entries] == [LEAD, OTHER]
 
 
 def test_records_of_other_sessions_alone_make_no_chart():
     assert found(elsewhere()) == ()
 
 
-def test_a_failure_stands_in_the_contest_of_its_key():
+def test_a_failure_stands_in_the_comparison_group_of_its_key():
     asked = build.trial(build.LM, "pure-fp16", 1, batch_size=20)
     failed = build.record(asked, None, on=ON, session=LEAD, failure=build.out_of_memory())
     seconds = view([*series(), failed]).workloads[0].groups[0].panels[0].chart

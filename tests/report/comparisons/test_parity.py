@@ -106,7 +106,7 @@ def with_measured(trial: Trial, **changes: Any) -> Trial:
 
 def said(*arms: tuple[str, list[float]], **more: Any) -> str:
     (found,) = parity.parities(cells(*arms, **more))
-    return found.said
+    return found.sentence
 
 
 @pytest.mark.parametrize(

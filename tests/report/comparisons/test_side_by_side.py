@@ -10,9 +10,9 @@ import pytest
 
 from commands import report
 from harness.errors import GateError, UserError
-from harness.record import Record, store
-from report import analysis
+from harness.record import Record
 from report.comparisons import side_by_side
+from report.trials.reading import load
 from tests.helpers import bundled
 from tests.helpers import records_builder as build
 
@@ -36,7 +36,7 @@ def clone(folder: Path, *records: Record) -> Path:
 
 
 def compared(folder: Path, first: str, second: str) -> side_by_side.Comparison:
-    return side_by_side.compare(analysis.table_of(store.read_all(folder), folder), first, second)
+    return side_by_side.compare(load(folder), first, second)
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from report.cost.model import CardAnswer, answer
-from report.cost.numbers import Numbers, spread, triangular, uniform
+from report.cost.inputs import Numbers
+from report.cost.model import CardAnswer, answer, spread, triangular, uniform
 from report.cost.sensitivity import sensitivities, with_value
 from report.sections.cost_text import answer_sentence, efficiency, price_sentence
 from tests.helpers.purchase_builder import around, card, numbers, random_buyer

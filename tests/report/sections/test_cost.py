@@ -92,9 +92,9 @@ def test_one_card_alone_has_no_ratio_and_with_a_file_the_page_says_what_is_missi
     assert found.answer == f"Only the {A} can be priced for this mix."
     assert (
         f"Only the {A} has ranked runs: to compare, copy another card's records into results/."
-        in found.doubts
+        in found.caveats
     )
-    assert "No ranked record on this page is of 'Card B': its quote is not used." in found.doubts
+    assert "No ranked record on this page is of 'Card B': its quote is not used." in found.caveats
 
 
 def test_where_nothing_may_be_ranked_a_file_gets_an_answer_that_says_so():
@@ -149,7 +149,7 @@ def test_a_line_that_one_card_did_not_run_is_missing_and_not_slow():
 def test_hours_of_work_that_no_record_is_of_are_named_and_left_out():
     found = money(build.two_cards(), FILE.replace('model = "lstm"', 'model = "transformer"'))
     assert any(
-        "20.0 hours a week of 'word_lm, transformer, fp32-ieee' are left out" in one for one in found.doubts
+        "20.0 hours a week of 'word_lm, transformer, fp32-ieee' are left out" in one for one in found.caveats
     )
     assert found.setting.startswith("The mix: 1 line of your own, 30.0 hours a week")
 
@@ -231,8 +231,8 @@ def test_measured_power_goes_before_the_boards_and_allows_a_claim_of_efficiency(
 
 def test_an_old_quote_and_one_of_the_future_are_named():
     found = money(build.two_cards(), FILE.replace("2026-01-05", "2027-01-05"))
-    assert "The quote for 'Card A' is dated after this page was written." in found.doubts
-    assert "The quote for 'Card B' is 392 days old." in found.doubts
+    assert "The quote for 'Card A' is dated after this page was written." in found.caveats
+    assert "The quote for 'Card B' is 392 days old." in found.caveats
 
 
 def test_a_hostile_source_does_nothing_but_show():
@@ -244,7 +244,7 @@ def test_a_hostile_source_does_nothing_but_show():
 
 
 def in_words(found: CostView) -> str:
-    return " ".join(found.doubts)
+    return " ".join(found.caveats)
 
 
 def test_stacks_are_held_against_each_other_within_a_line_and_not_across_works():

@@ -151,7 +151,7 @@ def test_skipped_steps_and_an_unchecked_convergence_stand_in_the_line():
     assert said["Convergence"].startswith("speed only, convergence not checked")
     assert said["Loss scale"].startswith("1 step skipped")
     assert said["Loss scale"].endswith("the host looks for overflow at every step, and that wait is timed")
-    assert any("speed only" in doubt for doubt in shown.doubts)
+    assert any("speed only" in doubt for doubt in shown.caveats)
 
 
 def test_first_steps_that_depart_from_fp32_s_say_why():
@@ -191,7 +191,7 @@ def test_intervals_name_their_method_their_comparisons_and_their_block():
     states = shown.workloads[0].groups[0].states
     said = [row[states.columns.index("The interval")] for row in states.rows]
     assert any("95% over 2 comparisons together\nwithin one block" in one for one in said)
-    assert any("within one block of time" in doubt for doubt in shown.doubts)
+    assert any("within one block of time" in doubt for doubt in shown.caveats)
 
 
 def test_throughput_is_drawn_against_batch_up_to_the_wall_and_scaling_against_the_ideal(tmp_path: Path):

@@ -208,11 +208,14 @@ def _packed_figures(folder: Path) -> dict[str, Any] | None:
 
 
 def _page_problems(folder: Path, analysis: Analysis) -> list[str]:
-    """Words of the page that the analysis does not give; drawings are held by their bytes alone."""
+    """Files and words of the page that the analysis does not give; drawings are held by their bytes alone."""
+    packed = folder / bundle.PAGE
     with TemporaryDirectory() as temporary:
-        written = write(analysis, Path(temporary))
-        return [
-            f"{bundle.PAGE}/{path.name}: {line}"
-            for path in (written.html, written.markdown)
-            for line in remake.other_words(folder / bundle.PAGE / path.name, path)
-        ]
+        written = write(analysis, Path(temporary), drawn=False)
+        names, made = set(bundle.names_in(packed)), set(bundle.names_in(Path(temporary)))
+        problems = [f"{bundle.PAGE}/{name}: was added" for name in sorted(names - made)]
+        problems += [f"{bundle.PAGE}/{name}: is missing" for name in sorted(made - names)]
+        for path in (written.html, written.markdown):
+            words = remake.other_words(packed / path.name, path)
+            problems += [f"{bundle.PAGE}/{path.name}: {line}" for line in words]
+    return problems

@@ -21,6 +21,7 @@ CLOSE = 1e-9
 """Relative: two builds of one library may add up in another order."""
 
 _DRAWING = re.compile(r"<svg.*?</svg>", re.S)
+_HEADING = re.compile(r"h[1-3]\b|summary|caption")
 _FIGURES = (
     *("lead", "groups", "left_over", "speedups", "parities", "early_gates", "expectations"),
     *("verdicts", "costs", "clause"),
@@ -74,21 +75,28 @@ def differences(packed: Any, anew: Any, place: str = "") -> Iterator[str]:
 
 
 def other_words(packed: Path, anew: Path) -> Iterator[str]:
-    """The first place where the words of two files of a page part; drawings are left out."""
+    """Each place where the words of two files of a page differ, under its heading; drawings are left out.
+
+    Where one has more than the other, only the first place.
+    """
     if not packed.is_file():
         yield "is missing"
         return
-    pages = (_words(path.read_text(encoding="utf-8", errors="replace")) for path in (packed, anew))
-    for before, after in zip_longest(*pages, fillvalue=""):
-        if before != after:
-            parted = next(at for at, (a, b) in enumerate(zip_longest(before, after)) if a != b)
-            cut = slice(max(parted - 24, 0), parted + 96)
-            yield f"it says '{before[cut]}', and the records give '{after[cut]}'"
-            return
+    given, made = (_pieces(path.read_text(encoding="utf-8", errors="replace")) for path in (packed, anew))
+    heading, before = "", ""
+    for theirs, ours in zip_longest(given, made, fillvalue=""):
+        if _HEADING.match(before) or ours.startswith("#"):
+            heading = ours.strip("# ")
+        before = ours
+        if theirs != ours:
+            yield f"under '{heading}' it says '{theirs[:120]}', and the records give '{ours[:120]}'"
+            if len(given) != len(made):
+                return
 
 
-def _words(page: str) -> list[str]:
-    return [line for line in _DRAWING.sub("", page).splitlines() if line.strip()]
+def _pieces(page: str) -> list[str]:
+    """Tags and the texts between them, or lines; less what is drawn."""
+    return [piece.strip() for piece in re.split(r"[<>\n]+", _DRAWING.sub("", page)) if piece.strip()]
 
 
 def older_summaries(analysis: Analysis) -> Iterator[str]:

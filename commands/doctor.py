@@ -12,8 +12,8 @@ from harness.data.fetch import default_folder
 from harness.doctor.findings import examine, lines
 from harness.doctor.surroundings import (
     DataNeed,
-    Diagnosis,
     Estimate,
+    Finding,
     Surroundings,
     card_access,
     disk,
@@ -24,9 +24,8 @@ from harness.engine.container import shared_memory
 from harness.engine.docker import DockerEngine
 from harness.engine.find import search
 from harness.errors import GpudynoError, MachineError, NoDevice, NotBuilt
-from harness.machine import Selection, load, state_folder
+from harness.machine import load, state_folder
 from harness.plan import plan
-from harness.record import Machine
 from harness.run import setup as run_setup
 from harness.run.choice import choose
 from harness.run.setup import RunSetup
@@ -36,10 +35,14 @@ BUILD_SECONDS = {"venv": 90.0, "docker": 180.0, "podman": 300.0}
 BUILD_BYTES = {"cpu": 2 * 10**9, "cuda": 12 * 10**9, "rocm": 40 * 10**9}
 
 
-def diagnose(root: Path, settings: Settings) -> Diagnosis:
+def diagnose(root: Path, settings: Settings) -> tuple[Finding, ...]:
     """Looks at everything and changes nothing. Raises NoDevice for a device that is not there."""
     machine, selection = seen = run_setup.devices(settings)
-    setup, problem = _prepared(root, settings, seen)
+    setup, problem = None, ""
+    try:
+        setup = run_setup.prepare(root, settings, seen=seen)
+    except NoDevice as error:
+        problem = str(error)
     engine = setup.engine if setup and isinstance(setup.engine, DockerEngine) else None
     needs = _data_needs(setup) if setup else ()
     surroundings = Surroundings(
@@ -60,13 +63,6 @@ def diagnose(root: Path, settings: Settings) -> Diagnosis:
         answered=reach(_hosts(needs)),
     )
     return examine(surroundings, _estimate(setup) if setup else None)
-
-
-def _prepared(root: Path, settings: Settings, seen: tuple[Machine, Selection]) -> tuple[RunSetup | None, str]:
-    try:
-        return run_setup.prepare(root, settings, seen=seen), ""
-    except NoDevice as error:
-        return None, str(error)
 
 
 def _data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
@@ -127,7 +123,7 @@ def _is_built(setup: RunSetup) -> bool:
 
 def doctor(root: Path, settings: Settings) -> None:
     """Prints what this machine can do; raises MachineError where something stands in the way."""
-    diagnosis = diagnose(root, settings)
-    print("\n".join(lines(diagnosis)))
-    if not diagnosis.ready:
+    findings = diagnose(root, settings)
+    print("\n".join(lines(findings)))
+    if any(finding.level == "problem" for finding in findings):
         raise MachineError("something stands in the way", remedy="mend what is marked PROBLEM above")

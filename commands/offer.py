@@ -17,8 +17,7 @@ from harness.bundle import archive, bundle
 from harness.bundle.bundle import Manifest, Opened
 from harness.errors import GateError, GpudynoError, UserError
 from harness.machine import machine_id, state_folder
-from harness.record import Harness
-from harness.run.setup import revision
+from harness.run.setup import harness
 from report import text
 from report.acceptance import clause
 from report.analysis import METHODS, Analysis, Question, analyse, evidence_in
@@ -59,11 +58,10 @@ def pack(root: Path, how: Packing) -> Path:
         packed = evidence_in(folder)
         for problem in packed.results.problems:
             raise UserError(f"a record cannot be packed: {problem}", remedy="fetch it again or remove it")
-        commit, changed = revision(root)
         quoted = [quote.date for quote in packed.purchase.quote] if packed.purchase else []
         manifest = Manifest(
             bundle=2,
-            gpudyno=Harness(version=version("gpudyno"), revision=commit, modified=changed),
+            gpudyno=harness(root),
             as_of=bundle.as_of(packed.results.records, now, quoted),
             session=here.lead,
             baseline=how.baseline,
@@ -160,7 +158,7 @@ def verify(path: Path, signers: Path | None) -> None:
         print(
             f"  whole; figures by {by_method}"
             if by_method
-            else "  every byte, record and figure is as packed"
+            else "  every byte, record and figure is as it was packed"
         )
 
 
@@ -183,7 +181,9 @@ def _figure_problems(opened: Opened, manifest: Manifest) -> tuple[list[str], str
         if manifest.bundle == 1:
             return [], "method 1: this bundle was packed before its figures lay beside the page"
         return [f"{bundle.FIGURES}: is missing or no JSON"], ""
-    differing = list(remake.differences(packed, remake.figures(analysis)))
+    made = remake.figures(analysis)
+    print(f"  figures: {remake.count(made):,} figures made again from raw samples")
+    differing = list(remake.differences(packed, made))
     methods = packed.get("methods")
     if methods != METHODS:
         for line in differing[:MOST_LISTED]:
@@ -191,7 +191,7 @@ def _figure_problems(opened: Opened, manifest: Manifest) -> tuple[list[str], str
         return [], f"methods {methods}, those of here are {METHODS}"
     problems = [f"{bundle.FIGURES}: {line}" for line in differing]
     if manifest.gpudyno.version == version("gpudyno"):
-        problems += _page_problems(opened.folder, analysis)
+        problems = _page_problems(opened.folder, analysis) + problems
     else:
         print(f"  page: its words are those of gpudyno {manifest.gpudyno.version}, and were not compared")
     if len(problems) > MOST_LISTED:
@@ -215,7 +215,8 @@ def _page_problems(folder: Path, analysis: Analysis) -> list[str]:
         names, made = set(bundle.names_in(packed)), set(bundle.names_in(Path(temporary)))
         problems = [f"{bundle.PAGE}/{name}: was added" for name in sorted(names - made)]
         problems += [f"{bundle.PAGE}/{name}: is missing" for name in sorted(made - names)]
-        for path in (written.html, written.markdown):
-            words = remake.other_words(packed / path.name, path)
-            problems += [f"{bundle.PAGE}/{path.name}: {line}" for line in words]
+        for path in (written.html, written.markdown, *written.charts):
+            name = path.relative_to(temporary)
+            words = remake.other_words(packed / name, path)
+            problems += [f"{bundle.PAGE}/{name}: {line}" for line in words]
     return problems

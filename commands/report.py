@@ -51,15 +51,8 @@ def _machines_differ(found: side_by_side.Comparison, records: dict[str, Record])
     for pair in found.pairs:
         one, other = (records[cell.trials[0].path].machine for cell in (pair.second, pair.first))
         said |= dict.fromkeys(differences(one, other))
-    return (
-        [
-            "",
-            f"The machines differ ('{found.second}' → '{found.first}'):",
-            *(f"  {text.clean(x, 200)}" for x in said),
-        ]
-        if said
-        else []
-    )
+    heading = ["", f"The machines differ ('{found.second}' → '{found.first}'):"]
+    return [*heading, *(f"  {text.clean(difference, 200)}" for difference in said)] if said else []
 
 
 @contextmanager

@@ -82,7 +82,6 @@ def removable(root: Path, *, data: bool) -> list[Removable]:
 
 def _images(connection: Connection) -> Iterator[Removable]:
     """The images that carry our label; Podman's list is its own."""
-
     with answered(TITLES[connection.kind], "list images"):
         client = docker.DockerClient(base_url=connection.host, version="auto")
         for image in client.images.list(filters={"label": IMAGE_LABEL}):
@@ -97,7 +96,6 @@ def _size_bytes(folder: Path) -> int:
 
 def lock(root: Path, image: str) -> None:
     """Resolves one image's lock anew, and says what could not be reached."""
-
     chosen = load_images(root).image(image)
     report = relock(chosen, root)
     for line in report.changed or (f"{image}: nothing changed",):

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 _MAIL = re.compile(r"[\w.%+-]{1,64}@(?!sha\d+:|\d+(?:\.\d+){0,2}[A-Za-z]*(?![\w.]))\w[\w.-]{0,200}")
+"""`name@place`; image digests (`name@sha256:…`) and versions (`name@1.2`) stay."""
 _SERIAL = re.compile(
     r"(\b(?:serial(?:[\s_-]*(?:number|num|no))?|s/n|asset[\s_-]?tag|board[\s_-]?id|machine[\s_-]?id)\b\.?\\?[\"']?"
     r"\s*(?:[:=#]|\bis\b|(?=[\w-]*\d))\s*\\?[\"']?)([\w-]{4,64})",
@@ -37,16 +38,6 @@ _VERSION_BEFORE = re.compile(
     r"(?:[\w\]]==|\b(?:nvidia|cud|cub|nccl|torch|triton|rocm)[\w-]*[-_]|\b(?:version|driver|v)[\s:=\"']{0,4})$",
     re.I,
 )
-
-
-def cut_mails(text: str) -> str:
-    """Cuts `name@place`; image digests (`name@sha256:…`) and versions (`name@1.2`) stay."""
-    return _MAIL.sub("<address>", text)
-
-
-def cut_serials(text: str) -> str:
-    """Cuts UUIDs, and what is called a serial number, an asset tag or a machine id."""
-    return _SERIAL.sub(lambda match: match.group(1) + "<serial>", _UUID.sub("<serial>", text))
 
 
 def cut_addresses(text: str, *, versions: bool = False) -> str:
@@ -279,7 +270,7 @@ def _reduced(path: str) -> str:
 def _serials(text: str, names: Names) -> str:
     if names.serials:
         text = _words(tuple(sorted(names.serials))).sub("<serial>", text)
-    return cut_serials(text)
+    return _SERIAL.sub(lambda match: match.group(1) + "<serial>", _UUID.sub("<serial>", text))
 
 
 def _addresses(text: str, names: Names) -> str:
@@ -310,7 +301,7 @@ def _forms(name: str) -> set[str]:
 
 _RULES: tuple[tuple[str, Callable[[str, Names], str]], ...] = (
     ("a URL", _urls),
-    ("an e-mail address", lambda text, _: cut_mails(text)),
+    ("an e-mail address", lambda text, _: _MAIL.sub("<address>", text)),
     ("a folder of this machine", _folders),
     ("a path", _paths),
     ("a serial number", _serials),

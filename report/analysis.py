@@ -16,6 +16,7 @@ from harness.record.store import Shelf, Stored, read_all
 from harness.summary.statistics import METHOD
 from report.acceptance.clause import MARGIN, Clause, clause
 from report.claims.judge import Judged, judge
+from report.claims.matching import with_published
 from report.comparisons.batch_sweeps import without_sweeps
 from report.comparisons.cells import Cell, cells_of
 from report.comparisons.expectation import Expectation, expectations
@@ -153,12 +154,14 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     lead = _lead(trials, evidence.results.sessions, question)
     cells, own_cells = cells_of(training), cells_of(training[training["session"] == lead])
     usable = without_sweeps(cells, lead)
-    groups = comparison_groups(
-        usable,
-        lead,
-        baseline=question.baseline,
-        claims=evidence.claims.claims,
-        failed=[trial for trial in trials if trial.session == lead and trial.failure is not None],
+    groups = with_published(
+        comparison_groups(
+            usable,
+            lead,
+            baseline=question.baseline,
+            failed=[trial for trial in trials if trial.session == lead and trial.failure is not None],
+        ),
+        evidence.claims.claims,
     )
     grouped = [entry.cell for group in groups for entry in group.entries]
     paths = {trial.path for cell in grouped for trial in cell.trials}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from harness.bundle.ro_crate import FILE as CRATE
 from harness.bundle.ro_crate import describe
 from harness.bundle.signature import Signed
 from harness.bundle.validate import folder_problems
+from harness.data.check import sha256_of
 from harness.errors import RecordError, UserError
 from harness.image.catalog import load_images
 from harness.record import Harness, Model, Record, Session, store
@@ -89,7 +89,7 @@ def gather(root: Path, folder: Path, sessions: Iterable[str]) -> tuple[dict[str,
 def _plan(root: Path, folder: Path, session: Session) -> list[str]:
     name = f"plans/{session.plan}.toml"
     path = root / name
-    if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == session.plan_sha256:
+    if path.is_file() and sha256_of(path) == session.plan_sha256:
         archive.copy_into(folder, name, path)
         return []
     return [f"the plan '{session.plan}' is not here as session {session.id} ran it"]
@@ -104,7 +104,7 @@ def _lock(root: Path, folder: Path, record: Record, locks: dict[str, str]) -> li
     images = load_images(root).images if (root / "docker" / "images.toml").is_file() else {}
     image = images.get(environment.image)
     path = root / "docker" / image.lock if image else None
-    if image is None or path is None or not path.is_file() or _sha256(path) != sha256:
+    if image is None or path is None or not path.is_file() or sha256_of(path) != sha256:
         return [f"the lock {sha256[:12]} of the environment '{environment.image}' is not in this clone"]
     locks[sha256] = f"docker/{image.lock}"
     own = (
@@ -148,7 +148,7 @@ def write(folder: Path, manifest: Manifest, out: Path, *, key: Path | None = Non
     )
     (folder / CRATE).write_text(crate, encoding="utf-8")
     names = names_in(folder)
-    sums = "".join(f"{_sha256(folder / name)}  {name}\n" for name in names)
+    sums = "".join(f"{sha256_of(folder / name)}  {name}\n" for name in names)
     (folder / SUMS).write_text(sums, encoding="ascii")
     first = [SUMS]
     if key is not None:
@@ -206,7 +206,7 @@ def _sum_problems(folder: Path, names: Sequence[str]) -> list[str]:
     problems = [f"{name}: was added; no checksum names it" for name in sorted(present - listed.keys())]
     problems += [f"{name}: is missing" for name in sorted(listed.keys() - present)]
     for name in sorted(present & listed.keys()):
-        if _sha256(folder / name) != listed[name]:
+        if sha256_of(folder / name) != listed[name]:
             problems.append(f"{name}: its content was changed")
     return problems
 
@@ -236,7 +236,7 @@ def _lock_problems(folder: Path, manifest: Manifest) -> list[str]:
     return [
         f"{name}: is not the lock {sha256[:12]} that its records name"
         for sha256, name in sorted(manifest.locks.items())
-        if name not in names_in(folder) or _sha256(folder / name) != sha256
+        if name not in names_in(folder) or sha256_of(folder / name) != sha256
     ]
 
 
@@ -245,8 +245,3 @@ def _session_problems(folder: Path, manifest: Manifest) -> list[str]:
     named = set(manifest.sessions)
     problems = [f"{MANIFEST}: session {name} is not in it" for name in sorted(named - present)]
     return problems + [f"{MANIFEST}: does not name session {name}" for name in sorted(present - named)]
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

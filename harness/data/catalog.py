@@ -148,13 +148,13 @@ def _mnist_file(member: Member) -> Download:
     return Download(f"{name}.gz", "gzip", size, sha256, urls, {name: member.path})
 
 
-def _weights(model: str, title: str, size: int | None, sha256: str) -> Dataset:
+def _weights(model: str, size: int | None, sha256: str) -> Dataset:
     name = f"{model}-{sha256[:8]}.pth"
     member = Member(f"weights/{name}", size, sha256)
     url = f"https://download.pytorch.org/models/{name}"
     return Dataset(
         name=f"weights-{model}",
-        title=f"{title}, ImageNet weights IMAGENET1K_V1 of torchvision",
+        title=f"{model.replace('resnet', 'ResNet-')}, ImageNet weights IMAGENET1K_V1 of torchvision",
         terms="torchvision is BSD-3-Clause; ImageNet, on which they were trained, is for research only",
         members=(member,),
         ways=((Download(name, "plain", size, sha256, (url,), {name: member.path}),),),
@@ -226,21 +226,11 @@ _ALL = (
             ),
         ),
     ),
-    _weights(
-        "resnet18", "ResNet-18", 46830571, "f37072fd47e89c5e827621c5baffa7500819f7896bbacec160b1a16c560e07ec"
-    ),
-    _weights(
-        "resnet34", "ResNet-34", 87319819, "b627a593bcbe140c234610266fe4f8ae95ea42fc881d091c9b6052e6b1d0590f"
-    ),
-    _weights(
-        "resnet50", "ResNet-50", 102530333, "0676ba61b6795bbe1773cffd859882e5e297624d384b6993f7c9e683e722fb8a"
-    ),
-    _weights(
-        "resnet101", "ResNet-101", None, "63fe2227b86e8f1f2063f43a75c84d195911b6a0eace650907dd3dc62dd49a0a"
-    ),
-    _weights(
-        "resnet152", "ResNet-152", None, "394f9c45966e3651a89bbb78a48410a6755854ce4a5ab64927cf1c7247f85e58"
-    ),
+    _weights("resnet18", 46830571, "f37072fd47e89c5e827621c5baffa7500819f7896bbacec160b1a16c560e07ec"),
+    _weights("resnet34", 87319819, "b627a593bcbe140c234610266fe4f8ae95ea42fc881d091c9b6052e6b1d0590f"),
+    _weights("resnet50", 102530333, "0676ba61b6795bbe1773cffd859882e5e297624d384b6993f7c9e683e722fb8a"),
+    _weights("resnet101", None, "63fe2227b86e8f1f2063f43a75c84d195911b6a0eace650907dd3dc62dd49a0a"),
+    _weights("resnet152", None, "394f9c45966e3651a89bbb78a48410a6755854ce4a5ab64927cf1c7247f85e58"),
 )
 
 DATASETS: Mapping[str, Dataset] = {dataset.name: dataset for dataset in _ALL}

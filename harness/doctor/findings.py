@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from harness.doctor import devices
-from harness.doctor.surroundings import Diagnosis, Disk, Estimate, Finding, Surroundings
+from harness.doctor.surroundings import Disk, Estimate, Finding, Surroundings
 from harness.engine.base import TITLES
 from harness.units import GIB, duration, size
 
@@ -14,7 +14,7 @@ SPARE_BYTES = 2 * GIB
 SMALL_MEMORY_BYTES = 4 * GIB
 
 
-def examine(around: Surroundings, estimate: Estimate | None = None) -> Diagnosis:
+def examine(around: Surroundings, estimate: Estimate | None = None) -> tuple[Finding, ...]:
     """What this machine can do, and what stands in the way of the estimated plan."""
     parts = (
         _engine(around),
@@ -26,14 +26,14 @@ def examine(around: Surroundings, estimate: Estimate | None = None) -> Diagnosis
         _data(around),
         _plan(around, estimate),
     )
-    return Diagnosis(tuple(finding for part in parts for finding in part))
+    return tuple(finding for part in parts for finding in part)
 
 
-def lines(diagnosis: Diagnosis) -> list[str]:
+def lines(findings: Iterable[Finding]) -> list[str]:
     """One line a finding, its remedy below it."""
     marks = {"ok": "ok      ", "warn": "warning ", "problem": "PROBLEM "}
     shown = []
-    for finding in diagnosis.findings:
+    for finding in findings:
         shown.append(marks[finding.level] + finding.what)
         if finding.remedy:
             shown.append(" " * 8 + "→ " + finding.remedy)
@@ -96,7 +96,6 @@ def _disks(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]
 
 
 def _data(around: Surroundings) -> Iterator[Finding]:
-    reached = [answer.host for answer in around.answered if answer.reached]
     missing = [need for need in around.data if not need.at_hand]
     for need in around.data:
         if need.problem:
@@ -106,8 +105,9 @@ def _data(around: Surroundings) -> Iterator[Finding]:
         else:
             fetched = f" ({size(need.download_bytes)})" if need.download_bytes else ""
             yield Finding("warn", f"data: {need.name}{fetched} is not at hand", "invoke data fetches it")
-    if around.answered and reached:
-        yield Finding("ok", f"network: {len(reached)} of {len(around.answered)} data hosts answer")
+    reached = sum(around.answered.values())
+    if reached:
+        yield Finding("ok", f"network: {reached} of {len(around.answered)} data hosts answer")
     elif around.answered and missing:
         generated = all(need.may_be_generated for need in missing)
         yield Finding(

@@ -7,7 +7,8 @@ import re
 import shutil
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
@@ -50,14 +51,6 @@ class CardAccess:
     """The vendors and classes that CDI specifications name, such as nvidia.com/gpu."""
     nodes: tuple[Node, ...] = ()
     """/dev/kfd and /dev/dri's render nodes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """Whether a host took a connection."""
-
-    host: str
-    reached: bool
 
 
 def disk(what: str, path: Path) -> Disk:
@@ -110,12 +103,13 @@ def silent_cards(machine: Machine, files: Files | None = None) -> tuple[str, ...
     return tuple(sorted(makers - described - {""}))
 
 
-def reach(hosts: Sequence[str], *, port: int = 443, timeout_seconds: float = 2.0) -> tuple[Answered, ...]:
+def reach(hosts: Sequence[str], *, port: int = 443, timeout_seconds: float = 2.0) -> dict[str, bool]:
     """Whether each host takes a connection, all tried at once, nothing sent."""
-    reached: dict[str, bool] = {}
+    reached = dict.fromkeys(hosts, False)
 
     def ask(host: str) -> None:
-        reached[host] = _reached(host, port, timeout_seconds)
+        with suppress(OSError), socket.create_connection((host, port), timeout=timeout_seconds):
+            reached[host] = True
 
     # A name server that never answers holds its thread for long; as a daemon nobody waits for it.
     threads = [Thread(target=ask, args=(host,), daemon=True) for host in hosts]
@@ -124,15 +118,7 @@ def reach(hosts: Sequence[str], *, port: int = 443, timeout_seconds: float = 2.0
     until = time.monotonic() + timeout_seconds + 0.5
     for thread in threads:
         thread.join(max(0.0, until - time.monotonic()))
-    return tuple(Answered(host, reached.get(host, False)) for host in hosts)
-
-
-def _reached(host: str, port: int, timeout_seconds: float) -> bool:
-    try:
-        with socket.create_connection((host, port), timeout=timeout_seconds):
-            return True
-    except OSError:
-        return False
+    return dict(reached)
 
 
 Level = Literal["ok", "warn", "problem"]
@@ -190,16 +176,5 @@ class Surroundings:
     """Why no image serves the card, in a sentence; empty where one does."""
     disks: tuple[Disk, ...] = ()
     data: tuple[DataNeed, ...] = ()
-    answered: tuple[Answered, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """All findings, in the order in which a person would ask."""
-
-    findings: tuple[Finding, ...]
-
-    @property
-    def ready(self) -> bool:
-        """Whether nothing stands in the way."""
-        return not any(finding.level == "problem" for finding in self.findings)
+    answered: Mapping[str, bool] = field(default_factory=dict)
+    """Of each host that has data, whether it took a connection."""

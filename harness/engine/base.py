@@ -64,7 +64,6 @@ class Say(Protocol):
 
     def __call__(self, line: str, done: int = 0, total: int | None = None) -> None:
         """One line of news; `done` of `total` moves the bar, a null total leaves it."""
-        ...
 
 
 class Engine(Protocol):
@@ -73,55 +72,42 @@ class Engine(Protocol):
     @property
     def name(self) -> EngineName:
         """Which engine it is, as records name it."""
-        ...
 
     def version(self) -> str | None:
         """The engine's own version."""
-        ...
 
     def steps(self, image: Image) -> tuple[BuildStep, ...]:
         """What `build` would run for an image."""
-        ...
 
     def build(self, image: Image, say: Say) -> Built:
         """Makes the environment of an image, or finds it made."""
-        ...
 
     def expected(self, image: Image) -> Built:
         """The environment as it is or would be built: what trials are named by before anything is."""
-        ...
 
     def built(self, image: Image) -> Built:
         """The environment of an image; raises NotBuilt."""
-        ...
 
     def command(self, spec: RunSpec) -> str:
         """What `start` would run, as a person would type it."""
-        ...
 
     def start(self, spec: RunSpec) -> Handle:
         """Starts one attempt of a trial."""
-        ...
 
     def pid(self, handle: Handle) -> int | None:
         """The trial's first process as this host numbers it; null where the engine does not tell."""
-        ...
 
     def find(self, name: str, work: Path) -> Handle | None:
         """An attempt that was started under this name and whose handle was never written."""
-        ...
 
     def poll(self, handle: Handle, work: Path) -> Running | Exit:
         """Whether the trial still runs; `work` is its work folder."""
-        ...
 
     def stop(self, handle: Handle, work: Path) -> None:
         """Ends the trial and waits until it is gone."""
-        ...
 
     def forget(self, handle: Handle, work: Path) -> None:
         """Removes what an ended trial leaves with the engine."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

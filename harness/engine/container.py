@@ -202,19 +202,15 @@ def config(spec: RunSpec) -> dict[str, Any]:
         "User": f"{spec.uid}:{spec.gid}",
         "WorkingDir": "/tmp",
         "Env": [f"{name}={value}" for name, value in sorted(inside.items())],
-        "Labels": labels(spec),
+        # How a new process finds a running trial again.
+        "Labels": {
+            f"{LABEL}.session": spec.session,
+            f"{LABEL}.trial": spec.trial.id,
+            f"{LABEL}.attempt": str(spec.attempt),
+        },
         "NetworkDisabled": True,
         "StopSignal": "SIGTERM",
         "HostConfig": host,
-    }
-
-
-def labels(spec: RunSpec) -> dict[str, str]:
-    """How a new process finds a running trial again."""
-    return {
-        f"{LABEL}.session": spec.session,
-        f"{LABEL}.trial": spec.trial.id,
-        f"{LABEL}.attempt": str(spec.attempt),
     }
 
 

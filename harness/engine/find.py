@@ -54,7 +54,6 @@ def places(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 def _context(environ: Mapping[str, str]) -> str | None:
     """The endpoint of the command line's context; null for its default, which is a usual place."""
-
     name = environ.get("DOCKER_CONTEXT") or get_current_context_name()
     if name == "default":
         return None
@@ -97,7 +96,6 @@ def _ask_at(host: str) -> Connection | str | None:
     problem = _unusable(host)
     if problem is not None:
         return problem or None
-
     client = docker.APIClient(base_url=host, timeout=PROBE_SECONDS, version=DEFAULT_DOCKER_API_VERSION)
     try:
         with answered(f"the engine at {host}", "tell its version"):

@@ -34,38 +34,9 @@ _children: dict[int, subprocess.Popen[bytes]] = {}
 _INHERITED = ("PATH", "LD_LIBRARY_PATH", "TZ")
 
 
-def start(spec: RunSpec, engine: EngineName) -> Handle:
-    """Starts a trial in a session of its own, its output in a log file."""
-    argv, inside = container.process(spec)
-    work = spec.folders.output.parent
-    Path(inside["HOME"]).mkdir(parents=True, exist_ok=True)
-    inside["TMPDIR"] = str(_temporary(work))
-    _temporary(work).mkdir(mode=0o700, exist_ok=True)
-    _view(Path(inside["GPUDYNO_DATA"]), spec)
-    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    with (work / LOG).open("wb") as log:
-        process = subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            cwd=work,
-            env={**inherited, **inside},
-            start_new_session=True,
-        )
-    _children[process.pid] = process
-    started = psutil.Process(process.pid).create_time()
-    return Handle(engine=engine, pid=process.pid, process_started=started, log=LOG)
-
-
 def _temporary(work: Path) -> Path:
     """Where an attempt's temporary files lie: the path of a loader's socket has 107 letters at most."""
     return Path(tempfile.gettempdir()) / f"gpudyno-{short_hash(str(work.resolve()))}"
-
-
-def forget(work: Path) -> None:
-    """Removes an ended attempt's temporary files."""
-    shutil.rmtree(_temporary(work), ignore_errors=True)
 
 
 def _view(folder: Path, spec: RunSpec) -> None:
@@ -89,27 +60,6 @@ def _alive(handle: Handle) -> psutil.Process | None:
         return None
 
 
-def find(engine: EngineName, work: Path) -> Handle | None:
-    """The process whose GPUDYNO_OUT is this work folder's."""
-    output = str(work / "out")
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get("GPUDYNO_OUT") == output and process.pid == os.getpgid(process.pid):
-                return Handle(engine=engine, pid=process.pid, process_started=process.create_time(), log=LOG)
-        except (psutil.Error, OSError):
-            continue
-    return None
-
-
-def poll(handle: Handle, work: Path) -> Running | Exit:
-    """Whether the process still runs; its code is null where it was not our child."""
-    child = _children.get(handle.pid or -1)
-    code = child.poll() if child else None
-    if (code is None) if child is not None else _alive(handle):
-        return Running()
-    return Exit(code=code, log=log_tail(work / (handle.log or LOG)))
-
-
 def log_tail(path: Path) -> str:
     """The end of a log as text."""
     if not path.is_file():
@@ -119,54 +69,81 @@ def log_tail(path: Path) -> str:
         return file.read().decode("utf-8", "replace")
 
 
-def stop(handle: Handle) -> None:
-    """Ends the whole process group: politely, then at once."""
-    process = _alive(handle)
-    if process is None:
-        return
-    group = [process, *process.children(recursive=True)]
-    for sign in (signal.SIGTERM, signal.SIGKILL):
-        for member in group:
-            try:
-                member.send_signal(sign)
-            except psutil.NoSuchProcess:
-                continue
-        _, group = psutil.wait_procs(group, timeout=_STOP_SECONDS)
-        if not group:
-            break
-    child = _children.pop(handle.pid or -1, None)
-    if child is not None:
-        child.wait()
-
-
 class Processes:
     """What engines without containers share: a trial is a process, looked for and ended as such."""
 
     name: EngineName
 
     def start(self, spec: RunSpec) -> Handle:
-        """Starts the trial as a process of its own."""
-        return start(spec, self.name)
+        """Starts the trial in a session of its own, its output in a log file."""
+        argv, inside = container.process(spec)
+        work = spec.folders.output.parent
+        Path(inside["HOME"]).mkdir(parents=True, exist_ok=True)
+        inside["TMPDIR"] = str(_temporary(work))
+        _temporary(work).mkdir(mode=0o700, exist_ok=True)
+        _view(Path(inside["GPUDYNO_DATA"]), spec)
+        inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        with (work / LOG).open("wb") as log:
+            process = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=work,
+                env={**inherited, **inside},
+                start_new_session=True,
+            )
+        _children[process.pid] = process
+        started = psutil.Process(process.pid).create_time()
+        return Handle(engine=self.name, pid=process.pid, process_started=started, log=LOG)
 
     def pid(self, handle: Handle) -> int | None:
         """The trial's own process."""
         return handle.pid
 
     def find(self, name: str, work: Path) -> Handle | None:
-        """The process that writes into this work folder."""
-        return find(self.name, work)
+        """The process whose GPUDYNO_OUT is this work folder's."""
+        output = str(work / "out")
+        for process in psutil.process_iter():
+            try:
+                if process.environ().get("GPUDYNO_OUT") == output and process.pid == os.getpgid(process.pid):
+                    return Handle(
+                        engine=self.name, pid=process.pid, process_started=process.create_time(), log=LOG
+                    )
+            except (psutil.Error, OSError):
+                continue
+        return None
 
     def poll(self, handle: Handle, work: Path) -> Running | Exit:
-        """Whether the process still runs."""
-        return poll(handle, work)
+        """Whether the process still runs; its code is null where it was not our child."""
+        child = _children.get(handle.pid or -1)
+        code = child.poll() if child else None
+        if (code is None) if child is not None else _alive(handle):
+            return Running()
+        return Exit(code=code, log=log_tail(work / (handle.log or LOG)))
 
     def stop(self, handle: Handle, work: Path) -> None:
-        """Ends the process and its children."""
-        stop(handle)
+        """Ends the whole process group: politely, then at once."""
+        process = _alive(handle)
+        if process is None:
+            return
+        group = [process, *process.children(recursive=True)]
+        for sign in (signal.SIGTERM, signal.SIGKILL):
+            for member in group:
+                try:
+                    member.send_signal(sign)
+                except psutil.NoSuchProcess:
+                    continue
+            _, group = psutil.wait_procs(group, timeout=_STOP_SECONDS)
+            if not group:
+                break
+        child = _children.pop(handle.pid or -1, None)
+        if child is not None:
+            child.wait()
 
     def forget(self, handle: Handle, work: Path) -> None:
-        """Removes what an ended process left behind."""
-        forget(work)
+        """Removes an ended attempt's temporary files."""
+        shutil.rmtree(_temporary(work), ignore_errors=True)
 
 
 IDENTITY = Path("/etc/gpudyno/environment.json")

@@ -195,19 +195,14 @@ _TOOLS = frozenset({"pip", "setuptools", "wheel"})
 """What an environment is made with; they are the stack's only where a lock names them."""
 
 
-def lock_text(root: Path, path: str) -> bytes:
-    """A lock's bytes, `path` being below docker/; raises PlanError where it is missing."""
+def lock_sha256(root: Path, path: str) -> str:
+    """The SHA-256 of a lock or another file below docker/; raises PlanError where it is missing."""
     try:
-        return (root / "docker" / path).read_bytes()
+        return hashlib.sha256((root / "docker" / path).read_bytes()).hexdigest()
     except FileNotFoundError:
         raise PlanError(
             f"docker/{path} is not there", remedy="write it with 'invoke lock --image NAME'"
         ) from None
-
-
-def lock_sha256(root: Path, path: str) -> str:
-    """The SHA-256 of a lock file below docker/."""
-    return hashlib.sha256(lock_text(root, path)).hexdigest()
 
 
 def lock_packages(path: Path) -> dict[str, str]:

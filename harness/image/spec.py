@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import NoEngine, UserError
 from harness.image.catalog import Image
-from harness.image.lock import lock_sha256, lock_text
+from harness.image.lock import lock_sha256
 from harness.record import DeviceKind, canonical_json, short_hash
 
 SECRETS = {
@@ -98,8 +97,8 @@ def spec(
     addresses = _addresses(image)
     arguments = _base_arguments(image) | _apex_arguments(image, apex_extensions)
     decides = {
-        "dockerfile": _sha256(root, image.dockerfile),
-        "steps": _sha256(root, STEPS),
+        "dockerfile": lock_sha256(root, image.dockerfile),
+        "steps": lock_sha256(root, STEPS),
         "lock": lock,
         "base": reference,
         "addresses": addresses,
@@ -243,7 +242,3 @@ def _checked_secrets(secrets: Mapping[str, Path]) -> dict[str, Path]:
         if not path.is_file():
             raise UserError(f"build secret '{name}': '{path}' is not a file", remedy="name the right one")
     return {name: secrets[name].resolve() for name in sorted(secrets)}
-
-
-def _sha256(root: Path, path: str) -> str:
-    return hashlib.sha256(lock_text(root, path)).hexdigest()

@@ -11,19 +11,3 @@ from harness.machine.fingerprint import (
 )
 from harness.machine.load import load
 from harness.machine.names import local_names
-
-__all__ = [
-    "VISIBILITY",
-    "Selection",
-    "default_label",
-    "fingerprint",
-    "load",
-    "local_names",
-    "look",
-    "machine_from",
-    "machine_id",
-    "passed_variables",
-    "recorded_variables",
-    "select",
-    "state_folder",
-]

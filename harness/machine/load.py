@@ -9,7 +9,7 @@ import psutil
 
 from harness.probe import amd, nvidia
 from harness.probe.files import Files
-from harness.probe.system import available_bytes, contained
+from harness.probe.system import available_bytes, contained, load_average
 from harness.record import Load
 
 BUSY_SECONDS = 0.5
@@ -37,19 +37,12 @@ def load_from(files: Files, nvml: Any | None, pid: int) -> Load:
     if has_nvidia or has_amd:
         others, unknown = _others(files, nvml if has_nvidia else None, has_amd, frozenset((pid,)))
     return Load(
-        load_average_1min=_load_average(),
+        load_average_1min=load_average(),
         memory_available_bytes=available_bytes(files),
         other_gpu_processes=others[0] if others else None,
         other_gpu_memory_bytes=others[1] if others else None,
         unknown_because=unknown,
     )
-
-
-def _load_average() -> float | None:
-    try:
-        return round(os.getloadavg()[0], 2)
-    except (OSError, AttributeError):
-        return None
 
 
 def _others(

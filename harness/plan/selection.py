@@ -58,29 +58,21 @@ def _drops(
     planned: Sequence[Planned], remaining: Trials, estimate: Estimate
 ) -> Iterator[tuple[str, Callable[[Trials], Trials]]]:
     """What may be dropped, in order, each as a name and the function that drops it."""
-    yield f"repeats beyond {REPEATS_FIRST}", _without(lambda item: item.trial.repeat > REPEATS_FIRST)
+    yield f"repeats beyond {REPEATS_FIRST}", _without(lambda item: item.trial.repeat > REPEATS_FIRST, True)
     for model in middle_depths(remaining):
-        yield f"the middle depth {model}", _without(partial(_of_model, model))
-    yield f"repeats beyond {REPEATS_LAST}", _without(lambda item: item.trial.repeat > REPEATS_LAST)
+        yield f"the middle depth {model}", _without(lambda item: item.model, model)
+    yield f"repeats beyond {REPEATS_LAST}", _without(lambda item: item.trial.repeat > REPEATS_LAST, True)
     host = "host mode (no published duration or ratio can be judged)"
     yield host, partial(_without_host, planned)
     fulls = {item.trial.id: item for item in planned if item.role == "full"}
     for item in sorted(fulls.values(), key=estimate, reverse=True):
         variant = item.trial.asked.variant
         what = f"the full-length trial of {variant.model} {variant.precision} ({variant.data_mode})"
-        yield what, _without(partial(_has_id, item.trial.id))
+        yield what, _without(lambda item: item.trial.id, item.trial.id)
 
 
-def _without(doomed: Callable[[Planned], bool]) -> Callable[[Trials], Trials]:
-    return lambda planned: tuple(item for item in planned if not doomed(item))
-
-
-def _of_model(model: str, item: Planned) -> bool:
-    return item.model == model
-
-
-def _has_id(trial_id: str, item: Planned) -> bool:
-    return item.trial.id == trial_id
+def _without(key: Callable[[Planned], object], value: object) -> Callable[[Trials], Trials]:
+    return lambda planned: tuple(item for item in planned if key(item) != value)
 
 
 def _without_host(planned: Sequence[Planned], remaining: Trials) -> Trials:
@@ -92,11 +84,7 @@ def _without_host(planned: Sequence[Planned], remaining: Trials) -> Trials:
         for item in planned
         if _is_full(item, "device") and item.model in models and item.trial.id not in chosen
     )
-    return (*(item for item in remaining if not _in_host_mode(item)), *back)
-
-
-def _in_host_mode(item: Planned) -> bool:
-    return item.trial.asked.variant.data_mode == "host"
+    return (*(item for item in remaining if item.trial.asked.variant.data_mode != "host"), *back)
 
 
 def _is_full(item: Planned, mode: str) -> bool:

@@ -41,17 +41,26 @@ def _with_index(card: dict[str, Any], index: int) -> dict[str, Any]:
     return {"name": "unknown AMD card", **card, "index": index, "vendor": "AMD"}
 
 
+def kernel_folders(files: Files) -> list[tuple[str, str]]:
+    """(PCI address, folder) of each card that the kernel shows.
+
+    In the order in which HIP counts them: that of their addresses, whatever the order of /dev/dri.
+    """
+    names = [name for name in files.names(_DRM) if name.startswith("card") and name[4:].isdigit()]
+    folders = {name: f"{_DRM}/{name}/device" for name in names}
+    return sorted(
+        (files.fields(f"{folder}/uevent", "=").get("PCI_SLOT_NAME", name).lower(), folder)
+        for name, folder in folders.items()
+        if files.text(f"{folder}/vendor") == _VENDOR
+    )
+
+
 def _kernel_cards(files: Files) -> list[dict[str, Any]]:
     nodes = _kfd_nodes(files)
-    cards = []
-    for name in files.names(_DRM):
-        device = f"{_DRM}/{name}/device"
-        if not name.startswith("card") or not name[4:].isdigit() or files.text(f"{device}/vendor") != _VENDOR:
-            continue
-        bus = files.fields(f"{device}/uevent", "=").get("PCI_SLOT_NAME", name).lower()
-        cards.append({**_kernel_card(files, device), "bus": bus, "architecture": nodes.get(bus)})
-    # HIP counts the cards in the order of their bus numbers, whatever the order of /dev/dri.
-    return [_with_index(card, at) for at, card in enumerate(sorted(cards, key=lambda card: card["bus"]))]
+    return [
+        _with_index({**_kernel_card(files, folder), "bus": bus, "architecture": nodes.get(bus)}, at)
+        for at, (bus, folder) in enumerate(kernel_folders(files))
+    ]
 
 
 def _kernel_card(files: Files, device: str) -> dict[str, Any]:

@@ -102,6 +102,14 @@ def _installed_pages() -> int | None:
         return None
 
 
+def load_average() -> float | None:
+    """The system's load average over one minute; None where it keeps none."""
+    try:
+        return round(os.getloadavg()[0], 2)
+    except (OSError, AttributeError):
+        return None
+
+
 def available_bytes(files: Files) -> int | None:
     """Memory that can be had without swapping, within the tightest control group."""
     free = _kilobytes(files, "MemAvailable")

@@ -16,32 +16,10 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from harness.errors import UserError
-from harness.record import Claim, Curve, DeviceKind, Model, Precision, Side
+from harness.record import Claim, Curve, DeviceKind, Model
 from harness.record.cards import Card, find, in_class, plain_name
 
 FOLDER = Path("results") / "claims"
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedRow:
-    """One published run, drawn hollow beside measured ones. Seconds of the whole protocol; peak in bytes."""
-
-    claim: str
-    study: str
-    workload: str
-    protocol: str
-    card: str
-    model: str
-    precision: Precision | None
-    batch_size: int | None
-    gpus: int
-    seconds: float
-    epochs: int | None
-    accuracy: float | None
-    peak_bytes: float | None
-    runs: int | None
-    stack: str | None
-    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,61 +29,11 @@ class ClaimSet:
     claims: tuple[Claim, ...] = ()
     curves: tuple[Curve, ...] = ()
 
-    def curves_for(
-        self, workload: str, *, model: str | None = None, precision: Precision | None = None
-    ) -> tuple[Curve, ...]:
+    def curves_for(self, workload: str) -> tuple[Curve, ...]:
         """The curves of whole protocols of one workload; lead-in runs are left out."""
         return tuple(
-            curve
-            for curve in self.curves
-            if curve.workload == workload
-            and curve.part == "protocol"
-            and model in (None, curve.side.model)
-            and precision in (None, curve.side.precision)
+            curve for curve in self.curves if curve.workload == workload and curve.part == "protocol"
         )
-
-    def published_rows(self) -> tuple[PublishedRow, ...]:
-        """Each published duration of a whole protocol, with what else is published of the same run."""
-        return tuple(
-            self._row(claim, claim.of.card, claim.value)
-            for claim in self.claims
-            if claim.kind == "absolute"
-            and claim.metric == "protocol_seconds"
-            and claim.of.card
-            and claim.value
-        )
-
-    def _row(self, claim: Claim, card: str, seconds: float) -> PublishedRow:
-        return PublishedRow(
-            claim=claim.id,
-            study=claim.study,
-            workload=claim.workload,
-            protocol=claim.protocol,
-            card=card,
-            model=claim.of.model,
-            precision=claim.of.precision,
-            batch_size=claim.of.batch_size,
-            gpus=claim.of.gpus,
-            seconds=seconds,
-            epochs=claim.epochs,
-            accuracy=self._of_same_run(claim, "accuracy"),
-            peak_bytes=self._of_same_run(claim, "peak_bytes"),
-            runs=claim.runs,
-            stack=claim.stack,
-            source=claim.source,
-        )
-
-    def _of_same_run(self, claim: Claim, metric: str) -> float | None:
-        for other in self.claims:
-            same = other.study == claim.study and other.workload == claim.workload
-            if same and other.metric == metric and other.over is None and _same_run(other.of, claim.of):
-                return other.value
-        return None
-
-
-def _same_run(a: Side, b: Side) -> bool:
-    """Equal but for the data mode, which a quality does not name."""
-    return a.model_copy(update={"data_mode": b.data_mode}) == b
 
 
 def load_claims(root: Path) -> ClaimSet:

@@ -8,13 +8,36 @@ import sys
 import zlib
 from array import array
 from collections.abc import Sequence
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from harness.record.base import Model
 
 STEPS_KEPT_SINGLE = 20_000
+
+
+def pack(values: array[int]) -> str:
+    """Base64 of deflated little-endian integers."""
+    if sys.byteorder == "big":
+        values.byteswap()
+    return base64.b64encode(zlib.compress(values.tobytes(), 9)).decode()
+
+
+def unpack(text: str, typecode: Literal["I", "Q", "i"], count: int, what: str) -> array[int]:
+    """What `pack` packed; raises ValueError where it is not `count` integers, naming them `what`."""
+    values = array(typecode)
+    size = count * values.itemsize
+    try:
+        raw = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), size + 1)
+    except (binascii.Error, zlib.error, ValueError) as error:
+        raise ValueError(f"the {what} cannot be unpacked ({error})") from None
+    if len(raw) != size:
+        raise ValueError(f"the {what} holds {len(raw)} bytes where {count} values need {size}")
+    values.frombytes(raw)
+    if sys.byteorder == "big":
+        values.byteswap()
+    return values
 
 
 class Series(Model):
@@ -34,10 +57,7 @@ class Series(Model):
         values = [sum(microseconds[at : at + step]) for at in range(0, whole, step)]
         wide = max(values, default=0) >= 2**32
         packed = array("Q" if wide else "I", values)
-        if sys.byteorder == "big":
-            packed.byteswap()
-        text = base64.b64encode(zlib.compress(packed.tobytes(), 9)).decode()
-        return cls(count=len(values), steps_per_value=step, microseconds=text, wide=wide)
+        return cls(count=len(values), steps_per_value=step, microseconds=pack(packed), wide=wide)
 
     @model_validator(mode="after")
     def _unpacks(self) -> Self:
@@ -46,16 +66,4 @@ class Series(Model):
 
     def values(self) -> array[int]:
         """The durations in microseconds, each of `steps_per_value` steps."""
-        values = array("Q" if self.wide else "I")
-        size = self.count * values.itemsize
-        try:
-            inflate = zlib.decompressobj()
-            raw = inflate.decompress(base64.b64decode(self.microseconds, validate=True), size + 1)
-        except (binascii.Error, zlib.error, ValueError) as error:
-            raise ValueError(f"the series cannot be unpacked ({error})") from None
-        if len(raw) != size:
-            raise ValueError(f"the series holds {len(raw)} bytes where {self.count} values need {size}")
-        values.frombytes(raw)
-        if sys.byteorder == "big":
-            values.byteswap()
-        return values
+        return unpack(self.microseconds, "Q" if self.wide else "I", self.count, "series")

@@ -5,17 +5,15 @@ Times are seconds since the telemetry began. What could not be read is null, its
 
 from __future__ import annotations
 
-import base64
-import binascii
-import sys
-import zlib
 from array import array
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from harness.record.base import Model
+from harness.record.series import pack, unpack
 
 _NULL = -(2**31)
 
@@ -39,10 +37,7 @@ class Trace(Model):
             whole = max(-(2**30), min(2**30, round(value / scale)))
             steps.append(whole - before)
             before = whole
-        if sys.byteorder == "big":
-            steps.byteswap()
-        text = base64.b64encode(zlib.compress(steps.tobytes(), 9)).decode()
-        return cls(count=len(steps), scale=scale, packed=text)
+        return cls(count=len(steps), scale=scale, packed=pack(steps))
 
     @model_validator(mode="after")
     def _unpacks(self) -> Self:
@@ -51,28 +46,9 @@ class Trace(Model):
 
     def values(self) -> list[float | None]:
         """The values in their unit."""
-        steps = array("i")
-        try:
-            inflate = zlib.decompressobj()
-            raw = inflate.decompress(base64.b64decode(self.packed, validate=True), 4 * self.count + 1)
-        except (binascii.Error, zlib.error, ValueError) as error:
-            raise ValueError(f"the trace cannot be unpacked ({error})") from None
-        if len(raw) != 4 * self.count:
-            raise ValueError(
-                f"the trace holds {len(raw)} bytes where {self.count} values need {4 * self.count}"
-            )
-        steps.frombytes(raw)
-        if sys.byteorder == "big":
-            steps.byteswap()
-        values: list[float | None] = []
-        before = 0
-        for step in steps:
-            if step == _NULL:
-                values.append(None)
-                continue
-            before += step
-            values.append(before * self.scale)
-        return values
+        steps = unpack(self.packed, "i", self.count, "trace")
+        sums = accumulate(0 if step == _NULL else step for step in steps)
+        return [None if step == _NULL else at * self.scale for step, at in zip(steps, sums, strict=True)]
 
 
 class TraceStats(Model):

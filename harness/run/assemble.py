@@ -195,25 +195,16 @@ def _record(
     measurement: Measurement | None = None,
     failure: Failure | None = None,
 ) -> Record:
+    kept = {name: getattr(started, name) for name in Started.model_fields if name != "handle"}
     return Record.model_validate(
         {
+            **kept,
             "record": 1,
             "status": "ok" if measurement is not None else "failed",
-            "session": started.session,
-            "attempt": started.attempt,
-            "order": started.order,
-            "block": started.block,
-            "plan": started.plan,
-            "started_at": started.started_at,
             "wall_seconds": max(0.0, (now - started.started_at).total_seconds()),
-            "trial": started.trial,
             "environment": environment,
-            "machine": started.machine,
-            "cards_given": started.cards_given,
-            "load": started.load,
             "measurement": measurement,
             "failure": failure,
-            "harness": started.harness,
         }
     )
 

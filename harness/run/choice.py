@@ -13,7 +13,7 @@ from harness.errors import UserError
 from harness.plan import estimate, plan, selection
 from harness.plan.plan import Planned
 from harness.plan.selection import supported
-from harness.record import DataSource, LeftOut, Record, Trial, store
+from harness.record import LeftOut, Record, Trial, store
 from harness.record.cards import find as find_card
 from harness.record.cards import load_cards, peak_tflops
 from harness.record.claims import load_claims
@@ -48,7 +48,11 @@ def choose(setup: RunSetup, resolved: Mapping[str, Resolved] | None = None) -> C
     lock = setup.engine.expected(setup.image).environment.lock_sha256
     context = trial_context(setup, lock, resolved or {})
     if resolved is None:
-        context = replace(context, sources=_all_real(setup), weights=_all_weights(setup))
+        context = replace(
+            context,
+            sources=dict.fromkeys(plan.datasets(setup.plan, context.device), "real"),
+            weights=dict.fromkeys(plan.pretrained_models(setup.plan, context.device), True),
+        )
     seed = secrets.randbelow(2**31)
     everything = plan.trials(setup.plan, context, seed)
     card = setup.selection.gpus[0] if setup.selection.gpus else None
@@ -87,14 +91,6 @@ def trial_seconds(speeds: estimate.Speeds, machine: str, trial: Trial, records: 
     return estimate.seconds(planned, estimate.learned(speeds, records, machine))
 
 
-def _all_real(setup: RunSetup) -> dict[str, DataSource]:
-    return dict.fromkeys(plan.datasets(setup.plan, setup.selection.kind), "real")
-
-
-def _all_weights(setup: RunSetup) -> dict[str, bool]:
-    return dict.fromkeys(plan.pretrained_models(setup.plan, setup.selection.kind), True)
-
-
 def _speeds(setup: RunSetup) -> estimate.Speeds:
     records = [stored.record for stored in store.read_all(setup.root).records]
     published = _published(setup.root)
@@ -103,11 +99,14 @@ def _speeds(setup: RunSetup) -> estimate.Speeds:
 
 def _published(root: Path) -> dict[tuple[str, ...], float]:
     """The reference card's durations by workload, protocol, model and precision."""
-    rows = load_claims(root).published_rows()
     return {
-        (row.workload, row.protocol, row.model, row.precision): row.seconds
-        for row in rows
-        if row.card == REFERENCE and row.precision is not None
+        (claim.workload, claim.protocol, claim.of.model, claim.of.precision): claim.value
+        for claim in load_claims(root).claims
+        if claim.kind == "absolute"
+        and claim.metric == "protocol_seconds"
+        and claim.of.card == REFERENCE
+        and claim.of.precision is not None
+        and claim.value
     }
 
 

@@ -34,19 +34,15 @@ class Watcher(Protocol):
 
     def trial_begins(self, trial: Trial, number: int, count: int) -> None:
         """Trial `number` of `count` starts."""
-        ...
 
     def trial_goes_on(self, progress: Progress) -> None:
         """The trial's newest progress."""
-        ...
 
     def trial_ends(self, record: Record) -> None:
         """Its record is written."""
-        ...
 
     def say(self, line: str) -> None:
         """One line of news."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

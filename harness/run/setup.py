@@ -241,11 +241,13 @@ def job(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved]) -
         built=built,
         machine=setup.machine,
         device=_request(setup),
-        harness=_harness(setup.root),
+        harness=harness(setup.root),
         data=lambda trial: trial_data(setup.plan, trial, resolved),
         load=load,
         redact=lambda text: redact(text, names),
-        locked=_locked(setup) if pinned else None,
+        locked=lock_packages(setup.root / "docker" / setup.image.lock) | setup.image.from_base
+        if pinned
+        else None,
         over_base=bool(setup.image.from_base),
         passed=_inside(setup),
         uid=user.uid if user else UNPRIVILEGED,
@@ -253,11 +255,6 @@ def job(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved]) -
         keep_id=bool(user and user.keep_id),
         memory_bytes=setup.settings.memory_bytes,
     )
-
-
-def _locked(setup: RunSetup) -> dict[str, str]:
-    """All that an image's lock pins, and what its base brings."""
-    return lock_packages(setup.root / "docker" / setup.image.lock) | setup.image.from_base
 
 
 def _inside(setup: RunSetup) -> dict[str, str]:
@@ -283,7 +280,8 @@ def _request(setup: RunSetup) -> DeviceRequest:
     )
 
 
-def _harness(root: Path) -> Harness:
+def harness(root: Path) -> Harness:
+    """This gpudyno, as records name it."""
     commit, changed = revision(root)
     return Harness(version=version("gpudyno"), revision=commit, modified=changed)
 

@@ -187,8 +187,6 @@ def _slope(values: Floats, rule: SteadyStateRule) -> _Slope | None:
     blocks = min(rule.slope_blocks, values.size // rule.least_values)
     if blocks < 6:
         return None
-    # It takes a second to load, and a summary that is current needs none of it.
-
     means = numpy.array([part.mean() for part in numpy.array_split(values, blocks)])
     fit = stats.linregress((numpy.arange(blocks) + 0.5) / blocks, means / values.mean())
     return _Slope(float(fit.slope), float(fit.stderr), blocks - 2)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from harness.probe.amd import library
-from harness.probe.files import unit_of
+from harness.probe.amd import kernel_folders, library
+from harness.probe.files import Files, unit_of
 
 VIOLATIONS = (
     ("acc_ppt_pwr", "power"),
@@ -27,37 +26,6 @@ def open_cards(marks: list[str], root: str = "/") -> Any:
     return cards if cards is not None and cards.described else KernelCards(marks, root)
 
 
-def _kernel_folders(root: str) -> list[Path]:
-    folders = []
-    for path in sorted(Path(root, "sys/class/drm").glob("card*/device/vendor")):
-        with contextlib.suppress(OSError):
-            if path.parent.parent.name[4:].isdigit() and path.read_text().strip() == "0x1002":
-                folders.append(path.parent)
-    return sorted(folders, key=_bus)
-
-
-def _bus(folder: Path) -> str:
-    lines = (_text(folder / "uevent") or "").split("\n")
-    return next(
-        (line.split("=")[1].lower() for line in lines if line.startswith("PCI_SLOT_NAME=")),
-        folder.parent.name,
-    )
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return None
-
-
-def _number(path: Path) -> int | None:
-    try:
-        return int(_text(path) or "")
-    except ValueError:
-        return None
-
-
 def _chosen(described: dict[str, Any], uuid: str | None, marks: list[str]) -> bool:
     return not marks or bool({str(described["index"]), uuid, described["unit"]} & set(marks))
 
@@ -73,10 +41,12 @@ class KernelCards:
             "limited": "amdsmi does not answer",
         }
         self.described: list[dict[str, Any]] = []
-        self._folders: list[Path] = []
-        for index, folder in enumerate(_kernel_folders(root)):
-            uuid = _text(folder / "unique_id") or None
-            card = {"index": index, "unit": unit_of(uuid), "name": _text(folder / "product_name")}
+        self._files = Files(Path(root))
+        self._folders: list[str] = []
+        for index, (_, folder) in enumerate(kernel_folders(self._files)):
+            uuid = self._files.text(f"{folder}/unique_id") or None
+            name = self._files.text(f"{folder}/product_name")
+            card = {"index": index, "unit": unit_of(uuid), "name": name}
             if _chosen(card, uuid, marks):
                 self.described.append(card)
                 self._folders.append(folder)
@@ -88,20 +58,21 @@ class KernelCards:
     def close(self) -> None:
         """Nothing is open."""
 
-    def _card(self, folder: Path) -> dict[str, Any]:
-        sensors = next(iter(sorted(folder.glob("hwmon/hwmon*"))), folder)
-        power = _number(sensors / "power1_average")
-        power = _number(sensors / "power1_input") if power is None else power
-        heat, clock = _number(sensors / "temp1_input"), _number(sensors / "freq1_input")
-        memory_clock = _number(sensors / "freq2_input")
+    def _card(self, folder: str) -> dict[str, Any]:
+        number = self._files.number
+        sensors = next((f"{folder}/hwmon/{name}" for name in self._files.names(f"{folder}/hwmon")), folder)
+        power = number(f"{sensors}/power1_average")
+        power = number(f"{sensors}/power1_input") if power is None else power
+        heat, clock = number(f"{sensors}/temp1_input"), number(f"{sensors}/freq1_input")
+        memory_clock = number(f"{sensors}/freq2_input")
         return {
             "sm_mhz": None if clock is None else clock / 1e6,
             "memory_mhz": None if memory_clock is None else memory_clock / 1e6,
             "temperature_c": None if heat is None else heat / 1000,
             "power_watts": None if power is None else power / 1e6,
-            "utilization_percent": _number(folder / "gpu_busy_percent"),
-            "memory_utilization_percent": _number(folder / "mem_busy_percent"),
-            "memory_used_bytes": _number(folder / "mem_info_vram_used"),
+            "utilization_percent": number(f"{folder}/gpu_busy_percent"),
+            "memory_utilization_percent": number(f"{folder}/mem_busy_percent"),
+            "memory_used_bytes": number(f"{folder}/mem_info_vram_used"),
         }
 
 
@@ -123,7 +94,8 @@ class AmdsmiCards:
 
     def _find(self, marks: list[str], root: str) -> None:
         # The compute runtime counts by bus number, which is not always this library's order.
-        uuids = {_bus(folder): _text(folder / "unique_id") for folder in _kernel_folders(root)}
+        files = Files(Path(root))
+        uuids = {bus: files.text(f"{folder}/unique_id") for bus, folder in kernel_folders(files)}
         handles = self._ask("cards", self._smi.amdsmi_get_processor_handles) or []
         placed = [
             ((self._ask("bus", self._smi.amdsmi_get_gpu_device_bdf, handle) or "").lower(), handle)

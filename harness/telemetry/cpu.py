@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
+
+from harness.probe.files import Files
+from harness.probe.system import load_average
 
 _RAPL = "sys/class/powercap"
 _HWMON = "sys/class/hwmon"
@@ -16,6 +18,7 @@ class Processor:
 
     def __init__(self, root: str = "/") -> None:
         self._root = Path(root)
+        self._names = Files(self._root).names
         self.missing: dict[str, str] = {}
         self._before = self._times()
         self._energy_before: dict[str, int] = {}
@@ -28,7 +31,7 @@ class Processor:
             "mhz": self._mhz(),
             "temperature_c": self._temperature(),
             "memory_used_bytes": self._memory_used(),
-            "load": self._load(),
+            "load": load_average(),
             "energy_joules": self._energy(),
         }
 
@@ -45,12 +48,6 @@ class Processor:
             return int(text) if text else None
         except ValueError:
             return None
-
-    def _names(self, path: str) -> list[str]:
-        try:
-            return sorted(entry.name for entry in (self._root / path).iterdir())
-        except OSError:
-            return []
 
     def _times(self) -> tuple[int, int] | None:
         words = (self._text("proc/stat") or "").split("\n")[0].split()
@@ -90,12 +87,6 @@ class Processor:
         )
         total, free = fields.get("MemTotal"), fields.get("MemAvailable")
         return (int(total.split()[0]) - int(free.split()[0])) * 1024 if total and free else None
-
-    def _load(self) -> float | None:
-        try:
-            return round(os.getloadavg()[0], 2)
-        except (OSError, AttributeError):
-            return None
 
     def _energy(self) -> float | None:
         packages = [name for name in self._names(_RAPL) if name.count(":") == 1 and "rapl" in name]

@@ -34,7 +34,6 @@ class NvmlCards:
         self.missing: dict[str, str] = {}
         self.described: list[dict[str, Any]] = []
         self._handles: list[Any] = []
-        self._slow: list[dict[str, Any]] = []
         self._ears: list[Any] = []
         self._xids: list[list[int]] = []
         self._seen: list[int | None] = []
@@ -59,7 +58,6 @@ class NvmlCards:
                 continue
             name = self._ask(f"{index}.name", self._nvml.nvmlDeviceGetName, handle)
             self._handles.append(handle)
-            self._slow.append({})
             self._ears.append(self._ear(f"{index}.xids", handle))
             self._xids.append([])
             self._seen.append(None)
@@ -136,10 +134,7 @@ class NvmlCards:
             "others": self._others(at, ask, ours),
             "xids": self._heard(at),
         }
-        if slow:
-            self._slow[at] = self._slowly(ask)
-        values.update(self._slow[at] if slow else {})
-        return values
+        return {**values, **self._slowly(ask)} if slow else values
 
     def _power(self, ask: Callable[..., Any]) -> float | None:
         """The average over a second where the driver gives it by that name, else what it calls the usage."""

@@ -180,6 +180,8 @@ def _from_zero(
     axes.set(xlim=(across[0], across[-1]), ylim=(up[0], up[-1]))
     ticks(axes, *([(tick, written(tick, "number")) for tick in places] for places in (across, up)))
     grid(axes, up=up)
-    sheet.text(left + room / 2, foot - 8, cut(labels[0], 2 * room / 3, NOTE), align="center")
+    middle = left + room / 2
+    fits = 2 * min(middle, layout.width - middle)
+    sheet.text(middle, foot - 8, cut(labels[0], fits, NOTE), align="center")
     sheet.text(0, NOTE, cut(labels[1], layout.width, NOTE))
     return sheet, axes, foot

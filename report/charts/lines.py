@@ -114,7 +114,7 @@ class Curves:
             ends = [sheet.place(axes, 0.0, _end(curves, name))[1] for name in named]
             for y, curve in zip(apart(ends, ROW, top, top + height), named.values(), strict=True):
                 part, x = parts[curve.card, curve.precision], left + room
-                sample = [(x + at, y) for at in (10, 23, 36)]
+                sample = [(x + at, y) for at in (10, 34)]
                 sheet.line(sample, {**_style(curve), "markevery": [1]}, part)
                 sheet.text(x + BESIDE, y + 4, curve.label, part=part)
         legend(sheet, foot, rows)

@@ -50,8 +50,6 @@ class Sheet:
     """A matplotlib figure. Artists belong to a part of it by their gid."""
 
     def __init__(self, width: float, height: float) -> None:
-        from matplotlib.figure import Figure
-
         self.width, self.height = width, height
         self.figure: Figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
         self.figure.patch.set_visible(False)
@@ -104,7 +102,6 @@ class Sheet:
 
     def line(self, places: Sequence[tuple[float, float]], style: Style, part: str | None = None) -> None:
         """A line through places, or marks at them."""
-
         across = [x / DPI for x, _ in places]
         up = [(self.height - y) / DPI for _, y in places]
         self.figure.add_artist(Line2D(across, up, transform=self.figure.dpi_scale_trans, gid=part, **style))
@@ -140,7 +137,6 @@ class Sheet:
 
     def png(self) -> bytes:
         """On paper with a margin, two pixels to a px."""
-
         box = Bbox.from_extents(-MARGIN, -MARGIN, self.width + MARGIN, self.height + MARGIN)
         inches = box.transformed(Affine2D().scale(1 / DPI))
         self.figure.patch.set(visible=True, facecolor=PAPER)
@@ -154,7 +150,6 @@ class Sheet:
 
 def ticks(axes: Axes, across: Iterable[tuple[float, str]] = (), up: Iterable[tuple[float, str]] = ()) -> None:
     """Sets the ticks of axes with their labels, and no others."""
-
     for axis, wanted in ((axes.xaxis, list(across)), (axes.yaxis, list(up))):
         axis.set_ticks([at for at, _ in wanted], [label for _, label in wanted])
         axis.set_minor_locator(NullLocator())
@@ -166,7 +161,6 @@ def stroke(
     axes: Axes, xs: Sequence[float], ys: Sequence[float], style: Style, part: str | None = None
 ) -> None:
     """A line through points of axes, or marks at them, that may reach over their edge; NaN breaks it."""
-
     # `plot` does more, such as looking for limits, and takes many times as long.
     axes.add_artist(Line2D(xs, ys, clip_on=False, gid=part, **style))
 
@@ -224,8 +218,7 @@ def legend(sheet: Sheet, top: float, rows: Sequence[Sequence[tuple[float, Key]]]
         y = top + KEY_LINE * place + 12
         for x, key in row:
             sample = _sample(key)
-            across = (x + 1, x + (sample - 7) / 2, x + sample - 8)
-            sheet.line([(at, y - 4) for at in across], {**key.style, "markevery": [1]}, key.part)
+            sheet.line([(x, y - 4), (x + sample - 11, y - 4)], {**key.style, "markevery": [1]}, key.part)
             sheet.text(x + sample, y, cut(key.label, sheet.width - x - sample, NOTE), part=key.part)
 
 
@@ -236,7 +229,6 @@ def _sample(key: Key) -> float:
 @contextmanager
 def _settings() -> Iterator[None]:
     """matplotlib's, for as long as something is written; a letter that its font lacks is no warning."""
-
     with rc_context(SETTINGS), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         yield

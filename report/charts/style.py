@@ -119,8 +119,6 @@ def _shown(character: str) -> str:
 @cache
 def font(size: float, bold: bool = False) -> FontProperties:
     """The font that comes with matplotlib, so that a text is as wide on every machine."""
-    from matplotlib.font_manager import FontProperties
-
     name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
     path = Path(get_data_path(), "fonts", "ttf", name)
     return FontProperties(fname=str(path), size=size, weight="bold" if bold else "normal")
@@ -129,7 +127,6 @@ def font(size: float, bold: bool = False) -> FontProperties:
 @lru_cache(maxsize=4096)
 def width_of(text: str, size: float = LABEL, bold: bool = False) -> float:
     """Width of a text in px; letters that the font may lack count as wide ones."""
-
     measured = "".join(letter if ord(letter) < 0x250 or letter in "–…→×·" else "W" for letter in plain(text))
     width, _, _ = text_to_path.get_text_width_height_descent(measured, font(size, bold), ismath=False)
     return float(width)
@@ -186,7 +183,6 @@ def linear_ticks(
     values: Sequence[float], *, zero: bool, most: int = 5, whole: bool = False
 ) -> tuple[float, ...]:
     """Round ticks that hold finite values between them, from zero and of whole numbers where asked."""
-
     low, high = (min(0.0, *values, 0.0) if zero else min(values)), max(values)
     if high <= low:
         low, high = (0.0, high * 1.1) if high > 0 else (low - 1.0, low + 1.0)

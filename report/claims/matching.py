@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from harness.record import Claim, Curve, Side
 from report.comparisons.cells import Cell
+from report.comparisons.groups import ComparisonGroup
 from report.comparisons.speedups import Speedup
 
 PUBLISHED_IMAGE_SIZES = {("cifar_fastai", "published/1"): 224}
@@ -72,3 +74,17 @@ def behind(curve: Curve, cells: Sequence[Cell]) -> bool:
         and curve.side.precision in (None, cell.key.precision)
         for cell in cells
     )
+
+
+def with_published(groups: Iterable[ComparisonGroup], claims: Sequence[Claim]) -> tuple[ComparisonGroup, ...]:
+    """The groups, each with the published durations that stand on the same key, as far as they say."""
+    durations = [claim for claim in claims if claim.kind == "absolute" and claim.metric == "protocol_seconds"]
+    return tuple(
+        replace(group, published=tuple(claim for claim in durations if _stands_in(claim, group)))
+        for group in groups
+    )
+
+
+def _stands_in(claim: Claim, group: ComparisonGroup) -> bool:
+    measured = group.base.data_source != "generated"
+    return measured and any(matches(claim, entry.cell) for entry in group.entries)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.record import Claim
-from report.claims.matching import matches
 from report.comparisons.cells import Cell, Ratio, cell_ratio, own_spread
 from report.trials.key import Key, ProtocolLength, Value, differing, stack_differences, value_of
 from report.trials.pairs import MEASURED_FIELDS, Place, batch_follows_precision, grouped_by, same_but, without
@@ -48,8 +47,9 @@ class ComparisonGroup:
     base: Key
     length: ProtocolLength
     entries: tuple[Entry, ...]
-    published: tuple[Claim, ...]
     stacks: tuple[tuple[str, tuple[str, ...]], ...]
+    published: tuple[Claim, ...] = ()
+    """Durations that others published and that stand on the same key."""
     failed: tuple[Trial, ...] = ()
     """Trials of the leading session that belong here and gave nothing."""
     baseline_missing: bool = False
@@ -70,7 +70,6 @@ def comparison_groups(
     lead: str | None,
     *,
     baseline: str | None,
-    claims: Sequence[Claim],
     failed: Sequence[Trial] = (),
 ) -> tuple[ComparisonGroup, ...]:
     """The groups of the leading session; cells of other sessions join where their key is equal.
@@ -85,7 +84,7 @@ def comparison_groups(
     for place, limit in own_places:
         if limit or place not in projected:
             fit = [c for c in everywhere[place] if c.length.limit == limit or not c.length.projected]
-            group = _group(place.key, _newest(fit, lead), lead, baseline, claims)
+            group = _group(place.key, _newest(fit, lead), lead, baseline)
             groups.append(replace(group, failed=_failed_in(place.key, failed)))
     return tuple(groups)
 
@@ -130,9 +129,7 @@ def left_over(cells: Sequence[Cell], groups: Sequence[ComparisonGroup]) -> tuple
     return tuple(cell for cell in cells if id(cell) not in taken)
 
 
-def _group(
-    base: Key, members: Sequence[Cell], lead: str | None, baseline: str | None, claims: Sequence[Claim]
-) -> ComparisonGroup:
+def _group(base: Key, members: Sequence[Cell], lead: str | None, baseline: str | None) -> ComparisonGroup:
     ordered = sorted(members, key=lambda cell: (cell.session != lead, cell.card, _rank(cell)))
     chosen = _reference(ordered, baseline)
     comparisons = sum(cell.seconds.n > 1 for cell in ordered if cell is not chosen)
@@ -141,7 +138,6 @@ def _group(
         base=base,
         length=ordered[0].length,
         entries=entries,
-        published=tuple(claim for claim in claims if _drawn_in(claim, base, ordered)),
         stacks=stack_differences(tuple(cell.stack for cell in ordered)),
         baseline_missing=baseline is not None and not any(names(cell, baseline) for cell in ordered),
         comparisons=comparisons,
@@ -177,13 +173,6 @@ def _reference(cells: Sequence[Cell], baseline: str | None) -> Cell | None:
             return timed[0]
     fit = [cell for cell in timed if cell.ranked] or timed
     return min(fit, key=lambda cell: cell.seconds.mean or 0.0, default=None)
-
-
-def _drawn_in(claim: Claim, base: Key, cells: Sequence[Cell]) -> bool:
-    """Whether a published duration stands on the same key as these cells, as far as it says."""
-    if claim.kind != "absolute" or claim.metric != "protocol_seconds" or base.data_source == "generated":
-        return False
-    return any(matches(claim, cell) for cell in cells)
 
 
 def differences(group: ComparisonGroup, cell: Cell) -> tuple[tuple[str, Value, Value], ...]:

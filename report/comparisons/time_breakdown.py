@@ -5,12 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from report import text
-from report.charts.intervals import Share, Shares
-from report.comparisons import cells
 from report.comparisons.cells import Cell
-from report.comparisons.groups import ComparisonGroup
-from report.sections import names
-from report.sections.view import Panel
 
 WITHOUT_CLOCK = {"compute": "compute and all else"}
 
@@ -55,36 +50,3 @@ def said(found: TimeBreakdown | None) -> str:
     if found.other is None:
         return f"{text.percent(found.input_wait)} input wait\n{rest}"
     return f"{text.percent(found.input_wait)} input wait\n{text.percent(found.compute)} compute, {rest}"
-
-
-def panel(group: ComparisonGroup, anchor: str) -> Panel | None:
-    """A bar for each line: its whole time, divided."""
-    lines = [
-        (entry.cell, found) for entry in group.entries if (found := time_breakdown(entry.cell)) is not None
-    ]
-    if not lines:
-        return None
-    known = any(found.other is not None for _, found in lines)
-    title, unit = (
-        "Where the time goes",
-        "shares of the steady steps" if known else "shares of the steady steps; no clock of the device",
-    )
-    rows = tuple(
-        Share(names.label(cell, group), cells.unit_of(cell), cell.key.precision, _named(found, known))
-        for cell, found in lines
-    )
-    alt = "; ".join(f"{row.label}: {_alt(found)}" for row, (_, found) in zip(rows[:12], lines, strict=False))
-    return Panel(f"{anchor}-split", title, unit, Shares(rows), alt)
-
-
-def _named(found: TimeBreakdown, known: bool) -> tuple[tuple[str, float], ...]:
-    """Where no line tells compute from the rest, its part says so."""
-    return (
-        found.parts()
-        if known
-        else tuple((WITHOUT_CLOCK.get(kind, kind), part) for kind, part in found.parts())
-    )
-
-
-def _alt(found: TimeBreakdown) -> str:
-    return ", ".join(f"{text.percent(share)} {kind}" for kind, share in found.parts())

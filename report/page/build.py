@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,10 +111,9 @@ def _filters(analysis: Analysis) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 def _warnings(trials: Sequence[Trial]) -> tuple[str, ...]:
     """Each warning and each cause of a verdict once, with how many trials have it."""
-    counted: dict[str, int] = {}
-    for trial in trials:
-        for sentence in dict.fromkeys((*trial.record.warnings, *trial.causes)):
-            counted[sentence] = counted.get(sentence, 0) + 1
+    counted = Counter(
+        sentence for trial in trials for sentence in dict.fromkeys((*trial.record.warnings, *trial.causes))
+    )
     return tuple(
         f"{text.clean(sentence, 240)} ({text.count(n, 'trial')})"
         for sentence, n in list(counted.items())[:100]

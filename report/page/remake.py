@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from itertools import zip_longest
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ CLOSE = 1e-9
 """Relative: two builds of one library may add up in another order."""
 
 _DRAWING = re.compile(r"<svg.*?</svg>", re.S)
+_DESCRIBED = re.compile(r"<(?:title|desc)[^>]*>(.*?)</", re.S)
 _HEADING = re.compile(r"h[1-3]\b|summary|caption")
 _FIGURES = (
     *("lead", "groups", "left_over", "speedups", "parities", "early_gates", "expectations"),
@@ -61,6 +63,13 @@ def _fields(value: Any, cells: dict[str, Any]) -> dict[str, Any]:
     return {field.name: _plain(getattr(value, field.name), cells) for field in fields(value)}
 
 
+def count(value: Any) -> int:
+    """How many numbers plain data holds."""
+    if isinstance(value, dict | list):
+        return sum(map(count, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def differences(packed: Any, anew: Any, place: str = "") -> Iterator[str]:
     """Each place where two plain values differ, as `place: it says this, and the records give that`."""
     if isinstance(packed, dict) and isinstance(anew, dict):
@@ -83,20 +92,23 @@ def other_words(packed: Path, anew: Path) -> Iterator[str]:
         yield "is missing"
         return
     given, made = (_pieces(path.read_text(encoding="utf-8", errors="replace")) for path in (packed, anew))
-    heading, before = "", ""
+    heading, before = (made[0] if anew.suffix == ".svg" and made else ""), ""
     for theirs, ours in zip_longest(given, made, fillvalue=""):
         if _HEADING.match(before) or ours.startswith("#"):
             heading = ours.strip("# ")
         before = ours
         if theirs != ours:
-            yield f"under '{heading}' it says '{theirs[:120]}', and the records give '{ours[:120]}'"
+            parted = len(commonprefix((theirs, ours)))  # noqa: RUF071
+            cut = slice(max(parted - 24, 0), parted + 96)
+            yield f"under '{heading}' it says '{theirs[cut]}', and the records give '{ours[cut]}'"
             if len(given) != len(made):
                 return
 
 
 def _pieces(page: str) -> list[str]:
-    """Tags and the texts between them, or lines; less what is drawn."""
-    return [piece.strip() for piece in re.split(r"[<>\n]+", _DRAWING.sub("", page)) if piece.strip()]
+    """Tags and the texts between them, or lines; of a drawing its title and description alone."""
+    words = _DRAWING.sub(lambda drawing: "\n".join(_DESCRIBED.findall(drawing[0])), page)
+    return [piece.strip() for piece in re.split(r"[<>\n]+", words) if piece.strip()]
 
 
 def older_summaries(analysis: Analysis) -> Iterator[str]:

@@ -106,12 +106,7 @@ def _row(one: BatchSweep) -> tuple[str, ...]:
         f"{text.model_name(one.key.model)}{names.setting(one.key)}\n{one.unit}",
         one.precision,
         "–" if best is None else f"{best.key.batch_size:,}{spill}",
-        "–" if best is None else _speed(best),
+        "–" if best is None else names.rate(best),
         "–" if largest is None else f"{largest.key.batch_size:,}{beneath}",
         wall,
     )
-
-
-def _speed(cell: Cell) -> str:
-    interval = cell.throughput.interval
-    return f"{text.number(cell.throughput.mean)}\n{text.between(interval) if interval else 'one run'}"

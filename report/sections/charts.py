@@ -8,12 +8,13 @@ from dataclasses import replace
 
 from harness.record import Claim
 from report import text
-from report.charts.intervals import Intervals, Mark
+from report.charts.intervals import Intervals, Mark, Share, Shares
 from report.charts.style import Form
-from report.comparisons import cells, time_breakdown
+from report.comparisons import cells
 from report.comparisons.cells import Figure
 from report.comparisons.groups import ComparisonGroup, Entry
 from report.comparisons.speedups import Speedup
+from report.comparisons.time_breakdown import WITHOUT_CLOCK, TimeBreakdown, time_breakdown
 from report.comparisons.unit_spread import UnitBand, unit_band, unit_means
 from report.sections import names
 from report.sections.view import Panel
@@ -30,7 +31,7 @@ def panels(
         seconds_panel(group, anchor),
         scaled_panel(group, anchor),
         gains_panel(group, gains, published, anchor),
-        time_breakdown.panel(group, anchor),
+        _time_panel(group, anchor),
         energy_panel(group, anchor),
         memory_panel(group, anchor),
     )
@@ -128,7 +129,7 @@ def gains_panel(
     group: ComparisonGroup, gains: Sequence[Speedup], published: Sequence[Claim], anchor: str
 ) -> Panel | None:
     """Each precision against full precision; every mark names its denominator."""
-    marks = [_gain(gain, names.label(gain.of, group)) for gain in gains]
+    marks = [gain_mark(gain, names.label(gain.of, group), names.gain_note(gain)) for gain in gains]
     for claim in published if group.base.data_source != "generated" else ():
         over = claim.over.precision if claim.over else None
         mark = published_mark(claim, claim.value, f"{text.times(claim.value)} ×")
@@ -137,11 +138,12 @@ def gains_panel(
     return ratios_panel(f"{anchor}-gain", title, unit, marks)
 
 
-def _gain(gain: Speedup, label: str) -> Mark:
+def gain_mark(gain: Speedup, label: str, note: str) -> Mark:
+    """How many times as fast one precision is as another."""
     interval = gain.ratio.interval
     return Mark(
         label=label,
-        note=names.gain_note(gain),
+        note=note,
         text=f"{text.times(gain.ratio.estimate)} ×",
         value=gain.ratio.estimate,
         low=interval.low if interval else None,
@@ -223,3 +225,36 @@ def intervals_panel(
 def ratios_panel(name: str, title: str, unit: str, marks: Sequence[Mark]) -> Panel | None:
     """Ratios around 1, with their description in words; null where there is nothing to draw."""
     return intervals_panel(name, title, unit, marks, form="times", ratio=True)
+
+
+def _time_panel(group: ComparisonGroup, anchor: str) -> Panel | None:
+    """A bar for each line: its whole time, divided."""
+    lines = [
+        (entry.cell, found) for entry in group.entries if (found := time_breakdown(entry.cell)) is not None
+    ]
+    if not lines:
+        return None
+    known = any(found.other is not None for _, found in lines)
+    title, unit = (
+        "Where the time goes",
+        "shares of the steady steps" if known else "shares of the steady steps; no clock of the device",
+    )
+    rows = tuple(
+        Share(names.label(cell, group), cells.unit_of(cell), cell.key.precision, _named(found, known))
+        for cell, found in lines
+    )
+    alt = "; ".join(f"{row.label}: {_alt(found)}" for row, (_, found) in zip(rows[:12], lines, strict=False))
+    return Panel(f"{anchor}-split", title, unit, Shares(rows), alt)
+
+
+def _named(found: TimeBreakdown, known: bool) -> tuple[tuple[str, float], ...]:
+    """Where no line tells compute from the rest, its part says so."""
+    return (
+        found.parts()
+        if known
+        else tuple((WITHOUT_CLOCK.get(kind, kind), part) for kind, part in found.parts())
+    )
+
+
+def _alt(found: TimeBreakdown) -> str:
+    return ", ".join(f"{text.percent(share)} {kind}" for kind, share in found.parts())

@@ -12,6 +12,7 @@ from report.charts.intervals import Mark
 from report.claims.judge import Judged
 from report.sections.charts import intervals_panel, published_mark, ratios_panel
 from report.sections.view import ClaimsView, Panel, Table
+from report.trials.pairs import grouped_by
 
 METRICS = {
     "protocol_seconds": "seconds",
@@ -34,9 +35,7 @@ ORDER_OF_WORDS = (
 
 def views(judged: Sequence[Judged], *, alone: bool) -> tuple[ClaimsView, ...]:
     """A section per study; with `alone`, where nothing was measured, its seconds are drawn too."""
-    studies: dict[str, list[Judged]] = {}
-    for one in judged:
-        studies.setdefault(one.claim.study, []).append(one)
+    studies = grouped_by(judged, lambda one: one.claim.study)
     return tuple(_view(study, found, place, alone) for place, (study, found) in enumerate(studies.items(), 1))
 
 
@@ -44,11 +43,8 @@ def verdicts(judged: Sequence[Judged]) -> Table | None:
     """How many claims of each study came to which verdict, and what kept the others away."""
     if not judged:
         return None
-    studies: dict[str, list[Judged]] = {}
-    for one in judged:
-        studies.setdefault(one.claim.study, []).append(one)
     rows = []
-    for study, found in studies.items():
+    for study, found in grouped_by(judged, lambda one: one.claim.study).items():
         counts = Counter(one.verdict.word for one in found)
         fields = Counter(
             reason.partition(":")[0] for one in found if not one.compared for reason in one.verdict.because

@@ -47,7 +47,6 @@ def view(analysis: Analysis) -> CostView | None:
         offers=cost_tables.offers(found, result),
         running=cost_tables.running(found, result),
         works=cost_tables.works(found, result),
-        ratios=None,
         sensitivities=cost_tables.levers(found, moved, pair),
         panels=tuple(panel for panel in drawn if panel),
         quotes=cost_tables.quotes(found),
@@ -60,24 +59,7 @@ def _nothing(purchase: Purchase) -> CostView:
     text = "Nothing on this page may be ranked yet, so no price can be set against it."
     wanted = ", ".join(clean(quote.card, 40) for quote in purchase.quote)
     turn = f"What is missing: ranked runs of {wanted}, in results/."
-    return _plain(text, turn, ())
-
-
-def _plain(text: str, turn: str, caveats: tuple[str, ...], ratios: Table | None = None) -> CostView:
-    return CostView(
-        answer=text,
-        turn=turn,
-        setting="",
-        offers=None,
-        running=None,
-        works=None,
-        ratios=ratios,
-        sensitivities=None,
-        panels=(),
-        quotes=None,
-        rules=(),
-        caveats=caveats,
-    )
+    return CostView(text, turn)
 
 
 def _ratios(found: CostInputs) -> CostView:
@@ -98,10 +80,11 @@ def _ratios(found: CostInputs) -> CostView:
             best = f"The {offer.name} wins below {times(speed)} times the price of the {name}", speed
             best = f"{best[0]} ({between}){': no difference in speed shown' if tied else ''}.", speed
     if not rows:
-        return _plain("No two cards on this page did the same work.", "", found.caveats)
+        return CostView("No two cards on this page did the same work.", "", caveats=found.caveats)
     note = "By speed alone, as if power and host cost nothing; purchase.toml (invoke quote) takes them in."
     caption = f"Break-even, in prices of the {found.offers[base].name}. {_setting(found)}"
-    return _plain(best[0], note, found.caveats, Table(caption, ("Card", "Wins below", ""), tuple(rows)))
+    ratios = Table(caption, ("Card", "Wins below", ""), tuple(rows))
+    return CostView(best[0], note, ratios=ratios, caveats=found.caveats)
 
 
 def _setting(found: CostInputs) -> str:

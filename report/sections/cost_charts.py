@@ -98,4 +98,5 @@ def break_even(answer: CostAnswer, numbers: Numbers, pair: tuple[int, int], curr
         f"The {names[0]} costs as much as the {names[1]} at {written(turn[1], 'price')} {currency} "
         f"({spread(turn, 'price')})"
     )
-    return Panel("money-turn", "Where the answer turns", f"cost of a week's mix in {currency}", chart, alt)
+    unit = f"cost of a week's mix in {currency}; circle: as quoted, diamond: break-even, bar: its range"
+    return Panel("money-turn", "Where the answer turns", unit, chart, alt)

@@ -9,54 +9,36 @@ from report.cost.inputs import CostInputs, Range
 from report.cost.model import CostAnswer
 from report.cost.sensitivity import Sensitivity
 from report.sections import cost_text
-from report.sections.view import Table
+from report.sections.view import Table, tabled
 
 
 def offers(found: CostInputs, result: CostAnswer) -> Table:
     """One row for each card: what the mix costs on it, and from which price on."""
     currency = found.purchase.currency if found.purchase else ""
-    columns = (
-        "Card",
-        f"A week's mix, {currency}",
-        "Against the cheapest",
-        f"Wins below, {currency}",
-        "Hours for the mix",
-        "How many",
-        "Mixes a week",
-    )
-    rows = []
-    for i, card in enumerate(result.cards):
-        rows.append(
-            (
-                _over(found.offers[i].name, _why(found, i)),
-                _cell(card.cost, "number"),
-                _cell(card.ratio, "times"),
-                _cell(card.break_even, "price"),
-                _cell(card.hours, "number"),
-                "–" if card.count is None else f"{card.count:,}",
-                _cell(card.week, "number"),
-            )
-        )
+    rows = [
+        {
+            "Card": _over(found.offers[i].name, _why(found, i)),
+            f"A week's mix, {currency}": _cell(card.cost, "number"),
+            "Against the cheapest": _cell(card.ratio, "times"),
+            f"Wins below, {currency}": _cell(card.break_even, "price"),
+            "Hours for the mix": _cell(card.hours, "number"),
+            "How many": "–" if card.count is None else f"{card.count:,}",
+            "Mixes a week": _cell(card.week, "number"),
+        }
+        for i, card in enumerate(result.cards)
+    ]
     caption = (
         "Each figure with its 95 % range beneath it, for any unit of the card's model. 'Wins below' is the "
         "price at which a card costs as much as the cheapest; of the cheapest, as much as the second. 'How "
         "many' is what budget, slots, watts and your number allow; so many train the mixes a week, or one "
         "where you set no limit."
     )
-    return Table(caption, columns, tuple(rows))
+    return tabled(caption, rows)
 
 
 def running(found: CostInputs, result: CostAnswer) -> Table:
     """One row for each card: money and energy for an hour and for the mix."""
     currency = found.purchase.currency if found.purchase else ""
-    columns = (
-        "Card",
-        f"An hour, {currency}",
-        f"Mixes per 1,000 {currency}",
-        "kWh a mix, at the wall",
-        "Mixes per MWh",
-        "Energy against the cheapest",
-    )
     cheapest = result.order[0] if result.order else None
     rows = []
     for i, card in enumerate(result.cards):
@@ -66,20 +48,20 @@ def running(found: CostInputs, result: CostAnswer) -> Table:
             names = (found.offers[i].name, found.offers[cheapest].name)
             efficient = cost_text.efficiency(card.energy, *names, measured)
         rows.append(
-            (
-                found.offers[i].name,
-                _cell(card.hourly, "number"),
-                _cell(_per_thousand(card.cost), "number"),
-                _cell(card.kwh, "number"),
-                _cell(_per_thousand(card.kwh), "number"),
-                efficient,
-            )
+            {
+                "Card": found.offers[i].name,
+                f"An hour, {currency}": _cell(card.hourly, "number"),
+                f"Mixes per 1,000 {currency}": _cell(_per_thousand(card.cost), "number"),
+                "kWh a mix, at the wall": _cell(card.kwh, "number"),
+                "Mixes per MWh": _cell(_per_thousand(card.kwh), "number"),
+                "Energy against the cheapest": efficient,
+            }
         )
     caption = (
         "Performance per money and per watt. At the wall: the card and its part of the host, times PUE. The "
         "last column is of the cards alone."
     )
-    return Table(caption, columns, tuple(rows))
+    return tabled(caption, rows)
 
 
 def _per_thousand(cost: Range | None) -> Range | None:
@@ -105,10 +87,10 @@ def _why(found: CostInputs, i: int) -> str:
     return "rented" if card.rented else ""
 
 
-def _cell(values: Range | None, form: str) -> str:
-    return (
-        "–" if values is None else _over(cost_text.written(values[1], form), cost_text.spread(values, form))
-    )
+def _cell(values: Range | None, form: str, unit: str = "") -> str:
+    if values is None:
+        return "–"
+    return _over(cost_text.written(values[1], form) + unit, cost_text.spread(values, form))
 
 
 def _over(text: str, beneath: str) -> str:
@@ -118,34 +100,26 @@ def _over(text: str, beneath: str) -> str:
 def works(found: CostInputs, result: CostAnswer) -> Table:
     """One row for each line and card: one unit of its work."""
     currency = found.purchase.currency if found.purchase else ""
-    columns = (
-        "Line",
-        "Card",
-        f"Cost of one, {currency}",
-        f"Cost of an epoch, {currency}",
-        "Joules of the card",
-        "A week, one card",
-    )
     rows = []
     for k, line in enumerate(found.lines):
         for i, offer in enumerate(found.offers):
-            one = result.cards[i].rows[k]
-            measured = line.cells[i] is None or found.measured_power[i] or one.joules is None
-            joules = _cell(one.joules, "number")
+            work = result.cards[i].rows[k]
+            measured = line.cells[i] is None or found.measured_power[i] or work.joules is None
+            joules = _cell(work.joules, "number")
             if not measured:
                 joules = _over(joules.partition("\n")[0], "board power, not measured")
-            epoch = None if line.by_throughput else _divided(one.cost, line.epochs)
+            epoch = None if line.by_throughput else _divided(work.cost, line.epochs)
             rows.append(
-                (
-                    _over(line.name, f"one {line.unit}"),
-                    _over(offer.name, line.reasons[i]),
-                    _cell(one.cost, "number"),
-                    _cell(epoch, "number"),
-                    joules,
-                    _cell(one.week, "number"),
-                )
+                {
+                    "Line": _over(line.name, f"one {line.unit}"),
+                    "Card": _over(offer.name, line.reasons[i]),
+                    f"Cost of one, {currency}": _cell(work.cost, "number"),
+                    f"Cost of an epoch, {currency}": _cell(epoch, "number"),
+                    "Joules of the card": joules,
+                    "A week, one card": _cell(work.week, "number"),
+                }
             )
-    return Table("Every line of the mix by itself.", columns, tuple(rows))
+    return tabled("Every line of the mix by itself.", rows)
 
 
 def _divided(values: Range | None, by: int) -> Range | None:
@@ -166,9 +140,7 @@ def levers(found: CostInputs, moved: Sequence[Sensitivity], pair: tuple[int, int
         if lever.flip is not None:
             flip = f"{cost_text.written(lever.flip, 'number')}{unit}"
             flip += "\nwithin its range" if lever.within else ""
-        between = cost_text.spread(lever.values, "number")
-        value = f"{cost_text.written(lever.values[1], 'number')}{unit}" + (f"\n{between}" if between else "")
-        rows.append((name, value, reach, flip))
+        rows.append((name, _cell(lever.values, "number", unit), reach, flip))
     caption = (
         f"What matters: how far each input, over its own range and all others at best, moves the cost of the "
         f"{second} over the {first}, and at which value the two cost the same."
@@ -183,9 +155,6 @@ def quotes(found: CostInputs) -> Table | None:
     rows = []
     for quote in found.purchase.quote:
         unit = f" {quote.currency}{' an hour' if quote.rented else ''}"
-        between = cost_text.spread(quote.cost, "number")
-        price = f"{cost_text.written(quote.cost[1], 'number')}{unit}" + (f"\n{between}" if between else "")
-        rows.append(
-            (words.clean(quote.card, 60), price, quote.date.isoformat(), words.clean(quote.source, 160))
-        )
+        price, source = _cell(quote.cost, "number", unit), words.clean(quote.source, 160)
+        rows.append((words.clean(quote.card, 60), price, quote.date.isoformat(), source))
     return Table("The quotes, as given.", ("Card", "Price", "Date", "Source"), tuple(rows))

@@ -12,7 +12,7 @@ from report.comparisons.cells import Cell, standing
 from report.comparisons.groups import ComparisonGroup, Entry
 from report.comparisons.speedups import Speedup
 from report.sections import names, tables
-from report.sections.view import Badge, Table
+from report.sections.view import Badge, Table, tabled
 from report.stats.intervals import BLOCKS_NEEDED, outlying_run, unequal_spread
 from report.trials.pairs import each_nearest_the_card
 from report.trials.trial import Trial
@@ -28,41 +28,23 @@ def decision(groups: Sequence[ComparisonGroup], gains: Sequence[Speedup]) -> Tab
         "Time-scaled: the total over the reference's, which is 1.00."
     )
     if len(chosen) > MOST_DECISION_ROWS:
-        near = _nearest_the_card(groups)
+        near = [nearest[0] for nearest in each_nearest_the_card(groups, lambda group: group.base)]
         brief = [(group, line) for group in near for line in _brief(group)][:MOST_DECISION_ROWS]
         caption += (
             f" {len(brief)} of {len(chosen)} lines: of each work fp32-ieee and the fastest, in the data mode "
             "nearest the card."
         )
         chosen = brief
-    alike = len({line.cell.card for _, line in chosen}) < len({_unit(line.cell) for _, line in chosen})
+    drawn = [line.cell for _, line in chosen]
+    alike = len({cell.card for cell in drawn}) < len({(cell.card, cell.machine) for cell in drawn})
     rows = [_decision_row(group, line, gains, alike=alike) for group, line in chosen]
-    keys = [(cells.unit_of(line.cell), line.cell.key.precision) for _, line in chosen]
+    keys = [(cells.unit_of(cell), cell.key.precision) for cell in drawn]
     rows += [_failed_row(group, trial) for group in groups for trial in group.failed]
-    keys += [
-        (text.unit_name(trial.card, trial.machine_label), trial.key.precision)
-        for c in groups
-        for trial in c.failed
-    ]
+    failed = [trial for group in groups for trial in group.failed]
+    keys += [(text.unit_name(trial.card, trial.machine_label), trial.key.precision) for trial in failed]
     if not rows:
         return None
-    columns = (
-        "Work",
-        "Card",
-        "Precision",
-        "Batch",
-        "Total",
-        "Time-scaled",
-        "Against fp32-ieee",
-        "Quality",
-        "Standing",
-    )
-    return Table(caption, columns, tuple(rows), tuple(keys))
-
-
-def _nearest_the_card(groups: Sequence[ComparisonGroup]) -> list[ComparisonGroup]:
-    """Of groups that differ in their data mode alone, the one that shows the card best."""
-    return [nearest[0] for nearest in each_nearest_the_card(groups, lambda group: group.base)]
+    return tabled(caption, rows, keys)
 
 
 def _brief(group: ComparisonGroup) -> list[Entry]:
@@ -73,30 +55,25 @@ def _brief(group: ComparisonGroup) -> list[Entry]:
     return [entry for entry in group.entries if entry in [*strict[:1], *fastest]]
 
 
-def _unit(cell: Cell) -> tuple[str, str]:
-    return cell.card, cell.machine
-
-
 def _decision_row(
-    group: ComparisonGroup, line: Entry, gains: Sequence[Speedup], *, alike: bool
-) -> tuple[str, ...]:
+    group: ComparisonGroup, entry: Entry, gains: Sequence[Speedup], *, alike: bool
+) -> dict[str, str]:
     """`alike` cards are told apart by their machines, which then come first: the sheet has room for one."""
-    cell = line.cell
+    cell = entry.cell
     told = (text.short_card(cell.card), text.clean(cell.machine_label, 24))
     strict = next((g for g in gains if g.of is cell and g.over.key.precision == "fp32-ieee"), None)
-    total = text.seconds(cell.seconds.mean)
-    total += f"\n{tables.beneath_total(cell)}" if cell.seconds.n else ""
-    return (
-        f"{text.model_name(group.base.model)}, {group.base.data_mode}{names.setting(group.base)}",
-        "\n".join(reversed(told) if alike else told),
-        cell.key.precision,
-        str(cell.key.batch_size),
-        total,
-        names.scaled(line),
-        names.gain(strict),
-        _quality(group, cell),
-        f"n = {cell.seconds.n or cell.throughput.n}\n{standing(cell)}",
-    )
+    work = f"{text.model_name(group.base.model)}, {group.base.data_mode}{names.setting(group.base)}"
+    return {
+        "Work": work,
+        "Card": "\n".join(reversed(told) if alike else told),
+        "Precision": cell.key.precision,
+        "Batch": str(cell.key.batch_size),
+        "Total": tables.total(cell),
+        "Time-scaled": names.scaled(entry),
+        "Against fp32-ieee": names.gain(strict),
+        "Quality": _quality(group, cell),
+        "Standing": f"n = {cell.seconds.n or cell.throughput.n}\n{standing(cell)}",
+    }
 
 
 def _quality(group: ComparisonGroup, cell: Cell) -> str:
@@ -108,17 +85,17 @@ def _quality(group: ComparisonGroup, cell: Cell) -> str:
     return "–"
 
 
-def _failed_row(group: ComparisonGroup, trial: Trial) -> tuple[str, ...]:
+def _failed_row(group: ComparisonGroup, trial: Trial) -> dict[str, str]:
     assert trial.failure is not None
-    return (
-        f"{text.model_name(group.base.model)}, {group.base.data_mode}",
-        f"{text.short_card(trial.card)}\n{text.clean(trial.machine_label, 24)}",
-        trial.key.precision,
-        str(trial.key.batch_size),
-        text.failure_words(trial.failure.reason),
-        *("–",) * 3,
-        f"repeat {trial.repeat}",
-    )
+    return {
+        "Work": f"{text.model_name(group.base.model)}, {group.base.data_mode}",
+        "Card": f"{text.short_card(trial.card)}\n{text.clean(trial.machine_label, 24)}",
+        "Precision": trial.key.precision,
+        "Batch": str(trial.key.batch_size),
+        "Total": text.failure_words(trial.failure.reason),
+        **dict.fromkeys(("Time-scaled", "Against fp32-ieee", "Quality"), "–"),
+        "Standing": f"repeat {trial.repeat}",
+    }
 
 
 def caveats(analysis: Analysis, badges: Sequence[Badge]) -> tuple[str, ...]:

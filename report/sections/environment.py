@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from report.comparisons.cells import Cell, unit_of
 from report.comparisons.groups import ComparisonGroup
 from report.sections.view import BottleneckView, FailureView, Table
 from report.text import clean, clean_lines, count, gibibytes, model_name, percent
+from report.trials.pairs import grouped_by
 from report.trials.trial import Trial
 
 MOST_DIFFERENCES = 40
@@ -136,9 +138,7 @@ def stacks(trials: Sequence[Trial]) -> tuple[Table, ...]:
 
 
 def _environments(trials: Sequence[Trial]) -> Table:
-    found: dict[tuple[str, ...], list[Trial]] = {}
-    for trial in trials:
-        found.setdefault(_environment_row(trial), []).append(trial)
+    found = grouped_by(trials, _environment_row)
     columns = ("Environment", "Engine", "Pinned", "Base", "Lock", "Variables passed", "Versions", "Trials")
     values = tuple((*place, _versions(used), str(len(used))) for place, used in found.items())
     return Table("Software", columns, values)
@@ -167,16 +167,16 @@ def _environment_row(trial: Trial) -> tuple[str, ...]:
 
 
 def _machines(trials: Sequence[Trial]) -> Table:
-    found: dict[tuple[str, ...], int] = {}
-    for trial in trials:
-        place = (
+    found = Counter(
+        (
             clean(trial.machine_label, 40),
             clean(trial.card, 60),
             clean(trial.stack.driver or "–", 30),
             clean(trial.device_unit or "unknown", 16),
             trial.session,
         )
-        found[place] = found.get(place, 0) + 1
+        for trial in trials
+    )
     columns = ("Machine", "Device", "Driver", "Unit", "Session", "Trials")
     return Table("Machines and devices", columns, tuple((*place, str(n)) for place, n in found.items()))
 

@@ -13,7 +13,7 @@ from report.comparisons.groups import ComparisonGroup
 from report.comparisons.speedups import FULL_PRECISION, Speedup
 from report.sections.view import Table
 from report.stats.intervals import FLOOR_RUNS, HEADLINE_RUNS, runs_needed
-from report.trials.pairs import nearest_the_card
+from report.trials.pairs import grouped_by, nearest_the_card
 from report.trials.trial import Trial
 
 MOST_NAMED_GAINS = 2
@@ -50,10 +50,8 @@ def _gain_clauses(gains: Sequence[Speedup]) -> list[str]:
     """A clause for each workload: its gains one by one, or their range where they are many."""
     strict = [gain for gain in gains if gain.over.key.precision == "fp32-ieee"] or list(gains)
     mixed = [gain for gain in strict if gain.of.key.precision not in FULL_PRECISION] or strict
-    by_workload: dict[str, list[Speedup]] = {}
-    for gain in mixed:
-        by_workload.setdefault(gain.of.key.workload, []).append(gain)
-    return [_workload_clause(best_supported(_plainest(found))) for found in by_workload.values()]
+    by_workload = grouped_by(mixed, lambda gain: gain.of.key.workload).values()
+    return [_workload_clause(best_supported(_plainest(found))) for found in by_workload]
 
 
 def _plainest(gains: Sequence[Speedup]) -> list[Speedup]:
@@ -187,14 +185,10 @@ def headline(found: Expectation) -> str:
             f"A first look, and no ranking: {fast} trained {_whose(found)} {best} times as fast as {slow} "
             f"(these two units: {units}; any two of their models: {model})."
         )
-    if found.tied:
-        return (
-            f"No difference shown: expect {fast} to train {_whose(found)} {model} times as fast as {slow} "
-            f"(best estimate {best}; these two units: {units})."
-        )
+    opening = "No difference shown: expect" if found.tied else "Expect"
     return (
-        f"Expect {fast} to train {_whose(found)} {model} times as fast as {slow} "
-        f"(best estimate {best}; these two units: {units})."
+        f"{opening} {fast} to train {_whose(found)} {model} "
+        f"times as fast as {slow} (best estimate {best}; these two units: {units})."
     )
 
 

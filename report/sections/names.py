@@ -9,7 +9,7 @@ from report import text
 from report.claims.matching import smaller
 from report.comparisons.cells import Cell, _has_unproven, fewest_runs, input_bound
 from report.comparisons.groups import ComparisonGroup, Entry
-from report.comparisons.speedups import Speedup
+from report.comparisons.speedups import ProfileGain, Speedup
 from report.sections.view import Badge
 from report.stats.intervals import FLOOR_RUNS, HEADLINE_RUNS
 from report.text import short_card
@@ -23,96 +23,77 @@ def badges(group: ComparisonGroup) -> tuple[Badge, ...]:
 
 def of_cells(cells: Sequence[Cell]) -> tuple[Badge, ...]:
     """Each label once, the gravest first."""
-    found = [*_data(cells), *_software(cells), *_sureness(cells)]
-    return tuple(badge for badge in found if badge is not None)
-
-
-def _data(cells: Sequence[Cell]) -> list[Badge | None]:
+    trials = [trial for cell in cells for trial in cell.trials]
+    environments = [trial.environment for trial in trials]
     reduced = dict.fromkeys(note for cell in cells for note in smaller(cell))
-    random_body = any(cell.key.weights == "random" for cell in cells)
-    return [
-        _badge(
+    reasons = dict.fromkeys(
+        text.clean(reason, 160) for used in environments for reason in used.unpinned_because
+    )
+    fewest = fewest_runs(cells)
+    badges = (
+        (
             any(cell.key.data_source == "generated" for cell in cells),
             "GENERATED DATA",
             "random data of the real shape stood in for the real set: no claim is judged on it",
         ),
-        _badge(
-            bool(reduced),
+        (
+            reduced,
             "scaled down",
             f"smaller than the protocol, so that it ends soon: {text.clean('; '.join(reduced), 200)}",
         ),
-        _badge(
-            random_body,
+        (
+            any(cell.key.weights == "random" for cell in cells),
             "random body",
             "without pretrained weights: accuracy and loss say nothing about the study",
         ),
-    ]
-
-
-def _software(cells: Sequence[Cell]) -> list[Badge | None]:
-    environments = [trial.environment for cell in cells for trial in cell.trials]
-    reasons = dict.fromkeys(
-        text.clean(reason, 160) for found in environments for reason in found.unpinned_because
-    )
-    return [
-        _badge(
-            any(not found.pinned for found in environments),
+        (
+            any(not used.pinned for used in environments),
             "unpinned",
             "the software is not what the lock says" + (f": {'; '.join(reasons)}" if reasons else ""),
         ),
-        _badge(
-            any(found.base_substituted for found in environments),
+        (
+            any(used.base_substituted for used in environments),
             "base substituted",
             "the image stands on another base than the one that is pinned",
         ),
-    ]
-
-
-def _sureness(cells: Sequence[Cell]) -> list[Badge | None]:
-    fewest = fewest_runs(cells)
-    bound = [cell for cell in cells if input_bound(cell)]
-    return [
-        _badge(
+        (
             any(cell.verdict == "unproven" for cell in cells),
             "unproven window",
             "the measured window is too short to show that the speed had settled: shown, never ranked",
         ),
-        _badge(
+        (
             any(cell.verdict != "unproven" and _has_unproven(cell) for cell in cells),
             "unproven trials",
             "some windows did not show a settled speed where most of their line did; those trials are drawn "
             "as crosses and take no part in any mean",
         ),
-        _badge(
-            any(trial.verdict == "invalid" for cell in cells for trial in cell.trials),
+        (
+            any(trial.verdict == "invalid" for trial in trials),
             "invalid trials",
             "some trials broke a rule; they are drawn as crosses and take no part in any mean",
         ),
-        _badge(
+        (
             0 < fewest < FLOOR_RUNS,
             f"quick look, n = {fewest}",
             f"{text.count(fewest, 'run')} where {FLOOR_RUNS} are the floor and {HEADLINE_RUNS} a headline",
         ),
-        _badge(
+        (
             any(cell.length.projected and cell.seconds.n for cell in cells),
             "projected totals",
             "the whole protocol's time is worked out from a shorter run",
         ),
-        _badge(
-            bool(bound),
+        (
+            any(input_bound(cell) for cell in cells),
             "input-bound",
             "waiting for input took over 10 % of the time: a faster card would not shorten that part",
         ),
-        _badge(
+        (
             any(cell.key.data_mode == "host" for cell in cells),
             "host loader",
             "the loader runs on the host as published: this ranks whole machines, not cards",
         ),
-    ]
-
-
-def _badge(shown: bool, word: str, because: str) -> Badge | None:
-    return Badge(word, because) if shown else None
+    )
+    return tuple(Badge(word, because) for shown, word, because in badges if shown)
 
 
 def setting(key: Key) -> str:
@@ -154,6 +135,12 @@ def note(line: Entry, group: ComparisonGroup) -> str:
     return " · ".join(parts)
 
 
+def rate(cell: Cell) -> str:
+    """Samples a second, with the interval beneath."""
+    interval = cell.throughput.interval
+    return f"{text.number(cell.throughput.mean)}\n{text.between(interval) if interval else 'one run'}"
+
+
 def scaled(line: Entry) -> str:
     """'1.42', '1.01, tied', '1.42 (n = 1)'"""
     if line.scaled is None:
@@ -185,13 +172,12 @@ def gain_note(gain: Speedup) -> str:
     return " · ".join(parts)
 
 
-def gain(found: Speedup | None) -> str:
+def gain(found: Speedup | ProfileGain | None) -> str:
     """'1.62 × (1.58 to 1.66)'"""
     if found is None:
         return "–"
     said = f"{text.times(found.ratio.estimate)} ×"
-    interval = found.ratio.interval
-    if interval is None:
+    if found.ratio.interval is None:
         return f"{said}\nsingle runs"
-    shown = f"{said}\n{text.between(interval, 'times')}"
+    shown = f"{said}\n{text.between(found.ratio.interval, 'times')}"
     return f"{shown}, no difference shown" if found.ratio.tied else shown

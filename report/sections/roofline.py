@@ -10,7 +10,7 @@ from harness.record import DeviceUsed, Precision
 from harness.record.cards import Card, find, peak_tflops
 from report import text
 from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark, rate
-from report.sections.view import LimitsView, Panel, Table
+from report.sections.view import LimitsView, Panel, Table, tabled
 from report.trials.ceilings import (
     COPY,
     GEMM,
@@ -31,10 +31,6 @@ from report.trials.trial import Trial
 SAME_ROOF = 0.05
 TYPES: tuple[Precision, ...] = ("fp32-ieee", "fp32-tf32", "pure-fp16", "pure-bf16")
 KINDS = {label: GEMM[label].removeprefix("gemm_").removesuffix("_tflops") for label in TYPES}
-COLUMNS = (
-    *("work", "precision", "operations/s", "of the peak on paper (MFU)", "of the fastest product here"),
-    *("of the copy bandwidth here", "operations a counted byte", "bound by"),
-)
 
 
 def limits(trials: Sequence[Trial], cards: Sequence[Card], anchor: str) -> tuple[LimitsView, ...]:
@@ -68,11 +64,8 @@ def _limits(
     warning = unhealthy(used.device.name, measured, cards)
     notes += [warning] if warning else []
     notes += [said for work, reached in works if (said := doubtful(_named(work[0]), reached))]
-    table = Table(
-        f"How close each work comes to the limits of {text.clean(trials[0].card)}",
-        COLUMNS,
-        tuple(_line(work[0], reached) for work, reached in works),
-    )
+    caption = f"How close each work comes to the limits of {text.clean(trials[0].card)}"
+    table = tabled(caption, [_line(work[0], reached) for work, reached in works])
     drawn = _panel(works, used.device, cards, measured, name)
     paper = datasheet_table(used.device, cards, measured, trials)
     return LimitsView(trials[0].card, drawn, table, tuple(notes), paper)
@@ -94,19 +87,18 @@ def _typical(
     return min(known, key=lambda pair: abs(pair[0] - middle))[1]
 
 
-def _line(trial: Trial, found: RooflinePoint) -> tuple[str, ...]:
-    bound = found.bound
-    share = "" if bound.share is None else f", {text.percent(bound.share)}"
-    return (
-        _named(trial),
-        trial.key.precision,
-        rate(found.flops_per_second or 0.0, "FLOP/s"),
-        text.percent(found.utilization),
-        text.percent(found.compute_share),
-        text.percent(found.memory_share),
-        text.number(found.intensity),
-        f"{bound.kind}{share}",
-    )
+def _line(trial: Trial, point: RooflinePoint) -> dict[str, str]:
+    bound = point.bound
+    return {
+        "work": _named(trial),
+        "precision": trial.key.precision,
+        "operations/s": rate(point.flops_per_second or 0.0, "FLOP/s"),
+        "of the peak on paper (MFU)": text.percent(point.utilization),
+        "of the fastest product here": text.percent(point.compute_share),
+        "of the copy bandwidth here": text.percent(point.memory_share),
+        "operations a counted byte": text.number(point.intensity),
+        "bound by": bound.kind if bound.share is None else f"{bound.kind}, {text.percent(bound.share)}",
+    }
 
 
 def _named(trial: Trial) -> str:
@@ -176,30 +168,42 @@ def _slopes(device: DeviceUsed, cards: Sequence[Card], measured: Mapping[str, fl
     return found
 
 
-PRODUCTS: tuple[tuple[Precision, str], ...] = (
-    ("fp32-ieee", "FP32 products"),
-    ("fp32-tf32", "TF32 products"),
-    ("pure-fp16", "FP16 products"),
-    ("pure-bf16", "BF16 products"),
-)
-GIB, GB = 2**30, 1e9
-
-
 def datasheet_table(
     device: DeviceUsed, cards: Sequence[Card], measured: Mapping[str, float], trials: Sequence[Trial]
 ) -> Table | None:
-    """What one device of a card should do and what it did; null where neither is known."""
+    """What one device of a card should do and what it did; null where neither is known.
+
+    Vendors print 2³⁰ bytes as a gigabyte of memory; the device says what is left to use. Of power the board's
+    limit stands beside the one that the driver held to while the trials ran.
+    """
     card = find(device.name, cards)
-    found = [
-        *_products(card, measured),
-        _bandwidth(card, measured),
-        _memory(card, device),
-        _power(card, trials),
-    ]
-    kept = tuple(row for row in found if row is not None)
     if card is None and not measured:
         return None
+    found = [
+        _row(
+            f"{KINDS[label].removesuffix('-ieee').upper()} products",
+            peak_tflops(card, label) if card else None,
+            _in(ceiling_of(measured, label), 1e12),
+            "TFLOP/s",
+        )
+        for label in TYPES
+    ]
+    copied = bandwidth_of(measured) if COPY in measured else None
+    told = [trial.record.telemetry.cards for trial in trials if trial.record.telemetry]
+    watts = [one.power_limit_watts for shown in told for one in shown if one.power_limit_watts]
+    paper = (card.bandwidth_gbs, card.memory_gb, card.power_watts) if card else (None,) * 3
+    bandwidth, memory, power = (value and value / card.devices if card else None for value in paper)
+    found += [
+        _row("Memory bandwidth", bandwidth, _in(copied, 1e9), "GB/s"),
+        _row("Memory", memory, _in(device.memory_bytes or None, 2**30), "GiB"),
+        _row("Power limit", power, max(watts, default=None), "W"),
+    ]
+    kept = tuple(row for row in found if row is not None)
     return Table(_caption(card, device), ("Limit", "On paper", "Measured here", "Of the paper's"), kept)
+
+
+def _in(value: float | None, unit: float) -> float | None:
+    return None if value is None else value / unit
 
 
 def _caption(card: Card | None, device: DeviceUsed) -> str:
@@ -208,37 +212,6 @@ def _caption(card: Card | None, device: DeviceUsed) -> str:
     said = f"{card.name} on paper (dense, one device) and as measured. "
     said += f"Source: {text.clean(card.source, 200)} (confidence {card.confidence})."
     return said + (f" {text.clean(card.note, 240)}." if card.note else "")
-
-
-def _products(card: Card | None, measured: Mapping[str, float]) -> list[tuple[str, ...] | None]:
-    found: list[tuple[str, ...] | None] = []
-    for label, name in PRODUCTS:
-        paper = peak_tflops(card, label) if card else None
-        reached = ceiling_of(measured, label)
-        here = None if reached is None else reached / 1e12
-        found.append(_row(name, paper, here, "TFLOP/s"))
-    return found
-
-
-def _bandwidth(card: Card | None, measured: Mapping[str, float]) -> tuple[str, ...] | None:
-    paper = card.bandwidth_gbs / card.devices if card else None
-    reached = bandwidth_of(measured) if COPY in measured else None
-    return _row("Memory bandwidth", paper, None if reached is None else reached / GB, "GB/s")
-
-
-def _memory(card: Card | None, device: DeviceUsed) -> tuple[str, ...] | None:
-    """Vendors print 2³⁰ bytes as a gigabyte of memory; the device says what is left to use."""
-    paper = card.memory_gb / card.devices if card else None
-    here = device.memory_bytes / GIB if device.memory_bytes else None
-    return _row("Memory", paper, here, "GiB")
-
-
-def _power(card: Card | None, trials: Sequence[Trial]) -> tuple[str, ...] | None:
-    """The board's limit, and the one that the driver held to while the trials ran."""
-    told = [trial.record.telemetry.cards for trial in trials if trial.record.telemetry]
-    limits = [one.power_limit_watts for cards in told for one in cards if one.power_limit_watts]
-    paper = card.power_watts / card.devices if card else None
-    return _row("Power limit", paper, max(limits, default=None), "W")
 
 
 def _row(name: str, paper: float | None, here: float | None, unit: str) -> tuple[str, ...] | None:

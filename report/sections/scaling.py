@@ -15,7 +15,7 @@ from report.comparisons.groups import PRECISIONS
 from report.comparisons.scaling import PARALLELISMS, STRICT, Scaling, parallelism_of, scalings
 from report.comparisons.speedups import Speedup
 from report.sections import names
-from report.sections.view import Panel, Table
+from report.sections.view import Panel, Table, tabled
 from report.trials.trial import Trial
 
 DASHES = {"ddp": None, "dp": (6.0, 3.0)}
@@ -134,7 +134,7 @@ def _study(found: Sequence[Scaling], gains: Sequence[Speedup]) -> Table:
             own = {
                 c.key.precision: c for c in family.cells if (c.key.gpus, parallelism_of(c)) == (count, way)
             }
-            speeds = [_speed(own.get(name)) for name in precisions]
+            speeds = [names.rate(own[name]) if name in own else "–" for name in precisions]
             times = [names.gain(over.get(id(own.get(name)))) for name in mixed]
             rows.append((_named(family), _devices(count, way), *speeds, *times))
     unit = found[0].cells[0].trials[0].sample_unit
@@ -158,38 +158,29 @@ def _devices(count: int, way: str) -> str:
     return f"{count}\n{PARALLELISMS[way]}" if way else str(count)
 
 
-def _speed(cell: Cell | None) -> str:
-    if cell is None:
-        return "–"
-    interval = cell.throughput.interval
-    return f"{text.number(cell.throughput.mean)}\n{text.between(interval) if interval else 'one run'}"
-
-
 def _shares(found: Sequence[Scaling]) -> Table:
-    rows = []
+    rows, unit = [], found[0].cells[0].trials[0].sample_unit
     for family in found:
         for precision, way in family.lines():
             single = family.single(precision)
             for cell in family.shared(precision, way):
                 against = cell_ratio(cell, single, "throughput") if single else None
                 rows.append(
-                    (
-                        _named(family),
-                        precision,
-                        _devices(cell.key.gpus, way),
-                        _together(cell, way),
-                        _against(against, cell.key.gpus, way),
-                        memory_words(cell.trials),
-                        load_words(cell.trials),
-                    )
+                    {
+                        "Model": _named(family),
+                        "Precision": precision,
+                        "Devices": _devices(cell.key.gpus, way),
+                        f"{unit.capitalize()}s / s, all devices": _together(cell, way),
+                        "Efficiency": _against(against, cell.key.gpus, way),
+                        "Peak memory by device": memory_words(cell.trials),
+                        "Device 0 against the others": load_words(cell.trials),
+                    }
                 )
     caption = (
         "Several devices against one of them alone. Efficiency is the throughput over as many times that of "
         "one device; of independent copies it is one copy's throughput over what it has alone."
     )
-    unit = found[0].cells[0].trials[0].sample_unit
-    columns = ("Model", "Precision", "Devices", f"{unit.capitalize()}s / s, all devices", "Efficiency")
-    return Table(caption, (*columns, "Peak memory by device", "Device 0 against the others"), tuple(rows))
+    return tabled(caption, rows)
 
 
 def _together(cell: Cell, way: str) -> str:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from report import text
 from report.comparisons import time_breakdown
 from report.comparisons.cells import (
     PROJECTION_TOLERANCE,
     Cell,
-    Figure,
-    Ratio,
     cell_ratio,
     olympic_mean,
     standing,
@@ -21,7 +19,7 @@ from report.comparisons.groups import ComparisonGroup, Entry, apart, differences
 from report.comparisons.parity import SPEED_ONLY, Gate, Parity, scale_words
 from report.comparisons.speedups import Speedup, profile_gains
 from report.sections import names as names_module
-from report.sections.view import Provenance, Table
+from report.sections.view import Provenance, Table, tabled
 from report.trials.pairs import matched, same_but
 from report.trials.trial import Trial
 
@@ -38,7 +36,7 @@ def profile_table(cells: Sequence[Cell]) -> Table | None:
             f"{one.default.key.precision}\nbatch {one.default.key.batch_size}",
             text.number(one.default.throughput.mean),
             text.number(one.tuned.throughput.mean),
-            _gain(one.ratio),
+            names_module.gain(one),
         )
         for one in found
     )
@@ -50,37 +48,30 @@ def profile_table(cells: Sequence[Cell]) -> Table | None:
     return Table(caption, ("Model", "Precision", *rates, "Tuned over default"), rows)
 
 
-def _gain(found: Ratio) -> str:
-    said = f"{text.times(found.estimate)} ×"
-    if found.interval is None:
-        return f"{said}\nsingle runs"
-    shown = f"{said}\n{text.between(found.interval, 'times')}"
-    return f"{shown}, no difference shown" if found.tied else shown
-
-
 Gates = Sequence[tuple[Trial, Gate]]
 
 
 def run_quality_table(group: ComparisonGroup, parities: Sequence[Parity], gates: Gates) -> Table:
     """One row per line; a column stays away where no line has anything to say in it."""
-    lines = group.entries
-    columns: list[tuple[str, list[str]]] = [
-        ("Line", [_run_name(line, group) for line in lines]),
-        ("Trials", [verdicts(line.cell.trials) for line in lines]),
-        ("Where the time goes", [_time(line.cell) for line in lines]),
-        ("Energy", [energy(line.cell) for line in lines]),
-        ("Convergence", [convergence(line.cell, parities, gates) for line in lines]),
-        ("Loss scale", [_scale(line.cell) for line in lines]),
-        ("The interval", [interval_words(line) for line in lines]),
+    rows = [
+        {
+            "Line": f"{names_module.label(entry.cell, group)}\nbatch {entry.cell.key.batch_size}",
+            "Trials": verdicts(entry.cell.trials),
+            "Where the time goes": _time(entry.cell),
+            "Energy": energy(entry.cell),
+            "Convergence": convergence(entry.cell, parities, gates),
+            "Loss scale": _scale(entry.cell),
+            "The interval": interval_words(entry),
+        }
+        for entry in group.entries
     ]
-    kept = [(name, values) for name, values in columns if any(value != "–" for value in values)]
-    rows = tuple(zip(*(values for _, values in kept), strict=True))
-    keys = tuple((unit_of(line.cell), line.cell.key.precision) for line in lines)
-    return Table("How each line ran.", tuple(name for name, _ in kept), rows, keys)
+    return _where_known("How each line ran.", rows, group)
 
 
-def _run_name(line: Entry, group: ComparisonGroup) -> str:
-    return f"{names_module.label(line.cell, group)}\nbatch {line.cell.key.batch_size}"
+def _where_known(caption: str, rows: Sequence[dict[str, str]], group: ComparisonGroup) -> Table:
+    kept = [name for name in rows[0] if any(row[name] != "–" for row in rows)]
+    keys = [(unit_of(entry.cell), entry.cell.key.precision) for entry in group.entries]
+    return tabled(caption, [{name: row[name] for name in kept} for row in rows], keys)
 
 
 def _time(cell: Cell) -> str:
@@ -178,27 +169,26 @@ MOST_LEFT_OVER = 60
 
 def group_table(group: ComparisonGroup, gains: Sequence[Speedup]) -> Table:
     """One row per line; a column stays away where no line has its figure."""
-    lines = group.entries
-    columns: list[tuple[str, list[str]]] = [
-        ("Line", [_name(line, group) for line in lines]),
-        ("Runs", [_runs(line.cell) for line in lines]),
-        ("Total", [_total(line.cell) for line in lines]),
-        ("Time-scaled", [_scaled(line) for line in lines]),
-        ("Against 32-bit", [_gains(line, gains) for line in lines]),
-        (_rate(group), [_with_interval(line.cell.throughput, text.number) for line in lines]),
-        ("Step", [text.milliseconds(line.cell.step_seconds.mean) for line in lines]),
-        ("Peak memory", [_peak(line.cell) for line in lines]),
-        (_quality_name(group), [_quality(line.cell) for line in lines]),
-        ("Loss", [_loss(line.cell) for line in lines]),
+    unit = group.entries[0].cell.trials[0].sample_unit.capitalize()
+    rows = [
+        {
+            "Line": _name(entry, group),
+            "Runs": _runs(entry.cell),
+            "Total": total(entry.cell),
+            "Time-scaled": _scaled(entry),
+            "Against 32-bit": _gains(entry, gains),
+            f"{unit}s / s": "–" if entry.cell.throughput.mean is None else names_module.rate(entry.cell),
+            "Step": text.milliseconds(entry.cell.step_seconds.mean),
+            "Peak memory": text.gibibytes(max(entry.cell.peak_bytes.values, default=None)),
+            _quality_name(group): _quality(entry.cell),
+            "Loss": _loss(entry.cell),
+        }
+        for entry in group.entries
     ]
-    kept = [(name, values) for name, values in columns if any(value != "–" for value in values)]
-    names = tuple(name for name, _ in kept)
-    rows = tuple(zip(*(values for _, values in kept), strict=True))
     caption = "Means of all valid runs, their 95 % intervals below them."
     if group.comparisons > 1:
         caption += f" The time-scaled intervals hold together, over {group.comparisons} comparisons."
-    keys = tuple((unit_of(line.cell), line.cell.key.precision) for line in lines)
-    return Table(caption, names, rows, keys)
+    return _where_known(caption, rows, group)
 
 
 def _name(line: Entry, group: ComparisonGroup) -> str:
@@ -218,22 +208,12 @@ def _runs(cell: Cell) -> str:
     return f"{n}\nand {bad} invalid" if bad else str(n)
 
 
-def _with_interval(figure: Figure, write: Callable[[float | None], str]) -> str:
-    if figure.mean is None:
+def total(cell: Cell) -> str:
+    """Seconds for the whole protocol, and beneath them their interval and whether they were projected."""
+    if not cell.seconds.n:
         return "–"
-    if figure.interval is None:
-        return f"{write(figure.mean)}\none run"
-    return f"{write(figure.mean)}\n{text.between(figure.interval)}"
-
-
-def _total(cell: Cell) -> str:
-    return f"{text.seconds(cell.seconds.mean)}\n{beneath_total(cell)}" if cell.seconds.n else "–"
-
-
-def beneath_total(cell: Cell) -> str:
-    """The interval of a total, and whether it was projected."""
     spread = text.between(cell.seconds.interval) if cell.seconds.interval else "one run"
-    return f"projected, {spread}" if cell.length.projected else spread
+    return f"{text.seconds(cell.seconds.mean)}\n{'projected, ' if cell.length.projected else ''}{spread}"
 
 
 def _scaled(line: Entry) -> str:
@@ -246,15 +226,6 @@ def _scaled(line: Entry) -> str:
 def _gains(line: Entry, gains: Sequence[Speedup]) -> str:
     own = [gain for gain in gains if gain.of is line.cell]
     return "\n".join(f"{names_module.gain(gain)} over {gain.over.key.precision}" for gain in own) or "–"
-
-
-def _rate(group: ComparisonGroup) -> str:
-    unit = group.entries[0].cell.trials[0].sample_unit
-    return f"{unit.capitalize()}s / s"
-
-
-def _peak(cell: Cell) -> str:
-    return text.gibibytes(max(cell.peak_bytes.values, default=None))
 
 
 def _quality_name(group: ComparisonGroup) -> str:

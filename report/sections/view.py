@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from report.charts.drawing import Chart
@@ -24,6 +25,12 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     keys: tuple[tuple[str, str], ...] = ()
     """The card and precision of each row, where rows can be filtered by them."""
+
+
+def tabled(caption: str, rows: Sequence[Mapping[str, str]], keys: Sequence[tuple[str, str]] = ()) -> Table:
+    """A table of rows that hold their cells by column, all of them the same columns."""
+    columns = tuple(rows[0]) if rows else ()
+    return Table(caption, columns, tuple(tuple(row.values()) for row in rows), tuple(keys))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,16 +135,16 @@ class CostView:
 
     answer: str
     turn: str
-    setting: str
-    offers: Table | None
-    running: Table | None
-    works: Table | None
-    ratios: Table | None
-    sensitivities: Table | None
-    panels: tuple[Panel, ...]
-    quotes: Table | None
-    rules: tuple[str, ...]
-    caveats: tuple[str, ...]
+    setting: str = ""
+    offers: Table | None = None
+    running: Table | None = None
+    works: Table | None = None
+    ratios: Table | None = None
+    sensitivities: Table | None = None
+    panels: tuple[Panel, ...] = ()
+    quotes: Table | None = None
+    rules: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ from report import text
 from report.analysis import Analysis
 from report.charts.intervals import GroupedIntervals, Mark
 from report.claims import matching
-from report.comparisons.cells import Cell, unit_of
+from report.comparisons.cells import Cell
 from report.comparisons.groups import ComparisonGroup
 from report.comparisons.speedups import FULL_PRECISION, Speedup
 from report.comparisons.time_breakdown import time_breakdown
 from report.sections import batch_sweep, charts, curves, names, scaling, tables, trials
 from report.sections.headline import best_supported
 from report.sections.view import GroupView, Panel, Table, WorkloadView
-from report.trials.pairs import Place, matched, same_but
+from report.trials.pairs import Place, grouped_by, matched, same_but
 from report.trials.trial import Trial
 
 MOST_SAID = 4
@@ -73,10 +73,13 @@ def panels(groups: Sequence[ComparisonGroup], gains: Sequence[Speedup], anchor: 
     for place, ((protocol, mode, setting), members) in enumerate(by_setting.items(), 1):
         rows: dict[str, list[Mark]] = {}
         for gain in members:
-            rows.setdefault(text.model_name(gain.of.key.model), []).append(_mark(gain))
+            rows.setdefault(text.model_name(gain.of.key.model), []).append(
+                charts.gain_mark(gain, gain.of.key.precision, "")
+            )
         unit = f"times as fast as fp32-ieee; {protocol}, {mode} data{setting}"
         alt = "; ".join(
-            f"{text.model_name(g.of.key.model)} {g.of.key.precision} {_overview_alt(g)}" for g in members[:24]
+            f"{text.model_name(g.of.key.model)} {g.of.key.precision} {text.times(g.ratio.estimate)} ×"
+            for g in members[:24]
         )
         name, title = f"{anchor}-gain-{place}", "Speed against 32-bit, by model"
         chart = GroupedIntervals(tuple((model, tuple(marks)) for model, marks in rows.items()), span)
@@ -120,25 +123,6 @@ def _extent(gain: Speedup) -> tuple[float, float]:
     return (interval.low, interval.high) if interval else (gain.ratio.estimate, gain.ratio.estimate)
 
 
-def _overview_alt(gain: Speedup) -> str:
-    return f"{text.times(gain.ratio.estimate)} ×"
-
-
-def _mark(gain: Speedup) -> Mark:
-    low, high = _extent(gain)
-    return Mark(
-        label=gain.of.key.precision,
-        note="",
-        text=_overview_alt(gain),
-        value=gain.ratio.estimate,
-        low=low if gain.ratio.interval else None,
-        high=high if gain.ratio.interval else None,
-        precision=gain.of.key.precision,
-        card=unit_of(gain.of),
-        unranked=not (gain.of.ranked and gain.over.ranked),
-    )
-
-
 def heading(workload: str) -> str:
     """What the page calls a workload."""
     return text.WORKLOAD_WORDS.get(workload, text.clean(workload, 60))
@@ -146,9 +130,7 @@ def heading(workload: str) -> str:
 
 def views(analysis: Analysis) -> tuple[WorkloadView, ...]:
     """Each workload with its groups, numbered through the page."""
-    groups: dict[str, list[ComparisonGroup]] = {}
-    for group in analysis.groups:
-        groups.setdefault(group.base.workload, []).append(group)
+    groups = grouped_by(analysis.groups, lambda group: group.base.workload)
     traced = trials.panels(analysis.groups)
     beside = {(entry.cell.session, entry.cell.machine) for c in analysis.groups for entry in c.entries}
     cells = [cell for cell in analysis.cells if (cell.session, cell.machine) in beside]

@@ -78,7 +78,7 @@ def sides() -> list[list[set[str]]]:
     """For report and harness, the tiers of the architecture page's diagram: each imports from later ones."""
     diagram = re.search(r"^```mermaid\n(.*?)^```", ARCHITECTURE, re.S | re.M)
     assert diagram, "docs/architecture.md has no diagram"
-    chains = re.findall(r"^ *([a-z_ &]+(?:-->[a-z_ &]+)+)$", diagram[1], re.M)
+    chains = re.findall(r"^ *([a-z_ &]+(?:-->[a-z_ &]+){2,})$", diagram[1], re.M)
     return [[set(tier.replace(" ", "").split("&")) for tier in chain.split("-->")] for chain in chains]
 
 

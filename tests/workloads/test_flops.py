@@ -15,7 +15,7 @@ pytestmark = pytest.mark.torch
 SCRIPT = f"""
 import json, sys
 sys.path.insert(0, {str(WORKLOADS)!r})
-from _torch_vision import torchvision
+from parts.vision import torchvision
 import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode

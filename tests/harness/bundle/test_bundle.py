@@ -86,7 +86,7 @@ def forged(good: Path, folder: Path, change: Callable[[Path], object], *, sums: 
     out = folder / "forged.tar.gz"
     if sums:
         names = bundle.names_in(work)
-        lines = [f"{bundle._sha256(work / name)}  {name}\n" for name in names]
+        lines = [f"{bundle.sha256_of(work / name)}  {name}\n" for name in names]
         (work / bundle.SUMS).write_text("".join(lines))
     first = [name for name in (bundle.SUMS, bundle.SIGNATURE) if (work / name).is_file()]
     with out.open("wb") as file:
@@ -274,7 +274,7 @@ def test_a_record_from_elsewhere_is_refused_as_the_gate_would(good, tmp_path, ca
 
 
 def test_a_manifest_with_an_unknown_key_is_a_finding_and_no_crash(good, tmp_path, capsys):
-    change = replaced("bundle.json", '"bundle": 1', '"bundle": 1, "more": 2')
+    change = replaced("bundle.json", '"bundle": 2', '"bundle": 1, "more": 2')
     assert "bundle.json: 'more': unknown key" in differs(forged(good, tmp_path, change), capsys)
 
 

@@ -7,9 +7,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.engine import local
 from harness.engine.base import Running
 from harness.engine.container import DeviceRequest, RunSpec, TrialFolders
+from harness.engine.venv import VenvEngine
 from harness.plan import plan
 from tests.helpers import clone
 
@@ -40,11 +40,12 @@ def test_a_trial_s_loader_can_open_its_sockets_however_long_the_clone_s_path_is(
         device=DeviceRequest("cpu"),
         interpreter=Path(sys.executable),
     )
-    handle = local.start(spec, "venv")
-    while isinstance(state := local.poll(handle, work), Running):
+    engine = VenvEngine(root)
+    handle = engine.start(spec)
+    while isinstance(state := engine.poll(handle, work), Running):
         time.sleep(0.05)
     assert state.code == 0, state.log
     told = Path((folders.output / "told").read_text())
     assert told.is_relative_to(tempfile.gettempdir())
-    local.forget(work)
+    engine.forget(handle, work)
     assert not told.exists()

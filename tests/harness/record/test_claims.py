@@ -131,7 +131,11 @@ def test_curves_have_all_544_epochs_and_end_at_the_published_qualities(published
 
 
 def test_curves_are_found_by_model_and_precision_without_the_lead_in_runs(published):
-    found = published.curves_for("cifar_fastai", model="resnet18", precision="fp16-master")
+    found = [
+        curve
+        for curve in published.curves_for("cifar_fastai")
+        if (curve.side.model, curve.side.precision) == ("resnet18", "fp16-master")
+    ]
     assert {(curve.side.card, len(curve.epochs)) for curve in found} == {
         ("RTX 2080 Ti", 30),
         ("GTX 1080 Ti", 30),
@@ -148,21 +152,6 @@ def test_the_peak_of_the_mlp_is_the_sum_of_what_it_must_hold(published):
     assert found["001-mlp-parameters"].value == parameters
     assert found["001-mlp-fp32-peak-by-arithmetic"].value == held
     assert found["001-mlp-fp32-peak-bytes"].value == held
-
-
-def test_published_rows_carry_what_else_is_known_of_the_same_run(published):
-    rows = {row.claim: row for row in published.published_rows()}
-    assert len(rows) == 18 + 30 + 5
-    row = rows["004-2080ti-resnet50-fp16-seconds"]
-    assert (row.card, row.model, row.precision, row.batch_size) == (
-        "RTX 2080 Ti",
-        "resnet50",
-        "fp16-master",
-        164,
-    )
-    assert (row.seconds, row.accuracy, row.epochs, row.runs) == (3218, 0.832, 30, 1)
-    assert rows["001-mlp-amp-seconds"].peak_bytes == 1577232384
-    assert rows["001-mlp-amp-seconds"].accuracy is None
 
 
 def test_defaults_and_caveats_are_written_out_in_full(tmp_path):

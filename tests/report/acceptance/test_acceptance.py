@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ from hypothesis import strategies as st
 
 from commands import accept, offer
 from harness.errors import GateError, UserError
-from harness.record import Failure, Record, Trial, store
+from harness.record import Failure, Record, Trial
 from harness.settings import Settings
-from report import analysis
 from report.acceptance import clause
 from report.acceptance.clause import Clause, Demand
 from report.acceptance.delivery import judge, unanswered
+from report.analysis import Question, analyse, evidence_in
 from report.comparisons import unit_spread
+from report.comparisons.cells import Cell
 from report.comparisons.unit_spread import UnitSpread
 from tests.helpers import bundled
 from tests.helpers import records_builder as build
@@ -29,9 +31,14 @@ from tests.report.comparisons.test_groups import found, series
 DELIVERED = "20260310-dddddd"
 
 
+def cells_in(folder: Path, session: str) -> tuple[Cell, ...]:
+    """The cells of one session, from raw samples."""
+    question = Question(datetime(2026, 12, 1, tzinfo=UTC), session=session, from_raw=True)
+    return analyse(evidence_in(folder, purchase=False), question).own_cells
+
+
 def clause_of(folder: Path, session: str = bundled.LEAD, **more: Any) -> Clause:
-    trials = analysis.table_of(store.read_all(folder), folder, from_raw=True)
-    found = clause.clause(analysis.session_cells(trials, session), **more)
+    found = clause.clause(cells_in(folder, session), **more)
     assert found is not None
     return found
 
@@ -132,8 +139,7 @@ def test_runs_that_scatter_as_much_as_the_margin_are_said_to_decide_little(tmp_p
 
 def test_a_session_of_single_runs_supports_no_clause(tmp_path):
     folder = bundled.write(tmp_path, bundled.one_card(repeats=1))
-    trials = analysis.table_of(store.read_all(folder), folder)
-    assert clause.clause(analysis.session_cells(trials, bundled.LEAD)) is None
+    assert clause.clause(cells_in(folder, bundled.LEAD)) is None
 
 
 @pytest.fixture
@@ -307,7 +313,7 @@ def test_one_run_that_did_not_settle_among_others_that_did_is_no_missing_run():
         records = [
             series(repeats=len(verdicts), verdict=verdict)[place] for place, verdict in enumerate(verdicts)
         ]
-        return found(records)[0].lines[0].cell
+        return found(records)[0].entries[0].cell
 
     ordered = clause.clause([cell(["valid"] * 5)])
     assert ordered and ordered.demands[0].runs == 5

@@ -75,7 +75,7 @@ def ratio(**changes: Any) -> Claim:
 
 def verdict(asked: Claim, records: Sequence[Record]) -> Judged:
     cells = stats.cells_of(table(records))
-    (found,) = judge([asked], groups.comparison_groups(cells, SESSION, baseline=None, claims=()), CARDS)
+    (found,) = judge([asked], groups.comparison_groups(cells, SESSION, baseline=None), CARDS)
     return found
 
 

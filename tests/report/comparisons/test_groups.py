@@ -40,7 +40,7 @@ def elsewhere(precision: str = "fp32-ieee", seconds: float = 0.08, **changes: An
 def found(
     records: Sequence[Record], *, lead: str = LEAD, baseline: str | None = None
 ) -> tuple[ComparisonGroup, ...]:
-    return groups.comparison_groups(cells.cells_of(table(records)), lead, baseline=baseline, claims=())
+    return groups.comparison_groups(cells.cells_of(table(records)), lead, baseline=baseline)
 
 
 def view(records: Sequence[Record]) -> PageView:

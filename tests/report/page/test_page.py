@@ -112,10 +112,10 @@ PAGES: dict[str, Callable[[Path], Path]] = {
 }
 
 
-def built(kind: str, folder: Path, **options: Any) -> page.WrittenPage:
+def built(kind: str, folder: Path, *, png: bool = False, **options: Any) -> page.WrittenPage:
     root = folder / "root"
     root.mkdir()
-    return page.build(PAGES[kind](root), folder / "out", Question(NOW, **options))
+    return page.build(PAGES[kind](root), folder / "out", Question(NOW, **options), png=png)
 
 
 def html(kind: str, folder: Path, **options: str) -> str:

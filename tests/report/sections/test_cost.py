@@ -30,7 +30,7 @@ def looked(records: Sequence[Record], purchase: str | None = FILE) -> PageView:
 
 
 def money(records: Sequence[Record], purchase: str | None = FILE) -> CostView:
-    found = looked(records, purchase).money
+    found = looked(records, purchase).costs
     assert found is not None
     return found
 
@@ -82,12 +82,12 @@ def test_the_first_sentence_weighs_the_works_by_the_buyer_s_own_hours_on_the_slo
 def test_the_ratio_is_the_wider_range_that_the_first_sentence_names():
     found = looked(build.two_cards(), None)
     expected = re.search(r"Expect .* to train this mix (\S+) to (\S+) times", found.answer)
-    assert expected and found.money
-    assert f"({expected[1]} to {expected[2]})" in found.money.answer
+    assert expected and found.costs
+    assert f"({expected[1]} to {expected[2]})" in found.costs.answer
 
 
 def test_one_card_alone_has_no_ratio_and_with_a_file_the_page_says_what_is_missing():
-    assert looked(of(A), None).money is None
+    assert looked(of(A), None).costs is None
     found = money(of(A))
     assert found.answer == f"Only the {A} can be priced for this mix."
     assert (

@@ -111,7 +111,7 @@ def test_waiting_for_input_becomes_a_sentence_and_a_label():
     group = shown.workloads[0].groups[0]
     sentence = "41% of the time waited for input: a card twice as fast shortens this at most 1.42 times."
     assert any(sentence in cell for row in group.states.rows for cell in row)
-    assert shown.whose is not None and any(sentence in said for said in shown.whose.said)
+    assert shown.bottleneck is not None and any(sentence in said for said in shown.bottleneck.said)
     assert any(badge.word == "input-bound" for badge in group.badges)
 
 

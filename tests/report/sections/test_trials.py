@@ -113,7 +113,7 @@ def test_a_time_is_split_into_wait_compute_and_other_that_add_up_to_one():
 
 
 def test_without_a_clock_of_the_device_compute_and_other_are_not_told_apart():
-    parts = time_breakdown.time_breakdown(found(series())[0].lines[0].cell)
+    parts = time_breakdown.time_breakdown(found(series())[0].entries[0].cell)
     assert parts is not None and parts.other is None
     assert "not told apart" in time_breakdown.said(parts)
 

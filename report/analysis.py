@@ -12,7 +12,7 @@ from pandas import DataFrame
 from harness.record import Session
 from harness.record.cards import Card
 from harness.record.claims import ClaimSet, load_claims
-from harness.record.store import Shelf, Stored, read_all
+from harness.record.store import Results, Stored, read_all
 from harness.summary.statistics import METHOD
 from report.acceptance.clause import MARGIN, Clause, clause
 from report.claims.judge import Judged, judge
@@ -48,7 +48,7 @@ METHODS = {
 class Evidence:
     """What an analysis stands on, as it was read. `purchase` is the buyer's file."""
 
-    results: Shelf
+    results: Results
     claims: ClaimSet
     cards: tuple[Card, ...]
     purchase: Purchase | None = None

@@ -9,14 +9,14 @@ from typing import Any
 
 from harness.errors import RecordError
 from harness.record import Record, Session, store
-from harness.record.store import Shelf
+from harness.record.store import Results
 from harness.redact import Names, leaks
 from harness.summary.statistics import METHOD, judge_trial
 
 RECORD_BYTES = 300_000
 
 
-def record_problems(root: Path, results: Shelf) -> Iterator[str]:
+def record_problems(root: Path, results: Results) -> Iterator[str]:
     """A sentence for each record that is unreadable, too large, or says whose machine it is from."""
     yield from results.problems
     for stored in results.records:

@@ -33,7 +33,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class Results:
     """Everything under results/ that could be read, and a sentence for each file that could not."""
 
     records: tuple[Stored, ...]
@@ -194,7 +194,7 @@ def _files(root: Path, folder: Path, pattern: str) -> Iterator[tuple[Path, str]]
             yield path, path.relative_to(root).as_posix()
 
 
-def read_all(root: Path) -> Shelf:
+def read_all(root: Path) -> Results:
     """Every record and session under results/, in the order of their paths."""
     records: list[Stored] = []
     sessions: list[Session] = []
@@ -207,7 +207,7 @@ def read_all(root: Path) -> Shelf:
                 records.append(Stored(where, read_record(path, where)))
         except RecordError as error:
             problems.append(str(error))
-    return Shelf(tuple(records), tuple(sessions), tuple(problems))
+    return Results(tuple(records), tuple(sessions), tuple(problems))
 
 
 def read_sessions(root: Path) -> tuple[Session, ...]:

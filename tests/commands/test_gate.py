@@ -267,8 +267,8 @@ def test_any_number_anywhere_in_a_record_is_refused_by_name_or_judged_and_shown(
     for one in (read, bare):
         assert store.dump(one)
         shown = [store.Stored(f"{n}.json", each) for n, each in enumerate([one, *records[1:]])]
-        shelf = store.Shelf(tuple(shown), (), ())
-        assert "<html" in render.render(view_of(shelf, ClaimSet(), (), now=STARTED)).html
+        results = store.Results(tuple(shown), (), ())
+        assert "<html" in render.render(view_of(results, ClaimSet(), (), now=STARTED)).html
 
 
 def test_a_commit_that_is_not_there_is_a_sentence(clone):

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from harness.record.claims import ClaimSet
-from harness.record.store import Shelf
+from harness.record.store import Results
 from report.analysis import Evidence, Question, analyse
 from report.cost.purchase import Purchase
 from report.page.build import look
@@ -14,7 +14,7 @@ from report.sections.view import PageView
 
 
 def view_of(
-    shelf: Shelf,
+    results: Results,
     claims: ClaimSet | None = None,
     cards: Any = (),
     purchase: Purchase | None = None,
@@ -23,5 +23,5 @@ def view_of(
     **question: Any,
 ) -> PageView:
     """The view that leads with what `question` asks for."""
-    evidence = Evidence(shelf, claims or ClaimSet(), tuple(cards), purchase)
+    evidence = Evidence(results, claims or ClaimSet(), tuple(cards), purchase)
     return look(analyse(evidence, Question(now, **question)))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands import offer as joint
+from commands import offer as offers
 from commands import report
 from harness.bundle import archive, bundle
 from harness.errors import GpudynoError, UserError
@@ -51,7 +51,7 @@ def offer(tmp_path_factory) -> Path:
     (clone / "purchase.toml").write_text(bundles.PURCHASE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GPUDYNO_STATE", str(folder / "state"))
-        return joint.pack(clone, joint.Packing(out=folder / "offer.tar.gz"))
+        return offers.pack(clone, offers.Packing(out=folder / "offer.tar.gz"))
 
 
 def test_two_bundles_that_hold_one_session_under_two_names_are_refused(tmp_path):
@@ -60,7 +60,7 @@ def test_two_bundles_that_hold_one_session_under_two_names_are_refused(tmp_path)
         on = build.machine("Constructed Card A", label=f"card-{site}", digits="a")
         records = [one.model_copy(update={"machine": on}) for one in bundled.one_card()]
         root = bundled.write(tmp_path / site, records)
-        paths.append(joint.pack(root, joint.Packing(out=tmp_path / f"{site}.tar.gz")))
+        paths.append(offers.pack(root, offers.Packing(out=tmp_path / f"{site}.tar.gz")))
     with (
         pytest.raises(UserError, match=f"session '{bundled.LEAD}' is in '.*' already"),
         report.merged(tmp_path / "one", paths),
@@ -105,6 +105,6 @@ def test_whatever_stands_in_a_file_of_a_bundle_is_a_finding_and_no_crash(offer, 
 
     path = bundles.forged(offer, folder, change)
     try:
-        joint.verify(path, None)
+        offers.verify(path, None)
     except GpudynoError as error:
         assert str(error)

@@ -92,9 +92,9 @@ def test_one_bad_file_is_named_and_the_others_are_still_read(tmp_path):
     runner.run(clone.job(root), clone.open_session(root), clone.Quiet())
     folder = next(root.glob("results/2*/*"))
     (folder / "bad.json").write_text("{")
-    shelf = store.read_all(root)
-    assert len(shelf.records) == 2
-    assert [problem.split(":")[0].rsplit("/", 1)[1] for problem in shelf.problems] == ["bad.json"]
+    results = store.read_all(root)
+    assert len(results.records) == 2
+    assert [problem.split(":")[0].rsplit("/", 1)[1] for problem in results.problems] == ["bad.json"]
 
 
 def test_a_full_disk_is_said_in_a_sentence_and_leaves_no_file(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ import pytest
 
 from harness.record import Limit, Record
 from harness.record.claims import ClaimSet
-from harness.record.store import Shelf, Stored
+from harness.record.store import Results, Stored
 from report.charts.intervals import Intervals
 from report.comparisons import cells, groups, speedups
 from report.comparisons.groups import ComparisonGroup
@@ -44,8 +44,8 @@ def found(
 
 
 def view(records: Sequence[Record]) -> PageView:
-    shelf = Shelf(tuple(Stored(f"results/{n}.json", one) for n, one in enumerate(records)), (), ())
-    return view_of(shelf, ClaimSet(), (), session=LEAD, now=datetime(2026, 2, 1, tzinfo=UTC))
+    results = Results(tuple(Stored(f"results/{n}.json", one) for n, one in enumerate(records)), (), ())
+    return view_of(results, ClaimSet(), (), session=LEAD, now=datetime(2026, 2, 1, tzinfo=UTC))
 
 
 def cards_of(group: ComparisonGroup) -> list[str]:

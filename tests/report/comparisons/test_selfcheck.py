@@ -44,11 +44,11 @@ def session(
 
 def test_the_same_thing_shows_no_difference_in_nine_sessions_of_ten():
     noise = random.Random(11)
-    shelf = [one for number in range(60) for one in session(number, noise)]
-    sessions, passed = rate(shelf)
+    results = [one for number in range(60) for one in session(number, noise)]
+    sessions, passed = rate(results)
     assert sessions == 60
     assert 54 <= passed <= 60
-    assert f"of 60 sessions on record {passed} show no difference" in rate_line(shelf)
+    assert f"of 60 sessions on record {passed} show no difference" in rate_line(results)
 
 
 def test_a_side_that_is_slower_is_seen():
@@ -79,8 +79,8 @@ def test_too_few_valid_runs_decide_nothing_and_count_as_no_session():
 
 def test_the_session_that_began_last_is_the_one_just_measured():
     noise = random.Random(5)
-    shelf = [*session(9, noise), *session(2, noise)]
-    assert {one.session for one in newest(shelf)} == {"20260131-000009"}
+    results = [*session(9, noise), *session(2, noise)]
+    assert {one.session for one in newest(results)} == {"20260131-000009"}
     assert newest([]) == ()
 
 

@@ -9,7 +9,7 @@ import pytest
 from harness.errors import UserError
 from harness.record import Record
 from harness.record.claims import ClaimSet
-from harness.record.store import Shelf, Stored
+from harness.record.store import Results, Stored
 from harness.record.telemetry import Energy, Telemetry, Trace
 from report.cost.purchase import parse_purchase
 from report.page.render import render
@@ -24,9 +24,9 @@ A, B = "Constructed Card A", "Constructed Card B"
 
 
 def looked(records: Sequence[Record], purchase: str | None = FILE) -> PageView:
-    shelf = Shelf(tuple(Stored(f"results/{n}.json", one) for n, one in enumerate(records)), (), ())
+    results = Results(tuple(Stored(f"results/{n}.json", one) for n, one in enumerate(records)), (), ())
     found = parse_purchase(purchase) if purchase else None
-    return view_of(shelf, ClaimSet(), (), found, session=LEAD, now=datetime(2026, 2, 1, tzinfo=UTC))
+    return view_of(results, ClaimSet(), (), found, session=LEAD, now=datetime(2026, 2, 1, tzinfo=UTC))
 
 
 def money(records: Sequence[Record], purchase: str | None = FILE) -> CostView:

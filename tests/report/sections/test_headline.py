@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from harness.record import LeftOut, Limit, Record, Session
 from harness.record.claims import ClaimSet
-from harness.record.store import Shelf, Stored
+from harness.record.store import Results, Stored
 from report.sections.view import PageView
 from tests.helpers import records_builder as build
 from tests.helpers.views import view_of
@@ -129,7 +129,7 @@ def with_session(records: Sequence[Record], **changes: object) -> PageView:
     ).model_copy(update=changes)
     stored = tuple(Stored(f"results/{n}.json", one) for n, one in enumerate(records))
     now = datetime(2026, 2, 1, tzinfo=UTC)
-    return view_of(Shelf(stored, (session,), ()), ClaimSet(), (), machine="a" * 12, now=now)
+    return view_of(Results(stored, (session,), ()), ClaimSet(), (), machine="a" * 12, now=now)
 
 
 def test_what_a_budget_left_out_is_listed_with_its_reason():

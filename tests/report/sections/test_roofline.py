@@ -102,19 +102,19 @@ def ceiling(card: str, **figures: float) -> Record:
     return one.model_copy(update={"measurement": measurement})
 
 
-def trials(*shelf: Record) -> tuple[Trial, ...]:
-    return trials_of(table(shelf))
+def trials(*results: Record) -> tuple[Trial, ...]:
+    return trials_of(table(results))
 
 
 MEASURED = {"gemm_bf16_tflops": 700.0, "copy_gb_per_second": 2800.0}
 
 
 def test_a_device_has_a_drawing_and_a_table_whose_bound_is_the_nearer_limit():
-    shelf = [
+    results = [
         *records(CIFAR, "amp-bf16", H100, per_sample=840e6, bytes_per_sample=1e6),
         *records(LM, "amp-bf16", H100, per_sample=44e6, bytes_per_sample=3e6),
     ]
-    (found,) = limits(trials(*shelf, ceiling(H100, **MEASURED)), CARDS, "roof")
+    (found,) = limits(trials(*results, ceiling(H100, **MEASURED)), CARDS, "roof")
     (images, words) = found.table.rows
     assert images[-1] == "compute, 60 %"
     assert words[-1] == "memory, 54 %"
@@ -128,8 +128,8 @@ def test_a_device_has_a_drawing_and_a_table_whose_bound_is_the_nearer_limit():
 
 
 def test_work_above_a_measured_ceiling_says_that_it_was_none_and_is_not_bound_by_it():
-    shelf = records(CIFAR, "amp-bf16", H100, per_sample=840e6, bytes_per_sample=1e6)
-    (found,) = limits(trials(*shelf, ceiling(H100, gemm_bf16_tflops=140.0)), CARDS, "roof")
+    results = records(CIFAR, "amp-bf16", H100, per_sample=840e6, bytes_per_sample=1e6)
+    (found,) = limits(trials(*results, ceiling(H100, gemm_bf16_tflops=140.0)), CARDS, "roof")
     assert found.table.rows[0][4] == "301 %" and found.table.rows[0][-1] == "unknown"
     assert "reaches 301% of the fastest product that was measured here" in found.notes[1]
     assert "is unhealthy" in found.notes[0]
@@ -154,7 +154,10 @@ def test_an_unknown_card_without_ceilings_has_no_roofs_and_so_no_drawing():
 
 
 def test_every_trial_of_a_device_with_ceilings_names_its_bound():
-    shelf = [*records(LM, "amp-bf16", H100, per_sample=44e6, bytes_per_sample=3e6), ceiling(H100, **MEASURED)]
-    for trial in trials(*shelf):
+    results = [
+        *records(LM, "amp-bf16", H100, per_sample=44e6, bytes_per_sample=3e6),
+        ceiling(H100, **MEASURED),
+    ]
+    for trial in trials(*results):
         by_memory = "of the memory bandwidth measured on this device" in trial.bottleneck
         assert by_memory != trial.is_ceiling

@@ -87,14 +87,14 @@ def test_more_counted_bytes_than_the_memory_can_move_say_nothing_of_the_memory()
 
 
 def test_the_ceilings_of_a_device_are_the_medians_of_its_own_valid_trials():
-    shelf = [ceiling({"gemm_bf16_tflops": value}) for value in (600.0, 640.0, 610.0)]
-    shelf += [
+    results = [ceiling({"gemm_bf16_tflops": value}) for value in (600.0, 640.0, 610.0)]
+    results += [
         ceiling({"copy_gb_per_second": 2900.0}),
         ceiling({"gemm_bf16_tflops": 9000.0}, verdict="invalid"),
     ]
     other = ceiling({"gemm_bf16_tflops": 80.0}, card="NVIDIA A10")
-    found = ceilings([*shelf, other, trial()])
-    assert found[device_of(shelf[0])] == {"copy_gb_per_second": 2900.0, "gemm_bf16_tflops": 610.0}
+    found = ceilings([*results, other, trial()])
+    assert found[device_of(results[0])] == {"copy_gb_per_second": 2900.0, "gemm_bf16_tflops": 610.0}
     assert found[device_of(other)] == {"gemm_bf16_tflops": 80.0}
 
 

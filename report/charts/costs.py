@@ -77,7 +77,7 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
-class Sensitivity:
+class Tornado:
     """How far each input moves the ratio of two costs from what it is at best; across 1 the ranking turns."""
 
     ratio: float

@@ -23,8 +23,8 @@ class TimeBreakdown:
 
     def parts(self) -> tuple[tuple[str, float], ...]:
         """Each part's name and share, in reading order."""
-        found = [("input wait", self.input_wait), ("compute", self.compute), ("other", self.other or 0.0)]
-        return tuple((kind, share) for kind, share in found if share > 0)
+        parts = [("input wait", self.input_wait), ("compute", self.compute), ("other", self.other or 0.0)]
+        return tuple((kind, share) for kind, share in parts if share > 0)
 
 
 def time_breakdown(cell: Cell) -> TimeBreakdown | None:
@@ -42,11 +42,13 @@ def time_breakdown(cell: Cell) -> TimeBreakdown | None:
     return TimeBreakdown(waited, 1 - waited - other, other)
 
 
-def said(found: TimeBreakdown | None) -> str:
+def in_words(breakdown: TimeBreakdown | None) -> str:
     """'4 % input wait, 93 % compute, 3 % other'"""
-    if found is None:
+    if breakdown is None:
         return "–"
-    rest = "the rest not told apart" if found.other is None else f"{text.percent(found.other)} other"
-    if found.other is None:
-        return f"{text.percent(found.input_wait)} input wait\n{rest}"
-    return f"{text.percent(found.input_wait)} input wait\n{text.percent(found.compute)} compute, {rest}"
+    rest = "the rest not told apart" if breakdown.other is None else f"{text.percent(breakdown.other)} other"
+    if breakdown.other is None:
+        return f"{text.percent(breakdown.input_wait)} input wait\n{rest}"
+    return (
+        f"{text.percent(breakdown.input_wait)} input wait\n{text.percent(breakdown.compute)} compute, {rest}"
+    )

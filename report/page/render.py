@@ -42,23 +42,23 @@ def render(view: PageView, *, png: bool = False, drawn: bool = True) -> Rendered
     panels = _panels(view)
     traces = [panel for w in view.workloads for c in w.groups for panel in c.traces]
     drawings = {
-        one.name: draw(one.chart, one.name, one.title, one.unit, one.alt)
+        panel.name: draw(panel.chart, panel.name, panel.title, panel.unit, panel.alt)
         if drawn
-        else undrawn(one.name, one.title, one.alt)
-        for one in (*panels, *traces)
+        else undrawn(panel.name, panel.title, panel.alt)
+        for panel in (*panels, *traces)
     }
-    files = [(f"{one.name}.svg", drawings[one.name].file.encode()) for one in panels]
-    files += [(f"{one.name}.png", as_png(one.chart, one.title, one.unit)) for one in panels if png]
+    files = [(f"{panel.name}.svg", drawings[panel.name].file.encode()) for panel in panels]
+    files += [(f"{panel.name}.png", as_png(panel.chart, panel.title, panel.unit)) for panel in panels if png]
     return Rendered(_html(view, drawings), _markdown(view, "png" if png else "svg"), tuple(files))
 
 
 def _panels(view: PageView) -> list[Panel]:
     """The charts that stand in the Markdown too: all but those of single trials."""
-    found = [panel for w in view.workloads for panel in w.overview]
-    found += [panel for w in view.workloads for c in w.groups for panel in c.panels]
-    found += [panel for study in view.claims for panel in study.panels]
-    found += view.costs.panels if view.costs else ()
-    return found + [one.panel for one in view.limits if one.panel]
+    panels = [panel for w in view.workloads for panel in w.overview]
+    panels += [panel for w in view.workloads for c in w.groups for panel in c.panels]
+    panels += [panel for study in view.claims for panel in study.panels]
+    panels += view.costs.panels if view.costs else ()
+    return panels + [limits.panel for limits in view.limits if limits.panel]
 
 
 def _markdown(view: PageView, ending: str) -> str:

@@ -27,7 +27,7 @@ def panels(
     group: ComparisonGroup, gains: Sequence[Speedup], published: Sequence[Claim], anchor: str
 ) -> tuple[Panel, ...]:
     """The charts of one group that have something to show, in reading order."""
-    found = (
+    drawn = (
         seconds_panel(group, anchor),
         scaled_panel(group, anchor),
         gains_panel(group, gains, published, anchor),
@@ -35,7 +35,7 @@ def panels(
         energy_panel(group, anchor),
         memory_panel(group, anchor),
     )
-    return tuple(panel for panel in found if panel is not None)
+    return tuple(panel for panel in drawn if panel is not None)
 
 
 def seconds_panel(group: ComparisonGroup, anchor: str) -> Panel | None:
@@ -48,8 +48,8 @@ def seconds_panel(group: ComparisonGroup, anchor: str) -> Panel | None:
     marks = []
     for entry in group.entries:
         figure = entry.cell.seconds if total else entry.cell.step_seconds
-        said = text.seconds(figure.mean) if figure.mean is not None else "no valid run"
-        marks.append(_mark(entry, group, figure, said, figure.mean, figure.interval))
+        words = text.seconds(figure.mean) if figure.mean is not None else "no valid run"
+        marks.append(_mark(entry, group, figure, words, figure.mean, figure.interval))
     marks += [published_mark(claim, claim.value, text.seconds(claim.value)) for claim in group.published]
     marks += _failures(group)
     return intervals_panel(f"{anchor}-seconds", title, unit, marks)
@@ -160,10 +160,10 @@ def energy_panel(group: ComparisonGroup, anchor: str) -> Panel | None:
     for entry in group.entries:
         figure = entry.cell.joules
         if figure.mean is not None:
-            said = f"{text.number(figure.mean)} J"
-            marks.append(_mark(entry, group, figure, said, figure.mean, figure.interval))
-    told = [trial.record.telemetry for entry in group.entries for trial in entry.cell.trials]
-    bands = [one.energy.band for one in told if one is not None and one.energy.band]
+            words = f"{text.number(figure.mean)} J"
+            marks.append(_mark(entry, group, figure, words, figure.mean, figure.interval))
+    telemetry = [trial.record.telemetry for entry in group.entries for trial in entry.cell.trials]
+    bands = [read.energy.band for read in telemetry if read is not None and read.energy.band]
     unit = f"joules of the device for one {group.entries[0].cell.trials[0].sample_unit}"
     unit += f"; sensors ±{max(bands):.0%} besides" if bands else ""
     return intervals_panel(f"{anchor}-energy", "Energy", unit, marks)
@@ -186,14 +186,14 @@ def _mark(
     line: Entry,
     group: ComparisonGroup,
     figure: Figure,
-    said: str,
+    words: str,
     value: float | None,
     interval: Interval | None,
 ) -> Mark:
     return Mark(
         label=names.label(line.cell, group),
         note=names.note(line, group),
-        text=said,
+        text=words,
         value=value,
         low=interval.low if interval else None,
         high=interval.high if interval else None,
@@ -205,11 +205,11 @@ def _mark(
     )
 
 
-def published_mark(claim: Claim, value: float | None, said: str) -> Mark:
+def published_mark(claim: Claim, value: float | None, words: str) -> Mark:
     """A published figure, which has no spread of its own."""
     name, note = names.published(claim)
     precision = claim.of.precision or ""
-    return Mark(name, note, said, value, precision=precision, card="published", published=True)
+    return Mark(name, note, words, value, precision=precision, card="published", published=True)
 
 
 def intervals_panel(
@@ -230,31 +230,33 @@ def ratios_panel(name: str, title: str, unit: str, marks: Sequence[Mark]) -> Pan
 def _time_panel(group: ComparisonGroup, anchor: str) -> Panel | None:
     """A bar for each line: its whole time, divided."""
     lines = [
-        (entry.cell, found) for entry in group.entries if (found := time_breakdown(entry.cell)) is not None
+        (entry.cell, shares) for entry in group.entries if (shares := time_breakdown(entry.cell)) is not None
     ]
     if not lines:
         return None
-    known = any(found.other is not None for _, found in lines)
+    clocked = any(shares.other is not None for _, shares in lines)
     title, unit = (
         "Where the time goes",
-        "shares of the steady steps" if known else "shares of the steady steps; no clock of the device",
+        "shares of the steady steps" if clocked else "shares of the steady steps; no clock of the device",
     )
     rows = tuple(
-        Share(names.label(cell, group), cells.unit_of(cell), cell.key.precision, _named(found, known))
-        for cell, found in lines
+        Share(names.label(cell, group), cells.unit_of(cell), cell.key.precision, _named(shares, clocked))
+        for cell, shares in lines
     )
-    alt = "; ".join(f"{row.label}: {_alt(found)}" for row, (_, found) in zip(rows[:12], lines, strict=False))
+    alt = "; ".join(
+        f"{row.label}: {_alt(shares)}" for row, (_, shares) in zip(rows[:12], lines, strict=False)
+    )
     return Panel(f"{anchor}-split", title, unit, Shares(rows), alt)
 
 
-def _named(found: TimeBreakdown, known: bool) -> tuple[tuple[str, float], ...]:
+def _named(shares: TimeBreakdown, clocked: bool) -> tuple[tuple[str, float], ...]:
     """Where no line tells compute from the rest, its part says so."""
     return (
-        found.parts()
-        if known
-        else tuple((WITHOUT_CLOCK.get(kind, kind), part) for kind, part in found.parts())
+        shares.parts()
+        if clocked
+        else tuple((WITHOUT_CLOCK.get(kind, kind), part) for kind, part in shares.parts())
     )
 
 
-def _alt(found: TimeBreakdown) -> str:
-    return ", ".join(f"{text.percent(share)} {kind}" for kind, share in found.parts())
+def _alt(shares: TimeBreakdown) -> str:
+    return ", ".join(f"{text.percent(share)} {kind}" for kind, share in shares.parts())

@@ -35,8 +35,10 @@ ORDER_OF_WORDS = (
 
 def views(judged: Sequence[Judged], *, alone: bool) -> tuple[ClaimsView, ...]:
     """A section per study; with `alone`, where nothing was measured, its seconds are drawn too."""
-    studies = grouped_by(judged, lambda one: one.claim.study)
-    return tuple(_view(study, found, place, alone) for place, (study, found) in enumerate(studies.items(), 1))
+    studies = grouped_by(judged, lambda result: result.claim.study)
+    return tuple(
+        _view(study, results, place, alone) for place, (study, results) in enumerate(studies.items(), 1)
+    )
 
 
 def verdicts(judged: Sequence[Judged]) -> Table | None:
@@ -44,36 +46,43 @@ def verdicts(judged: Sequence[Judged]) -> Table | None:
     if not judged:
         return None
     rows = []
-    for study, found in grouped_by(judged, lambda one: one.claim.study).items():
-        counts = Counter(one.verdict.word for one in found)
+    for study, results in grouped_by(judged, lambda result: result.claim.study).items():
+        counts = Counter(result.verdict.word for result in results)
         fields = Counter(
-            reason.partition(":")[0] for one in found if not one.compared for reason in one.verdict.because
+            reason.partition(":")[0]
+            for result in results
+            if not result.compared
+            for reason in result.verdict.because
         )
-        said = ", ".join(f"{n} {word}" for word, n in counts.items())
+        words = ", ".join(f"{n} {word}" for word, n in counts.items())
         why = "; ".join(f"{text.clean(field, 80)} ({n})" for field, n in fields.most_common(4))
-        rows.append((text.clean(study, 40), str(len(found)), said, why or "–"))
+        rows.append((text.clean(study, 40), str(len(results)), words, why or "–"))
     columns = ("Study", "Claims", "Verdicts", "Not comparable, because of")
     return Table("Published claims, by study", columns, tuple(rows))
 
 
-def _view(study: str, found: Sequence[Judged], place: int, alone: bool) -> ClaimsView:
+def _view(study: str, results: Sequence[Judged], place: int, alone: bool) -> ClaimsView:
     met = sorted(
-        (one for one in found if one.compared), key=lambda one: ORDER_OF_WORDS.index(one.verdict.word)
+        (result for result in results if result.compared),
+        key=lambda result: ORDER_OF_WORDS.index(result.verdict.word),
     )
-    apart = [one for one in found if not one.compared]
+    apart = [result for result in results if not result.compared]
     return ClaimsView(
         anchor=f"s-{place}",
         heading=f"Study {text.clean(study, 40)}",
         judged=_judged_table(met) if met else None,
         apart=_apart_table(apart, alone) if apart else None,
-        caveats=tuple(dict.fromkeys(text.clean(said, 300) for one in found for said in one.claim.caveats)),
-        panels=_panels([one.claim for one in found], f"s-{place}") if alone else (),
+        caveats=tuple(
+            dict.fromkeys(text.clean(caveat, 300) for result in results for caveat in result.claim.caveats)
+        ),
+        panels=_panels([result.claim for result in results], f"s-{place}") if alone else (),
     )
 
 
-def _judged_table(found: Sequence[Judged]) -> Table:
+def _judged_table(results: Sequence[Judged]) -> Table:
     rows = tuple(
-        (describe(one.claim), published(one.claim), _here(one), _verdict(one), _basis(one)) for one in found
+        (describe(result.claim), published(result.claim), _here(result), _verdict(result), _basis(result))
+        for result in results
     )
     caption = (
         "Published figures held against the records of this page. Reproduced, holds here: the 90 % interval "
@@ -82,15 +91,17 @@ def _judged_table(found: Sequence[Judged]) -> Table:
     return Table(caption, ("Claim", "Published", "Here", "Verdict", "Because"), rows)
 
 
-def _apart_table(found: Sequence[Judged], alone: bool) -> Table:
+def _apart_table(results: Sequence[Judged], alone: bool) -> Table:
     columns = ("Claim", "Published", "Source") if alone else ("Claim", "Published", "Not comparable, because")
     rows = tuple(
         (
-            describe(one.claim),
-            published(one.claim),
-            text.clean(one.claim.source, 120) if alone else text.clean("; ".join(one.verdict.because), 240),
+            describe(result.claim),
+            published(result.claim),
+            text.clean(result.claim.source, 120)
+            if alone
+            else text.clean("; ".join(result.verdict.because), 240),
         )
-        for one in found
+        for result in results
     )
     caption = "Published figures" if alone else "Not comparable here"
     return Table(caption, columns, rows)
@@ -102,8 +113,8 @@ def describe(claim: Claim) -> str:
     metric = METRICS.get(claim.metric, claim.metric.replace("_", " "))
     if claim.kind == "order" and claim.over is not None:
         sides = f"{_side(claim)} {RELATIONS[claim.relation]} {_side(claim, over=True)}"
-    said = text.clean(claim.words, 200) + "\n" if claim.words else ""
-    return f"{said}{metric.capitalize()}: {sides}"
+    words = text.clean(claim.words, 200) + "\n" if claim.words else ""
+    return f"{words}{metric.capitalize()}: {sides}"
 
 
 def _side(claim: Claim, *, over: bool = False) -> str:
@@ -120,8 +131,8 @@ def published(claim: Claim) -> str:
     if claim.value is None:
         return "–"
     sign = {"equal": "", "less": "under ", "greater": "over "}[claim.relation]
-    said = figure(claim, claim.value)
-    return f"{sign}{said}\n{'single run' if claim.runs == 1 else text.count(claim.runs or 0, 'run')}"
+    value = figure(claim, claim.value)
+    return f"{sign}{value}\n{'single run' if claim.runs == 1 else text.count(claim.runs or 0, 'run')}"
 
 
 def figure(claim: Claim, value: float) -> str:
@@ -137,29 +148,29 @@ def figure(claim: Claim, value: float) -> str:
     return text.number(value, 4)
 
 
-def _here(one: Judged) -> str:
-    if one.measured is None:
+def _here(result: Judged) -> str:
+    if result.measured is None:
         return "–"
-    if one.claim.kind == "order":
-        return f"{text.times(one.measured)} ×"
-    n = max((cell.throughput.n for cell in one.cells), default=0)
-    return f"{figure(one.claim, one.measured)}\nn = {n}"
+    if result.claim.kind == "order":
+        return f"{text.times(result.measured)} ×"
+    n = max((cell.throughput.n for cell in result.cells), default=0)
+    return f"{figure(result.claim, result.measured)}\nn = {n}"
 
 
-def _verdict(one: Judged) -> str:
-    star = one.verdict.s_star
+def _verdict(result: Judged) -> str:
+    star = result.verdict.s_star
     if star is None:
-        return one.verdict.word
-    return f"{one.verdict.word}\nup to a published spread of {star * 100:.1f} %"
+        return result.verdict.word
+    return f"{result.verdict.word}\nup to a published spread of {star * 100:.1f} %"
 
 
-def _basis(one: Judged) -> str:
-    said = "; ".join(one.verdict.because)
-    interval = one.verdict.interval
+def _basis(result: Judged) -> str:
+    words = "; ".join(result.verdict.because)
+    interval = result.verdict.interval
     if interval is not None:
-        said += f"\n{text.number(interval.low, 3)} to {text.number(interval.high, 3)}"
-        said += f", margin {one.verdict.margin:.0%}" if one.verdict.margin else ""
-    return "\n".join(text.clean(part, 240) for part in said.split("\n"))
+        words += f"\n{text.number(interval.low, 3)} to {text.number(interval.high, 3)}"
+        words += f", margin {result.verdict.margin:.0%}" if result.verdict.margin else ""
+    return "\n".join(text.clean(part, 240) for part in words.split("\n"))
 
 
 def _panels(claims: Sequence[Claim], anchor: str) -> tuple[Panel, ...]:
@@ -168,10 +179,10 @@ def _panels(claims: Sequence[Claim], anchor: str) -> tuple[Panel, ...]:
     for claim in claims:
         if claim.kind == "absolute" and claim.metric == "protocol_seconds" and claim.value:
             groups.setdefault((claim.workload, claim.of.model), []).append(claim)
-    found = []
+    drawn = []
     for place, ((_, model), members) in enumerate(groups.items(), 1):
-        found += _pair(members, text.model_name(model), f"{anchor}-{place}")
-    return tuple(panel for panel in found if panel is not None)
+        drawn += _pair(members, text.model_name(model), f"{anchor}-{place}")
+    return tuple(panel for panel in drawn if panel is not None)
 
 
 def _pair(members: Sequence[Claim], model: str, anchor: str) -> list[Panel | None]:
@@ -187,7 +198,7 @@ def _pair(members: Sequence[Claim], model: str, anchor: str) -> list[Panel | Non
     ]
 
 
-def _alone(claim: Claim, value: float | None, said: str) -> Mark:
+def _alone(claim: Claim, value: float | None, words: str) -> Mark:
     """A published figure under its own study's heading, which need not be named again."""
-    mark = published_mark(claim, value, said)
+    mark = published_mark(claim, value, words)
     return replace(mark, note=mark.note.removesuffix(f" · study {claim.study}"))

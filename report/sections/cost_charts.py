@@ -5,28 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from report import text
-from report.charts.costs import BreakEven, CardCost, CostAgainstTime, Input
-from report.charts.costs import Sensitivity as costs_Sensitivity
+from report.charts.costs import BreakEven, CardCost, CostAgainstTime, Input, Tornado
 from report.cost.inputs import Numbers, Range
 from report.cost.model import CostAnswer, Draws
 from report.cost.sensitivity import Sensitivity, with_value
-from report.sections.cost_text import lever_name, spread, written
+from report.sections.cost_text import input_name, spread, written
 from report.sections.view import Panel
 
-MOST_LEVERS = 8
+MOST_INPUTS = 8
 
 
 def cost_and_time(answer: CostAnswer, numbers: Numbers, currency: str) -> Panel | None:
     """Every priced card: hours for the mix across, its cost upwards, with the ranges of both."""
-    found = [
+    priced = [
         (numbers.cards[i].name, hours, cost)
         for i in answer.order
         if (hours := answer.cards[i].hours) and (cost := answer.cards[i].cost)
     ]
-    if not found:
+    if not priced:
         return None
-    alt = "; ".join(f"{name}: {_full(hours)} hours, {_full(cost)} {currency}" for name, hours, cost in found)
-    cards = tuple(CardCost(f"{name}: {_full(cost)} {currency}", hours, cost) for name, hours, cost in found)
+    alt = "; ".join(f"{name}: {_full(hours)} hours, {_full(cost)} {currency}" for name, hours, cost in priced)
+    cards = tuple(CardCost(f"{name}: {_full(cost)} {currency}", hours, cost) for name, hours, cost in priced)
     chart = CostAgainstTime(cards, "hours for a week's mix", f"cost, {currency}")
     return Panel("money-cost", "Cost against time", "left and low is better", chart, alt)
 
@@ -37,34 +36,38 @@ def _full(values: Range) -> str:
 
 
 def tornado(
-    levers: Sequence[Sensitivity], numbers: Numbers, pair: tuple[int, int], currency: str
+    sensitivities: Sequence[Sensitivity], numbers: Numbers, pair: tuple[int, int], currency: str
 ) -> Panel | None:
     """How far each input, over its range, moves the cost of the second card over the first."""
-    shown = [lever for lever in levers if lever.reach > 1e-9][:MOST_LEVERS]
+    shown = [sensitivity for sensitivity in sensitivities if sensitivity.reach > 1e-9][:MOST_INPUTS]
     if not shown:
         return None
     first, second = pair
     inputs = []
-    for lever in shown:
-        name, unit = lever_name(lever, numbers, first, second, currency)
+    for sensitivity in shown:
+        name, unit = input_name(sensitivity, numbers, first, second, currency)
         inputs.append(
-            Input(f"{name}, {spread(lever.values, 'number')}{unit}", 1 / lever.at_low, 1 / lever.at_high)
+            Input(
+                f"{name}, {spread(sensitivity.values, 'number')}{unit}",
+                1 / sensitivity.at_low,
+                1 / sensitivity.at_high,
+            )
         )
-    ends = [(one.label, sorted((one.at_low, one.at_high))) for one in inputs]
+    ends = [(each.label, sorted((each.at_low, each.at_high))) for each in inputs]
     return Panel(
-        "money-levers",
+        "money-sensitivities",
         f"What moves the cost of the {numbers.cards[second].name} over the {numbers.cards[first].name}",
         "hollow: at the low end of the input, full: at its high end; across 1.00 the ranking turns",
-        costs_Sensitivity(1 / _ratio(numbers, pair), tuple(inputs)),
+        Tornado(1 / _ratio(numbers, pair), tuple(inputs)),
         "; ".join(f"{label}: {text.times(low)} to {text.times(high)}" for label, (low, high) in ends),
     )
 
 
 def _ratio(numbers: Numbers, pair: tuple[int, int]) -> float:
     drawn = Draws(numbers)
-    one, other = drawn.cost_best(pair[0]), drawn.cost_best(pair[1])
-    assert one is not None and other
-    return one / other
+    first, other = drawn.cost_best(pair[0]), drawn.cost_best(pair[1])
+    assert first is not None and other
+    return first / other
 
 
 def break_even(answer: CostAnswer, numbers: Numbers, pair: tuple[int, int], currency: str) -> Panel | None:

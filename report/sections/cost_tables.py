@@ -12,12 +12,12 @@ from report.sections import cost_text
 from report.sections.view import Table, tabled
 
 
-def offers(found: CostInputs, result: CostAnswer) -> Table:
+def offers(inputs: CostInputs, result: CostAnswer) -> Table:
     """One row for each card: what the mix costs on it, and from which price on."""
-    currency = found.purchase.currency if found.purchase else ""
+    currency = inputs.purchase.currency if inputs.purchase else ""
     rows = [
         {
-            "Card": _over(found.offers[i].name, _why(found, i)),
+            "Card": _over(inputs.offers[i].name, _why(inputs, i)),
             f"A week's mix, {currency}": _cell(card.cost, "number"),
             "Against the cheapest": _cell(card.ratio, "times"),
             f"Wins below, {currency}": _cell(card.break_even, "price"),
@@ -36,20 +36,20 @@ def offers(found: CostInputs, result: CostAnswer) -> Table:
     return tabled(caption, rows)
 
 
-def running(found: CostInputs, result: CostAnswer) -> Table:
+def running(inputs: CostInputs, result: CostAnswer) -> Table:
     """One row for each card: money and energy for an hour and for the mix."""
-    currency = found.purchase.currency if found.purchase else ""
+    currency = inputs.purchase.currency if inputs.purchase else ""
     cheapest = result.order[0] if result.order else None
     rows = []
     for i, card in enumerate(result.cards):
         efficient = "–"
         if cheapest is not None:
-            measured = found.measured_power[i] and found.measured_power[cheapest]
-            names = (found.offers[i].name, found.offers[cheapest].name)
+            measured = inputs.measured_power[i] and inputs.measured_power[cheapest]
+            names = (inputs.offers[i].name, inputs.offers[cheapest].name)
             efficient = cost_text.efficiency(card.energy, *names, measured)
         rows.append(
             {
-                "Card": found.offers[i].name,
+                "Card": inputs.offers[i].name,
                 f"An hour, {currency}": _cell(card.hourly, "number"),
                 f"Mixes per 1,000 {currency}": _cell(_per_thousand(card.cost), "number"),
                 "kWh a mix, at the wall": _cell(card.kwh, "number"),
@@ -70,19 +70,19 @@ def _per_thousand(cost: Range | None) -> Range | None:
     return 1000 / cost[2], 1000 / cost[1], 1000 / cost[0]
 
 
-def _why(found: CostInputs, i: int) -> str:
+def _why(inputs: CostInputs, i: int) -> str:
     """Why a card has no total, and what is unknown of it."""
-    card, offer = found.numbers.cards[i], found.offers[i]
+    card, offer = inputs.numbers.cards[i], inputs.offers[i]
     if not card.fits:
         return "does not fit: too little memory"
     reasons = [
-        f"{line.name}: {line.reasons[i]}" for line in found.lines if line.hours > 0 and line.reasons[i]
+        f"{line.name}: {line.reasons[i]}" for line in inputs.lines if line.hours > 0 and line.reasons[i]
     ]
     if reasons:
         return "; ".join(reasons[:3])
     if offer.quote is None:
         return "no quote" if any(card.watts) else "no quote, and its power is not known"
-    if not card.rented and not found.measured_power[i]:
+    if not card.rented and not inputs.measured_power[i]:
         return "power not known: give watts" if not any(card.watts) else "board power, not measured"
     return "rented" if card.rented else ""
 
@@ -97,14 +97,14 @@ def _over(text: str, beneath: str) -> str:
     return f"{text}\n{beneath}" if beneath else text
 
 
-def works(found: CostInputs, result: CostAnswer) -> Table:
+def works(inputs: CostInputs, result: CostAnswer) -> Table:
     """One row for each line and card: one unit of its work."""
-    currency = found.purchase.currency if found.purchase else ""
+    currency = inputs.purchase.currency if inputs.purchase else ""
     rows = []
-    for k, line in enumerate(found.lines):
-        for i, offer in enumerate(found.offers):
+    for k, line in enumerate(inputs.lines):
+        for i, offer in enumerate(inputs.offers):
             work = result.cards[i].rows[k]
-            measured = line.cells[i] is None or found.measured_power[i] or work.joules is None
+            measured = line.cells[i] is None or inputs.measured_power[i] or work.joules is None
             joules = _cell(work.joules, "number")
             if not measured:
                 joules = _over(joules.partition("\n")[0], "board power, not measured")
@@ -126,21 +126,23 @@ def _divided(values: Range | None, by: int) -> Range | None:
     return None if values is None else (values[0] / by, values[1] / by, values[2] / by)
 
 
-def levers(found: CostInputs, moved: Sequence[Sensitivity], pair: tuple[int, int] | None) -> Table | None:
+def sensitivities(
+    inputs: CostInputs, ranked: Sequence[Sensitivity], pair: tuple[int, int] | None
+) -> Table | None:
     """One row for each input, those that move the answer most at the top; null without two priced cards."""
-    if pair is None or found.purchase is None or not moved:
+    if pair is None or inputs.purchase is None or not ranked:
         return None
-    first, second = (found.offers[i].name for i in pair)
+    first, second = (inputs.offers[i].name for i in pair)
     rows = []
-    for lever in moved:
-        name, unit = cost_text.lever_name(lever, found.numbers, *pair, found.purchase.currency)
-        low, high = sorted((1 / lever.at_low, 1 / lever.at_high))
-        reach = f"{words.times(low)} to {words.times(high)}" if lever.reach > 1e-9 else "–"
+    for sensitivity in ranked:
+        name, unit = cost_text.input_name(sensitivity, inputs.numbers, *pair, inputs.purchase.currency)
+        low, high = sorted((1 / sensitivity.at_low, 1 / sensitivity.at_high))
+        reach = f"{words.times(low)} to {words.times(high)}" if sensitivity.reach > 1e-9 else "–"
         flip = "at no value"
-        if lever.flip is not None:
-            flip = f"{cost_text.written(lever.flip, 'number')}{unit}"
-            flip += "\nwithin its range" if lever.within else ""
-        rows.append((name, _cell(lever.values, "number", unit), reach, flip))
+        if sensitivity.flip is not None:
+            flip = f"{cost_text.written(sensitivity.flip, 'number')}{unit}"
+            flip += "\nwithin its range" if sensitivity.within else ""
+        rows.append((name, _cell(sensitivity.values, "number", unit), reach, flip))
     caption = (
         f"What matters: how far each input, over its own range and all others at best, moves the cost of the "
         f"{second} over the {first}, and at which value the two cost the same."
@@ -148,12 +150,12 @@ def levers(found: CostInputs, moved: Sequence[Sensitivity], pair: tuple[int, int
     return Table(caption, ("Input", "Value", "Moves the ratio to", "The ranking turns at"), tuple(rows))
 
 
-def quotes(found: CostInputs) -> Table | None:
+def quotes(inputs: CostInputs) -> Table | None:
     """The quotes with their dates and sources."""
-    if found.purchase is None:
+    if inputs.purchase is None:
         return None
     rows = []
-    for quote in found.purchase.quote:
+    for quote in inputs.purchase.quote:
         unit = f" {quote.currency}{' an hour' if quote.rented else ''}"
         price, source = _cell(quote.cost, "number", unit), words.clean(quote.source, 160)
         rows.append((words.clean(quote.card, 60), price, quote.date.isoformat(), source))

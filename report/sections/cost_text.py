@@ -55,32 +55,32 @@ def answer_sentence(answer: CostAnswer, names: Sequence[str]) -> str:
     second = answer.order[1]
     ratio = answer.cards[second].ratio
     assert ratio is not None
-    said = f"{written(ratio[1], 'times')} times as much as the {names[first]}"
+    multiple = f"{written(ratio[1], 'times')} times as much as the {names[first]}"
     between = f"{written(ratio[0], 'times')} to {written(ratio[2], 'times')}"
     if ratio[0] <= 1:
-        return f"No difference shown: for this mix the {names[second]} costs {said} ({between})."
-    return f"The {names[first]} costs least for this mix: the {names[second]} costs {said} ({between})."
+        return f"No difference shown: for this mix the {names[second]} costs {multiple} ({between})."
+    return f"The {names[first]} costs least for this mix: the {names[second]} costs {multiple} ({between})."
 
 
 def price_sentence(answer: CostAnswer, numbers: Numbers, currency: str) -> str:
     """From which price on that would turn; empty where nothing stands against it."""
     if len(answer.order) < 2:
         return ""
-    said = []
+    sentences = []
     for i in answer.order[:2]:
         turn, card = answer.cards[i].break_even, numbers.cards[i]
         if turn is None:
             continue
         unit = f"{currency} an hour" if card.rented else currency
         if turn[1] <= 0:
-            said.append(f"The {card.name} wins at no price.")
+            sentences.append(f"The {card.name} wins at no price.")
             continue
         between = spread(turn, "price")
-        said.append(
+        sentences.append(
             f"The {card.name} wins below {written(turn[1], 'price')} {unit}"
             f"{f' ({between})' if between else ''}."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def efficiency(ratio: Range | None, name: str, cheapest: str, measured: bool) -> str:
@@ -89,17 +89,17 @@ def efficiency(ratio: Range | None, name: str, cheapest: str, measured: bool) ->
         return "–"
     if not measured:
         return f"{written(ratio[1], 'times')}\npower not measured: no claim"
-    said = f"{written(ratio[1], 'times')}\n{spread(ratio, 'times')}"
+    words = f"{written(ratio[1], 'times')}\n{spread(ratio, 'times')}"
     if abs(ratio[1] - 1) < LEAST_EFFICIENCY or ratio[0] <= 1 <= ratio[2]:
-        return f"{said}, no difference shown"
-    return f"{said}, {cheapest if ratio[1] > 1 else name} is more efficient"
+        return f"{words}, no difference shown"
+    return f"{words}, {cheapest if ratio[1] > 1 else name} is more efficient"
 
 
-def lever_name(
-    lever: Sensitivity, numbers: Numbers, first: int, second: int, currency: str
+def input_name(
+    sensitivity: Sensitivity, numbers: Numbers, first: int, second: int, currency: str
 ) -> tuple[str, str]:
     """What an input is called, and its unit."""
-    name, _, place = lever.key.partition(":")
+    name, _, place = sensitivity.key.partition(":")
     if name == "speed":
         return f"speed, {numbers.cards[first].name} over {numbers.cards[second].name}", ""
     if name == "hours":
@@ -109,6 +109,6 @@ def lever_name(
         return f"price, {card.name}", f" {currency}{' an hour' if card.rented else ''}"
     if name == "watts":
         return f"power, {numbers.cards[int(place)].name}", " W"
-    said, unit = INPUT_WORDS[name]
+    words, unit = INPUT_WORDS[name]
     money = f" {currency}" if name in ("electricity_price", "host_price") else ""
-    return said, f"{money}{unit}"
+    return words, f"{money}{unit}"

@@ -24,14 +24,14 @@ QUALITY = {
 def panels(group: ComparisonGroup, published: Sequence[PublishedCurve], anchor: str) -> tuple[Panel, ...]:
     """Quality and validation loss by epoch; the training loss by step where no epoch was finished."""
     behind = [] if group.base.data_source == "generated" else list(published)
-    found = [
+    drawn = [
         _quality(group, behind, anchor),
         _quality_by_time(group, anchor),
         _valid_loss(group, behind, anchor),
     ]
-    if found[-1] is None:
-        found.append(_step_loss(group, anchor))
-    return tuple(panel for panel in found if panel is not None)
+    if drawn[-1] is None:
+        drawn.append(_step_loss(group, anchor))
+    return tuple(panel for panel in drawn if panel is not None)
 
 
 def _quality(group: ComparisonGroup, published: Sequence[PublishedCurve], anchor: str) -> Panel | None:
@@ -61,18 +61,18 @@ def _quality_by_time(group: ComparisonGroup, anchor: str) -> Panel | None:
     unit, size = (
         ("hours", 3600.0) if longest > 7200 else ("minutes", 60.0) if longest > 120 else ("seconds", 1.0)
     )
-    scaled = [replace(one, points=tuple((x / size, y) for x, y in one.points)) for one in drawn]
-    title, said = f"{QUALITY[name][0]} against time", "training and validation added up"
-    return _panel(f"{anchor}-by-time", title, said, scaled, form=_form(name), across=unit)
+    scaled = [replace(curve, points=tuple((x / size, y) for x, y in curve.points)) for curve in drawn]
+    title, note = f"{QUALITY[name][0]} against time", "training and validation added up"
+    return _panel(f"{anchor}-by-time", title, note, scaled, form=_form(name), across=unit)
 
 
 def _over_time(epochs: Sequence[Epoch]) -> tuple[tuple[float, float], ...]:
-    found, seconds = [], 0.0
+    points, seconds = [], 0.0
     for epoch in epochs:
         seconds += epoch.train_seconds + (epoch.valid_seconds or 0.0)
         if epoch.complete and epoch.quality is not None:
-            found.append((seconds, epoch.quality))
-    return tuple(found)
+            points.append((seconds, epoch.quality))
+    return tuple(points)
 
 
 def _valid_loss(group: ComparisonGroup, published: Sequence[PublishedCurve], anchor: str) -> Panel | None:
@@ -92,14 +92,14 @@ def _step_loss(group: ComparisonGroup, anchor: str) -> Panel | None:
 
 
 def _by_epoch(group: ComparisonGroup, read: Callable[[Epoch], float | None]) -> list[Curve]:
-    found = []
+    curves = []
     for entry in group.entries:
         for trial in entry.cell.trials:
             points = [(float(epoch.index), read(epoch)) for epoch in trial.epochs if epoch.complete]
-            known = tuple((x, y) for x, y in points if y is not None)
-            if known:
-                found.append(_own(entry, group, known))
-    return found
+            finished = tuple((x, y) for x, y in points if y is not None)
+            if finished:
+                curves.append(_own(entry, group, finished))
+    return curves
 
 
 def _own(line: Entry, group: ComparisonGroup, points: tuple[tuple[float, float], ...]) -> Curve:

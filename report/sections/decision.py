@@ -60,12 +60,12 @@ def _decision_row(
 ) -> dict[str, str]:
     """`alike` cards are told apart by their machines, which then come first: the sheet has room for one."""
     cell = entry.cell
-    told = (text.short_card(cell.card), text.clean(cell.machine_label, 24))
+    unit = (text.short_card(cell.card), text.clean(cell.machine_label, 24))
     strict = next((g for g in gains if g.of is cell and g.over.key.precision == "fp32-ieee"), None)
     work = f"{text.model_name(group.base.model)}, {group.base.data_mode}{names.setting(group.base)}"
     return {
         "Work": work,
-        "Card": "\n".join(reversed(told) if alike else told),
+        "Card": "\n".join(reversed(unit) if alike else unit),
         "Precision": cell.key.precision,
         "Batch": str(cell.key.batch_size),
         "Total": tables.total(cell),
@@ -79,9 +79,9 @@ def _decision_row(
 def _quality(group: ComparisonGroup, cell: Cell) -> str:
     """The quality at the protocol's end; of the whole run of the same key where this line has none."""
     same = [entry.cell for entry in group.entries if entry.cell.key == cell.key and entry.own]
-    for one in (cell, *same):
-        if one.quality.mean is not None and not one.trials[0].validated:
-            return text.quality(one.trials[0].quality_name, one.quality.mean)
+    for candidate in (cell, *same):
+        if candidate.quality.mean is not None and not candidate.trials[0].validated:
+            return text.quality(candidate.trials[0].quality_name, candidate.quality.mean)
     return "–"
 
 
@@ -142,17 +142,17 @@ def _blocks(groups: Sequence[ComparisonGroup]) -> list[str]:
 
 def _odd_runs(groups: Sequence[ComparisonGroup], gains: Sequence[Speedup]) -> list[str]:
     """Runs that stand apart and sides that scatter unequally: their intervals cover less than they say."""
-    found = []
+    sentences = []
     for group in groups:
         for entry in group.entries:
-            said = outlying_run(entry.cell.seconds.values)
-            if said:
-                found.append(f"{_place(entry.cell)}: {said}.")
+            doubt = outlying_run(entry.cell.seconds.values)
+            if doubt:
+                sentences.append(f"{_place(entry.cell)}: {doubt}.")
     for gain in gains:
-        said = unequal_spread(gain.of.seconds.values, gain.over.seconds.values)
-        if said:
-            found.append(f"{_place(gain.of)} over {gain.over.key.precision}: {said}.")
-    return found
+        doubt = unequal_spread(gain.of.seconds.values, gain.over.seconds.values)
+        if doubt:
+            sentences.append(f"{_place(gain.of)} over {gain.over.key.precision}: {doubt}.")
+    return sentences
 
 
 def _place(cell: Cell) -> str:

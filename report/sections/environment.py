@@ -55,30 +55,30 @@ _TAILS = {
 
 def first_of(trials: Iterable[Trial]) -> dict[str, Machine]:
     """Each machine by its id, as its first record describes it."""
-    found: dict[str, Machine] = {}
+    machines: dict[str, Machine] = {}
     for trial in trials:
-        found.setdefault(trial.machine, trial.record.machine)
-    return found
+        machines.setdefault(trial.machine, trial.record.machine)
+    return machines
 
 
 def apart(machines: Sequence[Machine]) -> Table | None:
     """Every field in which these machines are not alike, a column for each; null where nothing differs."""
     if len(machines) < 2:
         return None
-    found: dict[str, list[Any]] = {}
+    differing: dict[str, list[Any]] = {}
     for place, other in enumerate(machines[1:], 1):
         for field, mine, theirs in differing_fields(machines[0], other):
-            values = found.setdefault(field, [mine] * len(machines))
+            values = differing.setdefault(field, [mine] * len(machines))
             values[place] = theirs
-    if not found:
+    if not differing:
         return None
     rows = tuple(
         (name_of(field), *(shown(field, value) for value in values))
-        for field, values in list(found.items())[:MOST_DIFFERENCES]
+        for field, values in list(differing.items())[:MOST_DIFFERENCES]
     )
     caption = "What differs between the machines: any of it may be what makes one faster."
-    if len(found) > MOST_DIFFERENCES:
-        caption += f" {len(found) - MOST_DIFFERENCES} more fields are not listed."
+    if len(differing) > MOST_DIFFERENCES:
+        caption += f" {len(differing) - MOST_DIFFERENCES} more fields are not listed."
     labels = tuple(clean(machine.label, 40) for machine in machines)
     return Table(caption, ("Differs in", *labels), rows)
 
@@ -133,23 +133,23 @@ def stacks(trials: Sequence[Trial]) -> tuple[Table, ...]:
     """What ran on what: environments with their pins, machines, and what each precision was found to be."""
     if not trials:
         return ()
-    found = (_environments(trials), _machines(trials), _arithmetic(trials))
-    return tuple(table for table in found if table.rows)
+    drawn = (_environments(trials), _machines(trials), _arithmetic(trials))
+    return tuple(table for table in drawn if table.rows)
 
 
 def _environments(trials: Sequence[Trial]) -> Table:
-    found = grouped_by(trials, _environment_row)
+    environments = grouped_by(trials, _environment_row)
     columns = ("Environment", "Engine", "Pinned", "Base", "Lock", "Variables passed", "Versions", "Trials")
-    values = tuple((*place, _versions(used), str(len(used))) for place, used in found.items())
+    values = tuple((*place, _versions(used), str(len(used))) for place, used in environments.items())
     return Table("Software", columns, values)
 
 
 def _versions(trials: Sequence[Trial]) -> str:
     """Every version that was found; of failed trials none is known."""
-    found = dict.fromkeys(
+    versions = dict.fromkeys(
         f"{name} {value}" for trial in trials for name, value in trial.stack.versions if value
     )
-    return clean(", ".join(found) or "–", 200)
+    return clean(", ".join(versions) or "–", 200)
 
 
 def _environment_row(trial: Trial) -> tuple[str, ...]:
@@ -167,7 +167,7 @@ def _environment_row(trial: Trial) -> tuple[str, ...]:
 
 
 def _machines(trials: Sequence[Trial]) -> Table:
-    found = Counter(
+    counted = Counter(
         (
             clean(trial.machine_label, 40),
             clean(trial.card, 60),
@@ -178,49 +178,55 @@ def _machines(trials: Sequence[Trial]) -> Table:
         for trial in trials
     )
     columns = ("Machine", "Device", "Driver", "Unit", "Session", "Trials")
-    return Table("Machines and devices", columns, tuple((*place, str(n)) for place, n in found.items()))
+    return Table("Machines and devices", columns, tuple((*place, str(n)) for place, n in counted.items()))
 
 
 def _arithmetic(trials: Sequence[Trial]) -> Table:
     """Each precision as it was probed, the switches that the framework showed, and what overrides them."""
-    found: dict[tuple[str, ...], list[PrecisionFound]] = {}
+    probed: dict[tuple[str, ...], list[PrecisionFound]] = {}
     for trial in trials:
         measured = trial.record.measurement
         if measured is not None:
-            told = measured.precision
-            place = (told.label, f"{trial.environment.image} ({trial.environment.device})", told.method)
-            found.setdefault((*place, *_switches(told)), []).append(told)
+            arithmetic = measured.precision
+            place = (
+                arithmetic.label,
+                f"{trial.environment.image} ({trial.environment.device})",
+                arithmetic.method,
+            )
+            probed.setdefault((*place, *_switches(arithmetic)), []).append(arithmetic)
     columns = ("Precision", "Environment", "Done by", "Switches", "Overrides set", "Largest error", "Trials")
     values = tuple(
         (*(clean(text, 400) for text in place), _probed(of), str(len(of)))
-        for place, of in sorted(found.items())
+        for place, of in sorted(probed.items())
     )
     return Table("Arithmetic: probed against float64, as a share of the mean magnitude", columns, values)
 
 
-def _switches(found: PrecisionFound) -> tuple[str, str]:
+def _switches(arithmetic: PrecisionFound) -> tuple[str, str]:
     """The framework's flags, and the environment's variables that override them; those are in capitals."""
-    told = {name: value for name, value in found.flags.items() if value is not None}
-    said = [f"{name}={value}" for name, value in told.items() if not name.isupper()]
-    overrides = [f"{name}={value}" for name, value in told.items() if name.isupper()]
-    return ", ".join(said) or "not told", ", ".join(overrides) or ("none" if found.flags else "not told")
+    flags = {name: value for name, value in arithmetic.flags.items() if value is not None}
+    switches = [f"{name}={value}" for name, value in flags.items() if not name.isupper()]
+    overrides = [f"{name}={value}" for name, value in flags.items() if name.isupper()]
+    return ", ".join(switches) or "not told", ", ".join(overrides) or (
+        "none" if arithmetic.flags else "not told"
+    )
 
 
-def _probed(found: Sequence[PrecisionFound]) -> str:
+def _probed(precisions: Sequence[PrecisionFound]) -> str:
     """What each operation's largest error reads as."""
     most: dict[str, Probe] = {}
-    for probe in (probe for one in found for probe in one.probes):
+    for probe in (probe for precision in precisions for probe in precision.probes):
         if probe.operation not in most or not probe.error <= most[probe.operation].error:
             most[probe.operation] = probe
-    said = [f"{name} {probe.error:.1e}: {clean(probe.reads_as, 20)}" for name, probe in most.items()]
-    return "\n".join(said) or "not probed"
+    words = [f"{name} {probe.error:.1e}: {clean(probe.reads_as, 20)}" for name, probe in most.items()]
+    return "\n".join(words) or "not probed"
 
 
-def left_out(found: Sequence[LeftOut]) -> Table | None:
+def left_out(entries: Sequence[LeftOut]) -> Table | None:
     """What a budget or a machine left out of the plan."""
-    if not found:
+    if not entries:
         return None
-    rows = tuple((clean(one.what, 80), str(one.trials), clean(one.reason, 120)) for one in found)
+    rows = tuple((clean(entry.what, 80), str(entry.trials), clean(entry.reason, 120)) for entry in entries)
     return Table("Planned and left out", ("What", "Trials", "Why"), rows)
 
 
@@ -233,44 +239,48 @@ def bottleneck(groups: Sequence[ComparisonGroup], trials: Sequence[Trial]) -> Bo
     cells = [entry.cell for group in groups for entry in group.entries]
     cells.sort(key=lambda cell: -(cell.input_share.mean or 0.0))
     machines = first_of(trials)
-    said = _said(cells)[:MOST_SAID]
-    if not said:
-        said = _plain(cells)
+    sentences = _waiting_lines(cells)[:MOST_SAID]
+    if not sentences:
+        sentences = _waiting_least(cells)
     shown = list(machines.values())[:MOST_MACHINES]
-    if not said and not shown:
+    if not sentences and not shown:
         return None
     differences = apart(shown)
     if differences is not None:
         fields = [row[0] for row in differences.rows if not row[0].startswith("device ")]
         if fields:
-            said = (
-                *said,
+            sentences = (
+                *sentences,
                 f"The boxes around the cards differ too, in {clean(', '.join(fields), 400)}.",
             )
-    return BottleneckView(said, differences, remarks(trials))
+    return BottleneckView(sentences, differences, remarks(trials))
 
 
-def _said(cells: Sequence[Cell]) -> tuple[str, ...]:
+def _waiting_lines(cells: Sequence[Cell]) -> tuple[str, ...]:
     """Of each card the line that waits most, and of how many more the same can be said."""
     units: dict[str, list[tuple[Cell, str]]] = {}
     for cell in cells:
         bound = next((trial.bottleneck for trial in cell.trials if trial.bottleneck), "")
         if bound:
             units.setdefault(unit_of(cell), []).append((cell, bound))
-    found = []
+    sentences = []
     for unit, bound_lines in units.items():
         cell, bound = bound_lines[0]
         key = cell.key
         work = f"{model_name(key.model)} in {key.precision}, {key.data_mode} data"
         more = len(bound_lines) - 1
         tail = f" {count(more, 'more line')} of it waited too, none longer." if more else ""
-        found.append(f"{unit}, {work}: {bound}{tail}")
-    return tuple(found)
+        sentences.append(f"{unit}, {work}: {bound}{tail}")
+    return tuple(sentences)
 
 
-def _plain(cells: Sequence[Cell]) -> tuple[str, ...]:
+def _waiting_least(cells: Sequence[Cell]) -> tuple[str, ...]:
     """Where no line is bound by its host: how little they waited."""
-    waits = [found.input_wait for cell in cells if (found := time_breakdown.time_breakdown(cell)) is not None]
+    waits = [
+        breakdown.input_wait
+        for cell in cells
+        if (breakdown := time_breakdown.time_breakdown(cell)) is not None
+    ]
     if not waits:
         return ("How long the lines waited for input was not measured.",)
     most = max(waits)
@@ -283,12 +293,12 @@ def _plain(cells: Sequence[Cell]) -> tuple[str, ...]:
 
 def remarks(trials: Sequence[Trial]) -> Table | None:
     """What belongs to a machine and not to a trial, said once for each."""
-    found = []
+    rows = []
     for machine in first_of(trials).values():
-        said = [*machine_remarks(machine)]
-        if said:
-            told = "\n".join(clean(one.replace("-", " ", 1), 160) for one in said)
-            found.append((clean(machine.label, 40), told))
-    if not found:
+        remarks_here = [*machine_remarks(machine)]
+        if remarks_here:
+            lines = "\n".join(clean(remark.replace("-", " ", 1), 160) for remark in remarks_here)
+            rows.append((clean(machine.label, 40), lines))
+    if not rows:
         return None
-    return Table("What is to be known of each machine.", ("Machine", "Remarks"), tuple(found[:40]))
+    return Table("What is to be known of each machine.", ("Machine", "Remarks"), tuple(rows[:40]))

@@ -29,8 +29,8 @@ def answer(groups: Sequence[ComparisonGroup], gains: Sequence[Speedup], claims: 
             )
         return "Nothing has been measured here yet, and no published figures are at hand."
     own = [gain for gain in gains if _is_own(gain.of, groups)]
-    said = _gain_clauses(own)
-    if said:
+    clauses = _gain_clauses(own)
+    if clauses:
         card = text.short_card(own[0].of.trials[0].device_name)
         opening = (
             f"On this {card}"
@@ -38,7 +38,7 @@ def answer(groups: Sequence[ComparisonGroup], gains: Sequence[Speedup], claims: 
             else f"A first look, and no ranking, at this {card}"
         )
         joint = ", " if opening.startswith("On") else ": "
-        return f"{opening}{joint}{'; '.join(said)}."
+        return f"{opening}{joint}{'; '.join(clauses)}."
     return f"{_plain_clause(groups)}."
 
 
@@ -51,7 +51,7 @@ def _gain_clauses(gains: Sequence[Speedup]) -> list[str]:
     strict = [gain for gain in gains if gain.over.key.precision == "fp32-ieee"] or list(gains)
     mixed = [gain for gain in strict if gain.of.key.precision not in FULL_PRECISION] or strict
     by_workload = grouped_by(mixed, lambda gain: gain.of.key.workload).values()
-    return [_workload_clause(best_supported(_plainest(found))) for found in by_workload]
+    return [_workload_clause(best_supported(_plainest(members))) for members in by_workload]
 
 
 def _plainest(gains: Sequence[Speedup]) -> list[Speedup]:
@@ -62,13 +62,13 @@ def _plainest(gains: Sequence[Speedup]) -> list[Speedup]:
 
 def best_supported(gains: Sequence[Speedup]) -> list[Speedup]:
     """Of each model and pair of precisions the gain with the most runs, in the mode nearest the card."""
-    found: dict[tuple[object, ...], Speedup] = {}
+    supported: dict[tuple[object, ...], Speedup] = {}
     for gain in nearest_the_card(gains, lambda gain: gain.of.key):
         key = gain.of.key
         place = (key.protocol, key.model, key.precision, key.batch_size, gain.over.key.precision)
-        if place not in found or sum(gain.ratio.n) > sum(found[place].ratio.n):
-            found[place] = gain
-    return list(found.values())
+        if place not in supported or sum(gain.ratio.n) > sum(supported[place].ratio.n):
+            supported[place] = gain
+    return list(supported.values())
 
 
 def _workload_clause(gains: Sequence[Speedup]) -> str:
@@ -79,7 +79,7 @@ def _workload_clause(gains: Sequence[Speedup]) -> str:
     intervals = [gain.ratio.interval for gain in gains if gain.ratio.interval]
     span = ""
     if intervals:
-        low, high = min(one.low for one in intervals), max(one.high for one in intervals)
+        low, high = min(interval.low for interval in intervals), max(interval.high for interval in intervals)
         span = f"; all 95 % intervals within {text.times(low)} to {text.times(high)}"
     several = len({gain.of.key.model for gain in gains}) > 1
     speed = f"{_end_words(least, several)} to {_end_words(most, several)} times as fast as {over}"
@@ -87,8 +87,8 @@ def _workload_clause(gains: Sequence[Speedup]) -> str:
 
 
 def _models(gains: Sequence[Speedup]) -> str:
-    found = list(dict.fromkeys(text.model_name(gain.of.key.model) for gain in gains))
-    return _joined(found) if len(found) <= 2 else f"{len(found)} models, {found[0]} to {found[-1]},"
+    models = list(dict.fromkeys(text.model_name(gain.of.key.model) for gain in gains))
+    return _joined(models) if len(models) <= 2 else f"{len(models)} models, {models[0]} to {models[-1]},"
 
 
 def _end_words(gain: Speedup, several: bool) -> str:
@@ -150,12 +150,14 @@ def sureness(groups: Sequence[ComparisonGroup]) -> str:
     runs = f"Each figure stands on {fewest} or more runs, each a fresh process"
     if fewest < FLOOR_RUNS:
         runs = f"A quick look: as few as {text.count(fewest, 'run')} to a figure, each a fresh process"
-    said = [f"{runs}, {'all within one block of time' if blocks == 1 else f'in {blocks} blocks of time'}."]
+    sentences = [
+        f"{runs}, {'all within one block of time' if blocks == 1 else f'in {blocks} blocks of time'}."
+    ]
     if any(cell.verdict == "unproven" for cell in cells):
-        said.append("Windows too short to show a settled speed are shown, never ranked.")
+        sentences.append("Windows too short to show a settled speed are shown, never ranked.")
     if any(cell.key.data_source == "generated" for cell in cells):
-        said.append("Part of it stands on GENERATED data.")
-    return " ".join([*said, "It speaks of this card, not of every card of its model."])
+        sentences.append("Part of it stands on GENERATED data.")
+    return " ".join([*sentences, "It speaks of this card, not of every card of its model."])
 
 
 def measured(trials: Sequence[Trial], started: datetime | None) -> str:
@@ -165,46 +167,43 @@ def measured(trials: Sequence[Trial], started: datetime | None) -> str:
     failed = sum(trial.failure is not None for trial in trials)
     machine = text.clean(trials[0].machine_label, 40)
     cards = _joined(list(dict.fromkeys(text.clean(trial.card, 60) for trial in trials))[:3])
-    said = f"{text.count(len(trials) - failed, 'trial')} measured"
-    said += f", {text.count(failed, 'trial')} failed" if failed else ", none failed"
+    words = f"{text.count(len(trials) - failed, 'trial')} measured"
+    words += f", {text.count(failed, 'trial')} failed" if failed else ", none failed"
     where = f"{text.day(started)} · {machine} · {cards}"
-    return f"{where} · plan {trials[0].record.plan}, session {trials[0].session} · {said}"
+    return f"{where} · plan {trials[0].record.plan}, session {trials[0].session} · {words}"
 
 
-def headline(found: Expectation) -> str:
+def headline(expectation: Expectation) -> str:
     """The sentence that a buyer reads first."""
-    fast, slow, best = found.fast.name, found.slow.name, text.times(found.best)
-    if found.units is None or found.model is None:
+    mix = "your mix" if expectation.own_mix else "this mix"
+    fast, slow, best = expectation.fast.name, expectation.slow.name, text.times(expectation.best)
+    if expectation.units is None or expectation.model is None:
         return (
-            f"A first look, and no ranking: {fast} trained {_whose(found)} {best} times as fast as {slow} "
+            f"A first look, and no ranking: {fast} trained {mix} {best} times as fast as {slow} "
             "in single runs, which give no interval."
         )
-    units, model = _between(found.units), _between(found.model)
-    if not found.ranked:
+    units, model = _between(expectation.units), _between(expectation.model)
+    if not expectation.ranked:
         return (
-            f"A first look, and no ranking: {fast} trained {_whose(found)} {best} times as fast as {slow} "
+            f"A first look, and no ranking: {fast} trained {mix} {best} times as fast as {slow} "
             f"(these two units: {units}; any two of their models: {model})."
         )
-    opening = "No difference shown: expect" if found.tied else "Expect"
+    opening = "No difference shown: expect" if expectation.tied else "Expect"
     return (
-        f"{opening} {fast} to train {_whose(found)} {model} "
+        f"{opening} {fast} to train {mix} {model} "
         f"times as fast as {slow} (best estimate {best}; these two units: {units})."
     )
 
 
-def _whose(found: Expectation) -> str:
-    return "your mix" if found.own_mix else "this mix"
+def _between(ends: SpeedRange) -> str:
+    return f"{text.times(ends.low)} to {text.times(ends.high)}"
 
 
-def _between(found: SpeedRange) -> str:
-    return f"{text.times(found.low)} to {text.times(found.high)}"
-
-
-def table(found: Sequence[Expectation]) -> Table | None:
+def table(expectations: Sequence[Expectation]) -> Table | None:
     """Every pair, and beneath the first the works of its mix, each with its own interval."""
-    if not found:
+    if not expectations:
         return None
-    first = found[0]
+    first = expectations[0]
     several = f" The level holds for all {first.comparisons} pairs together." if first.comparisons > 1 else ""
     mixed = (
         "your own hours of each work that both have done"
@@ -216,37 +215,37 @@ def table(found: Sequence[Expectation]) -> Table | None:
         f"models ({first.band.label}); it is the one to buy by.{several}"
     )
     columns = ("Of, over", "Best estimate", "These two units", "Expected", "Stands on")
-    return Table(caption, columns, tuple(_row(one) for one in found))
+    return Table(caption, columns, tuple(_row(pair) for pair in expectations))
 
 
-def mix(found: Sequence[Expectation]) -> Table | None:
+def mix(expectations: Sequence[Expectation]) -> Table | None:
     """The works that the first expectation stands on, each with its own interval; null for a single one."""
-    if not found or len(found[0].benchmarks) < 2:
+    if not expectations or len(expectations[0].benchmarks) < 2:
         return None
-    first = found[0]
+    first = expectations[0]
     columns = ("Work", "Best estimate", "These two units", "Expected", "Stands on")
     caption = f"What the mix is made of: {first.fast.name} over {first.slow.name}, times as fast."
     return Table(caption, columns, tuple(_work(work, first) for work in first.benchmarks))
 
 
-def _row(found: Expectation) -> tuple[str, ...]:
-    units = _between(found.units) if found.units else "no interval"
-    model = _between(found.model) if found.model else "no interval"
-    model += "\nno difference shown" if found.tied else ""
-    model += "" if found.ranked else "\nnot ranked"
+def _row(expectation: Expectation) -> tuple[str, ...]:
+    units = _between(expectation.units) if expectation.units else "no interval"
+    model = _between(expectation.model) if expectation.model else "no interval"
+    model += "\nno difference shown" if expectation.tied else ""
+    model += "" if expectation.ranked else "\nnot ranked"
     return (
-        f"{found.fast.name} over {found.slow.name}",
-        text.times(found.best),
+        f"{expectation.fast.name} over {expectation.slow.name}",
+        text.times(expectation.best),
         units,
         model,
-        text.count(len(found.benchmarks), "work"),
+        text.count(len(expectation.benchmarks), "work"),
     )
 
 
-def _work(work: Benchmark, found: Expectation) -> tuple[str, ...]:
+def _work(work: Benchmark, expectation: Expectation) -> tuple[str, ...]:
     interval, key = work.ratio.interval, work.of.key
     spread = text.between(interval, "times") if interval else "no interval"
-    low, high = found.band.low / found.best, found.band.high / found.best
+    low, high = expectation.band.low / expectation.best, expectation.band.high / expectation.best
     wide = (
         f"{text.times(interval.low * low)} to {text.times(interval.high * high)}"
         if interval
@@ -261,39 +260,37 @@ def _work(work: Benchmark, found: Expectation) -> tuple[str, ...]:
     )
 
 
-def would_change(found: Sequence[Expectation]) -> tuple[str, ...]:
+def would_change(expectations: Sequence[Expectation]) -> tuple[str, ...]:
     """What would change the answer: other units, another mix, more runs, a loader that keeps up."""
-    if not found or found[0].units is None or found[0].model is None:
+    if not expectations or expectations[0].units is None or expectations[0].model is None:
         return ()
-    first = found[0]
-    said = [_units(first), _mix(first), _runs(first), _waiting(first)]
-    return tuple(one for one in said if one)
+    first = expectations[0]
+    sentences = [_units(first), _mix(first), _runs(first), _waiting(first)]
+    return tuple(sentence for sentence in sentences if sentence)
 
 
-def _units(found: Expectation) -> str:
-    assert found.units is not None and found.model is not None
-    if not found.model.includes(1.0):
-        return (
-            f"No two units within {found.band.label} would turn it: at worst {found.fast.name} is still "
-            f"{text.times(found.model.low)} times as fast."
-        )
-    if found.units.includes(1.0):
+def _units(expectation: Expectation) -> str:
+    assert expectation.units is not None and expectation.model is not None
+    if not expectation.model.includes(1.0):
+        at_worst = f"{expectation.fast.name} is still {text.times(expectation.model.low)} times as fast"
+        return f"No two units within {expectation.band.label} would turn it: at worst {at_worst}."
+    if expectation.units.includes(1.0):
         return "These two units cannot be told apart, so other units may turn it either way."
     return (
         f"Other units may turn it: these two differ, but two others of their models need not "
-        f"({found.band.label})."
+        f"({expectation.band.label})."
     )
 
 
-def _mix(found: Expectation) -> str:
+def _mix(expectation: Expectation) -> str:
     """Where works disagree: the share of the slower side's time from which on the answer turns."""
-    gains = [(1 / work.ratio.estimate, work) for work in found.benchmarks]
+    gains = [(1 / work.ratio.estimate, work) for work in expectation.benchmarks]
     worst, best = max(gains, key=lambda pair: pair[0]), min(gains, key=lambda pair: pair[0])
     if len(gains) < 2:
         return "Another work may answer differently: this mix is one work alone."
     if worst[0] <= 1:
         least = text.times(worst[1].ratio.estimate)
-        fast = f"{found.fast.name} is at least {least} times as fast in each"
+        fast = f"{expectation.fast.name} is at least {least} times as fast in each"
         return f"By the best estimates no mix of these works turns it: {fast}."
     if best[0] >= 1:
         return ""
@@ -302,17 +299,17 @@ def _mix(found: Expectation) -> str:
     return f"A mix with more than {share:.0%} of {of} beside {over} turns it."
 
 
-def _runs(found: Expectation) -> str:
+def _runs(expectation: Expectation) -> str:
     """How many runs would make these two units' interval leave 1; their spread is what the runs showed."""
-    assert found.units is not None
-    blocks = min(min(work.of.blocks, work.over.blocks) for work in found.benchmarks)
-    fewest = min(min(work.ratio.n) for work in found.benchmarks)
-    if not found.units.includes(1.0):
+    assert expectation.units is not None
+    blocks = min(min(work.of.blocks, work.over.blocks) for work in expectation.benchmarks)
+    fewest = min(min(work.ratio.n) for work in expectation.benchmarks)
+    if not expectation.units.includes(1.0):
         if blocks < 3:
             return "A machine's hours and days differ: three blocks an hour apart would show by how much."
         return ""
-    width = abs(found.best - 1)
-    spread = max(_cv(cell) for work in found.benchmarks for cell in (work.of, work.over))
+    width = abs(expectation.best - 1)
+    spread = max(_cv(cell) for work in expectation.benchmarks for cell in (work.of, work.over))
     if width < 0.002 or not spread:
         return f"More than {fewest} runs a side would narrow the interval."
     needed = min(runs_needed(spread, width), 1000)
@@ -326,10 +323,12 @@ def _cv(cell: Cell) -> float:
     return stdev(values) / fmean(values) if len(values) > 1 else 0.0
 
 
-def _waiting(found: Expectation) -> str:
-    waits = [(work.of.input_share.mean or 0.0, work) for work in found.benchmarks]
+def _waiting(expectation: Expectation) -> str:
+    waits = [(work.of.input_share.mean or 0.0, work) for work in expectation.benchmarks]
     share, work = max(waits, key=lambda pair: pair[0], default=(0.0, None))
     if work is None or share <= 0.1:
         return ""
     what = f"{text.model_name(work.of.key.model)} in {work.of.key.precision}"
-    return f"A loader that keeps up: {found.fast.name} waited for input {share:.0%} of the time on {what}."
+    return (
+        f"A loader that keeps up: {expectation.fast.name} waited for input {share:.0%} of the time on {what}."
+    )

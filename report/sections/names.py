@@ -145,12 +145,12 @@ def scaled(line: Entry) -> str:
     """'1.42', '1.01, tied', '1.42 (n = 1)'"""
     if line.scaled is None:
         return "–"
-    said = text.times(line.scaled.estimate)
+    words = text.times(line.scaled.estimate)
     if line.reference:
-        return said
+        return words
     if line.scaled.tied is None:
-        return f"{said} (n = 1)"
-    return f"{said}, tied" if line.scaled.tied else said
+        return f"{words} (n = 1)"
+    return f"{words}, tied" if line.scaled.tied else words
 
 
 def published(claim: Claim) -> tuple[str, str]:
@@ -172,12 +172,12 @@ def gain_note(gain: Speedup) -> str:
     return " · ".join(parts)
 
 
-def gain(found: Speedup | ProfileGain | None) -> str:
+def gain(speedup: Speedup | ProfileGain | None) -> str:
     """'1.62 × (1.58 to 1.66)'"""
-    if found is None:
+    if speedup is None:
         return "–"
-    said = f"{text.times(found.ratio.estimate)} ×"
-    if found.ratio.interval is None:
-        return f"{said}\nsingle runs"
-    shown = f"{said}\n{text.between(found.ratio.interval, 'times')}"
-    return f"{shown}, no difference shown" if found.ratio.tied else shown
+    words = f"{text.times(speedup.ratio.estimate)} ×"
+    if speedup.ratio.interval is None:
+        return f"{words}\nsingle runs"
+    shown = f"{words}\n{text.between(speedup.ratio.interval, 'times')}"
+    return f"{shown}, no difference shown" if speedup.ratio.tied else shown

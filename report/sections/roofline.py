@@ -35,18 +35,18 @@ KINDS = {label: GEMM[label].removeprefix("gemm_").removesuffix("_tflops") for la
 
 def limits(trials: Sequence[Trial], cards: Sequence[Card], anchor: str) -> tuple[LimitsView, ...]:
     """What each device reached; `trials` may be of several devices, invalid ones are left out."""
-    known = ceilings(trial.record for trial in trials)
+    by_device = ceilings(trial.record for trial in trials)
     devices: dict[Device, list[Trial]] = {}
     for trial in trials:
         device = device_of(trial.record)
         if device is not None and trial.verdict != "invalid" and not trial.is_ceiling:
             devices.setdefault(device, []).append(trial)
-    found = []
+    views = []
     for number, (device, own) in enumerate(devices.items(), 1):
-        one = _limits(own, cards, known.get(device, {}), f"{anchor}-{number}")
-        if one is not None:
-            found.append(one)
-    return tuple(found)
+        view = _limits(own, cards, by_device.get(device, {}), f"{anchor}-{number}")
+        if view is not None:
+            views.append(view)
+    return tuple(views)
 
 
 def _limits(
@@ -63,7 +63,7 @@ def _limits(
     )
     warning = unhealthy(used.device.name, measured, cards)
     notes += [warning] if warning else []
-    notes += [said for work, reached in works if (said := doubtful(_named(work[0]), reached))]
+    notes += [doubt for work, reached in works if (doubt := doubtful(_named(work[0]), reached))]
     caption = f"How close each work comes to the limits of {text.clean(trials[0].card)}"
     table = tabled(caption, [_line(work[0], reached) for work, reached in works])
     drawn = _panel(works, used.device, cards, measured, name)
@@ -75,16 +75,16 @@ def _typical(
     trials: Sequence[Trial], cards: Sequence[Card], measured: Mapping[str, float]
 ) -> RooflinePoint | None:
     """The run whose speed is the middle one; null where its operations are not known."""
-    found = [
+    points = [
         roofline_point(trial.record, trial.summary, cards, measured)
         for trial in trials
         if trial.summary is not None
     ]
-    known = [(one.flops_per_second, one) for one in found if one.flops_per_second is not None]
-    if not known:
+    rated = [(point.flops_per_second, point) for point in points if point.flops_per_second is not None]
+    if not rated:
         return None
-    middle = median(rate for rate, _ in known)
-    return min(known, key=lambda pair: abs(pair[0] - middle))[1]
+    middle = median(rate for rate, _ in rated)
+    return min(rated, key=lambda pair: abs(pair[0] - middle))[1]
 
 
 def _line(trial: Trial, point: RooflinePoint) -> dict[str, str]:
@@ -114,10 +114,10 @@ def _panel(
 ) -> Panel | None:
     points = [
         RooflineMark(
-            _named(trials[0]), trials[0].key.precision, found.intensity, found.flops_per_second / device.count
+            _named(trials[0]), trials[0].key.precision, point.intensity, point.flops_per_second / device.count
         )
-        for trials, found in works
-        if found.intensity is not None and found.flops_per_second is not None
+        for trials, point in works
+        if point.intensity is not None and point.flops_per_second is not None
     ]
     roofs, slopes = _roofs(device, cards, measured), _slopes(device, cards, measured)
     if not points or not (roofs and slopes):
@@ -133,16 +133,16 @@ def _panel(
 
 
 def _roofs(device: DeviceUsed, cards: Sequence[Card], measured: Mapping[str, float]) -> list[Roof]:
-    card, found = find(device.name, cards), []
+    card, roofs = find(device.name, cards), []
     for label in TYPES:
         reached, peak = ceiling_of(measured, label), card and peak_tflops(card, label)
         if reached is not None:
-            found.append(Roof(KINDS[label], label, reached, True))
+            roofs.append(Roof(KINDS[label], label, reached, True))
         if peak:
-            found.append(Roof(KINDS[label], label, peak * 1e12, False))
+            roofs.append(Roof(KINDS[label], label, peak * 1e12, False))
     return [
         replace(roof, label=f"{roof.label}, {'measured' if roof.measured else 'on paper'}")
-        for roof in _together(found)
+        for roof in _together(roofs)
     ]
 
 
@@ -162,10 +162,10 @@ def _together(roofs: Sequence[Roof]) -> list[Roof]:
 
 def _slopes(device: DeviceUsed, cards: Sequence[Card], measured: Mapping[str, float]) -> list[Bandwidth]:
     card, reached = find(device.name, cards), bandwidth_of(measured)
-    found = [Bandwidth(reached, True)] if reached is not None and COPY in measured else []
+    slopes = [Bandwidth(reached, True)] if reached is not None and COPY in measured else []
     if card:
-        found.append(Bandwidth(card.bandwidth_gbs * 1e9 / card.devices, False))
-    return found
+        slopes.append(Bandwidth(card.bandwidth_gbs * 1e9 / card.devices, False))
+    return slopes
 
 
 def datasheet_table(
@@ -179,7 +179,7 @@ def datasheet_table(
     card = find(device.name, cards)
     if card is None and not measured:
         return None
-    found = [
+    rows = [
         _row(
             f"{KINDS[label].removesuffix('-ieee').upper()} products",
             peak_tflops(card, label) if card else None,
@@ -189,16 +189,21 @@ def datasheet_table(
         for label in TYPES
     ]
     copied = bandwidth_of(measured) if COPY in measured else None
-    told = [trial.record.telemetry.cards for trial in trials if trial.record.telemetry]
-    watts = [one.power_limit_watts for shown in told for one in shown if one.power_limit_watts]
+    watched = [trial.record.telemetry.cards for trial in trials if trial.record.telemetry]
+    watts = [
+        device_read.power_limit_watts
+        for shown in watched
+        for device_read in shown
+        if device_read.power_limit_watts
+    ]
     paper = (card.bandwidth_gbs, card.memory_gb, card.power_watts) if card else (None,) * 3
     bandwidth, memory, power = (value and value / card.devices if card else None for value in paper)
-    found += [
+    rows += [
         _row("Memory bandwidth", bandwidth, _in(copied, 1e9), "GB/s"),
         _row("Memory", memory, _in(device.memory_bytes or None, 2**30), "GiB"),
         _row("Power limit", power, max(watts, default=None), "W"),
     ]
-    kept = tuple(row for row in found if row is not None)
+    kept = tuple(row for row in rows if row is not None)
     return Table(_caption(card, device), ("Limit", "On paper", "Measured here", "Of the paper's"), kept)
 
 
@@ -209,13 +214,13 @@ def _in(value: float | None, unit: float) -> float | None:
 def _caption(card: Card | None, device: DeviceUsed) -> str:
     if card is None:
         return f"{text.clean(device.name, 60)}: what was measured; results/cards.toml does not have it."
-    said = f"{card.name} on paper (dense, one device) and as measured. "
-    said += f"Source: {text.clean(card.source, 200)} (confidence {card.confidence})."
-    return said + (f" {text.clean(card.note, 240)}." if card.note else "")
+    words = f"{card.name} on paper (dense, one device) and as measured. "
+    words += f"Source: {text.clean(card.source, 200)} (confidence {card.confidence})."
+    return words + (f" {text.clean(card.note, 240)}." if card.note else "")
 
 
 def _row(name: str, paper: float | None, here: float | None, unit: str) -> tuple[str, ...] | None:
     if paper is None and here is None:
         return None
-    on_paper, found = (f"{text.number(value)} {unit}" if value else "–" for value in (paper, here))
-    return name, on_paper, found, text.percent(share(here, paper))
+    on_paper, measured = (f"{text.number(value)} {unit}" if value else "–" for value in (paper, here))
+    return name, on_paper, measured, text.percent(share(here, paper))

@@ -24,15 +24,15 @@ DASHES = {"ddp": None, "dp": (6.0, 3.0)}
 
 def panels(cells: Sequence[Cell], gains: Sequence[Speedup], anchor: str) -> tuple[Panel, ...]:
     """For each work its throughput, what mixed precision gains, and its scaling, by number of devices."""
-    found: list[Panel | None] = []
+    drawn: list[Panel | None] = []
     for place, family in enumerate(scalings(cells), 1):
         title = text.model_name(family.key.model) + names.setting(family.key)
-        found += [
+        drawn += [
             _throughput(family, f"{anchor}-devices-{place}", title),
             _gain(family, gains, f"{anchor}-devices-gain-{place}", title),
             _scaling(family, f"{anchor}-scaling-{place}", title),
         ]
-    return tuple(panel for panel in found if panel is not None)
+    return tuple(panel for panel in drawn if panel is not None)
 
 
 def _throughput(family: Scaling, name: str, title: str) -> Panel | None:
@@ -40,16 +40,18 @@ def _throughput(family: Scaling, name: str, title: str) -> Panel | None:
         _line(family, precision, way, [(cell.key.gpus, *_mean(cell)) for cell in cells])
         for precision, way, cells in _with_single(family)
     ]
-    said = f"{family.cells[0].trials[0].sample_unit}s a second"
-    return _panel(name, f"{title}: {said}", f"{family.unit}; more is better", lines, "number")
+    rate = f"{family.cells[0].trials[0].sample_unit}s a second"
+    return _panel(name, f"{title}: {rate}", f"{family.unit}; more is better", lines, "number")
 
 
 def _gain(family: Scaling, gains: Sequence[Speedup], name: str, title: str) -> Panel | None:
     by_cell = {id(gain.of): gain for gain in gains if gain.over.key.precision == STRICT}
     lines = []
     for precision, way, cells in _with_single(family):
-        known = [(cell.key.gpus, by_cell[id(cell)].ratio) for cell in cells if id(cell) in by_cell]
-        lines.append(_line(family, precision, way, [(n, one.estimate, _interval(one)) for n, one in known]))
+        ratios = [(cell.key.gpus, by_cell[id(cell)].ratio) for cell in cells if id(cell) in by_cell]
+        lines.append(
+            _line(family, precision, way, [(n, ratio.estimate, _interval(ratio)) for n, ratio in ratios])
+        )
     return _panel(name, f"{title}: speed against {STRICT}", "times as fast", lines, "times")
 
 
@@ -60,7 +62,7 @@ def _scaling(family: Scaling, name: str, title: str) -> Panel | None:
         if single is None:
             continue
         ratios = [(c.key.gpus, cell_ratio(c, single, "throughput")) for c in cells if c is not single]
-        points = [(n, one.estimate, _interval(one)) for n, one in ratios if one is not None]
+        points = [(n, ratio.estimate, _interval(ratio)) for n, ratio in ratios if ratio is not None]
         if points:
             lines.append(_line(family, precision, way, [(1, 1.0, None), *points]))
     if not lines:
@@ -72,12 +74,12 @@ def _scaling(family: Scaling, name: str, title: str) -> Panel | None:
 
 def _with_single(family: Scaling) -> list[tuple[str, str, list[Cell]]]:
     """Each line of work shared, its first point the one device alone. Copies share nothing, so no line."""
-    found = []
+    lines = []
     for precision, way in family.lines():
         if way in DASHES:
             single = family.single(precision)
-            found.append((precision, way, [*([single] if single else []), *family.shared(precision, way)]))
-    return found
+            lines.append((precision, way, [*([single] if single else []), *family.shared(precision, way)]))
+    return lines
 
 
 def _line(
@@ -99,8 +101,8 @@ def _mean(cell: Cell) -> tuple[float, tuple[float, float] | None]:
     return cell.throughput.mean or 0.0, (interval.low, interval.high) if interval else None
 
 
-def _interval(found: Ratio) -> tuple[float, float] | None:
-    return (found.interval.low, found.interval.high) if found.interval else None
+def _interval(ratio: Ratio) -> tuple[float, float] | None:
+    return (ratio.interval.low, ratio.interval.high) if ratio.interval else None
 
 
 def _panel(name: str, title: str, unit: str, lines: Sequence[Curve], form: Form) -> Panel | None:
@@ -118,18 +120,18 @@ def _panel(name: str, title: str, unit: str, lines: Sequence[Curve], form: Form)
 
 def tables(cells: Sequence[Cell], gains: Sequence[Speedup]) -> tuple[Table, ...]:
     """The study's layout, throughput beside speed-up; and scaling, memory and load of each device."""
-    found = scalings(cells)
-    if not found:
+    families = scalings(cells)
+    if not families:
         return ()
-    return _study(found, gains), _shares(found)
+    return _study(families, gains), _shares(families)
 
 
-def _study(found: Sequence[Scaling], gains: Sequence[Speedup]) -> Table:
+def _study(families: Sequence[Scaling], gains: Sequence[Speedup]) -> Table:
     over = {id(gain.of): gain for gain in gains if gain.over.key.precision == STRICT}
-    precisions = [name for name in PRECISIONS if any(f.single(name) or _any(f, name) for f in found)]
+    precisions = [name for name in PRECISIONS if any(f.single(name) or _any(f, name) for f in families)]
     mixed = [name for name in precisions if name != STRICT]
     rows = []
-    for family in found:
+    for family in families:
         for count, way in sorted({(cell.key.gpus, parallelism_of(cell)) for cell in family.cells}):
             own = {
                 c.key.precision: c for c in family.cells if (c.key.gpus, parallelism_of(c)) == (count, way)
@@ -137,7 +139,7 @@ def _study(found: Sequence[Scaling], gains: Sequence[Speedup]) -> Table:
             speeds = [names.rate(own[name]) if name in own else "–" for name in precisions]
             times = [names.gain(over.get(id(own.get(name)))) for name in mixed]
             rows.append((_named(family), _devices(count, way), *speeds, *times))
-    unit = found[0].cells[0].trials[0].sample_unit
+    unit = families[0].cells[0].trials[0].sample_unit
     columns = ("Model", "Devices", *precisions, *(f"{name} over {STRICT}" for name in mixed))
     caption = (
         f"{unit.capitalize()}s a second, and what each precision gains, by model and number of devices. "
@@ -158,9 +160,9 @@ def _devices(count: int, way: str) -> str:
     return f"{count}\n{PARALLELISMS[way]}" if way else str(count)
 
 
-def _shares(found: Sequence[Scaling]) -> Table:
-    rows, unit = [], found[0].cells[0].trials[0].sample_unit
-    for family in found:
+def _shares(families: Sequence[Scaling]) -> Table:
+    rows, unit = [], families[0].cells[0].trials[0].sample_unit
+    for family in families:
         for precision, way in family.lines():
             single = family.single(precision)
             for cell in family.shared(precision, way):
@@ -194,15 +196,15 @@ def _rate(rank: Rank) -> float | None:
     return rank.samples / rank.seconds if rank.samples and rank.seconds else None
 
 
-def _against(found: Ratio | None, devices: int, way: str) -> str:
-    if found is None:
+def _against(ratio: Ratio | None, devices: int, way: str) -> str:
+    if ratio is None:
         return "–"
     whole = 1 if way == "each" else devices
-    said = text.percent(found.estimate / whole)
-    if found.interval is None:
-        return f"{said}\nno interval"
-    low, high = found.interval.low / whole, found.interval.high / whole
-    return f"{said}\n{text.percent(low)} to {text.percent(high)}"
+    words = text.percent(ratio.estimate / whole)
+    if ratio.interval is None:
+        return f"{words}\nno interval"
+    low, high = ratio.interval.low / whole, ratio.interval.high / whole
+    return f"{words}\n{text.percent(low)} to {text.percent(high)}"
 
 
 def memory_words(trials: Sequence[Trial]) -> str:
@@ -221,23 +223,23 @@ def memory_words(trials: Sequence[Trial]) -> str:
 
 def load_words(trials: Sequence[Trial]) -> str:
     """Device 0 over the median of the others: memory, forward pass, and share of the time at work."""
-    said = []
+    words = []
     for name, pairs in (
         ("memory", [_first_and_others([_peak(r.memory) for r in ranks]) for ranks in _ranks(trials)]),
         ("forward pass", [_first_and_others([r.forward_seconds for r in ranks]) for ranks in _ranks(trials)]),
         ("time at work", [_first_and_others(list(busy_shares(trial.record))) for trial in trials]),
     ):
-        known = [first / others for pair in pairs if pair for first, others in [pair] if others]
-        if known:
-            said.append(f"{name} {text.times(median(known))} ×")
-    return "\n".join(said) or "–"
+        shares = [first / others for pair in pairs if pair for first, others in [pair] if others]
+        if shares:
+            words.append(f"{name} {text.times(median(shares))} ×")
+    return "\n".join(words) or "–"
 
 
 def _first_and_others(values: Sequence[float | None]) -> tuple[float, float] | None:
-    known = [value for value in values[1:] if value is not None]
-    if not values or values[0] is None or not known:
+    others = [value for value in values[1:] if value is not None]
+    if not values or values[0] is None or not others:
         return None
-    return values[0], median(known)
+    return values[0], median(others)
 
 
 def _peak(memory: Memory) -> int | None:
@@ -246,4 +248,4 @@ def _peak(memory: Memory) -> int | None:
 
 def _ranks(trials: Sequence[Trial]) -> list[tuple[Rank, ...]]:
     measured = [trial.record.measurement for trial in trials if trial.verdict != "invalid"]
-    return [one.ranks for one in measured if one is not None and one.ranks]
+    return [measurement.ranks for measurement in measured if measurement is not None and measurement.ranks]

@@ -26,19 +26,19 @@ from report.trials.trial import Trial
 
 def profile_table(cells: Sequence[Cell]) -> Table | None:
     """A row for each work that was measured in both profiles."""
-    found = profile_gains(cells)
-    if not found:
+    pairs = profile_gains(cells)
+    if not pairs:
         return None
-    unit = found[0].tuned.trials[0].sample_unit
+    unit = pairs[0].tuned.trials[0].sample_unit
     rows = tuple(
         (
-            f"{text.model_name(one.default.key.model)}{names_module.setting(one.default.key)}\n{unit_of(one.tuned)}",
-            f"{one.default.key.precision}\nbatch {one.default.key.batch_size}",
-            text.number(one.default.throughput.mean),
-            text.number(one.tuned.throughput.mean),
-            names_module.gain(one),
+            f"{text.model_name(pair.default.key.model)}{names_module.setting(pair.default.key)}\n{unit_of(pair.tuned)}",
+            f"{pair.default.key.precision}\nbatch {pair.default.key.batch_size}",
+            text.number(pair.default.throughput.mean),
+            text.number(pair.tuned.throughput.mean),
+            names_module.gain(pair),
         )
-        for one in found
+        for pair in pairs
     )
     caption = (
         "What the profile 'tuned' gains over 'default' (channels_last, tuned convolutions, a fused optimiser "
@@ -76,71 +76,71 @@ def _where_known(caption: str, rows: Sequence[dict[str, str]], group: Comparison
 
 def _time(cell: Cell) -> str:
     bound = next((trial.bottleneck for trial in cell.trials if trial.bottleneck), "")
-    said = time_breakdown.said(time_breakdown.time_breakdown(cell))
-    return f"{said}\n{bound}" if bound else said
+    words = time_breakdown.in_words(time_breakdown.time_breakdown(cell))
+    return f"{words}\n{bound}" if bound else words
 
 
 def verdicts(trials: Sequence[Trial]) -> str:
     """'3 valid, 1 warn' and beneath it what speaks against them, each cause once."""
     counted = Counter(trial.verdict for trial in trials)
-    said = ", ".join(
+    words = ", ".join(
         f"{counted[word]} {word}" for word in ("valid", "warn", "unproven", "invalid") if counted[word]
     )
     causes = dict.fromkeys(
         cause.partition(":")[0].replace("-", " ") for trial in trials for cause in trial.causes
     )
-    return f"{said}\n{text.clean(', '.join(causes), 160)}" if causes else said
+    return f"{words}\n{text.clean(', '.join(causes), 160)}" if causes else words
 
 
 def energy(cell: Cell) -> str:
     """Joules per sample with method, window and systematic band; else that it is unknown, and why."""
-    told = [trial.record.telemetry.energy for trial in cell.trials if trial.record.telemetry]
-    known = [one for one in told if one.joules_per_sample is not None]
-    if not known or cell.joules.mean is None:
-        reasons = dict.fromkeys(one.unknown_because or "not told" for one in told)
+    energies = [trial.record.telemetry.energy for trial in cell.trials if trial.record.telemetry]
+    measured = [energy for energy in energies if energy.joules_per_sample is not None]
+    if not measured or cell.joules.mean is None:
+        reasons = dict.fromkeys(energy.unknown_because or "not told" for energy in energies)
         return f"unknown\n{text.clean('; '.join(reasons) or 'nothing was watched', 140)}"
     unit = cell.trials[0].sample_unit
-    said = f"{text.number(cell.joules.mean)} J / {unit}"
-    first = known[0]
-    said += f"\n{text.between(cell.joules.interval)}" if cell.joules.interval else "\none run"
-    said += f"\n{first.method}, {first.scope}, {first.window_seconds or 0:.0f} s"
-    said += f", ±{first.band:.0%} systematic" if first.band else ""
-    warnings = dict.fromkeys(one.warning for one in known if one.warning)
-    return said + "".join(f"\n{text.clean(warning, 100)}" for warning in warnings)
+    words = f"{text.number(cell.joules.mean)} J / {unit}"
+    first = measured[0]
+    words += f"\n{text.between(cell.joules.interval)}" if cell.joules.interval else "\none run"
+    words += f"\n{first.method}, {first.scope}, {first.window_seconds or 0:.0f} s"
+    words += f", ±{first.band:.0%} systematic" if first.band else ""
+    warnings = dict.fromkeys(energy.warning for energy in measured if energy.warning)
+    return words + "".join(f"\n{text.clean(warning, 100)}" for warning in warnings)
 
 
 def convergence(cell: Cell, parities: Sequence[Parity], gates: Gates) -> str:
     """Whether a mixed precision learns as fp32-ieee does, or that it was not checked."""
-    found = next((one for one in parities if one.of is cell), None)
-    if found is None:
+    parity = next((parity for parity in parities if parity.of is cell), None)
+    if parity is None:
         return "–"
     paths = {trial.path for trial in cell.trials}
     early = [gate for trial, gate in gates if trial.path in paths]
-    known = [gate for gate in early if gate.word != "unknown"]
+    judged = [gate for gate in early if gate.word != "unknown"]
     first = ""
-    if known:
-        follows = sum(gate.word == "follows" for gate in known)
-        first = f"\nthe first steps follow fp32's in {follows} of {len(known)} trials"
-        departed = next((gate.because for gate in known if gate.word == "departs"), "")
+    if judged:
+        follows = sum(gate.word == "follows" for gate in judged)
+        first = f"\nthe first steps follow fp32's in {follows} of {len(judged)} trials"
+        departed = next((gate.because for gate in judged if gate.word == "departs"), "")
         first += f": {text.clean(departed, 180)}" if departed else ""
-    head, _, because = found.sentence.partition(": ")
+    head, _, because = parity.sentence.partition(": ")
     return f"{head}\n{text.clean(because, 140)}{first}" if because else f"{head}{first}"
 
 
 def unchecked(parities: Sequence[Parity]) -> bool:
     """Whether any mixed precision's speed stands without a verdict on what it learns."""
-    return any(one.sentence.startswith(SPEED_ONLY) for one in parities)
+    return any(parity.sentence.startswith(SPEED_ONLY) for parity in parities)
 
 
 def _scale(cell: Cell) -> str:
-    said = dict.fromkeys(scale_words(trial) for trial in cell.trials if trial.loss_scale)
+    scales = dict.fromkeys(scale_words(trial) for trial in cell.trials if trial.loss_scale)
     skipped = [trial.loss_scale.skipped_steps for trial in cell.trials if trial.loss_scale]
-    if not said:
+    if not scales:
         return "–"
     least = "" if min(skipped) == max(skipped) else f"{min(skipped):,} to "
-    found = f"{least}{text.count(max(skipped), 'step')} skipped\n{text.clean(next(iter(said)), 140)}"
+    words = f"{least}{text.count(max(skipped), 'step')} skipped\n{text.clean(next(iter(scales)), 140)}"
     waits = any(trial.loss_scale.kind == "dynamic" for trial in cell.trials if trial.loss_scale)
-    return found + ("\nthe host looks for overflow at every step, and that wait is timed" if waits else "")
+    return words + ("\nthe host looks for overflow at every step, and that wait is timed" if waits else "")
 
 
 def interval_words(line: Entry) -> str:
@@ -153,15 +153,15 @@ def interval_words(line: Entry) -> str:
     )
     if interval is None:
         return f"none\n{text.count(figure.n, 'run')}"
-    said = [f"{interval.method}, n = {' + '.join(map(str, interval.n))}"]
+    words = [f"{interval.method}, n = {' + '.join(map(str, interval.n))}"]
     if interval.comparisons > 1:
-        said.append(f"{interval.level:.0%} over {interval.comparisons} comparisons together")
-    said += [text.clean(note, 120) for note in interval.notes]
+        words.append(f"{interval.level:.0%} over {interval.comparisons} comparisons together")
+    words += [text.clean(note, 120) for note in interval.notes]
     olympic = olympic_mean(figure.values)
     if olympic is not None:
         write = text.seconds if line.cell.seconds.n else text.number
-        said.append(f"olympic mean {write(olympic)}")
-    return "\n".join(said)
+        words.append(f"olympic mean {write(olympic)}")
+    return "\n".join(words)
 
 
 MOST_LEFT_OVER = 60
@@ -192,8 +192,8 @@ def group_table(group: ComparisonGroup, gains: Sequence[Speedup]) -> Table:
 
 
 def _name(line: Entry, group: ComparisonGroup) -> str:
-    said = f"batch {line.cell.key.batch_size}, {standing(line.cell)}"
-    return f"{names_module.label(line.cell, group)}\n{said}"
+    words = f"batch {line.cell.key.batch_size}, {standing(line.cell)}"
+    return f"{names_module.label(line.cell, group)}\n{words}"
 
 
 def _loss(cell: Cell) -> str:
@@ -217,10 +217,10 @@ def total(cell: Cell) -> str:
 
 
 def _scaled(line: Entry) -> str:
-    said = names_module.scaled(line)
+    words = names_module.scaled(line)
     if line.scaled is None or line.scaled.interval is None:
-        return said
-    return f"{said}\n{text.between(line.scaled.interval, 'times')}"
+        return words
+    return f"{words}\n{text.between(line.scaled.interval, 'times')}"
 
 
 def _gains(line: Entry, gains: Sequence[Speedup]) -> str:
@@ -236,9 +236,9 @@ def _quality_name(group: ComparisonGroup) -> str:
 
 
 def _quality(cell: Cell) -> str:
-    said = text.quality(cell.trials[0].quality_name, cell.quality.mean)
+    words = text.quality(cell.trials[0].quality_name, cell.quality.mean)
     where = cell.trials[0].validated
-    return f"{said}\n{where}" if where and cell.quality.n else said
+    return f"{words}\n{where}" if where and cell.quality.n else words
 
 
 def apart_table(groups: Sequence[ComparisonGroup], headings: Sequence[str]) -> Table | None:
@@ -259,17 +259,19 @@ def projections(group: ComparisonGroup) -> tuple[str, ...]:
     cells = [entry.cell for entry in group.entries]
     projected, whole = ([c for c in cells if c.length.projected == short] for short in (True, False))
     place = same_but(within=("session", "card", "stack"))
-    found = [_projection(one, beside) for one, same in matched(projected, whole, place) for beside in same]
-    return tuple(said for said in found if said)
+    sentences = [
+        _projection(cell, beside) for cell, same in matched(projected, whole, place) for beside in same
+    ]
+    return tuple(sentence for sentence in sentences if sentence)
 
 
 def _projection(projected: Cell, whole: Cell) -> str:
-    found = cell_ratio(projected, whole, "seconds")
-    if found is None:
+    ratio = cell_ratio(projected, whole, "seconds")
+    if ratio is None:
         return ""
-    off = abs(found.estimate - 1.0)
+    off = abs(ratio.estimate - 1.0)
     tail = "more than 1 % off: the projection judges no claim" if off > PROJECTION_TOLERANCE else "within 1 %"
-    return f"{projected.key.precision}: projected ÷ whole run = {found.estimate:.3f} ({tail})."
+    return f"{projected.key.precision}: projected ÷ whole run = {ratio.estimate:.3f} ({tail})."
 
 
 def provenance(group: ComparisonGroup) -> Provenance:
@@ -278,8 +280,8 @@ def provenance(group: ComparisonGroup) -> Provenance:
     own = [trial for entry in group.entries if entry.own for trial in entry.cell.trials]
     plans = dict.fromkeys(trial.record.plan for trial in own or trials)
     commands = tuple(f"invoke run --plan {text.clean(plan, 64)} --new-session" for plan in plans)
-    said = f"{text.count(len(trials), 'record')} in {text.count(len(group.entries), 'line')}"
-    return Provenance(said, tuple(text.clean(trial.path, 160) for trial in trials), commands)
+    words = f"{text.count(len(trials), 'record')} in {text.count(len(group.entries), 'line')}"
+    return Provenance(words, tuple(text.clean(trial.path, 160) for trial in trials), commands)
 
 
 def left_over(cells: Sequence[Cell], groups: Sequence[ComparisonGroup]) -> Table | None:
@@ -289,7 +291,7 @@ def left_over(cells: Sequence[Cell], groups: Sequence[ComparisonGroup]) -> Table
     rows = []
     for cell in cells[:MOST_LEFT_OVER]:
         reasons = [differences(group, cell) for group in groups]
-        closest = min((found for found in reasons if found), key=len, default=())
+        closest = min((fields for fields in reasons if fields), key=len, default=())
         why = "; ".join(f"{name} {here} instead of {there}" for name, there, here in closest[:3])
         what = f"{cell.key.workload}, {cell.key.model}, {cell.key.precision}, batch {cell.key.batch_size}"
         where = f"{text.clean(cell.machine_label, 30)}, session {cell.session}"
@@ -303,5 +305,5 @@ def left_over(cells: Sequence[Cell], groups: Sequence[ComparisonGroup]) -> Table
 
 def glossary() -> Table:
     """The precision labels in plain words."""
-    rows = tuple((name, said) for name, said in text.PRECISION_WORDS.items())
+    rows = tuple((name, meaning) for name, meaning in text.PRECISION_WORDS.items())
     return Table("What the precision labels mean", ("Label", "Meaning"), rows)

@@ -23,12 +23,12 @@ def panels(groups: Sequence[ComparisonGroup], most: int = MOST_LINES) -> dict[st
     lines = [(group, entry) for group in groups for entry in group.entries]
     sure = sorted(lines, key=lambda pair: not any(trial.causes for trial in pair[1].cell.trials))
     chosen = {id(line) for _, line in sure[:most]}
-    found: dict[str, Panel] = {}
+    by_path: dict[str, Panel] = {}
     for number, (group, line) in enumerate((pair for pair in lines if id(pair[1]) in chosen), 1):
         rows = sorted(line.cell.trials, key=lambda row: (not row.causes, row.repeat))[:MOST_TRIALS]
         panel = _panel(group, line, rows, f"t-{number}")
-        found |= {row.path: panel for row in rows}
-    return found
+        by_path |= {row.path: panel for row in rows}
+    return by_path
 
 
 def _panel(group: ComparisonGroup, line: Entry, trials: Sequence[Trial], name: str) -> Panel:
@@ -62,19 +62,19 @@ def timeline(trial: Trial) -> TrialTimeline:
 
 
 def _quantities(telemetry: Telemetry) -> list[Quantity]:
-    found: list[Quantity | None] = []
+    quantities: list[Quantity | None] = []
     several = len(telemetry.cards) > 1
     for card in telemetry.cards[:8]:
-        found += _card(card, f"card {card.index} " if several else "")
+        quantities += _card(card, f"card {card.index} " if several else "")
     cpu = telemetry.cpu
-    found.append(_quantity("processor at work", "%", cpu.utilization_percent, (0.0, 100.0)))
+    quantities.append(_quantity("processor at work", "%", cpu.utilization_percent, (0.0, 100.0)))
     if not telemetry.cards:
-        found += [
+        quantities += [
             _quantity("processor clock", "MHz", cpu.mhz),
             _quantity("processor temperature", "°C", cpu.temperature_c),
         ]
-    found.append(_quantity("host memory", "GiB", cpu.memory_used_bytes, (0.0, None)))
-    return [one for one in found if one is not None]
+    quantities.append(_quantity("host memory", "GiB", cpu.memory_used_bytes, (0.0, None)))
+    return [quantity for quantity in quantities if quantity is not None]
 
 
 def _card(card: CardTelemetry, before: str) -> list[Quantity | None]:
@@ -135,10 +135,10 @@ def _row(trial: Trial, label: str, several: bool) -> tuple[str, ...]:
 
 def steps(trial: Trial) -> str:
     """A steady step's median, and what nine of ten lie between."""
-    found = trial.summary
-    assert found is not None
-    ends = [text.milliseconds(seconds) for seconds in (found.step_seconds_p5, found.step_seconds_p95)]
-    return f"step {text.milliseconds(found.step_seconds_median)}, 90% {ends[0]} to {ends[1]}"
+    summary = trial.summary
+    assert summary is not None
+    ends = [text.milliseconds(seconds) for seconds in (summary.step_seconds_p5, summary.step_seconds_p95)]
+    return f"step {text.milliseconds(summary.step_seconds_median)}, 90% {ends[0]} to {ends[1]}"
 
 
 def setup(trial: Trial) -> str:
@@ -147,25 +147,27 @@ def setup(trial: Trial) -> str:
     phases = measured.phases if measured else ()
     if not phases:
         return "not told"
-    parts = ", ".join(f"{text.clean(one.name, 20).replace('_', ' ')} {one.seconds:.1f}" for one in phases)
-    return f"{sum(one.seconds for one in phases):.1f} s\n{parts}"
+    parts = ", ".join(
+        f"{text.clean(phase.name, 20).replace('_', ' ')} {phase.seconds:.1f}" for phase in phases
+    )
+    return f"{sum(phase.seconds for phase in phases):.1f} s\n{parts}"
 
 
 def before(trial: Trial) -> str:
     """What else the machine was doing, read before the trial so that it does not accuse itself."""
     load, cpus = trial.record.load, trial.record.machine.cpu.usable
-    said = []
+    words = []
     if load.busy_cpus is not None:
-        said.append(f"{load.busy_cpus:.1f} CPUs busy" + (f" of {cpus:g}" if cpus else ""))
+        words.append(f"{load.busy_cpus:.1f} CPUs busy" + (f" of {cpus:g}" if cpus else ""))
     elif load.load_average_1min is not None:
-        said.append(f"load {load.load_average_1min:.1f}")
+        words.append(f"load {load.load_average_1min:.1f}")
     if load.other_gpu_processes is not None:
         count = load.other_gpu_processes
-        said.append(
+        words.append(
             f"{text.count(count, 'other process', 'other processes')} on the device"
             if count
             else "device free"
         )
     elif trial.environment.device != "cpu":
-        said.append(f"others on the device unknown: {text.clean(load.unknown_because or 'not read', 60)}")
-    return "\n".join(said) or "not read"
+        words.append(f"others on the device unknown: {text.clean(load.unknown_because or 'not read', 60)}")
+    return "\n".join(words) or "not read"

@@ -101,7 +101,7 @@ class WorkloadView:
 class BottleneckView:
     """Whose the time is: what the lines wait for, and how the boxes around the cards differ."""
 
-    said: tuple[str, ...]
+    sentences: tuple[str, ...]
     differences: Table | None
     remarks: Table | None
 
@@ -181,5 +181,5 @@ class PageView:
     written: str
     costs: CostView | None = None
     acceptance: tuple[str, ...] = ()
-    limits: tuple[LimitsView, ...] = ()
     """What a delivered machine must reach, and how often that rule is wrong."""
+    limits: tuple[LimitsView, ...] = ()

@@ -41,22 +41,22 @@ def _loader_sentence(host: Speedup, device: Speedup) -> str:
     key, over = host.of.key, host.over.key
     batch = f"batch {key.batch_size}"
     batch += f" against {over.batch_size}" if over.batch_size != key.batch_size else ""
-    said = (
+    words = (
         f"{text.model_name(key.model)}, {batch}: with the published loader {key.precision} is "
         f"{text.times(host.ratio.estimate)} times as fast as {over.precision}, with the same data on the "
         f"device {text.times(device.ratio.estimate)} times"
     )
-    waits = [(one, time_breakdown(cell)) for one, cell in (("host", host.of), ("device", device.of))]
-    known = {mode: part.input_wait for mode, part in waits if part is not None}
-    if len(known) < len(waits):
-        return f"{said}."
-    said += (
-        f": the loader kept it waiting for {text.percent(known['host'])} of the time, "
-        f"the device's own data for {text.percent(known['device'])}"
+    waits = [(mode, time_breakdown(cell)) for mode, cell in (("host", host.of), ("device", device.of))]
+    waited = {mode: part.input_wait for mode, part in waits if part is not None}
+    if len(waited) < len(waits):
+        return f"{words}."
+    words += (
+        f": the loader kept it waiting for {text.percent(waited['host'])} of the time, "
+        f"the device's own data for {text.percent(waited['device'])}"
     )
-    if known["host"] > INPUT_WAIT and device.ratio.estimate > host.ratio.estimate:
-        said += ". What waits for input is not shortened by faster arithmetic"
-    return f"{said}."
+    if waited["host"] > INPUT_WAIT and device.ratio.estimate > host.ratio.estimate:
+        words += ". What waits for input is not shortened by faster arithmetic"
+    return f"{words}."
 
 
 FEWEST_GROUPS = 3
@@ -65,11 +65,11 @@ FEWEST_GROUPS = 3
 def panels(groups: Sequence[ComparisonGroup], gains: Sequence[Speedup], anchor: str) -> tuple[Panel, ...]:
     """A panel for each data mode and protocol, a row for each model, all on one axis."""
     by_setting = _gains_by_setting(groups, gains)
-    everything = [_extent(gain) for found in by_setting.values() for gain in found]
+    everything = [_extent(gain) for members in by_setting.values() for gain in members]
     if not everything:
         return ()
     span = (min(low for low, _ in everything), max(high for _, high in everything))
-    found = []
+    drawn = []
     for place, ((protocol, mode, setting), members) in enumerate(by_setting.items(), 1):
         rows: dict[str, list[Mark]] = {}
         for gain in members:
@@ -83,23 +83,26 @@ def panels(groups: Sequence[ComparisonGroup], gains: Sequence[Speedup], anchor: 
         )
         name, title = f"{anchor}-gain-{place}", "Speed against 32-bit, by model"
         chart = GroupedIntervals(tuple((model, tuple(marks)) for model, marks in rows.items()), span)
-        found.append(Panel(name, title, unit, chart, alt))
-    return tuple(found)
+        drawn.append(Panel(name, title, unit, chart, alt))
+    return tuple(drawn)
 
 
 def overview_table(groups: Sequence[ComparisonGroup], gains: Sequence[Speedup]) -> Table | None:
     """The same figures with their intervals: a row for each model, a column for each precision."""
     by_setting = _gains_by_setting(groups, gains)
-    precisions = list(dict.fromkeys(g.of.key.precision for found in by_setting.values() for g in found))
+    precisions = list(dict.fromkeys(g.of.key.precision for members in by_setting.values() for g in members))
     rows: dict[tuple[str, str], dict[str, str]] = {}
-    for (protocol, mode, setting), found in by_setting.items():
-        for gain in found:
+    for (protocol, mode, setting), members in by_setting.items():
+        for gain in members:
             place = (text.model_name(gain.of.key.model), f"{protocol}, {mode}{setting}")
             rows.setdefault(place, {})[gain.of.key.precision] = names.gain(gain)
     if not rows:
         return None
     caption = "Times as fast as fp32-ieee on the same machine, with the 95 % interval."
-    values = tuple((*place, *(said.get(name, "–") for name in precisions)) for place, said in rows.items())
+    values = tuple(
+        (*place, *(by_precision.get(name, "–") for name in precisions))
+        for place, by_precision in rows.items()
+    )
     return Table(caption, ("Model", "Protocol and data", *precisions), values)
 
 
@@ -115,7 +118,7 @@ def _gains_by_setting(
         if gain.over.key.precision == "fp32-ieee" and any(gain.of is cell for cell in own):
             key = gain.of.key
             by_setting.setdefault((key.protocol, key.data_mode, names.setting(key)), []).append(gain)
-    return {place: best_supported(found) for place, found in by_setting.items()}
+    return {place: best_supported(members) for place, members in by_setting.items()}
 
 
 def _extent(gain: Speedup) -> tuple[float, float]:
@@ -135,17 +138,17 @@ def views(analysis: Analysis) -> tuple[WorkloadView, ...]:
     beside = {(entry.cell.session, entry.cell.machine) for c in analysis.groups for entry in c.entries}
     cells = [cell for cell in analysis.cells if (cell.session, cell.machine) in beside]
     failed = [trial for trial in analysis.trials if trial.failure is not None]
-    found: list[WorkloadView] = []
+    sections: list[WorkloadView] = []
     number = 0
     for workload, members in groups.items():
-        anchor = f"w-{len(found) + 1}"
+        anchor = f"w-{len(sections) + 1}"
         mine = [cell for cell in cells if cell.key.workload == workload]
         mine_failed = [trial for trial in failed if trial.key.workload == workload]
         shown = []
         for group in members:
             number += 1
-            shown.append(_contest(group, analysis, traced, number))
-        found.append(
+            shown.append(_group_view(group, analysis, traced, number))
+        sections.append(
             WorkloadView(
                 anchor=anchor,
                 heading=heading(workload),
@@ -160,12 +163,14 @@ def views(analysis: Analysis) -> tuple[WorkloadView, ...]:
                 apart=tables.apart_table(members, [view.heading for view in shown]),
             )
         )
-    return tuple(found)
+    return tuple(sections)
 
 
 def _about(workload: str, gains: Sequence[Speedup]) -> str:
     plain = text.WORKLOAD_ABOUT.get(workload, f"Workload {text.clean(workload, 60)}.")
-    return " ".join([plain, *data_mode_sentences([one for one in gains if one.of.key.workload == workload])])
+    return " ".join(
+        [plain, *data_mode_sentences([gain for gain in gains if gain.of.key.workload == workload])]
+    )
 
 
 def _tables(
@@ -174,16 +179,16 @@ def _tables(
     failed: Sequence[Trial],
     gains: Sequence[Speedup],
 ) -> tuple[Table, ...]:
-    found = [
+    drawn = [
         overview_table(groups, gains),
         *scaling.tables(cells, gains),
         tables.profile_table(cells),
         batch_sweep.table(cells, failed),
     ]
-    return tuple(table for table in found if table is not None)
+    return tuple(table for table in drawn if table is not None)
 
 
-def _contest(
+def _group_view(
     group: ComparisonGroup, analysis: Analysis, traced: Mapping[str, Panel], number: int
 ) -> GroupView:
     anchor, claims = f"f-{number}", analysis.evidence.claims
@@ -201,7 +206,9 @@ def _contest(
         table=tables.group_table(group, own),
         states=tables.run_quality_table(group, analysis.parities, analysis.early_gates),
         trials=trials.table(group),
-        traces=tuple({one.name: one for trial in _trials(group) if (one := traced.get(trial.path))}.values()),
+        traces=tuple(
+            {panel.name: panel for trial in _trials(group) if (panel := traced.get(trial.path))}.values()
+        ),
         untraced=_untraced(group, traced),
         notes=_notes(group),
         provenance=tables.provenance(group),
@@ -212,7 +219,7 @@ def _notes(group: ComparisonGroup) -> tuple[str, ...]:
     notes = [f"{name} differs: {' | '.join(values)}" for name, values in group.stacks]
     stacks = dict.fromkeys(claim.stack for claim in group.published if claim.stack)
     notes += [f"The published figures stand on another stack: {stack}" for stack in stacks]
-    cleaned = [text.clean(said, 300) for said in notes]
+    cleaned = [text.clean(note, 300) for note in notes]
     return (*cleaned, *tables.projections(group))
 
 

@@ -56,7 +56,7 @@ def bottlenecks(report: Report) -> dict[str, Any] | None:
         None
         if found is None
         else {
-            "told": found.said,
+            "told": found.sentences,
             "machines_differ_in": table(found.differences),
             "remarks": table(found.remarks),
         }

@@ -2,9 +2,9 @@
   const all = (path, within = document) => [...within.querySelectorAll(path)];
   const filters = document.getElementById("filters");
   const hidden = () => {
-    const found = { card: new Set(), workload: new Set(), precision: new Set() };
-    for (const box of all("input:not(:checked)", filters)) found[box.dataset.field].add(box.value);
-    return found;
+    const unticked = { card: new Set(), workload: new Set(), precision: new Set() };
+    for (const box of all("input:not(:checked)", filters)) unticked[box.dataset.field].add(box.value);
+    return unticked;
   };
   const closeUp = (chart) => {
     let gap = 0;
@@ -21,23 +21,23 @@
   };
   const show = () => {
     const off = hidden();
-    for (const one of all("[data-precision]"))
-      one.classList.toggle("off", off.card.has(one.dataset.card) || off.precision.has(one.dataset.precision));
-    for (const one of all("section[data-workload]"))
-      one.classList.toggle("off", off.workload.has(one.dataset.workload));
-    all("svg.chart").filter((one) => one.querySelector("g[data-step]")).forEach(closeUp);
+    for (const element of all("[data-precision]"))
+      element.classList.toggle("off", off.card.has(element.dataset.card) || off.precision.has(element.dataset.precision));
+    for (const section of all("section[data-workload]"))
+      section.classList.toggle("off", off.workload.has(section.dataset.workload));
+    all("svg.chart").filter((chart) => chart.querySelector("g[data-step]")).forEach(closeUp);
   };
   const lines = (panels) => {
-    const found = new Map();
-    for (const one of all("g.series", panels)) {
-      const name = [one.dataset.precision, one.dataset.card].filter(Boolean).join(", ");
-      found.set(name, [...(found.get(name) || []), one]);
+    const byLine = new Map();
+    for (const series of all("g.series", panels)) {
+      const name = [series.dataset.precision, series.dataset.card].filter(Boolean).join(", ");
+      byLine.set(name, [...(byLine.get(name) || []), series]);
     }
-    if (found.size < 2) return;
+    if (byLine.size < 2) return;
     const row = document.createElement("p");
     row.className = "lines";
     row.append("Show");
-    for (const [name, drawn] of found) {
+    for (const [name, drawn] of byLine) {
       const button = document.createElement("button");
       button.type = "button";
       button.textContent = name;
@@ -45,8 +45,8 @@
       button.addEventListener("click", () => {
         const hid = button.getAttribute("aria-pressed") === "true";
         button.setAttribute("aria-pressed", String(!hid));
-        drawn.forEach((one) => one.classList.toggle("hid", hid));
-        all("svg.chart", panels).filter((one) => one.querySelector("g[data-step]")).forEach(closeUp);
+        drawn.forEach((series) => series.classList.toggle("hid", hid));
+        all("svg.chart", panels).filter((chart) => chart.querySelector("g[data-step]")).forEach(closeUp);
       });
       row.append(button);
     }
@@ -59,9 +59,9 @@
   }
   const units = { s: 1, ms: 1e-3, GiB: 1024, MiB: 1 };
   const worth = (cell) => {
-    const said = (cell.querySelector("bdi") || cell).textContent.replace(/,/g, "").trim();
-    const found = /^(-?\d+(?:\.\d+)?)(?: (s|ms|GiB|MiB)\b)?/.exec(said);
-    return found ? Number(found[1]) * (units[found[2]] || 1) : said.toLowerCase();
+    const words = (cell.querySelector("bdi") || cell).textContent.replace(/,/g, "").trim();
+    const figure = /^(-?\d+(?:\.\d+)?)(?: (s|ms|GiB|MiB)\b)?/.exec(words);
+    return figure ? Number(figure[1]) * (units[figure[2]] || 1) : words.toLowerCase();
   };
   const order = (a, b) =>
     typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1;
@@ -77,7 +77,7 @@
       head.append(button);
       button.addEventListener("click", () => {
         const up = head.getAttribute("aria-sort") !== "ascending";
-        heads.forEach((one) => one.removeAttribute("aria-sort"));
+        heads.forEach((head) => head.removeAttribute("aria-sort"));
         head.setAttribute("aria-sort", up ? "ascending" : "descending");
         const rows = [...body.rows].map((row) => [worth(row.cells[column]), row]);
         rows.sort((a, b) => (up ? 1 : -1) * order(a[0], b[0]));

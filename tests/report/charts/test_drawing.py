@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from report.charts import style
-from report.charts.costs import BreakEven, CardCost, CostAgainstTime, Input, Sensitivity
+from report.charts.costs import BreakEven, CardCost, CostAgainstTime, Input, Tornado
 from report.charts.drawing import Chart, as_png, draw
 from report.charts.intervals import GroupedIntervals, Intervals, Mark, Share, Shares
 from report.charts.lines import Curve, Curves, Wall
@@ -121,7 +121,7 @@ CHARTS: dict[str, Chart] = {
         (Bandwidth(2.8e12, True), Bandwidth(3.3e12, False)),
     ),
     "costs": CostAgainstTime(COSTS, "hours for a week's mix", "cost, EUR"),
-    "sensitivity": Sensitivity(1.4, (Input(f"price, {LONG_CARD}, 2,000 to 3,000 EUR", 0.9, 1.8),) * 3),
+    "sensitivity": Tornado(1.4, (Input(f"price, {LONG_CARD}, 2,000 to 3,000 EUR", 0.9, 1.8),) * 3),
     "break-even": BreakEven(
         LONG_CARD,
         "B",
@@ -371,7 +371,7 @@ def test_costs_stand_where_hours_and_money_meet_with_the_ranges_of_both():
 
 
 def test_an_input_moves_the_ratio_from_its_low_to_its_high_end():
-    axes = Sensitivity(1.4, (Input("price", 0.9, 1.8),)).sheet(DESK).figure.axes[0]
+    axes = Tornado(1.4, (Input("price", 0.9, 1.8),)).sheet(DESK).figure.axes[0]
     *_, span, low, high = (list(line.get_xdata()) for line in axes.lines)
     assert (span, low, high) == ([0.9, 1.4, 1.8], [0.9], [1.8])
 

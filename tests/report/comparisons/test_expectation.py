@@ -159,7 +159,7 @@ def test_hosts_that_differ_are_named_by_what_differs():
     rows = {row[0]: row[1:] for row in table.rows}
     assert rows["processor"] == ("Constructed CPU", "Another CPU") and rows["kernel"] == ("6.1.0", "6.12.0")
     said = view([*series(), *elsewhere(on=other)]).bottleneck
-    assert said is not None and any("processor" in one and "kernel" in one for one in said.said)
+    assert said is not None and any("processor" in one and "kernel" in one for one in said.sentences)
 
 
 def test_what_belongs_to_a_machine_is_said_once_for_it():

@@ -128,9 +128,9 @@ def any_page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 def test_a_small_set_of_records_gives_exactly_this_page(tmp_path: Path):
-    found = built("small", tmp_path)
-    golden("page.html", undrawn(found.html.read_text()))
-    golden("page.md", found.markdown.read_text())
+    written = built("small", tmp_path)
+    golden("page.html", undrawn(written.html.read_text()))
+    golden("page.md", written.markdown.read_text())
 
 
 def undrawn(html: str) -> str:
@@ -153,7 +153,7 @@ def test_the_policy_allows_the_style_sheet_and_scripts_of_the_page_alone(tmp_pat
     sheet = text.split("<style>")[1].split("</style>")[0]
     scripts = [part.split("</script>")[0] for part in text.split("<script>")[1:]]
     digest, *others = (
-        base64.b64encode(hashlib.sha256(said.encode()).digest()).decode() for said in (sheet, *scripts)
+        base64.b64encode(hashlib.sha256(part.encode()).digest()).decode() for part in (sheet, *scripts)
     )
     allowed = "".join(f" 'sha256-{other}'" for other in others)
     assert (
@@ -204,22 +204,22 @@ def test_every_chart_stands_with_its_runs_a_table_and_the_way_to_measure_it_agai
     articles = html("two cards", tmp_path).split("<article")[1:]
     assert articles
     for article in articles:
-        found = read("<article" + article.split("</article>")[0] + "</article>")
-        assert found.all("svg") and found.all("table")
-        assert "Runs" in found.text("th") and "invoke run --plan constructed" in found.text("pre")
-        assert "results/2026-01-31/" in found.text("code")
+        shown = read("<article" + article.split("</article>")[0] + "</article>")
+        assert shown.all("svg") and shown.all("table")
+        assert "Runs" in shown.text("th") and "invoke run --plan constructed" in shown.text("pre")
+        assert "results/2026-01-31/" in shown.text("code")
 
 
 def test_strings_from_records_are_shown_and_do_nothing_else(tmp_path: Path):
-    found = built("hostile", tmp_path)
-    text = found.html.read_text()
+    written = built("hostile", tmp_path)
+    text = written.html.read_text()
     assert text.count("<script") == len(render.SCRIPTS) and "<img" not in text
     assert "&lt;script&gt;alert(1)" in text
     for character in "\u202e\u202c\u2067\u2069\x1b\x00":
-        assert character not in text + found.markdown.read_text()
-    for path in found.charts:
+        assert character not in text + written.markdown.read_text()
+    for path in written.charts:
         assert "<script" not in path.read_text()
-    assert "<script" not in found.markdown.read_text()
+    assert "<script" not in written.markdown.read_text()
 
 
 def test_a_string_of_ten_thousand_letters_is_cut(tmp_path: Path):
@@ -227,11 +227,11 @@ def test_a_string_of_ten_thousand_letters_is_cut(tmp_path: Path):
 
 
 def test_charts_beside_the_markdown_are_whole_files_on_white_paper_under_their_titles(tmp_path: Path):
-    found = built("two cards", tmp_path)
-    assert found.charts
-    linked = re.findall(r'<img src="charts/([^"]+)"', found.markdown.read_text())
-    assert sorted(linked) == sorted(path.name for path in found.charts)
-    for path in found.charts:
+    written = built("two cards", tmp_path)
+    assert written.charts
+    linked = re.findall(r'<img src="charts/([^"]+)"', written.markdown.read_text())
+    assert sorted(linked) == sorted(path.name for path in written.charts)
+    for path in written.charts:
         drawing = read(path.read_text())
         heading = next(text for place, text in drawing.texts if "text" in place)
         assert drawing.text("title").startswith(heading) and "var(--" not in path.read_text()
@@ -240,14 +240,14 @@ def test_charts_beside_the_markdown_are_whole_files_on_white_paper_under_their_t
 
 
 def test_charts_that_are_asked_for_in_pixels_lie_beside_the_others_and_stand_in_the_markdown(tmp_path: Path):
-    found = built("one record", tmp_path, png=True)
+    written = built("one record", tmp_path, png=True)
     ends = {
-        ending: {path.stem for path in found.charts if path.suffix == ending} for ending in (".svg", ".png")
+        ending: {path.stem for path in written.charts if path.suffix == ending} for ending in (".svg", ".png")
     }
     assert ends[".svg"] == ends[".png"] != set()
-    linked = re.findall(r'<img src="charts/([^"]+)"', found.markdown.read_text())
+    linked = re.findall(r'<img src="charts/([^"]+)"', written.markdown.read_text())
     assert {Path(name).suffix for name in linked} == {".png"}
-    for path in found.charts:
+    for path in written.charts:
         if path.suffix == ".png":
             assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
@@ -256,8 +256,8 @@ def test_building_again_leaves_no_chart_of_an_older_page(tmp_path: Path):
     (tmp_path / "root").mkdir()
     (tmp_path / "nothing").mkdir()
     page.build(small(tmp_path / "root"), tmp_path / "out", Question(NOW))
-    found = page.build(tmp_path / "nothing", tmp_path / "out", Question(NOW))
-    assert found.charts == () and not list((tmp_path / "out" / "charts").iterdir())
+    written = page.build(tmp_path / "nothing", tmp_path / "out", Question(NOW))
+    assert written.charts == () and not list((tmp_path / "out" / "charts").iterdir())
 
 
 def test_an_empty_folder_gives_a_page_that_says_so(tmp_path: Path):
@@ -265,16 +265,16 @@ def test_an_empty_folder_gives_a_page_that_says_so(tmp_path: Path):
 
 
 def test_published_numbers_alone_are_drawn_and_none_is_judged(tmp_path: Path):
-    found = read(html("published", tmp_path))
-    assert "none of them judged" in found.text("h1")
-    assert "published, single run" in found.text("svg")
-    assert "reproduced" not in found.text("td")
+    shown = read(html("published", tmp_path))
+    assert "none of them judged" in shown.text("h1")
+    assert "published, single run" in shown.text("svg")
+    assert "reproduced" not in shown.text("td")
 
 
 def test_one_record_has_no_interval_and_says_so(tmp_path: Path):
-    found = read(html("one record", tmp_path))
-    assert "one run" in found.text("td")
-    assert "quick look, n = 1" in found.text("li")
+    shown = read(html("one record", tmp_path))
+    assert "one run" in shown.text("td")
+    assert "quick look, n = 1" in shown.text("li")
 
 
 def test_generated_data_is_named_in_the_answer_and_at_its_figure(tmp_path: Path):
@@ -286,36 +286,36 @@ def test_generated_data_is_named_in_the_answer_and_at_its_figure(tmp_path: Path)
 
 
 def test_a_failed_trial_keeps_its_place_in_chart_table_and_list(tmp_path: Path):
-    found = read(html("small", tmp_path))
-    assert "does not fit" in found.text("svg")
-    assert "does not fit" in found.text("table")
-    assert "torch.OutOfMemoryError" in found.text("pre")
+    shown = read(html("small", tmp_path))
+    assert "does not fit" in shown.text("svg")
+    assert "does not fit" in shown.text("table")
+    assert "torch.OutOfMemoryError" in shown.text("pre")
 
 
 def test_a_date_ahead_of_the_page_is_named_and_a_figure_below_zero_refused(tmp_path: Path):
-    found = read(html("odd", tmp_path))
-    assert "1 record dated after this page was written." in found.text("li")
-    assert "its protocol seconds reads -5, which no run can give" in found.text("li")
+    shown = read(html("odd", tmp_path))
+    assert "1 record dated after this page was written." in shown.text("li")
+    assert "its protocol seconds reads -5, which no run can give" in shown.text("li")
 
 
 def test_a_baseline_that_is_not_there_is_said_to_be_missing(tmp_path: Path):
-    found = read(html("small", tmp_path, baseline="Card Z"))
-    assert "The baseline 'Card Z' does not stand in ResNet-50" in found.text("li")
+    shown = read(html("small", tmp_path, baseline="Card Z"))
+    assert "The baseline 'Card Z' does not stand in ResNet-50" in shown.text("li")
 
 
 def test_a_baseline_fixes_what_one_means(tmp_path: Path):
-    found = read(html("small", tmp_path, baseline="Card A"))
-    assert "Constructed Card A fp32-ieee = 1.00; less is better" in found.text("figcaption")
+    shown = read(html("small", tmp_path, baseline="Card A"))
+    assert "Constructed Card A fp32-ieee = 1.00; less is better" in shown.text("figcaption")
 
 
 def test_the_named_session_leads_the_page(tmp_path: Path):
-    found = read(html("two cards", tmp_path, session="20260130-bbbbbb"))
-    assert "on this Constructed Card B" in found.text("p").replace("On", "on")
+    shown = read(html("two cards", tmp_path, session="20260130-bbbbbb"))
+    assert "on this Constructed Card B" in shown.text("p").replace("On", "on")
 
 
 def test_a_record_that_cannot_be_read_is_named_on_the_page(tmp_path: Path):
     root = small(tmp_path)
     next(root.glob("results/*/*/cifar*.json")).write_text('{"record": 1')
-    found = page.build(root, tmp_path / "out", Question(NOW))
-    assert len(found.warnings) == 1
-    assert "the file is cut short or not JSON" in read(found.html.read_text()).text("li")
+    written = page.build(root, tmp_path / "out", Question(NOW))
+    assert len(written.warnings) == 1
+    assert "the file is cut short or not JSON" in read(written.html.read_text()).text("li")

@@ -34,23 +34,23 @@ QUIET = (
 
 FRAME = """<!doctype html><body style="margin:0">
 <iframe id="frame" src="{page}" style="border:0;width:{width}px;height:900px"></iframe>
-<pre id="found"></pre>
+<pre id="answer"></pre>
 <script>
 document.getElementById('frame').addEventListener('load', event => {{
   const page = event.target.contentDocument, room = page.documentElement.clientWidth;
-  const outside = [...page.querySelectorAll('body *')].filter(one =>
-    !one.closest('svg') && !one.closest('.skip') && one.getBoundingClientRect().right > room + 1);
-  document.getElementById('found').textContent = JSON.stringify({{
+  const outside = [...page.querySelectorAll('body *')].filter(element =>
+    !element.closest('svg') && !element.closest('.skip') && element.getBoundingClientRect().right > room + 1);
+  document.getElementById('answer').textContent = JSON.stringify({{
     room,
     width: page.documentElement.scrollWidth,
-    outside: outside.slice(0, 5).map(one => one.outerHTML.slice(0, 80)),
-    fetched: page.defaultView.performance.getEntriesByType('resource').map(one => one.name),
-    drawn: [...page.querySelectorAll('svg')].filter(one => one.getBoundingClientRect().height > 10)
-      .map(one => one.getAttribute('class')),
+    outside: outside.slice(0, 5).map(element => element.outerHTML.slice(0, 80)),
+    fetched: page.defaultView.performance.getEntriesByType('resource').map(element => element.name),
+    drawn: [...page.querySelectorAll('svg')].filter(element => element.getBoundingClientRect().height > 10)
+      .map(element => element.getAttribute('class')),
     paper: getComputedStyle(page.body).backgroundColor,
     scripts: page.scripts.length,
-    active: [...page.querySelectorAll('*')].flatMap(one => [...one.attributes]).filter(one =>
-      one.name.startsWith('on') || /^ *javascript:/i.test(one.value)).map(one => one.name),
+    active: [...page.querySelectorAll('*')].flatMap(element => [...element.attributes]).filter(element =>
+      element.name.startsWith('on') || /^ *javascript:/i.test(element.value)).map(element => element.name),
     loading: page.querySelectorAll('img, iframe, object, embed, link, base, form').length,
   }});
 }});
@@ -71,9 +71,9 @@ def looked_at(page: Path, folder: Path, width: int, *arguments: str) -> dict[str
     frame.write_text(FRAME.format(page=page.as_uri(), width=width))
     dump = ("--virtual-time-budget=5000", "--window-size=1400,1000", "--dump-dom")
     shown = chromium(folder, *dump, *arguments, frame.as_uri()).stdout
-    said = re.search(r'<pre id="found">(.+?)</pre>', shown, re.DOTALL)
-    assert said, "the frame said nothing"
-    return dict(json.loads(said[1]))
+    answered = re.search(r'<pre id="answer">(.+?)</pre>', shown, re.DOTALL)
+    assert answered, "the frame said nothing"
+    return dict(json.loads(answered[1]))
 
 
 @pytest.fixture(scope="module", params=["two cards", "quick", "hostile", "odd", "published", "with quotes"])
@@ -86,20 +86,20 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def test_nothing_scrolls_sideways_nothing_is_fetched_and_all_charts_are_drawn(
     built: Path, tmp_path: Path, width: int
 ):
-    found = looked_at(built, tmp_path, width)
-    assert found["outside"] == []
-    assert found["width"] == found["room"] <= width
-    assert found["fetched"] == []
+    seen = looked_at(built, tmp_path, width)
+    assert seen["outside"] == []
+    assert seen["width"] == seen["room"] <= width
+    assert seen["fetched"] == []
     there = re.findall(r'<svg [^>]*class="([^"]+)"', built.read_text())
-    assert found["drawn"] == [
+    assert seen["drawn"] == [
         kind for kind in there if kind != f"chart {'desk' if width == 360 else 'narrow'}"
     ]
 
 
 def test_no_string_of_a_record_became_a_part_of_the_page_that_acts(built: Path, tmp_path: Path):
-    found = looked_at(built, tmp_path, 800)
-    assert (found["active"], found["loading"]) == ([], 0)
-    assert found["scripts"] == len(render.SCRIPTS)
+    seen = looked_at(built, tmp_path, 800)
+    assert (seen["active"], seen["loading"]) == ([], 0)
+    assert seen["scripts"] == len(render.SCRIPTS)
 
 
 def test_the_paper_is_light_by_day_and_dark_by_night(built: Path, tmp_path: Path):
@@ -109,8 +109,8 @@ def test_the_paper_is_light_by_day_and_dark_by_night(built: Path, tmp_path: Path
 
 
 def test_the_page_says_nothing_on_the_console(built: Path, tmp_path: Path):
-    said = chromium(tmp_path, "--dump-dom", built.as_uri()).stderr
-    assert [line for line in said.splitlines() if "CONSOLE" in line] == []
+    console = chromium(tmp_path, "--dump-dom", built.as_uri()).stderr
+    assert [line for line in console.splitlines() if "CONSOLE" in line] == []
 
 
 def test_the_page_prints_on_a4(built: Path, tmp_path: Path):
@@ -122,48 +122,48 @@ def test_the_page_prints_on_a4(built: Path, tmp_path: Path):
 
 PRESS = """<!doctype html><body>
 <iframe id="frame" src="{page}" style="border:0;width:1280px;height:900px"></iframe>
-<pre id="found"></pre>
+<pre id="answer"></pre>
 <script>
 document.getElementById('frame').addEventListener('load', event => {{
   const page = event.target.contentDocument, all = path => [...page.querySelectorAll(path)];
-  const seen = one => one.getClientRects().length > 0;
+  const seen = element => element.getClientRects().length > 0;
   const box = (field, value) =>
-    all(`input[data-field="${{field}}"]`).find(one => one.value.startsWith(value));
+    all(`input[data-field="${{field}}"]`).find(element => element.value.startsWith(value));
   const shown = () => ({{
-    rows: all('.figures tbody tr').filter(seen).map(one => one.dataset.precision),
-    series: all('g.series').filter(one => one.dataset.precision === 'fp16-master' && seen(one)).length,
-    heights: all('svg[id$=-seconds]').map(one => Number(one.getAttribute('height'))),
+    rows: all('.figures tbody tr').filter(seen).map(element => element.dataset.precision),
+    series: all('g.series').filter(g => g.dataset.precision === 'fp16-master' && seen(g)).length,
+    heights: all('svg[id$=-seconds]').map(element => Number(element.getAttribute('height'))),
     sections: all('section[data-workload]').filter(seen).length,
   }});
-  const found = {{ at_first: shown() }};
+  const shownAfter = {{ at_first: shown() }};
   box('precision', 'fp16-master').click();
-  found.without_half = shown();
+  shownAfter.without_half = shown();
   box('precision', 'fp16-master').click();
-  found.again = shown();
+  shownAfter.again = shown();
   box('workload', 'Language').click();
-  found.without_language = shown();
-  const line = all('.lines button').find(one => one.textContent.startsWith('fp16-master'));
+  shownAfter.without_language = shown();
+  const line = all('.lines button').find(element => element.textContent.startsWith('fp16-master'));
   const beside = () => [...line.parentElement.nextElementSibling.querySelectorAll('g.series')]
-    .filter(seen).map(one => one.dataset.precision);
-  found.line = {{ drawn: beside(), others: shown().series }};
+    .filter(seen).map(element => element.dataset.precision);
+  shownAfter.line = {{ drawn: beside(), others: shown().series }};
   line.focus();
   line.click();
-  found.line.hid = beside();
-  found.line.elsewhere = shown().series;
-  found.line.pressed = line.getAttribute('aria-pressed') + (page.activeElement === line);
+  shownAfter.line.hid = beside();
+  shownAfter.line.elsewhere = shown().series;
+  shownAfter.line.pressed = line.getAttribute('aria-pressed') + (page.activeElement === line);
   line.click();
-  found.line.again = beside();
+  shownAfter.line.again = beside();
   const table = page.querySelector('.decision table'), head = table.tHead.rows[0].cells[4];
   const column = () => [...table.tBodies[0].rows].map(row => row.cells[4].querySelector('bdi').textContent);
   const button = head.querySelector('button');
   button.focus();
-  found.focused = page.activeElement === button;
+  shownAfter.focused = page.activeElement === button;
   button.click();
-  found.up = column();
+  shownAfter.up = column();
   button.click();
-  found.down = column();
-  found.sort = head.getAttribute('aria-sort');
-  document.getElementById('found').textContent = JSON.stringify(found);
+  shownAfter.down = column();
+  shownAfter.sort = head.getAttribute('aria-sort');
+  document.getElementById('answer').textContent = JSON.stringify(shownAfter);
 }});
 </script>"""
 
@@ -175,11 +175,11 @@ def pressed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     frame = folder / "frame.html"
     frame.write_text(PRESS.format(page=pages.built("two cards", folder).html.as_uri()))
     dump = ("--virtual-time-budget=5000", "--window-size=1400,1000", "--dump-dom")
-    said = re.search(
-        r'<pre id="found">(.+?)</pre>', chromium(folder, *dump, frame.as_uri()).stdout, re.DOTALL
+    answered = re.search(
+        r'<pre id="answer">(.+?)</pre>', chromium(folder, *dump, frame.as_uri()).stdout, re.DOTALL
     )
-    assert said, "the frame said nothing"
-    return dict(json.loads(said[1]))
+    assert answered, "the frame said nothing"
+    return dict(json.loads(answered[1]))
 
 
 def test_a_precision_that_is_not_ticked_leaves_tables_and_charts_which_close_up(pressed: dict[str, Any]):
@@ -207,13 +207,13 @@ def test_a_line_is_hidden_from_its_own_charts_alone_by_a_button_that_the_keyboar
 
 
 def test_a_table_is_sorted_by_a_button_that_the_keyboard_reaches(pressed: dict[str, Any]):
-    def seconds(said: str) -> float:
-        return float(said.removesuffix(" s").replace(",", "")) if said.endswith(" s") else float("inf")
+    def seconds(words: str) -> float:
+        return float(words.removesuffix(" s").replace(",", "")) if words.endswith(" s") else float("inf")
 
     assert pressed["focused"] and pressed["sort"] == "descending"
-    known = [seconds(said) for said in pressed["up"] if said.endswith(" s")]
-    assert known == sorted(known) and len(known) > 4
-    assert [seconds(said) for said in pressed["down"] if said.endswith(" s")] == known[::-1]
+    rising = [seconds(words) for words in pressed["up"] if words.endswith(" s")]
+    assert rising == sorted(rising) and len(rising) > 4
+    assert [seconds(words) for words in pressed["down"] if words.endswith(" s")] == rising[::-1]
 
 
 def test_page_one_on_paper_is_a_whole_decision_sheet(tmp_path: Path):
@@ -222,6 +222,6 @@ def test_page_one_on_paper_is_a_whole_decision_sheet(tmp_path: Path):
     target = pdf.write(pages.built("two cards", tmp_path).html, tmp_path / "page.pdf", root=os.geteuid() == 0)
     line = ["pdftotext", "-layout", "-f", "1", "-l", "1", str(target), "-"]
     first = subprocess.run(line, capture_output=True, text=True, check=True).stdout
-    for said in ("times as fast as", "What would change", "Whose the time is", "What is in doubt"):
-        assert said in first
+    for words in ("times as fast as", "What would change", "Whose the time is", "What is in doubt"):
+        assert words in first
     assert "How to read this" not in first and "Protocol published/1" not in first

@@ -85,16 +85,16 @@ def changed(text: str, spans: list[tuple[int, int]]) -> str:
 
 def test_a_figure_changed_in_every_section_of_the_page_is_named_each(packed, page, tmp_path, capsys):
     text = (page / "index.html").read_text()
-    found = sections(text)
+    places = sections(text)
     for part in ("What it costs", "How close to the limit", "What a delivered machine", "What was published"):
-        assert [said for said in found if said.startswith(part)], (part, list(found))
-    chosen = {said: spans[len(spans) // 2] for said, spans in found.items()}
+        assert [heading for heading in places if heading.startswith(part)], (part, list(places))
+    chosen = {heading: spans[len(spans) // 2] for heading, spans in places.items()}
 
     def change(work: Path) -> None:
         (work / "page" / "index.html").write_text(changed(text, list(chosen.values())))
 
-    said = bundles.differs(bundles.forged(packed, tmp_path, change), capsys)
-    listed = [line for line in said.splitlines() if "DIFFERS: page/index.html" in line]
+    printed = bundles.differs(bundles.forged(packed, tmp_path, change), capsys)
+    listed = [line for line in printed.splitlines() if "DIFFERS: page/index.html" in line]
     assert len(listed) == min(len(chosen), offer.MOST_LISTED)
     for (start, end), line in zip(sorted(chosen.values()), listed, strict=False):
         assert another(text[start:end]) in line and text[start:end] in line
@@ -155,18 +155,18 @@ def test_where_a_method_has_changed_since_a_difference_is_named_and_not_called_t
         figures.write_text(json.dumps(packed_then))
 
     offer.verify(bundles.forged(packed, tmp_path, change), None)
-    told = capsys.readouterr().out
-    assert "by the present methods: expectations[0].best: it says" in told
-    assert "whole; figures by methods" in told
+    printed = capsys.readouterr().out
+    assert "by the present methods: expectations[0].best: it says" in printed
+    assert "whole; figures by methods" in printed
 
 
 def test_a_price_that_was_changed_in_the_buyer_s_file_shows_in_every_figure_that_stands_on_it(
     packed, tmp_path, capsys
 ):
     change = bundles.replaced("purchase.toml", "price = 2000", "price = 2900")
-    said = bundles.differs(bundles.forged(packed, tmp_path, change), capsys)
-    assert "page/index.html: under" in said
-    assert "more places differ" in said
+    printed = bundles.differs(bundles.forged(packed, tmp_path, change), capsys)
+    assert "page/index.html: under" in printed
+    assert "more places differ" in printed
 
 
 def test_a_page_that_hides_a_doubt_by_its_style_sheet_is_not_as_it_was_packed(packed, tmp_path, capsys):
@@ -178,5 +178,5 @@ def test_a_file_that_was_put_beside_the_page_is_named(packed, tmp_path, capsys):
     def change(work: Path) -> None:
         (work / "page" / "other.html").write_text("<p>2.00 times as fast</p>")
 
-    said = bundles.differs(bundles.forged(packed, tmp_path, change), capsys)
-    assert "page/other.html: was added" in said
+    printed = bundles.differs(bundles.forged(packed, tmp_path, change), capsys)
+    assert "page/other.html: was added" in printed

@@ -24,21 +24,21 @@ A, B = "Constructed Card A", "Constructed Card B"
 
 
 def looked(records: Sequence[Record], purchase: str | None = FILE) -> PageView:
-    results = Results(tuple(Stored(f"results/{n}.json", one) for n, one in enumerate(records)), (), ())
-    found = parse_purchase(purchase) if purchase else None
-    return view_of(results, ClaimSet(), (), found, session=LEAD, now=datetime(2026, 2, 1, tzinfo=UTC))
+    results = Results(tuple(Stored(f"results/{n}.json", record) for n, record in enumerate(records)), (), ())
+    bought = parse_purchase(purchase) if purchase else None
+    return view_of(results, ClaimSet(), (), bought, session=LEAD, now=datetime(2026, 2, 1, tzinfo=UTC))
 
 
 def money(records: Sequence[Record], purchase: str | None = FILE) -> CostView:
-    found = looked(records, purchase).costs
-    assert found is not None
-    return found
+    costs = looked(records, purchase).costs
+    assert costs is not None
+    return costs
 
 
 def column(table: Table | None, name: str) -> dict[str, str]:
     """The figures of a column by card, without what stands beneath them."""
     assert table is not None
-    place = next(n for n, said in enumerate(table.columns) if said.startswith(name))
+    place = next(n for n, heading in enumerate(table.columns) if heading.startswith(name))
     return {row[0].partition("\n")[0]: row[place].partition("\n")[0] for row in table.rows}
 
 
@@ -49,7 +49,7 @@ def beneath(table: Table | None) -> dict[str, str]:
 
 
 def of(card: str) -> list[Record]:
-    return [one for one in build.two_cards() if one.machine.label.endswith(card[-1].lower())]
+    return [record for record in build.two_cards() if record.machine.label.endswith(card[-1].lower())]
 
 
 def test_the_markdown_of_the_money_is_exactly_this():
@@ -60,98 +60,99 @@ def test_the_markdown_of_the_money_is_exactly_this():
 
 
 def test_without_a_file_there_is_the_break_even_ratio_alone():
-    found = money(build.two_cards(), None)
+    costs = money(build.two_cards(), None)
     assert re.fullmatch(
-        rf"The {B} wins below 1\.4\d times the price of the {A} \(1\.2\d to 1\.[56]\d\)\.", found.answer
+        rf"The {B} wins below 1\.4\d times the price of the {A} \(1\.2\d to 1\.[56]\d\)\.", costs.answer
     )
-    assert found.ratios is not None and len(found.ratios.rows) == 1
-    assert not (found.offers or found.works or found.quotes)
+    assert costs.ratios is not None and len(costs.ratios.rows) == 1
+    assert not (costs.offers or costs.works or costs.quotes)
 
 
 def test_the_first_sentence_weighs_the_works_by_the_buyer_s_own_hours_on_the_slower_card():
-    found = looked(build.two_cards())
-    told = re.search(r"Expect .* to train your mix .* \(best estimate (\S+);", found.answer)
-    assert told and found.expected and found.mix
-    assert "your own hours of each work" in found.expected.caption
+    shown = looked(build.two_cards())
+    expected = re.search(r"Expect .* to train your mix .* \(best estimate (\S+);", shown.answer)
+    assert expected and shown.expected and shown.mix
+    assert "your own hours of each work" in shown.expected.caption
     hours = {"LSTM": 20.0, "ResNet-50": 30.0}
-    each = [(hours[row[0].partition(",")[0]], float(row[1])) for row in found.mix.rows]
+    each = [(hours[row[0].partition(",")[0]], float(row[1])) for row in shown.mix.rows]
     assert len(each) == 2
-    assert float(told[1]) == pytest.approx(50.0 / sum(given / faster for given, faster in each), abs=0.02)
+    assert float(expected[1]) == pytest.approx(50.0 / sum(given / faster for given, faster in each), abs=0.02)
 
 
 def test_the_ratio_is_the_wider_range_that_the_first_sentence_names():
-    found = looked(build.two_cards(), None)
-    expected = re.search(r"Expect .* to train this mix (\S+) to (\S+) times", found.answer)
-    assert expected and found.costs
-    assert f"({expected[1]} to {expected[2]})" in found.costs.answer
+    shown = looked(build.two_cards(), None)
+    expected = re.search(r"Expect .* to train this mix (\S+) to (\S+) times", shown.answer)
+    assert expected and shown.costs
+    assert f"({expected[1]} to {expected[2]})" in shown.costs.answer
 
 
 def test_one_card_alone_has_no_ratio_and_with_a_file_the_page_says_what_is_missing():
     assert looked(of(A), None).costs is None
-    found = money(of(A))
-    assert found.answer == f"Only the {A} can be priced for this mix."
+    costs = money(of(A))
+    assert costs.answer == f"Only the {A} can be priced for this mix."
     assert (
         f"Only the {A} has ranked runs: to compare, copy another card's records into results/."
-        in found.caveats
+        in costs.caveats
     )
-    assert "No ranked record on this page is of 'Card B': its quote is not used." in found.caveats
+    assert "No ranked record on this page is of 'Card B': its quote is not used." in costs.caveats
 
 
 def test_where_nothing_may_be_ranked_a_file_gets_an_answer_that_says_so():
-    found = money(build.quick_look())
-    assert found.answer.startswith("Nothing on this page may be ranked yet")
-    assert found.turn == "What is missing: ranked runs of Card A, Card B, in results/."
+    costs = money(build.quick_look())
+    assert costs.answer.startswith("Nothing on this page may be ranked yet")
+    assert costs.turn == "What is missing: ranked runs of Card A, Card B, in results/."
 
 
 def test_a_card_with_too_little_memory_does_not_fit_and_cannot_win():
     short = build.two_cards()
-    for place, one in enumerate(short):
-        if one.measurement and one.machine.label.endswith("b"):
-            device = one.measurement.device.model_copy(update={"memory_bytes": 8 * 2**30})
-            found = one.measurement.model_copy(update={"device": device})
-            short[place] = one.model_copy(update={"measurement": found})
-    found = money(short, FILE.replace("slots = 8", "slots = 8\nmemory_gib = 20"))
-    assert beneath(found.offers)[B] == "does not fit: too little memory"
-    assert column(found.offers, "A week's mix")[B] == "–"
-    assert column(found.offers, "How many")[B] == "0"
-    assert found.answer == f"Only the {A} can be priced for this mix."
+    for place, record in enumerate(short):
+        if record.measurement and record.machine.label.endswith("b"):
+            device = record.measurement.device.model_copy(update={"memory_bytes": 8 * 2**30})
+            measurement = record.measurement.model_copy(update={"device": device})
+            short[place] = record.model_copy(update={"measurement": measurement})
+    measurement = money(short, FILE.replace("slots = 8", "slots = 8\nmemory_gib = 20"))
+    assert beneath(measurement.offers)[B] == "does not fit: too little memory"
+    assert column(measurement.offers, "A week's mix")[B] == "–"
+    assert column(measurement.offers, "How many")[B] == "0"
+    assert measurement.answer == f"Only the {A} can be priced for this mix."
 
 
 def test_a_card_that_failed_on_a_line_with_hours_has_no_total_and_keeps_its_other_lines():
     records = [
-        one
-        for one in build.two_cards()
-        if not (one.machine.label.endswith("b") and one.trial.asked.variant.precision == "fp16-master")
-        or one.trial.asked.workload == "word_lm"
+        record
+        for record in build.two_cards()
+        if not (record.machine.label.endswith("b") and record.trial.asked.variant.precision == "fp16-master")
+        or record.trial.asked.workload == "word_lm"
     ]
     asked = build.trial(build.CIFAR, "fp16-master", 1, batch_size=164)
     on = build.machine(B, label="card-b", digits="b")
     records.append(
         build.record(asked, None, on=on, session="20260130-bbbbbb", order=60, failure=build.out_of_memory())
     )
-    found = money(records)
-    assert beneath(found.offers)[B] == "ResNet-50, fp16-master, batch 164, cached: does not fit"
-    assert column(found.offers, "A week's mix")[B] == "–"
-    assert found.works is not None
-    costs = [row[2] for row in found.works.rows if row[1].startswith(B)]
+    costs = money(records)
+    assert beneath(costs.offers)[B] == "ResNet-50, fp16-master, batch 164, cached: does not fit"
+    assert column(costs.offers, "A week's mix")[B] == "–"
+    assert costs.works is not None
+    costs = [row[2] for row in costs.works.rows if row[1].startswith(B)]
     assert costs.count("–") == 1 and len(costs) == 2
 
 
 def test_a_line_that_one_card_did_not_run_is_missing_and_not_slow():
     records = [
-        one
-        for one in build.two_cards()
-        if not (one.machine.label.endswith("b") and one.trial.asked.workload == "word_lm")
+        record
+        for record in build.two_cards()
+        if not (record.machine.label.endswith("b") and record.trial.asked.workload == "word_lm")
     ]
     assert beneath(money(records).offers)[B] == "LSTM, fp32-ieee, batch 20, cached: not measured"
 
 
 def test_hours_of_work_that_no_record_is_of_are_named_and_left_out():
-    found = money(build.two_cards(), FILE.replace('model = "lstm"', 'model = "transformer"'))
+    costs = money(build.two_cards(), FILE.replace('model = "lstm"', 'model = "transformer"'))
     assert any(
-        "20.0 hours a week of 'word_lm, transformer, fp32-ieee' are left out" in one for one in found.caveats
+        "20.0 hours a week of 'word_lm, transformer, fp32-ieee' are left out" in caveat
+        for caveat in costs.caveats
     )
-    assert found.setting.startswith("The mix: 1 line of your own, 30.0 hours a week")
+    assert costs.setting.startswith("The mix: 1 line of your own, 30.0 hours a week")
 
 
 @pytest.mark.parametrize(
@@ -187,26 +188,26 @@ def test_a_line_of_the_mix_that_fits_several_is_refused_with_the_key_that_tells_
 def test_one_card_quoted_to_buy_and_to_rent_is_two_offers():
     rent = FILE.replace("price = 2000", "price_per_hour = 0.9").replace('card = "Card A"', 'card = "Card B"')
     assert beneath(money(build.two_cards(), rent).offers)[A] == "no quote, and its power is not known"
-    found = money(powered(build.two_cards(), {"a": 250.0, "b": 200.0}), rent)
-    assert list(beneath(found.offers)) == [f"{B}, rented", f"{B}, bought", A]
-    assert beneath(found.offers)[A] == "no quote"
-    assert column(found.offers, "Wins below")[A] not in ("–", "no price")
+    costs = money(powered(build.two_cards(), {"a": 250.0, "b": 200.0}), rent)
+    assert list(beneath(costs.offers)) == [f"{B}, rented", f"{B}, bought", A]
+    assert beneath(costs.offers)[A] == "no quote"
+    assert column(costs.offers, "Wins below")[A] not in ("–", "no price")
 
 
 def test_a_machine_may_be_named_by_its_label():
-    found = money(build.two_cards(), FILE.replace('card = "Card A"', 'card = "constructed-card-a"'))
-    assert set(beneath(found.offers)) == {A, B}
+    costs = money(build.two_cards(), FILE.replace('card = "Card A"', 'card = "constructed-card-a"'))
+    assert set(beneath(costs.offers)) == {A, B}
 
 
 def powered(records: Sequence[Record], watts: dict[str, float]) -> list[Record]:
     """The records with a power that telemetry would have told."""
-    found = []
-    for one in records:
-        joules = 100 * watts[one.machine.label[-1]]
+    watched = []
+    for record in records:
+        joules = 100 * watts[record.machine.label[-1]]
         energy = Energy(
             joules=joules, method="counter", scope="cards", window_seconds=100.0, samples=100, band=0.05
         )
-        told = Telemetry(
+        telemetry = Telemetry(
             source="nvml",
             interval_seconds=1.0,
             seconds=100.0,
@@ -216,23 +217,23 @@ def powered(records: Sequence[Record], watts: dict[str, float]) -> list[Record]:
             energy=energy,
             ended="constructed",
         )
-        found.append(one.model_copy(update={"telemetry": told}))
-    return found
+        watched.append(record.model_copy(update={"telemetry": telemetry}))
+    return watched
 
 
 def test_measured_power_goes_before_the_boards_and_allows_a_claim_of_efficiency():
-    found = money(powered(build.two_cards(), {"a": 250.0, "b": 200.0}))
-    assert beneath(found.offers) == {A: "", B: ""}
-    assert found.running is not None
-    energy = {row[0]: row[-1] for row in found.running.rows}
+    costs = money(powered(build.two_cards(), {"a": 250.0, "b": 200.0}))
+    assert beneath(costs.offers) == {A: "", B: ""}
+    assert costs.running is not None
+    energy = {row[0]: row[-1] for row in costs.running.rows}
     assert energy[A].startswith("1.79\n")
     assert f"{B} is more efficient" in energy[A]
 
 
 def test_an_old_quote_and_one_of_the_future_are_named():
-    found = money(build.two_cards(), FILE.replace("2026-01-05", "2027-01-05"))
-    assert "The quote for 'Card A' is dated after this page was written." in found.caveats
-    assert "The quote for 'Card B' is 392 days old." in found.caveats
+    costs = money(build.two_cards(), FILE.replace("2026-01-05", "2027-01-05"))
+    assert "The quote for 'Card A' is dated after this page was written." in costs.caveats
+    assert "The quote for 'Card B' is 392 days old." in costs.caveats
 
 
 def test_a_hostile_source_does_nothing_but_show():
@@ -243,18 +244,18 @@ def test_a_hostile_source_does_nothing_but_show():
     assert "&lt;script&gt;alert(1)" in made
 
 
-def in_words(found: CostView) -> str:
-    return " ".join(found.caveats)
+def in_words(costs: CostView) -> str:
+    return " ".join(costs.caveats)
 
 
 def test_stacks_are_held_against_each_other_within_a_line_and_not_across_works():
-    def versions(one: Record, by: str) -> Record:
-        assert one.measurement
-        found = one.measurement.model_copy(update={"versions": {"made": by}})
-        return one.model_copy(update={"measurement": found})
+    def versions(record: Record, by: str) -> Record:
+        assert record.measurement
+        measurement = record.measurement.model_copy(update={"versions": {"made": by}})
+        return record.model_copy(update={"measurement": measurement})
 
-    measured = [one for one in build.two_cards() if one.measurement]
-    by_work = [versions(one, one.trial.asked.workload) for one in measured]
+    measured = [record for record in build.two_cards() if record.measurement]
+    by_work = [versions(record, record.trial.asked.workload) for record in measured]
     assert "different stacks" not in in_words(money(by_work))
-    by_card = [versions(one, one.machine.label) for one in measured]
+    by_card = [versions(record, record.machine.label) for record in measured]
     assert "The cards ran on different stacks" in in_words(money(by_card))

@@ -45,11 +45,11 @@ def test_throughput_stands_beside_the_gain_of_mixed_precision_by_model_and_devic
 
 def test_scaling_has_its_efficiency_and_copies_are_held_against_the_same_device_alone(study):
     table = one(study, "Several devices against one")
-    found = {(row[1], row[2]): row for row in table.rows}
+    rows = {(row[1], row[2]): row for row in table.rows}
     assert len(table.rows) == 12
-    assert found["fp32-ieee", "4\nDistributedDataParallel"][4].startswith("95 %")
-    assert found["fp32-ieee", "4\nDataParallel"][4].startswith("80 %")
-    copies = found["amp-fp16", "2\nindependent copies"]
+    assert rows["fp32-ieee", "4\nDistributedDataParallel"][4].startswith("95 %")
+    assert rows["fp32-ieee", "4\nDataParallel"][4].startswith("80 %")
+    copies = rows["amp-fp16", "2\nindependent copies"]
     assert copies[4].startswith("98 %")
     assert copies[3] == "1,254", "all copies together"
 
@@ -72,7 +72,7 @@ def test_both_ways_of_sharing_are_drawn_side_by_side_from_one_device_on_under_th
 
 
 def test_a_chart_of_several_devices_says_so_and_the_overview_keeps_them_apart(study):
-    assert "ResNet-50, batch 32, cached data, 2 devices (ddp)" in {one.heading for one in study.groups}
+    assert "ResNet-50, batch 32, cached data, 2 devices (ddp)" in {group.heading for group in study.groups}
     units = [panel.unit for panel in study.overview if panel.title == "Speed against 32-bit, by model"]
     assert len(units) == 7
     assert any(unit.endswith("cached data, 4 devices (dp)") for unit in units)
@@ -102,7 +102,7 @@ def test_models_are_written_as_people_do_and_another_package_s_keep_its_name(nam
 def test_more_than_linear_scaling_is_marked_though_one_device_needs_no_way_of_sharing():
     faster = runs("fp32-ieee", 0.05, way="ddp", gpus=2, order=10)
     table = view([*runs("fp32-ieee", 0.1), *faster])
-    assert any("above-linear" in said for said in table.warnings)
+    assert any("above-linear" in warning for warning in table.warnings)
 
 
 def test_tuned_has_its_gain_as_a_figure_and_stands_in_no_chart_with_default():
@@ -181,11 +181,11 @@ def test_specifications_stand_beside_the_ceilings_measured_on_the_same_device():
 
 
 def test_what_is_smaller_than_its_protocol_is_labelled_and_no_claim_is_judged_on_it():
-    told = "scaled down: width 512 (published 4096)"
-    (record, *_) = records = runs("fp32-ieee", 0.1, changes={"notes": (told,)})
+    label = "scaled down: width 512 (published 4096)"
+    (record, *_) = records = runs("fp32-ieee", 0.1, changes={"notes": (label,)})
     (group,) = of(records).groups
     badge = next(badge for badge in group.badges if badge.word == "scaled down")
-    assert badge.because.endswith(f"so that it ends soon: {told}")
+    assert badge.because.endswith(f"so that it ends soon: {label}")
     side = {"model": "resnet50"}
     claim = Claim(
         id="x",
@@ -200,7 +200,7 @@ def test_what_is_smaller_than_its_protocol_is_labelled_and_no_claim_is_judged_on
         source="constructed",
     )
     cell = cells.cells_of(table([record]))[0]
-    assert matching.side_differences(claim.of, claim, cell) == (told,)
+    assert matching.side_differences(claim.of, claim, cell) == (label,)
     (record, *_) = runs(
         "fp32-ieee", 0.1, changes={"notes": ("smaller images than the model's own: 224 of 600",)}
     )

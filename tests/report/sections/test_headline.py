@@ -107,11 +107,11 @@ def test_waiting_for_input_becomes_a_sentence_and_a_label():
     (record, *_) = records = series(causes=("input-bound: 41% of the time waited for input",))
     assert record.summary
     waiting = record.summary.model_copy(update={"input_share": 0.41})
-    shown = view([one.model_copy(update={"summary": waiting}) for one in records])
+    shown = view([record.model_copy(update={"summary": waiting}) for record in records])
     group = shown.workloads[0].groups[0]
     sentence = "41% of the time waited for input: a card twice as fast shortens this at most 1.42 times."
     assert any(sentence in cell for row in group.states.rows for cell in row)
-    assert shown.bottleneck is not None and any(sentence in said for said in shown.bottleneck.said)
+    assert shown.bottleneck is not None and any(sentence in line for line in shown.bottleneck.sentences)
     assert any(badge.word == "input-bound" for badge in group.badges)
 
 
@@ -127,7 +127,7 @@ def with_session(records: Sequence[Record], **changes: object) -> PageView:
         order_seed=1,
         trials=(),
     ).model_copy(update=changes)
-    stored = tuple(Stored(f"results/{n}.json", one) for n, one in enumerate(records))
+    stored = tuple(Stored(f"results/{n}.json", record) for n, record in enumerate(records))
     now = datetime(2026, 2, 1, tzinfo=UTC)
     return view_of(Results(stored, (session,), ()), ClaimSet(), (), machine="a" * 12, now=now)
 
@@ -139,5 +139,7 @@ def test_what_a_budget_left_out_is_listed_with_its_reason():
 
 
 def test_the_page_leads_with_this_machine_even_where_another_ran_later():
-    later = [one.model_copy(update={"started_at": one.started_at.replace(hour=20)}) for one in elsewhere()]
+    later = [
+        record.model_copy(update={"started_at": record.started_at.replace(hour=20)}) for record in elsewhere()
+    ]
     assert "On this Constructed Card A" in with_session([*series(), *later]).beside

@@ -28,7 +28,7 @@ NOW = datetime(2026, 2, 1, 12, tzinfo=UTC)
 
 
 def watched(**changes: float) -> list[Record]:
-    return [watch.watched(one, **changes) for one in series()]
+    return [watch.watched(record, **changes) for record in series()]
 
 
 def test_a_comparison_of_four_cards_stays_below_three_megabytes_and_draws_every_kind_of_trace(tmp_path: Path):
@@ -37,8 +37,8 @@ def test_a_comparison_of_four_cards_stays_below_three_megabytes_and_draws_every_
     assert len(text.encode()) < 3_000_000
     drawn = {element.attributes.get("id", "") for element in read(text).all("svg")}
     assert sum(name.startswith("t-") for name in drawn) == traces.MOST_LINES
-    for said in ("step time", "clock", "temperature", "power", "at work", "memory", "loss scale"):
-        assert f">{said}</text>" in text
+    for quantity in ("step time", "clock", "temperature", "power", "at work", "memory", "loss scale"):
+        assert f">{quantity}</text>" in text
     assert "trials of this chart not drawn, to keep the page small" in text
 
 
@@ -47,8 +47,8 @@ def doubted(records: list[Record], place: int) -> list[Record]:
     assert summary
     doubtful = summary.model_copy(update={"causes": ("slowdown: x",), "verdict": "warn"})
     return [
-        one.model_copy(update={"summary": doubtful}) if number == place else one
-        for number, one in enumerate(records)
+        record.model_copy(update={"summary": doubtful}) if number == place else record
+        for number, record in enumerate(records)
     ]
 
 
@@ -59,7 +59,7 @@ def charts_of(records: list[Record], most: int = traces.MOST_LINES) -> list[Time
 
 
 def test_the_trials_of_a_line_are_drawn_over_each_other_and_a_doubtful_line_before_any_other():
-    there = doubted([watch.watched(one) for one in elsewhere()], 1)
+    there = doubted([watch.watched(record) for record in elsewhere()], 1)
     assert [len(chart.trials) for chart in charts_of([*watched(), *there])] == [3, 3]
     (only,) = charts_of([*watched(), *there], most=1)
     assert [trial.doubtful for trial in only.trials] == [True, False, False]
@@ -86,14 +86,14 @@ def test_each_quantity_is_drawn_over_the_same_seconds_with_a_gap_where_nothing_i
     assert record.telemetry
     clock = [None if 20 <= second < 50 else 1900.0 for second in range(watch.SECONDS)]
     card = record.telemetry.cards[0].model_copy(update={"sm_mhz": watch.spread(clock, 1.0)})
-    told = record.telemetry.model_copy(update={"cards": (card,)})
-    (chart,) = charts_of([record.model_copy(update={"telemetry": told})])
+    telemetry = record.telemetry.model_copy(update={"cards": (card,)})
+    (chart,) = charts_of([record.model_copy(update={"telemetry": telemetry})])
     sheet = chart.sheet(DESK)
     of_devices = sheet.figure.axes[1:]
     assert len({axes.get_xlim() for axes in of_devices}) == 1 and of_devices[0].get_xlim()[1] == 89
     _, line = of_devices[0].lines
-    known = [x for x, y in line.get_xydata() if y == y]
-    assert 1900.0 in line.get_ydata() and not [x for x in known if 21 < x < 48]
+    drawn = [x for x, y in line.get_xydata() if y == y]
+    assert 1900.0 in line.get_ydata() and not [x for x in drawn if 21 < x < 48]
 
 
 def test_a_machine_without_a_card_shows_its_processor_and_memory():
@@ -101,7 +101,7 @@ def test_a_machine_without_a_card_shows_its_processor_and_memory():
     assert records[0].telemetry
     alone = records[0].telemetry.model_copy(update={"cards": ()})
     (chart,) = charts_of([records[0].model_copy(update={"telemetry": alone})])
-    assert [one.name for one in chart.trials[0].quantities] == ["processor at work", "host memory"]
+    assert [quantity.name for quantity in chart.trials[0].quantities] == ["processor at work", "host memory"]
 
 
 def test_a_time_is_split_into_wait_compute_and_other_that_add_up_to_one():
@@ -109,29 +109,29 @@ def test_a_time_is_split_into_wait_compute_and_other_that_add_up_to_one():
     parts = time_breakdown.time_breakdown(group.entries[0].cell)
     assert parts is not None and parts.other is not None
     assert (parts.input_wait, parts.compute, parts.other) == pytest.approx((0.2, 0.65, 0.15))
-    assert time_breakdown.said(parts) == "20 % input wait\n65 % compute, 15 % other"
+    assert time_breakdown.in_words(parts) == "20 % input wait\n65 % compute, 15 % other"
 
 
 def test_without_a_clock_of_the_device_compute_and_other_are_not_told_apart():
     parts = time_breakdown.time_breakdown(found(series())[0].entries[0].cell)
     assert parts is not None and parts.other is None
-    assert "not told apart" in time_breakdown.said(parts)
+    assert "not told apart" in time_breakdown.in_words(parts)
 
 
 def test_energy_stands_with_its_method_window_and_band():
     states = view(watched()).workloads[0].groups[0].states
-    said = states.rows[0][states.columns.index("Energy")]
-    assert re.match(r"0\.4\d+ J / token\n", said)
-    assert "counter, cards, 75 s, ±5% systematic" in said
+    words = states.rows[0][states.columns.index("Energy")]
+    assert re.match(r"0\.4\d+ J / token\n", words)
+    assert "counter, cards, 75 s, ±5% systematic" in words
 
 
 def test_energy_that_is_not_known_says_why():
     records = watched()
     lost = Energy(unknown_because="the window of 20 s is shorter than 60 s")
-    blind = [one.model_copy(update={"telemetry": watch.telemetry(energy=lost)}) for one in records]
+    blind = [record.model_copy(update={"telemetry": watch.telemetry(energy=lost)}) for record in records]
     states = view(blind).workloads[0].groups[0].states
-    said = states.rows[0][states.columns.index("Energy")]
-    assert said == "unknown\nthe window of 20 s is shorter than 60 s"
+    words = states.rows[0][states.columns.index("Energy")]
+    assert words == "unknown\nthe window of 20 s is shorter than 60 s"
 
 
 def test_skipped_steps_and_an_unchecked_convergence_stand_in_the_line():
@@ -140,17 +140,17 @@ def test_skipped_steps_and_an_unchecked_convergence_stand_in_the_line():
         kind="dynamic", first=65536, last=32768, skipped_steps=1, history=((0, 65536), (9, 32768))
     )
     scaled = []
-    for one in fast:
-        assert one.measurement
-        precision = one.measurement.precision.model_copy(update={"loss_scale": scale})
-        measured = one.measurement.model_copy(update={"precision": precision})
-        scaled.append(one.model_copy(update={"measurement": measured}))
+    for record in fast:
+        assert record.measurement
+        precision = record.measurement.precision.model_copy(update={"loss_scale": scale})
+        measured = record.measurement.model_copy(update={"precision": precision})
+        scaled.append(record.model_copy(update={"measurement": measured}))
     shown = view([*series(), *scaled])
     table = shown.workloads[0].groups[0].states
-    said = dict(zip(table.columns, table.rows[1], strict=True))
-    assert said["Convergence"].startswith("speed only, convergence not checked")
-    assert said["Loss scale"].startswith("1 step skipped")
-    assert said["Loss scale"].endswith("the host looks for overflow at every step, and that wait is timed")
+    row = dict(zip(table.columns, table.rows[1], strict=True))
+    assert row["Convergence"].startswith("speed only, convergence not checked")
+    assert row["Loss scale"].startswith("1 step skipped")
+    assert row["Loss scale"].endswith("the host looks for overflow at every step, and that wait is timed")
     assert any("speed only" in doubt for doubt in shown.caveats)
 
 
@@ -162,8 +162,8 @@ def test_first_steps_that_depart_from_fp32_s_say_why():
         (cell.trials[0], Gate("departs", "50 gradient norms by +100%")),
         (cell.trials[1], Gate("follows", "")),
     ]
-    said = tables.convergence(cell, [parity], gates)
-    assert said.endswith("the first steps follow fp32's in 1 of 2 trials: 50 gradient norms by +100%")
+    words = tables.convergence(cell, [parity], gates)
+    assert words.endswith("the first steps follow fp32's in 1 of 2 trials: 50 gradient norms by +100%")
 
 
 def test_an_invalid_trial_stands_in_its_table_with_its_cause():
@@ -189,8 +189,8 @@ def test_intervals_name_their_method_their_comparisons_and_their_block():
     more = elsewhere(on=third, card="Constructed Card C", session="20260129-cccccc")
     shown = view([*series(), *elsewhere(), *more])
     states = shown.workloads[0].groups[0].states
-    said = [row[states.columns.index("The interval")] for row in states.rows]
-    assert any("95% over 2 comparisons together\nwithin one block" in one for one in said)
+    cells = [row[states.columns.index("The interval")] for row in states.rows]
+    assert any("95% over 2 comparisons together\nwithin one block" in words for words in cells)
     assert any("within one block of time" in doubt for doubt in shown.caveats)
 
 
@@ -239,10 +239,10 @@ def _of_unit(record: Record, unit: str) -> Record:
 
 def test_a_trial_s_steps_stand_with_their_median_and_what_nine_of_ten_lie_between():
     records = series()
-    found = records[0].summary.model_copy(
+    summary = records[0].summary.model_copy(
         update={"step_seconds_median": 0.15, "step_seconds_p5": 0.148, "step_seconds_p95": 0.153}
     )
-    trials = view([records[0].model_copy(update={"summary": found}), *records[1:]])
+    trials = view([records[0].model_copy(update={"summary": summary}), *records[1:]])
     table = trials.workloads[0].groups[0].trials
     cells = [row[table.columns.index("Steady")] for row in table.rows]
     assert any(cell.endswith("step 150 ms, 90% 148 ms to 153 ms") for cell in cells), cells
@@ -274,7 +274,9 @@ def test_each_precision_stands_with_its_switches_its_overrides_and_what_its_erro
         measured = record.measurement.model_copy(update={"precision": precision})
         return record.model_copy(update={"measurement": measured})
 
-    (table,) = [one for one in view([told(one) for one in series()]).stacks if "Arithmetic" in one.caption]
+    (table,) = [
+        table for table in view([told(record) for record in series()]).stacks if "Arithmetic" in table.caption
+    ]
     (row,) = [dict(zip(table.columns, values, strict=True)) for values in table.rows]
     assert row["Switches"] == "cuda.matmul.fp32_precision=ieee, bf16_reduced_precision_reduction=True"
     assert row["Overrides set"] == "NVIDIA_TF32_OVERRIDE=0"

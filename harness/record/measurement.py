@@ -12,7 +12,12 @@ from harness.record.trial import DataSource, DeviceKind, Option, Precision
 
 
 def _pack(value: Any) -> Any:
-    return Series.of(value) if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    for place, microseconds in enumerate(value):
+        if type(microseconds) is not int or not 0 <= microseconds < 2**40:
+            raise ValueError(f"value {place} is no whole number of microseconds")
+    return Series.of(value)
 
 
 Packed = Annotated[Series, BeforeValidator(_pack, json_schema_input_type=Series | list[int])]

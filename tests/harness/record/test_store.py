@@ -77,6 +77,17 @@ def test_a_record_that_cannot_be_is_refused_by_its_field(measured, tmp_path, cha
         store.read_record(path, "bad.json")
 
 
+@pytest.mark.parametrize("value", ["1000", None, 1.5, True, -1, 2**62, [1000], {}])
+def test_a_step_that_is_no_whole_number_of_microseconds_is_refused_by_its_place(measured, tmp_path, value):
+    root, _ = measured
+    raw = json.loads((root / store.read_all(root).records[0].path).read_text())
+    raw["measurement"]["step_us"] = [1000, value]
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(raw))
+    with pytest.raises(RecordError, match=r"bad.json: 'measurement.step_us.*': value 1 is no whole number"):
+        store.read_record(path, "bad.json")
+
+
 def test_a_trial_whose_id_is_not_its_content_is_refused(measured, tmp_path):
     root, _ = measured
     raw = json.loads((root / store.read_all(root).records[0].path).read_text())

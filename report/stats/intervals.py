@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 import numpy
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ FLOOR_RUNS = 5
 HEADLINE_RUNS = 10
 BLOCKS_NEEDED = 3
 """Two block means leave one degree of freedom: no usable interval."""
+
+ASSUMED_BLOCK_SPREAD = 0.01
+"""Relative standard deviation between a machine's blocks of time, where too few of them show it."""
 
 OUTLIER_DISTANCE = 0.05
 OUTLIER_RANGES = 4.0
@@ -88,14 +92,201 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """One value per run, all positive, and the block that each run belongs to."""
+    """One value per run, and the block of time that each run belongs to.
+
+    No blocks at all are for what an hour does to no machine, such as an accuracy: each run is a replicate.
+    """
 
     values: tuple[float, ...]
-    blocks: tuple[int, ...]
+    blocks: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if len(self.values) != len(self.blocks):
+        if self.blocks and len(self.values) != len(self.blocks):
             raise ValueError(f"{len(self.values)} values, but {len(self.blocks)} blocks")
+
+    @property
+    def block_count(self) -> int:
+        """How many blocks of time the runs stand in; 0 where blocks play no part."""
+        return len(set(self.blocks))
+
+
+@dataclass(frozen=True, slots=True)
+class _Estimate:
+    """A mean of block means, or of their differences, with its squared standard error."""
+
+    mean: float
+    error2: float
+    df: float
+    n: tuple[int, ...]
+    blocks: int
+
+    @property
+    def by_blocks(self) -> bool:
+        return self.blocks >= BLOCKS_NEEDED
+
+
+def blocks_interval(
+    of: Runs,
+    over: Runs | None = None,
+    *,
+    level: float = 0.95,
+    paired: bool = False,
+    comparisons: int = 1,
+    logs: bool = True,
+) -> Interval | None:
+    """The interval of the mean of runs in blocks of time, or of one side over another.
+
+    With `logs` it is of the geometric mean, or of the ratio of two; without, of the mean, or of the
+    difference `of` − `over`. With three blocks the block means are the replicates. With fewer the runs are,
+    and `ASSUMED_BLOCK_SPREAD` joins their error. `paired` says that nothing beyond these blocks is spoken
+    of: two sides ran side by side on one machine, so the replicates are their differences in the blocks
+    that they share; one side stands for itself. Then no spread is assumed. Two estimates are joined with
+    Welch's degrees of freedom. The level holds for all `comparisons` together (Bonferroni).
+
+    Null where a side has too few runs to show a spread, and where a logarithm is asked of what is not
+    positive.
+    """
+    sides = (of,) if over is None else (of, over)
+    if logs and any(value <= 0 for side in sides for value in side.values):
+        return None
+    in_blocks = [_in_blocks(side, logs) for side in sides]
+    estimate = _paired(in_blocks) if paired and over is not None else None
+    assumed = 0.0
+    if estimate is None:
+        assumed = 0.0 if paired and over is None else ASSUMED_BLOCK_SPREAD
+        scales = [_scale(side, logs) if side.blocks else 0.0 for side in sides]
+        each = [_one_side(blocks, assumed * scale) for blocks, scale in zip(in_blocks, scales, strict=True)]
+        estimate = _joined([side for side in each if side is not None]) if all(each) else None
+    if estimate is None:
+        return None
+    critical = critical_t(1 - (1 - level) / max(comparisons, 1), estimate.df)
+    reach = critical * math.sqrt(estimate.error2)
+    ends = (estimate.mean - reach, estimate.mean, estimate.mean + reach)
+    low, middle, high = map(math.exp, ends) if logs else ends
+    notes = [
+        "identical values: no spread was seen" if estimate.error2 == 0 else "",
+        *(_doubts(of, over) if over is not None and logs else ()),
+        _few_blocks(sides, estimate, assumed),
+    ]
+    method = _method(estimate, two=over is not None, logs=logs)
+    return Interval(
+        low,
+        middle,
+        high,
+        estimate.n,
+        estimate.df,
+        level,
+        method,
+        max(comparisons, 1),
+        tuple(note for note in notes if note),
+    )
+
+
+def _in_blocks(side: Runs, logs: bool) -> dict[int, list[float]]:
+    values = map(math.log, side.values) if logs else side.values
+    grouped: dict[int, list[float]] = {}
+    for value, block in zip(values, side.blocks or (0,) * len(side.values), strict=True):
+        grouped.setdefault(block, []).append(value)
+    return grouped
+
+
+def _scale(side: Runs, logs: bool) -> float:
+    """What a relative spread is multiplied by: a logarithm's is its own."""
+    return 1.0 if logs else abs(fmean(side.values)) if side.values else 0.0
+
+
+def _one_side(blocks: Mapping[int, Sequence[float]], assumed: float) -> _Estimate | None:
+    """The mean of one side; `assumed` is the standard deviation of a block where too few show it."""
+    means = [fmean(values) for values in blocks.values()]
+    error2, df = _within(blocks)
+    return _estimate(means, error2, df, assumed, (sum(map(len, blocks.values())),))
+
+
+def _paired(sides: Sequence[Mapping[int, Sequence[float]]]) -> _Estimate | None:
+    """The mean difference of two sides over the blocks that they share."""
+    of, over = sides
+    shared = of.keys() & over.keys()
+    within = [_within({block: side[block] for block in shared}) for side in sides]
+    error2 = sum(error2 for error2, _ in within)
+    df = _welch_df(within) if all(df for _, df in within) else 0
+    counts = tuple(sum(len(side[block]) for block in shared) for side in sides)
+    differences = [fmean(of[block]) - fmean(over[block]) for block in sorted(shared)]
+    return _estimate(differences, error2, df, 0.0, counts)
+
+
+def _within(blocks: Mapping[int, Sequence[float]]) -> tuple[float, float]:
+    """The squared error of the mean of block means from the spread within blocks, and its freedom."""
+    df = sum(len(values) - 1 for values in blocks.values())
+    if df == 0:
+        return 0.0, 0
+    squares = sum(_squares(values) for values in blocks.values())
+    return squares / df * sum(1 / len(values) for values in blocks.values()) / len(blocks) ** 2, df
+
+
+def _squares(values: Sequence[float]) -> float:
+    # Equal values must not leave a spread of rounding errors.
+    if min(values) == max(values):
+        return 0.0
+    middle = fmean(values)
+    return math.fsum((value - middle) ** 2 for value in values)
+
+
+def _estimate(
+    means: Sequence[float], within: float, within_df: float, assumed: float, counts: tuple[int, ...]
+) -> _Estimate | None:
+    """From the spread of three means on; below, from that within blocks and the assumed one between them.
+
+    Two means that differ by more than both explain count as they are.
+    """
+    blocks = len(means)
+    if blocks == 0 or (blocks == 1 and within_df == 0):
+        return None
+    between = _squares(means) / (blocks - 1) / blocks if blocks > 1 else 0.0
+    expected = within + assumed**2 / blocks
+    if blocks >= BLOCKS_NEEDED:
+        return _Estimate(fmean(means), between, blocks - 1, (blocks,), blocks)
+    if within_df == 0:
+        return _Estimate(fmean(means), max(between, expected), blocks - 1, counts, blocks)
+    df = within_df * (expected / within) ** 2 if within else math.inf if assumed else within_df
+    return _Estimate(fmean(means), max(between, expected), df, counts, blocks)
+
+
+def _joined(sides: Sequence[_Estimate]) -> _Estimate:
+    """One side as it is; the first less the second of two."""
+    if len(sides) == 1:
+        return sides[0]
+    of, over = sides
+    df = _welch_df([(side.error2, side.df) for side in sides])
+    counts, blocks = (*of.n, *over.n), min(of.blocks, over.blocks)
+    return _Estimate(of.mean - over.mean, of.error2 + over.error2, df, counts, blocks)
+
+
+def _welch_df(errors: Sequence[tuple[float, float]]) -> float:
+    """(Σ u)² ÷ Σ u²/df, u the squared standard errors, each with its degrees of freedom."""
+    below = sum(error2**2 / df for error2, df in errors)
+    return sum(error2 for error2, _ in errors) ** 2 / below if below > 0 else sum(df for _, df in errors)
+
+
+def _method(estimate: _Estimate, *, two: bool, logs: bool) -> str:
+    if two and len(estimate.n) == 1:
+        return "log differences within blocks" if logs else "differences within blocks"
+    name = (LOG_WELCH if logs else "Welch") if two else "Student on logarithms" if logs else "Student"
+    return f"{name} of block means" if estimate.by_blocks else name
+
+
+def _doubts(of: Runs, over: Runs) -> tuple[str, ...]:
+    doubts = (outlying_run(of.values), outlying_run(over.values), unequal_spread(of.values, over.values))
+    return tuple(doubt for doubt in doubts if doubt)
+
+
+def _few_blocks(sides: Sequence[Runs], estimate: _Estimate, assumed: float) -> str:
+    """What the interval says of the spread between blocks where too few show it."""
+    if estimate.by_blocks or not any(side.blocks for side in sides):
+        return ""
+    count = estimate.blocks
+    if assumed:
+        return f"{'one block' if count == 1 else f'{count} blocks'}: ±{assumed:.0%} between blocks assumed"
+    return "within one block" if count == 1 else f"{count} blocks: too few to tell their spread"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +334,7 @@ def welch_difference(a: Sequence[float], b: Sequence[float], level: float = 0.95
     if min(len(a), len(b)) < 2:
         return None
     of, over = _Arm.of(_floats(a)), _Arm.of(_floats(b))
-    df, error2 = _welch_df(of, over), of.error2 + over.error2
+    df, error2 = _arms_df(of, over), of.error2 + over.error2
     middle, reach = of.mean - over.mean, critical_t(level, df) * math.sqrt(error2)
     return Interval(
         middle - reach, middle, middle + reach, (of.n, over.n), df, level, "Welch", 1, _identical(error2)
@@ -162,7 +353,7 @@ def log_welch_ratio(
     if arms is None:
         return None
     each = 1 - (1 - level) / comparisons
-    df = _welch_df(*arms)
+    df = _arms_df(*arms)
     interval = _log_interval(*arms, critical_t(each, df), df, level, LOG_WELCH, comparisons)
     doubts = (outlying_run(a), outlying_run(b), unequal_spread(a, b))
     return replace(interval, notes=(*interval.notes, *(doubt for doubt in doubts if doubt)))
@@ -239,7 +430,7 @@ def _log_interval(
     return Interval(low, estimate, high, (of.n, over.n), df, level, method, comparisons, _identical(error2))
 
 
-def _welch_df(a: _Arm, b: _Arm) -> float:
+def _arms_df(a: _Arm, b: _Arm) -> float:
     """(u + v)² ÷ (u²/(n₁ − 1) + v²/(n₂ − 1)), u and v the squared standard errors."""
     below = a.error2**2 / (a.n - 1) + b.error2**2 / (b.n - 1)
     return (a.error2 + b.error2) ** 2 / below if below > 0 else float(a.n + b.n - 2)

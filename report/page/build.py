@@ -63,7 +63,7 @@ def look(analysis: Analysis) -> PageView:
     """Everything the page says, as words and drawings."""
     groups, gains, expected = analysis.groups, analysis.speedups, analysis.expectations
     own, session = analysis.own, analysis.leading_session
-    badges = names.of_cells([entry.cell for group in groups for entry in group.entries if entry.own])
+    badges = names.badges([entry.cell for group in groups for entry in group.entries if entry.own])
     answer = headline.answer(groups, gains, len(analysis.evidence.claims.claims))
     return PageView(
         title="gpudyno report",

@@ -5,7 +5,7 @@ Two views that no chart mixes: the fixed batches of groups, and sweeps, which lo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from harness.summary.statistics import MOST_MEMORY_SHARE
 from report import text
@@ -37,7 +37,11 @@ def _panel(members: Sequence[BatchSweep], name: str) -> Panel:
     work = members[0].key
     several = len({sweep.unit for sweep in members}) > 1
     lines = [_line(sweep, several) for sweep in members]
-    walls = _walls(members)
+    walls = [
+        Wall(float(batch), f"{batch:,} does not fit", sweep.precision, sweep.unit)
+        for sweep in sorted(members, key=lambda sweep: (sweep.unit, sweep.precision))
+        if (batch := sweep.out_of_memory_batch) is not None
+    ]
     title = f"{text.model_name(work.model)}{names.setting(work)}: throughput against batch"
     alt = "; ".join(_points_words(line) for line in lines[:12])
     alt += "".join(f"; {wall.card} {wall.precision}: {wall.text}" for wall in walls)
@@ -60,14 +64,6 @@ def _line(sweep: BatchSweep, several: bool) -> Curve:
 def _ends(cell: Cell) -> tuple[float, float] | None:
     interval = cell.throughput.interval
     return (max(interval.low, 0.0), interval.high) if interval else None
-
-
-def _walls(members: Iterable[BatchSweep]) -> list[Wall]:
-    return [
-        Wall(float(batch), f"{batch:,} does not fit", sweep.precision, sweep.unit)
-        for sweep in sorted(members, key=lambda sweep: (sweep.unit, sweep.precision))
-        if (batch := sweep.out_of_memory_batch) is not None
-    ]
 
 
 def _points_words(line: Curve) -> str:

@@ -14,7 +14,7 @@ from report.comparisons import cells
 from report.comparisons.cells import Figure
 from report.comparisons.groups import ComparisonGroup, Entry
 from report.comparisons.speedups import Speedup
-from report.comparisons.time_breakdown import WITHOUT_CLOCK, TimeBreakdown, time_breakdown
+from report.comparisons.time_breakdown import WITHOUT_CLOCK, time_breakdown
 from report.comparisons.unit_spread import UnitBand, unit_band, unit_means
 from report.sections import names
 from report.sections.view import Panel
@@ -228,35 +228,27 @@ def ratios_panel(name: str, title: str, unit: str, marks: Sequence[Mark]) -> Pan
 
 
 def _time_panel(group: ComparisonGroup, anchor: str) -> Panel | None:
-    """A bar for each line: its whole time, divided."""
+    """A bar for each line: its whole time, divided; where no line tells compute from the rest, it says so."""
     lines = [
         (entry.cell, shares) for entry in group.entries if (shares := time_breakdown(entry.cell)) is not None
     ]
     if not lines:
         return None
     clocked = any(shares.other is not None for _, shares in lines)
-    title, unit = (
-        "Where the time goes",
-        "shares of the steady steps" if clocked else "shares of the steady steps; no clock of the device",
-    )
+    unit = "shares of the steady steps" + ("" if clocked else "; no clock of the device")
+    kinds = {} if clocked else WITHOUT_CLOCK
     rows = tuple(
-        Share(names.label(cell, group), cells.unit_of(cell), cell.key.precision, _named(shares, clocked))
+        Share(
+            names.label(cell, group),
+            cells.unit_of(cell),
+            cell.key.precision,
+            tuple((kinds.get(kind, kind), share) for kind, share in shares.parts()),
+        )
         for cell, shares in lines
     )
     alt = "; ".join(
-        f"{row.label}: {_alt(shares)}" for row, (_, shares) in zip(rows[:12], lines, strict=False)
+        f"{names.label(cell, group)}: "
+        + ", ".join(f"{text.percent(share)} {kind}" for kind, share in shares.parts())
+        for cell, shares in lines[:12]
     )
-    return Panel(f"{anchor}-split", title, unit, Shares(rows), alt)
-
-
-def _named(shares: TimeBreakdown, clocked: bool) -> tuple[tuple[str, float], ...]:
-    """Where no line tells compute from the rest, its part says so."""
-    return (
-        shares.parts()
-        if clocked
-        else tuple((WITHOUT_CLOCK.get(kind, kind), part) for kind, part in shares.parts())
-    )
-
-
-def _alt(shares: TimeBreakdown) -> str:
-    return ", ".join(f"{text.percent(share)} {kind}" for kind, share in shares.parts())
+    return Panel(f"{anchor}-split", "Where the time goes", unit, Shares(rows), alt)

@@ -28,7 +28,8 @@ def answer(groups: Sequence[ComparisonGroup], gains: Sequence[Speedup], claims: 
                 "and claims, none of them judged."
             )
         return "Nothing has been measured here yet, and no published figures are at hand."
-    own = [gain for gain in gains if _is_own(gain.of, groups)]
+    measured = {id(entry.cell) for group in groups for entry in group.entries if entry.own}
+    own = [gain for gain in gains if id(gain.of) in measured]
     clauses = _gain_clauses(own)
     if clauses:
         card = text.short_card(own[0].of.trials[0].device_name)
@@ -40,10 +41,6 @@ def answer(groups: Sequence[ComparisonGroup], gains: Sequence[Speedup], claims: 
         joint = ", " if opening.startswith("On") else ": "
         return f"{opening}{joint}{'; '.join(clauses)}."
     return f"{_plain_clause(groups)}."
-
-
-def _is_own(cell: Cell, groups: Sequence[ComparisonGroup]) -> bool:
-    return any(entry.own and entry.cell is cell for group in groups for entry in group.entries)
 
 
 def _gain_clauses(gains: Sequence[Speedup]) -> list[str]:

@@ -16,12 +16,7 @@ from report.text import short_card
 from report.trials.key import PARALLEL, Key
 
 
-def badges(group: ComparisonGroup) -> tuple[Badge, ...]:
-    """The labels of all the lines that a group draws."""
-    return of_cells([entry.cell for entry in group.entries])
-
-
-def of_cells(cells: Sequence[Cell]) -> tuple[Badge, ...]:
+def badges(cells: Sequence[Cell]) -> tuple[Badge, ...]:
     """Each label once, the gravest first."""
     trials = [trial for cell in cells for trial in cell.trials]
     environments = [trial.environment for trial in trials]

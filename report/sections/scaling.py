@@ -10,7 +10,7 @@ from harness.summary.device_checks import busy_shares
 from report import text
 from report.charts.lines import Curve, Curves
 from report.charts.style import Form
-from report.comparisons.cells import Cell, Ratio, cell_ratio
+from report.comparisons.cells import Cell, Figure, Ratio, cell_ratio
 from report.comparisons.groups import PRECISIONS
 from report.comparisons.scaling import PARALLELISMS, STRICT, Scaling, parallelism_of, scalings
 from report.comparisons.speedups import Speedup
@@ -37,7 +37,12 @@ def panels(cells: Sequence[Cell], gains: Sequence[Speedup], anchor: str) -> tupl
 
 def _throughput(family: Scaling, name: str, title: str) -> Panel | None:
     lines = [
-        _line(family, precision, way, [(cell.key.gpus, *_mean(cell)) for cell in cells])
+        _line(
+            family,
+            precision,
+            way,
+            [(c.key.gpus, c.throughput.mean or 0.0, _ends(c.throughput)) for c in cells],
+        )
         for precision, way, cells in _with_single(family)
     ]
     rate = f"{family.cells[0].trials[0].sample_unit}s a second"
@@ -50,7 +55,7 @@ def _gain(family: Scaling, gains: Sequence[Speedup], name: str, title: str) -> P
     for precision, way, cells in _with_single(family):
         ratios = [(cell.key.gpus, by_cell[id(cell)].ratio) for cell in cells if id(cell) in by_cell]
         lines.append(
-            _line(family, precision, way, [(n, ratio.estimate, _interval(ratio)) for n, ratio in ratios])
+            _line(family, precision, way, [(n, ratio.estimate, _ends(ratio)) for n, ratio in ratios])
         )
     return _panel(name, f"{title}: speed against {STRICT}", "times as fast", lines, "times")
 
@@ -62,7 +67,7 @@ def _scaling(family: Scaling, name: str, title: str) -> Panel | None:
         if single is None:
             continue
         ratios = [(c.key.gpus, cell_ratio(c, single, "throughput")) for c in cells if c is not single]
-        points = [(n, ratio.estimate, _interval(ratio)) for n, ratio in ratios if ratio is not None]
+        points = [(n, ratio.estimate, _ends(ratio)) for n, ratio in ratios if ratio is not None]
         if points:
             lines.append(_line(family, precision, way, [(1, 1.0, None), *points]))
     if not lines:
@@ -96,13 +101,8 @@ def _line(
     )
 
 
-def _mean(cell: Cell) -> tuple[float, tuple[float, float] | None]:
-    interval = cell.throughput.interval
-    return cell.throughput.mean or 0.0, (interval.low, interval.high) if interval else None
-
-
-def _interval(ratio: Ratio) -> tuple[float, float] | None:
-    return (ratio.interval.low, ratio.interval.high) if ratio.interval else None
+def _ends(figure: Figure | Ratio) -> tuple[float, float] | None:
+    return (figure.interval.low, figure.interval.high) if figure.interval else None
 
 
 def _panel(name: str, title: str, unit: str, lines: Sequence[Curve], form: Form) -> Panel | None:
@@ -128,7 +128,8 @@ def tables(cells: Sequence[Cell], gains: Sequence[Speedup]) -> tuple[Table, ...]
 
 def _study(families: Sequence[Scaling], gains: Sequence[Speedup]) -> Table:
     over = {id(gain.of): gain for gain in gains if gain.over.key.precision == STRICT}
-    precisions = [name for name in PRECISIONS if any(f.single(name) or _any(f, name) for f in families)]
+    measured = {cell.key.precision for family in families for cell in family.cells}
+    precisions = [name for name in PRECISIONS if name in measured]
     mixed = [name for name in precisions if name != STRICT]
     rows = []
     for family in families:
@@ -146,10 +147,6 @@ def _study(families: Sequence[Scaling], gains: Sequence[Speedup]) -> Table:
         f"Of {PARALLELISMS['each']} the figure is that of one copy while the others run."
     )
     return Table(caption, columns, tuple(rows))
-
-
-def _any(family: Scaling, precision: str) -> bool:
-    return any(cell.key.precision == precision for cell in family.cells)
 
 
 def _named(family: Scaling) -> str:
@@ -188,12 +185,11 @@ def _shares(families: Sequence[Scaling]) -> Table:
 def _together(cell: Cell, way: str) -> str:
     if way != "each":
         return text.number(cell.throughput.mean)
-    sums = [sum(rate for rank in ranks if (rate := _rate(rank))) for ranks in _ranks(cell.trials)]
+    sums = [
+        sum(rank.samples / rank.seconds for rank in ranks if rank.samples and rank.seconds)
+        for ranks in _ranks(cell.trials)
+    ]
     return text.number(fmean(sums)) if sums else "–"
-
-
-def _rate(rank: Rank) -> float | None:
-    return rank.samples / rank.seconds if rank.samples and rank.seconds else None
 
 
 def _against(ratio: Ratio | None, devices: int, way: str) -> str:

@@ -105,16 +105,13 @@ def table(group: ComparisonGroup) -> Table:
         for trial in entry.cell.trials:
             rows.append(_row(trial, names.label(entry.cell, group), len(entry.cell.trials) > 1))
             keys.append((text.unit_name(trial.card, trial.machine_label), trial.key.precision))
-    columns = ("Trial", "Verdict", "Total", _rate(group), "Steady", "Setup", "Before it began", "Because")
+    rate = f"{group.entries[0].cell.trials[0].sample_unit.capitalize()}s / s"
+    columns = ("Trial", "Verdict", "Total", rate, "Steady", "Setup", "Before it began", "Because")
     caption = (
         "Every trial. Invalid ones take no part in any mean, nor do unproven ones where most of their line "
         "are proven; unproven ones are never ranked."
     )
     return Table(caption, columns, tuple(rows), tuple(keys))
-
-
-def _rate(group: ComparisonGroup) -> str:
-    return f"{group.entries[0].cell.trials[0].sample_unit.capitalize()}s / s"
 
 
 def _row(trial: Trial, label: str, several: bool) -> tuple[str, ...]:

@@ -201,7 +201,7 @@ def _group_view(
         number=number,
         heading=_heading(group),
         setting=_setting(group),
-        badges=names.badges(group),
+        badges=names.badges(cells),
         panels=(*charts.panels(group, own, published, anchor), *curves.panels(group, behind, anchor)),
         table=tables.group_table(group, own),
         states=tables.run_quality_table(group, analysis.parities, analysis.early_gates),

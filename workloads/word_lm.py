@@ -25,7 +25,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from parts import datasets, flops, precision
+from parts import datasets, flops, precision, recurrent
 from parts.clock import Clock, stopwatch
 from parts.device import choose, facts, seed_everything, software
 from parts.update import SgdStep, clipped_sgd
@@ -68,10 +68,12 @@ class LanguageModel(nn.Module):
         self.dropout = nn.Dropout(options["dropout"])
         self.encoder = nn.Embedding(words, width)
         if kind in ("LSTM", "GRU"):
-            self.recurrent: nn.RNNBase = getattr(nn, kind)(width, units, layers, dropout=inner_dropout)
+            self.recurrent: nn.RNNBase = getattr(recurrent, kind)(width, units, layers, dropout=inner_dropout)
         else:
             nonlinearity = kind.removeprefix("RNN_").lower()
-            self.recurrent = nn.RNN(width, units, layers, nonlinearity=nonlinearity, dropout=inner_dropout)
+            self.recurrent = recurrent.RNN(
+                width, units, layers, nonlinearity=nonlinearity, dropout=inner_dropout
+            )
         self.decoder = nn.Linear(units, words)
         nn.init.uniform_(self.encoder.weight, -INITIAL_RANGE, INITIAL_RANGE)
         nn.init.uniform_(self.decoder.weight, -INITIAL_RANGE, INITIAL_RANGE)

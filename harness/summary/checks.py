@@ -96,9 +96,10 @@ def _precision(measurement: Measurement) -> Causes:
     outputs = {name.removeprefix("torch."): count for name, count in precision.output_dtypes.items()}
     expected = half or "float32"
     counted = sum(outputs.values())
-    # A half-precision model keeps some layers in fp32; an fp32 model has none in half.
+    # A half-precision model keeps some layers in fp32, none in the other 16-bit type; an fp32 model has none in half.
     needed = counted / 2 if half else counted
-    if counted and outputs.get(expected, 0) < needed:
+    other_half = {"float16", "bfloat16"} - {expected}
+    if counted and (outputs.get(expected, 0) < needed or other_half & outputs.keys()):
         seen = ", ".join(f"{count} {name}" for name, count in sorted(outputs.items()))
         yield "invalid", f"precision: labelled {label}, but the layers gave {seen}"
     parameters = {name.removeprefix("torch.") for name in precision.parameter_dtypes}

@@ -112,30 +112,35 @@ def test_a_device_of_another_kind_never_stands_in_for_the_one_asked():
 
 GATES = """
 from parts import precision
-def refused(label, capability, hip=None):
+def refused(label, capability, target=None):
+    hip = target and "7.2"
     with mock.patch.object(torch.version, "hip", hip), \
          mock.patch.multiple(torch.cuda, get_device_name=lambda device: "Card",
-                             get_device_capability=lambda device: capability):
-        return failure(lambda: precision._refuse_what_the_card_lacks(label, None))
+                             get_device_capability=lambda device: capability,
+                             get_device_properties=lambda device: SimpleNamespace(gcnArchName=target or "")):
+        return failure(lambda: precision.switch(label, SimpleNamespace(type="cuda")))
 tell({
     "turing bf16": refused("amp-bf16", (7, 5)),
     "turing tf32": refused("fp32-tf32", (7, 5)),
     "turing fp16": refused("fp16-master", (7, 5)),
     "ampere bf16": refused("pure-bf16", (8, 0)),
     "hopper tf32": refused("fp32-tf32", (9, 0)),
-    "rocm tf32": refused("fp32-tf32", (9, 4), "7.2"),
-    "rocm bf16": refused("amp-bf16", (9, 0), "7.2"),
+    "gfx942 tf32": refused("fp32-tf32", (9, 4), "gfx942:sramecc+:xnack-"),
+    "gfx942 bf16": refused("amp-bf16", (9, 4), "gfx942:sramecc+:xnack-"),
+    "gfx906 bf16": refused("amp-bf16", (9, 0), "gfx906:sramecc+:xnack-"),
+    "gfx906 fp16": refused("amp-fp16", (9, 0), "gfx906:sramecc+:xnack-"),
 })
 """
 
 
 def test_a_precision_that_a_card_only_emulates_is_refused_by_name():
     told = in_torch(GATES)
-    refused = {name: found[1] for name, found in told.items() if found}
+    refused = {name: reason[1] for name, reason in told.items() if reason}
     assert refused == {
         "turing bf16": "'amp-bf16' is asked; Card only emulates bf16",
         "turing tf32": "'fp32-tf32' is asked; Card has no TF32",
-        "rocm tf32": "'fp32-tf32' is asked; Card has no TF32",
+        "gfx942 tf32": "'fp32-tf32' is asked; torch on ROCm has no TF32 for Card's convolutions",
+        "gfx906 bf16": "'amp-bf16' is asked; Card has no bf16",
     }
 
 
@@ -205,3 +210,34 @@ def test_a_frozen_body_trains_its_batch_norms_alone_at_a_tenth_of_the_head_s_rat
         head = {"1.4.weight", "1.4.bias", "1.8.weight", "1.8.bias"}
         assert set(told["moved"]) == set(told["norms"]) | head
         assert told["rates"] == pytest.approx([3e-4 / 25, 3e-4 / 25, 3e-3 / 25])
+
+
+RECURRENT = """
+from parts import recurrent
+
+def called(kind, dtype):
+    layer = getattr(recurrent, kind)(4, 4, 2)
+    fused, told = recurrent.FUSED[layer.mode], {}
+    def watched(sequence, state, weights, *more):
+        states = state if isinstance(state, tuple) else (state,)
+        told["types"] = sorted({str(part.dtype) for part in (sequence, *states, *weights)})
+        told["autocast"] = torch.is_autocast_enabled("cpu")
+        return fused(sequence, state, weights, *more)
+    state = torch.zeros(2, 3, 4)
+    with mock.patch.dict(recurrent.FUSED, {layer.mode: watched}), torch.autocast("cpu", dtype=dtype):
+        output, after = layer(torch.randn(5, 3, 4), (state, state) if kind == "LSTM" else state)
+    output.float().sum().backward()
+    told["output"] = str(output.dtype)
+    told["gradients"] = sorted({str(weight.grad.dtype) for weight in layer.parameters()})
+    return told
+
+tell([called("LSTM", torch.bfloat16), called("GRU", torch.bfloat16), called("RNN", torch.float16)])
+"""
+
+
+def test_a_recurrent_layer_under_bf16_leaves_autocast_which_would_run_it_in_fp16_on_a_gpu():
+    *in_bf16, in_fp16 = in_torch(RECURRENT)
+    for told in in_bf16:
+        assert (told["types"], told["autocast"]) == (["torch.bfloat16"], False)
+        assert (told["output"], told["gradients"]) == ("torch.bfloat16", ["torch.float32"])
+    assert in_fp16 == {"output": "torch.float16", "gradients": ["torch.float32"]}, "autocast's own way"

@@ -90,6 +90,14 @@ def test_the_same_seed_gives_the_same_losses_and_another_gives_others(plain, tmp
     [
         ({"precision": "amp-bf16"}, "bf16", "float32", "bfloat16", "torch.autocast", None),
         (
+            {"precision": "amp-bf16", "model": "GRU"},
+            "bf16",
+            "float32",
+            "bfloat16",
+            "torch.autocast",
+            None,
+        ),
+        (
             {"precision": "amp-fp16", "model": "RNN_TANH"},
             "fp16",
             "float32",

@@ -6,8 +6,10 @@ against float64, and hooks count the types that the layers doing the work put ou
 """
 
 import contextlib
+import json
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,6 +24,11 @@ SIXTEEN_BIT = {
     "pure-fp16": torch.float16,
     "pure-bf16": torch.bfloat16,
 }
+LACKING = Path(__file__).parents[1] / "precisions.json"
+"""What no device of a kind, none below a compute capability, or none of some targets does in hardware.
+
+The harness plans by the same file, so that nothing is planned that is refused here.
+"""
 OVERRIDES = ("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "NVIDIA_TF32_OVERRIDE", "ONEDNN_DEFAULT_FPMATH_MODE")
 LAYERS_THAT_WORK = (nn.Linear, nn.modules.conv._ConvNd, nn.RNNBase)
 NO_KERNEL_WORDS = ("not implemented for", "could not create a primitive", "is not supported on")
@@ -39,10 +46,9 @@ def prepare(label: str, device: torch.device) -> dict[str, Any]:
 
 def switch(label: str, device: torch.device) -> None:
     """Sets the label's switches and computes nothing; refuses what the device cannot do."""
-    if device.type == "cuda":
-        _refuse_what_the_card_lacks(label, device)
-    elif label == "fp32-tf32":
-        raise Failed("unsupported", "'fp32-tf32' is asked; a CPU has no TF32")
+    lacking = _lacking(label, device)
+    if lacking:
+        raise Failed("unsupported", f"'{label}' is asked; {lacking}")
     if label != "fp32-default":
         _set_fp32("tf32" if label == "fp32-tf32" else "ieee")
 
@@ -153,13 +159,22 @@ def untraced(model: nn.Module, device: torch.device) -> Iterator[None]:
         torch.cuda.synchronize(device)
 
 
-def _refuse_what_the_card_lacks(label: str, device: torch.device) -> None:
-    name = torch.cuda.get_device_name(device)
-    ampere = torch.version.hip is None and torch.cuda.get_device_capability(device) >= (8, 0)
-    if label == "fp32-tf32" and not ampere:
-        raise Failed("unsupported", f"'fp32-tf32' is asked; {name} has no TF32")
-    if SIXTEEN_BIT.get(label) is torch.bfloat16 and torch.version.hip is None and not ampere:
-        raise Failed("unsupported", f"'{label}' is asked; {name} only emulates bf16")
+def _lacking(label: str, device: torch.device) -> str | None:
+    """Why this device cannot do a label in hardware; None where it can."""
+    kind, card, capability, target = device.type, "", (0, 0), ""
+    if kind == "cuda":
+        kind = "rocm" if torch.version.hip else "cuda"
+        card, capability = torch.cuda.get_device_name(device), torch.cuda.get_device_capability(device)
+        target = getattr(torch.cuda.get_device_properties(device), "gcnArchName", "").partition(":")[0]
+    for rule in json.loads(LACKING.read_text(encoding="utf-8")):
+        if (
+            rule["device"] == kind
+            and label in rule["precisions"]
+            and ("below" not in rule or capability < tuple(rule["below"]))
+            and ("targets" not in rule or target in rule["targets"])
+        ):
+            return str(rule["because"]).format(card=card)
+    return None
 
 
 def _set_fp32(precision: str) -> None:

@@ -243,6 +243,8 @@ def probe(reads_as: str) -> dict[str, Any]:
         ("amp-bf16", {"torch.bfloat16": 8, "torch.float32": 1}, {"torch.float32": 9}, "bf16", "valid"),
         ("amp-bf16", {"float32": 9}, {"float32": 9}, "bf16", "invalid"),
         ("amp-bf16", {"bfloat16": 9}, {"float32": 9}, "fp16", "invalid"),
+        ("amp-bf16", {"bfloat16": 1, "float16": 1}, {"float32": 9}, "bf16", "invalid"),
+        ("fp16-master", {"float16": 8, "bfloat16": 1}, {"float16": 9}, "fp16", "invalid"),
         ("amp-fp16", {"float16": 9}, {"float32": 9}, "fp16", "valid"),
         ("amp-fp16", {"float16": 9}, {"float32": 9}, "fp32-ieee", "invalid"),
         ("amp-fp16", {"float16": 9}, {"float16": 9}, "fp16", "invalid"),

@@ -33,7 +33,7 @@ from report.charts.style import (
     written,
 )
 
-GAP, EDGE = 16.0, 8.0
+GAP, EDGE = 16.0, 14.0
 TICKS = 22.0
 """Room for the labels of ticks."""
 PLOT, LANE = 34.0, 10.0

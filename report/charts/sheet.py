@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
-from matplotlib.transforms import Affine2D, Bbox
+from matplotlib.transforms import Affine2D
 
 from report.charts.style import (
     INK,
@@ -53,6 +53,9 @@ class Sheet:
         self.width, self.height = width, height
         self.figure: Figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
         self.figure.patch.set_visible(False)
+        self.shift = Affine2D()
+        """Of texts and lines in inches; what a margin moves."""
+        self.from_corner = self.shift + self.figure.dpi_scale_trans
         self.parts = {FOOT: {"class": FOOT}, HEADING: {"class": HEADING}}
 
     def axes(
@@ -91,7 +94,7 @@ class Sheet:
             x / DPI,
             (self.height - y) / DPI,
             plain(text),
-            transform=self.figure.dpi_scale_trans,
+            transform=self.from_corner,
             fontproperties=font(size, bold),
             parse_math=False,
             color=colour,
@@ -104,7 +107,7 @@ class Sheet:
         """A line through places, or marks at them."""
         across = [x / DPI for x, _ in places]
         up = [(self.height - y) / DPI for _, y in places]
-        self.figure.add_artist(Line2D(across, up, transform=self.figure.dpi_scale_trans, gid=part, **style))
+        self.figure.add_artist(Line2D(across, up, transform=self.from_corner, gid=part, **style))
 
     def part(self, card: str, precision: str, step: float = 0.0) -> str:
         """Names a part that a reader can hide; where it is a row of `step` px, those below it close up."""
@@ -120,13 +123,24 @@ class Sheet:
         lines += [(line, NOTE, False, SOFT) for line in wrapped(unit, self.width, NOTE, lines=3)]
         before, room = self.height, LINE * len(lines) + 10
         self.height += room
-        self.figure.set_size_inches(self.width / DPI, self.height / DPI)
-        for axes in self.figure.axes:
-            left, bottom, wide, high = axes.get_position().bounds
-            axes.set_position((left, bottom * before / self.height, wide, high * before / self.height))
+        self._resize((self.width, before), (self.width, self.height))
         for place, (line, size, bold, colour) in enumerate(lines, 1):
             self.text(0, LINE * place - 3, line, size=size, bold=bold, colour=colour, part=HEADING)
         return room
+
+    def _resize(self, before: tuple[float, float], now: tuple[float, float], margin: float = 0.0) -> None:
+        """Another size in px of the figure, whose axes keep theirs and stand `margin` from its lower left."""
+        self.figure.set_size_inches(now[0] / DPI, now[1] / DPI)
+        for axes in self.figure.axes:
+            left, bottom, wide, high = axes.get_position().bounds
+            places = (
+                left * before[0] + margin,
+                bottom * before[1] + margin,
+                wide * before[0],
+                high * before[1],
+            )
+            x, y, across, up = (place / now[n % 2] for n, place in enumerate(places))
+            axes.set_position((x, y, across, up))
 
     def svg(self) -> str:
         """As matplotlib writes it."""
@@ -137,14 +151,14 @@ class Sheet:
 
     def png(self) -> bytes:
         """On paper with a margin, two pixels to a px."""
-        box = Bbox.from_extents(-MARGIN, -MARGIN, self.width + MARGIN, self.height + MARGIN)
-        inches = box.transformed(Affine2D().scale(1 / DPI))
+        # Not by `bbox_inches`, which moves the axes and leaves what is placed in inches where it was.
+        size = (self.width, self.height)
+        self._resize(size, (size[0] + 2 * MARGIN, size[1] + 2 * MARGIN), MARGIN)
+        self.shift.translate(MARGIN / DPI, MARGIN / DPI)
         self.figure.patch.set(visible=True, facecolor=PAPER)
         target, nothing = BytesIO(), {"Software": None}
         with _settings():
-            self.figure.savefig(
-                target, format="png", dpi=DPI * PNG_SCALE, bbox_inches=inches, metadata=nothing
-            )
+            self.figure.savefig(target, format="png", dpi=DPI * PNG_SCALE, metadata=nothing)
         return target.getvalue()
 
 

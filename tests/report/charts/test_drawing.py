@@ -7,12 +7,14 @@ import math
 import os
 import subprocess
 import sys
+from io import BytesIO
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib import image as images
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from report.charts import style
@@ -21,7 +23,7 @@ from report.charts.drawing import Chart, as_png, draw
 from report.charts.intervals import GroupedIntervals, Intervals, Mark, Share, Shares
 from report.charts.lines import Curve, Curves, Wall
 from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark
-from report.charts.sheet import DPI, PNG_SCALE, Sheet
+from report.charts.sheet import DPI, MARGIN, PNG_SCALE, Sheet, stroke
 from report.charts.style import DESK, NARROW, PRECISION_LOOKS, Layout, cut, width_of, wrapped
 from report.charts.trial import Quantity, StepTimes, Timelines, TrialTimeline
 from tests.helpers import ROOT, records_hostile
@@ -417,3 +419,30 @@ def test_matplotlib_is_loaded_when_the_first_chart_is_drawn():
 def test_nothing_but_the_charts_draws():
     drawing = [path for path in (REPOSITORY / "report").rglob("*.py") if "matplotlib" in path.read_text()]
     assert {path.parent.name for path in drawing} == {"charts"}
+
+
+def test_a_mark_stands_beside_its_name_in_pixels_too_with_a_margin_around_both():
+    sheet = Sheet(300.0, 100.0)
+    axes = sheet.axes(100.0, 0.0, 200.0, 100.0)
+    axes.set(xlim=(0, 1), ylim=(100, 0))
+    name = {"ls": "none", "marker": "s", "ms": 8, "mec": "none", "mfc": "#ff0000"}
+    sheet.line([(8.0, 50.0)], name)
+    stroke(axes, [0.5], [50.0], {**name, "mfc": "#0000ff"})
+    sheet.head("Title", "unit")
+    pixels = images.imread(BytesIO(sheet.png()))[..., :3]
+    height = (pixels.shape[0] / PNG_SCALE) - 2 * MARGIN
+    below = MARGIN + height - 100 + 50
+    for colour, x in (((1, 0, 0), 8), ((0, 0, 1), 200)):
+        rows, columns = np.nonzero((pixels == colour).all(axis=2))
+        assert rows.mean() / PNG_SCALE == pytest.approx(below, abs=1)
+        assert columns.mean() / PNG_SCALE == pytest.approx(MARGIN + x, abs=1)
+
+
+def test_the_first_tick_of_a_narrow_drawing_is_not_cut():
+    marks = (Mark("a", "", "1.00", 1.0), Mark("b", "", "1.09", 1.09))
+    sheet = Intervals(marks, "times", True).sheet(NARROW)
+    (axes,) = sheet.figure.axes
+    ends = [sheet.place(axes, tick, 0.0)[0] for tick in axes.get_xticks()]
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    assert labels[0] == "0.95"
+    assert all(x - width_of(text, style.NOTE) / 2 >= 0 for x, text in zip(ends, labels, strict=True))

@@ -40,7 +40,7 @@ def diagnose(root: Path, settings: Settings) -> tuple[Finding, ...]:
     machine, selection = seen = run_setup.devices(settings)
     setup, problem = None, ""
     try:
-        setup = run_setup.prepare(root, settings, seen=seen)
+        setup = run_setup.prepare(root, settings, seen=seen, refuse=False)
     except NoDevice as error:
         problem = str(error)
     engine = setup.engine if setup and isinstance(setup.engine, DockerEngine) else None
@@ -51,7 +51,7 @@ def diagnose(root: Path, settings: Settings) -> tuple[Finding, ...]:
         load=load(),
         engine=engine.facts() if engine else None,
         refused=search(os.environ).refused if engine is None else (),
-        access=card_access(),
+        access=card_access(engine.refusal(run_setup.request_of(selection, settings)) if engine else None),
         silent_cards=silent_cards(machine),
         image_problem=problem,
         disks=(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.doctor.surroundings import CardAccess, Finding, Surroundings
+from harness.doctor.surroundings import Finding, Surroundings
+from harness.engine.access import PODMAN_GIVES_GPUS
 from harness.engine.base import TITLES, EngineFacts
+from harness.machine.devices import WHOLE
 from harness.record import Gpu, Load, Machine
 from harness.units import size
 
@@ -57,11 +59,17 @@ def _card_state(card: Gpu) -> Iterator[Finding]:
         )
     if card.clocks_locked:
         yield Finding("warn", f"the clocks of {place} are held down", "nvidia-smi -rgc and -rac release them")
-    if card.mig and card.mig != "off":
+    if card.mig == "on":
+        yield Finding(
+            "problem",
+            f"{place} is in MIG mode and has no slice, so CUDA sees nothing of it",
+            f"sudo nvidia-smi mig -i {card.index} -cgi 0 -C makes one, nvidia-smi -mig 0 leaves the mode",
+        )
+    elif card.mig not in WHOLE:
         yield Finding(
             "warn",
-            f"{place} is cut into slices (MIG {card.mig})",
-            "a slice is a card of its own in the report",
+            f"{place} is a slice (MIG {card.mig}): it shares clocks, power and heat with the others",
+            "a slice is a card of its own in the report, without energy",
         )
     if card.pcie_width and card.pcie_width_max and card.pcie_width < card.pcie_width_max:
         yield Finding(
@@ -78,28 +86,22 @@ def _card_state(card: Gpu) -> Iterator[Finding]:
 def access(around: Surroundings) -> Iterator[Finding]:
     """Whether a trial gets to its cards."""
     if around.selection.kind == "cuda" and around.engine is not None:
-        yield _cuda_access(around.engine, around.access)
+        yield _cuda_access(around.engine, around.access.refusal)
     if around.selection.kind == "rocm":
         yield from _rocm_access(around)
 
 
-def _cuda_access(engine: EngineFacts, access: CardAccess) -> Finding:
-    if engine.name == "docker" and "nvidia" in engine.runtimes:
-        return Finding("ok", "containers reach NVIDIA's cards through the NVIDIA runtime")
-    specified = any(kind.startswith("nvidia.com/") for kind in access.cdi_kinds)
-    specified = specified or any(name.startswith("nvidia.com/") for name in engine.cdi_devices)
-    if engine.cdi and specified:
-        return Finding("ok", "containers reach NVIDIA's cards through CDI")
-    if not engine.cdi and engine.name == "podman":
-        return Finding(
-            "problem",
-            f"Podman {engine.version} ignores requests for cards on its Docker-compatible socket",
-            "use Podman 4.5 or newer with CDI, Docker, or --engine venv",
-        )
+def _cuda_access(engine: EngineFacts, refusal: str | None) -> Finding:
+    if refusal is None:
+        way = "CDI" if engine.wants_cdi else "the NVIDIA runtime"
+        return Finding("ok", f"containers reach NVIDIA's cards through {way}")
+    if engine.name == "podman" and not engine.cdi:
+        needed = ".".join(map(str, PODMAN_GIVES_GPUS[:2]))
+        return Finding("problem", refusal, f"use Podman {needed} or newer with CDI, Docker, or --engine venv")
     configure = " and nvidia-ctk runtime configure --runtime=docker" if engine.name == "docker" else ""
     return Finding(
         "problem",
-        f"no container of {TITLES[engine.name]} gets to NVIDIA's cards",
+        f"no container of {TITLES[engine.name]} gets to NVIDIA's cards: {refusal}",
         "install nvidia-container-toolkit, then nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
         + configure,
     )
@@ -109,6 +111,9 @@ def _rocm_access(around: Surroundings) -> Iterator[Finding]:
     nodes = around.access.nodes
     if not any(node.path == "/dev/kfd" for node in nodes):
         yield Finding("problem", "there is no /dev/kfd", "load the amdgpu driver with compute support")
+        return
+    if around.access.refusal is not None:
+        yield Finding("problem", around.access.refusal, "use Podman, Docker as root, or --engine venv")
         return
     groups = ", ".join(f"{node.path} of group {node.group}" for node in nodes)
     yield Finding("ok", f"containers reach AMD's cards through {groups}")

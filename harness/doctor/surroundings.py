@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import socket
 import time
@@ -19,8 +18,6 @@ from harness.machine.devices import Selection
 from harness.probe.files import Files
 from harness.record import Load, Machine
 
-_CDI_FOLDERS = ("/etc/cdi", "/var/run/cdi", "/run/cdi")
-_CDI_KIND = re.compile(r"""\bkind["']?\s*:\s*["']?([a-z0-9.-]+/[A-Za-z0-9_.-]+)""")
 _PCI = "/sys/bus/pci/devices"
 _MAKERS = {"0x10de": "NVIDIA", "0x1002": "AMD"}
 _DISPLAY_CLASSES = ("0x0300", "0x0302", "0x0380", "0x1200")
@@ -47,8 +44,8 @@ class Node:
 class CardAccess:
     """How a container or a process here gets to the cards."""
 
-    cdi_kinds: tuple[str, ...] = ()
-    """The vendors and classes that CDI specifications name, such as nvidia.com/gpu."""
+    refusal: str | None = None
+    """Why the engine's containers would not get to the cards taken, in one clause; null where they do."""
     nodes: tuple[Node, ...] = ()
     """/dev/kfd and /dev/dri's render nodes."""
 
@@ -64,22 +61,15 @@ def disk(what: str, path: Path) -> Disk:
         return Disk(what, None)
 
 
-def card_access(files: Files | None = None) -> CardAccess:
-    """CDI's specifications and AMD's device files."""
+def card_access(refusal: str | None = None, files: Files | None = None) -> CardAccess:
+    """What an engine refuses, and AMD's device files."""
     files = files or Files()
-    texts = [
-        files.text(f"{folder}/{name}") or ""
-        for folder in _CDI_FOLDERS
-        for name in files.names(folder)
-        if name.endswith((".yaml", ".yml", ".json"))
-    ]
-    kinds = {kind for text in texts for kind in _CDI_KIND.findall(text)}
     paths = [
         "/dev/kfd",
         *(f"/dev/dri/{name}" for name in files.names("/dev/dri") if name.startswith("render")),
     ]
     nodes = (_node(files, path) for path in paths)
-    return CardAccess(tuple(sorted(kinds)), tuple(node for node in nodes if node is not None))
+    return CardAccess(refusal, tuple(node for node in nodes if node is not None))
 
 
 def _node(files: Files, path: str) -> Node | None:

@@ -124,8 +124,10 @@ class EngineFacts:
     cdi: bool
     """It honours requests for CDI devices."""
     cdi_devices: tuple[str, ...]
-    """Such as nvidia.com/gpu=0; only newer Docker Engines tell."""
+    """Such as nvidia.com/gpu=0: those that the engine tells, and those that its specifications name."""
     rootless: bool
+    userns_remap: bool
+    """Root inside is another user outside, for every container that does not ask for the host's users."""
     selinux: bool
     data_root_free_bytes: int | None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,8 +14,10 @@ import docker.errors
 import requests
 import urllib3.exceptions
 
+from harness.engine.access import CDI_FOLDERS, PODMAN_GIVES_GPUS, cdi_devices, version_numbers
 from harness.engine.base import ContainerEngine, EngineFacts
 from harness.errors import MachineError, NoDevice, NoEngine, NoSpace
+from harness.probe.files import Files
 
 _SILENCE = (
     docker.errors.DockerException,
@@ -65,14 +66,15 @@ def refused(engine: str, doing: str, explanation: str) -> MachineError:
     return MachineError(f"{engine} would not {doing}: {clause}", remedy="see `invoke doctor`")
 
 
-PODMAN_GIVES_GPUS = (5, 4, 0)
-"""Before it, the compatible API accepts a request for a GPU and silently gives none."""
-
-
-def facts(connection: Connection, info: Mapping[str, Any], client: Client | None) -> EngineFacts:
-    """The facts of an engine, of its info API's answer and of the client that can build for it."""
+def facts(
+    connection: Connection, info: Mapping[str, Any], client: Client | None, files: Files
+) -> EngineFacts:
+    """The facts of an engine: of its info API's answer, the client that can build for it, and CDI's files."""
     options = [str(option) for option in info.get("SecurityOptions") or ()]
-    devices = info.get("DiscoveredDevices") or ()
+    discovered = [
+        str(device["ID"]) for device in info.get("DiscoveredDevices") or () if device.get("Source") == "cdi"
+    ]
+    specified = cdi_devices(files, info.get("CDISpecDirs") or CDI_FOLDERS)
     return EngineFacts(
         name=connection.kind,
         version=connection.version,
@@ -81,8 +83,9 @@ def facts(connection: Connection, info: Mapping[str, Any], client: Client | None
         buildx=client is not None and client.buildx,
         runtimes=tuple(sorted(info.get("Runtimes") or ())),
         cdi=_honours_cdi(connection, info),
-        cdi_devices=tuple(str(device["ID"]) for device in devices if device.get("Source") == "cdi"),
+        cdi_devices=tuple(dict.fromkeys((*discovered, *specified))),
         rootless=any("name=rootless" in option for option in options),
+        userns_remap=any("name=userns" in option for option in options),
         selinux=any("name=selinux" in option for option in options),
         data_root_free_bytes=_free_bytes(info.get("DockerRootDir")),
     )
@@ -90,14 +93,8 @@ def facts(connection: Connection, info: Mapping[str, Any], client: Client | None
 
 def _honours_cdi(connection: Connection, info: Mapping[str, Any]) -> bool:
     if connection.kind == "podman":
-        return _numbers(connection.version) >= PODMAN_GIVES_GPUS
+        return version_numbers(connection.version) >= PODMAN_GIVES_GPUS
     return bool(info.get("CDISpecDirs"))
-
-
-def _numbers(version: str | None) -> tuple[int, ...]:
-    """'5.4.0-rc1' as (5, 4, 0)."""
-    match = re.match(r"\d+(\.\d+)*", version or "")
-    return tuple(int(part) for part in match[0].split(".")) if match else ()
 
 
 def _free_bytes(folder: str | None) -> int | None:

@@ -37,7 +37,8 @@ class DeviceRequest:
     indices: tuple[int, ...] = ()
     """Where a driver gives no UUIDs, which cards."""
     groups: tuple[int, ...] = ()
-    cdi: bool = False
+    cdi: tuple[str, ...] = ()
+    """The cards as CDI's specifications name them, where they are asked for by CDI."""
     rocm_unconfined: bool = False
     """What AMD's pages add: unconfined seccomp, SYS_PTRACE and the host's IPC. By option, and recorded."""
 
@@ -65,6 +66,10 @@ class RunSpec:
     uid: int = UNPRIVILEGED
     gid: int = UNPRIVILEGED
     keep_id: bool = False
+    userns_host: bool = False
+    """The engine remaps users, and the trial's own folders belong to none of those that it would have."""
+    writable_root: bool = False
+    """crun before December 2025 closes the root before CDI's hooks write into it (crun#1924)."""
     selinux: bool = False
     """The engine labels for SELinux, which would close the mounted folders to the trial."""
     memory_bytes: int | None = None
@@ -87,11 +92,17 @@ def workload_file(trial: Trial) -> str:
     return f"{trial.asked.workload}.py"
 
 
-def shared_memory(trial: Trial, workers: int = 4) -> int:
+WORKERS = 4
+"""What the workloads' loaders have unless a variant's options say otherwise."""
+
+
+def shared_memory(trial: Trial) -> int:
     """max(1 GiB, what the loader needs): two prefetched fp32 batches a worker, and half as much again."""
     variant = trial.asked.variant
     if variant.data_mode != "host" or variant.image_size is None:
         return GIB
+    asked = variant.options.get("workers", WORKERS)
+    workers = int(asked) if isinstance(asked, int | float) else WORKERS
     batch_bytes = variant.batch_size * 3 * variant.image_size**2 * 4
     return max(GIB, int(1.5 * 2 * workers * batch_bytes))
 
@@ -125,13 +136,18 @@ def variables(
     }
 
 
-def _visible(device: DeviceRequest) -> dict[str, str]:
-    """Shows a trial its own cards and no others."""
+def _visible(device: DeviceRequest, *, inside: bool = False) -> dict[str, str]:
+    """Shows a trial its own cards and no others.
+
+    A container (`inside`) holds the trial's CUDA devices alone, counted from 0; AMD's it holds all.
+    """
     if device.kind == "cpu":
         return {"CUDA_VISIBLE_DEVICES": ""}
     name = "ROCR_VISIBLE_DEVICES" if device.kind == "rocm" else "CUDA_VISIBLE_DEVICES"
     prefix = "GPU-" if device.kind == "rocm" and device.ids else ""
-    marks = ",".join(prefix + mark for mark in device.marks)
+    by_place = inside and device.kind == "cuda" and not device.ids
+    names = map(str, range(len(device.indices))) if by_place else device.marks
+    marks = ",".join(prefix + name for name in names)
     visible = {name: marks} if marks else {}
     if device.kind == "cuda" and not device.ids:
         # Our indices are the driver's, by bus; CUDA's own order begins with the fastest card.
@@ -141,19 +157,20 @@ def _visible(device: DeviceRequest) -> dict[str, str]:
 
 def _device_options(device: DeviceRequest, *, keep_id: bool) -> dict[str, Any]:
     if device.kind == "cuda" and device.cdi:
-        ids = [f"nvidia.com/gpu={mark}" for mark in device.marks]
-        return {"DeviceRequests": [{"Driver": "cdi", "Count": 0, "DeviceIDs": ids, "Capabilities": []}]}
+        names = list(device.cdi)
+        return {"DeviceRequests": [{"Driver": "cdi", "Count": 0, "DeviceIDs": names, "Capabilities": []}]}
     if device.kind == "cuda":
         request = {"Driver": "", "Count": 0, "DeviceIDs": list(device.marks), "Capabilities": [["gpu"]]}
         return {"DeviceRequests": [request]}
     if device.kind == "rocm":
         paths = ("/dev/kfd", "/dev/dri")
-        return {
-            "Devices": [
-                {"PathOnHost": path, "PathInContainer": path, "CgroupPermissions": "rwm"} for path in paths
-            ],
-            "GroupAdd": ["keep-groups"] if keep_id else [str(group) for group in device.groups],
-        }
+        devices = [
+            {"PathOnHost": path, "PathInContainer": path, "CgroupPermissions": "rwm"} for path in paths
+        ]
+        if keep_id:
+            # keep-groups is a word of Podman's command line alone; this is what it stands for (podman#14881).
+            return {"Devices": devices, "Annotations": {"run.oci.keep_original_groups": "1"}}
+        return {"Devices": devices, "GroupAdd": [str(group) for group in device.groups]}
     return {}
 
 
@@ -166,11 +183,11 @@ def config(spec: RunSpec) -> dict[str, Any]:
     inside = variables(spec.passed, input="/in", output="/out", data="/data", cache="/cache", home="/tmp")
     if spec.device.kind != "cpu":
         # Inside, the user's own indices would mean other cards: only those of the trial are shown.
-        inside |= _visible(spec.device)
+        inside |= _visible(spec.device, inside=True)
     unconfined = spec.device.kind == "rocm" and spec.device.rocm_unconfined
     host = {
         "NetworkMode": "none",
-        "ReadonlyRootfs": True,
+        "ReadonlyRootfs": not spec.writable_root,
         "Mounts": [
             _mount(spec.folders.input, "/in", read_only=True),
             _mount(spec.folders.output, "/out", read_only=False),
@@ -192,8 +209,8 @@ def config(spec: RunSpec) -> dict[str, Any]:
     }
     if unconfined:
         host |= {"CapAdd": ["SYS_PTRACE"], "IpcMode": "host"}
-    if spec.keep_id:
-        host["UsernsMode"] = "keep-id"
+    if spec.keep_id or spec.userns_host:
+        host["UsernsMode"] = "keep-id" if spec.keep_id else "host"
     if spec.memory_bytes is not None:
         host |= {"Memory": spec.memory_bytes, "MemorySwap": spec.memory_bytes}
     return {
@@ -266,6 +283,8 @@ def _host(host: Mapping[str, Any]) -> Iterator[str]:
     for key, option in repeated.items():
         for value in host.get(key, ()):
             yield from (option, value)
+    for name, value in host.get("Annotations", {}).items():
+        yield from ("--annotation", f"{name}={value}")
     single = {
         "IpcMode": "--ipc",
         "UsernsMode": "--userns",

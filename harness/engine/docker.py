@@ -14,9 +14,9 @@ from typing import Any
 
 import docker.errors
 
+from harness.engine import access, container
 from harness.engine import build as building
 from harness.engine import connection as capabilities
-from harness.engine import container
 from harness.engine.base import TITLES, BuildStep, Built, EngineFacts, EngineName, Exit, Handle, Running, Say
 from harness.engine.build import BuildSettings
 from harness.engine.connection import Connection, answered
@@ -25,7 +25,8 @@ from harness.engine.local import LOG, log_tail
 from harness.errors import MachineError, NoDevice, NoEngine, NotBuilt
 from harness.image.catalog import Image
 from harness.image.spec import BuildSpec
-from harness.record import Environment
+from harness.probe.files import Files
+from harness.record import DeviceKind, Environment
 
 ANSWER_SECONDS = 20
 STOP_SECONDS = 10
@@ -84,7 +85,12 @@ class DockerEngine:
     def _facts(self) -> EngineFacts:
         with answered(self._title, "describe itself"):
             info = self._api.info()
-        return capabilities.facts(self.connection, info, building.choose_client(self.connection, os.environ))
+        client = building.choose_client(self.connection, os.environ)
+        return capabilities.facts(self.connection, info, client, Files())
+
+    def refusal(self, device: DeviceRequest) -> str | None:
+        """Why containers here would not get to these cards, in one clause; null where they do."""
+        return access.refusal(self._facts, device, Files())
 
     def user(self) -> User:
         """Who trials run as: the caller; where that is root, a user of no rights.
@@ -159,6 +165,7 @@ class DockerEngine:
             base_substituted=build_spec.base_substituted,
             lock_sha256=build_spec.lock_sha256,
             build_arguments=build_spec.build_arguments,
+            writable_root=self._opens_root(build_spec.device),
             passed_variables=dict(self._passed),
         )
 
@@ -169,16 +176,22 @@ class DockerEngine:
 
     def _fitted(self, spec: RunSpec) -> RunSpec:
         """The same trial in the terms of this engine; raises NoDevice where it cannot."""
-        facts = self.facts()
-        cuda = spec.device.kind == "cuda"
-        if cuda and facts.name == "podman" and not facts.cdi:
-            needed = ".".join(map(str, capabilities.PODMAN_GIVES_GPUS))
-            raise NoDevice(
-                f"Podman {facts.version} accepts a request for a GPU on this socket and silently gives none",
-                remedy=f"use Podman {needed} or newer, Docker Engine, or --engine venv",
-            )
-        device: DeviceRequest = replace(spec.device, cdi=spec.device.cdi or (cuda and facts.wants_cdi))
-        return replace(spec, device=device, selinux=facts.selinux)
+        facts, device = self.facts(), spec.device
+        reason = self.refusal(device) if device.kind == "cuda" else None
+        if reason is not None:
+            raise NoDevice(reason, remedy="see `invoke doctor`, or use --engine venv")
+        if device.kind == "cuda" and facts.wants_cdi:
+            device = replace(device, cdi=access.cdi_names(device, facts.cdi_devices))
+        return replace(
+            spec,
+            device=device,
+            userns_host=facts.userns_remap,
+            writable_root=self._opens_root(device.kind),
+            selinux=facts.selinux,
+        )
+
+    def _opens_root(self, kind: DeviceKind) -> bool:
+        return kind == "cuda" and self.connection.kind == "podman"
 
     def start(self, spec: RunSpec) -> Handle:
         """Creates and starts a trial's container, after removing what an earlier process left of its session.

@@ -20,6 +20,10 @@ InDocker = Annotated[str, Field(pattern=r"^[a-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][
 """A path below docker/."""
 
 
+MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
+"""A platform's word for what a machine calls itself."""
+
+
 class ChannelPackage(Model):
     """One package of a framework vendor's own wheel channel, with every SHA-256 known for that version."""
 
@@ -87,6 +91,10 @@ class Image(Model):
             raise ValueError(f"'{base}' names no version")
         return base
 
+    def runs_on(self, architecture: str) -> bool:
+        """Whether its platform is that of a machine, which names itself as `uname -m` does."""
+        return MACHINES.get(architecture.lower(), architecture) == self.platform.rpartition("/")[2]
+
     @property
     def python(self) -> str:
         """The Python that the image runs."""
@@ -130,18 +138,24 @@ def load_images(root: Path) -> ImageFile:
 
 
 def choose(
-    images: ImageFile, device: DeviceKind, *, capability: str | None = None, driver: str | None = None
+    images: ImageFile,
+    device: DeviceKind,
+    *,
+    capability: str | tuple[str, ...] | None = None,
+    driver: str | None = None,
 ) -> Image:
-    """The first image that serves a card.
+    """The first image that serves a card, or each of several, by the ranges that images state.
 
     `capability` is "6.1" or "sm_61" of NVIDIA's cards, "gfx906" of AMD's; what is unknown refuses nothing.
     Raises NoDevice, before anything is built, with what the card lacks.
     """
+    capabilities = (capability,) if isinstance(capability, str) else capability or ()
     refusals = []
     for image in images.images.values():
         if image.device != device:
             continue
-        refusal = _card_refused(image, capability) or _driver_refused(image, driver)
+        of_cards = (_card_refused(image, each) for each in capabilities)
+        refusal = next(filter(None, of_cards), None) or _driver_refused(image, driver)
         if refusal is None:
             return image
         refusals.append(refusal)
@@ -151,8 +165,8 @@ def choose(
     )
 
 
-def _card_refused(image: Image, capability: str | None) -> str | None:
-    if capability is None or not image.architectures:
+def _card_refused(image: Image, capability: str) -> str | None:
+    if not image.architectures:
         return None
     card = _architecture(capability)
     if any(_serves(architecture, card) for architecture in image.architectures):

@@ -15,6 +15,8 @@ SMALLEST_DEFAULT_BYTES = 3 * 2**30
 """A card below this, such as one inside the processor, is never taken unasked."""
 
 _KINDS: dict[str, DeviceKind] = {"NVIDIA": "cuda", "AMD": "rocm"}
+WHOLE = (None, "off", "on")
+"""A card's MIG mode; anything else is a slice of one."""
 _VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
 
@@ -55,13 +57,25 @@ def select(
     if visible is not None:
         hidden = visible.strip() in ("", "-1", "NoDevFiles", "none")
         cards = () if hidden else _named(machine, visible, uuids)
-        return _selection(machine, cards, uuids, f"{name}={'' if hidden else 'set'}: the user's own choice")
+        note = f"{name}={'' if hidden else 'set'}: the user's own choice{_order(machine, visible, environ)}"
+        return _selection(machine, cards, uuids, note)
     return _default(machine, uuids)
+
+
+def _order(machine: Machine, visible: str, environ: Mapping[str, str] | None) -> str:
+    """What is to be said where CUDA would count these indices in another order than its driver does."""
+    models = {card.name for card in machine.gpus if card.vendor == "NVIDIA"}
+    by_bus = (environ or {}).get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
+    if by_bus or len(models) < 2 or not any(word.strip().isdigit() for word in visible.split(",")):
+        return ""
+    return ", counted by bus as nvidia-smi does; CUDA's own order begins with the fastest card"
 
 
 def _default(machine: Machine, uuids: Mapping[str, str]) -> Selection:
     able = [
-        card for card in machine.gpus if card.vendor in _KINDS and _memory(card) >= SMALLEST_DEFAULT_BYTES
+        card
+        for card in machine.gpus
+        if card.vendor in _KINDS and _memory(card) >= SMALLEST_DEFAULT_BYTES and card.mig != "on"
     ]
     if not able:
         small = "no card here has 3 GiB of memory" if machine.gpus else ""
@@ -79,6 +93,8 @@ def _memory(card: Gpu) -> int:
 
 
 def _selection(machine: Machine, cards: tuple[Gpu, ...], uuids: Mapping[str, str], note: str) -> Selection:
+    if len(cards) > 1 and any(card.mig not in WHOLE for card in cards):
+        cards, note = cards[:1], "CUDA shows a process one slice alone"
     return Selection(
         kind=_KINDS[cards[0].vendor] if cards else "cpu",
         gpus=cards,

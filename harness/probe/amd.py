@@ -1,12 +1,16 @@
 """AMD's cards: through amdsmi where its library is there, else what the kernel shows of them.
 
-amdsmi raises KeyError and prints where ROCm is missing, so its import is guarded and silenced.
+amdsmi raises KeyError and prints where ROCm is missing, so its import is guarded and silenced. No index has
+the official one: ROCm keeps it in a folder of its own.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
+import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -18,14 +22,25 @@ _VENDOR = "0x1002"
 _GENERATIONS = ((2.5, 1), (5.0, 2), (8.0, 3), (16.0, 4), (32.0, 5), (64.0, 6))
 
 
-def library() -> Any | None:
-    """The amdsmi module; None where it or ROCm's library is missing."""
+def library(rocm: str | None = None) -> Any | None:
+    """The amdsmi module: this Python's own, else that of ROCm's folder; None where neither has it."""
+    folder = os.path.join(rocm or os.environ.get("ROCM_PATH") or "/opt/rocm", "share", "amd_smi")  # noqa: PTH118
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        try:
-            import amdsmi  # type: ignore[import-not-found, unused-ignore]
-        except Exception:
-            return None
-    return amdsmi
+        return _imported() or _imported(folder)
+
+
+def _imported(*folders: str) -> Any | None:
+    """The module as it is found with these folders looked in first."""
+    sys.path[:0] = folders
+    try:
+        return importlib.import_module("amdsmi")
+    except Exception:
+        # What a failed import leaves would stand in the way of the next.
+        for name in [name for name in sys.modules if name.split(".")[0] == "amdsmi"]:
+            del sys.modules[name]
+        return None
+    finally:
+        del sys.path[: len(folders)]
 
 
 def cards(smi: Any | None, files: Files) -> list[dict[str, Any]]:

@@ -42,6 +42,13 @@ class Files:
         except OSError:
             return False
 
+    def mode(self, path: str) -> int:
+        """A file's permissions; 0 where there is none."""
+        try:
+            return (self.root / path.lstrip("/")).stat().st_mode & 0o777
+        except OSError:
+            return 0
+
     def fields(self, path: str, separator: str) -> dict[str, str]:
         """The last value of every `key<separator>value` line of a file."""
         pairs = (line.partition(separator) for line in (self.text(path) or "").splitlines())

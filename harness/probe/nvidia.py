@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from harness.probe.files import Files, unit_of
@@ -42,27 +43,67 @@ def query(nvml: Any, question: Callable[..., Any], *arguments: Any) -> Any:
         return None
 
 
+@dataclass(frozen=True)
+class Unit:
+    """What CUDA takes for one device: a card, or a slice of one in MIG mode. A handle of None was refused."""
+
+    index: int
+    card: Any
+    part: Any = None
+    """The slice's own handle: its name, memory and processes. All else is the card's."""
+    parent: int | None = None
+
+    @property
+    def own(self) -> Any:
+        """The handle that this device alone answers to."""
+        return self.card if self.part is None else self.part
+
+
+def units(nvml: Any) -> list[Unit]:
+    """Every card by the driver's index; a divided one's slices stand for it, counted on after the last."""
+    count = query(nvml, nvml.nvmlDeviceGetCount) or 0
+    handles = [query(nvml, nvml.nvmlDeviceGetHandleByIndex, index) for index in range(count)]
+    slices = [() if handle is None else _slices(nvml, handle) for handle in handles]
+    whole = [Unit(index, handle) for index, handle in enumerate(handles) if not slices[index]]
+    parts = [(parent, part) for parent, of_card in enumerate(slices) for part in of_card]
+    return whole + [
+        Unit(count + at, handles[parent], part, parent) for at, (parent, part) in enumerate(parts)
+    ]
+
+
+def _slices(nvml: Any, card: Any) -> tuple[Any, ...]:
+    mode = query(nvml, nvml.nvmlDeviceGetMigMode, card)
+    if mode is None or mode[0] != nvml.NVML_DEVICE_MIG_ENABLE:
+        return ()
+    most = query(nvml, nvml.nvmlDeviceGetMaxMigDeviceCount, card) or 0
+    parts = (query(nvml, nvml.nvmlDeviceGetMigDeviceHandleByIndex, card, at) for at in range(most))
+    return tuple(part for part in parts if part is not None)
+
+
 def cards(nvml: Any | None, files: Files) -> list[dict[str, Any]]:
-    """The fields of record.Gpu for every card, and `uuid`, which stays in memory."""
+    """The fields of record.Gpu for every card or slice, and `uuid` and `bus`, which stay in memory."""
     with driver(nvml) as opened:
         if not opened or nvml is None:
             return []
-        count = query(nvml, nvml.nvmlDeviceGetCount) or 0
-        handles = [(index, query(nvml, nvml.nvmlDeviceGetHandleByIndex, index)) for index in range(count)]
-        return [_card(nvml, files, index, handle) for index, handle in handles if handle is not None]
+        return [_card(nvml, files, unit) for unit in units(nvml) if unit.card is not None]
 
 
-def _card(nvml: Any, files: Files, index: int, handle: Any) -> dict[str, Any]:
+def _card(nvml: Any, files: Files, unit: Unit) -> dict[str, Any]:
     def ask(name: str, *arguments: Any) -> Any:
         question = getattr(nvml, name, None)
-        return None if question is None else query(nvml, question, handle, *arguments)
+        return None if question is None else query(nvml, question, unit.card, *arguments)
 
-    memory, ecc, uuid = ask("nvmlDeviceGetMemoryInfo"), ask("nvmlDeviceGetEccMode"), ask("nvmlDeviceGetUUID")
-    bar1 = ask("nvmlDeviceGetBAR1MemoryInfo")
+    name, uuid = (
+        query(nvml, nvml.nvmlDeviceGetName, unit.own),
+        query(nvml, nvml.nvmlDeviceGetUUID, unit.own),
+    )
+    memory, ecc = query(nvml, nvml.nvmlDeviceGetMemoryInfo, unit.own), ask("nvmlDeviceGetEccMode")
+    bar1, bus = ask("nvmlDeviceGetBAR1MemoryInfo"), _bus(ask)
     return {
-        "index": index,
+        "index": unit.index,
         "vendor": "NVIDIA",
-        "name": ask("nvmlDeviceGetName") or "unknown NVIDIA card",
+        "name": name or "unknown NVIDIA card",
+        "bus": bus,
         "uuid": uuid,
         "unit": unit_of(uuid),
         "architecture": _architecture(ask),
@@ -80,23 +121,28 @@ def _card(nvml: Any, files: Files, index: int, handle: Any) -> dict[str, Any]:
         "remapped_rows": _remapped(nvml, ask),
         "bar1_bytes": bar1.bar1Total if bar1 is not None else None,
         "compute_mode": _compute_mode(nvml, ask("nvmlDeviceGetComputeMode")),
-        "mig": _mig(nvml, ask),
+        "mig": _mig(nvml, ask, name, unit.parent),
         "persistence": _switch(nvml, ask("nvmlDeviceGetPersistenceMode")),
         "display_attached": _switch(nvml, ask("nvmlDeviceGetDisplayActive")),
         "pcie_generation": ask("nvmlDeviceGetCurrPcieLinkGeneration"),
         "pcie_width": ask("nvmlDeviceGetCurrPcieLinkWidth"),
         "pcie_generation_max": ask("nvmlDeviceGetMaxPcieLinkGeneration"),
         "pcie_width_max": ask("nvmlDeviceGetMaxPcieLinkWidth"),
-        "numa_node": _numa_node(files, ask),
+        "numa_node": _numa_node(files, bus),
     }
 
 
-def _numa_node(files: Files, ask: Callable[..., Any]) -> int | None:
+def _bus(ask: Callable[..., Any]) -> str | None:
+    """A card's PCI address as the kernel writes it."""
     place = ask("nvmlDeviceGetPciInfo")
     if place is None:
         return None
-    bus = place.busId.decode() if isinstance(place.busId, bytes) else place.busId
-    node = files.number(f"/sys/bus/pci/devices/{bus[-12:].lower()}/numa_node")
+    bus: str = place.busId.decode() if isinstance(place.busId, bytes) else place.busId
+    return bus[-12:].lower()
+
+
+def _numa_node(files: Files, bus: str | None) -> int | None:
+    node = files.number(f"/sys/bus/pci/devices/{bus}/numa_node") if bus else None
     return node if node is not None and node >= 0 else None
 
 
@@ -151,20 +197,14 @@ def _locked(nvml: Any, ask: Callable[..., Any]) -> bool | None:
     return bool(reasons & nvml.nvmlClocksThrottleReasonApplicationsClocksSetting)
 
 
-def _mig(nvml: Any, ask: Callable[..., Any]) -> str | None:
-    """ "off", or "on" with the slices' profiles; None where the card has no such mode."""
+def _mig(nvml: Any, ask: Callable[..., Any], name: str | None, parent: int | None) -> str | None:
+    """ "off", "on" where no slice is made yet, a slice's profile; None where the card has no such mode."""
+    if parent is not None:
+        return f"{(name or 'unknown slice').rsplit('MIG ', 1)[-1]} of card {parent}"
     mode = ask("nvmlDeviceGetMigMode")
     if mode is None:
         return None
-    if mode[0] != nvml.NVML_DEVICE_MIG_ENABLE:
-        return "off"
-    names = []
-    for at in range(ask("nvmlDeviceGetMaxMigDeviceCount") or 0):
-        part = ask("nvmlDeviceGetMigDeviceHandleByIndex", at)
-        name = None if part is None else query(nvml, nvml.nvmlDeviceGetName, part)
-        if name:
-            names.append(name.rsplit("MIG ", 1)[-1])
-    return " ".join(["on", *names])
+    return "on" if mode[0] == nvml.NVML_DEVICE_MIG_ENABLE else "off"
 
 
 def foreign(nvml: Any | None, ours: frozenset[int]) -> tuple[int, int] | None:
@@ -173,11 +213,10 @@ def foreign(nvml: Any | None, ours: frozenset[int]) -> tuple[int, int] | None:
         if not opened or nvml is None:
             return None
         held_bytes: dict[int, int] = {}
-        for index in range(query(nvml, nvml.nvmlDeviceGetCount) or 0):
-            handle = query(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
-            if handle is None:
+        for unit in units(nvml):
+            if unit.card is None:
                 return None
-            processes = query(nvml, nvml.nvmlDeviceGetComputeRunningProcesses, handle)
+            processes = query(nvml, nvml.nvmlDeviceGetComputeRunningProcesses, unit.own)
             if processes is None:
                 return None
             for process in processes:

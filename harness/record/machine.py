@@ -152,5 +152,7 @@ class Environment(Model):
     base_substituted: bool = False
     lock_sha256: str | None = None
     build_arguments: dict[str, str] = {}
+    writable_root: bool = False
+    """A container's root file system could be written to, which Podman needs for CUDA's devices."""
     passed_variables: dict[str, str] = {}
     """Such as HSA_OVERRIDE_GFX_VERSION and CUDA_VISIBLE_DEVICES: they change what runs."""

@@ -19,7 +19,7 @@ from harness.engine.docker import DockerEngine
 from harness.engine.find import EngineChoice, find
 from harness.engine.local import HereEngine, identity
 from harness.engine.venv import VenvEngine
-from harness.errors import PlanError
+from harness.errors import NoDevice, PlanError
 from harness.image.catalog import Image, ImageFile, choose, load_images
 from harness.image.lock import lock_packages
 from harness.machine import (
@@ -71,25 +71,22 @@ def prepare(
     settings: Settings,
     environ: Mapping[str, str] = os.environ,
     seen: tuple[Machine, Selection] | None = None,
+    *,
+    refuse: bool = True,
 ) -> RunSetup:
     """Settles on device, image and engine; looks at the machine unless it was `seen` by devices() already.
 
-    Raises NoDevice where no image serves the card, NoEngine where the engine named does not answer.
+    Raises NoDevice where no image serves the card, NoEngine where the engine named does not answer. An engine
+    asked for by name that gives no such card raises NoDevice too, unless `refuse` is false.
     """
     run_plan = plan.load(root, settings.plan)
     if settings.blocks is not None:
         run_plan = run_plan.model_copy(update={"blocks": settings.blocks})
     machine, selection = seen or devices(settings, environ)
     images = load_images(root)
-    card = selection.gpus[0] if selection.gpus else None
-    image = choose(
-        images,
-        selection.kind,
-        capability=card.architecture if card else None,
-        driver=card.driver if card else None,
-    )
+    image, unserved = _image(images, selection, own_python=settings.python is not None)
     passed = passed_variables(environ)
-    engine, lost = _engine(root, settings, image, passed, environ)
+    engine, lost = _engine(root, settings, image, selection, machine, passed, environ, refuse=refuse)
     return RunSetup(
         root=root,
         settings=settings,
@@ -100,8 +97,24 @@ def prepare(
         engine=engine,
         plan=run_plan,
         passed=passed,
-        notes=(*_card_notes(selection), *lost),
+        notes=(*_card_notes(selection), *unserved, *lost),
     )
+
+
+def _image(images: ImageFile, selection: Selection, *, own_python: bool) -> tuple[Image, tuple[str, ...]]:
+    """The image that serves every card taken.
+
+    An interpreter of the user's brings its own framework, which may serve what no image of ours does.
+    """
+    architectures = {card.architecture for card in selection.gpus if card.architecture}
+    driver = next((card.driver for card in selection.gpus if card.driver), None)
+    try:
+        return choose(images, selection.kind, capability=tuple(sorted(architectures)), driver=driver), ()
+    except NoDevice as error:
+        if not own_python:
+            raise
+        image = next(image for image in images.images.values() if image.device == selection.kind)
+        return image, (f"image: {error.problem}; your interpreter's own framework is taken",)
 
 
 def _card_notes(selection: Selection) -> tuple[str, ...]:
@@ -114,7 +127,15 @@ def _card_notes(selection: Selection) -> tuple[str, ...]:
 
 
 def _engine(
-    root: Path, settings: Settings, image: Image, passed: Mapping[str, str], environ: Mapping[str, str]
+    root: Path,
+    settings: Settings,
+    image: Image,
+    selection: Selection,
+    machine: Machine,
+    passed: Mapping[str, str],
+    environ: Mapping[str, str],
+    *,
+    refuse: bool,
 ) -> tuple[Engine, tuple[str, ...]]:
     choice = settings.engine
     recorded = recorded_variables(passed, local_names(root))
@@ -133,8 +154,10 @@ def _engine(
             environ=environ,
         )
         engine = find(cast(EngineChoice, choice), building, passed=recorded, environ=environ)
-        reason = _no_gpu_inside(engine, image) if choice == "auto" and engine else ""
-        if engine is not None and not reason:
+        reason = _unfit(engine, image, machine, request_of(selection, settings)) if engine else None
+        if engine is not None and reason is not None and choice != "auto" and refuse:
+            raise NoDevice(reason, remedy="see `invoke doctor`, or use --engine venv")
+        if engine is not None and (reason is None or choice != "auto"):
             _wheels_in_clone(root, settings)
             return engine, ()
         lost = reason or "no container engine answers"
@@ -156,14 +179,11 @@ def _wheels_in_clone(root: Path, settings: Settings) -> None:
         )
 
 
-def _no_gpu_inside(engine: DockerEngine, image: Image) -> str:
-    """Why this engine gives its containers no such GPU; empty where it does."""
-    facts = engine.facts()
-    if image.device == "cuda" and not (facts.wants_cdi or "nvidia" in facts.runtimes):
-        return f"{facts.name} answers but has no access to NVIDIA GPUs (see `invoke doctor`)"
-    if image.device == "rocm" and not Path("/dev/kfd").exists():
-        return "/dev/kfd is not there"
-    return ""
+def _unfit(engine: DockerEngine, image: Image, machine: Machine, device: DeviceRequest) -> str | None:
+    """Why trials cannot run in this engine's containers, in one clause; null where they can."""
+    if not image.runs_on(machine.architecture):
+        return f"image '{image.name}' is for {image.platform}, and this machine is {machine.architecture}"
+    return engine.refusal(device)
 
 
 def revision(root: Path) -> tuple[str | None, bool | None]:
@@ -240,7 +260,7 @@ def job(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved]) -
         engine=setup.engine,
         built=built,
         machine=setup.machine,
-        device=_request(setup),
+        device=request_of(setup.selection, setup.settings),
         harness=harness(setup.root),
         data=lambda trial: trial_data(setup.plan, trial, resolved),
         load=load,
@@ -258,14 +278,15 @@ def job(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved]) -
 
 
 def _inside(setup: RunSetup) -> dict[str, str]:
-    """The user's variables as a trial gets them: in a container, only its own devices are visible."""
-    if not isinstance(setup.engine, DockerEngine):
-        return dict(setup.passed)
+    """The user's variables as a trial gets them, but for those that the choice of cards stands for.
+
+    The runtimes filter one after the other: what ROCR_VISIBLE_DEVICES leaves is counted anew from 0.
+    """
     return {name: value for name, value in setup.passed.items() if name not in VISIBILITY}
 
 
-def _request(setup: RunSetup) -> DeviceRequest:
-    selection = setup.selection
+def request_of(selection: Selection, settings: Settings) -> DeviceRequest:
+    """What an engine is asked for; a trial on fewer cards takes the first of them."""
     groups: tuple[int, ...] = ()
     if selection.kind == "rocm":
         paths = [Path("/dev/kfd"), *sorted(Path("/dev/dri").glob("render*"))]
@@ -276,7 +297,7 @@ def _request(setup: RunSetup) -> DeviceRequest:
         ids=selection.uuids if complete else (),
         indices=tuple(gpu.index for gpu in selection.gpus),
         groups=groups,
-        rocm_unconfined=setup.settings.rocm_unconfined,
+        rocm_unconfined=settings.rocm_unconfined,
     )
 
 

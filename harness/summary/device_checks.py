@@ -217,7 +217,8 @@ def _settings(gpu: Gpu, record: Record) -> Causes:
     if same_cpus and near is not None and ours and near not in ours:
         yield "warn", f"remote-numa: card {gpu.index} hangs on node {near}, the trial ran on another"
     if gpu.mig not in (None, "off"):
-        yield "note", f"mig-slice: card {gpu.index} is divided ({gpu.mig}); its power is not one slice's"
+        what = f"is divided ({gpu.mig})" if gpu.mig.startswith("on") else f"is the slice {gpu.mig}"
+        yield "note", f"mig-slice: card {gpu.index} {what}; its power is not one slice's"
 
 
 def _sensing(record: Record) -> Causes:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.probe.files import unit_of
+from harness.probe.nvidia import Unit, units
 
 POLICIES = ("POWER", "THERMAL", "SYNC_BOOST", "BOARD_LIMIT", "LOW_UTILIZATION", "RELIABILITY")
 REASONS = (
@@ -21,6 +22,8 @@ REASONS = (
 )
 """The bits of NVML's clocks event reasons."""
 XIDS_KEPT = 20
+NO_INSTANCE = 0xFFFFFFFF
+"""What an event has for the slice where it is of the whole card."""
 
 
 class NvmlCards:
@@ -33,7 +36,8 @@ class NvmlCards:
         self._open = False
         self.missing: dict[str, str] = {}
         self.described: list[dict[str, Any]] = []
-        self._handles: list[Any] = []
+        self._units: list[Unit] = []
+        self._instances: list[int | None] = []
         self._ears: list[Any] = []
         self._xids: list[list[int]] = []
         self._seen: list[int | None] = []
@@ -49,16 +53,20 @@ class NvmlCards:
         self._find(marks)
 
     def _find(self, marks: list[str]) -> None:
-        for index in range(self._ask("cards.count", self._nvml.nvmlDeviceGetCount) or 0):
-            handle = self._ask(f"cards.{index}", self._nvml.nvmlDeviceGetHandleByIndex, index)
-            if handle is None:
+        for unit in units(self._nvml):
+            index = unit.index
+            if unit.card is None:
+                self._ask(f"cards.{index}", self._nvml.nvmlDeviceGetHandleByIndex, index)
                 continue
-            uuid = self._ask(f"{index}.uuid", self._nvml.nvmlDeviceGetUUID, handle)
+            uuid = self._ask(f"{index}.uuid", self._nvml.nvmlDeviceGetUUID, unit.own)
             if marks and not {str(index), uuid, unit_of(uuid)} & set(marks):
                 continue
-            name = self._ask(f"{index}.name", self._nvml.nvmlDeviceGetName, handle)
-            self._handles.append(handle)
-            self._ears.append(self._ear(f"{index}.xids", handle))
+            name = self._ask(f"{index}.name", self._nvml.nvmlDeviceGetName, unit.own)
+            sliced = unit.part is not None
+            instance = self._nvml.nvmlDeviceGetGpuInstanceId if sliced else None
+            self._units.append(unit)
+            self._instances.append(self._ask(f"{index}.instance", instance, unit.part) if instance else None)
+            self._ears.append(self._ear(f"{index}.xids", unit.card))
             self._xids.append([])
             self._seen.append(None)
             self.described.append({"index": index, "unit": unit_of(uuid), "name": name})
@@ -74,13 +82,14 @@ class NvmlCards:
         return self._ask(what, listen)
 
     def _heard(self, at: int) -> list[int] | None:
-        """The Xid numbers so far; asking does not wait."""
+        """The Xid numbers so far, but for those of another slice; asking does not wait."""
         if self._ears[at] is None:
             return None
         try:
             while len(self._xids[at]) < XIDS_KEPT:
                 event = self._nvml.nvmlEventSetWait_v2(self._ears[at], 0)
-                self._xids[at].append(int(event.eventData))
+                if self._instances[at] in (None, event.gpuInstanceId) or event.gpuInstanceId == NO_INSTANCE:
+                    self._xids[at].append(int(event.eventData))
         except Exception as error:
             if type(error).__name__ != "NVMLError_Timeout":
                 self.missing.setdefault(f"{self.described[at]['index']}.xids", type(error).__name__)
@@ -93,7 +102,7 @@ class NvmlCards:
 
     def sample(self, ours: Any, slow: bool) -> list[dict[str, Any]]:
         """Each card's values; counters are cumulative."""
-        return [self._card(at, handle, ours, slow) for at, handle in enumerate(self._handles)]
+        return [self._card(at, unit, ours, slow) for at, unit in enumerate(self._units)]
 
     def _ask(self, what: str, question: Callable[..., Any], *arguments: Any) -> Any:
         try:
@@ -103,20 +112,18 @@ class NvmlCards:
             self.missing.setdefault(what, type(error).__name__)
             return None
 
-    def _card(self, at: int, handle: Any, ours: Any, slow: bool) -> dict[str, Any]:
-        nvml, index = self._nvml, self.described[at]["index"]
+    def _card(self, at: int, unit: Unit, ours: Any, slow: bool) -> dict[str, Any]:
+        nvml, index = self._nvml, unit.index
 
         def ask(what: str, name: str, *arguments: Any) -> Any:
             question = getattr(nvml, name, None)
             if question is None:
                 self.missing.setdefault(f"{index}.{what}", "the library is older")
                 return None
-            return self._ask(f"{index}.{what}", question, handle, *arguments)
+            return self._ask(f"{index}.{what}", question, unit.card, *arguments)
 
-        memory, busy = (
-            ask("memory", "nvmlDeviceGetMemoryInfo"),
-            ask("utilization", "nvmlDeviceGetUtilizationRates"),
-        )
+        memory = self._ask(f"{index}.memory", nvml.nvmlDeviceGetMemoryInfo, unit.own)
+        busy = ask("utilization", "nvmlDeviceGetUtilizationRates")
         millijoules = ask("energy", "nvmlDeviceGetTotalEnergyConsumption")
         values = {
             "sm_mhz": ask("sm_mhz", "nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_SM),
@@ -131,7 +138,7 @@ class NvmlCards:
             "energy_joules": None if millijoules is None else millijoules / 1000,
             "limited_seconds": self._limited(ask),
             "reasons": self._reasons(ask),
-            "others": self._others(at, ask, ours),
+            "others": self._others(at, unit, ours),
             "xids": self._heard(at),
         }
         return {**values, **self._slowly(ask)} if slow else values
@@ -167,10 +174,12 @@ class NvmlCards:
             bits = ask("throttle_reasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
         return None if bits is None else [name for bit, name in REASONS if bits & bit]
 
-    def _others(self, at: int, ask: Callable[..., Any], ours: Any) -> dict[str, Any] | None:
+    def _others(self, at: int, unit: Unit, ours: Any) -> dict[str, Any] | None:
+        """Other processes on this card, or in this slice of it: in another they take nothing of ours."""
         if ours.unknown_because:
             return None
-        running = ask("processes", "nvmlDeviceGetComputeRunningProcesses")
+        listed = self._nvml.nvmlDeviceGetComputeRunningProcesses
+        running = self._ask(f"{unit.index}.processes", listed, unit.own)
         if running is None:
             return None
         own = ours.among({process.pid for process in running})
@@ -185,7 +194,7 @@ class NvmlCards:
         """Percent of the card that these processes used since the last sample; null in the first one."""
         before = self._seen[at]
         try:
-            samples = self._nvml.nvmlDeviceGetProcessUtilization(self._handles[at], before or 0)
+            samples = self._nvml.nvmlDeviceGetProcessUtilization(self._units[at].own, before or 0)
         except Exception as error:
             if type(error).__name__ != "NVMLError_NotFound":
                 what = f"{self.described[at]['index']}.process_utilization"

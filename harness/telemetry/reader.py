@@ -184,7 +184,7 @@ def _card(
         pcie_generation=max(_values(throughout, "pcie_generation"), default=None),
         pcie_width=max(_values(throughout, "pcie_width"), default=None),
         start_temperature_c=next(iter(_values(in_windows, "temperature_c")), None),
-        energy_joules=energy([read], windows, None).joules,
+        energy_joules=None if any(_values(throughout, "mig")) else energy([read], windows, None).joules,
     )
 
 

@@ -10,6 +10,8 @@ import psutil
 
 from harness.engine.container import DeviceRequest
 from harness.errors import RecordError
+from harness.probe.files import Files
+from harness.probe.system import contained
 from harness.record import Record
 from harness.record.events import FILE as EVENTS
 from harness.record.events import segments
@@ -33,6 +35,8 @@ def start(work: Path, device: DeviceRequest, trial_pid: int | None) -> None:
     argv = [sys.executable, "-m", sampler.__name__, str(work / FILE), "--kind", device.kind]
     argv += ["--cards", ",".join(device.marks), "--pids", str(trial_pid), "--parent", str(trial_pid)]
     argv += ["--stop-file", str(work / _STOP)]
+    if contained(Files()):
+        argv.append("--inside")
     process = subprocess.Popen(
         argv,
         cwd=_CLONE,

@@ -51,9 +51,28 @@ CARD = {
 }
 """One card as NVML would answer; a name that is left out is not supported."""
 
+SLICES = [
+    CARD | {"nvmlDeviceGetMigMode": [1, 1], "nvmlDeviceGetMaxMigDeviceCount": 7},
+    CARD | {"nvmlDeviceGetUUID": "GPU-4f2a1b2c-1111-2222-3333-123456789abc", "nvmlDeviceGetMigMode": [0, 0]},
+    *(
+        {
+            "of": 0,
+            "nvmlDeviceGetName": "NVIDIA A100-SXM4-40GB MIG 3g.20gb",
+            "nvmlDeviceGetUUID": f"MIG-{instance}f2a1b2c-1111-2222-3333-123456789abc",
+            "nvmlDeviceGetGpuInstanceId": instance,
+            "memory": {"total": 20 * 2**30, "used": instance * 2**30},
+            "nvmlDeviceGetComputeRunningProcesses": [{"pid": 100 * instance, "usedGpuMemory": 2**30}],
+        }
+        for instance in (1, 2)
+    ),
+]
+"""A card that is divided into two slices, and a whole one: NVML refuses most questions about a slice."""
+
 
 class FakeNvml:
-    """`ticks[i]` overrides `cards` from time i on; a value {"error": code} is raised as NVML raises it."""
+    """A card with "of" is a slice of the card of that number, and stands after all whole ones.
+
+    `ticks[i]` overrides `cards` from time i on; a value {"error": code} is raised as NVML raises it."""
 
     NVMLError = pynvml.NVMLError
 
@@ -96,7 +115,9 @@ class FakeNvml:
             raise pynvml.NVMLError(pynvml.NVML_ERROR_TIMEOUT)
         eventSet["heard"] += 1
         return SimpleNamespace(
-            eventType=pynvml.nvmlEventTypeXidCriticalError, eventData=told[eventSet["heard"] - 1]
+            eventType=pynvml.nvmlEventTypeXidCriticalError,
+            eventData=told[eventSet["heard"] - 1],
+            gpuInstanceId=self._cards[eventSet["handle"]].get("xid_instance", 0xFFFFFFFF),
         )
 
     def _named(self, handle: int) -> set[str]:
@@ -119,7 +140,13 @@ class FakeNvml:
         return 12080
 
     def nvmlDeviceGetCount(self) -> int:
-        return len(self._cards)
+        return sum("of" not in card for card in self._cards)
+
+    def nvmlDeviceGetMigDeviceHandleByIndex(self, device: int, index: int) -> int:
+        parts = [at for at, card in enumerate(self._cards) if card.get("of") == device]
+        if index >= len(parts):
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
+        return parts[index]
 
     def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
         return index

@@ -47,7 +47,8 @@ CARD = Gpu(
 )  # fmt: skip
 DOCKER = EngineFacts(
     name="docker", version="27.1.1", api_version="1.46", buildkit=True, buildx=True, runtimes=("nvidia",),
-    cdi=True, cdi_devices=(), rootless=False, selinux=False, data_root_free_bytes=200 * GIB,
+    cdi=True, cdi_devices=(), rootless=False, userns_remap=False, selinux=False,
+    data_root_free_bytes=200 * GIB,
 )  # fmt: skip
 PLAN = Estimate(
     "quick", "cuda", built=False, trials=12, trial_seconds=480, build_seconds=200, build_bytes=8 * GIB
@@ -106,24 +107,30 @@ def test_without_an_engine_it_says_what_is_lost_and_goes_on():
 @pytest.mark.parametrize(
     ("engine", "access", "level", "words"),
     [
-        (replace(DOCKER, runtimes=("runc",)), CardAccess(("nvidia.com/gpu",)), "ok", "through CDI"),
+        (replace(DOCKER, runtimes=("runc",)), CardAccess(), "ok", "through CDI"),
         (
             replace(DOCKER, runtimes=("runc",)),
-            CardAccess(),
+            CardAccess("no CDI specification names it"),
             "problem",
-            "no container of Docker Engine gets to",
+            "no container of Docker Engine gets to NVIDIA's cards: no CDI specification names it",
         ),
         (
             replace(DOCKER, name="podman", cdi=False, version="4.3.1"),
-            CardAccess(),
+            CardAccess("Podman 4.3.1 silently gives none"),
             "problem",
-            "Podman 4.3.1 ignores",
+            "Podman 4.3.1 silently gives none",
         ),
-        (replace(DOCKER, name="podman"), CardAccess(("nvidia.com/gpu",)), "ok", "through CDI"),
+        (replace(DOCKER, name="podman"), CardAccess(), "ok", "through CDI"),
     ],
 )
 def test_the_way_of_a_container_to_nvidia_s_cards_is_found_or_missed(engine, access, level, words):
     assert found(examine(around(CARD, engine=engine, access=access)), words).level == level
+
+
+def test_the_podman_that_the_doctor_asks_for_is_the_one_that_gives_cards():
+    old = replace(DOCKER, name="podman", cdi=False, version="4.9.3")
+    said = examine(around(CARD, engine=old, access=CardAccess("Podman 4.9.3 silently gives none")))
+    assert found(said, "silently gives none").remedy.startswith("use Podman 5.4 or newer")
 
 
 def test_an_amd_card_needs_its_device_files_and_their_group():
@@ -142,13 +149,20 @@ def test_an_amd_card_needs_its_device_files_and_their_group():
     [
         ({"power_limit_watts": 300.0}, "limited to 300 W of 450 W"),
         ({"clocks_locked": True}, "clocks of device 0 are held down"),
-        ({"mig": "on 3g.20gb"}, "MIG on 3g.20gb"),
+        ({"mig": "3g.20gb of card 0"}, "is a slice (MIG 3g.20gb of card 0)"),
         ({"pcie_width": 4}, "4 of 16 PCI Express lanes"),
         ({"persistence": False}, "persistence mode of device 0 is off"),
     ],
 )
 def test_a_card_s_state_that_spoils_figures_is_warned_of(change, words):
     assert found(examine(around(CARD.model_copy(update=change))), words).level == "warn"
+
+
+def test_a_card_in_mig_mode_without_a_slice_stands_in_the_way():
+    divided = CARD.model_copy(update={"mig": "on"})
+    given = around(divided)
+    given = replace(given, selection=select(given.machine, "0"))
+    assert found(examine(given), "has no slice").level == "problem"
 
 
 @pytest.mark.parametrize(
@@ -202,16 +216,11 @@ def test_little_shared_memory_matters_only_without_a_container():
     assert not any("/dev/shm" in what for what in levels(examine(replace(small, engine=DOCKER), plan)))
 
 
-def test_cdi_device_files_and_silent_cards_are_read_from_the_system(tmp_path):
-    specs = tmp_path / "etc/cdi"
-    specs.mkdir(parents=True)
-    (specs / "nvidia.yaml").write_text("---\ncdiVersion: 0.5.0\nkind: nvidia.com/gpu\ndevices: []\n")
-    (specs / "amd.json").write_text('{"cdiVersion": "0.6.0",\n "kind": "amd.com/gpu"}')
+def test_device_files_and_silent_cards_are_read_from_the_system(tmp_path):
     (tmp_path / "dev/dri").mkdir(parents=True)
     for name in ("dev/kfd", "dev/dri/renderD128", "dev/dri/card0"):
         (tmp_path / name).touch()
-    access = card_access(Files(tmp_path))
-    assert access.cdi_kinds == ("amd.com/gpu", "nvidia.com/gpu")
+    access = card_access(files=Files(tmp_path))
     assert [node.path for node in access.nodes] == ["/dev/kfd", "/dev/dri/renderD128"]
     bus = tmp_path / "sys/bus/pci/devices/0000:01:00.0"
     bus.mkdir(parents=True)

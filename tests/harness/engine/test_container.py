@@ -27,14 +27,23 @@ FOLDERS = TrialFolders(
     cache=Path("/clone/results/.state/cache/20261120-0a1b2c/cuda"),
     workloads=Path("/clone/workloads"),
 )
+SLICE = "MIG-0a1b2c3d-1111-2222-3333-444444444444"
 UNITS = ("GPU-11111111-2222-3333-4444-555555555555", "GPU-66666666-7777-8888-9999-000000000000")
 GROUPS = (44, 993)
 GIB = 1024**3
 
 
-def trial(device: DeviceKind, *, batch: int = 64, size: int = 224, mode: DataMode = "device") -> Trial:
+def trial(
+    device: DeviceKind, *, batch: int = 64, size: int = 224, mode: DataMode = "device", **options: int
+) -> Trial:
     variant = Variant(
-        model="resnet50", precision="fp32-ieee", batch_size=batch, data_mode=mode, image_size=size, gpus=1
+        model="resnet50",
+        precision="fp32-ieee",
+        batch_size=batch,
+        data_mode=mode,
+        image_size=size,
+        gpus=1,
+        options=options,
     )
     asked = Asked(
         workload="cifar_fastai",
@@ -63,7 +72,17 @@ def asked_for(device: DeviceRequest, **changes) -> RunSpec:
 SPECS = {
     "cpu": asked_for(DeviceRequest("cpu"), memory_bytes=8 * GIB),
     "cuda": asked_for(DeviceRequest("cuda", ids=UNITS), passed={"CUDA_VISIBLE_DEVICES": "0,1"}),
-    "cuda_cdi": asked_for(DeviceRequest("cuda", ids=UNITS, cdi=True)),
+    "cuda_by_index": asked_for(DeviceRequest("cuda", indices=(2, 3))),
+    "cuda_mig": asked_for(DeviceRequest("cuda", ids=(SLICE,), indices=(2,))),
+    "cuda_cdi": asked_for(
+        DeviceRequest("cuda", ids=UNITS, cdi=tuple(f"nvidia.com/gpu={unit}" for unit in UNITS))
+    ),
+    "cuda_podman": asked_for(
+        DeviceRequest("cuda", ids=UNITS[:1], indices=(1,), cdi=("nvidia.com/gpu=1",)),
+        keep_id=True,
+        writable_root=True,
+    ),
+    "userns_remap": asked_for(DeviceRequest("cuda", ids=UNITS[:1]), userns_host=True),
     "rocm": asked_for(
         DeviceRequest("rocm", ids=("0d1e2f3a4b5c6d7e",), groups=GROUPS),
         passed={"HSA_OVERRIDE_GFX_VERSION": "10.3.0"},
@@ -89,7 +108,7 @@ def test_a_trials_container_is_asked_for_exactly_as_written_down(name):
 def test_no_container_has_a_network_or_a_privilege_beyond_its_device(name):
     host = config(SPECS[name])["HostConfig"]
     assert host["NetworkMode"] == "none"
-    assert host["ReadonlyRootfs"] is True
+    assert host["ReadonlyRootfs"] is (name != "cuda_podman")
     assert host["CapDrop"] == ["ALL"]
     assert "Privileged" not in host
     assert host.get("CapAdd", []) == (["SYS_PTRACE"] if name == "rocm_unconfined" else [])
@@ -112,7 +131,23 @@ def test_a_card_is_given_by_its_index_as_the_driver_counts_where_it_has_no_uuid(
     assert (inside["CUDA_VISIBLE_DEVICES"], inside["CUDA_DEVICE_ORDER"]) == ("1", "PCI_BUS_ID")
 
 
+def test_in_a_container_cuda_s_devices_are_counted_from_0_and_amd_s_as_on_the_host():
+    cuda = config(asked_for(DeviceRequest("cuda", indices=(2, 3))))
+    assert {"CUDA_VISIBLE_DEVICES=0,1", "CUDA_DEVICE_ORDER=PCI_BUS_ID"} <= set(cuda["Env"])
+    assert cuda["HostConfig"]["DeviceRequests"][0]["DeviceIDs"] == ["2", "3"]
+    rocm = config(asked_for(DeviceRequest("rocm", indices=(2,))))
+    assert "ROCR_VISIBLE_DEVICES=2" in rocm["Env"]
+
+
+def test_podman_keeps_the_caller_s_groups_by_the_annotation_that_its_command_line_would_make():
+    host = config(SPECS["rocm_keep_id"])["HostConfig"]
+    assert host["Annotations"] == {"run.oci.keep_original_groups": "1"}
+    assert "GroupAdd" not in host
+
+
 def test_shared_memory_is_what_the_loader_needs_and_never_below_one_gib():
     assert shared_memory(trial("cpu", batch=8, size=64, mode="host")) == GIB
     assert shared_memory(trial("cuda", batch=2048, mode="device")) == GIB
-    assert shared_memory(trial("cuda", batch=512, mode="host"), workers=4) == 12 * 512 * 3 * 224 * 224 * 4
+    batch_bytes = 512 * 3 * 224 * 224 * 4
+    assert shared_memory(trial("cuda", batch=512, mode="host")) == 12 * batch_bytes
+    assert shared_memory(trial("cuda", batch=512, mode="host", workers=16)) == 48 * batch_bytes

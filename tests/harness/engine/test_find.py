@@ -21,6 +21,8 @@ from harness.engine.connection import Connection
 from harness.engine.container import UNPRIVILEGED, DeviceRequest
 from harness.engine.docker import User, append_new
 from harness.errors import MachineError, NoDevice, NoEngine, NoSpace
+from harness.image.spec import BuildSpec
+from harness.record import DeviceKind
 from harness.settings import Settings
 from tests.harness.engine.test_container import asked_for
 from tests.helpers.fake_engine import DOCKER, PODMAN, answering, silent
@@ -28,6 +30,11 @@ from tests.helpers.fake_engine import DOCKER, PODMAN, answering, silent
 # The SDK leaves the socket of a connection that was refused to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 
+NAMED = {"DiscoveredDevices": [{"Source": "cdi", "ID": "nvidia.com/gpu=GPU-1"}]}
+PODMAN_OF_TODAY = {
+    "version": {**PODMAN["version"], "Components": [{"Name": "Podman Engine", "Version": "5.4.0"}]},
+    "info": {**PODMAN["info"], **NAMED},
+}
 HANDLE = Handle(engine="docker", container="0" * 64)
 
 
@@ -68,6 +75,13 @@ def spec_in(tmp_path, device):
     for path in folders.values():
         path.mkdir(parents=True)
     return dataclasses.replace(spec, folders=dataclasses.replace(spec.folders, data=(), **folders))
+
+
+def environment_of(kind: DeviceKind) -> BuildSpec:
+    """An image to build, as far as its environment's record needs it."""
+    names = {field.name: None for field in dataclasses.fields(BuildSpec)}
+    filled = {"image": kind, "device": kind, "base": "debian:bookworm-slim", "build_arguments": {}}
+    return BuildSpec(**{**names, "base_substituted": False, "base_digest_verified": False, **filled})
 
 
 @pytest.mark.parametrize(("answers", "kind"), [(DOCKER, "docker"), (PODMAN, "podman")])
@@ -172,9 +186,8 @@ def test_a_gpu_is_never_asked_of_a_podman_that_would_silently_give_none(tmp_path
     ("answers", "driver"),
     [
         (DOCKER, ""),
-        ({**DOCKER, "info": {"Runtimes": {"runc": {}}, "CDISpecDirs": ["/etc/cdi"]}}, "cdi"),
-        ({"version": {**PODMAN["version"], "Components": [{"Name": "Podman Engine", "Version": "5.4.0"}]},
-          "info": PODMAN["info"]}, "cdi"),
+        ({**DOCKER, "info": {"Runtimes": {"runc": {}}, "CDISpecDirs": ["/etc/cdi"], **NAMED}}, "cdi"),
+        (PODMAN_OF_TODAY, "cdi"),
     ],
     ids=["docker with NVIDIA's runtime", "docker with CDI alone", "podman 5.4.0"],
 )  # fmt: skip
@@ -185,6 +198,38 @@ def test_a_cuda_device_is_asked_for_in_the_way_that_the_engine_honours(tmp_path,
         engine_at(tmp_path / "s", settings).start(spec)
     body = next(body for _, path, body in asked if "/containers/create" in path)
     assert body["HostConfig"]["DeviceRequests"][0]["Driver"] == driver
+
+
+def test_before_anything_is_built_an_engine_without_a_specification_of_the_card_is_known_to_be_unfit(
+    tmp_path, settings
+):
+    unspecified = {**DOCKER, "info": {"Runtimes": {"runc": {}}, "CDISpecDirs": [str(tmp_path / "none")]}}
+    with answering(tmp_path / "s", unspecified) as asked:
+        reason = engine_at(tmp_path / "s", settings).refusal(DeviceRequest("cuda", indices=(0,)))
+    assert reason == "no CDI specification that Docker Engine reads names the NVIDIA card 0"
+    assert {method for method, _, _ in asked} == {"GET"}
+
+
+def test_podman_opens_the_root_that_cdi_s_hooks_write_into_and_the_record_says_so(tmp_path, settings):
+    spec = spec_in(tmp_path, DeviceRequest("cuda", ids=("GPU-1",)))
+    created = {**PODMAN_OF_TODAY, "containers/json": [], "create": {"Id": "f" * 64}, "start": {}}
+    with answering(tmp_path / "s", created) as asked:
+        engine = engine_at(tmp_path / "s", settings)
+        engine.start(spec)
+        recorded = [engine._environment(environment_of(kind), "id").writable_root for kind in ("cuda", "cpu")]
+    host = next(body for _, path, body in asked if "/containers/create" in path)["HostConfig"]
+    assert (host["ReadonlyRootfs"], recorded) == (False, [True, False])
+
+
+def test_where_docker_remaps_users_a_trial_keeps_the_host_s_so_that_its_folders_are_its_own(
+    tmp_path, settings
+):
+    remapping = {**DOCKER, "info": {**DOCKER["info"], "SecurityOptions": ["name=userns"]}}
+    created = {**remapping, "containers/json": [], "create": {"Id": "f" * 64}, "start": {}}
+    with answering(tmp_path / "s", created) as asked:
+        engine_at(tmp_path / "s", settings).start(spec_in(tmp_path, DeviceRequest("cpu")))
+    body = next(body for _, path, body in asked if "/containers/create" in path)
+    assert body["HostConfig"]["UsernsMode"] == "host"
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,34 @@ def test_cards_of_two_makers_are_not_mixed_and_an_amd_card_is_rocm():
         select(both, "0,1")
 
 
+def sliced() -> Machine:
+    whole = card(0, "A100-SXM4-40GB", 40).model_copy(update={"mig": "off"})
+    slices = [
+        card(at, "A100-SXM4-40GB MIG 3g.20gb", 20).model_copy(update={"mig": "3g.20gb of card 1"})
+        for at in (2, 3)
+    ]
+    return machine(whole, *slices)
+
+
+def test_a_slice_is_taken_by_its_uuid_as_cuda_s_own_variable_names_it():
+    uuid = "MIG-3f2a1b2c-1111-2222-3333-123456789abc"
+    gpus = [gpu.model_copy(update={"unit": unit_of(uuid)} if gpu.index == 3 else {}) for gpu in sliced().gpus]
+    found = select(machine(*gpus), None, uuids={unit_of(uuid): uuid}, environ={"CUDA_VISIBLE_DEVICES": uuid})
+    assert ([gpu.index for gpu in found.gpus], found.uuids, found.kind) == ([3], (uuid,), "cuda")
+
+
+def test_of_several_slices_one_is_taken_for_cuda_shows_a_process_no_more():
+    found = select(machine(*sliced().gpus[1:]), None)
+    assert ([gpu.index for gpu in found.gpus], found.note) == ([2], "CUDA shows a process one slice alone")
+    assert found.others == ("3: A100-SXM4-40GB MIG 3g.20gb (20 GiB)",)
+    assert [gpu.index for gpu in select(sliced(), "2,3").gpus] == [2]
+
+
+def test_a_card_in_mig_mode_without_a_slice_is_not_taken_unasked():
+    empty = card(0, "A100-SXM4-40GB", 40).model_copy(update={"mig": "on"})
+    assert select(machine(empty), None).kind == "cpu"
+
+
 def test_a_small_card_inside_the_processor_is_not_taken_unasked():
     inside = machine(card(0, "Radeon Graphics", 0.5, "AMD"))
     found = select(inside, None)
@@ -74,6 +102,15 @@ def test_the_user_s_visible_devices_decide_where_nothing_is_asked():
     assert [gpu.index for gpu in select(MIXED, None, environ=environ).gpus] == [2]
     assert [gpu.index for gpu in select(MIXED, "1", environ=environ).gpus] == [1]
     assert select(MIXED, None, environ={"CUDA_VISIBLE_DEVICES": ""}).kind == "cpu"
+
+
+def test_on_a_mixed_box_it_is_said_in_which_order_indices_are_counted():
+    words = "counted by bus as nvidia-smi does"
+    environ = {"CUDA_VISIBLE_DEVICES": "0"}
+    assert words in select(MIXED, None, environ=environ).note
+    assert words not in select(MIXED, None, environ={**environ, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}).note
+    assert words not in select(MIXED, None, environ={"CUDA_VISIBLE_DEVICES": UUIDS[0]}).note
+    assert words not in select(machine(*MIXED.gpus[1:]), None, environ={"CUDA_VISIBLE_DEVICES": "1"}).note
 
 
 def test_variables_that_change_what_runs_are_passed_and_no_others():

@@ -24,7 +24,7 @@ from harness.record import differences
 from harness.redact import Names, leaks
 from tests.helpers import ROOT
 from tests.helpers.fake_amdsmi import FakeAmdsmi
-from tests.helpers.fake_nvml import CARD, FakeNvml
+from tests.helpers.fake_nvml import CARD, SLICES, FakeNvml
 
 
 def tree(root: Path, files: dict[str, str]) -> Files:
@@ -194,11 +194,24 @@ def test_a_driver_that_is_not_there_gives_no_cards():
     assert nvidia.cards(None, Files()) == []
 
 
-def test_the_slices_of_a_card_in_mig_mode_are_told():
-    card = CARD | {"nvmlDeviceGetMigMode": [1, 1], "nvmlDeviceGetMaxMigDeviceCount": 1}
-    card |= {"nvmlDeviceGetMigDeviceHandleByIndex": 1}
-    part = {"nvmlDeviceGetName": "NVIDIA A100-SXM4-40GB MIG 3g.20gb"}
-    assert nvidia.cards(FakeNvml([card, part]), Files())[0]["mig"] == "on 3g.20gb"
+def test_the_slices_of_a_card_stand_in_its_place_as_cards_of_their_own():
+    machine = machine_from(bare(nvidia.cards(FakeNvml(SLICES), Files())), "0123456789ab", None, Names())
+    whole, first, second = machine.gpus
+    assert [gpu.index for gpu in machine.gpus] == [1, 2, 3]
+    assert (whole.name, whole.mig) == (CARD["nvmlDeviceGetName"], "off")
+    assert (first.name, first.mig) == ("NVIDIA A100-SXM4-40GB MIG 3g.20gb", "3g.20gb of card 0")
+    assert (first.memory_bytes, first.driver, first.architecture) == (20 * 2**30, whole.driver, "sm_89")
+    assert first.unit == unit_of(SLICES[2]["nvmlDeviceGetUUID"]) != second.unit
+
+
+def test_a_card_in_mig_mode_without_a_slice_is_listed_and_says_so():
+    card = CARD | {"nvmlDeviceGetMigMode": [1, 1], "nvmlDeviceGetMaxMigDeviceCount": 7}
+    assert [found["mig"] for found in nvidia.cards(FakeNvml([card]), Files())] == ["on"]
+
+
+def test_before_a_trial_processes_are_counted_over_slices_and_cards_alike(tmp_path):
+    found = load_from(tree(tmp_path, {}), FakeNvml(SLICES), pid=100)
+    assert (found.other_gpu_processes, found.other_gpu_memory_bytes) == (1, 2**30)
 
 
 def test_the_stand_in_for_nvml_has_the_names_and_parameters_of_the_real_library():
@@ -259,6 +272,20 @@ def test_amd_s_cards_are_counted_by_bus_number_where_the_library_alone_knows_the
     smi = FakeAmdsmi(("0000:C3:00.0", "0000:03:00.0"))
     smi.amdsmi_get_gpu_asic_info = lambda handle: {"market_name": handle}
     assert [card["name"] for card in amd.cards(smi, Files(tmp_path))] == ["0000:03:00.0", "0000:C3:00.0"]
+
+
+def test_amdsmi_is_found_in_rocm_s_own_folder_and_a_broken_one_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "amdsmi", raising=False)
+    package = tmp_path / "share/amd_smi/amdsmi"
+    package.mkdir(parents=True)
+    before = list(sys.path)
+    (package / "__init__.py").write_text("raise KeyError('libamd_smi.so')")
+    assert amd.library(str(tmp_path)) is None
+    assert "amdsmi" not in sys.modules
+    (package / "__init__.py").write_text("AMDSMI = 'ROCm has it'  # of another length")
+    found = amd.library(str(tmp_path))
+    del sys.modules["amdsmi"]
+    assert (found.AMDSMI, sys.path) == ("ROCm has it", before)
 
 
 @pytest.mark.parametrize(

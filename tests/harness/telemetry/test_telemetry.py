@@ -27,7 +27,7 @@ from harness.telemetry import amd, cpu, nvidia, recorder, sampler
 from harness.telemetry.reader import read
 from tests.helpers import ROOT
 from tests.helpers.fake_amdsmi import FakeAmdsmi
-from tests.helpers.fake_nvml import CARD, FakeNvml
+from tests.helpers.fake_nvml import CARD, SLICES, FakeNvml
 from tests.helpers.replay import TRACES, Clock, Family, OnlyCpu, replay, trace
 from tests.helpers.watched_records import record
 
@@ -176,6 +176,29 @@ def test_only_the_wanted_cards_are_watched_by_uuid_unit_or_index():
         assert [card["index"] for card in found] == expected
 
 
+def test_of_a_slice_its_own_memory_and_processes_are_watched_and_the_rest_is_its_card_s():
+    slices = [{**one, "violation_ns": {"error": 3}} for one in SLICES]
+    slices[0] |= {"nvmlDeviceGetComputeRunningProcesses": {"error": 4}, "utilization": {"error": 3}}
+    found = nvidia.NvmlCards(FakeNvml(slices), [SLICES[2]["nvmlDeviceGetUUID"]])
+    (card,) = found.sample(Family(100), True)
+    assert [one["name"] for one in found.described] == ["NVIDIA A100-SXM4-40GB MIG 3g.20gb"]
+    assert card["memory_used_bytes"] == 2**30
+    assert card["others"]["processes"] == 0, "another slice's process is no neighbour"
+    assert (card["sm_mhz"], card["mig"], card["utilization_percent"]) == (2520, True, None)
+    (foreign,) = nvidia.NvmlCards(FakeNvml(slices), [SLICES[3]["nvmlDeviceGetUUID"]]).sample(
+        Family(100), True
+    )
+    assert foreign["others"]["processes"] == 1
+
+
+@pytest.mark.parametrize(("instance", "xids"), [(1, [63]), (2, []), (0xFFFFFFFF, [63])])
+def test_a_fault_of_another_slice_is_not_this_one_s(instance, xids):
+    slices = [dict(one) for one in SLICES]
+    slices[0] |= {"xids": [63], "xid_instance": instance}
+    (card,) = nvidia.NvmlCards(FakeNvml(slices), [SLICES[2]["nvmlDeviceGetUUID"]]).sample(Family(), True)
+    assert card["xids"] == xids
+
+
 def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: DeviceRequest, *watts: int) -> Record:
     """A record with what the sampler, asked as the harness asks it, sees of cards without a UUID."""
     asked: list[list[str]] = []
@@ -204,6 +227,17 @@ def test_without_uuids_the_joules_are_those_of_the_cards_that_the_trial_was_give
     assert [card.index for card in found.telemetry.cards] == [1]
     assert found.telemetry.energy.joules == pytest.approx(200 * 70)
     assert found.warnings == ()
+
+
+def test_in_a_rented_container_the_neighbours_are_unknown_and_not_none(tmp_path, monkeypatch):
+    asked: list[list[str]] = []
+    monkeypatch.setattr(
+        recorder.subprocess, "Popen", lambda argv, **more: asked.append(argv) or SimpleNamespace(pid=0)
+    )
+    for inside in (True, False):
+        monkeypatch.setattr(recorder, "contained", lambda files, inside=inside: inside)
+        recorder.start(tmp_path, DeviceRequest("cuda", indices=(0,)), 7)
+    assert [sampler.options(argv[3:]).inside for argv in asked] == [True, False]
 
 
 @pytest.mark.parametrize(

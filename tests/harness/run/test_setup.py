@@ -1,0 +1,116 @@
+"""From a line's settings to its engine and its devices, on machines that are made up."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.engine.base import Built
+from harness.engine.venv import VenvEngine
+from harness.errors import NoDevice
+from harness.machine import select
+from harness.plan import plan
+from harness.plan.plan import PlanContext
+from harness.probe.files import unit_of
+from harness.record import Cpu, DeviceKind, Environment, Gpu, Machine
+from harness.run import setup as run_setup
+from harness.run.runner import command_of
+from harness.run.setup import RunSetup
+from harness.settings import Settings
+from tests.helpers import ROOT
+from tests.helpers.fake_engine import DOCKER, answering
+
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+
+UUIDS = [f"GPU-{n}f2a1b2c-1111-2222-3333-123456789abc" for n in range(2)]
+
+
+@pytest.fixture(autouse=True)
+def _sockets_are_closed() -> Iterator[None]:
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
+def card(index: int, *, vendor: str = "NVIDIA", architecture: str = "sm_89", driver: str = "580.65") -> Gpu:
+    return Gpu(
+        index=index, vendor=vendor, name="a card", architecture=architecture, driver=driver,
+        memory_bytes=24 * 2**30, unit=unit_of(UUIDS[index]),
+    )  # fmt: skip
+
+
+def prepared(*cards: Gpu, environ: dict[str, str] | None = None, of: str = "x86_64", **settings) -> RunSetup:
+    machine = Machine(id="0" * 12, label="x", system="Linux", architecture=of, cpu=Cpu(), gpus=cards)
+    selection = select(machine, None, uuids={unit_of(uuid): uuid for uuid in UUIDS}, environ=environ)
+    given = Settings(plan="smoke", **settings)
+    return run_setup.prepare(
+        ROOT, given, {"DOCKER_HOST": "unix:///nowhere", **(environ or {})}, (machine, selection)
+    )
+
+
+def test_an_interpreter_of_the_user_s_may_serve_a_card_that_no_image_serves():
+    old = card(0, architecture="sm_35", driver="390.10")
+    with pytest.raises(NoDevice):
+        prepared(old)
+    setup = prepared(old, python="/usr/bin/python3")
+    assert setup.image.device == "cuda"
+    assert any("your interpreter's own framework is taken" in note for note in setup.notes)
+
+
+@pytest.mark.parametrize("vendor", ["NVIDIA", "AMD"])
+def test_a_trial_without_a_container_sees_its_cards_through_one_variable_alone(vendor):
+    name = "HIP_VISIBLE_DEVICES" if vendor == "AMD" else "CUDA_VISIBLE_DEVICES"
+    architecture = "gfx942" if vendor == "AMD" else "sm_89"
+    cards = [card(at, vendor=vendor, architecture=architecture) for at in range(2)]
+    setup = prepared(*cards, environ={name: "1", "OMP_NUM_THREADS": "2"}, engine="venv")
+    assert [gpu.index for gpu in setup.selection.gpus] == [1]
+    assert job(setup).passed == {"OMP_NUM_THREADS": "2"}
+
+
+def job(setup: RunSetup):
+    kind: DeviceKind = setup.selection.kind
+    environment = Environment(image=kind, device=kind, engine="docker", pinned=False, image_id="sha256:ab")
+    return run_setup.job(setup, Built(environment, Path("/usr/bin/python3")), {})
+
+
+def at(path: Path) -> dict[str, str]:
+    return {"DOCKER_HOST": f"unix://{path}"}
+
+
+def unspecified(tmp_path: Path) -> dict[str, object]:
+    """Docker 28.2 and newer has CDI switched on; here no specification names a card."""
+    return {**DOCKER, "info": {"Runtimes": {"runc": {}}, "CDISpecDirs": [str(tmp_path / "none")]}}
+
+
+def test_an_engine_that_gives_no_card_is_left_before_anything_is_built(tmp_path):
+    with answering(tmp_path / "s", unspecified(tmp_path)):
+        setup = prepared(card(0), environ=at(tmp_path / "s"))
+        with pytest.raises(NoDevice, match="no CDI specification that Docker Engine reads names"):
+            prepared(card(0), environ=at(tmp_path / "s"), engine="docker")
+    assert isinstance(setup.engine, VenvEngine)
+    assert any("no CDI specification" in note for note in setup.notes)
+
+
+def test_on_another_processor_than_the_images_trials_run_in_a_virtual_environment(tmp_path):
+    with answering(tmp_path / "s", DOCKER):
+        setup = prepared(card(0), environ=at(tmp_path / "s"), of="aarch64")
+    assert isinstance(setup.engine, VenvEngine)
+    assert any("is for linux/amd64, and this machine is aarch64" in note for note in setup.notes)
+
+
+def test_of_two_equal_cards_a_trial_on_one_is_given_and_shown_the_first_alone(tmp_path):
+    with answering(tmp_path / "s", DOCKER):
+        setup = prepared(card(0), card(1), environ=at(tmp_path / "s"))
+        sources = dict.fromkeys(plan.datasets(setup.plan, "cuda"), "real")
+        context = PlanContext("cuda", "cuda", None, sources, {})
+        trial = plan.trials(setup.plan, context, 1)[0].trial
+        line = command_of(job(setup), "20261120-0a1b2c", trial)
+    assert (len(setup.selection.gpus), trial.asked.variant.gpus) == (2, 1)
+    assert f"device={UUIDS[0]}" in line
+    assert f"CUDA_VISIBLE_DEVICES={UUIDS[0]}" in line
+    assert UUIDS[1] not in line

@@ -15,6 +15,9 @@ FOREIGN_BYTES = 200 * 2**20
 """What another process may hold on a card before a trial beside it is invalid."""
 
 
+_ARM = ("aarch64", "arm64")
+
+
 def cards(around: Surroundings) -> Iterator[Finding]:
     """Each card that is taken and its state, and those that are not."""
     for maker in around.silent_cards:
@@ -128,7 +131,20 @@ def _rocm_access(around: Surroundings) -> Iterator[Finding]:
 
 def settings(machine: Machine, load: Load) -> Iterator[Finding]:
     """What else disturbs a measurement here."""
-    if machine.virtual not in (None, "none"):
+    if machine.architecture.lower() in _ARM:
+        yield Finding(
+            "warn",
+            f"the processor is {machine.architecture}, and the images are for x86-64: trials run in a "
+            "virtual environment, whose lock may hold no wheel for it",
+            "take an interpreter with a framework of its own by --python, as on a GH200",
+        )
+    if machine.virtual == "wsl":
+        yield Finding(
+            "warn",
+            "this is WSL2: the driver is that of Windows, which hides other processes and some counters",
+            "records will say what was not told; for figures to compare, start Linux itself",
+        )
+    elif machine.virtual not in (None, "none"):
         yield Finding(
             "warn", f"this is a virtual machine ({machine.virtual})", "neighbours may slow it unseen"
         )

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import platformdirs
 
-from harness.errors import MachineError
+from harness.errors import MachineError, UserError
 from harness.machine.names import local_names
 from harness.probe.cpu import fits
 from harness.probe.describe import everything
 from harness.record import Machine
+from harness.record.cards import Card, is_shared, load_cards, of_chip
 from harness.redact import Names, redact_value
 
 LABEL_CHARACTERS = 40
@@ -33,14 +34,34 @@ def fingerprint(label: str | None = None) -> Machine:
 def look(label: str | None = None) -> tuple[Machine, dict[str, str]]:
     """As fingerprint(), with the driver's UUID of each unit (its hash in records), which stays in memory."""
     fields = everything()
-    machine = machine_from(fields, machine_id(state_folder()), label, local_names())
+    machine = machine_from(fields, machine_id(state_folder()), label, local_names(), _known_cards())
     return machine, {card["unit"]: card["uuid"] for card in fields["gpus"] if card["unit"]}
 
 
-def machine_from(fields: Mapping[str, Any], identity: str, label: str | None, names: Names) -> Machine:
-    """A Machine from what the probe read; every string is redacted of this machine's names."""
+def _known_cards() -> tuple[Card, ...]:
+    """The clone's table of cards; a broken one is refused where its figures are used."""
+    try:
+        return load_cards(Path(__file__).resolve().parents[2])
+    except UserError:
+        return ()
+
+
+def machine_from(
+    fields: Mapping[str, Any], identity: str, label: str | None, names: Names, cards: Sequence[Card] = ()
+) -> Machine:
+    """A Machine from what the probe read; every string is redacted of this machine's names.
+
+    A card whose driver gives it a name of several models is named by its chip, where `cards` have that.
+    """
     bare = _without_names(fields, "", names)
+    bare["gpus"] = [_named(gpu, cards) for gpu in bare["gpus"]]
     return Machine.model_validate({**bare, "id": identity, "label": label or default_label(bare)})
+
+
+def _named(gpu: dict[str, Any], cards: Sequence[Card]) -> dict[str, Any]:
+    chip = (gpu.get(field) for field in ("architecture", "compute_units", "pci_id"))
+    card = of_chip(*chip, cards) if is_shared(gpu["name"]) else None
+    return {**gpu, "name": f"{card.vendor} {card.name}"} if card else gpu
 
 
 def _without_names(value: Any, field: str, names: Names) -> Any:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
 
 from harness.plan.plan import Planned
 from harness.record import Gpu, LeftOut, Precision
@@ -112,27 +115,28 @@ def middle_depths(planned: Iterable[Planned]) -> tuple[str, ...]:
 def lacking(precision: Precision, kind: str, card: Gpu | None) -> str | None:
     """Why a device cannot do a precision in hardware; null where it can, or where nothing is known of it.
 
-    TF32 and bf16 need compute capability 8.0 of NVIDIA's cards; AMD has TF32 from gfx942 on
-    and bf16 from gfx908 on; a CPU has no TF32.
+    By the table that the workloads refuse by, so that nothing is planned which they would refuse.
     """
-    if kind == "cpu":
-        return "a CPU has no TF32" if precision == "fp32-tf32" else None
-    if card is None or card.architecture is None:
-        return None
-    if kind == "cuda":
-        match = re.fullmatch(r"(?:sm_)?(\d+)\.?(\d)", card.architecture)
-        old = match is not None and int(match[1]) < 8
-        if old and precision == "fp32-tf32":
-            return f"{card.name} has no TF32"
-        if old and precision in ("amp-bf16", "pure-bf16"):
-            return f"{card.name} only emulates bf16"
-        return None
-    target = card.architecture.split(":")[0]
-    if precision == "fp32-tf32" and target not in ("gfx942",):
-        return f"{card.name} has no TF32"
-    if precision in ("amp-bf16", "pure-bf16") and target in ("gfx900", "gfx906"):
-        return f"{card.name} has no bf16"
+    architecture = card.architecture if card else None
+    for rule in _rules():
+        if precision in rule["precisions"] and kind == rule["device"] and _holds(rule, architecture):
+            return str(rule["because"]).format(card=card.name if card else "the card")
     return None
+
+
+@cache
+def _rules() -> list[dict[str, Any]]:
+    path = Path(__file__).resolve().parents[2] / "workloads" / "precisions.json"
+    rules: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    return rules
+
+
+def _holds(rule: Mapping[str, Any], architecture: str | None) -> bool:
+    """Whether a rule holds for an architecture; one with a condition holds for none that is not known."""
+    if "below" in rule:
+        match = re.fullmatch(r"(?:sm_)?(\d+)\.?(\d)", architecture or "")
+        return match is not None and [int(match[1]), int(match[2])] < rule["below"]
+    return "targets" not in rule or (architecture or "").split(":")[0] in rule["targets"]
 
 
 def supported(

@@ -17,7 +17,7 @@ from typing import Any
 from harness.probe.files import Files, unit_of
 
 _DRM = "/sys/class/drm"
-_KFD = "/sys/class/kfd/kfd/topology/nodes"
+KFD = "/sys/class/kfd/kfd/topology/nodes"
 _VENDOR = "0x1002"
 _GENERATIONS = ((2.5, 1), (5.0, 2), (8.0, 3), (16.0, 4), (32.0, 5), (64.0, 6))
 
@@ -71,9 +71,9 @@ def kernel_folders(files: Files) -> list[tuple[str, str]]:
 
 
 def _kernel_cards(files: Files) -> list[dict[str, Any]]:
-    nodes = _kfd_nodes(files)
+    chips = _chips(files)
     return [
-        _with_index({**_kernel_card(files, folder), "bus": bus, "architecture": nodes.get(bus)}, at)
+        _with_index({**_kernel_card(files, folder), **chips.get(bus, {}), "bus": bus}, at)
         for at, (bus, folder) in enumerate(kernel_folders(files))
     ]
 
@@ -85,6 +85,7 @@ def _kernel_card(files: Files, device: str) -> dict[str, Any]:
         "name": files.text(f"{device}/product_name") or _device_name(files, device),
         "uuid": uuid,
         "unit": unit_of(uuid),
+        "pci_id": _pci_id(files, device),
         "memory_bytes": files.number(f"{device}/mem_info_vram_total"),
         "driver": files.text("/sys/module/amdgpu/version"),
         "vbios": files.text(f"{device}/vbios_version"),
@@ -104,16 +105,38 @@ def _device_name(files: Files, device: str) -> str:
     return f"AMD device {files.text(f'{device}/device') or 'unknown'}"
 
 
-def _kfd_nodes(files: Files) -> dict[str, str]:
-    """PCI address → gfx name, from the compute driver's list of nodes."""
-    gfx_names = {}
-    for name in files.names(_KFD):
-        fields = files.fields(f"{_KFD}/{name}/properties", " ")
-        version, place = int(fields.get("gfx_target_version", 0)), int(fields.get("location_id", 0))
-        if version:
-            slot = f"{int(fields.get('domain', 0)):04x}:{place >> 8 & 0xFF:02x}"
-            gfx_names[f"{slot}:{place >> 3 & 0x1F:02x}.{place & 7}"] = gfx_name(version)
-    return gfx_names
+def _pci_id(files: Files, device: str) -> str | None:
+    """The chip and its revision as "744c:c8": cards of one chip may differ in the revision alone."""
+    chip, revision = files.text(f"{device}/device"), files.text(f"{device}/revision")
+    return f"{chip[2:]}:{(revision or '')[2:] or '?'}".lower() if chip else None
+
+
+def _chips(files: Files) -> dict[str, dict[str, Any]]:
+    """PCI address → gfx name and compute units."""
+    return {
+        bus: {"architecture": gfx_name(int(fields["gfx_target_version"])), "compute_units": _units(fields)}
+        for _, bus, fields in kfd_nodes(files)
+    }
+
+
+def kfd_nodes(files: Files) -> list[tuple[str, str, dict[str, str]]]:
+    """(name, PCI address, properties) of each of the compute driver's nodes that is a card."""
+    nodes = []
+    for name in files.names(KFD):
+        fields = files.fields(f"{KFD}/{name}/properties", " ")
+        if int(fields.get("gfx_target_version", 0)):
+            bus = _bus(int(fields.get("domain", 0)), int(fields.get("location_id", 0)))
+            nodes.append((name, bus, fields))
+    return nodes
+
+
+def _bus(domain: int, place: int) -> str:
+    return f"{domain:04x}:{place >> 8 & 0xFF:02x}:{place >> 3 & 0x1F:02x}.{place & 7}"
+
+
+def _units(fields: dict[str, str]) -> int | None:
+    simds, per_unit = int(fields.get("simd_count", 0)), int(fields.get("simd_per_cu", 0))
+    return simds // per_unit if simds and per_unit else None
 
 
 def gfx_name(version: int) -> str:

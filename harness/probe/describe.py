@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.probe import amd, cpu, nvidia
+from harness.probe import amd, cpu, nvidia, topology
 from harness.probe.files import Files
 from harness.probe.system import system
 
@@ -12,11 +12,14 @@ from harness.probe.system import system
 def everything(files: Files | None = None) -> dict[str, Any]:
     """The fields of record.Machine but for id and label; each card has a raw `uuid` beside its fields."""
     files = files or Files()
+    nvml = nvidia.library()
+    cards = nvidia.cards(nvml, files) + amd.cards(amd.library(), files)
     return {
         **system(files),
         "cpu": {
             **cpu.cpu(files, cpu.affinity()),
             "numa_affinity": cpu.numa_affinity(files, cpu.allowed()),
         },
-        "gpus": nvidia.cards(nvidia.library(), files) + amd.cards(amd.library(), files),
+        "gpus": cards,
+        "links": topology.links(cards, nvml, files),
     }

@@ -42,6 +42,13 @@ class Files:
         except OSError:
             return False
 
+    def real(self, path: str) -> str | None:
+        """Where a link leads, below the root; None where nothing is."""
+        try:
+            return str((self.root / path.lstrip("/")).resolve(strict=True))
+        except OSError:
+            return None
+
     def mode(self, path: str) -> int:
         """A file's permissions; 0 where there is none."""
         try:

@@ -98,7 +98,7 @@ def _card(nvml: Any, files: Files, unit: Unit) -> dict[str, Any]:
         query(nvml, nvml.nvmlDeviceGetUUID, unit.own),
     )
     memory, ecc = query(nvml, nvml.nvmlDeviceGetMemoryInfo, unit.own), ask("nvmlDeviceGetEccMode")
-    bar1, bus = ask("nvmlDeviceGetBAR1MemoryInfo"), _bus(ask)
+    bar1, bus = ask("nvmlDeviceGetBAR1MemoryInfo"), bus_of(nvml, unit.card)
     return {
         "index": unit.index,
         "vendor": "NVIDIA",
@@ -132,11 +132,14 @@ def _card(nvml: Any, files: Files, unit: Unit) -> dict[str, Any]:
     }
 
 
-def _bus(ask: Callable[..., Any]) -> str | None:
+def bus_of(nvml: Any, card: Any) -> str | None:
     """A card's PCI address as the kernel writes it."""
-    place = ask("nvmlDeviceGetPciInfo")
-    if place is None:
-        return None
+    place = query(nvml, nvml.nvmlDeviceGetPciInfo, card)
+    return None if place is None else bus_from(place)
+
+
+def bus_from(place: Any) -> str:
+    """The PCI address in NVML's answer, as the kernel writes it."""
     bus: str = place.busId.decode() if isinstance(place.busId, bytes) else place.busId
     return bus[-12:].lower()
 

@@ -2,7 +2,7 @@
 
 from harness.record.base import Model, Number, canonical_json, first_problem, short_hash
 from harness.record.claim import CardClass, Claim, ClaimFile, ClaimKind, Curve, Side
-from harness.record.machine import Cpu, Environment, Gpu, Load, Machine, differences, differing_fields
+from harness.record.machine import Cpu, Environment, Gpu, Link, Load, Machine, differences, differing_fields
 from harness.record.measurement import (
     DataFound,
     DeviceUsed,

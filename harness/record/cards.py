@@ -64,6 +64,8 @@ class Card(Model):
     capability: Annotated[str, Field(pattern=r"^(\d+\.\d|gfx[0-9a-f]+)$")]
     form: str
     name_regex: str
+    pci: tuple[Annotated[str, Field(pattern=r"^[0-9a-f]{4}(:[0-9a-f]{2})?$")], ...] = ()
+    """Its chips by PCI device id; with a revision where other cards have the same chip."""
     devices: Annotated[int, Field(ge=1)] = 1
     matrix_units: bool
     units: Annotated[int, Field(ge=1)]
@@ -116,6 +118,33 @@ def find(name: str, cards: Sequence[Card]) -> Card | None:
 @cache
 def _pattern(name_regex: str) -> re.Pattern[str]:
     return re.compile(f"{_PREFIX}(?:{name_regex})", re.IGNORECASE)
+
+
+_SHARED_NAME = re.compile(r"^AMD (?:device |Radeon(?:\(TM\))? Graphics$)|/", re.IGNORECASE)
+"""What a driver says of a card that its tables do not know, or of a chip that several models have."""
+
+
+def is_shared(name: str) -> bool:
+    """Whether a device's name is that of several models, and tells none of them."""
+    return bool(_SHARED_NAME.search(name.strip()))
+
+
+def of_chip(
+    capability: str | None, compute_units: int | None, pci_id: str | None, cards: Sequence[Card]
+) -> Card | None:
+    """The card with a device of that gfx number, compute units and PCI id; null where they name not just one.
+
+    `pci_id` is the chip and its revision, as 744c:c8. Other facts that are null exclude no card.
+    """
+    ids = {(pci_id or "").partition(":")[0], pci_id}
+    fitting = [
+        card
+        for card in cards
+        if ids & set(card.pci)
+        and capability in (None, card.capability)
+        and compute_units in (None, card.units // card.devices)
+    ]
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def plain_name(name: str) -> str:

@@ -30,9 +30,10 @@ def differing_fields(a: Machine, b: Machine) -> tuple[tuple[str, Any, Any], ...]
 
 
 def _fields(machine: Machine) -> dict[str, Any]:
-    fields = machine.model_dump(exclude={*_NOT_THE_MACHINE, "gpus", "cpu"})
+    fields = machine.model_dump(exclude={*_NOT_THE_MACHINE, "gpus", "cpu", "links"})
     fields |= {f"cpu.{field}": value for field, value in machine.cpu.model_dump().items()}
     fields["gpus"] = len(machine.gpus)
+    fields["links"] = tuple(f"{link.first}–{link.second}: {link.words}" for link in machine.links) or None
     for at, card in enumerate(machine.gpus):
         fields |= {f"gpu {at} {field}": value for field, value in card.model_dump(exclude={"index"}).items()}
     return fields
@@ -55,6 +56,9 @@ class Gpu(Model):
     name: str
     unit: str | None = None
     architecture: str | None = None
+    pci_id: str | None = None
+    """Of AMD's cards the chip and its revision, as 744c:c8."""
+    compute_units: int | None = None
     memory_bytes: int | None = None
     driver: str | None = None
     driver_cuda: str | None = None
@@ -78,6 +82,32 @@ class Gpu(Model):
     pcie_generation_max: int | None = None
     pcie_width_max: int | None = None
     numa_node: int | None = None
+
+
+class Link(Model):
+    """The way between two cards of one maker, named by their indices."""
+
+    vendor: Literal["NVIDIA", "AMD", "other"]
+    first: int
+    second: int
+    way: Literal["NVLink", "NVSwitch", "XGMI", "PCIe"]
+    lanes: int | None = None
+    """NVLinks that are up: between the two, or from each to a switch."""
+    hops: int | None = None
+    """Bridges, switches or cards in between."""
+    over: (
+        Literal["one switch", "several switches", "one host bridge", "one NUMA node", "several NUMA nodes"]
+        | None
+    ) = None
+    """What PCI Express crosses."""
+
+    @property
+    def words(self) -> str:
+        """The way without its ends."""
+        lanes = f" × {self.lanes}" if self.lanes else ""
+        over = f" over {self.over}" if self.over else ""
+        hops = f", {self.hops} in between" if self.hops else ""
+        return f"{self.way}{lanes}{over}{hops}"
 
 
 class Cpu(Model):
@@ -118,6 +148,8 @@ class Machine(Model):
     numa_nodes: int | None = None
     numa_balancing: bool | None = None
     gpus: tuple[Gpu, ...] = ()
+    links: tuple[Link, ...] = ()
+    """Empty where there are not two cards, or nothing was read of what lies between."""
     declared: tuple[Declared, ...] = ()
     """What the user has set on the cards, and says so: it is then measured as it is."""
 

@@ -154,7 +154,7 @@ def _engine(
             environ=environ,
         )
         engine = find(cast(EngineChoice, choice), building, passed=recorded, environ=environ)
-        reason = _unfit(engine, image, machine, request_of(selection, settings)) if engine else None
+        reason = _unfit(engine, image, machine, request_of(selection, settings), choice) if engine else None
         if engine is not None and reason is not None and choice != "auto" and refuse:
             raise NoDevice(reason, remedy="see `invoke doctor`, or use --engine venv")
         if engine is not None and (reason is None or choice != "auto"):
@@ -179,9 +179,14 @@ def _wheels_in_clone(root: Path, settings: Settings) -> None:
         )
 
 
-def _unfit(engine: DockerEngine, image: Image, machine: Machine, device: DeviceRequest) -> str | None:
-    """Why trials cannot run in this engine's containers, in one clause; null where they can."""
-    if not image.runs_on(machine.architecture):
+def _unfit(
+    engine: DockerEngine, image: Image, machine: Machine, device: DeviceRequest, choice: str
+) -> str | None:
+    """Why trials cannot run in this engine's containers, in one clause; null where they can.
+
+    An engine asked for by name may emulate another processor.
+    """
+    if choice == "auto" and not image.runs_on(machine.architecture):
         return f"image '{image.name}' is for {image.platform}, and this machine is {machine.architecture}"
     return engine.refusal(device)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean, median
 
 from harness.record import CardTelemetry, Gpu, Machine, Record, Telemetry, TraceStats
+from harness.record.cards import is_shared
 from harness.summary.checks import Causes
 from harness.summary.throttle import LIMITED_SHARE, throttled
 from harness.telemetry.energy import keeps_pace
@@ -63,7 +64,7 @@ def used_cards(record: Record) -> tuple[Gpu, ...]:
 
     Where that was not kept: those watched, else the measured one, else the only ones.
     """
-    able = _able(record)
+    able = cards_of_kind(record)
     given = tuple(gpu for index in record.cards_given for gpu in able if gpu.index == index)
     watched = record.telemetry.cards if record.telemetry else ()
     seen = tuple(gpu for gpu in able if _watched(gpu, watched) is not None)
@@ -72,7 +73,7 @@ def used_cards(record: Record) -> tuple[Gpu, ...]:
     return given or seen or measured or (able if len(able) <= record.trial.asked.variant.gpus else ())
 
 
-def _able(record: Record) -> tuple[Gpu, ...]:
+def cards_of_kind(record: Record) -> tuple[Gpu, ...]:
     """The machine's cards of the kind that the trial asks for."""
     vendor = {"cuda": "NVIDIA", "rocm": "AMD"}.get(record.trial.asked.device)
     return tuple(gpu for gpu in record.machine.gpus if gpu.vendor == vendor)
@@ -81,13 +82,16 @@ def _able(record: Record) -> tuple[Gpu, ...]:
 def device_name(record: Record) -> str:
     """The device as the framework saw it; where nothing was measured, the one that the trial was given.
 
+    A name that several models share is replaced by the card's own, which its chip tells.
     "unknown device" where that was not kept and the cards that it may have been are of several models.
     """
     if record.measurement is not None:
-        return record.measurement.device.name
+        name = record.measurement.device.name
+        given = next(iter(used_cards(record)), None) if is_shared(name) else None
+        return given.name if given is not None else name
     if record.trial.asked.device == "cpu":
         return record.machine.cpu.model or "CPU"
-    cards = used_cards(record)[: 1 if record.cards_given else None] or _able(record)
+    cards = used_cards(record)[: 1 if record.cards_given else None] or cards_of_kind(record)
     names = {card.name for card in cards}
     return names.pop() if len(names) == 1 else "unknown device"
 

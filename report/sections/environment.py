@@ -37,6 +37,7 @@ NAMES = {
     "numa_balancing": "NUMA balancing",
     "virtual": "virtual machine",
     "gpus": "number of devices",
+    "links": "ways between the devices",
 }
 _TAILS = {
     "pcie_generation": "PCIe generation at rest",
@@ -133,7 +134,7 @@ def stacks(trials: Sequence[Trial]) -> tuple[Table, ...]:
     """What ran on what: environments with their pins, machines, and what each precision was found to be."""
     if not trials:
         return ()
-    drawn = (_environments(trials), _machines(trials), _arithmetic(trials))
+    drawn = (_environments(trials), _machines(trials), _ways(trials), _arithmetic(trials))
     return tuple(table for table in drawn if table.rows)
 
 
@@ -158,7 +159,8 @@ def _environment_row(trial: Trial) -> tuple[str, ...]:
     base = clean(used.base_digest or used.base or "–", 28)
     return (
         f"{used.image} ({used.device})",
-        clean(f"{used.engine} {used.engine_version or ''}", 40).strip(),
+        clean(f"{used.engine} {used.engine_version or ''}", 40).strip()
+        + (", writable root" if used.writable_root else ""),
         "yes" if used.pinned else f"no: {because or 'no reason given'}",
         f"{base} (substituted)" if used.base_substituted else base,
         (used.lock_sha256 or "–")[:12],
@@ -179,6 +181,17 @@ def _machines(trials: Sequence[Trial]) -> Table:
     )
     columns = ("Machine", "Device", "Driver", "Unit", "Session", "Trials")
     return Table("Machines and devices", columns, tuple((*place, str(n)) for place, n in counted.items()))
+
+
+def _ways(trials: Sequence[Trial]) -> Table:
+    """What lies between the cards of each machine that has several, equal ways together."""
+    pairs: dict[tuple[str, str], list[str]] = {}
+    for machine in first_of(trials).values():
+        for link in machine.links:
+            place = (clean(machine.label, 40), f"{link.vendor}, {link.words}")
+            pairs.setdefault(place, []).append(f"{link.first}–{link.second}")
+    rows = tuple((*place, clean(", ".join(ends), 200)) for place, ends in pairs.items())
+    return Table("Ways between the cards", ("Machine", "Way", "Cards"), rows)
 
 
 def _arithmetic(trials: Sequence[Trial]) -> Table:

@@ -58,16 +58,17 @@ def _limits(
         return None
     used = trials[0].record.measurement
     assert used is not None
+    device = used.device.model_copy(update={"name": trials[0].device_name})
     notes = (
         [] if measured else ["No ceiling was measured on this device: `invoke run --plan ceilings` does it."]
     )
-    warning = unhealthy(used.device.name, measured, cards)
+    warning = unhealthy(device.name, measured, cards)
     notes += [warning] if warning else []
     notes += [doubt for work, reached in works if (doubt := doubtful(_named(work[0]), reached))]
     caption = f"How close each work comes to the limits of {text.clean(trials[0].card)}"
     table = tabled(caption, [_line(work[0], reached) for work, reached in works])
-    drawn = _panel(works, used.device, cards, measured, name)
-    paper = datasheet_table(used.device, cards, measured, trials)
+    drawn = _panel(works, device, cards, measured, name)
+    paper = datasheet_table(device, cards, measured, trials)
     return LimitsView(trials[0].card, drawn, table, tuple(notes), paper)
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from harness.record import DeviceUsed, Precision, Record, Summary
+from harness.record import Precision, Record, Summary
 from harness.record.cards import Card, find, peak_tflops
 from harness.summary.bound import Bound, bound
+from harness.summary.device_checks import device_name
 
 GEMM = {
     "fp32-ieee": "gemm_fp32-ieee_tflops",
@@ -102,7 +103,7 @@ def roofline_point(
     rate = None if operations is None else operations * summary.throughput
     moved = None if traffic is None else traffic * summary.throughput
     label, devices = measurement.precision.label, measurement.device.count
-    peak = peak_of(measurement.device, label, cards)
+    peak = peak_of(device_name(record), devices, label, cards)
     compute = share(rate, ceiling_of(measured, label, devices))
     memory = share(moved, bandwidth_of(measured, devices))
     memory_share = memory if memory is not None and memory <= 1 else None
@@ -129,11 +130,11 @@ def doubtful(what: str, point: RooflinePoint) -> str | None:
     )
 
 
-def peak_of(device: DeviceUsed, label: Precision, cards: Sequence[Card]) -> float | None:
+def peak_of(name: str, devices: int, label: Precision, cards: Sequence[Card]) -> float | None:
     """Dense peak of a trial's devices together, FLOP/s; null for an unknown card or type."""
-    card = find(device.name, cards)
+    card = find(name, cards)
     each = peak_tflops(card, label) if card else None
-    return None if each is None else each * 1e12 * device.count
+    return None if each is None else each * 1e12 * devices
 
 
 def ceiling_of(measured: Mapping[str, float], label: Precision, devices: int = 1) -> float | None:

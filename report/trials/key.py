@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from harness.record import Asked, Environment, Measurement, Record
-from harness.summary.device_checks import used_cards
+from harness.summary.device_checks import cards_of_kind, used_cards
 
 SIDE = "side"
 """An option that tells equal trials apart, and that no workload acts on: it keeps no figures apart."""
@@ -138,13 +138,13 @@ def stack_of(record: Record) -> Stack:
     """Image id, build time and the harness's revision are provenance and stay out."""
     environment: Environment = record.environment
     versions = record.measurement.versions if record.measurement else {}
-    driver = next((gpu.driver for gpu in record.machine.gpus if gpu.driver), None)
+    driver = next((gpu.driver for gpu in cards_of_kind(record) if gpu.driver), None)
     return Stack(
         image=environment.image,
         device=environment.device,
         lock=environment.lock_sha256,
         base=environment.base_digest,
-        driver=driver if environment.device != "cpu" else None,
+        driver=driver,
         versions=tuple(sorted(versions.items())),
         variables=(*sorted(environment.passed_variables.items()), *_settings_of_cards(record)),
     )

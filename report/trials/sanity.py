@@ -13,9 +13,11 @@ from pandas import DataFrame
 
 from harness.record import Precision
 from harness.record.cards import Card, find, peak_tflops
+from harness.summary.device_checks import used_cards
 from report.trials.columns import IDENTITY, KEY
 from report.trials.pairs import without
 from report.trials.table import as_json, figures, row_groups, trials_of, with_trials
+from report.trials.trial import Trial
 
 JUMP = 10.0
 IDLE_SHARE = 0.05
@@ -80,6 +82,7 @@ def trial_flags(table: DataFrame, cards: Sequence[Card]) -> list[tuple[Flag, ...
     columns = zip(
         rates,
         table["gpus"],
+        trials_of(table),
         peak_shares(table, cards),
         _one_device_rates(table, believed),
         _session_jumps(table, rates, believed),
@@ -88,15 +91,27 @@ def trial_flags(table: DataFrame, cards: Sequence[Card]) -> list[tuple[Flag, ...
     )
     return [
         raised(
-            above_peak(peak_share, "the card's dense peak in this precision"),
+            _above_highest_clock(trial, peak_share, cards),
             above_linear(single, rate, gpus),
             session_jump,
             idle_device(busy_share),
         )
         if rate is not None
         else ()
-        for rate, gpus, peak_share, single, session_jump, busy_share in columns
+        for rate, gpus, trial, peak_share, single, session_jump, busy_share in columns
     ]
+
+
+def _above_highest_clock(trial: Trial, peak_share: float | None, cards: Sequence[Card]) -> Flag | None:
+    """A peak on paper is at the reference boost clock; a card does more where its clock goes higher."""
+    what = "the card's dense peak in this precision"
+    card = find(trial.device_name, cards) if peak_share is not None and peak_share > 1 else None
+    highest_mhz = max((gpu.clock_max_mhz or 0 for gpu in used_cards(trial.record)), default=0)
+    if card is None or peak_share is None or highest_mhz <= card.boost_mhz:
+        return above_peak(peak_share, what)
+    return above_peak(
+        peak_share * card.boost_mhz / highest_mhz, f"{what} at its highest clock, {highest_mhz} MHz"
+    )
 
 
 def peak_shares(table: DataFrame, cards: Sequence[Card]) -> list[float | None]:

@@ -169,6 +169,8 @@ def test_a_card_in_mig_mode_without_a_slice_stands_in_the_way():
     ("machine", "load_now", "words"),
     [
         ({"virtual": "kvm"}, {}, "virtual machine (kvm)"),
+        ({"virtual": "wsl"}, {}, "this is WSL2: the driver is that of Windows"),
+        ({"architecture": "aarch64"}, {}, "the processor is aarch64, and the images are for x86-64"),
         ({"cpu": CPU.model_copy(update={"governor": "powersave"})}, {}, "governor is 'powersave'"),
         ({}, {"load_average_1min": 30.0}, "load average is 30.0 on 40 CPUs"),
         ({}, {"other_gpu_processes": 2, "other_gpu_memory_bytes": GIB}, "2 other processes hold 1.0 GiB"),

@@ -21,6 +21,7 @@ from harness.machine.load import load_from
 from harness.probe import amd, cpu, nvidia, system
 from harness.probe.files import Files, unit_of
 from harness.record import differences
+from harness.record.cards import load_cards
 from harness.redact import Names, leaks
 from tests.helpers import ROOT
 from tests.helpers.fake_amdsmi import FakeAmdsmi
@@ -286,6 +287,25 @@ def test_amdsmi_is_found_in_rocm_s_own_folder_and_a_broken_one_leaves_nothing_be
     found = amd.library(str(tmp_path))
     del sys.modules["amdsmi"]
     assert (found.AMDSMI, sys.path) == ("ROCm has it", before)
+
+
+def test_a_card_that_its_driver_calls_by_a_shared_name_is_named_by_its_chip(tmp_path):
+    node = AMD["/sys/class/kfd/kfd/topology/nodes/1/properties"] + "\nsimd_count 1216\nsimd_per_cu 4"
+    told = AMD | {
+        "/sys/class/drm/card1/device/product_name": "AMD Radeon Graphics",
+        "/sys/class/drm/card1/device/device": "0x74a1",
+        "/sys/class/drm/card1/device/revision": "0x00",
+        "/sys/class/kfd/kfd/topology/nodes/1/properties": node,
+    }
+    cards = amd.cards(None, tree(tmp_path, told))
+    named = [
+        machine_from(bare(cards), "0123456789ab", None, Names(), known) for known in ((), load_cards(ROOT))
+    ]
+    assert [(one.gpus[0].name, one.label) for one in named] == [
+        ("AMD Radeon Graphics", "1x-unknown-card"),
+        ("AMD MI300X", "1x-mi300x"),
+    ]
+    assert (named[1].gpus[0].pci_id, named[1].gpus[0].compute_units) == ("74a1:00", 304)
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,20 @@ def test_a_cpu_has_no_tf32():
     assert selection.lacking("amp-bf16", "cpu", None) is None
 
 
+@pytest.mark.parametrize(
+    ("architecture", "tf32", "bf16"),
+    [
+        ("gfx942:sramecc+:xnack-", "torch on ROCm has no TF32 for MI's convolutions", None),
+        ("gfx906", "torch on ROCm has no TF32 for MI's convolutions", "MI has no bf16"),
+        (None, "torch on ROCm has no TF32 for MI's convolutions", None),
+    ],
+)
+def test_nothing_is_planned_for_amd_s_cards_that_the_workloads_refuse(architecture, tf32, bf16):
+    card = Gpu(index=0, vendor="AMD", name="MI", architecture=architecture)
+    assert selection.lacking("fp32-tf32", "rocm", card) == tf32
+    assert selection.lacking("amp-bf16", "rocm", card) == bf16
+
+
 def test_a_trial_on_more_cards_than_there_are_is_left_out_and_a_cpu_has_as_many_processes_as_asked():
     loaded = plan.load(ROOT, "surf")
     for kind, asked in (("cuda", {1, 2}), ("cpu", {1, 2, 4})):

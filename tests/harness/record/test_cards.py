@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.errors import UserError
-from harness.record.cards import find, in_class, load_cards, peak_tflops
+from harness.record.cards import find, in_class, is_shared, load_cards, of_chip, peak_tflops
 from tests.helpers import ROOT
 
 
@@ -42,6 +42,9 @@ def cards():
         ("Tesla V100-SXM2-16GB", "V100 SXM2 16GB"),
         ("AMD Instinct MI300X", "MI300X"),
         ("AMD Instinct MI300A", None),
+        ("AMD Instinct MI250X / MI250", "MI250X"),
+        ("AMD Instinct MI250X/MI250", "MI250X"),
+        ("AMD Instinct MI250", "MI250"),
         ("AMD Instinct MI50", "MI50 16GB"),
         ("AMD Radeon RX 7900 XTX", "RX 7900 XTX"),
         ("AMD Radeon RX 7900 XT", None),
@@ -52,6 +55,43 @@ def cards():
 def test_a_name_finds_its_own_card_and_no_other(cards, name, card):
     found = find(name, cards)
     assert (found.name if found else None) == card
+
+
+@pytest.mark.parametrize(
+    ("chip", "card"),
+    [
+        (("gfx942", 304, "74a1:00"), "MI300X"),
+        (("gfx942", 304, "74a5:00"), "MI325X"),
+        (("gfx942", 38, "74b5:00"), None),
+        (("gfx90a", 110, "740c:01"), "MI250X"),
+        (("gfx90a", 104, "740c:01"), "MI250"),
+        (("gfx90a", None, "740c:01"), None),
+        ((None, None, "7408:00"), "MI250X"),
+        (("gfx1100", 96, "744c:c8"), "RX 7900 XTX"),
+        (("gfx1100", 84, "744c:cc"), None),
+        (("gfx942", 304, None), None),
+    ],
+)
+def test_a_chip_names_its_card_by_gfx_number_compute_units_and_pci_id(cards, chip, card):
+    found = of_chip(*chip, cards)
+    assert (found.name if found else None) == card
+
+
+@pytest.mark.parametrize(
+    ("name", "shared"),
+    [
+        ("AMD Radeon Graphics", True),
+        ("AMD Radeon(TM) Graphics", True),
+        ("AMD Instinct MI250X / MI250", True),
+        ("Radeon RX 7900 XT/7900 XTX/7900 GRE/7900M", True),
+        ("AMD device 0x744c", True),
+        ("AMD Radeon RX 7900 XTX", False),
+        ("AMD Instinct MI300X", False),
+        ("NVIDIA GeForce RTX 4090", False),
+    ],
+)
+def test_a_name_of_several_models_tells_none_of_them(name, shared):
+    assert is_shared(name) is shared
 
 
 def test_no_two_cards_share_a_name(cards):
@@ -68,7 +108,7 @@ def test_16_bit_peaks_are_units_times_rate_times_clock(cards):
         reached = card.units * card.fma16_per_unit_clock * 2 * card.boost_mhz / 1e6
         assert card.peaks.fp16 == pytest.approx(reached, rel=0.015), card.name
         checked += 1
-    assert checked == 27
+    assert checked == 28
 
 
 def test_peaks_are_dense_and_of_the_labels_own_arithmetic(cards):

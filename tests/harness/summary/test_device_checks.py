@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.record import Energy, Load, Others, Record
+from harness.record import DeviceUsed, Energy, Load, Others, Record
 from harness.record.store import Stored
 from harness.summary.checks import cause_name
 from harness.summary.device_checks import between_trials, busy_share, device_name, machine_remarks, used_cards
@@ -265,6 +265,20 @@ def test_cards_whose_ecc_or_declared_limits_differ_differ_in_their_stack_by_name
         ("ECC of card 0", ("True", "False")),
         ("power limit of card 0, W", ("none", "250.0")),
     )
+
+
+def test_a_device_whose_framework_gives_it_a_shared_name_has_its_card_s():
+    amd = gpu(vendor="AMD", name="AMD MI300X", unit=None)
+    made = record(on=machine(amd), measured={"device": DeviceUsed(kind="rocm", name="AMD Radeon Graphics")})
+    asked = made.trial.asked.model_copy(update={"device": "rocm"})
+    trial = made.trial.of(asked, 1, seed=1, timeout_seconds=600.0)
+    given = made.model_copy(update={"trial": trial, "cards_given": (0,)})
+    assert device_name(given) == "AMD MI300X"
+
+
+def test_the_driver_of_a_trial_is_that_of_its_own_cards_maker():
+    amd = gpu(vendor="AMD", name="AMD Instinct MI300X", driver="6.12.12")
+    assert stack_of(record(on=machine(amd, gpu(driver="580.65")))).driver == "580.65"
 
 
 def test_what_belongs_to_the_machine_is_said_of_the_machine_and_of_no_trial():

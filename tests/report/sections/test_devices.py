@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from harness.record import Claim, Record
+from harness.record import Claim, Link, Record
 from harness.record.cards import load_cards
 from report import text
 from report.claims import matching
 from report.comparisons import batch_sweeps, cells
 from report.sections import roofline
+from report.sections.environment import stacks
 from report.sections.view import Table, WorkloadView
+from report.trials.table import trials_of
 from tests.helpers import ROOT
 from tests.helpers.records_devices import GIB, LEAD, ladder, mnist, runs, shared
 from tests.helpers.trial_tables import table
@@ -41,6 +43,22 @@ def test_throughput_stands_beside_the_gain_of_mixed_precision_by_model_and_devic
     assert first[0].startswith("ResNet-50")
     assert (first[2].split("\n")[0], first[3].split("\n")[0]) == ("320", "640")
     assert all(row[4].startswith("2.00 ×") for row in table.rows)
+
+
+def test_what_lies_between_a_machine_s_cards_stands_in_one_table_with_equal_ways_together(study):
+    links = [
+        Link(vendor="NVIDIA", first=0, second=1, way="NVLink", lanes=4),
+        *(Link(vendor="NVIDIA", first=at, second=2, way="PCIe", over="one host bridge") for at in (0, 1)),
+    ]
+    made = shared()[0]
+    machine = made.machine.model_copy(update={"links": tuple(links)})
+    drawn = stacks(trials_of(table([made.model_copy(update={"machine": machine})])))
+    (ways,) = [drawing for drawing in drawn if drawing.caption == "Ways between the cards"]
+    assert [row[1:] for row in ways.rows] == [
+        ("NVIDIA, NVLink × 4", "0–1"),
+        ("NVIDIA, PCIe over one host bridge", "0–2, 1–2"),
+    ]
+    assert "Ways between the cards" not in [drawing.caption for drawing in stacks(trials_of(table([made])))]
 
 
 def test_scaling_has_its_efficiency_and_copies_are_held_against_the_same_device_alone(study):

@@ -43,10 +43,21 @@ def test_a_share_of_the_peak_is_flops_per_sample_times_samples_per_second_over_t
 
 
 def test_more_than_its_peak_is_flagged_and_the_trial_is_no_result_any_more():
-    trials = table([on_a100(24.3e9), on_a100(100e9)], CARDS)
+    trials = table([on_a100(24.3e9), on_a100(200e9)], CARDS)
     assert flagged(trials) == [set(), {"above-peak"}]
     assert list(trials["verdict"]) == ["valid", "invalid"]
     assert [trial.verdict for trial in trials_of(trials)] == ["valid", "invalid"]
+
+
+@pytest.mark.parametrize(("clock_max_mhz", "doubted"), [(2520, True), (3105, False), (None, True)])
+def test_a_card_whose_clock_goes_above_the_reference_may_do_as_much_more(clock_max_mhz, doubted):
+    made = on_a100(device="NVIDIA GeForce RTX 4090")
+    gpus = tuple(gpu.model_copy(update={"clock_max_mhz": clock_max_mhz}) for gpu in made.machine.gpus)
+    flops = 1.05 * 82.6e12 / figures(table([made]), "samples_per_second")[0]
+    measured = made.measurement.model_copy(update={"flops": Flops(per_sample=flops)})
+    machine = made.machine.model_copy(update={"gpus": gpus})
+    fast = made.model_copy(update={"measurement": measured, "machine": machine})
+    assert flagged(table([fast], CARDS)) == [{"above-peak"} if doubted else set()]
 
 
 def test_two_devices_of_more_than_twice_one_are_flagged():

@@ -1,0 +1,116 @@
+"""The ways between a machine's cards: NVLink as NVML tells it, XGMI and PCI Express by the kernel's files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import Any
+
+from harness.probe import amd, nvidia
+from harness.probe.files import Files
+
+_PCI = "/sys/bus/pci/devices"
+_ADDRESS = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
+
+
+def links(cards: Sequence[dict[str, Any]], nvml: Any | None, files: Files) -> list[dict[str, Any]]:
+    """The fields of record.Link for each pair of cards of one maker; slices of one card have none."""
+    by_bus = {(card["vendor"], card["bus"]): card["index"] for card in reversed(cards) if card.get("bus")}
+    fast = {**_nvlinks(nvml), **_xgmi(files)}
+    return [
+        {
+            "vendor": maker,
+            "first": min(first, second),
+            "second": max(first, second),
+            **(fast.get((near, far)) or _pcie(files, near, far)),
+        }
+        for ((maker, near), first), ((other, far), second) in combinations(sorted(by_bus.items()), 2)
+        if maker == other
+    ]
+
+
+def _nvlinks(nvml: Any | None) -> dict[tuple[str, str], dict[str, Any]]:
+    """(PCI address, PCI address) → the NVLinks that are up between two cards, or from both to a switch."""
+    with nvidia.driver(nvml) as opened:
+        if not opened or nvml is None:
+            return {}
+        ends = {
+            nvidia.bus_of(nvml, unit.card): list(_ends(nvml, unit.card))
+            for unit in nvidia.units(nvml)
+            if unit.card is not None
+        }
+    ways = {}
+    for near, far in combinations(sorted(bus for bus in ends if bus), 2):
+        direct = ends[near].count(far)
+        switched = min(ends[near].count("switch"), ends[far].count("switch"))
+        if direct or switched:
+            way, lanes = ("NVLink", direct) if direct else ("NVSwitch", switched)
+            ways[near, far] = {"way": way, "lanes": lanes, "hops": 0 if direct else 1}
+    return ways
+
+
+def _ends(nvml: Any, card: Any) -> Iterator[str | None]:
+    """Where each of a card's NVLinks that are up ends: a PCI address, or "switch"."""
+    for number in range(nvml.NVML_NVLINK_MAX_LINKS):
+        state = nvidia.query(nvml, nvml.nvmlDeviceGetNvLinkState, card, number)
+        if state is None:
+            return
+        if state != nvml.NVML_FEATURE_ENABLED:
+            continue
+        kind = nvidia.query(nvml, nvml.nvmlDeviceGetNvLinkRemoteDeviceType, card, number)
+        if kind == nvml.NVML_NVLINK_DEVICE_TYPE_SWITCH:
+            yield "switch"
+        else:
+            place = nvidia.query(nvml, nvml.nvmlDeviceGetNvLinkRemotePciInfo, card, number)
+            yield None if place is None else nvidia.bus_from(place)
+
+
+_XGMI = "11"
+_WEIGHT_OF_A_HOP = 15
+"""What the compute driver (kfd_crat.c) puts on each XGMI hop."""
+
+
+def _xgmi(files: Files) -> dict[tuple[str, str], dict[str, Any]]:
+    """(PCI address, PCI address) → the XGMI way that the compute driver lists from one node to another."""
+    nodes = {name: bus for name, bus, _ in amd.kfd_nodes(files)}
+    ways = {}
+    for name in nodes:
+        folder = f"{amd.KFD}/{name}/io_links"
+        for link in files.names(folder):
+            fields = files.fields(f"{folder}/{link}/properties", " ")
+            near, far = (nodes.get(fields.get(end, "")) for end in ("node_from", "node_to"))
+            if fields.get("type") == _XGMI and near and far and near < far:
+                hops = max(int(fields.get("weight", 0)) // _WEIGHT_OF_A_HOP - 1, 0)
+                ways[near, far] = {"way": "XGMI", "hops": hops}
+    return ways
+
+
+def _pcie(files: Files, near: str, far: str) -> dict[str, Any]:
+    paths = [files.real(f"{_PCI}/{bus}") for bus in (near, far)]
+    if None in paths:
+        return {"way": "PCIe"}
+    bridges = [[part for part in str(path).split("/") if _ADDRESS.fullmatch(part)][:-1] for path in paths]
+    roots = [re.findall(r"pci[0-9a-f]{4}:[0-9a-f]{2}", str(path))[:1] for path in paths]
+    shared = 0
+    while roots[0] == roots[1] and all(len(path) > shared for path in bridges):
+        if bridges[0][shared] != bridges[1][shared]:
+            break
+        shared += 1
+    apart = [path[shared:] for path in bridges]
+    hops = sum(map(len, apart)) + bool(shared)
+    return {"way": "PCIe", "hops": hops, "over": _over(files, near, far, roots[0] == roots[1], shared, apart)}
+
+
+def _over(
+    files: Files, near: str, far: str, one_root: bool, shared: int, apart: list[list[str]]
+) -> str | None:
+    """What the way crosses, the nearest thing that both cards hang on."""
+    if shared:
+        return "one switch" if max(map(len, apart)) <= 1 else "several switches"
+    if one_root:
+        return "one host bridge"
+    nodes = [files.number(f"{_PCI}/{bus}/numa_node") for bus in (near, far)]
+    if any(node is None or node < 0 for node in nodes):
+        return None
+    return "one NUMA node" if nodes[0] == nodes[1] else "several NUMA nodes"

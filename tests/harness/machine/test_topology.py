@@ -1,0 +1,124 @@
+"""What lies between a machine's cards, on machines that are made up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.probe import amd, nvidia, topology
+from harness.probe.files import Files
+from harness.record import Cpu, Link, Machine, differing_fields
+from tests.helpers.fake_nvml import CARD, SLICES, FakeNvml
+
+BUSES = ("0000:03:00.0", "0000:04:00.0")
+LONG = tuple(f"0000{bus}" for bus in BUSES)
+
+
+def bus(root: Path, *places: str, nodes: tuple[int, ...] = ()) -> Files:
+    """Cards at these places of the bus, such as pci0000:00/0000:00:01.0/0000:03:00.0."""
+    links = root / "sys/bus/pci/devices"
+    links.mkdir(parents=True)
+    for place, node in zip(places, (*nodes, -1, -1), strict=False):
+        folder = root / "sys/devices" / place
+        folder.mkdir(parents=True)
+        (folder / "numa_node").write_text(str(node))
+        (links / folder.name).symlink_to(folder)
+    return Files(root)
+
+
+def ways(files: Files, *nvlinks: list[str]) -> list[str]:
+    """What is said of each pair of NVIDIA's cards with these NVLinks."""
+    told = [CARD | {"bus": long} for long in LONG]
+    for card, ends in zip(told, nvlinks, strict=False):
+        card["nvlinks"] = ends
+    nvml = FakeNvml(told)
+    found = topology.links(nvidia.cards(nvml, files), nvml, files)
+    return [f"{link.first}-{link.second} {link.words}" for link in map(Link.model_validate, found)]
+
+
+@pytest.mark.parametrize(
+    ("near", "far", "nodes", "words"),
+    [
+        (
+            "pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:00.0",
+            "pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:01.0",
+            (0, 0),
+            "PCIe over one switch, 3 in between",
+        ),
+        (
+            "pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:00.0/0000:05:00.0/0000:06:00.0",
+            "pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:01.0",
+            (0, 0),
+            "PCIe over several switches, 5 in between",
+        ),
+        (
+            "pci0000:00/0000:00:01.0",
+            "pci0000:00/0000:00:02.0",
+            (0, 0),
+            "PCIe over one host bridge, 2 in between",
+        ),
+        (
+            "pci0000:00/0000:00:01.0",
+            "pci0000:80/0000:80:01.0",
+            (0, 0),
+            "PCIe over one NUMA node, 2 in between",
+        ),
+        (
+            "pci0000:00/0000:00:01.0",
+            "pci0000:80/0000:80:01.0",
+            (0, 1),
+            "PCIe over several NUMA nodes, 2 in between",
+        ),
+        ("pci0000:00/0000:00:01.0", "pci0000:80/0000:80:01.0", (-1, -1), "PCIe, 2 in between"),
+        ("pci0000:00", "pci0000:00", (0, 0), "PCIe over one host bridge"),
+    ],
+)
+def test_without_a_faster_way_the_bus_says_what_lies_between_two_cards(tmp_path, near, far, nodes, words):
+    files = bus(tmp_path, f"{near}/{BUSES[0]}", f"{far}/{BUSES[1]}", nodes=nodes)
+    assert ways(files) == [f"0-1 {words}"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        ([LONG[1]] * 4 + [""], [LONG[0]] * 4 + [""], "NVLink × 4"),
+        (["switch"] * 18, ["switch"] * 12, "NVSwitch × 12, 1 in between"),
+        (["00000000:09:00.0"], ["00000000:0A:00.0"], "PCIe"),
+    ],
+)
+def test_nvlinks_that_are_up_are_counted_between_two_cards_or_to_a_switch(tmp_path, first, second, words):
+    assert ways(Files(tmp_path), first, second) == [f"0-1 {words}"]
+
+
+def test_slices_of_one_card_have_no_way_between_them(tmp_path):
+    slices = [dict(one) for one in SLICES]
+    slices[1]["bus"] = LONG[1]
+    nvml = FakeNvml(slices)
+    found = topology.links(nvidia.cards(nvml, Files(tmp_path)), nvml, Files(tmp_path))
+    assert [(link["first"], link["second"]) for link in found] == [(1, 2)]
+
+
+def test_xgmi_is_read_of_the_compute_driver_s_nodes(tmp_path):
+    for at, address in enumerate(BUSES):
+        device = tmp_path / f"sys/class/drm/card{at}/device"
+        node = tmp_path / f"sys/class/kfd/kfd/topology/nodes/{at + 1}"
+        (node / "io_links/0").mkdir(parents=True)
+        device.mkdir(parents=True)
+        (device / "vendor").write_text("0x1002")
+        (device / "uevent").write_text(f"PCI_SLOT_NAME={address}")
+        place = int(address[5:7], 16) << 8
+        (node / "properties").write_text(f"gfx_target_version 90402\nlocation_id {place}\ndomain 0")
+        link = f"type 11\nnode_from {at + 1}\nnode_to {2 - at}\nweight 15"
+        (node / "io_links/0/properties").write_text(link)
+    files = Files(tmp_path)
+    (found,) = topology.links(amd.cards(None, files), None, files)
+    assert (found["way"], found["hops"]) == ("XGMI", 0)
+
+
+def test_the_ways_of_a_machine_are_a_difference_only_where_they_are_known_and_differ():
+    here = Machine(id="0" * 12, label="x", system="Linux", architecture="x86_64", cpu=Cpu())
+    link = Link(vendor="NVIDIA", first=0, second=1, way="NVLink", lanes=4)
+    assert list(differing_fields(here, here)) == []
+    (found,) = differing_fields(here, here.model_copy(update={"links": (link,)}))
+    assert found == ("links", None, ("0–1: NVLink × 4",))

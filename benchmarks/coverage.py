@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from report.stats.intervals import Runs, between_machines, log_welch_ratio, within_machine
+from report.stats.intervals import Runs, blocks_interval
 
 DRAWS = 20_000
 CHECKED = 20
@@ -102,12 +102,17 @@ def same(ours: tuple[float, float], product: object) -> None:
         raise SystemExit(f"the simulated interval {ours} is not the product's {(low, high)}")
 
 
+def plain(values: Floats) -> Runs:
+    """Runs in whose spread blocks play no part."""
+    return Runs(tuple(values.ravel().tolist()))
+
+
 def log_welch_coverage(a: Floats, b: Floats, truth: float) -> float:
     delta, error, df = welch(np.log(a), np.log(b))
     reach = t_critical(df) * error
     for draw in range(CHECKED):
         ours = (float(np.exp((delta - reach)[draw])), float(np.exp((delta + reach)[draw])))
-        same(ours, log_welch_ratio(a[draw].tolist(), b[draw].tolist()))
+        same(ours, blocks_interval(plain(a[draw]), plain(b[draw])))
     return percent(np.abs(delta - truth) <= reach)
 
 
@@ -128,7 +133,7 @@ def harsh(name: str, first: Sample, second: Sample) -> CoverageRow:
     row = two_samples(name, first, second, Bounds())
     rng = np.random.default_rng(SEED)
     pairs = zip(first(rng, (FLAG_DRAWS, 5)), second(rng, (FLAG_DRAWS, 5)), strict=True)
-    intervals = [log_welch_ratio(a.tolist(), b.tolist()) for a, b in pairs]
+    intervals = [blocks_interval(plain(a), plain(b)) for a, b in pairs]
     doubtful_share = sum(bool(interval and interval.notes) for interval in intervals) / FLAG_DRAWS
     return CoverageRow(name, row.bounds, row.coverages, f"{doubtful_share:.1%}")
 
@@ -185,10 +190,10 @@ def in_blocks(rng: np.random.Generator, blocks: int, runs: int, effect: Floats |
     return shared + rng.normal(0, 0.005, (DRAWS, blocks, runs))
 
 
-def as_runs(logs: Floats) -> Runs:
-    blocks, runs = logs.shape
+def as_runs(values: Floats) -> Runs:
+    blocks, runs = values.shape
     numbers = tuple(block for block in range(blocks) for _ in range(runs))
-    return Runs(tuple(np.exp(logs).ravel().tolist()), numbers)
+    return Runs(tuple(values.ravel().tolist()), numbers)
 
 
 def block_row(name: str, a: Floats, b: Floats, method: str, bounds: Bounds) -> CoverageRow:
@@ -202,13 +207,10 @@ def block_row(name: str, a: Floats, b: Floats, method: str, bounds: Bounds) -> C
         delta, error = each.mean(-1), each.std(-1, ddof=1) / np.sqrt(each.shape[-1])
         df = np.full(DRAWS, each.shape[-1] - 1.0)
     reach = t_critical(df) * error
-    product = within_machine if method == "within" else between_machines
     for draw in range(CHECKED):
         ours = (float(np.exp((delta - reach)[draw])), float(np.exp((delta + reach)[draw])))
-        if method == "pooled":
-            same(ours, log_welch_ratio(as_runs(a[draw]).values, as_runs(b[draw]).values))
-        else:
-            same(ours, product(as_runs(a[draw]), as_runs(b[draw])))
+        runs = plain if method == "pooled" else as_runs
+        same(ours, blocks_interval(runs(np.exp(a[draw])), runs(np.exp(b[draw])), paired=method == "within"))
     return CoverageRow(name, bounds, (percent(np.abs(delta) <= reach),), f"±{100 * np.median(reach):.1f} %")
 
 
@@ -261,8 +263,8 @@ def bonferroni_coverage(groups: list[Floats]) -> float:
         reach = t_critical(df, level) * error
         all_hold &= np.abs(delta) <= reach
         for draw in range(CHECKED):
-            sides = (np.exp(values[draw]).tolist() for values in (groups[number], groups[0]))
-            product = log_welch_ratio(*sides, comparisons=len(groups) - 1)
+            sides = [plain(np.exp(values[draw])) for values in (groups[number], groups[0])]
+            product = blocks_interval(*sides, comparisons=len(groups) - 1)
             same((float(np.exp((delta - reach)[draw])), float(np.exp((delta + reach)[draw]))), product)
     return percent(all_hold)
 

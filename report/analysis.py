@@ -34,10 +34,10 @@ from report.trials.trial import Trial
 METHODS = {
     "trial": METHOD,
     "sanity": "1",
-    "intervals": "1",
+    "intervals": "2",
     "expectation": "1",
-    "parity": "1",
-    "claims": "1",
+    "parity": "2",
+    "claims": "2",
     "cost": "1",
     "acceptance": "1",
 }

@@ -59,8 +59,9 @@ def machine_from(
 
 
 def _named(gpu: dict[str, Any], cards: Sequence[Card]) -> dict[str, Any]:
-    chip = (gpu.get(field) for field in ("architecture", "compute_units", "pci_id"))
-    card = of_chip(*chip, cards) if is_shared(gpu["name"]) else None
+    if not is_shared(gpu["name"]):
+        return gpu
+    card = of_chip(gpu.get("architecture"), gpu.get("compute_units"), gpu.get("pci_id"), cards)
     return {**gpu, "name": f"{card.vendor} {card.name}"} if card else gpu
 
 

@@ -11,7 +11,7 @@ import numpy
 from report import text
 from report.acceptance.clause import Clause, Demand
 from report.comparisons.cells import Cell
-from report.stats.intervals import log_welch_ratio
+from report.stats.intervals import Runs, blocks_interval
 from report.trials.key import Key, differing
 from report.trials.pairs import without
 from report.trials.trial import Trial
@@ -57,7 +57,7 @@ def _result(
             demand, None, "its windows are too short to be proven, where the order's were proven"
         )
     ratio = math.exp(float(numpy.log(numpy.asarray(valid)).mean())) / demand.figure
-    interval = log_welch_ratio(valid, demand.values)
+    interval = blocks_interval(Runs(tuple(valid)), Runs(demand.values))
     low, high = (interval.low, interval.high) if interval else (None, None)
     passed = ratio >= 1 - margin
     return DemandResult(demand, passed, "reached" if passed else "too slow", ratio, low, high)

@@ -3,42 +3,43 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.record import Claim, Side
 from harness.record.cards import Card
 from harness.record.claims import speaks_of
 from report.claims.matching import matches, side_differences
-from report.comparisons.cells import PROJECTION_TOLERANCE, Cell, Figure, cell_ratio
+from report.comparisons.cells import PROJECTION_TOLERANCE, Cell, cell_ratio, selected_alike, side_by_side
+from report.comparisons.figures import Figure
 from report.comparisons.groups import ComparisonGroup
 from report.comparisons.unit_spread import ASSUMED_SPREAD
 from report.stats.equivalence import (
-    LEVEL,
     Verdict,
+    bound_holds,
     equivalence,
     not_comparable,
     order_holds,
     ratio_holds,
     structure_holds,
-    words_for,
 )
-from report.stats.intervals import log_welch_ratio
+from report.stats.intervals import blocks_interval
 
 DURATIONS = ("protocol_seconds", "epoch_seconds", "throughput")
 QUALITIES = ("accuracy", "perplexity", "valid_loss", "train_loss")
 STRUCTURES = ("parameters", "train_items", "valid_items")
 
-_FIGURES: dict[str, Callable[[Cell], Figure]] = {
-    "protocol_seconds": lambda cell: cell.seconds,
-    "epoch_seconds": lambda cell: cell.epoch_seconds,
-    "throughput": lambda cell: cell.throughput,
-    "accuracy": lambda cell: cell.quality,
-    "perplexity": lambda cell: cell.quality,
-    "valid_loss": lambda cell: cell.valid_loss,
-    "train_loss": lambda cell: cell.train_loss,
-    "peak_bytes": lambda cell: cell.peak_bytes,
+_FIGURES = {
+    "protocol_seconds": "seconds",
+    "epoch_seconds": "epoch_seconds",
+    "throughput": "throughput",
+    "accuracy": "quality",
+    "perplexity": "quality",
+    "valid_loss": "valid_loss",
+    "train_loss": "train_loss",
+    "peak_bytes": "peak_bytes",
 }
+"""Each metric of a claim, and the figure of a cell that it is."""
 
 _VERSION = re.compile(r"\b(PyTorch|fastai|CUDA|driver|cuDNN) (\d[\w.]*)")
 
@@ -110,9 +111,9 @@ def _verdict_of_side(claim: Claim, cell: Cell) -> Judged:
         if count is None:
             return _not_compared(claim, f"the records do not hold the {claim.metric.replace('_', ' ')}")
         return Judged(claim, structure_holds(count, claim.value, claim.half_digit), (cell,), count)
-    figure = _FIGURES[claim.metric](cell)
+    figure: Figure = getattr(cell, _FIGURES[claim.metric])
     verdict = equivalence(
-        figure.values,
+        figure.runs,
         claim.value,
         claim.margin,
         claim.half_digit,
@@ -169,39 +170,28 @@ def _same_setting(claim: Claim, of: Cell, over: Cell) -> bool:
 
 
 def _verdict_of_pair(claim: Claim, of: Cell, over: Cell) -> Judged:
-    of_values, over_values = (_FIGURES[claim.metric](cell).values for cell in (of, over))
+    """An order is of the first over the second; a ratio is published as how many times the second it is."""
+    ordered = (of, over) if claim.kind == "order" else (over, of)
+    runs = selected_alike(*ordered, _FIGURES[claim.metric])
+    paired = side_by_side(of, over)
     if claim.kind == "order":
-        verdict = order_holds(of_values, over_values, claim.relation, claim.margin)
-        measured = log_welch_ratio(of_values, over_values)
+        verdict = order_holds(*runs, claim.relation, claim.margin, paired=paired)
+    elif claim.relation == "equal":
+        assert claim.value is not None
+        verdict = ratio_holds(
+            *runs,
+            claim.value,
+            claim.margin,
+            claim.half_digit,
+            spread=claim.spread,
+            runs=claim.runs,
+            paired=paired,
+        )
     else:
         assert claim.value is not None
-        measured = log_welch_ratio(over_values, of_values)
-        if claim.relation == "equal":
-            verdict = ratio_holds(
-                over_values,
-                of_values,
-                claim.value,
-                claim.margin,
-                claim.half_digit,
-                spread=claim.spread,
-                runs=claim.runs,
-            )
-        else:
-            verdict = _bounded(claim, over_values, of_values)
+        verdict = bound_holds(*runs, claim.relation, claim.value, paired=paired)
+    measured = blocks_interval(*runs, paired=paired)
     return Judged(claim, verdict, (of, over), measured.estimate if measured else None)
-
-
-def _bounded(claim: Claim, over_values: Sequence[float], of_values: Sequence[float]) -> Verdict:
-    """Whether a ratio is less, or greater, than the published bound."""
-    assert claim.value is not None
-    interval = log_welch_ratio(over_values, of_values, LEVEL)
-    if interval is None:
-        return Verdict("inconclusive", ("one run gives no interval",))
-    holds, fails = words_for(claim.kind)
-    below, above = interval.high < claim.value, interval.low > claim.value
-    if not below and not above:
-        return Verdict("inconclusive", (f"the interval includes {claim.value:g}",), interval)
-    return Verdict(holds if below == (claim.relation == "less") else fails, ("by its interval",), interval)
 
 
 def _nearest_differences(side: Side, claim: Claim, places: Sequence[Cell]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from statistics import fmean
@@ -11,14 +11,8 @@ from statistics import fmean
 from pandas import DataFrame
 
 from harness.summary.checks import cause_name
-from report.stats.intervals import (
-    Interval,
-    Runs,
-    between_machines,
-    log_mean_interval,
-    mean_interval,
-    within_machine,
-)
+from report.comparisons.figures import Figure, Run, figure, left_out, most_proven
+from report.stats.intervals import Interval, Runs, blocks_interval
 from report.text import unit_name
 from report.trials.columns import IDENTITY, check
 from report.trials.key import Key, ProtocolLength, Stack
@@ -47,25 +41,8 @@ FIGURES = {
 OF_ONE_LENGTH = ("quality", "valid_loss", "train_loss")
 """What a cell has only where its trials trained equally long."""
 
-LEAST_PROVEN = 3
-"""Proven runs beside which a cell's unproven ones, if fewer, are set apart."""
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """The runs of one metric: every value is kept, the mean and interval are of those that count."""
-
-    values: tuple[float, ...]
-    blocks: tuple[int, ...] = ()
-    """The block of time that each value belongs to."""
-    apart: tuple[float, ...] = ()
-    """Of trials that are shown and take no part in the mean."""
-    mean: float | None = None
-    interval: Interval | None = None
-
-    @property
-    def n(self) -> int:
-        return len(self.values)
+AT_ANY_HOUR = (*OF_ONE_LENGTH, "peak_bytes")
+"""What no hour of a machine changes: of these each run is a replicate, whatever its block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +70,8 @@ class Cell:
     joules: Figure
     verdict: str
     """valid, warn, unproven, or invalid, of the runs that count: unproven unless most are proven."""
+    takes_unproven: bool
+    """Whether unproven runs count: where most are, or where the speed would be another without them."""
 
     @property
     def started_at(self) -> datetime:
@@ -105,6 +84,11 @@ class Cell:
     @property
     def blocks(self) -> int:
         return len({trial.record.block for trial in self.trials})
+
+    @property
+    def leaves_out_unproven(self) -> bool:
+        """Whether it has unproven runs that take no part."""
+        return not self.takes_unproven and any(trial.verdict == "unproven" for trial in self.trials)
 
     @property
     def ranked(self) -> bool:
@@ -124,29 +108,6 @@ class Ratio:
     def tied(self) -> bool | None:
         """Whether the interval includes 1; null without an interval."""
         return None if self.interval is None else self.interval.includes(1.0)
-
-
-def _figure(values: Sequence[float | None], trials: Sequence[Trial], without: Container[str]) -> Figure:
-    """All finite values; those of trials whose verdict is in `without` are kept apart from the mean."""
-    finite = [
-        (value, trial)
-        for value, trial in zip(values, trials, strict=True)
-        if value is not None and math.isfinite(value)
-    ]
-    counted = [(value, trial.record.block) for value, trial in finite if trial.verdict not in without]
-    apart = tuple(value for value, trial in finite if trial.verdict in without)
-    if not counted:
-        return Figure((), (), apart)
-    counted_values, blocks = zip(*counted, strict=True)
-    return Figure(counted_values, blocks, apart, fmean(counted_values), _not_below_zero(counted_values))
-
-
-def _not_below_zero(values: Sequence[float]) -> Interval | None:
-    """Student's interval; what cannot be below zero is not said to be."""
-    interval = mean_interval(values)
-    if interval is None or interval.low >= 0 or min(values) < 0:
-        return interval
-    return replace(interval, low=0.0)
 
 
 def olympic_mean(values: Sequence[float]) -> float | None:
@@ -175,11 +136,19 @@ def cells_of(table: DataFrame) -> tuple[Cell, ...]:
 def _cell(trials: tuple[Trial, ...], values: Mapping[str, Sequence[float | None]]) -> Cell:
     first = trials[0]
     assert first.length is not None
-    without = _without(trials)
-    figure = {name: _figure(column, trials, without) for name, column in values.items()}
+    runs = {
+        name: [
+            Run(value, trial.record.block, trial.verdict)
+            for value, trial in zip(column, trials, strict=True)
+            if value is not None and math.isfinite(value)
+        ]
+        for name, column in values.items()
+    }
+    without = left_out([trial.verdict for trial in trials], runs["throughput"])
+    metrics = {name: figure(of, without, in_blocks=name not in AT_ANY_HOUR) for name, of in runs.items()}
     lengths = {(trial.epochs_trained, trial.steps_trained) for trial in trials if trial.verdict != "invalid"}
     if len(lengths) > 1:
-        figure |= dict.fromkeys(OF_ONE_LENGTH, Figure(()))
+        metrics |= dict.fromkeys(OF_ONE_LENGTH, Figure(()))
     return Cell(
         key=first.key,
         length=first.length,
@@ -190,53 +159,67 @@ def _cell(trials: tuple[Trial, ...], values: Mapping[str, Sequence[float | None]
         card=first.card,
         trials=trials,
         verdict=_verdict(trials, without),
-        **figure,
+        takes_unproven="unproven" not in without and any(trial.verdict == "unproven" for trial in trials),
+        **metrics,
     )
-
-
-def _without(trials: Sequence[Trial]) -> frozenset[str]:
-    """The verdicts whose trials take no part: invalid, and unproven beside three proven ones, and more."""
-    unproven = sum(trial.verdict == "unproven" for trial in trials)
-    proven = sum(trial.verdict in ("valid", "warn") for trial in trials)
-    most = proven >= LEAST_PROVEN and proven > unproven
-    return frozenset({"invalid", "unproven"} if most else {"invalid"})
 
 
 def _verdict(trials: Sequence[Trial], without: frozenset[str]) -> str:
-    counted = {trial.verdict for trial in trials} - without
-    for word in ("unproven", "warn", "valid"):
-        if word in counted:
-            return word
-    return "invalid"
+    """Unproven where most are; a warning where some are, and count."""
+    counted = [trial.verdict for trial in trials if trial.verdict not in without]
+    unproven = counted.count("unproven")
+    if not counted:
+        return "invalid"
+    if not most_proven(len(counted) - unproven, unproven):
+        return "unproven"
+    return "warn" if unproven or "warn" in counted else "valid"
 
 
-def ratio(of: Figure, over: Figure, *, one_machine: bool, comparisons: int = 1) -> Ratio | None:
-    """`of` ÷ `over` with its interval; without one, the ratio of the means.
+def selected_alike(of: Cell, over: Cell, name: str) -> tuple[Runs, Runs]:
+    """The runs of one figure of both: where unproven ones count on one side, they do on the other."""
+    figures: tuple[Figure, Figure] = getattr(of, name), getattr(over, name)
+    if of.takes_unproven or over.takes_unproven:
+        return figures[0].with_unproven, figures[1].with_unproven
+    return figures[0].runs, figures[1].runs
 
-    On one machine the differences within blocks are the replicates, between machines the block means; the
-    level holds for all `comparisons` together.
-    """
-    if of.mean is None or over.mean is None:
-        return None
-    compare = within_machine if one_machine else between_machines
-    interval = compare(
-        Runs(of.values, of.blocks), Runs(over.values, over.blocks), comparisons=max(comparisons, 1)
-    )
-    estimate = interval.estimate if interval else of.mean / over.mean
-    return Ratio(estimate, interval, (of.n, over.n))
+
+def side_by_side(of: Cell, over: Cell) -> bool:
+    """Whether both ran on one machine in one session, so that what an hour does is common to both."""
+    return (of.machine, of.session) == (over.machine, over.session)
+
+
+def repeated(pair: tuple[Cell, Cell]) -> bool:
+    """Whether the ratio of a pair may have an interval, and so counts as one of several comparisons."""
+    return all(cell.throughput.n > 1 for cell in pair)
 
 
 def cell_ratio(of: Cell, over: Cell, name: str, *, comparisons: int = 1) -> Ratio | None:
-    """The ratio of one figure of two cells, by its attribute's name."""
-    together = (of.machine, of.session) == (over.machine, over.session)
-    return ratio(getattr(of, name), getattr(over, name), one_machine=together, comparisons=comparisons)
+    """The ratio of one figure of two cells, by its attribute's name; without an interval, of the means.
+
+    The level holds for all `comparisons` together.
+    """
+    runs, others = selected_alike(of, over, name)
+    if runs.mean is None or others.mean is None:
+        return None
+    interval = blocks_interval(runs, others, paired=side_by_side(of, over), comparisons=comparisons)
+    if interval is not None:
+        interval = replace(interval, notes=(*interval.notes, *_selection(of, over, name)))
+    n = len(runs.values), len(others.values)
+    return Ratio(interval.estimate if interval else runs.mean / others.mean, interval, n)
+
+
+def _selection(of: Cell, over: Cell, name: str) -> tuple[str, ...]:
+    """What was left out on either side, or taken in on both."""
+    if of.takes_unproven != over.takes_unproven and (of.leaves_out_unproven or over.leaves_out_unproven):
+        return ("unproven runs count on both sides, as they must on one",)
+    return tuple(dict.fromkeys((*getattr(of, name).notes, *getattr(over, name).notes)))
 
 
 def own_spread(of: Figure) -> Ratio | None:
     """The reference against itself: 1.00 with the interval of its own geometric mean."""
     if of.mean is None:
         return None
-    interval = log_mean_interval(of.values)
+    interval = blocks_interval(of.runs, paired=True)
     if interval is None:
         return Ratio(1.0, None, (of.n, of.n))
     low, high = interval.low / interval.estimate, interval.high / interval.estimate
@@ -266,10 +249,6 @@ def standing(cell: Cell) -> str:
     words.append("base substituted" if any(used.base_substituted for used in environments) else "")
     words.append("input-bound" if input_bound(cell) else "")
     return ", ".join(part for part in words if part)
-
-
-def _has_unproven(cell: Cell) -> bool:
-    return any(trial.verdict == "unproven" for trial in cell.trials)
 
 
 def unit_of(cell: Cell) -> str:

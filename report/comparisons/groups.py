@@ -132,7 +132,8 @@ def left_over(cells: Sequence[Cell], groups: Sequence[ComparisonGroup]) -> tuple
 def _group(base: Key, members: Sequence[Cell], lead: str | None, baseline: str | None) -> ComparisonGroup:
     ordered = sorted(members, key=lambda cell: (cell.session != lead, cell.card, _rank(cell)))
     chosen = _reference(ordered, baseline)
-    comparisons = sum(cell.seconds.n > 1 for cell in ordered if cell is not chosen)
+    named = baseline is not None and chosen is not None and names(chosen, baseline)
+    comparisons = _comparisons([cell for cell in ordered if cell.seconds.n > 1], chosen, named=named)
     entries = tuple(_entry(cell, chosen, lead, comparisons) for cell in ordered)
     return ComparisonGroup(
         base=base,
@@ -142,6 +143,13 @@ def _group(base: Key, members: Sequence[Cell], lead: str | None, baseline: str |
         baseline_missing=baseline is not None and not any(names(cell, baseline) for cell in ordered),
         comparisons=comparisons,
     )
+
+
+def _comparisons(repeated: Sequence[Cell], chosen: Cell | None, *, named: bool) -> int:
+    """How many ratios the level holds for: where the data choose the reference, those of all pairs."""
+    if named or chosen not in repeated:
+        return sum(cell is not chosen for cell in repeated)
+    return len(repeated) * (len(repeated) - 1) // 2
 
 
 def _rank(cell: Cell) -> tuple[int, int, bool]:

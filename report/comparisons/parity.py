@@ -10,6 +10,7 @@ Later losses are not held against each other step by step: a change of one bit m
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -17,7 +18,7 @@ from typing import Literal
 
 from harness.summary.checks import scale_health
 from report.comparisons.cells import Cell
-from report.stats.equivalence import Verdict, non_inferior
+from report.stats.equivalence import SEEDS, Verdict, non_inferior
 from report.trials.pairs import at_same_batch, matched, same_but
 from report.trials.trial import Trial
 
@@ -117,24 +118,39 @@ class Parity:
 
 
 def parities(cells: Sequence[Cell]) -> tuple[Parity, ...]:
-    """A verdict for each mixed-precision cell, on the final quality of whole trials; else "speed only"."""
+    """A verdict for each mixed-precision cell, on the final quality of whole trials; else "speed only".
+
+    The level holds for all verdicts of one workload together.
+    """
     mixed = [cell for cell in cells if not cell.key.precision.startswith("fp32-")]
     references = [cell for cell in cells if cell.key.precision == REFERENCE]
-    return tuple(_parity(of, at_same_batch(of, twins)) for of, twins in matched(mixed, references, _place))
+    pairs = [(of, at_same_batch(of, twins)) for of, twins in matched(mixed, references, _place)]
+    judged = Counter(_place(of) for of, over in pairs if over and _enough(of, over))
+    return tuple(_parity(of, over, judged[_place(of)]) for of, over in pairs)
 
 
-def _parity(of: Cell, over: Cell | None) -> Parity:
+def _enough(of: Cell, over: Cell) -> bool:
+    return not _unjudged(of, over) and min(of.quality.n, over.quality.n) >= SEEDS
+
+
+def _parity(of: Cell, over: Cell | None, comparisons: int) -> Parity:
     reason = _unjudged(of, over)
     if reason or over is None:
         return Parity(of, over, None, f"{SPEED_ONLY}: {reason}")
     by_accuracy = of.trials[0].quality_name == "accuracy"
-    verdict = non_inferior(_ends(over, by_accuracy), _ends(of, by_accuracy), greater_is_better=by_accuracy)
+    verdict = non_inferior(
+        _ends(over, by_accuracy),
+        _ends(of, by_accuracy),
+        greater_is_better=by_accuracy,
+        comparisons=comparisons,
+    )
     if verdict.interval is None:
         return Parity(of, over, verdict, f"{SPEED_ONLY}: {'; '.join(verdict.because)}")
     endings = {"parity": "ends as well as fp32-ieee", "worse": "ends worse than fp32-ieee"}
     words = endings.get(verdict.word, "whether it ends as well as fp32-ieee is inconclusive")
     if of.key.batch_size != over.key.batch_size:
         words += f" (at batch {of.key.batch_size} against {over.key.batch_size})"
+    words += f", over {comparisons} comparisons together" if comparisons > 1 else ""
     return Parity(of, over, verdict, f"{words}: {'; '.join(verdict.because)}")
 
 

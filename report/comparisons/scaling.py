@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from report import text
-from report.comparisons.cells import Cell
+from report.comparisons.cells import Cell, Ratio, cell_ratio, repeated
 from report.comparisons.groups import PRECISIONS
 from report.trials.key import Key
 from report.trials.pairs import LOSS_SCALE, grouped_by, same_but
@@ -41,6 +41,14 @@ class Scaling:
         """Several devices, by their number."""
         cells = [c for c in self.cells if c.key.precision == precision and parallelism_of(c) == way]
         return sorted(cells, key=lambda cell: cell.key.gpus)
+
+    def over_single(self, cell: Cell) -> Ratio | None:
+        """Its throughput over one device's; the level holds for all of the workload's together."""
+        single = self.single(cell.key.precision)
+        if single is None or single is cell:
+            return None
+        pairs = [(c, one) for c in self.cells if (one := self.single(c.key.precision)) not in (None, c)]
+        return cell_ratio(cell, single, "throughput", comparisons=sum(map(repeated, pairs)))
 
     def lines(self) -> list[tuple[str, str]]:
         """The precisions and ways that there are, in reading order."""

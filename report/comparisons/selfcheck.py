@@ -12,7 +12,7 @@ from datetime import datetime
 
 from harness.record import Record
 from harness.summary.statistics import METHOD, judge_trial
-from report.stats.intervals import Interval, Runs, within_machine
+from report.stats.intervals import Interval, Runs, blocks_interval
 from report.trials.key import SIDE, key_of
 
 PLAN = "selfcheck"
@@ -108,7 +108,8 @@ def _check(session: str, what: str, sides: dict[str, list[Record]], comparisons:
     of, over = (_runs(sides.get(side, ())) for side in SIDES)
     n = len(of.values), len(over.values)
     enough = min(n) >= LEAST_RUNS
-    return Check(session, what, n, within_machine(of, over, comparisons=comparisons) if enough else None)
+    interval = blocks_interval(of, over, paired=True, comparisons=comparisons) if enough else None
+    return Check(session, what, n, interval)
 
 
 def _runs(records: Sequence[Record]) -> Runs:

@@ -10,7 +10,7 @@ from pandas import DataFrame
 
 from harness.errors import UserError
 from report.comparisons.cells import Cell, Ratio, cell_ratio, cells_of, standing
-from report.stats.intervals import FLOOR_RUNS, quality_label
+from report.stats.intervals import FLOOR_RUNS, quality_label, rare_runs_missed
 from report.text import clean, failure_words, short_card, times
 from report.trials.key import Key, differing, stack_differences
 from report.trials.pairs import grouped_by, matched, same_but
@@ -162,6 +162,9 @@ def lines(comparison: Comparison) -> tuple[str, ...]:
         page.append("nothing may be compared")
     if len(comparison.pairs) > 1:
         page += ["", f"The 95 % intervals hold together, over {len(comparison.pairs)} comparisons."]
+    fewest = min((min(pair.ratio.n) for pair in comparison.pairs), default=0)
+    missed = rare_runs_missed(fewest)
+    page += ["", f"{missed}."] if missed else []
     if comparison.one_unit:
         page.append("One unit a side: cards of one model differ by 8 % and more.")
     if comparison.failed:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from report.comparisons.cells import Cell, Ratio, cell_ratio
+from report.comparisons.cells import Cell, Ratio, cell_ratio, repeated
 from report.trials.key import Value, differing
-from report.trials.pairs import at_same_batch, matched, same_but, without
+from report.trials.pairs import at_same_batch, grouped_by, matched, same_but, without
 
 FULL_PRECISION = ("fp32-ieee", "fp32-default", "fp32-tf32")
 
@@ -29,16 +29,27 @@ def speedups(cells: Sequence[Cell]) -> tuple[Speedup, ...]:
     """Each precision against fp32-ieee and fp32-tf32 of the same machine, session and stack.
 
     At the same batch where there is one; else at the batch that the denominator has, which is then named.
+    The level holds for all speed-ups of one workload together.
     """
     gained = [cell for cell in cells if cell.key.precision != "fp32-ieee"]
     full = [cell for cell in cells if cell.key.precision in FULL_PRECISION]
+    pairs = [
+        (of, over)
+        for of, references in matched(gained, full, _place)
+        for over in _denominators(of, references)
+    ]
+    families = {
+        place: sum(map(repeated, family))
+        for place, family in grouped_by(pairs, lambda pair: _place(pair[0])).items()
+    }
     gains = []
-    for of, references in matched(gained, full, _place):
-        for over in _denominators(of, references):
-            gain = cell_ratio(over, of, "seconds") or cell_ratio(of, over, "throughput")
-            if gain is not None:
-                differs = differing(without(of.key, "precision"), without(over.key, "precision"))
-                gains.append(Speedup(of, over, gain, differs))
+    for of, over in pairs:
+        together = families[_place(of)]
+        gain = cell_ratio(over, of, "seconds", comparisons=together)
+        gain = gain or cell_ratio(of, over, "throughput", comparisons=together)
+        if gain is not None:
+            differs = differing(without(of.key, "precision"), without(over.key, "precision"))
+            gains.append(Speedup(of, over, gain, differs))
     return tuple(gains)
 
 
@@ -61,12 +72,10 @@ class ProfileGain:
 
 
 def profile_gains(cells: Sequence[Cell]) -> tuple[ProfileGain, ...]:
-    """Each tuned cell against the default one that differs in nothing else."""
+    """Each tuned cell against the default one that differs in nothing else; the level holds for all."""
     tuned = [cell for cell in cells if cell.key.profile == "tuned"]
     plain = [cell for cell in cells if cell.key == without(cell.key, "profile")]
-    gains = []
-    for cell, references in matched(tuned, plain, _any_profile):
-        gain = cell_ratio(cell, references[-1], "throughput") if references else None
-        if gain is not None:
-            gains.append(ProfileGain(cell, references[-1], gain))
-    return tuple(gains)
+    pairs = [(cell, references[-1]) for cell, references in matched(tuned, plain, _any_profile) if references]
+    together = sum(map(repeated, pairs))
+    gains = [(*pair, cell_ratio(*pair, "throughput", comparisons=together)) for pair in pairs]
+    return tuple(ProfileGain(of, over, gain) for of, over, gain in gains if gain is not None)

@@ -19,7 +19,7 @@ from report.comparisons.groups import ComparisonGroup
 from report.comparisons.unit_spread import pair_band, unit_band, unit_means
 from report.cost.mix import MixLine, Offer, buyers_mix, default_mix, mix_lines, offers_on, ranked_cells
 from report.cost.purchase import FILE, Purchase
-from report.stats.intervals import Interval, log_mean_interval
+from report.stats.intervals import Interval, Runs, blocks_interval
 from report.trials.trial import Trial
 
 Range = tuple[float, float, float]
@@ -253,7 +253,7 @@ def _seconds(line: MixLine, i: int, cells: Sequence[Cell]) -> Range | None:
     if cell is None:
         return None
     values = line.unit_seconds(cell)
-    middle, interval = geometric_mean(values), log_mean_interval(values)
+    middle, interval = geometric_mean(values), blocks_interval(Runs(tuple(values)))
     band = unit_band(1.0, unit_means(cells, cell.card))
     low, high = _ends(interval)
     return middle * low / band.high, middle, middle * high / band.low

@@ -11,7 +11,7 @@ from report import text
 from report.charts.intervals import Intervals, Mark, Share, Shares
 from report.charts.style import Form
 from report.comparisons import cells
-from report.comparisons.cells import Figure
+from report.comparisons.figures import Figure
 from report.comparisons.groups import ComparisonGroup, Entry
 from report.comparisons.speedups import Speedup
 from report.comparisons.time_breakdown import WITHOUT_CLOCK, time_breakdown

@@ -13,7 +13,13 @@ from report.comparisons.groups import ComparisonGroup, Entry
 from report.comparisons.speedups import Speedup
 from report.sections import names, tables
 from report.sections.view import Badge, Table, tabled
-from report.stats.intervals import BLOCKS_NEEDED, outlying_run, unequal_spread
+from report.stats.intervals import (
+    ASSUMED_BLOCK_SPREAD,
+    BLOCKS_NEEDED,
+    outlying_run,
+    rare_runs_missed,
+    unequal_spread,
+)
 from report.trials.pairs import each_nearest_the_card
 from report.trials.trial import Trial
 
@@ -114,6 +120,8 @@ def caveats(analysis: Analysis, badges: Sequence[Badge]) -> tuple[str, ...]:
     if tables.unchecked(analysis.parities):
         sentences.append("Mixed precision: speed only, convergence not checked, where the table says so.")
     sentences += _blocks(groups)
+    missed = rare_runs_missed(cells.fewest_runs([entry.cell for c in groups for entry in c.entries]))
+    sentences += [f"{missed}."] if missed else []
     sentences += _odd_runs(groups, analysis.speedups)
     for group in groups:
         if group.baseline_missing and baseline is not None:
@@ -135,8 +143,9 @@ def _blocks(groups: Sequence[ComparisonGroup]) -> list[str]:
         return []
     count = "within one block" if fewest == 1 else f"within {fewest} blocks"
     return [
-        f"Intervals stand {count} of time: what another hour or day would change is not in them; "
-        f"{BLOCKS_NEEDED} blocks an hour apart would show it."
+        f"Intervals stand {count} of time. Between machines another hour or day is assumed to change "
+        f"{ASSUMED_BLOCK_SPREAD:.0%}, on one machine nothing; {BLOCKS_NEEDED} blocks an hour apart would "
+        "show it."
     ]
 
 

@@ -7,12 +7,18 @@ from datetime import datetime
 from statistics import fmean, stdev
 
 from report import text
-from report.comparisons.cells import Cell, fewest_runs
+from report.comparisons.cells import Cell, fewest_runs, side_by_side
 from report.comparisons.expectation import Benchmark, Expectation, SpeedRange
 from report.comparisons.groups import ComparisonGroup
 from report.comparisons.speedups import FULL_PRECISION, Speedup
 from report.sections.view import Table
-from report.stats.intervals import FLOOR_RUNS, HEADLINE_RUNS, runs_needed
+from report.stats.intervals import (
+    ASSUMED_BLOCK_SPREAD,
+    BLOCKS_NEEDED,
+    FLOOR_RUNS,
+    HEADLINE_RUNS,
+    runs_needed,
+)
 from report.trials.pairs import grouped_by, nearest_the_card
 from report.trials.trial import Trial
 
@@ -309,10 +315,14 @@ def _runs(expectation: Expectation) -> str:
     spread = max(_cv(cell) for work in expectation.benchmarks for cell in (work.of, work.over))
     if width < 0.002 or not spread:
         return f"More than {fewest} runs a side would narrow the interval."
-    needed = min(runs_needed(spread, width), 1000)
+    apart = blocks < BLOCKS_NEEDED and not all(side_by_side(w.of, w.over) for w in expectation.benchmarks)
+    needed = runs_needed(spread, width, block_spread=ASSUMED_BLOCK_SPREAD if apart else 0.0)
+    if needed is None:
+        return "Runs alone would not tell it: three blocks an hour apart on each machine might."
     if needed <= HEADLINE_RUNS:
-        return f"About {max(needed, fewest + 1)} runs a side would tell a difference of this size."
-    return f"A difference of this size needs about {needed} runs a side to be told."
+        needed = max(needed, fewest + 1)
+        return f"About {needed} runs a side would tell a difference of this size in four of five cases."
+    return f"A difference of this size needs about {needed} runs a side to be told in four of five cases."
 
 
 def _cv(cell: Cell) -> float:

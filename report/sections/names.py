@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from harness.record import Claim
 from report import text
 from report.claims.matching import smaller
-from report.comparisons.cells import Cell, _has_unproven, fewest_runs, input_bound
+from report.comparisons.cells import Cell, Ratio, fewest_runs, input_bound
 from report.comparisons.groups import ComparisonGroup, Entry
 from report.comparisons.speedups import ProfileGain, Speedup
 from report.sections.view import Badge
@@ -57,10 +57,16 @@ def badges(cells: Sequence[Cell]) -> tuple[Badge, ...]:
             "the measured window is too short to show that the speed had settled: shown, never ranked",
         ),
         (
-            any(cell.verdict != "unproven" and _has_unproven(cell) for cell in cells),
+            any(cell.leaves_out_unproven for cell in cells),
             "unproven trials",
             "some windows did not show a settled speed where most of their line did; those trials are drawn "
             "as crosses and take no part in any mean",
+        ),
+        (
+            any(cell.takes_unproven and cell.verdict != "unproven" for cell in cells),
+            "unproven trials taken in",
+            "some windows did not show a settled speed where most of their line did; without them the mean "
+            "would be another, so they count",
         ),
         (
             any(trial.verdict == "invalid" for trial in trials),
@@ -155,6 +161,12 @@ def published(claim: Claim) -> tuple[str, str]:
     where = [f"batch {side.batch_size}"] if side.batch_size else []
     runs = "single run" if claim.runs in (None, 1) else text.count(claim.runs, "run")
     return name, " · ".join([*where, f"published, {runs}", f"study {claim.study}"])
+
+
+def together(ratios: Iterable[Ratio], what: str = "The intervals") -> str:
+    """A sentence where the level holds for several ratios at once; else empty."""
+    most = max((ratio.interval.comparisons for ratio in ratios if ratio.interval), default=1)
+    return f" {what} hold together, over {most} comparisons." if most > 1 else ""
 
 
 def gain_note(gain: Speedup) -> str:

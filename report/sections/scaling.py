@@ -10,7 +10,8 @@ from harness.summary.device_checks import busy_shares
 from report import text
 from report.charts.lines import Curve, Curves
 from report.charts.style import Form
-from report.comparisons.cells import Cell, Figure, Ratio, cell_ratio
+from report.comparisons.cells import Cell, Ratio
+from report.comparisons.figures import Figure
 from report.comparisons.groups import PRECISIONS
 from report.comparisons.scaling import PARALLELISMS, STRICT, Scaling, parallelism_of, scalings
 from report.comparisons.speedups import Speedup
@@ -66,7 +67,7 @@ def _scaling(family: Scaling, name: str, title: str) -> Panel | None:
         single = family.single(precision)
         if single is None:
             continue
-        ratios = [(c.key.gpus, cell_ratio(c, single, "throughput")) for c in cells if c is not single]
+        ratios = [(c.key.gpus, family.over_single(c)) for c in cells]
         points = [(n, ratio.estimate, _ends(ratio)) for n, ratio in ratios if ratio is not None]
         if points:
             lines.append(_line(family, precision, way, [(1, 1.0, None), *points]))
@@ -146,6 +147,7 @@ def _study(families: Sequence[Scaling], gains: Sequence[Speedup]) -> Table:
         f"{unit.capitalize()}s a second, and what each precision gains, by model and number of devices. "
         f"Of {PARALLELISMS['each']} the figure is that of one copy while the others run."
     )
+    caption += names.together(gain.ratio for gain in over.values())
     return Table(caption, columns, tuple(rows))
 
 
@@ -158,12 +160,12 @@ def _devices(count: int, way: str) -> str:
 
 
 def _shares(families: Sequence[Scaling]) -> Table:
-    rows, unit = [], families[0].cells[0].trials[0].sample_unit
+    rows, ratios, unit = [], [], families[0].cells[0].trials[0].sample_unit
     for family in families:
         for precision, way in family.lines():
-            single = family.single(precision)
             for cell in family.shared(precision, way):
-                against = cell_ratio(cell, single, "throughput") if single else None
+                against = family.over_single(cell)
+                ratios += [against] if against else []
                 rows.append(
                     {
                         "Model": _named(family),
@@ -179,6 +181,7 @@ def _shares(families: Sequence[Scaling]) -> Table:
         "Several devices against one of them alone. Efficiency is the throughput over as many times that of "
         "one device; of independent copies it is one copy's throughput over what it has alone."
     )
+    caption += names.together(ratios)
     return tabled(caption, rows)
 
 

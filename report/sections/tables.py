@@ -44,6 +44,7 @@ def profile_table(cells: Sequence[Cell]) -> Table | None:
         "What the profile 'tuned' gains over 'default' (channels_last, tuned convolutions, a fused optimiser "
         "and compilation, as far as the workload has them). No chart holds both."
     )
+    caption += names_module.together(pair.ratio for pair in pairs)
     rates = tuple(f"{unit.capitalize()}s / s, {name}" for name in ("default", "tuned"))
     return Table(caption, ("Model", "Precision", *rates, "Tuned over default"), rows)
 
@@ -186,8 +187,10 @@ def group_table(group: ComparisonGroup, gains: Sequence[Speedup]) -> Table:
         for entry in group.entries
     ]
     caption = "Means of all valid runs, their 95 % intervals below them."
-    if group.comparisons > 1:
-        caption += f" The time-scaled intervals hold together, over {group.comparisons} comparisons."
+    scaled = [entry.scaled for entry in group.entries if entry.scaled]
+    own = [gain.ratio for gain in gains if any(gain.of is entry.cell for entry in group.entries)]
+    caption += names_module.together(scaled, "The time-scaled intervals")
+    caption += names_module.together(own, "Those against 32-bit")
     return _where_known(caption, rows, group)
 
 

@@ -99,6 +99,8 @@ def overview_table(groups: Sequence[ComparisonGroup], gains: Sequence[Speedup]) 
     if not rows:
         return None
     caption = "Times as fast as fp32-ieee on the same machine, with the 95 % interval."
+    ratios = (gain.ratio for gains in by_setting.values() for gain in gains)
+    caption += names.together(ratios, "The intervals of one work")
     values = tuple(
         (*place, *(by_precision.get(name, "–") for name in precisions))
         for place, by_precision in rows.items()

@@ -2,7 +2,7 @@
 
 Two one-sided tests (Schuirmann, 1987) on the logarithm of measured ÷ published. A published number carries
 no spread of its own: it is taken as fixed, give or take its rounding, and s* says what spread of it would
-overturn the verdict.
+overturn the verdict. Runs stand in their blocks of time, as for any interval.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal
 import numpy
 
 from harness.record import ClaimKind
-from report.stats.intervals import Interval, critical_t, log_mean_interval, log_welch_ratio, welch_difference
+from report.stats.intervals import Interval, Runs, blocks_interval, critical_t
 
 LEVEL = 0.90
 """Two one-sided tests at 5 % are one 90 % interval."""
@@ -73,6 +73,15 @@ class _Published:
     spread: float | None
     runs: int
 
+    @property
+    def error(self) -> float:
+        """The relative standard error that its spread leaves."""
+        return 0.0 if self.spread is None else self.spread / self.value / math.sqrt(self.runs)
+
+    def t(self, own: float) -> float:
+        """Student's quantile for its spread; where its runs are not told, for `own` degrees of freedom."""
+        return critical_t(LEVEL, self.runs - 1 if self.runs > 1 else own)
+
 
 def words_for(kind: ClaimKind) -> tuple[Word, Word]:
     """What the two findings are called: an absolute figure is reproduced, the other kinds hold here."""
@@ -81,7 +90,7 @@ def words_for(kind: ClaimKind) -> tuple[Word, Word]:
 
 
 def equivalence(
-    values: Sequence[float],
+    measured: Runs,
     published: float,
     margin: float,
     half_digit: float = 0.0,
@@ -95,48 +104,66 @@ def equivalence(
 
     Reproduced where the 90 % interval of measured ÷ published lies inside, not reproduced where it lies
     wholly outside, else inconclusive. `spread` is the published standard deviation of `runs` runs, in the
-    figure's unit. `other_unit` is the relative spread between cards of one model: a difference that it may
-    explain is no refutation.
+    figure's unit, with `runs` − 1 degrees of freedom. `other_unit` is the relative spread between cards of
+    one model: a difference that it may explain is no refutation.
     """
     source = _Published(published, half_digit, spread, runs or 1)
     words = _Words(*words_for(kind))
-    return _against(log_mean_interval(values, LEVEL), len(values), source, margin, other_unit, words)
+    interval = blocks_interval(measured, level=LEVEL)
+    return _against(interval, len(measured.values), source, margin, other_unit, words)
 
 
 def ratio_holds(
-    of: Sequence[float],
-    over: Sequence[float],
+    of: Runs,
+    over: Runs,
     published: float,
     margin: float,
     half_digit: float = 0.0,
     *,
     spread: float | None = None,
     runs: int | None = None,
+    paired: bool = False,
 ) -> Verdict:
-    """Whether the ratio of two arms is the published one within ±ln(1 + margin), by log-Welch."""
+    """Whether the ratio of two arms is the published one within ±ln(1 + margin).
+
+    `paired` arms ran side by side on one machine.
+    """
     source = _Published(published, half_digit, spread, runs or 1)
-    fewest = min(len(of), len(over))
-    return _against(log_welch_ratio(of, over, LEVEL), fewest, source, margin, 0.0, _HERE)
+    interval = blocks_interval(of, over, level=LEVEL, paired=paired)
+    return _against(interval, _fewest(of, over), source, margin, 0.0, _HERE)
+
+
+def _fewest(of: Runs, over: Runs) -> int:
+    return min(len(of.values), len(over.values))
 
 
 def order_holds(
-    a: Sequence[float],
-    b: Sequence[float],
+    a: Runs,
+    b: Runs,
     relation: Literal["equal", "less", "greater"],
     margin: float = 0.05,
+    *,
+    paired: bool = False,
 ) -> Verdict:
     """Whether a is less or greater than b, one-sided at 5 %; or equal within ±ln(1 + margin)."""
     if relation == "equal":
-        return replace(ratio_holds(a, b, 1.0, margin), s_star=None)
-    interval = log_welch_ratio(a, b, LEVEL)
+        return replace(ratio_holds(a, b, 1.0, margin, paired=paired), s_star=None)
+    return bound_holds(a, b, relation, 1.0, paired=paired)
+
+
+def bound_holds(
+    of: Runs, over: Runs, relation: Literal["less", "greater"], bound: float, *, paired: bool = False
+) -> Verdict:
+    """Whether the ratio of two arms is less or greater than `bound`, one-sided at 5 %."""
+    interval = blocks_interval(of, over, level=LEVEL, paired=paired)
     if interval is None:
-        return _no_interval(min(len(a), len(b)))
-    below, above = interval.high < 1, interval.low > 1
-    holds, fails = (below, above) if relation == "less" else (above, below)
-    if not holds and not fails:
-        return Verdict("inconclusive", ("the interval includes 1: no difference is shown",), interval)
-    because = f"the ratio lies {'below' if below else 'above'} 1"
-    return Verdict(_HERE.yes if holds else _HERE.no, (because,), interval)
+        return _no_interval(_fewest(of, over))
+    below, above = interval.high < bound, interval.low > bound
+    if not below and not above:
+        nothing = ": no difference is shown" if bound == 1 else ""
+        return Verdict("inconclusive", (f"the interval includes {bound:g}{nothing}",), interval)
+    because = f"the ratio lies {'below' if below else 'above'} {bound:g}"
+    return Verdict(_HERE.yes if below == (relation == "less") else _HERE.no, (because,), interval)
 
 
 def structure_holds(measured: float, published: float, half_digit: float = 0.0) -> Verdict:
@@ -159,12 +186,14 @@ def non_inferior(
     *,
     floor: float | None = None,
     greater_is_better: bool = True,
+    comparisons: int = 1,
 ) -> Verdict:
     """Whether mixed precision ends as well as fp32, over seeds that were listed in advance.
 
     Parity where the one-sided 95 % Welch bound of the loss of quality stays inside the margin, worse where
     all of its interval lies beyond. The margin is by default one standard deviation between the fp32 seeds,
-    and at least `floor`: 0.1 points of an accuracy between 0 and 1, 0.5 % of a loss.
+    and at least `floor`: 0.1 points of an accuracy between 0 and 1, 0.5 % of a loss. Of several `comparisons`
+    with one reference the level holds for all together.
     """
     fewest = min(len(fp32), len(mixed))
     if fewest < SEEDS:
@@ -173,7 +202,8 @@ def non_inferior(
         least = ACCURACY_FLOOR if greater_is_better else LOSS_FLOOR * float(numpy.mean(fp32))
         margin = max(float(numpy.std(fp32, ddof=1)), least if floor is None else floor)
     better, worse = (mixed, fp32) if greater_is_better else (fp32, mixed)
-    gain = welch_difference(better, worse, LEVEL)
+    arms = Runs(tuple(better)), Runs(tuple(worse))
+    gain = blocks_interval(*arms, level=LEVEL, comparisons=comparisons, logs=False)
     if gain is None:
         return _no_interval(fewest)
     word: Word = "inconclusive"
@@ -198,10 +228,9 @@ def _against(
         return _no_interval(fewest)
     if source.value - source.half_digit <= 0:
         return Verdict("inconclusive", ("the published figure is not told from 0 by its digits",))
-    critical = critical_t(LEVEL, measured.df)
-    own = math.log(measured.high / measured.low) / 2 / critical
-    given = 0.0 if source.spread is None else source.spread / source.value / math.sqrt(source.runs)
-    reach = critical * math.hypot(own, given)
+    own_t, given_t = critical_t(LEVEL, measured.df), source.t(measured.df)
+    own = math.log(measured.high / measured.low) / 2 / own_t
+    reach = _reach(own, own_t, source.error, given_t)
     # Rounding hides the published figure within ± half a digit: the verdict must hold at both ends.
     least = math.log(measured.estimate / (source.value + source.half_digit))
     most = math.log(measured.estimate / (source.value - source.half_digit))
@@ -220,8 +249,23 @@ def _against(
         word, slack = words.no, outside
     else:
         return Verdict("inconclusive", (_inside_or_not(interval, margin, other_unit),), interval, margin)
-    survives = math.sqrt(max(0.0, (slack / critical) ** 2 - own**2) * source.runs)
+    survives = _survived(slack, own, own_t, given_t) * math.sqrt(source.runs)
     return Verdict(word, (_basis(source),), interval, margin, survives)
+
+
+def _reach(own: float, own_t: float, given: float, given_t: float) -> float:
+    """Of both errors, whose quantiles are weighted by their squares (Cochran and Cox, 1950).
+
+    A single t with Welch's degrees of freedom is wrong in 8 % of cases beside a spread of two runs.
+    """
+    error = math.hypot(own, given)
+    return (own**2 * own_t + given**2 * given_t) / error if error else 0.0
+
+
+def _survived(slack: float, own: float, own_t: float, given_t: float) -> float:
+    """The largest given error whose reach is no more than `slack`."""
+    root = math.sqrt(max(0.0, slack**2 - 4 * given_t * own**2 * (own_t - given_t)))
+    return math.sqrt(max(0.0, ((slack + root) / 2 / given_t) ** 2 - own**2))
 
 
 def _basis(source: _Published) -> str:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from statistics import fmean
+from dataclasses import dataclass
+from statistics import fmean, median
 
-import numpy
-from numpy.typing import NDArray
 from scipy import special
 
 FLOOR_RUNS = 5
@@ -18,6 +16,12 @@ BLOCKS_NEEDED = 3
 
 ASSUMED_BLOCK_SPREAD = 0.01
 """Relative standard deviation between a machine's blocks of time, where too few of them show it."""
+
+MOST_RUNS = 1000
+"""A side; nobody makes more."""
+
+POWER = 0.80
+"""How often the runs that a difference is said to need would show it."""
 
 OUTLIER_DISTANCE = 0.05
 OUTLIER_RANGES = 4.0
@@ -39,9 +43,9 @@ def outlying_run(values: Sequence[float]) -> str | None:
     """
     if len(values) < 3:
         return None
-    ordered = numpy.sort(numpy.asarray(values, dtype=numpy.float64))
+    ordered = sorted(values)
     for outermost, others in ((ordered[-1], ordered[:-1]), (ordered[0], ordered[1:])):
-        middle, spread = float(numpy.median(others)), float(numpy.ptp(others))
+        middle, spread = median(others), others[-1] - others[0]
         if abs(outermost - middle) > max(OUTLIER_DISTANCE * abs(middle), OUTLIER_RANGES * spread):
             return f"one run lies {outermost / middle - 1:+.0%} from the other {len(others)}"
     return None
@@ -54,7 +58,8 @@ def unequal_spread(a: Sequence[float], b: Sequence[float]) -> str | None:
     """
     if min(len(a), len(b)) < 2 or min(*a, *b) <= 0:
         return None
-    (narrow, few), (wide, many) = sorted((float(numpy.log(runs).var(ddof=1)), len(runs)) for runs in (a, b))
+    sides = ([math.log(value) for value in runs] for runs in (a, b))
+    (narrow, few), (wide, many) = sorted((_squares(logs) / (len(logs) - 1), len(logs)) for logs in sides)
     if narrow == 0:
         return None
     square = wide / narrow
@@ -63,7 +68,15 @@ def unequal_spread(a: Sequence[float], b: Sequence[float]) -> str | None:
     return f"the runs of one side scatter {math.sqrt(square):.0f} times as much as the other's"
 
 
-Floats = NDArray[numpy.float64]
+def rare_runs_missed(n: int) -> str | None:
+    """A sentence where so few runs may hold no slow one that is one in ten: the chance is 0.9ⁿ."""
+    if not 0 < n < HEADLINE_RUNS:
+        return None
+    return (
+        f"{n} {'run' if n == 1 else 'runs'} cannot show a rare slow run: one that is 1 in 10 would be missed "
+        f"in {0.9**n * 100:.0f} of 100 cases"
+    )
+
 
 LOG_WELCH = "log-Welch"
 
@@ -105,9 +118,9 @@ class Runs:
             raise ValueError(f"{len(self.values)} values, but {len(self.blocks)} blocks")
 
     @property
-    def block_count(self) -> int:
-        """How many blocks of time the runs stand in; 0 where blocks play no part."""
-        return len(set(self.blocks))
+    def mean(self) -> float | None:
+        """The mean of the blocks' means; null without a run."""
+        return fmean(map(fmean, _in_blocks(self, False).values())) if self.values else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,37 +162,36 @@ def blocks_interval(
     sides = (of,) if over is None else (of, over)
     if logs and any(value <= 0 for side in sides for value in side.values):
         return None
-    in_blocks = [_in_blocks(side, logs) for side in sides]
-    estimate = _paired(in_blocks) if paired and over is not None else None
-    assumed = 0.0
-    if estimate is None:
-        assumed = 0.0 if paired and over is None else ASSUMED_BLOCK_SPREAD
-        scales = [_scale(side, logs) if side.blocks else 0.0 for side in sides]
-        each = [_one_side(blocks, assumed * scale) for blocks, scale in zip(in_blocks, scales, strict=True)]
-        estimate = _joined([side for side in each if side is not None]) if all(each) else None
+    estimate, assumed = _estimated(sides, paired=paired, logs=logs)
     if estimate is None:
         return None
-    critical = critical_t(1 - (1 - level) / max(comparisons, 1), estimate.df)
-    reach = critical * math.sqrt(estimate.error2)
+    comparisons = max(comparisons, 1)
+    reach = critical_t(1 - (1 - level) / comparisons, estimate.df) * math.sqrt(estimate.error2)
     ends = (estimate.mean - reach, estimate.mean, estimate.mean + reach)
     low, middle, high = map(math.exp, ends) if logs else ends
+    method = _method(estimate, two=over is not None, logs=logs)
     notes = [
-        "identical values: no spread was seen" if estimate.error2 == 0 else "",
+        "identical values: no spread was seen" if _no_spread(sides, estimate) else None,
         *(_doubts(of, over) if over is not None and logs else ()),
         _few_blocks(sides, estimate, assumed),
     ]
-    method = _method(estimate, two=over is not None, logs=logs)
-    return Interval(
-        low,
-        middle,
-        high,
-        estimate.n,
-        estimate.df,
-        level,
-        method,
-        max(comparisons, 1),
-        tuple(note for note in notes if note),
-    )
+    said = tuple(note for note in notes if note)
+    return Interval(low, middle, high, estimate.n, float(estimate.df), level, method, comparisons, said)
+
+
+def _estimated(sides: Sequence[Runs], *, paired: bool, logs: bool) -> tuple[_Estimate | None, float]:
+    """The mean, difference or logarithm of the ratio, and the spread that was assumed between blocks."""
+    in_blocks = [_in_blocks(side, logs) for side in sides]
+    if paired and len(sides) == 1:
+        return _of_one_side(in_blocks[0], 0.0), 0.0
+    side_by_side = _paired(in_blocks) if paired else None
+    if side_by_side is not None:
+        return side_by_side, 0.0
+    estimates = []
+    for side, blocks in zip(sides, in_blocks, strict=True):
+        scale = 1.0 if logs else abs(fmean(side.values)) if side.values else 0.0
+        estimates.append(_of_one_side(blocks, ASSUMED_BLOCK_SPREAD * scale if side.blocks else 0.0))
+    return _joined(estimates), ASSUMED_BLOCK_SPREAD
 
 
 def _in_blocks(side: Runs, logs: bool) -> dict[int, list[float]]:
@@ -190,12 +202,7 @@ def _in_blocks(side: Runs, logs: bool) -> dict[int, list[float]]:
     return grouped
 
 
-def _scale(side: Runs, logs: bool) -> float:
-    """What a relative spread is multiplied by: a logarithm's is its own."""
-    return 1.0 if logs else abs(fmean(side.values)) if side.values else 0.0
-
-
-def _one_side(blocks: Mapping[int, Sequence[float]], assumed: float) -> _Estimate | None:
+def _of_one_side(blocks: Mapping[int, Sequence[float]], assumed: float) -> _Estimate | None:
     """The mean of one side; `assumed` is the standard deviation of a block where too few show it."""
     means = [fmean(values) for values in blocks.values()]
     error2, df = _within(blocks)
@@ -251,12 +258,15 @@ def _estimate(
     return _Estimate(fmean(means), max(between, expected), df, counts, blocks)
 
 
-def _joined(sides: Sequence[_Estimate]) -> _Estimate:
-    """One side as it is; the first less the second of two."""
-    if len(sides) == 1:
-        return sides[0]
-    of, over = sides
-    df = _welch_df([(side.error2, side.df) for side in sides])
+def _joined(sides: Sequence[_Estimate | None]) -> _Estimate | None:
+    """One side as it is; the first less the second of two; null where one has no spread."""
+    known = [side for side in sides if side is not None]
+    if len(known) < len(sides):
+        return None
+    if len(known) == 1:
+        return known[0]
+    of, over = known
+    df = _welch_df([(side.error2, side.df) for side in known])
     counts, blocks = (*of.n, *over.n), min(of.blocks, over.blocks)
     return _Estimate(of.mean - over.mean, of.error2 + over.error2, df, counts, blocks)
 
@@ -274,176 +284,42 @@ def _method(estimate: _Estimate, *, two: bool, logs: bool) -> str:
     return f"{name} of block means" if estimate.by_blocks else name
 
 
-def _doubts(of: Runs, over: Runs) -> tuple[str, ...]:
-    doubts = (outlying_run(of.values), outlying_run(over.values), unequal_spread(of.values, over.values))
-    return tuple(doubt for doubt in doubts if doubt)
+def _no_spread(sides: Sequence[Runs], estimate: _Estimate) -> bool:
+    return estimate.error2 == 0 or all(min(side.values) == max(side.values) for side in sides)
 
 
-def _few_blocks(sides: Sequence[Runs], estimate: _Estimate, assumed: float) -> str:
+def _doubts(of: Runs, over: Runs) -> tuple[str | None, ...]:
+    return outlying_run(of.values), outlying_run(over.values), unequal_spread(of.values, over.values)
+
+
+def _few_blocks(sides: Sequence[Runs], estimate: _Estimate, assumed: float) -> str | None:
     """What the interval says of the spread between blocks where too few show it."""
     if estimate.by_blocks or not any(side.blocks for side in sides):
-        return ""
+        return None
     count = estimate.blocks
     if assumed:
         return f"{'one block' if count == 1 else f'{count} blocks'}: ±{assumed:.0%} between blocks assumed"
     return "within one block" if count == 1 else f"{count} blocks: too few to tell their spread"
 
 
-@dataclass(frozen=True, slots=True)
-class _Arm:
-    """Mean, its squared standard error, and count."""
+def runs_needed(cv: float, difference: float, *, block_spread: float = 0.0) -> int | None:
+    """Runs a side until a relative difference shows in four cases of five; null where no number is enough.
 
-    mean: float
-    error2: float
-    n: int
-
-    @classmethod
-    def of(cls, values: Floats) -> _Arm:
-        # Equal values must not leave a spread of rounding errors.
-        spread = 0.0 if values.min() == values.max() else float(values.var(ddof=1))
-        return cls(float(values.mean()), spread / values.size, values.size)
-
-
-_NOTHING = _Arm(0.0, 0.0, 1)
-
-
-def mean_interval(values: Sequence[float], level: float = 0.95) -> Interval | None:
-    """Student's interval of the mean: x̄ ± t(n − 1)·s/√n; null below two runs."""
-    if len(values) < 2:
-        return None
-    arm = _Arm.of(_floats(values))
-    reach = critical_t(level, arm.n - 1) * math.sqrt(arm.error2)
-    notes = _identical(arm.error2)
-    return Interval(
-        arm.mean - reach, arm.mean, arm.mean + reach, (arm.n,), arm.n - 1, level, "Student", 1, notes
-    )
-
-
-def log_mean_interval(values: Sequence[float], level: float = 0.95) -> Interval | None:
-    """Student's interval of the geometric mean; null below two runs and where a value is not positive."""
-    arms = _log_arms(values, values)
-    if arms is None:
-        return None
-    arm, df = arms[0], arms[0].n - 1
-    interval = _log_interval(arm, _NOTHING, critical_t(level, df), df, level, "Student on logarithms", 1)
-    return replace(interval, n=(arm.n,))
-
-
-def welch_difference(a: Sequence[float], b: Sequence[float], level: float = 0.95) -> Interval | None:
-    """Difference a − b of means: Δ ± t·√(s₁²/n₁ + s₂²/n₂), Welch's df; null below two runs on a side."""
-    if min(len(a), len(b)) < 2:
-        return None
-    of, over = _Arm.of(_floats(a)), _Arm.of(_floats(b))
-    df, error2 = _arms_df(of, over), of.error2 + over.error2
-    middle, reach = of.mean - over.mean, critical_t(level, df) * math.sqrt(error2)
-    return Interval(
-        middle - reach, middle, middle + reach, (of.n, over.n), df, level, "Welch", 1, _identical(error2)
-    )
-
-
-def log_welch_ratio(
-    a: Sequence[float], b: Sequence[float], level: float = 0.95, *, comparisons: int = 1
-) -> Interval | None:
-    """Ratio a/b of geometric means: exp(Δ ± t·√(s₁²/n₁ + s₂²/n₂)), Δ and s of logarithms, Welch's df.
-
-    Over several `comparisons` the level holds for all of them together (Bonferroni). Null below two runs on a
-    side, and where a value is not positive.
+    That is (t(0.975) + t(0.80))·√(2·(cv²/n + b²)) ≤ difference, t of 2n − 2 degrees of freedom, b the
+    `block_spread` that both sides' few blocks leave. `cv` is the coefficient of variation of a pilot's runs;
+    the count is fixed before the main runs.
     """
-    arms = _log_arms(a, b)
-    if arms is None:
-        return None
-    each = 1 - (1 - level) / comparisons
-    df = _arms_df(*arms)
-    interval = _log_interval(*arms, critical_t(each, df), df, level, LOG_WELCH, comparisons)
-    doubts = (outlying_run(a), outlying_run(b), unequal_spread(a, b))
-    return replace(interval, notes=(*interval.notes, *(doubt for doubt in doubts if doubt)))
+    if cv < 0 or difference <= 0:
+        raise ValueError("a coefficient of variation is not negative, and a difference is positive")
+    return next((n for n in range(2, MOST_RUNS + 1) if _told(n, cv, block_spread) <= difference), None)
 
 
-def between_machines(a: Runs, b: Runs, level: float = 0.95, *, comparisons: int = 1) -> Interval | None:
-    """Ratio a/b across machines: with three blocks a side, the blocks' log means are the replicates.
-
-    With fewer the runs are pooled, and the interval says that it leaves the spread between blocks out.
-    """
-    if min(len(set(a.blocks)), len(set(b.blocks))) < BLOCKS_NEEDED:
-        return _within_few_blocks(a, b, level, comparisons)
-    means = [numpy.exp(list(_block_log_means(runs).values())) for runs in (a, b)]
-    interval = log_welch_ratio(means[0].tolist(), means[1].tolist(), level, comparisons=comparisons)
-    return interval and replace(interval, method=f"{LOG_WELCH} of block means")
-
-
-def within_machine(a: Runs, b: Runs, level: float = 0.95, *, comparisons: int = 1) -> Interval | None:
-    """Ratio a/b on one machine: with three shared blocks, the differences within blocks are the replicates.
-
-    exp(d̄ ± t(m − 1)·s/√m) over the m differences d of block log means: what a block does to both sides
-    cancels. With fewer shared blocks the runs are pooled, and the interval says so.
-    """
-    of, over = _block_log_means(a), _block_log_means(b)
-    shared = sorted(of.keys() & over.keys())
-    if len(shared) < BLOCKS_NEEDED:
-        return _within_few_blocks(a, b, level, comparisons)
-    arm = _Arm.of(numpy.array([of[block] - over[block] for block in shared]))
-    each = 1 - (1 - level) / comparisons
-    critical, method = critical_t(each, arm.n - 1), "log differences within blocks"
-    interval = _log_interval(arm, _NOTHING, critical, arm.n - 1, level, method, comparisons)
-    return replace(interval, n=(arm.n,))
-
-
-def runs_needed(cv: float, half_width: float, level: float = 0.95) -> int:
-    """Runs a side until a ratio's interval is ± `half_width`: t(2n − 2)·cv·√(2/n) ≤ half_width.
-
-    `cv` is the coefficient of variation of a pilot's runs; the count is fixed before the main runs.
-    """
-    if cv < 0 or half_width <= 0:
-        raise ValueError("a coefficient of variation is not negative, and a half-width is positive")
-    n = 2
-    while critical_t(level, 2 * n - 2) * cv * math.sqrt(2 / n) > half_width:
-        n += 1
-    return n
-
-
-def _within_few_blocks(a: Runs, b: Runs, level: float, comparisons: int) -> Interval | None:
-    interval = log_welch_ratio(a.values, b.values, level, comparisons=comparisons)
-    if interval is None:
-        return None
-    count = min(len(set(a.blocks)), len(set(b.blocks)))
-    note = "within one block" if count == 1 else f"{count} blocks: too few to tell their spread"
-    return replace(interval, notes=(*interval.notes, note))
-
-
-def _block_log_means(runs: Runs) -> dict[int, float]:
-    logs, blocks = numpy.log(_floats(runs.values)), numpy.asarray(runs.blocks)
-    return {int(block): float(logs[blocks == block].mean()) for block in numpy.unique(blocks)}
-
-
-def _log_arms(a: Sequence[float], b: Sequence[float]) -> tuple[_Arm, _Arm] | None:
-    if min(len(a), len(b)) < 2 or min(*a, *b) <= 0:
-        return None
-    return _Arm.of(numpy.log(_floats(a))), _Arm.of(numpy.log(_floats(b)))
-
-
-def _log_interval(
-    of: _Arm, over: _Arm, critical: float, df: float, level: float, method: str, comparisons: int
-) -> Interval:
-    error2 = of.error2 + over.error2
-    middle, reach = of.mean - over.mean, critical * math.sqrt(error2)
-    low, estimate, high = (math.exp(middle + sign * reach) for sign in (-1, 0, 1))
-    return Interval(low, estimate, high, (of.n, over.n), df, level, method, comparisons, _identical(error2))
-
-
-def _arms_df(a: _Arm, b: _Arm) -> float:
-    """(u + v)² ÷ (u²/(n₁ − 1) + v²/(n₂ − 1)), u and v the squared standard errors."""
-    below = a.error2**2 / (a.n - 1) + b.error2**2 / (b.n - 1)
-    return (a.error2 + b.error2) ** 2 / below if below > 0 else float(a.n + b.n - 2)
-
-
-def _identical(error2: float) -> tuple[str, ...]:
-    return ("identical values: no spread was seen",) if error2 == 0 else ()
+def _told(n: int, cv: float, block_spread: float) -> float:
+    """The difference that shows in four cases of five."""
+    quantiles = sum(float(special.stdtrit(2 * n - 2, share)) for share in (0.975, POWER))
+    return quantiles * math.sqrt(2 * (cv**2 / n + block_spread**2))
 
 
 def critical_t(level: float, df: float) -> float:
     """The quantile of Student's t that a two-sided interval of that level reaches to."""
     return float(special.stdtrit(df, (1 + level) / 2))
-
-
-def _floats(values: Sequence[float]) -> Floats:
-    return numpy.asarray(values, dtype=numpy.float64)

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from benchmarks.overhead import LEAST_FOURS, Overhead, fours, half_width, interval_of, waits
-from report.stats.intervals import log_mean_interval
+from report.stats.intervals import Runs, blocks_interval
 from tests.helpers import ROOT
 from tests.helpers.workload_runner import PYTHON, need_torch
 
@@ -54,7 +54,7 @@ def test_it_ends_when_the_time_is_over_and_too_few_blocks_show_nothing():
     ],
 )
 def test_the_verdict_is_that_of_the_whole_interval_and_stands_last(ratios, word):
-    found = Overhead("a loop", log_mean_interval(ratios), 60)
+    found = Overhead("a loop", blocks_interval(Runs(tuple(ratios))), 60)
     assert found.word == word
     assert found.line().endswith(word)
 

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from benchmarks.peers import LEAST_FOURS, PeerRatio, peer_ratio
-from report.stats.intervals import log_mean_interval
+from report.stats.intervals import Runs, blocks_interval
 from tests.helpers import ROOT
 from tests.helpers.workload_runner import PYTHON, need_torch
 
@@ -42,7 +42,7 @@ def test_no_interval_is_given_of_a_few_steps_and_it_stops_when_narrow_or_when_th
 
 
 def test_a_line_says_the_ratio_its_interval_and_the_verdict():
-    found = PeerRatio("ours over theirs", log_mean_interval([0.99, 1.0, 1.01] * 10), 30, 12.0)
+    found = PeerRatio("ours over theirs", blocks_interval(Runs(tuple([0.99, 1.0, 1.01] * 10))), 30, 12.0)
     said = "ours over theirs: 1.0000 of the seconds, 95 % interval 0.9969 to 1.0031 (30 × ABBA in 12 s): pass"
     assert found.line() == said
 

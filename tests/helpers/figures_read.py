@@ -11,7 +11,8 @@ from typing import Any
 from harness.record.cards import Card
 from report.acceptance.clause import MARGIN
 from report.analysis import Analysis, Question, analyse, evidence_in
-from report.comparisons.cells import Cell, Figure, Ratio
+from report.comparisons.cells import Cell, Ratio
+from report.comparisons.figures import Figure
 from report.comparisons.groups import ComparisonGroup
 from report.comparisons.unit_spread import UnitBand
 from report.cost.purchase import Purchase

@@ -36,7 +36,7 @@ def test_the_sentence_to_buy_by_gives_the_range_for_any_units_and_that_of_these_
 
 
 def test_a_range_for_other_units_that_includes_one_says_no_difference_shown():
-    shown = view([*series(repeats=5), *elsewhere(seconds=0.097, repeats=5)])
+    shown = view([*series(repeats=5), *elsewhere(seconds=0.095, repeats=5)])
     assert shown.answer.startswith("No difference shown: expect Constructed Card B")
     assert shown.expected is not None and "no difference shown" in shown.expected.rows[0][3]
     assert any("Other units may turn it" in said for said in shown.changes)

@@ -165,12 +165,21 @@ def test_an_invalid_run_is_kept_and_takes_no_part_in_the_mean():
 )
 def test_unproven_runs_stand_apart_where_most_of_their_line_are_proven(proven, unproven, word, counted):
     repeats = proven + unproven
-    short = series(repeats=repeats, seconds=0.12, verdict="unproven")[proven:]
+    short = series(repeats=repeats, verdict="unproven")[proven:]
     (group,) = found([*series(repeats=repeats)[:proven], *short])
     cell = group.entries[0].cell
     assert (cell.verdict, cell.seconds.n) == (word, counted)
     assert cell.seconds.n + len(cell.seconds.apart) == repeats
     assert group.ranked == (word == "valid")
+
+
+def test_unproven_runs_of_another_speed_count_and_the_line_carries_a_warning():
+    short = series(repeats=5, seconds=0.12, verdict="unproven")[4:]
+    (group,) = found([*series(repeats=5)[:4], *short])
+    cell = group.entries[0].cell
+    assert (cell.verdict, cell.seconds.n, cell.takes_unproven) == ("warn", 5, True)
+    badges = view([*series(repeats=5)[:4], *short]).badges
+    assert "unproven trials taken in" in [badge.word for badge in badges]
 
 
 def test_a_run_ten_times_off_its_repeats_is_flagged_and_no_result():

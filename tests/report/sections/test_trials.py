@@ -190,7 +190,9 @@ def test_intervals_name_their_method_their_comparisons_and_their_block():
     shown = view([*series(), *elsewhere(), *more])
     states = shown.workloads[0].groups[0].states
     cells = [row[states.columns.index("The interval")] for row in states.rows]
-    assert any("95% over 2 comparisons together\nwithin one block" in words for words in cells)
+    assert any(
+        "95% over 3 comparisons together\none block: ±1% between blocks assumed" in words for words in cells
+    )
     assert any("within one block of time" in doubt for doubt in shown.caveats)
 
 

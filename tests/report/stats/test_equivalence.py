@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -16,13 +17,14 @@ from report.stats.equivalence import (
     structure_holds,
     words_for,
 )
+from report.stats.intervals import Runs
 from report.trials.sanity import above_linear, above_peak, idle_device, jump, raised
 
-AROUND_100 = (99.5, 100.0, 100.5, 100.2, 99.8)
+AROUND_100 = Runs((99.5, 100.0, 100.5, 100.2, 99.8))
 
 
-def scaled(factor: float) -> list[float]:
-    return [factor * value for value in AROUND_100]
+def scaled(factor: float) -> Runs:
+    return Runs(tuple(factor * value for value in AROUND_100.values))
 
 
 @pytest.mark.parametrize(
@@ -43,7 +45,7 @@ def test_a_figure_is_reproduced_only_when_its_whole_interval_lies_within_the_mar
 
 def test_the_interval_of_a_verdict_is_the_90_percent_one():
     verdict = equivalence(AROUND_100, 100, 0.05)
-    logs = np.log(AROUND_100)
+    logs = np.log(AROUND_100.values)
     reach = 2.132 * logs.std(ddof=1) / math.sqrt(5)
     assert verdict.interval is not None
     assert math.log(verdict.interval.high) == pytest.approx(logs.mean() - math.log(100) + reach, abs=1e-5)
@@ -65,11 +67,11 @@ def test_rounding_of_the_published_figure_counts_against_both_findings():
 
 
 def test_wide_scatter_is_inconclusive_however_near_its_mean():
-    assert equivalence([80, 100, 125], 100, 0.05).word == "inconclusive"
+    assert equivalence(Runs((80, 100, 125)), 100, 0.05).word == "inconclusive"
 
 
 def test_one_run_gives_no_verdict_and_says_so():
-    verdict = equivalence([100.0], 100, 0.05)
+    verdict = equivalence(Runs((100.0,)), 100, 0.05)
     assert (verdict.word, verdict.because) == ("inconclusive", ("one run gives no interval",))
     assert verdict.interval is None
 
@@ -101,8 +103,8 @@ def test_an_inconclusive_verdict_has_no_s_star():
 
 
 def test_an_assumed_spread_of_two_percent_leaves_three_runs_no_power():
-    assert equivalence([100.0, 100.01, 99.99], 100, 0.05, spread=2.0).word == "inconclusive"
-    assert equivalence([100.0, 100.01, 99.99], 100, 0.05, spread=1.0).word == "reproduced"
+    assert equivalence(Runs((100.0, 100.01, 99.99)), 100, 0.05, spread=2.0).word == "inconclusive"
+    assert equivalence(Runs((100.0, 100.01, 99.99)), 100, 0.05, spread=1.0).word == "reproduced"
 
 
 @given(st.floats(0.5, 2), st.floats(0.01, 0.3), st.floats(1e-3, 1e3))
@@ -116,7 +118,7 @@ def test_a_verdict_does_not_depend_on_the_unit(factor, margin, unit):
 def test_the_size_of_the_test_is_five_percent_at_the_edge_of_the_margin():
     rng = np.random.default_rng(2)
     draws = 105 * np.exp(rng.normal(0, 0.01, (1500, 5)))
-    wrong = sum(equivalence(draw.tolist(), 100, 0.05).word == "reproduced" for draw in draws)
+    wrong = sum(equivalence(Runs(tuple(draw.tolist())), 100, 0.05).word == "reproduced" for draw in draws)
     assert 0.035 <= wrong / len(draws) <= 0.065
 
 
@@ -143,7 +145,7 @@ def test_an_order_holds_where_the_interval_lies_on_its_side_of_one(factor, relat
     verdict = order_holds(scaled(factor), AROUND_100, relation)
     assert verdict.word == word
     assert verdict.s_star is None
-    assert order_holds([1.0], [2.0, 2.1], relation).word == "inconclusive"
+    assert order_holds(Runs((1.0,)), Runs((2.0, 2.1)), relation).word == "inconclusive"
 
 
 def test_a_structure_holds_within_its_printed_digits():
@@ -208,3 +210,46 @@ def test_figures_that_cannot_be_are_flagged_by_name_and_others_are_not():
         idle_device(None),
         idle_device(math.nan),
     )
+
+
+def in_blocks(rng: np.random.Generator, level: float = 1.0) -> Runs:
+    """Four runs of CV 0.5 % in each of three blocks of CV 1 %."""
+    logs = math.log(level) + rng.normal(0, 0.01, (3, 1)) + rng.normal(0, 0.005, (3, 4))
+    return Runs(tuple(np.exp(logs).ravel().tolist()), tuple(np.repeat([1, 2, 3], 4).tolist()))
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        lambda rng: order_holds(in_blocks(rng), in_blocks(rng), "less"),
+        lambda rng: ratio_holds(in_blocks(rng, 1.05), in_blocks(rng), 1.0, 0.05),
+        lambda rng: equivalence(in_blocks(rng, 1.05), 1.0, 0.05),
+    ],
+    ids=["order of equal cards", "ratio at the margin", "figure at the margin"],
+)
+def test_each_verdict_on_machines_in_blocks_is_wrong_in_five_percent(verdict):
+    rng = np.random.default_rng(4)
+    words = Counter(verdict(rng).word for _ in range(800))
+    wrong = [
+        words[word] / 800 for word in ("reproduced", "not reproduced", "holds here", "does not hold here")
+    ]
+    assert max(wrong) <= 0.065 and sum(wrong) >= 0.05
+
+
+@pytest.mark.parametrize("runs", [2, 3])
+def test_a_published_spread_of_few_runs_is_wrong_in_no_more_than_six_percent(runs):
+    rng = np.random.default_rng(10 + runs)
+
+    def word() -> str:
+        published = np.exp(rng.normal(0, 0.01, runs))
+        own = Runs(tuple(np.exp(rng.normal(math.log(1.05), 0.005, 10)).tolist()))
+        spread = float(published.std(ddof=1))
+        return equivalence(own, float(published.mean()), 0.05, spread=spread, runs=runs).word
+
+    assert Counter(word() for _ in range(2000))["reproduced"] / 2000 <= 0.06
+
+
+def test_several_comparisons_with_one_reference_ask_more_of_each_parity():
+    lower = [value - 0.0008 for value in FP32]
+    assert non_inferior(FP32, lower, 0.003).word == "parity"
+    assert non_inferior(FP32, lower, 0.003, comparisons=3).word == "inconclusive"

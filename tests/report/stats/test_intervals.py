@@ -1,34 +1,54 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from scipy import special
 
 from report.comparisons.unit_spread import unit_band
 from report.stats.intervals import (
+    ASSUMED_BLOCK_SPREAD,
+    Interval,
     Runs,
-    between_machines,
-    log_mean_interval,
-    log_welch_ratio,
-    mean_interval,
+    blocks_interval,
     outlying_run,
     quality_label,
+    rare_runs_missed,
     runs_needed,
     unequal_spread,
-    welch_difference,
-    within_machine,
 )
 
 seconds = st.lists(st.floats(0.5, 2.0), min_size=2, max_size=12)
+in_blocks = st.lists(st.lists(st.floats(0.5, 2.0), min_size=2, max_size=4), min_size=1, max_size=5)
 
 A = (10.0, 10.2, 9.9, 10.1)
 B = (5.0, 5.1, 5.05)
 
 
-def spread_out(values: list[float]) -> bool:
+def ratio(
+    a: Sequence[float], b: Sequence[float], level: float = 0.95, comparisons: int = 1
+) -> Interval | None:
+    """Of runs in whose spread blocks play no part."""
+    return blocks_interval(Runs(tuple(a)), Runs(tuple(b)), level=level, comparisons=comparisons)
+
+
+def runs(*blocks: Sequence[float]) -> Runs:
+    values = tuple(value for block in blocks for value in block)
+    return Runs(values, tuple(number for number, block in enumerate(blocks, 1) for _ in block))
+
+
+def times(side: Runs, *factors: float) -> Runs:
+    """Each value times its block's factor, or the only one."""
+    each = factors * 5 if len(factors) == 1 else factors
+    values = (value * each[block - 1] for value, block in zip(side.values, side.blocks, strict=True))
+    return Runs(tuple(values), side.blocks)
+
+
+def spread_out(values: Sequence[float]) -> bool:
     return max(values) / min(values) > 1.001
 
 
@@ -36,82 +56,110 @@ def test_the_log_welch_interval_is_the_published_formula_with_welchs_degrees_of_
     a, b = np.log(A), np.log(B)
     u, v = a.var(ddof=1) / 4, b.var(ddof=1) / 3
     df = (u + v) ** 2 / (u**2 / 3 + v**2 / 2)
-    found = log_welch_ratio(A, B)
-    assert found is not None
-    assert found.df == pytest.approx(df)
-    assert found.estimate == pytest.approx(math.exp(a.mean() - b.mean()))
-    assert (found.n, found.level, found.method, found.notes) == ((4, 3), 0.95, "log-Welch", ())
+    interval = ratio(A, B)
+    assert interval is not None
+    assert interval.df == pytest.approx(df)
+    assert interval.estimate == pytest.approx(math.exp(a.mean() - b.mean()))
+    assert (interval.n, interval.level, interval.method, interval.notes) == ((4, 3), 0.95, "log-Welch", ())
 
 
 def test_equal_spreads_on_three_runs_a_side_take_students_quantile_for_four_degrees_of_freedom():
-    found = log_welch_ratio(*(np.exp([middle, middle + 0.01, middle + 0.02]).tolist() for middle in (1, 0)))
-    assert found is not None
+    interval = ratio(*(np.exp([middle, middle + 0.01, middle + 0.02]).tolist() for middle in (1, 0)))
+    assert interval is not None
     reach = 2.7764 * 0.01 * math.sqrt(2 / 3)
-    assert math.log(found.high) == pytest.approx(1 + reach, rel=1e-5)
-    assert math.log(found.low) == pytest.approx(1 - reach, rel=1e-5)
+    assert math.log(interval.high) == pytest.approx(1 + reach, rel=1e-5)
+    assert math.log(interval.low) == pytest.approx(1 - reach, rel=1e-5)
 
 
-def test_the_mean_interval_is_students():
-    found = mean_interval([1.0, 2.0, 3.0])
-    assert found is not None
-    assert (found.low, found.estimate) == (pytest.approx(2 - 4.303 / math.sqrt(3), abs=1e-3), 2.0)
-    assert (found.n, found.df) == ((3,), 2)
+def test_the_interval_of_a_mean_is_students():
+    interval = blocks_interval(Runs((1.0, 2.0, 3.0)), logs=False)
+    assert interval is not None
+    assert (interval.low, interval.estimate) == (pytest.approx(2 - 4.303 / math.sqrt(3), abs=1e-3), 2.0)
+    assert (interval.n, interval.df) == ((3,), 2)
 
 
 def test_an_interval_of_a_geometric_mean_is_students_on_logarithms():
-    found = log_mean_interval([1.0, math.e, math.e**2])
-    assert found is not None
-    assert math.log(found.low) == pytest.approx(1 - 4.303 / math.sqrt(3), abs=1e-3)
-    assert found.estimate == pytest.approx(math.e)
+    interval = blocks_interval(Runs((1.0, math.e, math.e**2)))
+    assert interval is not None
+    assert math.log(interval.low) == pytest.approx(1 - 4.303 / math.sqrt(3), abs=1e-3)
+    assert interval.estimate == pytest.approx(math.e)
 
 
-@pytest.mark.parametrize("ratio", [log_welch_ratio, welch_difference])
-def test_one_run_on_a_side_gives_no_interval(ratio):
-    assert ratio([1.0], [1.0, 1.1]) is None
-    assert ratio([1.0, 1.1], [1.0]) is None
-    assert mean_interval([1.0]) is None
-    assert log_mean_interval([1.0]) is None
+def test_the_interval_of_a_difference_is_welchs():
+    interval = blocks_interval(Runs(A), Runs(B), logs=False)
+    assert interval is not None
+    assert interval.estimate == pytest.approx(5.0)
+    reach = interval.high - interval.estimate
+    error = math.sqrt(np.var(A, ddof=1) / 4 + np.var(B, ddof=1) / 3)
+    assert reach == pytest.approx(special.stdtrit(interval.df, 0.975) * error)
+
+
+@pytest.mark.parametrize("logs", [True, False])
+@pytest.mark.parametrize("blocks", [(), (1,)])
+def test_one_run_on_a_side_gives_no_interval(logs, blocks):
+    single, several = Runs((1.0,), blocks), Runs((1.0, 1.1), blocks * 2)
+    for sides in ((single, several), (several, single), (single,)):
+        assert blocks_interval(*sides, logs=logs) is None
 
 
 def test_a_value_that_is_not_positive_has_no_ratio():
-    assert log_welch_ratio([-0.1, 0.2, 0.05], B) is None
-    assert log_welch_ratio(A, [0.0, 1.0]) is None
+    assert ratio([-0.1, 0.2, 0.05], B) is None
+    assert ratio(A, [0.0, 1.0]) is None
 
 
 def test_identical_values_give_an_interval_of_no_width_that_says_so():
-    found = log_welch_ratio([0.1] * 3, [0.3] * 3)
-    assert found is not None
-    assert found.low == pytest.approx(found.high)
-    assert found.notes == ("identical values: no spread was seen",)
+    interval = ratio([0.1] * 3, [0.3] * 3)
+    assert interval is not None
+    assert interval.low == pytest.approx(interval.high)
+    assert interval.notes == ("identical values: no spread was seen",)
 
 
 def test_one_side_without_spread_takes_the_others_degrees_of_freedom():
-    found = log_welch_ratio(A, [5.0] * 3)
-    assert found is not None
-    assert found.df == pytest.approx(3)
-    assert found.notes == ()
+    interval = ratio(A, [5.0] * 3)
+    assert interval is not None
+    assert interval.df == pytest.approx(3)
+    assert interval.notes == ()
 
 
-@given(seconds, seconds, st.floats(1e-3, 1e3))
-def test_the_unit_of_both_sides_does_not_matter(a, b, factor):
-    one, other = log_welch_ratio(a, b), log_welch_ratio([factor * x for x in a], [factor * x for x in b])
-    assume(one is not None)
-    assert (other.low, other.high) == (pytest.approx(one.low), pytest.approx(one.high))
+@given(in_blocks, in_blocks, st.floats(1e-3, 1e3), st.booleans())
+def test_the_unit_of_both_sides_does_not_matter(a, b, factor, paired):
+    sides = runs(*a), runs(*b)
+    here = blocks_interval(*sides, paired=paired)
+    there = blocks_interval(*(times(side, factor) for side in sides), paired=paired)
+    assert (there.low, there.high) == (pytest.approx(here.low), pytest.approx(here.high))
 
 
-@given(seconds, seconds)
-def test_swapping_the_sides_inverts_the_interval(a, b):
-    assume(spread_out(a) or spread_out(b))
-    one, other = log_welch_ratio(a, b), log_welch_ratio(b, a)
-    assume(one is not None and other is not None)
-    assert other.low == pytest.approx(1 / one.high, rel=1e-6)
-    assert other.high == pytest.approx(1 / one.low, rel=1e-6)
+@given(in_blocks, in_blocks, st.booleans())
+def test_swapping_the_sides_inverts_the_interval(a, b, paired):
+    of, over = runs(*a), runs(*b)
+    assume(spread_out(of.values) or spread_out(over.values))
+    straight, swapped = (blocks_interval(*sides, paired=paired) for sides in ((of, over), (over, of)))
+    assert swapped.low == pytest.approx(1 / straight.high, rel=1e-6)
+    assert swapped.high == pytest.approx(1 / straight.low, rel=1e-6)
+
+
+@given(in_blocks, in_blocks, st.lists(st.floats(0.5, 2.0), min_size=5, max_size=5))
+def test_what_a_block_does_to_both_sides_does_not_move_their_paired_ratio(a, b, shifts):
+    of, over = runs(*a), runs(*b)
+    still = blocks_interval(of, over, paired=True)
+    shifted = blocks_interval(times(of, *shifts), times(over, *shifts), paired=True)
+    for end in ("low", "estimate", "high"):
+        assert getattr(shifted, end) == pytest.approx(getattr(still, end), rel=1e-6)
+
+
+@given(in_blocks, in_blocks, st.booleans(), st.randoms(use_true_random=False))
+def test_the_order_of_runs_within_a_block_changes_nothing(a, b, paired, rng):
+    mixed = [[rng.sample(block, len(block)) for block in side] for side in (a, b)]
+    straight, shuffled = (
+        blocks_interval(runs(*of), runs(*over), paired=paired) for of, over in ((a, b), mixed)
+    )
+    assert (shuffled.low, shuffled.high) == (pytest.approx(straight.low), pytest.approx(straight.high))
 
 
 @given(seconds, seconds, st.floats(0.5, 0.98))
 def test_a_higher_level_is_a_wider_interval_around_the_same_estimate(a, b, level):
     assume(spread_out(a) or spread_out(b))
-    narrow, wide = log_welch_ratio(a, b, level), log_welch_ratio(a, b, level + 0.01)
+    narrow, wide = ratio(a, b, level), ratio(a, b, level + 0.01)
     assume(narrow is not None and wide is not None)
     assert wide.low < narrow.low <= narrow.estimate <= narrow.high < wide.high
     assert wide.estimate == narrow.estimate
@@ -120,22 +168,17 @@ def test_a_higher_level_is_a_wider_interval_around_the_same_estimate(a, b, level
 @given(seconds, seconds)
 def test_fewer_runs_of_the_same_spread_are_a_wider_interval(a, b):
     assume(spread_out(a) and spread_out(b))
-    few, many = log_welch_ratio(a, b), log_welch_ratio(a * 3, b * 3)
+    few, many = ratio(a, b), ratio(a * 3, b * 3)
     assert many.low > few.low and many.high < few.high
 
 
 @given(seconds, seconds, st.integers(2, 30))
 def test_more_comparisons_widen_an_interval_as_a_higher_level_does(a, b, comparisons):
     assume(spread_out(a) or spread_out(b))
-    found = log_welch_ratio(a, b, 0.95, comparisons=comparisons)
-    alone = log_welch_ratio(a, b, 1 - 0.05 / comparisons)
-    assert (found.low, found.high) == (pytest.approx(alone.low), pytest.approx(alone.high))
-    assert (found.level, found.comparisons) == (0.95, comparisons)
-
-
-def runs(*blocks: tuple[float, ...]) -> Runs:
-    values = tuple(value for block in blocks for value in block)
-    return Runs(values, tuple(number for number, block in enumerate(blocks, 1) for _ in block))
+    together = ratio(a, b, 0.95, comparisons)
+    alone = ratio(a, b, 1 - 0.05 / comparisons)
+    assert (together.low, together.high) == (pytest.approx(alone.low), pytest.approx(alone.high))
+    assert (together.level, together.comparisons) == (0.95, comparisons)
 
 
 HIGH = runs((10.0, 10.1), (11.0, 11.1), (12.0, 12.1))
@@ -143,40 +186,54 @@ LOW = runs((5.0, 5.1), (5.5, 5.6), (6.0, 6.1))
 
 
 def test_between_machines_the_block_means_are_the_replicates():
-    found = between_machines(HIGH, LOW)
+    interval = blocks_interval(HIGH, LOW)
     means = [
-        [math.sqrt(one * other) for one, other in zip(side.values[::2], side.values[1::2], strict=True)]
+        [math.sqrt(first * second) for first, second in zip(side.values[::2], side.values[1::2], strict=True)]
         for side in (HIGH, LOW)
     ]
-    expected = log_welch_ratio(*means)
-    assert found is not None and expected is not None
-    assert (found.low, found.high) == (pytest.approx(expected.low), pytest.approx(expected.high))
-    assert found.n == (3, 3)
+    expected = ratio(*means)
+    assert interval is not None and expected is not None
+    assert (interval.low, interval.high) == (pytest.approx(expected.low), pytest.approx(expected.high))
+    assert (interval.n, interval.method, interval.notes) == ((3, 3), "log-Welch of block means", ())
+
+
+def test_the_interval_of_one_line_stands_on_its_block_means():
+    interval = blocks_interval(runs((10.0, 11.0), (12.0, 13.0), (14.0, 15.0)), paired=True, logs=False)
+    assert interval is not None
+    assert (interval.n, interval.df) == ((3,), 2)
+    assert interval.high - 12.5 == pytest.approx(4.303 * 2 / math.sqrt(3), abs=1e-3)
 
 
 def test_on_one_machine_what_a_block_does_to_both_sides_cancels():
-    within, between = within_machine(HIGH, LOW), between_machines(HIGH, LOW)
+    within, between = blocks_interval(HIGH, LOW, paired=True), blocks_interval(HIGH, LOW)
     assert within is not None and between is not None
     assert (within.n, within.df) == ((3,), 2)
     assert within.estimate == pytest.approx(between.estimate)
     assert within.high / within.low < 1.02 < 1.2 < between.high / between.low
 
 
-@pytest.mark.parametrize("ratio", [between_machines, within_machine])
-def test_with_fewer_than_three_blocks_the_runs_are_pooled_and_the_interval_says_so(ratio):
-    single = ratio(runs((10.0, 10.1, 10.3)), runs((5.0, 5.1, 5.3)))
-    double = ratio(runs((10.0, 10.1), (11.0, 11.1)), LOW)
-    assert single is not None and double is not None
-    assert "within one block" in single.notes
-    assert "2 blocks: too few to tell their spread" in double.notes
-    assert single.n == (3, 3) and double.n == (4, 6)
+def test_in_fewer_than_three_blocks_a_spread_between_them_is_assumed_between_machines_alone():
+    sides = runs((10.0, 10.0)), runs((5.0, 5.0))
+    between, within = blocks_interval(*sides), blocks_interval(*sides, paired=True)
+    assert between is not None and within is not None
+    assert math.log(between.high / 2) == pytest.approx(1.96 * ASSUMED_BLOCK_SPREAD * math.sqrt(2), rel=1e-4)
+    assert "one block: ±1% between blocks assumed" in between.notes
+    assert within.high == pytest.approx(2) and "within one block" in within.notes
+    assert (
+        blocks_interval(runs((10.0, 10.1), (10.0, 10.1)), LOW).notes[-1]
+        == "2 blocks: ±1% between blocks assumed"
+    )
+
+
+def test_two_blocks_that_differ_by_more_than_is_assumed_count_as_they_are():
+    near, far = (blocks_interval(runs((10.0, 10.1), (10.0 * by, 10.1 * by))) for by in (1.001, 1.1))
+    assert near is not None and far is not None
+    assert far.high / far.low > 1.1 > near.high / near.low
 
 
 def test_blocks_that_only_one_side_has_are_no_pairs():
     shifted = Runs(LOW.values, (4, 4, 5, 5, 6, 6))
-    found = within_machine(HIGH, shifted)
-    assert found is not None
-    assert found.method == "log-Welch"
+    assert blocks_interval(HIGH, shifted, paired=True) == blocks_interval(HIGH, shifted)
 
 
 def test_a_run_without_a_block_is_refused():
@@ -185,15 +242,30 @@ def test_a_run_without_a_block_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("cv", "half_width", "n"),
-    [(0.01, 0.023, 3), (0.01, 0.015, 5), (0.01, 0.0094, 10), (0.02, 0.046, 3), (0, 0.01, 2)],
+    ("cv", "difference", "n"),
+    [(0.01, 0.033, 3), (0.01, 0.0197, 6), (0.01, 0.01326, 10), (0.02, 0.066, 3), (0, 0.01, 2)],
 )
-def test_the_runs_that_a_half_width_needs_follow_from_the_pilots_spread(cv, half_width, n):
-    assert runs_needed(cv, half_width) == n
+def test_the_runs_that_tell_a_difference_in_four_of_five_cases_follow_from_the_pilots_spread(
+    cv, difference, n
+):
+    assert runs_needed(cv, difference) == n
 
 
-def test_runs_for_no_width_at_all_are_refused():
-    with pytest.raises(ValueError, match="half-width is positive"):
+def test_the_runs_that_a_difference_is_said_to_need_show_it_in_four_of_five_cases():
+    rng = np.random.default_rng(5)
+    n = runs_needed(0.01, 0.015)
+    samples = np.exp(rng.normal(0, 0.01, (600, 2, n)) + np.log([[1.015], [1.0]]))
+    told = sum(not ratio(*pair.tolist()).includes(1.0) for pair in samples)
+    assert 0.75 <= told / len(samples) <= 0.88
+
+
+def test_no_runs_tell_what_too_few_blocks_hide():
+    assert runs_needed(0.001, 0.03, block_spread=ASSUMED_BLOCK_SPREAD) is None
+    assert runs_needed(0.001, 0.05, block_spread=ASSUMED_BLOCK_SPREAD) == 4
+
+
+def test_runs_for_no_difference_at_all_are_refused():
+    with pytest.raises(ValueError, match="difference is positive"):
         runs_needed(0.01, 0)
 
 
@@ -216,8 +288,8 @@ def test_a_run_apart_from_the_others_is_said_beside_the_interval():
     slow = [10.0, 10.1, 9.9, 15.0]
     assert outlying_run(slow) == "one run lies +50% from the other 3"
     assert outlying_run([10.0, 10.1, 9.9, 5.0]) == "one run lies -50% from the other 3"
-    found = log_welch_ratio(slow, A)
-    assert found is not None and found.notes[0] == outlying_run(slow)
+    interval = ratio(slow, A)
+    assert interval is not None and interval.notes[0] == outlying_run(slow)
 
 
 @pytest.mark.parametrize("values", [[10.0, 15.0], [10.0, 10.1, 10.4], [8.0, 10.0, 12.0, 14.0]])
@@ -237,7 +309,13 @@ def test_sides_of_very_unequal_scatter_are_said_to_be_so():
 def test_clean_runs_seldom_carry_a_doubt():
     rng = np.random.default_rng(1)
     draws = np.exp(rng.normal(0, 0.01, (300, 2, 5)))
-    assert sum(bool(log_welch_ratio(*pair.tolist()).notes) for pair in draws) <= 12
+    assert sum(bool(ratio(*pair.tolist()).notes) for pair in draws) <= 12
+
+
+def test_few_runs_say_how_often_they_would_miss_a_rare_slow_one():
+    sentence = rare_runs_missed(5)
+    assert sentence is not None and sentence.endswith("1 in 10 would be missed in 59 of 100 cases")
+    assert rare_runs_missed(10) is None and rare_runs_missed(0) is None
 
 
 def test_the_band_between_units_is_assumed_until_three_are_on_record():
@@ -255,5 +333,40 @@ def test_the_nominal_95_percent_covers_94_to_97_5_on_small_samples(n):
     rng = np.random.default_rng(n)
     draws = 3000
     samples = np.exp(rng.normal(0, 0.01, (draws, 2, n)))
-    held = sum(log_welch_ratio(*pair.tolist()).includes(1.0) for pair in samples)
+    held = sum(ratio(*pair.tolist()).includes(1.0) for pair in samples)
     assert 0.935 <= held / draws <= 0.98
+
+
+def drawn(
+    rng: np.random.Generator, blocks: int, n: int, level: float = 0.0, *, effects: np.ndarray | None = None
+) -> Runs:
+    """Runs of CV 0.5 % in blocks of CV 1 %."""
+    effects = rng.normal(0, 0.01, blocks) if effects is None else effects
+    logs = level + effects[:, None] + rng.normal(0, 0.005, (blocks, n))
+    return runs(*np.exp(logs).tolist())
+
+
+@pytest.mark.parametrize(("blocks", "n"), [(1, 10), (2, 5), (3, 4)])
+@pytest.mark.parametrize("sides", [1, 2])
+def test_between_machines_the_nominal_95_percent_covers_whatever_the_blocks(blocks, n, sides):
+    rng = np.random.default_rng(blocks)
+    intervals = [blocks_interval(*(drawn(rng, blocks, n) for _ in range(sides))) for _ in range(800)]
+    assert sum(interval.includes(1.0) for interval in intervals) / 800 >= 0.93
+
+
+@pytest.mark.parametrize(("blocks", "n"), [(1, 10), (2, 5), (3, 4)])
+def test_on_one_machine_the_nominal_95_percent_covers_in_its_blocks(blocks, n):
+    rng = np.random.default_rng(blocks)
+
+    def paired() -> Interval | None:
+        effects = rng.normal(0, 0.01, blocks)
+        sides = [drawn(rng, blocks, n, effects=effects) for _ in range(2)]
+        return blocks_interval(*sides, paired=True)
+
+    assert sum(paired().includes(1.0) for _ in range(800)) / 800 >= 0.93
+
+
+def test_the_interval_of_a_line_in_three_blocks_covers_its_mean():
+    rng = np.random.default_rng(3)
+    intervals = [blocks_interval(drawn(rng, 3, 4), paired=True, logs=False) for _ in range(800)]
+    assert sum(interval.includes(1.0) for interval in intervals) / 800 >= 0.92

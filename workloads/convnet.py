@@ -101,6 +101,19 @@ class TrainingStep:
             return loss_of(self.model(images), labels)
 
 
+class InPrecision(nn.Module):
+    """A model that enters the trial's precision itself: DataParallel's threads know autocast's type no more."""
+
+    def __init__(self, model: nn.Module, label: str, device: torch.device) -> None:
+        super().__init__()
+        self.model, self.label, self.device = model, label, device
+
+    def forward(self, images: torch.Tensor) -> Any:
+        """The model's output."""
+        with precision.autocast(self.label, self.device):
+            return self.model(images)
+
+
 class ForwardTimer:
     """Seconds of each step's forward pass: the part of a step in which no rank waits for another."""
 
@@ -201,8 +214,11 @@ def measured(
     parallel_model = spread(model, setting, device)
     step = TrainingStep(parallel_model, update_of(setting, model, options, device), setting.label, device)
     if parallel_model is not model:
-        with trial.phase("compile" if setting.compiled else "spread"), precision.untraced(model, device):
+        # A compiled model has no hooks: with them it would be another one, to be compiled again.
+        rehearsal = precision.untraced if setting.compiled else precision.rehearsal
+        with trial.phase("compile" if setting.compiled else "spread"), rehearsal(model, device) as seen:
             step.loss(*(half.to(device) for half in batches[0])).backward()
+        output_types = seen or output_types
     if setting.compiled:
         torch.compiler.set_stance("fail_on_recompile")
 
@@ -309,7 +325,8 @@ def spread(model: nn.Module, setting: Setting, device: torch.device) -> nn.Modul
         if setting.compiled:
             message = "DataParallel cannot be compiled; set the option 'compile' to false"
             raise Failed("unsupported", message)
-        return nn.DataParallel(model, list(range(setting.devices)))
+        within = InPrecision(model, setting.label, device)
+        return nn.DataParallel(within, list(range(setting.devices)))
     if setting.shares_gradients:
         device_ids = [device] if device.type == "cuda" else None
         model = nn.parallel.DistributedDataParallel(model, device_ids=device_ids)

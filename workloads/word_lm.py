@@ -11,8 +11,9 @@ page gives.
 `preset = "tensor-core"` has the sizes to which the example moved nine days after the study: 1504 units,
 dropout 0.65, and a vocabulary padded to a multiple of 8, to be run at batch 24.
 
-"fp16-master" follows the example's two scripts, `fp16_path` says which (see `parts/update.py`). In both the
-whole model is half, and so is the loss.
+"fp16-master" follows one of the example's two scripts; which one the study ran is lost. `fp16_path` names it (see
+`parts/update.py`): "fp16_optimizer" is Apex's own FP16_Optimizer where it is installed, else the same by our own
+master weights, and the record's `method` says which ran. In both scripts the whole model is half, and so is the loss.
 """
 
 from parts.trial import Failed, Trial, main  # isort: skip  (its clock starts with this line)
@@ -47,7 +48,7 @@ OPTIONS: dict[str, Any] = {
     "clip": 0.25,
     "tied": False,
     "pad_vocabulary": 1,
-    "fp16_path": "main",
+    "fp16_path": "fp16_optimizer",
     "loss_scale": "static",
     "static_loss_scale": 1.0,
 }

@@ -110,3 +110,44 @@ def test_the_study_s_models_are_found_with_the_sizes_they_were_made_for():
         "efficientnet_b7": [600, 66347960, 0],
         "timm/resnet26": [224, 15995176, 0],
     }
+
+
+THREADS = """
+import json, sys, threading
+sys.path.insert(0, sys.argv[1])
+import torch
+from torch import nn
+import convnet
+from parts import precision
+from parts.ranks import Place
+
+class Threads(nn.Module):
+    # As DataParallel has it: a thread enters autocast with the type that is torch's default.
+    def __init__(self, module, device_ids):
+        super().__init__()
+        self.module = module
+    def forward(self, images):
+        def work():
+            with torch.autocast("cpu", dtype=torch.float16):
+                outputs.append(self.module(images))
+        outputs = []
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        return outputs[0]
+
+nn.DataParallel = Threads
+cpu, model = torch.device("cpu"), nn.Conv2d(3, 4, 3)
+setting = convnet.Setting("amp-bf16", "dp", Place(), 2, 2, False, False, torch.contiguous_format)
+spread = convnet.spread(model, setting, cpu)
+with precision.rehearsal(model, cpu) as seen, precision.autocast("amp-bf16", cpu):
+    spread(torch.randn(2, 3, 8, 8)).sum().backward()
+print(json.dumps(seen))
+"""
+
+
+def test_a_thread_of_data_parallel_runs_in_the_trial_s_type_and_not_in_autocast_s_default():
+    done = subprocess.run(
+        [PYTHON, "-B", "-c", THREADS, str(WORKLOADS)], capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout.splitlines()[-1]) == {"bfloat16": 1}

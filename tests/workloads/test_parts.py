@@ -149,20 +149,36 @@ from parts import precision
 cpu = torch.device("cpu")
 precision.prepare("fp32-ieee", cpu)
 names = ("fp32-ieee", "amp-bf16", "fp16-master")
+torch.backends.cudnn.benchmark = True
+benchmark = []
+convolution = torch.nn.functional.conv2d
+torch.nn.functional.conv2d = lambda *given: (benchmark.append(torch.backends.cudnn.benchmark),
+                                             convolution(*given))[1]
+def switches(name):
+    precision._set_fp32(name)
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    return [matmul.fp32_precision, cudnn.fp32_precision, cudnn.conv.fp32_precision, cudnn.rnn.fp32_precision,
+            matmul.allow_tf32, cudnn.allow_tf32, torch.get_float32_matmul_precision()]
 tell({
-    "switches": {label: [precision._set_fp32(label) or torch.backends.cudnn.conv.fp32_precision,
-                         torch.backends.cuda.matmul.fp32_precision] for label in ("tf32", "ieee")},
+    "switches": {name: switches(name) for name in ("tf32", "ieee")},
+    "read": sorted(precision._flags()),
     "probes": {name: [p["reads_as"] for p in precision.probes(name, cpu)] for name in names},
     "words": [precision.reads_as(2e-3, torch.float32), precision.reads_as(2e-2, torch.float32)],
     "random": [torch.manual_seed(1) and torch.rand(1).item(),
                (torch.manual_seed(1), precision.probes("amp-bf16", cpu), torch.rand(1).item())[2]],
+    "benchmark": [sorted(set(benchmark)), torch.backends.cudnn.benchmark],
 })
 """
 
 
 def test_switches_are_set_both_ways_and_the_arithmetic_is_read_from_its_error():
     told = in_torch(PRECISION)
-    assert told["switches"] == {"tf32": ["tf32", "tf32"], "ieee": ["ieee", "ieee"]}
+    assert told["switches"] == {
+        "tf32": [*4 * ["tf32"], True, True, "high"],
+        "ieee": [*4 * ["ieee"], False, False, "highest"],
+    }
+    assert {"cuda.matmul.allow_tf32", "cudnn.allow_tf32", "float32_matmul_precision"} <= set(told["read"])
+    assert told["benchmark"] == [[False], True], "a probe asks about the switch, not about the fastest kernel"
     assert told["probes"] == {
         "fp32-ieee": ["fp32-ieee", "fp32-ieee"],
         "amp-bf16": ["bf16", "bf16"],

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -36,6 +37,9 @@ def end_of(folder: Path, body: str, **told: object) -> Ended:
     [
         ("raise MemoryError('no more')", "out-of-memory"),
         ("raise RuntimeError('HIP error: out of memory')", "out-of-memory"),
+        ("raise RuntimeError('HIP error: hipErrorOutOfMemory')", "out-of-memory"),
+        ("raise RuntimeError('cuDNN error: CUDNN_STATUS_ALLOC_FAILED')", "out-of-memory"),
+        ("raise RuntimeError('GET was unable to find an engine to execute this computation')", "error"),
         ("raise type('OutOfMemoryError', (RuntimeError,), {})('tried to allocate')", "out-of-memory"),
         ("raise OSError(28, 'No space left on device')", "disk-full"),
         ("raise trial_part.Failed('not-finite', 'the loss is nan')", "not-finite"),
@@ -48,6 +52,32 @@ def test_a_trial_that_goes_wrong_says_where_and_why_and_leaves_no_measurement(tm
     assert ended.exit_code == 1
     assert (ended.failed.stage, ended.failed.reason) == ("train", reason)
     assert not list((tmp_path / "out").glob("measurement*"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "GET was unable to find an engine to execute this computation",
+        "cuDNN error: CUDNN_STATUS_NOT_SUPPORTED. This error may appear if you passed in a non-contiguous input",
+        "CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
+        "miopenStatusInternalError: Workspace is not enough",
+    ],
+)
+@pytest.mark.parametrize(("reserved", "reason"), [(87, "out-of-memory"), (60, "error")])
+def test_a_library_without_a_workspace_is_out_of_memory_where_the_card_is_full(
+    monkeypatch, words, reserved, reason
+):
+    def card(number: int) -> SimpleNamespace:
+        return SimpleNamespace(total_memory=100)
+
+    cuda = SimpleNamespace(
+        is_initialized=lambda: True,
+        device_count=lambda: 2,
+        get_device_properties=card,
+        max_memory_reserved=lambda number: (3, reserved)[number],
+    )
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+    assert trial_part.why(RuntimeError(words))[0] == reason
 
 
 def test_a_trial_that_hangs_ends_itself_when_its_time_is_over(tmp_path):

@@ -71,12 +71,16 @@ def autocast(label: str, device: torch.device) -> contextlib.AbstractContextMana
 
 
 def probes(label: str, device: torch.device) -> list[dict[str, Any]]:
-    """A product and a convolution in the label's arithmetic against float64; what their error reads as."""
+    """A product and a convolution in the label's arithmetic against float64; what their error reads as.
+
+    cudnn.benchmark is off meanwhile: it takes the fastest kernel that a switch allows, which in fp32-tf32 may be one
+    in fp32, and the switch is what is asked about.
+    """
     generator = torch.Generator().manual_seed(0)
     shapes = {"matmul": ((512, 1024), (1024, 512)), "convolution": ((8, 128, 28, 28), (128, 128, 3, 3))}
     operations = {"matmul": torch.matmul, "convolution": nn.functional.conv2d}
     errors = []
-    with preserved_random_state(device), torch.no_grad():
+    with preserved_random_state(device), torch.no_grad(), _without_benchmark():
         for name, (left, right) in shapes.items():
             operands = [torch.randn(shape, generator=generator) for shape in (left, right)]
             exact = operations[name](*(operand.double() for operand in operands))
@@ -178,16 +182,19 @@ def _lacking(label: str, device: torch.device) -> str | None:
 
 
 def _set_fp32(precision: str) -> None:
+    """Sets the old switches and the new ones alike: torch refuses to read an old one that disagrees.
+
+    Inductor reads some of both.
+    """
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    torch.backends.cudnn.allow_tf32 = precision == "tf32"
     if hasattr(torch.backends.cudnn, "conv") and hasattr(torch.backends.cudnn.conv, "fp32_precision"):
-        torch.backends.cuda.matmul.fp32_precision = precision
-        torch.backends.cudnn.conv.fp32_precision = precision
-        torch.backends.cudnn.rnn.fp32_precision = precision
+        cudnn = torch.backends.cudnn
+        for switch_of in (torch.backends.cuda.matmul, cudnn, cudnn.conv, cudnn.rnn):
+            switch_of.fp32_precision = precision
         if precision == "ieee":
             for operation in ("matmul", "conv", "rnn"):
                 getattr(torch.backends.mkldnn, operation).fp32_precision = precision
-    else:
-        torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
-        torch.backends.cudnn.allow_tf32 = precision == "tf32"
 
 
 def _flags() -> dict[str, Any]:
@@ -211,11 +218,21 @@ def _flags() -> dict[str, Any]:
     }
     flags: dict[str, Any] = {name: os.environ.get(name) for name in OVERRIDES}
     for name, read in readers.items():
-        # torch refuses to read an old switch once its new one is set, and old versions lack the new ones.
+        # Where nothing was set torch may refuse to read an old switch, and old versions lack the new ones.
         with contextlib.suppress(AttributeError, RuntimeError):
             value = read()
             flags[name] = value if isinstance(value, bool | int | float | str) else str(value)
     return flags
+
+
+@contextlib.contextmanager
+def _without_benchmark() -> Iterator[None]:
+    before = torch.backends.cudnn.benchmark
+    torch.backends.cudnn.benchmark = False
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.benchmark = before
 
 
 def _name(dtype: torch.dtype) -> str:

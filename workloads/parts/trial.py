@@ -26,7 +26,27 @@ RESERVED_BYTES = 16384
 SIDE = "side"
 """An option of every workload that none acts on: it tells apart trials that are equal otherwise."""
 DISK_FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
-OUT_OF_MEMORY_WORDS = ("out of memory", "can't allocate memory", "cannot allocate memory", "alloc_failed")
+OUT_OF_MEMORY_WORDS = (
+    "out of memory",
+    "outofmemory",
+    "can't allocate memory",
+    "cannot allocate memory",
+    "alloc_failed",
+    "allocfailed",
+)
+FULL_CARD_WORDS = (
+    "unable to find an engine",
+    "cudnn_status_not_supported",
+    "cudnn_status_internal_error",
+    "cudnn_status_execution_failed",
+    "cublas_status_not_initialized",
+    "cublas_status_internal_error",
+    "miopenstatusinternalerror",
+    "miopenstatusunknownerror",
+    "workspace",
+)
+"""What libraries say that get no workspace, and of other faults too: a card as full as this decides."""
+FULL_CARD_SHARE = 0.85
 
 
 class Failed(Exception):
@@ -183,7 +203,22 @@ def why(error):
     out_of_memory = any(phrase in words for phrase in OUT_OF_MEMORY_WORDS)
     if out_of_memory or "OutOfMemoryError" in names or "MemoryError" in names:
         return "out-of-memory", message
+    if any(phrase in words for phrase in FULL_CARD_WORDS):
+        share = reserved_share()
+        if share >= FULL_CARD_SHARE:
+            return "out-of-memory", "%s (%.0f%% of the card was reserved)" % (message, 100 * share)
     return "error", message
+
+
+def reserved_share():
+    """Of the fullest card's memory, what torch reserved at its peak, 0 to 1; 0 where there is no torch or card."""
+    torch = sys.modules.get("torch")
+    try:
+        cards = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+        whole = [float(torch.cuda.get_device_properties(card).total_memory) for card in cards]
+        return max([torch.cuda.max_memory_reserved(card) / whole[card] for card in cards] or [0.0])
+    except (AttributeError, RuntimeError):
+        return 0.0
 
 
 def write_whole(path, value):

@@ -21,8 +21,12 @@ from parts.trial import Failed
 LABELS = ("fp32-ieee", "fp32-tf32", "fp32-default", "amp-fp16", "amp-bf16")
 """The precisions of `Update`."""
 GROW_AFTER_STEPS = 1000
-"""Steps without an overflow after which a dynamic scale doubles, as Apex had it."""
-FIRST_DYNAMIC_SCALE = 2.0**32
+"""Steps without an overflow after which a dynamic scale doubles, as Apex had it when the study ran."""
+FIRST_DYNAMIC_SCALE = 2.0**16
+"""Where a dynamic scale starts, in Apex and in our own master weights alike; torch's GradScaler does, too.
+
+Apex had 2**32 when the study ran; the Apex that still installs starts here and allows no more than 2**24.
+"""
 
 SgdStep = Callable[[torch.Tensor, float], torch.Tensor | None]
 """Takes a loss and a rate; gives the gradient norm that the clipping computes, the loss scale taken off.
@@ -238,7 +242,10 @@ def _as_in_fp16_optimizer(
         return step, weights.method, weights.log
 
     wrapped = apex(
-        sgd(list(model.parameters())), static_loss_scale=scale, dynamic_loss_scale=kind == "dynamic"
+        sgd(list(model.parameters())),
+        static_loss_scale=scale,
+        dynamic_loss_scale=kind == "dynamic",
+        dynamic_loss_args={"init_scale": FIRST_DYNAMIC_SCALE, "scale_window": GROW_AFTER_STEPS},
     )
     log = ScaleLog(kind, wrapped.loss_scale)
     steps = 0

@@ -1,7 +1,13 @@
-"""The two loops that benchmarks/overhead.py sets against each other; needs PyTorch and the workloads."""
+"""One process of benchmarks/overhead.py: our loop, the bare one, and the bare one again; needs PyTorch.
+
+    python -m benchmarks.loops MODEL ROUNDS BLOCK_SECONDS [--backwards]
+
+The workloads' folder has to be on the path.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import signal
@@ -9,11 +15,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from benchmarks.interleaved import interleaved, report
 
 from parts.trial import Trial  # isort: skip
 from parts.vision import torchvision  # isort: skip
@@ -31,22 +38,20 @@ ROUNDS = 4
 IMAGES, PIXELS = 16, 32
 COLUMNS, TOKENS, WORDS = 20, 35, 33278
 RATE = 1e-3
+SIDES = {"first": "ours", "second": "bare", "control": "bare"}
 
 
-@dataclass(frozen=True)
-class LoopPair:
-    """Our loop and the bare one over the same step; `block` runs one of them and gives its seconds."""
-
-    what: str
-    block: Callable[[str], float]
-
-
-@contextmanager
-def loops(model: str, block_seconds: float) -> Iterator[LoopPair]:
-    """Both loops of a model on this process's device, the telemetry running beside them."""
+def main(arguments: Sequence[str]) -> None:
+    """Runs the rounds of three loops over one model, the telemetry beside ours, and prints their seconds."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model", choices=STEPS)
+    parser.add_argument("rounds", type=int)
+    parser.add_argument("block_seconds", type=float)
+    parser.add_argument("--backwards", action="store_true")
+    given = parser.parse_args(arguments)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    step, samples, what = STEPS[model](device)
-    steps = _steps_of_a_block(step, device, block_seconds)
+    step, samples, what = STEPS[given.model](device)
+    steps = _steps_of_a_block(step, device, given.block_seconds)
     with tempfile.TemporaryDirectory() as folder:
         clock = Clock(trial_in(Path(folder)), device, steps_per_epoch=steps, epochs=1)
         sampler = _sampler(Path(folder) / "telemetry.jsonl", device)
@@ -61,13 +66,15 @@ def loops(model: str, block_seconds: float) -> Iterator[LoopPair]:
             return time.perf_counter() - began
 
         try:
-            for kind in ("ours", "bare"):
+            for kind in SIDES.values():
                 block(kind)
-            yield LoopPair(f"{what}, on {device.type}", block)
+            sides = {side: partial(block, kind) for side, kind in SIDES.items()}
+            seconds = interleaved(sides, given.rounds, backwards=given.backwards)
         finally:
             sampler.send_signal(signal.SIGCONT)
             sampler.terminate()
             sampler.wait(10)
+    report(f"{what} on {device.type}", 2 * steps, seconds)
 
 
 def _ours(step: Callable[[int], torch.Tensor], steps: int, samples: int, clock: Clock) -> None:
@@ -164,3 +171,7 @@ def synchronise(device: torch.device) -> None:
     """Waits until the device has done all that was issued."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

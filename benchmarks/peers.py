@@ -1,133 +1,89 @@
-"""How our training steps compare with timm's own and with a plain PyTorch loop, in one process.
+"""How our training steps compare with timm's own and with a plain PyTorch loop.
 
-    PYTHON benchmarks/peers.py [--minutes 3] [--case resnet18] [--profile default] [--pixels 32] [--batch 8]
+    python -m benchmarks.peers PYTHON [--case resnet18] [--profile default] [--minutes 8] [--accept]
 
-PYTHON is an interpreter with PyTorch, timm and SciPy, such as an image's or one in `.venvs/`. Between
-processes a machine varies by more than what is sought, so both sides train the same model in one, step by
-step in the order ours, theirs, theirs, ours. Each four steps give one ratio of seconds, from which a drift
-has cancelled, and the interval is that of the trimmed mean of their logarithms (`paired.py`). It goes on
-until the interval is ± 0.7 % or the minutes, for each line, are over.
+PYTHON is an interpreter with PyTorch and timm, such as the one in `.venvs/`. The replicate is a fresh
+process, six a line (`processes.py`), each with eight rounds: ours, timm's, timm's again as the control, and
+back. A step takes 200 ms and more on two cores, so that what a step costs besides its arithmetic is not
+inflated. A line that was not over after its minutes shows nothing unless five of its processes were.
 
 The classifiers and their optimiser are timm's, and its side is the step of timm's training benchmark: one
 fixed batch, new labels at each step, backward under autocast. Ours is the workload's step with its clock, on
 batches that come round. The language model is the workload's, against a loop written for nothing else. Both
 sides have the same flags: in `default` the framework's own, in `tuned` channels_last, a fused optimiser and
-torch.compile. A third line a model is `tuned` over `default` of our own, a gain and no comparison with peers.
+torch.compile, whose cache a process before the others fills.
 
-With --control the first side is the peer's as well. Two equal models of one process need not be equally fast,
-since they lie at other addresses and were compiled one after the other: where the control's interval does not
-hold 1, a difference as large as its own says nothing of whose step it is.
-
-Exits 1 where an interval of a comparison lies outside 0.98 to 1.02; the figures come last.
+Exits 1 where an interval lies wholly outside 0.98 to 1.02. An interval across a bound is too wide to say:
+"not shown", which is no failure and no pass. The figures come last; --accept writes them into README.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "workloads")]
-
-from benchmarks.overhead import HALF_WIDTH, fours, half_width  # noqa: E402
-from benchmarks.paired import trimmed_interval  # noqa: E402
-from report.stats.intervals import Interval  # noqa: E402
+from benchmarks.pages import ROOT, write_between
+from benchmarks.processes import PROCESSES, Comparison, Measured, processes, run_module
 
 CASES = ("resnet18", "resnet50", "efficientnet_b0", "lstm")
 PROFILES = ("default", "tuned")
 NEAR = (0.98, 1.02)
-LEAST_FOURS = 30
-
-Apart = Literal["a gain", "a control"]
-"""No comparison with a peer: our two profiles, or a peer's step with itself. Neither can fail."""
-
-Word = Literal["pass", "fail", "not shown"] | Apart
+ROUNDS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class PeerRatio:
-    """One ratio of seconds: below 1, the first side is the faster."""
-
-    what: str
-    interval: Interval | None
-    fours: int
-    seconds: float
-    apart: Apart | None = None
-
-    @property
-    def word(self) -> Word:
-        """pass where the interval lies inside 0.98 to 1.02, fail where it lies outside."""
-        if self.interval is None:
-            return "not shown"
-        if self.apart:
-            return self.apart
-        low, high = self.interval.low, self.interval.high
-        if NEAR[0] <= low and high <= NEAR[1]:
-            return "pass"
-        return "fail" if high < NEAR[0] or low > NEAR[1] else "not shown"
-
-    def line(self) -> str:
-        """The ratio in a sentence, the verdict last."""
-        if self.interval is None:
-            return f"{self.what}: too few steps in {self.seconds:.0f} s: {self.word}"
-        low, high = self.interval.low, self.interval.high
-        return (
-            f"{self.what}: {self.interval.estimate:.4f} of the seconds, "
-            f"95 % interval {low:.4f} to {high:.4f} "
-            f"({self.fours} × ABBA in {self.seconds:.0f} s): {self.word}"
-        )
-
-
-def peer_ratio(what: str, ratios: Iterable[float], seconds: float, apart: Apart | None = None) -> PeerRatio:
-    """Takes ratios until their interval is narrow enough, or the seconds are over."""
+def compared(
+    python: Path, case: str, profile: str, count: int, rounds: int, seconds: float, cache: Path
+) -> Comparison:
+    """One line: a case in a profile."""
     began = time.monotonic()
-    taken: list[float] = []
-    interval = None
-    for ratio in ratios:
-        taken.append(ratio)
-        enough = len(taken) >= LEAST_FOURS
-        interval = trimmed_interval(taken) if enough else None
-        if time.monotonic() - began >= seconds or (interval and half_width(interval) <= HALF_WIDTH):
-            break
-    return PeerRatio(what, interval, len(taken), time.monotonic() - began, apart)
+    variables = {"TORCHINDUCTOR_CACHE_DIR": str(cache)}
+
+    def child(number: int, left: float, rounds: int = rounds) -> Measured | None:
+        order = ["--backwards"] if number % 2 else []
+        arguments = [case, profile, str(rounds), *order]
+        return run_module(python, "benchmarks.rivals", arguments, left, variables)
+
+    if profile == "tuned":
+        child(0, seconds, rounds=0)
+    return processes(f"{case}, {profile}", child, count, seconds - (time.monotonic() - began), NEAR)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 1 where a comparison fails, else 0."""
     parser = argparse.ArgumentParser(description="Our training steps over timm's and a plain loop's.")
-    parser.add_argument("--minutes", type=float, default=3.0, help="for each line, at most")
+    parser.add_argument("python", type=Path, help="an interpreter with PyTorch and timm")
     parser.add_argument("--case", choices=CASES, action="append", help="one alone (default: all)")
     parser.add_argument("--profile", choices=PROFILES, action="append", help="one alone (default: both)")
-    parser.add_argument("--pixels", type=int, default=32, help="of the images")
-    parser.add_argument("--batch", type=int, default=8, help="images of a step")
-    parser.add_argument("--control", action="store_true", help="the peer's step against itself")
+    parser.add_argument("--minutes", type=float, default=8.0, help="for each line, at most")
+    parser.add_argument("--processes", type=int, default=PROCESSES, help="of each line")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="of each process")
+    parser.add_argument("--accept", action="store_true", help="write the figures into README.md")
     given = parser.parse_args(arguments)
-    from benchmarks.rivals import Size, Whose, pair
-
-    size, seconds = Size(given.pixels, given.batch), 60 * given.minutes
-    profiles, ratios = given.profile or PROFILES, []
-    for case in given.case or CASES:
-        for profile in profiles:
-            first: Whose = "theirs" if given.control else "ours"
-            with pair(case, size, (profile, first), (profile, "theirs")) as steps:
-                what = f"{steps.what}, {profile}: {steps.sides}"
-                ratios.append(
-                    peer_ratio(what, fours(steps.block), seconds, "a control" if given.control else None)
+    comparisons = []
+    with tempfile.TemporaryDirectory() as cache:
+        for case in given.case or CASES:
+            for profile in given.profile or PROFILES:
+                comparisons.append(
+                    compared(
+                        given.python,
+                        case,
+                        profile,
+                        given.processes,
+                        given.rounds,
+                        60 * given.minutes,
+                        Path(cache),
+                    )
                 )
-                print(ratios[-1].line(), flush=True)
-        if len(profiles) == len(PROFILES) and not given.control:
-            with pair(case, size, ("tuned", "ours"), ("default", "ours")) as steps:
-                what = f"{steps.what}: our tuned over our default"
-                ratios.append(peer_ratio(what, fours(steps.block), seconds, "a gain"))
-    print()
-    for ratio in ratios:
-        print(ratio.line())
-    return 1 if any(ratio.word == "fail" for ratio in ratios) else 0
+                print(f"… {comparisons[-1].line()}", file=sys.stderr, flush=True)
+    lines = [comparison.line() for comparison in comparisons]
+    print("\n".join(lines))
+    if given.accept:
+        write_between(ROOT / "README.md", "peers", "\n".join(f"- {line}" for line in lines))
+    return 1 if any(comparison.word == "fail" for comparison in comparisons) else 0
 
 
 if __name__ == "__main__":

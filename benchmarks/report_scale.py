@@ -123,63 +123,71 @@ def summary(measurement: Measurement) -> Summary:
     )
 
 
+def session_of(place: int, host: Machine) -> Session:
+    """A session that begins a minute after the one before it."""
+    return Session(
+        session=1,
+        id=f"20260101-{place:06x}",
+        plan="constructed",
+        plan_sha256="f" * 64,
+        machine=host.id,
+        label=host.label,
+        started_at=STARTED + timedelta(minutes=place),
+        order_seed=1,
+        trials=(),
+    )
+
+
+def record_of(session: Session, host: Machine, order: int, noise: random.Random, step: float) -> Record:
+    """One of a session's trials: two precisions in turn, steps of so many seconds in fp32."""
+    variant = Variant(
+        model="LSTM",
+        precision=PRECISIONS[order % 2],  # type: ignore[arg-type]
+        batch_size=20,
+        data_mode="cached",
+        sequence_length=35,
+        limit=Limit(steps=STEPS),
+    )
+    asked = Asked(
+        workload="word_lm",
+        protocol="published/1",
+        variant=variant,
+        data="real",
+        device="cuda",
+        environment="cuda",
+        lock_sha256="a" * 64,
+    )
+    trial = Trial.of(asked, order // 2 + 1, seed=order, timeout_seconds=600.0)
+    measurement = measured(trial, host, noise, step / (1 + order % 2))
+    return Record(
+        record=1,
+        status="ok",
+        session=session.id,
+        order=order,
+        plan="constructed",
+        started_at=session.started_at + timedelta(seconds=order),
+        wall_seconds=60.0,
+        trial=trial,
+        environment=Environment(
+            image="cuda", device="cuda", engine="docker", pinned=True, lock_sha256="a" * 64
+        ),
+        machine=host,
+        measurement=measurement,
+        summary=summary(measurement),
+        harness=Harness(version="0.1.0"),
+    )
+
+
 def write(root: Path, records: int) -> None:
     """Sessions of ten records, a machine to each: two precisions, five repeats."""
     noise = random.Random(1)
-    environment = Environment(image="cuda", device="cuda", engine="docker", pinned=True, lock_sha256="a" * 64)
     for place in range(records // PER_MACHINE):
         host = machine(place)
-        session = Session(
-            session=1,
-            id=f"20260101-{place:06x}",
-            plan="constructed",
-            plan_sha256="f" * 64,
-            machine=host.id,
-            label=host.label,
-            started_at=STARTED + timedelta(minutes=place),
-            order_seed=1,
-            trials=(),
-        )
+        session = session_of(place, host)
         write_session(root, session)
         for order in range(PER_MACHINE):
-            variant = Variant(
-                model="LSTM",
-                precision=PRECISIONS[order % 2],  # type: ignore[arg-type]
-                batch_size=20,
-                data_mode="cached",
-                sequence_length=35,
-                limit=Limit(steps=STEPS),
-            )
-            asked = Asked(
-                workload="word_lm",
-                protocol="published/1",
-                variant=variant,
-                data="real",
-                device="cuda",
-                environment="cuda",
-                lock_sha256="a" * 64,
-            )
-            trial = Trial.of(asked, order // 2 + 1, seed=order, timeout_seconds=600.0)
-            measurement = measured(trial, host, noise, 0.02 * (1 + place % 20 / 10) / (1 + order % 2))
-            write_record(
-                root,
-                session,
-                Record(
-                    record=1,
-                    status="ok",
-                    session=session.id,
-                    order=order,
-                    plan="constructed",
-                    started_at=session.started_at + timedelta(seconds=order),
-                    wall_seconds=60.0,
-                    trial=trial,
-                    environment=environment,
-                    machine=host,
-                    measurement=measurement,
-                    summary=summary(measurement),
-                    harness=Harness(version="0.1.0"),
-                ),
-            )
+            step = 0.02 * (1 + place % 20 / 10)
+            write_record(root, session, record_of(session, host, order, noise, step))
 
 
 def once(root: Path) -> None:

@@ -1,11 +1,17 @@
-"""The steps that benchmarks/peers.py sets against each other; needs PyTorch, timm and the workloads."""
+"""One process of benchmarks/peers.py: our step, the peer's, and the peer's again; needs PyTorch and timm.
+
+    python -m benchmarks.rivals CASE PROFILE ROUNDS [--backwards]
+
+The workloads' folder has to be on the path. `--backwards` builds and runs the control first and ours last.
+"""
 
 from __future__ import annotations
 
+import argparse
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -19,13 +25,13 @@ from benchmarks.loops import (  # isort: skip  (before timm)
     synchronise,
     trial_in,
 )
-
 import timm
 import torch
 from timm.optim import create_optimizer_v2
 from torch import nn
 
 import word_lm
+from benchmarks.interleaved import interleaved, report
 from convnet import TrainingStep
 from parts import precision
 from parts.clock import Clock
@@ -37,7 +43,6 @@ LABEL = "fp32-default"
 
 Run = Callable[[], None]
 Whose = Literal["ours", "theirs"]
-Who = tuple[Literal["default", "tuned"], Whose]
 
 
 @dataclass(frozen=True)
@@ -48,56 +53,59 @@ class Size:
     batch: int
 
 
-@dataclass(frozen=True)
-class StepPair:
-    """Two sides of one case; `block` runs one step, of the first where it is asked for "ours"."""
+SIZES = {"resnet18": Size(96, 16), "resnet50": Size(64, 16), "efficientnet_b0": Size(64, 16)}
+"""A step of each takes 200 ms or more on two cores."""
 
-    what: str
-    sides: str
-    block: Callable[[str], float]
+SIDES: dict[str, Whose] = {"first": "ours", "second": "theirs", "control": "theirs"}
 
 
-@contextmanager
-def pair(case: str, size: Size, first: Who, second: Who) -> Iterator[StepPair]:
-    """Both sides, warmed and compiled, on this process's device."""
+def main(arguments: Sequence[str]) -> None:
+    """Builds and warms the three sides, runs their rounds, and prints their seconds."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("case", choices=(*SIZES, "lstm"))
+    parser.add_argument("profile", choices=("default", "tuned"))
+    parser.add_argument("rounds", type=int)
+    parser.add_argument("--backwards", action="store_true")
+    given = parser.parse_args(arguments)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     precision.switch(LABEL, device)
+    order = list(SIDES)[:: -1 if given.backwards else 1]
     with tempfile.TemporaryDirectory() as folder:
-        ours, theirs = (_side(case, size, who, device, Path(folder)) for who in (first, second))
-        for run in (ours, theirs) * WARM_UP_STEPS:
-            run()
-
-        def block(kind: str) -> float:
-            synchronise(device)
-            began = time.perf_counter()
-            (ours if kind == "ours" else theirs)()
-            synchronise(device)
-            return time.perf_counter() - began
-
-        peer = _whose(case)
-        sides = f"ours over {peer}" if first[1] == "ours" else f"{peer} over itself"
-        yield StepPair(f"{_what(case, size)} on {device.type}", sides, block)
-    torch.compiler.reset()
+        tuned = given.profile == "tuned"
+        steps = {side: _side(given.case, SIDES[side], tuned, device, Path(folder)) for side in order}
+        for _ in range(WARM_UP_STEPS):
+            for side in order:
+                steps[side]()
+        sides = {side: _timed(steps[side], device) for side in SIDES}
+        seconds = interleaved(sides, given.rounds, backwards=given.backwards)
+    report(_what(given.case, device), 2, seconds)
 
 
-def _what(case: str, size: Size) -> str:
+def _timed(run: Run, device: torch.device) -> Callable[[], float]:
+    def seconds() -> float:
+        synchronise(device)
+        began = time.perf_counter()
+        run()
+        synchronise(device)
+        return time.perf_counter() - began
+
+    return seconds
+
+
+def _what(case: str, device: torch.device) -> str:
     if case == "lstm":
-        return f"LSTM, {COLUMNS} × {TOKENS} tokens"
-    return f"{case}, {size.batch} images of {size.pixels} px"
+        return f"{COLUMNS} × {TOKENS} tokens on {device.type}, ours over a plain loop"
+    size = SIZES[case]
+    return f"{size.batch} images of {size.pixels} px on {device.type}, ours over timm {timm.__version__}"
 
 
-def _whose(case: str) -> str:
-    return "a plain loop" if case == "lstm" else f"timm {timm.__version__}"
-
-
-def _side(case: str, size: Size, who: Who, device: torch.device, folder: Path) -> Run:
-    profile, whose = who
-    tuned = profile == "tuned"
+def _side(case: str, whose: Whose, tuned: bool, device: torch.device, folder: Path) -> Run:
     if case == "lstm":
         made = _language_model if whose == "ours" else _plain_language_model
         step, samples = made(tuned, device), COLUMNS * TOKENS
     else:
         made_of_images = _classifier if whose == "ours" else _timm
+        size = SIZES[case]
         step, samples = made_of_images(case, size, tuned, device), size.batch
     return _clocked(step, samples, device, folder) if whose == "ours" else lambda: _done(step())
 
@@ -235,3 +243,7 @@ def _tokens(device: torch.device) -> list[tuple[torch.Tensor, torch.Tensor]]:
     shape = (TOKENS, COLUMNS)
     draws = [torch.randint(WORDS, shape, device=device) for _ in range(BATCHES)]
     return [(tokens, tokens.roll(-1, 0).flatten()) for tokens in draws]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

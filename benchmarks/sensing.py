@@ -11,19 +11,17 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.pages import ROOT, write_between
 from harness.telemetry.energy import SENSED_EVERY, keeps_pace
 
 SENSED = 0.025
 HIGH, LOW, HIGH_SHARE = 350.0, 150.0, 0.8
 DRAWS = 1_000
 SEED = 20_240_229
-BEGIN, END = "<!-- sensing: begin -->", "<!-- sensing: end -->"
-PAGE = Path(__file__).parents[1] / "docs" / "methodology.md"
 
 Floats = NDArray[np.float64]
 
@@ -98,9 +96,7 @@ def main(arguments: list[str]) -> int:
     text = table()
     print(text)
     if "--accept" in arguments:
-        before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-        _, _, after = rest.partition(END)
-        PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+        write_between(ROOT / "docs" / "methodology.md", "sensing", text)
     return 0
 
 

@@ -1,74 +1,60 @@
-"""How peers are compared: step by step, until the interval is narrow, with a verdict inside fixed bounds."""
+"""How peers are compared: fresh processes in either order, and the sides for real."""
 
 from __future__ import annotations
 
-import itertools
-import random
-import re
 import subprocess
+import sys
 
 import pytest
 
-from benchmarks.peers import LEAST_FOURS, PeerRatio, peer_ratio
-from report.stats.intervals import Runs, blocks_interval
+from benchmarks import peers
+from benchmarks.processes import CONTROL, FIRST, SECOND, Measured
 from tests.helpers import ROOT
 from tests.helpers.workload_runner import PYTHON, need_torch
 
 
-def around(ratio: float, spread: float, seed: int = 1):
-    """Ratios of four steps each, normal about one."""
-    rng = random.Random(seed)
-    return (rng.gauss(ratio, spread) for _ in itertools.count())
+@pytest.fixture
+def started(monkeypatch):
+    """What each process was asked, in place of starting it."""
+    asked = []
+
+    def stand_in(python, module, arguments, seconds, variables):
+        asked.append(tuple(arguments))
+        return Measured("8 images, ours over theirs", 2, {FIRST: [1.1], SECOND: [1.0], CONTROL: [1.0]})
+
+    monkeypatch.setattr(peers, "run_module", stand_in)
+    return asked
 
 
-@pytest.mark.parametrize(
-    ("ratio", "word"), [(1.0, "pass"), (0.995, "pass"), (0.9, "fail"), (1.1, "fail"), (1.02, "not shown")]
-)
-def test_a_ratio_passes_inside_its_bounds_fails_outside_and_else_is_not_shown(ratio, word):
-    assert peer_ratio("x", around(ratio, 0.02), seconds=30).word == word
+def test_every_second_process_builds_the_sides_in_the_opposite_order(started):
+    peers.main(["python", "--case", "lstm", "--profile", "default", "--processes", "4"])
+    plain, backwards = ("lstm", "default", "8"), ("lstm", "default", "8", "--backwards")
+    assert started == [plain, backwards, plain, backwards]
 
 
-@pytest.mark.parametrize("apart", ["a gain", "a control"])
-def test_what_is_no_comparison_cannot_fail(apart):
-    assert peer_ratio("x", around(0.5, 0.01), seconds=30, apart=apart).word == apart
+def test_a_compiled_line_begins_with_a_process_that_fills_the_cache_and_does_not_count(started):
+    peers.main(["python", "--case", "resnet18", "--profile", "tuned", "--processes", "2"])
+    assert [arguments[2] for arguments in started] == ["0", "8", "8"]
 
 
-def test_no_interval_is_given_of_a_few_steps_and_it_stops_when_narrow_or_when_the_time_is_over():
-    assert peer_ratio("x", around(1.0, 1e-6), seconds=30).fours == LEAST_FOURS
-    assert peer_ratio("x", around(1.0, 0.05), seconds=30).fours > LEAST_FOURS
-    late = peer_ratio("x", around(1.0, 0.02), seconds=0)
-    assert (late.fours, late.interval, late.word) == (1, None, "not shown")
-    assert "too few steps" in late.line()
-
-
-def test_a_line_says_the_ratio_its_interval_and_the_verdict():
-    found = PeerRatio("ours over theirs", blocks_interval(Runs(tuple([0.99, 1.0, 1.01] * 10))), 30, 12.0)
-    said = "ours over theirs: 1.0000 of the seconds, 95 % interval 0.9969 to 1.0031 (30 × ABBA in 12 s): pass"
-    assert found.line() == said
+def test_the_figures_come_last_and_a_line_outside_its_bounds_is_the_exit_code(started, capsys):
+    assert peers.main(["python", "--profile", "default", "--case", "resnet50", "--case", "lstm"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(",")[0] for line in lines] == ["resnet50", "lstm"]
+    assert all(line.endswith("fail") for line in lines)
 
 
 @pytest.mark.torch
 @pytest.mark.parametrize("case", ["resnet18", "lstm"])
-def test_both_sides_of_a_case_run_and_little_time_shows_nothing(case):
+def test_the_sides_of_a_case_run_in_a_process_and_one_process_shows_nothing(case):
     need_torch()
-    options = ("--profile", "default", "--minutes", "0", "--batch", "2")
+    options = ("--case", case, "--profile", "default", "--processes", "1", "--rounds", "1")
     done = subprocess.run(
-        [PYTHON, "-B", "benchmarks/peers.py", "--case", case, *options],
+        [sys.executable, "-m", "benchmarks.peers", PYTHON, *options],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1].endswith(" s: not shown")
-
-
-@pytest.mark.torch
-def test_a_peer_is_held_against_itself_on_demand():
-    need_torch()
-    options = ("--case", "resnet18", "--profile", "default", "--minutes", "0", "--batch", "2", "--control")
-    done = subprocess.run(
-        [PYTHON, "-B", "benchmarks/peers.py", *options], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert re.search(r"default: timm [\d.]+ over itself: too few steps", done.stdout)
+    assert done.stdout.startswith(f"{case}, default: too few, 1 processes in ")

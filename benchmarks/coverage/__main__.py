@@ -1,0 +1,42 @@
+"""How often the product's rules are right: intervals, families, verdicts, purchase, acceptance, steady state.
+
+    python -m benchmarks.coverage            prints the table
+    python -m benchmarks.coverage --accept   writes it into docs/methodology.md as well
+    python -m benchmarks.coverage --quick    draws one page of each case, and judges nothing
+
+Each case draws a few thousand pages and counts how often the product's own functions do what the case asks.
+A row that misses its target prints how often the page carries a caveat. Exits 1 where more pages miss than
+say so themselves. Two processes share the work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from benchmarks.coverage.tables import rows, table
+from benchmarks.pages import ROOT, write_between
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Prints the table, and what falls short; returns the exit code."""
+    parser = argparse.ArgumentParser(description="How often the product's rules are right, by simulation.")
+    parser.add_argument("--quick", action="store_true", help="draw one page of each case, judge nothing")
+    parser.add_argument("--accept", action="store_true", help="write the table into docs/methodology.md")
+    given = parser.parse_args(arguments)
+    by_group = rows(quick=given.quick)
+    text = table(by_group)
+    print(text)
+    if given.quick:
+        return 0
+    if given.accept:
+        write_between(ROOT / "docs" / "methodology.md", "coverage", text)
+    short = [row for made in by_group.values() for row in made if row.short]
+    for row in short:
+        print(f"short of its target without a caveat: {row.name}", file=sys.stderr)
+    return 1 if short else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

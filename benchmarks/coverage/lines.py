@@ -1,0 +1,61 @@
+"""Lines of the page with drawn figures: one constructed trial, its values and verdicts replaced."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+from benchmarks.report_scale import machine, record_of, session_of
+from harness.record.store import Stored
+from report.comparisons.cells import Cell, cells_of
+from report.comparisons.figures import Run, figure, left_out
+from report.stats.intervals import Runs
+from report.trials.table import table_of
+from report.trials.trial import Trial, trial_of
+
+
+@cache
+def _template(place: int) -> Cell:
+    """A line of one trial on the machine of that number, each with a card of its own."""
+    host = machine(place)
+    record = record_of(session_of(place, host), host, 0, random.Random(1), 0.02)
+    (cell,) = cells_of(table_of([trial_of(Stored(f"{place}.json", record))]))
+    return cell
+
+
+@cache
+def _trial(place: int, block: int, verdict: str, causes: tuple[str, ...]) -> Trial:
+    trial = _template(place).trials[0]
+    record = trial.record.model_copy(update={"block": block})
+    return replace(trial, record=record, verdict=verdict, causes=causes)
+
+
+def line(
+    seconds: Runs,
+    *,
+    place: int = 0,
+    verdicts: Sequence[str] = (),
+    causes: Sequence[tuple[str, ...]] = (),
+    **key: str,
+) -> Cell:
+    """A line whose runs take these seconds, on the machine `place`; `key` has what its key differs in.
+
+    Runs without verdicts are valid.
+    """
+    template, count = _template(place), len(seconds.values)
+    judged = tuple(verdicts) or ("valid",) * count
+    blocks = seconds.blocks or (1,) * count
+    because = tuple(causes) or ((),) * count
+    taken = [Run(*run) for run in zip(seconds.values, blocks, judged, strict=True)]
+    rates = [run._replace(value=1 / run.value) for run in taken]
+    without = left_out(judged, rates)
+    return replace(
+        template,
+        key=replace(template.key, **key),
+        trials=tuple(_trial(place, *each) for each in zip(blocks, judged, because, strict=True)),
+        seconds=figure(taken, without, in_blocks=True),
+        throughput=figure(rates, without, in_blocks=True),
+        takes_unproven="unproven" not in without and "unproven" in judged,
+    )

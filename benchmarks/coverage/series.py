@@ -1,0 +1,88 @@
+"""Step times of a trial, relative to their level, on devices that are not quiet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import signal
+
+from benchmarks.coverage.cases import Generator
+from benchmarks.coverage.samples import Floats
+from harness.record import Series
+
+STEP_SECONDS = 0.1
+Shape = Callable[[Generator, int], Floats]
+"""So many steps, relative to 1."""
+
+
+def drawn(rng: Generator, shape: Shape, seconds: float, step: float = STEP_SECONDS) -> Series:
+    """A window of so many seconds as a workload records it, in whole microseconds."""
+    return Series.of([max(1, round(1e6 * step * value)) for value in shape(rng, round(seconds / step))])
+
+
+def normal(cv: float = 0.01) -> Shape:
+    return lambda rng, n: 1 + rng.normal(0, cv, n)
+
+
+def heavy(df: int = 3, cv: float = 0.02) -> Shape:
+    """Logarithms of Student's t."""
+    return lambda rng, n: np.exp(cv * rng.standard_t(df, n))
+
+
+def correlated(rho: float, cv: float) -> Shape:
+    """AR(1): each step takes after the one before it."""
+
+    def shape(rng: Generator, n: int) -> Floats:
+        noise = rng.normal(0, cv * np.sqrt(1 - rho**2), n + 200)
+        return 1 + signal.lfilter([1], [1, -rho], noise)[200:]
+
+    return shape
+
+
+def pink(cv: float) -> Shape:
+    """1/f noise: the slower a change, the larger."""
+
+    def shape(rng: Generator, n: int) -> Floats:
+        frequencies = np.fft.rfftfreq(4 * n)
+        frequencies[0] = np.inf
+        parts = rng.normal(size=frequencies.size) + 1j * rng.normal(size=frequencies.size)
+        values = np.fft.irfft(parts / np.sqrt(frequencies), 4 * n)
+        return 1 + cv * values[:n] / values.std()
+
+    return shape
+
+
+def switching(by: float, dwells: tuple[float, float], cv: float = 0.01) -> Shape:
+    """Two levels in turn, the second higher by `by`; each lasts for an exponential time, by its mean."""
+
+    def shape(rng: Generator, n: int) -> Floats:
+        levels, second = np.empty(n), bool(rng.random() < dwells[1] / sum(dwells))
+        place = 0
+        while place < n:
+            stop = place + max(1, round(rng.exponential(dwells[second]) / STEP_SECONDS))
+            levels[place:stop] = 1 + by * second
+            place, second = stop, not second
+        return levels * normal(cv)(rng, n)
+
+    return shape
+
+
+def ramp(by: float, cv: float = 0.01) -> Shape:
+    """An exponential rise that is over after half of the window."""
+    return lambda rng, n: normal(cv)(rng, n) * (1 + by * (1 - np.exp(-6 * np.arange(n) / n)))
+
+
+def stepped(by: float, share: float, cv: float = 0.01) -> Shape:
+    """Another level from this share of the window on."""
+    return lambda rng, n: normal(cv)(rng, n) * np.where(np.arange(n) < share * n, 1, 1 + by)
+
+
+def ticked(tick: float, cv: float = 0.01) -> Shape:
+    """Of a clock that knows only whole ticks, a share of a step: the ends are rounded, not the steps."""
+    return lambda rng, n: np.diff(np.round(np.cumsum(np.append(0, normal(cv)(rng, n))) / tick) * tick)
+
+
+def bursts(share: float, times: float, cv: float = 0.01) -> Shape:
+    """A share of the steps takes several times as long."""
+    return lambda rng, n: normal(cv)(rng, n) * np.where(rng.random(n) < share, times, 1)

@@ -1,0 +1,50 @@
+"""All cases in their groups, the work of several processes, and the one table that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+
+from benchmarks.coverage import acceptance, families, intervals, purchase, selection, steady, verdicts
+from benchmarks.coverage.cases import Case, Row
+
+GROUPS: dict[str, list[Case]] = {
+    "Intervals hold the truth": intervals.CASES,
+    "All intervals that are read together hold it": families.CASES,
+    "A verdict": verdicts.CASES,
+    "A buyer's range holds the delivered pair": purchase.CASES,
+    "Acceptance": acceptance.CASES,
+    "The kind of a trial's step times": steady.CASES,
+    "Which runs count": selection.CASES,
+}
+WORKERS = 2
+QUICK = 1
+"""Pages of a case that only shows that it runs."""
+
+
+def rows(*, quick: bool = False) -> dict[str, list[Row]]:
+    """The row of every case, by group."""
+    places = [(group, number) for group, cases in GROUPS.items() for number in range(len(cases))]
+    draws = [QUICK if quick else None] * len(places)
+    if quick:
+        made: Iterable[Row] = map(_row, places, draws)
+    else:
+        with ProcessPoolExecutor(WORKERS) as pool:
+            made = list(pool.map(_row, places, draws))
+    by_group: dict[str, list[Row]] = {group: [] for group in GROUPS}
+    for (group, _), row in zip(places, made, strict=True):
+        by_group[group].append(row)
+    return by_group
+
+
+def _row(place: tuple[str, int], draws: int | None) -> Row:
+    group, number = place
+    return GROUPS[group][number].row(draws)
+
+
+def table(by_group: dict[str, list[Row]]) -> str:
+    """The rows as one Markdown table, under the name of their group."""
+    lines: list[Sequence[str]] = [("scenario", "found, %", "target, %", "with a caveat"), ("---",) * 4]
+    for group, made in by_group.items():
+        lines += [(f"**{group}**", "", "", ""), *(row.cells() for row in made)]
+    return "\n".join("| " + " | ".join(line).replace("  ", " ") + " |" for line in lines)

@@ -86,6 +86,8 @@ def prepare(root: Path, session: Session, records: Sequence[Stored], out: Path) 
     text = out / TEXT
     store.write_whole(text, pull_request(session, records), replace=True)
     place = store.session_folder(Path(), session).as_posix()
+    ledger = store.ledger_path(Path(), session).as_posix()
+    place += f" {ledger}" if ledger in files else ""
     branch = f"record-{session.label}-{session.id}"
     commands = (
         f"git switch -c {branch} && git add {place} && git commit -m 'Add a record of {session.label}'",
@@ -95,8 +97,8 @@ def prepare(root: Path, session: Session, records: Sequence[Stored], out: Path) 
 
 
 def _paths(root: Path, session: Session) -> tuple[str, ...]:
-    folder = store.session_folder(root, session)
-    return tuple(sorted(path.relative_to(root).as_posix() for path in folder.glob("*.json")))
+    paths = [*store.session_folder(root, session).glob("*.json"), store.ledger_path(root, session)]
+    return tuple(sorted(path.relative_to(root).as_posix() for path in paths if path.is_file()))
 
 
 def shown(record: Record) -> str:

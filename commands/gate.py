@@ -19,6 +19,7 @@ from harness.bundle import validate
 from harness.bundle.validate import folder_problems
 from harness.errors import GateError, UserError
 from harness.record import store
+from harness.record.ledger import LEDGER_BYTES
 from report import text
 from report.analysis import Question, analyse, evidence_in
 from report.page import render
@@ -29,6 +30,7 @@ MOST_FILES = 2000
 
 _PLACE = re.compile(
     r"results/\d{4}-\d{2}-\d{2}/[a-z0-9][a-z0-9.-]{0,63}-\d{8}-[0-9a-f]{6}/[A-Za-z0-9_][A-Za-z0-9_.-]{0,120}\.json"
+    r"|results/ledger/[0-9a-f]{12}/\d{8}-[0-9a-f]{6}\.jsonl"
 )
 _PLAIN_FILE = "100644"
 
@@ -140,8 +142,9 @@ def _sizes(root: Path, diff: Sequence[Change]) -> dict[str, int]:
 def _too_large(diff: Sequence[Change], sizes: Mapping[str, int]) -> Iterator[str]:
     for change in diff:
         size = sizes.get(change.path, 0)
-        if size > validate.RECORD_BYTES:
-            yield f"{change.path}: {size} bytes, where a file has at most {validate.RECORD_BYTES}"
+        most_bytes = LEDGER_BYTES if change.path.endswith(".jsonl") else validate.RECORD_BYTES
+        if size > most_bytes:
+            yield f"{change.path}: {size} bytes, where a file has at most {most_bytes}"
 
 
 def _sessions_at(root: Path, commit: str) -> dict[str, str]:

@@ -19,7 +19,7 @@ from harness.errors import GateError, NotBuilt
 from harness.machine import state_folder
 from harness.record import Session
 from harness.record.store import read_all
-from harness.run import batch_search, session
+from harness.run import batch_search, ledger, session
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen, choose, trial_seconds
 from harness.run.runner import Outcome, command_of
@@ -216,6 +216,7 @@ def _run(setup: RunSetup, built: Built, resolved: dict[str, Resolved], how: How,
             [item.trial for item in chosen.planned],
             now=datetime.now(UTC),
             order_seed=chosen.order_seed,
+            number=ledger.next_number(state_folder(), setup.root, setup.machine.id),
             budget_seconds=chosen.budget_seconds,
             left_out=chosen.left_out,
             notes=setup.notes,
@@ -236,6 +237,9 @@ def _going_on(setup: RunSetup, chosen: Chosen, screen: Screen) -> Session | None
     """The open session, if what it asks for is still what this line would ask for."""
     opened = session.find_open(setup.root, setup.plan.name)
     if opened is None:
+        return None
+    if opened.plan_sha256 != setup.plan.sha256:
+        screen.say(f"the plan '{opened.plan}' was changed since session {opened.id} began: a new one begins")
         return None
     planned = [item.trial for item in chosen.planned]
     still_asked = all(

@@ -104,6 +104,8 @@ def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing)
     print(
         f"  {len(results.records)} records of {len(results.sessions)} sessions, {len(manifest.locks)} locks"
     )
+    for line in _account_lines(analysis):
+        print(f"  {line}")
     for note in manifest.notes:
         print(f"  not in it: {note}")
     if analysis.evidence.purchase:
@@ -111,6 +113,13 @@ def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing)
     print(f"  signed with '{how.key.name}'" if how.key else "  not signed")
     for line in clause_lines(analysis, out.name):
         print(line)
+
+
+def _account_lines(analysis: Analysis) -> Iterator[str]:
+    """How much of what each machine started stands in a bundle, and what is known of the rest."""
+    for account in analysis.accounts:
+        yield f"{text.clean(account.label)}: {account.sentence()}"
+        yield from account.doubts("in this bundle")
 
 
 def clause_lines(analysis: Analysis, name: str) -> tuple[str, ...]:
@@ -174,6 +183,8 @@ def _figure_problems(opened: Opened, manifest: Manifest) -> tuple[list[str], str
         return [f"{bundle.PAGE}: cannot be made again ({error.problem})"], ""
     count = len(analysis.evidence.results.records)
     print(f"  records: {count}, each summary computed anew")
+    for line in _account_lines(analysis):
+        print(f"  {line}")
     for line in remake.older_summaries(analysis):
         print(f"  {line}")
     packed = _packed_figures(opened.folder)

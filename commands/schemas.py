@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pydantic import BaseModel
+
 from harness.image.catalog import ImageFile
 from harness.plan.plan import Plan
-from harness.record import ClaimFile, Measurement, Model, Record, Reported, Session, Trial
+from harness.record import ClaimFile, Measurement, Record, Reported, Session, Trial
+from harness.record.ledger import AnyLine
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-_MODELS: dict[str, type[Model]] = {
+_MODELS: dict[str, type[BaseModel]] = {
     "claims": ClaimFile,
     "failure": Reported,
     "images": ImageFile,
+    "ledger": AnyLine,
     "measurement": Measurement,
     "plan": Plan,
     "record": Record,
@@ -33,7 +37,7 @@ def schemas() -> dict[str, str]:
     return {f"{name}.schema.json": _text(name, model) for name, model in _MODELS.items()}
 
 
-def _text(name: str, model: type[Model]) -> str:
+def _text(name: str, model: type[BaseModel]) -> str:
     schema = model.model_json_schema(mode="validation")
     if name in _COMPUTED:
         owner, field = _COMPUTED[name]

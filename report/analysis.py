@@ -17,6 +17,7 @@ from harness.summary.statistics import METHOD
 from report.acceptance.clause import MARGIN, Clause, clause
 from report.claims.judge import Judged, judge
 from report.claims.matching import with_published
+from report.comparisons.account import Account, accounts
 from report.comparisons.batch_sweeps import without_sweeps
 from report.comparisons.cells import Cell, cells_of
 from report.comparisons.expectation import Expectation, expectations
@@ -33,7 +34,8 @@ from report.trials.trial import Trial
 
 METHODS = {
     "trial": METHOD,
-    "sanity": "1",
+    "account": "1",
+    "sanity": "2",
     "intervals": "2",
     "expectation": "1",
     "parity": "2",
@@ -131,6 +133,12 @@ class Analysis:
         machines = {trial.machine for trial in self.own}
         ceilings = [trial for trial in trials_of(self.table) if trial.is_ceiling]
         return [*self.own, *(trial for trial in ceilings if trial.machine in machines)]
+
+    @property
+    def accounts(self) -> tuple[Account, ...]:
+        """What each machine on the page started, and what of it is shown; the leading session's first."""
+        shown = {trial.path for trial in (*self.shown, *self.with_ceilings)}
+        return accounts(self.evidence.results, trials_of(self.table), shown, self.lead)
 
 
 def evidence_in(root: Path, *, purchase: bool = True) -> Evidence:

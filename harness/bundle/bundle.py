@@ -67,12 +67,14 @@ class Opened:
 def gather(root: Path, folder: Path, sessions: Iterable[str]) -> tuple[dict[str, str], tuple[str, ...]]:
     """Copies what belongs to the sessions from a clone into `folder`, under the clone's own names.
 
+    Of their machines the whole ledger belongs to them, so that a session that is left out shows.
     Gives each lock's SHA-256 with its file, and what is missing. Raises UserError for an unknown session.
     """
     session_of = {session.id: session for session in store.read_sessions(root)}
+    chosen = sorted(set(sessions))
     notes: list[str] = []
     locks: dict[str, str] = {}
-    for name in sorted(set(sessions)):
+    for name in chosen:
         if name not in session_of:
             raise UserError(f"there is no session '{name}' in results/", remedy="name one of its folders")
         for path in sorted(store.session_folder(root, session_of[name]).glob("*.json")):
@@ -80,6 +82,10 @@ def gather(root: Path, folder: Path, sessions: Iterable[str]) -> tuple[dict[str,
         notes += _plan(root, folder, session_of[name])
     for stored in store.read_all(folder).records:
         notes += _lock(root, folder, stored.record, locks)
+    machines = {session_of[name].machine for name in chosen}
+    for ledger in store.read_ledgers(root)[0]:
+        if ledger.begin.machine in machines:
+            archive.copy_into(folder, ledger.path, root / ledger.path)
     for path in (*sorted((root / CLAIMS).glob("*.toml")), *(root / name for name in CLONE)):
         if path.is_file():
             archive.copy_into(folder, path.relative_to(root).as_posix(), path)

@@ -23,6 +23,7 @@ _CONTEXT = (
 )
 _FORMATS = {
     ".json": "application/json",
+    ".jsonl": "application/jsonl",
     ".toml": "application/toml",
     ".html": "text/html",
     ".md": "text/markdown",

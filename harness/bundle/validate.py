@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -36,6 +37,7 @@ def folder_problems(root: Path) -> Iterator[str]:
     results = store.read_all(root)
     yield from record_problems(root, results)
     yield from _other_files(root)
+    yield from _ledger_problems(root, results)
     yield from session_problems(root)
     sessions = {session.id: session for session in results.sessions}
     for stored in results.records:
@@ -62,6 +64,20 @@ def _other_files(root: Path) -> Iterator[str]:
                 yield f"{where}: {leak}"
         except (ValueError, RecursionError):
             yield f"{where}: is not JSON"
+
+
+def _ledger_problems(root: Path, results: Results) -> Iterator[str]:
+    """Ledgers that name somebody, and those that differ from their session."""
+    sessions = {session.id: session for session in results.sessions}
+    for ledger in results.ledgers:
+        lines = (root / ledger.path).read_text(encoding="utf-8", errors="replace").splitlines()
+        for leak in leaks(json.dumps(lines), Names()):
+            yield f"{ledger.path}: {leak}"
+        session, begin = sessions.get(ledger.begin.session), ledger.begin
+        if session is not None:
+            of_session = (session.machine, session.number, session.plan, session.plan_sha256)
+            if of_session != (begin.machine, begin.number, begin.plan, begin.plan_sha256):
+                yield f"{ledger.path}: its machine, number or plan is not its session's"
 
 
 def session_problems(root: Path) -> Iterator[str]:

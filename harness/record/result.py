@@ -169,6 +169,8 @@ class Session(Model):
     notes: tuple[str, ...] = ()
     blocks: tuple[int, ...] = ()
     """Of each trial, in their order, the block of time that the plan has it in; 0 of a full-length one."""
+    number: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    """Of this machine's sessions, from 1; null where it was made before a ledger was kept."""
 
 
 def session_id(started_at: datetime, digits: str) -> str:

@@ -15,8 +15,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from harness.errors import NoSpace, RecordError, UserError
+from harness.errors import MachineError, NoSpace, RecordError, UserError
 from harness.record import SCHEMA, Record, Session
+from harness.record.ledger import LEDGER_BYTES, Ledger, LedgerLine, parse_ledger
 
 REJECTED = ".rejected.json"
 
@@ -39,6 +40,7 @@ class Results:
     records: tuple[Stored, ...]
     sessions: tuple[Session, ...]
     problems: tuple[str, ...]
+    ledgers: tuple[Ledger, ...] = ()
 
 
 def results_folder(root: Path) -> Path:
@@ -64,6 +66,46 @@ def record_name(trial_id: str, attempt: int) -> str:
 def work_folder(root: Path, session: str, trial_id: str, attempt: int) -> Path:
     """Where one attempt of one trial keeps its in, out and log."""
     return state_folder(root) / "work" / session / f"{trial_id}.a{attempt}"
+
+
+def ledger_path(root: Path, session: Session) -> Path:
+    """results/ledger/<machine's id>/<session>.jsonl"""
+    return _ledgers_folder(root) / session.machine / f"{session.id}.jsonl"
+
+
+def _ledgers_folder(root: Path) -> Path:
+    return results_folder(root) / "ledger"
+
+
+_TAIL_BYTES = 2**16
+"""Of a ledger's end, more than any half line."""
+
+
+def append_to_ledger(root: Path, session: Session, line: LedgerLine) -> None:
+    """Adds a line to a session's ledger and flushes it; half a line that a crash left at its end is cut off.
+
+    Raises MachineError where it cannot be written.
+    """
+    path = ledger_path(root, session)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        is_new = not path.exists()
+        with path.open("a+b") as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(max(0, size - _TAIL_BYTES))
+            tail = file.read(min(size, _TAIL_BYTES))
+            if tail and not tail.endswith(b"\n"):
+                file.truncate(size - len(tail) + tail.rfind(b"\n") + 1)
+            file.write(line.model_dump_json(exclude_none=True).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        if is_new:
+            _sync_folder(path.parent)
+    except OSError as error:
+        raise MachineError(
+            f"the ledger of session {session.id} could not be written ({error.strerror})",
+            remedy="make results/ledger writable, or free some space",
+        ) from None
 
 
 def write_record(root: Path, session: Session, record: Record) -> Path:
@@ -207,7 +249,26 @@ def read_all(root: Path) -> Results:
                 records.append(Stored(where, read_record(path, where)))
         except RecordError as error:
             problems.append(str(error))
-    return Results(tuple(records), tuple(sessions), tuple(problems))
+    ledgers, wrong = read_ledgers(root)
+    return Results(tuple(records), tuple(sessions), (*problems, *wrong), ledgers)
+
+
+def read_ledgers(root: Path) -> tuple[tuple[Ledger, ...], tuple[str, ...]]:
+    """Every ledger that can be read, and a sentence for each file that cannot as a whole or in a line."""
+    ledgers: list[Ledger] = []
+    problems: list[str] = []
+    for path, where in _files(root, _ledgers_folder(root), "*/*.jsonl"):
+        if not path.is_file():
+            problems.append(f"{where}: is no file")
+        elif (size := path.stat().st_size) > LEDGER_BYTES:
+            problems.append(f"{where}: {size} bytes, where a ledger has at most {LEDGER_BYTES}")
+        else:
+            try:
+                ledgers.append(parse_ledger(path.read_bytes(), where))
+                problems += ledgers[-1].problems
+            except RecordError as error:
+                problems.append(str(error))
+    return tuple(ledgers), tuple(problems)
 
 
 def read_sessions(root: Path) -> tuple[Session, ...]:

@@ -17,7 +17,7 @@ from harness.errors import NoEngine, RecordError
 from harness.record import Harness, LeftOut, Limit, Load, Machine, Record, Session, Trial, store
 from harness.record.events import FILE as EVENTS
 from harness.record.events import Follower, Progress
-from harness.run import assemble, batch_search, session
+from harness.run import assemble, batch_search, ledger, session
 from harness.run.assemble import Started
 from harness.telemetry import recorder
 
@@ -85,7 +85,7 @@ class Outcome:
 
 
 def run(job: Job, opened: Session, watcher: Watcher, *, retry: bool = False) -> Outcome:
-    """Runs what a session lacks. Ctrl-C stops the running trial and leaves no record of it.
+    """Runs what a session lacks. Ctrl-C stops the running trial: the ledger keeps it, no record does.
 
     Raises NoEngine when the engine is gone, after writing what it did to the running trial.
     """
@@ -271,7 +271,8 @@ def _attempt(
         load=job.load(),
         harness=job.harness,
     )
-    with _stopped_by_ctrl_c(job, started, work):
+    ledger.trial_started(job.root, opened, started, watcher.say)
+    with _stopped_by_ctrl_c(job, opened, started, work, watcher):
         store.write_whole(_started_path(work), started.model_dump_json(), replace=True)
         handle = job.engine.start(spec)
         started = started.model_copy(update={"handle": handle})
@@ -292,8 +293,10 @@ def _see_through(job: Job, opened: Session, started: Started, work: Path, watche
 
 
 @contextmanager
-def _stopped_by_ctrl_c(job: Job, started: Started, work: Path) -> Iterator[None]:
-    """Whenever the interrupt comes, the trial is looked up by name, stopped, and leaves nothing behind."""
+def _stopped_by_ctrl_c(
+    job: Job, opened: Session, started: Started, work: Path, watcher: Watcher
+) -> Iterator[None]:
+    """Whenever the interrupt comes, the trial is looked up by name and stopped; the ledger alone keeps it."""
     try:
         yield
     except KeyboardInterrupt:
@@ -303,6 +306,7 @@ def _stopped_by_ctrl_c(job: Job, started: Started, work: Path) -> Iterator[None]
             job.engine.forget(handle, work)
         recorder.stop(work)
         shutil.rmtree(work, ignore_errors=True)
+        ledger.trial_stopped(job.root, opened, started, watcher.say)
         raise
 
 
@@ -348,6 +352,7 @@ def _write(
     if assembled.rejected is not None:
         store.keep_rejected(job.root, opened, record.trial.id, record.attempt, assembled.rejected)
     store.write_record(job.root, opened, record)
+    ledger.trial_ended(job.root, opened, record, watcher.say)
     if started.handle is not None and not exit.missing:
         job.engine.forget(started.handle, work)
     _started_path(work).unlink(missing_ok=True)
@@ -385,6 +390,6 @@ def _take_up(job: Job, opened: Session, watcher: Watcher) -> list[Record]:
         watcher.say(f"taking up {started.trial.id} where an earlier run left it")
         if started.handle is None:
             started = started.model_copy(update={"handle": job.engine.find(started.name, path.parent)})
-        with _stopped_by_ctrl_c(job, started, path.parent):
+        with _stopped_by_ctrl_c(job, opened, started, path.parent, watcher):
             taken.append(_see_through(job, opened, started, path.parent, watcher))
     return taken

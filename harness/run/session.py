@@ -14,6 +14,7 @@ from pathlib import Path
 from harness.errors import Busy, RecordError
 from harness.plan.plan import NO_BLOCK, Plan
 from harness.record import LeftOut, Machine, Record, Session, Trial, session_id, store
+from harness.run import ledger
 
 
 @contextmanager
@@ -106,12 +107,13 @@ def begin(
     *,
     now: datetime,
     order_seed: int,
+    number: int,
     budget_seconds: float | None = None,
     left_out: Iterable[LeftOut] = (),
     notes: Iterable[str] = (),
     blocks: Iterable[int] = (),
 ) -> Session:
-    """Opens a new session and writes its session.json."""
+    """Opens a new session, the machine's `number`th: writes its session.json and begins its ledger."""
     session = Session(
         session=1,
         id=session_id(now, secrets.token_hex(3)),
@@ -126,8 +128,10 @@ def begin(
         left_out=tuple(left_out),
         notes=tuple(notes),
         blocks=tuple(blocks),
+        number=number,
     )
     path = store.write_session(root, session)
+    ledger.begun(root, session)
     folder = path.parent.relative_to(store.results_folder(root)).as_posix()
     store.write_whole(_pointer(root, plan.name), folder + "\n", replace=True)
     return session

@@ -8,6 +8,7 @@ from datetime import timedelta
 from report import text
 from report.analysis import Analysis
 from report.comparisons import cells
+from report.comparisons.account import Account
 from report.comparisons.cells import Cell, standing
 from report.comparisons.groups import ComparisonGroup, Entry
 from report.comparisons.speedups import Speedup
@@ -119,6 +120,7 @@ def caveats(analysis: Analysis, badges: Sequence[Badge]) -> tuple[str, ...]:
         )
     if tables.unchecked(analysis.parities):
         sentences.append("Mixed precision: speed only, convergence not checked, where the table says so.")
+    sentences += _not_here(analysis.accounts)
     sentences += _blocks(groups)
     missed = rare_runs_missed(cells.fewest_runs([entry.cell for c in groups for entry in c.entries]))
     sentences += [f"{missed}."] if missed else []
@@ -133,6 +135,16 @@ def caveats(analysis: Analysis, badges: Sequence[Badge]) -> tuple[str, ...]:
     if late:
         sentences.append(f"{text.count(late, 'record')} dated after this page was written.")
     return tuple(dict.fromkeys(sentences))
+
+
+def _not_here(accounts: Sequence[Account]) -> list[str]:
+    """What ledgers and numbers of sessions know of and the page has not; the first machine leads the page."""
+    labels = ["", *(f"{text.clean(account.label, 40)}: " for account in accounts[1:])]
+    return [
+        f"{label}{doubt}"
+        for label, account in zip(labels, accounts, strict=False)
+        for doubt in account.doubts()
+    ]
 
 
 def _blocks(groups: Sequence[ComparisonGroup]) -> list[str]:

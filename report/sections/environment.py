@@ -9,6 +9,7 @@ from typing import Any
 from harness.record import LeftOut, Machine, PrecisionFound, Probe, differing_fields
 from harness.summary.device_checks import machine_remarks
 from report.comparisons import time_breakdown
+from report.comparisons.account import Account
 from report.comparisons.cells import Cell, unit_of
 from report.comparisons.groups import ComparisonGroup
 from report.sections.view import BottleneckView, FailureView, Table
@@ -241,6 +242,25 @@ def left_out(entries: Sequence[LeftOut]) -> Table | None:
         return None
     rows = tuple((clean(entry.what, 80), str(entry.trials), clean(entry.reason, 120)) for entry in entries)
     return Table("Planned and left out", ("What", "Trials", "Why"), rows)
+
+
+def accounts(of_machines: Sequence[Account]) -> Table | None:
+    """Of each machine how much of what it started is shown, and what became of the rest."""
+    if not of_machines:
+        return None
+    rows = tuple(
+        (
+            clean(account.label, 40),
+            f"{account.sessions_shown:,} of {account.sessions:,}",
+            f"{account.shown:,} of {account.started:,}",
+            "\n".join(account.not_shown) or "–",
+            account.ledger,
+        )
+        for account in of_machines[:MOST_MACHINES]
+    )
+    caption = "What was started, and what of it is shown: each attempt counts, stopped and failed ones too."
+    columns = ("Machine", "Sessions shown", "Trials shown", "Not shown", "Ledger")
+    return Table(caption, columns, rows)
 
 
 MOST_SAID = 6

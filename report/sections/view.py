@@ -156,6 +156,8 @@ class PageView:
     answer: str
     beside: str
     sureness: str
+    counted: str
+    """How many of the trials that were started are shown."""
     badges: tuple[Badge, ...]
     decision: Table | None
     expected: Table | None
@@ -170,6 +172,8 @@ class PageView:
     claims: tuple[ClaimsView, ...]
     notes: tuple[str, ...]
     stacks: tuple[Table, ...]
+    accounts: Table | None
+    """Of each machine what it started, and why the rest is not shown."""
     failures: tuple[FailureView, ...]
     warnings: tuple[str, ...]
     left_over: Table | None

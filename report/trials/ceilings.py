@@ -72,7 +72,15 @@ def device_of(record: Record) -> Device | None:
 
 
 def ceilings(records: Iterable[Record]) -> dict[Device, dict[str, float]]:
-    """Each device's measured ceilings, the median of their trials by name; invalid ones are left out.
+    """Each device's measured ceilings, the median of their trials by name: see `ceiling_runs`."""
+    return {
+        device: {name: median(values) for name, values in sorted(figures.items())}
+        for device, figures in ceiling_runs(records).items()
+    }
+
+
+def ceiling_runs(records: Iterable[Record]) -> dict[Device, dict[str, list[float]]]:
+    """Of each device the ceilings that its trials measured, by name; those of invalid ones are left out.
 
     A short window, which leaves any other trial unproven, is what a ceiling is measured in.
     """
@@ -83,10 +91,7 @@ def ceilings(records: Iterable[Record]) -> dict[Device, dict[str, float]]:
             continue
         for name, value in measured.ceilings.items():
             by_device.setdefault(device, {}).setdefault(name, []).append(value)
-    return {
-        device: {name: median(values) for name, values in sorted(figures.items())}
-        for device, figures in by_device.items()
-    }
+    return by_device
 
 
 def roofline_point(

@@ -1,12 +1,12 @@
-"""Figures that cannot be: marked invalid with the reason, so that no chart shows them as results."""
+"""Figures that cannot be are invalid with the reason, so that no chart shows them as results."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import median
-from typing import Literal, cast
+from typing import cast
 
 import pandas
 from pandas import DataFrame
@@ -17,6 +17,7 @@ from harness.summary.device_checks import used_cards
 from report.trials.columns import IDENTITY, KEY
 from report.trials.pairs import without
 from report.trials.table import as_json, figures, row_groups, trials_of, with_trials
+from report.trials.too_good import Flag, too_good
 from report.trials.trial import Trial
 
 JUMP = 10.0
@@ -34,25 +35,18 @@ Processors of one name differ in how many cores a machine lends out: they are co
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """Why a figure is not believed."""
-
-    name: Literal["above-peak", "above-linear", "jump", "idle-device"]
-    sentence: str
-
-
 def checked(table: DataFrame, cards: Sequence[Card]) -> DataFrame:
-    """The same trials in the same order; what is flagged is invalid, and its causes name the flag."""
+    """The same trials in the same order; what cannot be is invalid, and the causes name each flag."""
     among_repeats = _marked(table, repeat_flags(table))
-    return _marked(among_repeats, trial_flags(among_repeats, cards))
+    too_bad = _marked(among_repeats, trial_flags(among_repeats, cards))
+    return _marked(too_bad, too_good(too_bad))
 
 
 def _marked(table: DataFrame, flagged: Iterable[Sequence[Flag]]) -> DataFrame:
     trials = [
         replace(
             trial,
-            verdict="invalid",
+            verdict=_graver(trial.verdict, flags),
             causes=(*trial.causes, *(f"{flag.name}: {flag.sentence}" for flag in flags)),
         )
         if flags
@@ -60,6 +54,13 @@ def _marked(table: DataFrame, flagged: Iterable[Sequence[Flag]]) -> DataFrame:
         for trial, flags in zip(trials_of(table), flagged, strict=True)
     ]
     return with_trials(table, trials)
+
+
+def _graver(verdict: str, flags: Sequence[Flag]) -> str:
+    """A flag that only asks for a reason makes a valid trial one to be warned of."""
+    if any(flag.verdict == "invalid" for flag in flags):
+        return "invalid"
+    return "warn" if verdict == "valid" else verdict
 
 
 def repeat_flags(table: DataFrame) -> list[tuple[Flag, ...]]:

@@ -16,7 +16,7 @@ from harness.machine import Selection
 from harness.plan import plan
 from harness.record import Cpu, Harness, Load, Machine, Session
 from harness.redact import Names, redact
-from harness.run import session
+from harness.run import ledger, session
 from harness.run.runner import Job
 from harness.run.setup import RunSetup
 from harness.settings import Settings
@@ -66,7 +66,9 @@ def open_session(root: Path) -> Session:
     loaded = plan.load(root, "mine")
     planned = plan.trials(loaded, plan.PlanContext("cpu", "cpu", None, {}, {}), seed=1)
     trials, blocks = zip(*((item.trial, item.block) for item in planned), strict=True)
-    return session.begin(root, loaded, MACHINE, trials, now=datetime.now(UTC), order_seed=1, blocks=blocks)
+    number = ledger.next_number(root / "state", root, MACHINE.id)
+    now = datetime.now(UTC)
+    return session.begin(root, loaded, MACHINE, trials, now=now, order_seed=1, number=number, blocks=blocks)
 
 
 def bench(root: Path, **settings: Any) -> RunSetup:

@@ -57,6 +57,7 @@ ADAPTERS: dict[str, Adapter] = {
     "warnings": figures_run.warnings,
     "failures": figures_run.failures,
     "stacks": figures_run.stacks,
+    "accounts": figures_run.accounts,
     "left_out": figures_run.left_out,
     "notes": figures_run.notes,
     "unreadable": figures_run.unreadable,

@@ -134,6 +134,11 @@ def stacks(report: Report) -> list[Any]:
     return [table(one) for one in report.view.stacks]
 
 
+def accounts(report: Report) -> dict[str, Any]:
+    """How many of the trials that were started are shown, and of each machine why the rest is not."""
+    return {"told": report.view.counted, "of_machines": table(report.view.accounts)}
+
+
 def left_out(report: Report) -> Any:
     return table(report.view.left_out)
 

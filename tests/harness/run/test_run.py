@@ -193,6 +193,51 @@ def running_trial(root: Path) -> psutil.Process | None:
     return next((p for p in psutil.process_iter() if _runs_in(p, root / "workloads")), None)
 
 
+def ledger_of(root: Path):
+    """The clone's one ledger: trials started, measured and failed, by count."""
+    (found,) = store.read_all(root).ledgers
+    return found.starts.total(), found.measured.total(), found.failed.total()
+
+
+def test_every_attempt_that_starts_is_in_the_ledger_with_its_end_and_its_plan_as_it_was(tmp_path):
+    root = clone.make(tmp_path, options='ending = "out-of-memory"', repeats=1)
+    opened = go(root).session
+    assert ledger_of(root) == (2, 0, 2)
+    (found,) = store.read_all(root).ledgers
+    assert (found.begin.plan_sha256, found.begin.number) == (opened.plan_sha256, 1)
+    assert str(root) not in store.ledger_path(root, opened).read_text()
+
+
+def test_a_full_disk_under_the_ledger_loses_no_record_and_is_said(tmp_path, monkeypatch):
+    root, watcher = clone.make(tmp_path, repeats=1), clone.Quiet()
+    opened = clone.open_session(root)
+    path = store.ledger_path(root, opened)
+    whole = path.read_bytes()
+    path.unlink()
+    path.symlink_to("/dev/full")
+    outcome = runner.run(clone.job(root), opened, watcher)
+    assert (outcome.ran, outcome.complete, len(records(root))) == (2, True, 2)
+    said = [line for line in watcher.lines if "ledger" in line]
+    assert set(said) == {
+        f"the ledger of session {opened.id} could not be written (No space left on device): "
+        "the run goes on, and the page will say what the ledger lacks"
+    }
+    path.unlink()
+    path.write_bytes(whole)
+    assert ledger_of(root) == (0, 0, 0)
+
+
+def test_a_trial_and_a_harness_that_are_killed_leave_a_start_without_an_end(tmp_path):
+    root = clone.make(tmp_path, options="step_seconds = 0.1")
+    harness = begin_elsewhere(root)
+    trial = wait_for(lambda: running_trial(root))
+    harness.send_signal(signal.SIGKILL)
+    harness.wait()
+    trial.kill()
+    assert ledger_of(root) == (1, 0, 0)
+    assert records(root) == []
+
+
 def test_after_the_harness_is_killed_the_next_run_takes_up_the_living_trial_and_finishes_the_plan(tmp_path):
     root = clone.make(tmp_path, options="step_seconds = 0.1")
     harness = begin_elsewhere(root)
@@ -205,6 +250,7 @@ def test_after_the_harness_is_killed_the_next_run_takes_up_the_living_trial_and_
     assert any("taking up" in line for line in quiet.lines)
     assert outcome.complete
     assert sorted((r.order, r.status, r.attempt) for r in records(root)) == [(n, "ok", 1) for n in range(4)]
+    assert ledger_of(root) == (4, 4, 0)
 
 
 def test_a_trial_that_is_killed_is_tried_again_beside_its_failure(tmp_path):
@@ -219,7 +265,7 @@ def test_a_trial_that_is_killed_is_tried_again_beside_its_failure(tmp_path):
     assert (failed.failure.kind, failed.failure.reason) == ("machinery", "killed")
 
 
-def test_ctrl_c_stops_the_trial_and_leaves_no_record_of_it(tmp_path):
+def test_ctrl_c_stops_the_trial_which_the_ledger_keeps_and_no_record(tmp_path):
     root = clone.make(tmp_path, options="step_seconds = 0.2")
     harness = begin_elsewhere(root)
     wait_for(lambda: running_trial(root))
@@ -227,6 +273,8 @@ def test_ctrl_c_stops_the_trial_and_leaves_no_record_of_it(tmp_path):
     harness.wait(timeout=30)
     assert records(root) == []
     assert running_trial(root) is None
+    assert ledger_of(root) == (1, 0, 0)
+    assert '"outcome":"stopped"' in next(root.glob("results/ledger/*/*.jsonl")).read_text()
     assert not list(root.glob("results/.state/work/*/*/started.json"))
 
 
@@ -259,6 +307,20 @@ def test_no_trial_starts_that_would_end_after_the_budget(tmp_path):
     outcome = runner.run(job, clone.open_session(root), clone.Quiet())
     assert (outcome.ran, outcome.left) == (1, 1)
     assert [record.trial.asked.variant.precision for record in records(root)] == ["amp-bf16"]
+
+
+def test_a_plan_that_was_changed_since_its_session_began_begins_a_new_one_and_says_so(tmp_path, capsys):
+    root = clone.make(tmp_path, repeats=1)
+    opened = clone.open_session(root)
+    built = clone.job(root).built
+    path = root / "plans" / "mine.toml"
+    path.write_text(path.read_text().replace("stand-ins", "another title"))
+    outcome = measure._run(clone.bench(root), built, {}, measure.How(), Screen())
+    assert outcome.session.id != opened.id
+    said = f"the plan 'mine' was changed since session {opened.id} began: a new one begins"
+    assert said in capsys.readouterr().out
+    numbers = sorted(found.begin.number for found in store.read_all(root).ledgers)
+    assert numbers == [1, 2]
 
 
 def test_a_budget_reads_the_results_once_and_not_for_each_trial_that_is_left(tmp_path, monkeypatch):

@@ -43,7 +43,7 @@ def test_a_share_of_the_peak_is_flops_per_sample_times_samples_per_second_over_t
 
 
 def test_more_than_its_peak_is_flagged_and_the_trial_is_no_result_any_more():
-    trials = table([on_a100(24.3e9), on_a100(200e9)], CARDS)
+    trials = table([on_a100(24.3e9), on_a100(200e9, repeat=2)], CARDS)
     assert flagged(trials) == [set(), {"above-peak"}]
     assert list(trials["verdict"]) == ["valid", "invalid"]
     assert [trial.verdict for trial in trials_of(trials)] == ["valid", "invalid"]
@@ -67,7 +67,7 @@ def test_two_devices_of_more_than_twice_one_are_flagged():
 
 def test_a_throughput_ten_times_that_of_other_sessions_is_flagged_and_another_machine_s_cpu_is_not():
     records = [
-        *(on_a100(session=f"2026020{day}-aaaaaa") for day in (1, 2)),
+        *(on_a100(session=f"2026020{day}-aaaaaa", repeat=day) for day in (1, 2)),
         on_a100(step_seconds=0.3 / 11, order=9),
     ]
     assert flagged(table(records, CARDS)) == [set(), set(), {"jump"}]

@@ -1,0 +1,102 @@
+"""A bundle's ledgers: packed whole, held against its sessions. No figure here was measured."""
+
+from __future__ import annotations
+
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from commands import contribute, gate, offer
+from harness.bundle import bundle
+from harness.bundle.validate import folder_problems
+from harness.errors import GateError
+from harness.record import Session, store
+from harness.record.ledger import TrialEnd, TrialStart
+from harness.run import ledger
+from tests.helpers import bundled
+
+NOW = datetime(2026, 1, 31, 9, tzinfo=UTC)
+EARLY = "20260129-cccccc"
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch) -> Path:
+    """One machine's two sessions with their ledgers; another one is known by its number alone."""
+    monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "machine-id").write_text("a" * 12)
+    root = bundled.write(tmp_path / "clone", [*bundled.one_card(EARLY), *bundled.one_card()])
+    for number, session in ((1, session_of(root, EARLY)), (3, session_of(root, bundled.LEAD))):
+        numbered = session.model_copy(update={"number": number})
+        store.write_session(root, numbered)
+        ledger.begun(root, numbered)
+        for stored in store.session_records(root, numbered):
+            asked = {"trial": stored.record.trial.id, "attempt": 1, "at": NOW}
+            store.append_to_ledger(root, numbered, TrialStart(**asked))
+            store.append_to_ledger(root, numbered, TrialEnd(**asked, outcome="measured"))
+    return root
+
+
+def session_of(root: Path, name: str) -> Session:
+    return next(session for session in store.read_sessions(root) if session.id == name)
+
+
+def test_a_bundle_of_one_session_holds_the_machine_s_ledger_and_verify_says_what_it_lacks(
+    clone, tmp_path, capsys
+):
+    path = offer.pack(clone, offer.Packing(out=tmp_path / "b.tar.gz", session=bundled.LEAD))
+    (tmp_path / "b").mkdir()
+    opened = bundle.open_bundle(path, tmp_path / "b")
+    assert opened.problems == ()
+    assert len([name for name in opened.names if name.endswith(".jsonl")]) == 2
+    capsys.readouterr()
+    offer.verify(path, None)
+    said = capsys.readouterr().out
+    assert "Shown: 1 of 3 sessions and 3 of 6 trials that this machine started." in said
+    assert "2 sessions of this machine are not in this bundle." in said
+    assert "3 trials were measured, and their records are not in this bundle." in said
+    assert "every byte, record and figure is as it was packed" in said
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('"number":3', '"number":2', "its machine, number or plan is not its session's"),
+        ('"plan_sha256":"', '"plan_sha256":"0', "line 1: 'plan_sha256'"),
+        ('"event":"end"', '"event":"fin"', "line 3:"),
+        ('"plan":"constructed"', '"plan":"10.0.0.1"', "holds a network address"),
+    ],
+)
+def test_a_ledger_that_was_changed_is_a_problem_by_its_place(clone, old, new, says):
+    assert list(folder_problems(clone)) == []
+    path = store.ledger_path(clone, session_of(clone, bundled.LEAD))
+    path.write_text(path.read_text().replace(old, new, 1))
+    assert any(says in problem for problem in folder_problems(clone)), list(folder_problems(clone))
+
+
+def test_a_contribution_brings_its_ledger_which_the_gate_takes_and_never_lets_change(clone, capsys):
+    def git(*words: str) -> None:
+        named = ("-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", "-C", clone, *named, *words], capture_output=True, check=True)
+
+    git("init", "--quiet", "--initial-branch", "main")
+    (clone / ".gitignore").write_text("report/out/\nresults/\n")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "as it is")
+    contribute.publish(clone, bundled.LEAD)
+    said = capsys.readouterr().out
+    place = store.ledger_path(Path(), session_of(clone, bundled.LEAD)).as_posix()
+    assert f"{place} && git commit" in said
+    git("add", "--force", "results/2026-01-31", place)
+    git("commit", "--quiet", "--message", "a record")
+    assert gate.problems(clone, "main~1", "main") == ()
+    gate.judge(clone, "main~1", "main", clone / "comment.md")
+    comment = (clone / "comment.md").read_text()
+    assert "of 3 sessions" in comment
+    (clone / place).write_text((clone / place).read_text().splitlines(keepends=True)[0])
+    git("add", "--all", "--force", place)
+    git("commit", "--quiet", "--message", "another ledger")
+    with pytest.raises(GateError):
+        gate.judge(clone, "main~1", "main", None)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.record import DeviceUsed, Flops, Record, Series
+from harness.record import DeviceUsed, Flops, Record, Series, Window
 from harness.summary.checks import cause_name
 from report.trials.table import trials_of
 from tests.helpers.trial_tables import table
@@ -94,10 +94,7 @@ def test_runs_that_share_every_step_are_no_runs_and_neither_are_steps_without_an
 
 
 def test_three_runs_whose_windows_are_equal_to_a_microsecond_are_no_runs():
-    window = build.measurement(
-        build.CIFAR, build.trial(build.CIFAR, "fp32-ieee", 1), 0.3, card="x", steps=300
-    )
-    same = window.window.model_copy(update={"seconds": 91.0})
+    same = Window(seconds=91.0, steps=300, samples=300 * 64)
     runs = [changed(record(repeat=repeat), window=same) for repeat in (1, 2, 3)]
     assert {names for _, mark in marks(runs) for names in mark} == {"too-alike"}
     assert marks(runs[:2]) == [("valid", set())] * 2

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from harness.plan.plan import Planned
-from harness.record import Record
+from harness.record import Record, Trial
 
 SETUP_SECONDS = {"cpu": 10.0, "cuda": 20.0, "rocm": 40.0}
 UNKNOWN_FULL_SECONDS = 3600.0
@@ -68,3 +68,18 @@ def seconds(item: Planned, speeds: Speeds) -> float:
     capped = limit.seconds is not None or limit.steps is not None or limit.epochs is not None
     train = min(whole, limit.seconds or CAPPED_SECONDS) if capped else whole
     return min(item.trial.timeout_seconds, setup + train)
+
+
+def warms_up(trial: Trial) -> bool:
+    """Whether a short unrecorded trial fills the compilers' caches before a variant's first."""
+    return trial.asked.device != "cpu" or trial.asked.variant.profile != "default"
+
+
+def warm_up_seconds(planned: Iterable[Planned], speeds: Speeds) -> float:
+    """What these short trials take together: a setup for each variant."""
+    variants = {
+        item.trial.id.rpartition("-")[2]: item.trial.asked for item in planned if warms_up(item.trial)
+    }
+    return sum(
+        speeds.setup_seconds.get(asked.workload, SETUP_SECONDS[asked.device]) for asked in variants.values()
+    )

@@ -69,13 +69,15 @@ def choose(setup: RunSetup, resolved: Mapping[str, Resolved] | None = None) -> C
     if budget_seconds is None:
         planned = plan.order(selection.one_full_each(able), seed, setup.plan.blocks)
         seconds = sum(map(seconds_each, planned)) + pause_seconds(planned, seconds_each)
+        seconds += estimate.warm_up_seconds(planned, speeds)
         return Chosen(planned, ids, seed, left_out, seconds, None, speeds)
     pause = pause_seconds(able, seconds_each)
-    fitted = selection.fit(able, seconds_each, budget_seconds - pause)
-    planned = plan.order(fitted.planned, seed, setup.plan.blocks)
-    return Chosen(
-        planned, ids, seed, (*left_out, *fitted.left_out), fitted.seconds + pause, budget_seconds, speeds
+    fitted = selection.fit(
+        able, seconds_each, budget_seconds - pause - estimate.warm_up_seconds(able, speeds)
     )
+    planned = plan.order(fitted.planned, seed, setup.plan.blocks)
+    seconds = fitted.seconds + pause + estimate.warm_up_seconds(planned, speeds)
+    return Chosen(planned, ids, seed, (*left_out, *fitted.left_out), seconds, budget_seconds, speeds)
 
 
 def pause_seconds(planned: Sequence[Planned], seconds_each: Callable[[Planned], float]) -> float:

@@ -14,6 +14,7 @@ from typing import Protocol
 from harness.engine.base import Built, Engine, Exit, Running
 from harness.engine.container import DeviceRequest, RunSpec, TrialFolders, shared_memory
 from harness.errors import NoEngine, RecordError
+from harness.plan.estimate import warms_up
 from harness.record import Harness, LeftOut, Limit, Load, Machine, Record, Session, Trial, store
 from harness.record.events import FILE as EVENTS
 from harness.record.events import Follower, Progress
@@ -211,7 +212,7 @@ def _warm_up(job: Job, opened: Session, trial: Trial, watcher: Watcher) -> None:
     Otherwise each fresh process would tune anew, and the first repeat would differ from the rest.
     """
     request = trial.asked
-    if request.device == "cpu" and request.variant.profile == "default":
+    if not warms_up(trial):
         return
     marker = _cache_folder(job, opened.id) / "warm" / trial.id.rpartition("-")[2]
     if marker.exists():

@@ -54,6 +54,15 @@ def test_what_this_machine_has_on_record_by_now_goes_before_what_was_known():
     assert now.published_seconds == PUBLISHED
 
 
+def test_the_short_trial_that_fills_the_caches_counts_once_for_each_variant(mission):
+    variants = {item.trial.id.rpartition("-")[2] for item in mission}
+    assert 1 < len(variants) < len(mission)
+    assert estimate.warm_up_seconds(mission, estimate.Speeds()) == 20.0 * len(variants)
+    context = PlanContext("cpu", "cpu", None, CONTEXT.sources, {})
+    on_a_cpu = plan.trials(plan.load(ROOT, "smoke"), context, 1)
+    assert estimate.warm_up_seconds(on_a_cpu, estimate.Speeds()) == 0.0
+
+
 @pytest.mark.parametrize(("seconds", "says"), [(40, "40 s"), (720, "12 min"), (12_600, "3.5 h")])
 def test_a_duration_is_shown_in_the_unit_a_person_would_use(seconds, says):
     assert units.duration(seconds) == says

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from parts import precision
+from parts import kernels, precision
 from parts.clock import Clock, stopwatch
 from parts.device import choose, facts, seed_everything, software
 
@@ -87,6 +87,12 @@ def run(trial: Trial) -> dict[str, Any]:
 
     trial.stage("collect")
     series = clock.series()
+
+    @torch.no_grad()
+    def again() -> None:
+        for _ in range(operations_per_step):
+            operation.call()
+
     rate = operation.amount * series["window"]["samples"] / series["window"]["seconds"]
     if model == "gemm":
         ceilings[f"gemm_{type_name}_tflops"] = rate / 1e12
@@ -116,6 +122,7 @@ def run(trial: Trial) -> dict[str, Any]:
         "ceilings": ceilings,
         "structure": operation.structure,
         "notes": [],
+        "kernels": kernels.kernel_time(again, device),
         **series,
         "losses": [],
     }

@@ -51,6 +51,7 @@ from parts.fastai_learner import (
     Rehearsal,
     ScaleRecorder,
     Validation,
+    kernel_time,
     precision_callbacks,
 )
 from parts.images import Loaders, Pictures, Preparation, batches_in, joined, loaders, pictures
@@ -132,6 +133,7 @@ def run(trial: Trial) -> dict[str, Any]:
     learner.fit_one_cycle(clock.epochs, rates, cbs=[*more, *callbacks], **CYCLE)
 
     trial.stage("collect")
+    series = clock.series()
     scales = [callback.log.facts() for callback in more if isinstance(callback, ScaleRecorder)]
     length = {"steps_per_epoch": steps_per_epoch, "epochs": EPOCHS, "valid_batches": valid_steps}
     return {
@@ -168,7 +170,8 @@ def run(trial: Trial) -> dict[str, Any]:
             ),
         },
         "notes": ["cached batches: nothing is validated"] if cached else [],
-        **clock.series(),
+        "kernels": kernel_time(learner, [*in_precision()[1], Input(None, prepare)], device),
+        **series,
     }
 
 

@@ -30,7 +30,7 @@ import timm
 import torch
 from torch import nn
 
-from parts import precision, ranks
+from parts import kernels, precision, ranks
 from parts.clock import Clock, memory
 from parts.device import choose, facts, seed_everything, software
 from parts.flops import of_step, value_bytes
@@ -102,7 +102,7 @@ class TrainingStep:
 
 
 class InPrecision(nn.Module):
-    """A model that enters the trial's precision itself: DataParallel's threads know autocast's type no more."""
+    """A model that enters the trial's precision itself: DataParallel's threads lose autocast's type."""
 
     def __init__(self, model: nn.Module, label: str, device: torch.device) -> None:
         super().__init__()
@@ -229,6 +229,12 @@ def measured(
     series = clock.series()
 
     trial.stage("collect")
+    # Of several devices one's kernels would say nothing, and a rank must not train without the others.
+    alone = setting.devices == 1 and not setting.shares_gradients
+
+    def again() -> None:
+        step(*(half.to(device) for half in batches[0]))
+
     protocol = {"steps_per_epoch": STEPS_PER_EPOCH, "epochs": EPOCHS, "valid_batches": 0}
     return {
         "device": dict(facts(trial.asked["device"], device), count=setting.devices),
@@ -254,6 +260,7 @@ def measured(
         "notes": []
         if size >= made_for
         else [f"smaller images than the model's own: {size} of {made_for} px"],
+        "kernels": kernels.kernel_time(again, device) if alone else None,
         "ranks": entries(setting, series, timer, device) if variant["gpus"] > 1 else [],
         **series,
     }

@@ -26,7 +26,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 from torchvision import transforms
 
-from parts import datasets, precision
+from parts import datasets, kernels, precision
 from parts.clock import Clock
 from parts.device import choose, facts, seed_everything, software
 from parts.flops import of_step, value_bytes
@@ -136,6 +136,14 @@ def run(trial: Trial) -> dict[str, Any]:
         with precision.autocast(label, device):
             return nn.functional.cross_entropy(model(pixels), labels)
 
+    def trained(pixels: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        pixels, labels = pixels.to(device), labels.to(device)
+        update.optimiser.zero_grad()
+        loss = loss_of(pixels, labels)
+        update(loss)
+        loss.item()
+        return loss
+
     clock = Clock(trial, device, steps_per_epoch=-(-items // batch_size), epochs=EPOCHS)
     trial.stage("train")
     epochs: list[dict[str, Any]] = []
@@ -144,12 +152,7 @@ def run(trial: Trial) -> dict[str, Any]:
         clock.start()
         for pixels, labels in batches:
             clock.ready(pixels)
-            pixels, labels = pixels.to(device), labels.to(device)
-            update.optimiser.zero_grad()
-            loss = loss_of(pixels, labels)
-            update(loss)
-            loss.item()
-            clock.step(loss, len(labels))
+            clock.step(trained(pixels, labels), len(labels))
             if clock.over():
                 break
         epochs.append(clock.stop())
@@ -160,9 +163,9 @@ def run(trial: Trial) -> dict[str, Any]:
 
     trial.stage("collect")
     shape = (batch_size, 1, 28, 28)
+    again = torch.randn(shape, device=device), torch.zeros(batch_size, dtype=torch.int64, device=device)
     with precision.rehearsal(model, device) as output_types:
-        zeros = torch.zeros(batch_size, dtype=torch.int64, device=device)
-        loss_of(torch.randn(shape, device=device), zeros).backward()
+        loss_of(*again).backward()
     protocol = {"steps_per_epoch": clock.steps_per_epoch, "epochs": EPOCHS, "valid_batches": 0}
     return {
         "device": facts(trial.asked["device"], device),
@@ -187,6 +190,7 @@ def run(trial: Trial) -> dict[str, Any]:
         "epochs": epochs,
         "flops": of_step(model, shape, lambda output: output.sum(), value_bytes(label)),
         "structure": {"parameters": sum(weight.numel() for weight in model.parameters()), "classes": 10},
+        "kernels": kernels.kernel_time(lambda: trained(*again), device),
         **measured,
     }
 

@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from parts import precision
+from parts import kernels, precision
 from parts.clock import Clock
 from parts.device import choose, facts, seed_everything, software
 from parts.flops import of_step, value_bytes
@@ -81,6 +81,12 @@ def run(trial: Trial) -> dict[str, Any]:
         with precision.autocast(label, device):
             return loss_of(model(inputs[number]), targets[number])
 
+    def trained(number: int) -> torch.Tensor:
+        loss = forward(number)
+        update(loss)
+        update.optimiser.zero_grad(set_to_none=False)
+        return loss
+
     def rehearse() -> dict[str, int]:
         with precision.rehearsal(model, device) as counts:
             forward(0).backward()
@@ -98,10 +104,7 @@ def run(trial: Trial) -> dict[str, Any]:
         clock.start()
         for step in range(length.steps_per_epoch):
             clock.ready(inputs[step % BATCHES])
-            loss = forward(step % BATCHES)
-            update(loss)
-            update.optimiser.zero_grad(set_to_none=False)
-            clock.step(loss, batch_size)
+            clock.step(trained(step % BATCHES), batch_size)
             if clock.over():
                 break
         epochs.append(clock.stop())
@@ -130,6 +133,7 @@ def run(trial: Trial) -> dict[str, Any]:
         ),
         "structure": {"parameters": sum(weight.numel() for weight in model.parameters())},
         "notes": notes(options, batch_size),
+        "kernels": kernels.kernel_time(lambda: trained(0), device),
         **measured,
     }
 

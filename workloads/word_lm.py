@@ -11,9 +11,10 @@ page gives.
 `preset = "tensor-core"` has the sizes to which the example moved nine days after the study: 1504 units,
 dropout 0.65, and a vocabulary padded to a multiple of 8, to be run at batch 24.
 
-"fp16-master" follows one of the example's two scripts; which one the study ran is lost. `fp16_path` names it (see
-`parts/update.py`): "fp16_optimizer" is Apex's own FP16_Optimizer where it is installed, else the same by our own
-master weights, and the record's `method` says which ran. In both scripts the whole model is half, and so is the loss.
+"fp16-master" follows one of the example's two scripts; which one the study ran is lost. `fp16_path` names it
+(see `parts/update.py`): "fp16_optimizer" is Apex's own FP16_Optimizer where it is installed, else the same by
+our own master weights, and the record's `method` says which ran. In both scripts the whole model is half, and
+so is the loss.
 """
 
 from parts.trial import Failed, Trial, main  # isort: skip  (its clock starts with this line)
@@ -26,7 +27,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from parts import datasets, flops, precision, recurrent
+from parts import datasets, flops, kernels, precision, recurrent
 from parts.clock import Clock, stopwatch
 from parts.device import choose, facts, seed_everything, software
 from parts.update import SgdStep, clipped_sgd
@@ -177,6 +178,12 @@ def run(trial: Trial) -> dict[str, Any]:
         test_loss = validation_loss(task, test, len(test))
 
     trial.stage("collect")
+    series = clock.series()
+
+    def again() -> None:
+        model.train()
+        step(task.loss(*train.batch(0), model.first_state(batch_size))[0], options["lr"])
+
     protocol = {"steps_per_epoch": len(train), "epochs": EPOCHS, "valid_batches": len(valid)}
     return {
         "device": facts(trial.asked["device"], device),
@@ -209,7 +216,8 @@ def run(trial: Trial) -> dict[str, Any]:
             "padded_vocabulary": words,
         },
         "notes": ["cached batches: nothing is validated"] if cached else [],
-        **clock.series(),
+        "kernels": kernels.kernel_time(again, device),
+        **series,
     }
 
 

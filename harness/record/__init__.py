@@ -8,6 +8,7 @@ from harness.record.measurement import (
     DeviceUsed,
     Epoch,
     Flops,
+    KernelTime,
     LossScale,
     Measurement,
     Memory,

@@ -144,6 +144,13 @@ class Flops(Model):
     bytes_method: str | None = None
 
 
+class KernelTime(Model):
+    """A few steps after the window, watched by a profiler: how long at least one kernel was at work."""
+
+    steps: Annotated[int, Field(ge=1)]
+    busy_seconds: Annotated[float, Field(gt=0)]
+
+
 class Rank(Model):
     """One of several processes, or one of several devices of a process, which have no clock of their own.
 
@@ -176,10 +183,13 @@ class Measurement(Model):
     phases: tuple[Phase, ...]
     window: Window
     step_us: Packed
+    step_clock: Literal["host", "device"] = "host"
+    """Whose moments the steps lie between: the host's, having issued each, or the device's, at its end."""
     input_us: Packed | None = None
-    """Waiting for input, a part of each step."""
+    """The host's waiting for input before it issued each step."""
     device_us: Packed | None = None
-    """The device's own time per step, from its events."""
+    """In older records, the device's time from the begin to the end of each step, idle gaps included."""
+    kernels: KernelTime | None = None
     epochs: tuple[Epoch, ...]
     losses: tuple[tuple[int, Number], ...] = ()
     """(step, training loss), thinned to at most 500 points."""

@@ -79,9 +79,9 @@ class Summary(Model):
     step_seconds_p95: Number
     steady: Steady
     input_share: Number | None = None
-    """Of the window's time, waiting for input."""
+    """Of the steady steps' time, waiting for input; no more than the device was idle."""
     host_bound_share: Number | None = None
-    """1 − device time ÷ host time."""
+    """Of the steady steps' time, that in which no kernel ran on the device."""
     epoch_seconds: Number | None = None
     """Seconds of a whole epoch, validation included; projected where no whole one ran."""
     protocol_seconds: Number | None = None

@@ -9,7 +9,7 @@ from harness.record import Summary
 from harness.summary.checks import INPUT_WAIT_LIMIT
 
 HOST_BOUND_LIMIT = 0.05
-"""A larger gap between the host's and the device's time is named."""
+"""A larger idle share of the device is named."""
 
 COMPUTE_BOUND_SHARE = 0.5
 """Of the measured ceiling: above it arithmetic, or memory, is what a trial waits for."""
@@ -43,7 +43,7 @@ def bound(
 ) -> Bound:
     """Names a trial's bound; the shares are of measured ceilings, achieved FLOP/s and bytes/s over them.
 
-    The wait for input, then the host's own part (its gap to the device less that wait), are named where they
+    The wait for input, then the host's own part (the device's idle share less that wait), are named where they
     pass their limits; else the larger ceiling share, from one half on, or where both are known, since then
     the other limit is further away. What is not measured names nothing.
     """

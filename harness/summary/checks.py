@@ -26,6 +26,10 @@ SETTLING_STEPS = 20
 FALL = 16.0
 """A scale that ends below its settled level by this factor did not oscillate: it fell."""
 
+CLOCKS_APART = 0.01
+SEGMENT_CLOCKS_APART_SECONDS = 0.002
+"""The device's steps may differ from the window by the larger of a share and so much a segment."""
+
 _HALF = {
     "amp-fp16": "float16",
     "fp16-master": "float16",
@@ -96,7 +100,8 @@ def _precision(measurement: Measurement) -> Causes:
     outputs = {name.removeprefix("torch."): count for name, count in precision.output_dtypes.items()}
     expected = half or "float32"
     counted = sum(outputs.values())
-    # A half-precision model keeps some layers in fp32, none in the other 16-bit type; an fp32 model has none in half.
+    # A half-precision model keeps some layers in fp32, but none in the other 16-bit type; an fp32 model has
+    # none in half.
     needed = counted / 2 if half else counted
     other_half = {"float16", "bfloat16"} - {expected}
     if counted and (outputs.get(expected, 0) < needed or other_half & outputs.keys()):
@@ -198,12 +203,14 @@ def _data(measurement: Measurement) -> Causes:
 
 
 def _clock(measurement: Measurement) -> Causes:
-    total = sum(measurement.step_us.values()) / 1e6
-    if total > 1.02 * measurement.window.seconds:
-        yield (
-            "invalid",
-            f"clock: the steps add up to {total:.4g} s in a window of {measurement.window.seconds:.4g} s",
-        )
+    total, window = sum(measurement.step_us.values()) / 1e6, measurement.window.seconds
+    added = f"the steps add up to {total:.4g} s in a window of {window:.4g} s"
+    if total > 1.02 * window:
+        yield "invalid", f"clock: {added}"
+    elif measurement.step_clock == "device":
+        tolerance = max(CLOCKS_APART * window, SEGMENT_CLOCKS_APART_SECONDS * len(measurement.epochs))
+        if measurement.step_us.count and abs(total - window) > tolerance:
+            yield "warn", f"device-clock: {added}"
 
 
 def _steady(measurement: Measurement, steady: Steady) -> Causes:

@@ -29,13 +29,16 @@ def summarise(measurement: Measurement) -> Summary:
     """A trial's statistics and its verdict, from raw samples alone.
 
     throughput = (samples − cut steps · samples per step) ÷ (window − Σ cut steps' seconds), samples/s; with
-    nothing cut this is samples ÷ host window. Step times are of the steady part, seconds. input_share =
-    Σ input ÷ Σ step and host_bound_share = 1 − Σ device ÷ Σ step over the same steps.
+    nothing cut this is samples ÷ host window. Step times are of the steady part, seconds. Over the same steps
+    host_bound_share = 1 − kernels' seconds of a step ÷ mean step, and input_share = Σ input ÷ Σ step, or
+    host_bound_share where that is less: a wait while the device still works costs nothing.
     """
     steady = steady_state(measurement.step_us)
     steps = _seconds_per_step(measurement.step_us, steady)
     input_share = _share(measurement.input_us, measurement.step_us, steady)
-    device_share = _share(measurement.device_us, measurement.step_us, steady)
+    idle_share = _idle_share(measurement, steady, steps)
+    if measurement.kernels and input_share is not None and idle_share is not None:
+        input_share = min(input_share, idle_share)
     low, middle, high = numpy.percentile(steps, (5, 50, 95)) if steps.size else (numpy.nan,) * 3
     causes = list(measurement_causes(measurement, steady, input_share))
     return Summary(
@@ -46,7 +49,7 @@ def summarise(measurement: Measurement) -> Summary:
         step_seconds_p95=float(high),
         steady=steady,
         input_share=input_share,
-        host_bound_share=None if device_share is None else max(0.0, 1 - device_share),
+        host_bound_share=idle_share,
         epoch_seconds=_epoch_seconds(measurement, steps),
         protocol_seconds=_protocol_seconds(measurement, steps),
         projected=not measurement.protocol.complete,
@@ -112,6 +115,18 @@ def _share(part: Series | None, whole: Series, steady: Steady) -> float | None:
     cut = _cut(whole, steady)
     total = sum(whole.values()[cut:])
     return sum(part.values()[cut:]) / total if total else None
+
+
+def _idle_share(measurement: Measurement, steady: Steady, steps: Floats) -> float | None:
+    """Of the steady steps' time, that without a kernel; in older records, that without a pair of events."""
+    kernels = measurement.kernels
+    if kernels is None:
+        busy = _share(measurement.device_us, measurement.step_us, steady)
+    elif steps.size and steps.mean():
+        busy = kernels.busy_seconds / kernels.steps / float(steps.mean())
+    else:
+        busy = None
+    return None if busy is None else max(0.0, 1 - busy)
 
 
 def _typical_step(steps: Floats) -> float | None:

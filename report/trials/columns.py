@@ -124,7 +124,11 @@ COLUMNS = (
         at="summary.input_share",
     ),
     Column(
-        "host_share", "Float64", "1 − device time ÷ host time", unit="0 to 1", at="summary.host_bound_share"
+        "host_share",
+        "Float64",
+        "Of the steady steps, without a kernel on the device",
+        unit="0 to 1",
+        at="summary.host_bound_share",
     ),
     Column("joules_per_sample", "Float64", "The devices' energy for one sample", unit="J"),
     Column("busy_share", "Float64", "Of the time, that in which the device worked", unit="0 to 1"),

@@ -49,6 +49,7 @@ calls = []
 class Event:
     def __init__(self, enable_timing): pass
     def record(self): calls.append("event")
+    def query(self): return "synchronize" in calls[1:]
     def elapsed_time(self, end): return 2.5
 
 torch.cuda.Event = Event
@@ -72,9 +73,10 @@ tell({"calls": before_stop, "after": calls[len(before_stop):], "epoch": epoch, "
 
 def test_a_gpu_s_clock_waits_for_the_device_before_and_after_a_segment_and_never_in_a_step():
     told = in_torch(CLOCK)
-    assert told["calls"] == ["synchronize"] + 3 * ["event", "event"]
+    assert told["calls"] == ["synchronize", "event"] + 3 * ["event"]
     assert told["after"] == ["synchronize"]
-    assert told["series"]["device_us"] == [2500, 2500, 2500]
+    assert told["series"]["step_us"] == [2500, 2500, 2500]
+    assert told["series"]["step_clock"] == "device"
     assert told["series"]["memory"]["allocated_peak_bytes"] == 7
     assert told["series"]["window"]["samples"] == 12
     assert told["series"]["gradient_norms"] == [[1, 3.0], [2, 3.0]]

@@ -58,7 +58,7 @@ def test_a_trial_that_goes_wrong_says_where_and_why_and_leaves_no_measurement(tm
     "words",
     [
         "GET was unable to find an engine to execute this computation",
-        "cuDNN error: CUDNN_STATUS_NOT_SUPPORTED. This error may appear if you passed in a non-contiguous input",
+        "cuDNN error: CUDNN_STATUS_NOT_SUPPORTED. This error may appear if the input is not contiguous",
         "CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
         "miopenStatusInternalError: Workspace is not enough",
     ],

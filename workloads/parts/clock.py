@@ -1,7 +1,8 @@
 """The clock around training steps: nothing in a step waits for it.
 
 A step runs from the end of the one before it to its own end: input, copy, forward, loss, backward, optimiser.
-Every step is marked on the host without synchronising; on a GPU a pair of events marks the device's own time.
+Every step is marked without synchronising: on a CPU when it is done, on a GPU by an event at its end, since
+the host issues work far ahead of the device. The wait for input is the host's on both.
 The window is the sum of the training segments, each closed by a synchronisation before and after; validation
 lies outside. Losses, and the first gradient norms where the loop has them, stay on the device until a segment
 ends.
@@ -16,6 +17,7 @@ from typing import Any
 
 import torch
 
+from parts.device_steps import DeviceSteps
 from parts.trial import Failed, Trial, process_peak_bytes
 
 LOSSES_KEPT = 500
@@ -46,12 +48,13 @@ class Clock:
         self.seconds = 0.0
         self.samples = 0
         self.step_us: list[int] = []
+        """On a GPU those that the device has not been seen to finish are still the host's issue times."""
         self.input_us: list[int] = []
-        self.device_us: list[int] = []
         self.losses: list[float] = []
         self._pending_losses: list[torch.Tensor] = []
         self._norms: list[tuple[int, torch.Tensor]] = []
-        self._events: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
+        self._device_steps = DeviceSteps() if device.type == "cuda" else None
+        self._finished = 0
         self._looks: list[torch.Tensor] = []
         self._told = 0
         self._told_at = time.perf_counter()
@@ -60,14 +63,13 @@ class Clock:
         """Opens a segment: everything before it is done."""
         self._synchronise()
         self._segment_first = len(self.step_us)
+        if self._device_steps:
+            self._device_steps.start()
         self._segment_began = self._mark = time.perf_counter_ns()
 
     def ready(self, batch: torch.Tensor | None = None) -> None:
         """The step's input is there; what follows is work. Of the first batches a few elements are kept."""
         self._waited = time.perf_counter_ns() - self._mark
-        if self.device.type == "cuda":
-            self._step_begin = torch.cuda.Event(enable_timing=True)
-            self._step_begin.record()
         if batch is not None and len(self._looks) < BATCHES_LOOKED_AT:
             self._looks.append(few_elements(batch))
 
@@ -83,10 +85,8 @@ class Clock:
 
     def step(self, loss: torch.Tensor, samples: int) -> None:
         """The step's work is issued; `samples` of them went through it."""
-        if self.device.type == "cuda":
-            end = torch.cuda.Event(enable_timing=True)
-            end.record()
-            self._events.append((self._step_begin, end))
+        if self._device_steps:
+            self._device_steps.end()
         self._pending_losses.append(loss.detach())
         self.samples += samples
         now = time.perf_counter_ns()
@@ -105,9 +105,6 @@ class Clock:
         # The machine's monotonic clock, so that the telemetry's counters can be cut to the segment.
         self.trial.event("segment", begin=self._segment_began * 1e-9, end=self._mark * 1e-9)
         self._segment_began = self._mark
-        for begin, end in self._events:
-            self.device_us.append(round(begin.elapsed_time(end) * 1000))
-        self._events.clear()
         self._read_losses()
         self._tell(time.perf_counter())
         losses = self.losses[self._segment_first :]
@@ -140,7 +137,7 @@ class Clock:
             "window": {"seconds": self.seconds, "steps": len(self.step_us), "samples": self.samples},
             "step_us": self.step_us,
             "input_us": self.input_us,
-            "device_us": self.device_us or None,
+            "step_clock": "device" if self._device_steps else "host",
             "losses": thinned(self.losses),
             "gradient_norms": [(step, float(norm)) for step, norm in self._norms],
             "memory": memory(self.device),
@@ -160,6 +157,12 @@ class Clock:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
+    def _read_steps(self) -> None:
+        """Takes over what the device has finished; nothing waits."""
+        passed = self._device_steps.passed() if self._device_steps else self.step_us[self._finished :]
+        first, self._finished = self._finished, self._finished + len(passed)
+        self.step_us[first : self._finished] = passed
+
     def _read_losses(self) -> None:
         if not self._pending_losses:
             return
@@ -175,10 +178,11 @@ class Clock:
         if self.device.type == "cpu":
             # Reading a loss waits for nothing here, so one that is not finite ends the trial within a second.
             self._read_losses()
-        done = len(self.step_us)
+        self._read_steps()
+        done = self._finished
         if done == self._told:
             return
-        self.trial.event("steps", first=self._told + 1, us=self.step_us[self._told :])
+        self.trial.event("steps", first=self._told + 1, us=self.step_us[self._told : done])
         self._told, self._told_at = done, now
         elapsed = self._elapsed()
         if self.second_limit is not None and elapsed / self.second_limit > done / self.steps_expected:

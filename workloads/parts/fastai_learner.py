@@ -8,18 +8,21 @@ as it did when the study ran.
 from parts import vision  # noqa: F401  # isort: skip  (before fastai)
 
 import time
+import traceback
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 from fastai.callback.core import Callback, CancelFitException, CancelTrainException, CancelValidException
 from fastai.callback.fp16 import MixedPrecision, ModelToHalf, NonNativeMixedPrecision
+from fastai.learner import Learner
 from fastai.torch_core import to_float
 from fastcore.foundation import L
 
 from parts import precision
 from parts.clock import Clock
 from parts.images import Preparation
+from parts.kernels import KernelWatch
 from parts.trial import Trial
 from parts.update import ScaleLog
 
@@ -200,6 +203,38 @@ class GradientRecorder(Callback):
         if self.clock.wants_norm:
             gradients = [parameter.grad for parameter, *_ in self.opt.all_params(with_grad=True)]
             self.clock.norm(total_norm(gradients))
+
+
+class Kernels(Callback):
+    """Watches the kernels of a few steps after the first one, then ends the fit."""
+
+    order = LAST + 1
+
+    def __init__(self, device: torch.device) -> None:
+        self.watch = KernelWatch(device)
+        self.time: dict[str, Any] | None = None
+
+    def after_batch(self) -> None:
+        if not self.training:
+            return
+        if not self.iter:
+            self.watch.start()
+        elif self.watch.enough(self.iter):
+            self.time = self.watch.stop(self.iter)
+            raise CancelFitException
+
+
+def kernel_time(learner: Learner, callbacks: list[Callback], device: torch.device) -> dict[str, Any] | None:
+    """The kernels' time in a few more steps under these callbacks; None where it cannot be had."""
+    if device.type != "cuda":
+        return None
+    watching = Kernels(device)
+    try:
+        learner.fit(1, cbs=[*callbacks, watching])
+    except Exception:
+        # As in `kernels.kernel_time`: the trial is measured by now.
+        traceback.print_exc()
+    return watching.time
 
 
 def total_norm(gradients: list[torch.Tensor]) -> torch.Tensor:

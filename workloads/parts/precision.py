@@ -73,8 +73,8 @@ def autocast(label: str, device: torch.device) -> contextlib.AbstractContextMana
 def probes(label: str, device: torch.device) -> list[dict[str, Any]]:
     """A product and a convolution in the label's arithmetic against float64; what their error reads as.
 
-    cudnn.benchmark is off meanwhile: it takes the fastest kernel that a switch allows, which in fp32-tf32 may be one
-    in fp32, and the switch is what is asked about.
+    cudnn.benchmark is off meanwhile: it takes the fastest kernel that a switch allows, which in fp32-tf32 may
+    be one in fp32, and the switch is what is asked about.
     """
     generator = torch.Generator().manual_seed(0)
     shapes = {"matmul": ((512, 1024), (1024, 512)), "convolution": ((8, 128, 28, 28), (128, 128, 3, 3))}

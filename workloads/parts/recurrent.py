@@ -1,8 +1,8 @@
 """Recurrent layers that compute in the type that autocast asks for.
 
-torch's autocast casts a fused recurrent layer to fp16 on CUDA and HIP, whatever type it was entered with, and a
-GRU on a CPU to none. Under bf16 these layers leave autocast and cast input, state and weights themselves; the
-gradients of the weights come back in the weights' own type.
+torch's autocast casts a fused recurrent layer to fp16 on CUDA and HIP, whatever type it was entered with, and
+a GRU on a CPU to none. Under bf16 these layers leave autocast and cast input, state and weights themselves;
+the gradients of the weights come back in the weights' own type.
 """
 
 from typing import Any

@@ -211,7 +211,7 @@ def why(error):
 
 
 def reserved_share():
-    """Of the fullest card's memory, what torch reserved at its peak, 0 to 1; 0 where there is no torch or card."""
+    """Of the fullest card's memory, what torch reserved at its peak, 0 to 1; 0 without torch or a card."""
     torch = sys.modules.get("torch")
     try:
         cards = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()

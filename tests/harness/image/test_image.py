@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -362,6 +364,20 @@ def test_a_dockerfile_is_given_every_argument_that_it_asks_for(name: str):
         <= given_
         <= set(re.findall(r"^ARG (\w+)", _dockerfile(image), re.MULTILINE))
     )
+
+
+def test_of_apex_the_two_extensions_are_built_that_no_old_architecture_is_asked_for(tmp_path):
+    steps = (ROOT / "docker" / "steps.sh").read_text()
+    (change,) = re.findall(r"^ *(sed -i .*) /sources/setup\.py$", steps, re.MULTILINE)
+    made = "from types import SimpleNamespace as Part\n"
+    made += "ext_modules = [Part(name=n) for n in ('apex_C', 'amp_C', 'syncbn', 'mlp_cuda')]\n"
+    made += "def setup(ext_modules): print(*(part.name for part in ext_modules))\n"
+    (tmp_path / "setup.py").write_text(made + "setup(\n    ext_modules=ext_modules,\n)\n")
+    subprocess.run(["sh", "-c", f"{change} setup.py"], cwd=tmp_path, check=True)
+    done = subprocess.run(
+        [sys.executable, "setup.py"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["apex_C", "amp_C"]
 
 
 def test_docker_holds_no_python_that_would_hide_the_docker_sdk():

@@ -113,6 +113,31 @@ def test_shares_are_of_the_steady_steps():
     assert summary.host_bound_share == pytest.approx(0.5)
 
 
+def test_the_host_s_part_is_what_the_kernels_leave_of_a_step_and_no_wait_is_longer():
+    kernels = {"steps": 4, "busy_seconds": 4 * 0.15}
+    told = {"step_us": [STEP_US] * STEPS, "kernels": kernels}
+    waited = summarise(measured(**told, input_us=[STEP_US // 2] * STEPS))
+    assert waited.host_bound_share == pytest.approx(0.25)
+    assert waited.input_share == pytest.approx(0.25), "the device worked while the host waited"
+    assert bound(waited).kind == "input"
+    hardly = summarise(measured(**told, input_us=[STEP_US // 20] * STEPS, device_us=[STEP_US] * STEPS))
+    assert hardly.input_share == pytest.approx(0.05)
+    assert (bound(hardly).kind, bound(hardly).share) == ("host", pytest.approx(0.20)), "no pair of events"
+    busier = {"steps": 1, "busy_seconds": 0.21}
+    assert summarise(measured(**told | {"kernels": busier})).host_bound_share == 0.0
+
+
+def test_steps_of_a_device_and_their_window_agree_within_1_percent_or_2_ms_a_segment():
+    def causes(apart_seconds: float, **told: Any) -> set[str]:
+        window = {"seconds": sum([STEP_US] * STEPS) / 1e6 + apart_seconds}
+        return names(measured(step_us=[STEP_US] * STEPS, window=window, step_clock="device", **told))[1]
+
+    assert causes(0.7) == causes(-0.7) == set()
+    assert causes(0.9) == causes(-0.9) == {"device-clock"}
+    assert causes(0.9, epochs=[epoch(steps=1, complete=False)] * 500) == set()
+    assert names(measured(window={"seconds": 90.0}))[1] == set(), "the host's steps leave out the drain"
+
+
 def test_a_share_measured_on_other_steps_is_unknown():
     assert summarise(measured(input_us=[1000] * 7)).input_share is None
 

@@ -1,0 +1,263 @@
+"""The clock of a GPU against a made-up one: a queue that the host fills far ahead, drains, and idle gaps."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+
+from harness.record import Measurement
+from harness.summary.checks import cause_name
+from harness.summary.statistics import summarise
+from tests.helpers.workload_runner import (
+    PYTHON,
+    WORKLOADS,
+    need_torch,
+    run,
+    tiny_language_model,
+    tiny_resnet,
+    trial,
+)
+
+pytestmark = pytest.mark.torch
+
+
+@pytest.fixture(autouse=True)
+def _torch_is_here():
+    need_torch()
+
+
+REPLAY = """
+import json, sys
+from collections import deque
+from types import SimpleNamespace
+sys.path.insert(0, sys.argv[1])
+import torch
+from parts import clock as clock_part
+
+class Gpu:
+    # All in nanoseconds. A launch costs the host time, and waits where the queue is full.
+    def __init__(self, depth): self.host, self.free, self.depth, self.queue = 10**9, 0, depth, deque()
+    def launch(self, work, issue=5_000):
+        self.host += issue
+        while self.queue and (self.queue[0] <= self.host or len(self.queue) >= self.depth):
+            self.host = max(self.host, self.queue.popleft())
+        self.free = max(self.host, self.free) + work
+        self.queue.append(self.free)
+    def synchronize(self, device): self.host = max(self.host, self.free) + 20_000
+
+class Event:
+    def __init__(self, enable_timing): pass
+    def record(self): self.at = max(gpu.host, gpu.free)
+    def query(self): return self.at <= gpu.host
+    def elapsed_time(self, end): return (end.at - self.at) / 1e6
+
+def replayed(asked):
+    global gpu
+    gpu = Gpu(asked.get("depth", 1000))
+    torch.cuda.Event, torch.cuda.synchronize = Event, gpu.synchronize
+    torch.cuda.max_memory_allocated = torch.cuda.max_memory_reserved = lambda device: 1
+    clock_part.time = SimpleNamespace(perf_counter=lambda: gpu.host / 1e9, perf_counter_ns=lambda: gpu.host)
+    told = []
+    event = lambda kind, **more: told.extend(more.get("us", ()) if kind == "steps" else ())
+    device = SimpleNamespace(type="cuda")
+    epochs, steps, launches = asked["epochs"], asked["steps"], asked["launches"]
+    trial = SimpleNamespace(limit={}, event=event)
+    clock = clock_part.Clock(trial, device, steps_per_epoch=steps, epochs=epochs)
+    loss, segments = torch.tensor(1.0), []
+    for _ in range(epochs):
+        clock.start()
+        for _ in range(steps):
+            gpu.host += asked.get("input", 0)
+            clock.ready()
+            for _ in range(launches):
+                gpu.launch(asked["step"] // launches, asked.get("issue", 5_000))
+            if asked.get("waits"): gpu.synchronize(device)
+            clock.step(loss, asked["batch"])
+        gpu.free += asked.get("afterwards", 0)
+        segments.append(clock.stop())
+    return dict(clock.series(), epochs=segments, told=told)
+
+print(json.dumps([replayed(asked) for asked in json.loads(sys.argv[2])]))
+"""
+
+
+def replayed(*asked: dict[str, int]) -> list[tuple[Measurement, list[int]]]:
+    """What the clock measures on a made-up GPU, and the steps that it told as it went."""
+    done = subprocess.run(
+        [PYTHON, "-B", "-c", REPLAY, str(WORKLOADS), json.dumps(asked)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    pairs = []
+    for of, series in zip(asked, json.loads(done.stdout), strict=True):
+        told = series.pop("told")
+        pairs.append((Measurement.model_validate(whole(of) | series), told))
+    return pairs
+
+
+def whole(asked: dict[str, int]) -> dict[str, Any]:
+    """The parts of a measurement that no clock makes."""
+    return {
+        "measurement": 1,
+        "workload": "constructed",
+        "protocol_name": "published/1",
+        "workload_sha256": "0" * 64,
+        "device": {"kind": "cuda", "name": "Constructed"},
+        "versions": {},
+        "packages": {},
+        "precision": {
+            "label": "fp32-ieee",
+            "output_dtypes": {"float32": 3},
+            "parameter_dtypes": {"float32": 3},
+            "method": "none",
+        },
+        "data": {"name": "constructed", "source": "synthetic"},
+        "protocol": {
+            "steps_per_epoch": asked["steps"],
+            "epochs": asked["epochs"],
+            "valid_batches": 0,
+            "complete": True,
+            "stopped_by": "protocol",
+        },
+        "sample_unit": "sample",
+        "samples_per_step": asked["batch"],
+        "phases": [],
+    }
+
+
+MLP = {"step": 3_001_276, "launches": 24, "batch": 512}
+"""Three products of 4096 by 4096 and their gradients: 170,594 samples/s where the device is never idle."""
+
+
+def test_a_queue_of_a_thousand_launches_hides_no_step_and_changes_no_throughput():
+    published, warmed, long = replayed(
+        MLP | {"epochs": 3, "steps": 50}, MLP | {"epochs": 1, "steps": 84}, MLP | {"epochs": 4, "steps": 1000}
+    )
+    for measurement, told in (published, warmed, long):
+        summary = summarise(measurement)
+        assert summary.throughput == pytest.approx(170_594, rel=2e-3)
+        assert summary.step_seconds_median == pytest.approx(3.001e-3, rel=1e-3)
+        assert told == list(measurement.step_us.values())
+        assert measurement.step_clock == "device"
+        assert "device-clock" not in {cause_name(cause) for cause in summary.causes}
+        assert sum(told) / 1e6 == pytest.approx(measurement.window.seconds, rel=2e-3)
+
+
+def test_one_long_launch_a_step_is_as_long_as_it_is():
+    ((measurement, _),) = replayed({"step": 10_000_000, "launches": 1, "batch": 1, "epochs": 1, "steps": 100})
+    assert set(measurement.step_us.values()) <= set(range(9_990, 10_011))
+
+
+def test_a_device_that_waits_for_its_host_has_its_idle_gaps_in_its_steps():
+    gaps, waits = replayed(
+        {"step": 1_000_000, "launches": 100, "issue": 50_000, "batch": 1, "epochs": 2, "steps": 30},
+        {
+            "step": 1_000_000,
+            "launches": 10,
+            "waits": 1,
+            "input": 4_000_000,
+            "batch": 1,
+            "epochs": 2,
+            "steps": 30,
+        },
+    )
+    assert summarise(gaps[0]).step_seconds_median == pytest.approx(5e-3, rel=1e-2)
+    assert summarise(waits[0]).step_seconds_median == pytest.approx(5.02e-3, rel=2e-2)
+    assert summarise(waits[0]).input_share == pytest.approx(0.8, abs=0.02)
+
+
+def test_a_window_that_the_device_s_steps_do_not_fill_says_so():
+    asked = MLP | {"epochs": 3, "steps": 50}
+    small, large = replayed(asked | {"afterwards": 1_500_000}, asked | {"afterwards": 5_000_000})
+    assert "device-clock" not in {cause_name(cause) for cause in summarise(small[0]).causes}
+    summary = summarise(large[0])
+    assert summary.causes[0] == "device-clock: the steps add up to 0.4502 s in a window of 0.4653 s"
+    assert summary.verdict in ("warn", "unproven")
+
+
+KERNELS = """
+import importlib, sys
+from types import SimpleNamespace
+sys.path.insert(0, {workloads!r})
+from parts import trial as trial_part
+import torch
+from parts import kernels
+
+def event(name, begin, length, kind="kernel", annotation=False, device="CUDA"):
+    return SimpleNamespace(
+        name=lambda: name, start_ns=lambda: begin, duration_ns=lambda: length, activity_type=lambda: kind,
+        is_user_annotation=lambda: annotation, device_type=lambda: getattr(torch.autograd.DeviceType, device))
+
+EVENTS = [
+    event("gemm", 1_000_000, 400_000),
+    event("gemm on another stream", 1_300_000, 200_000),
+    event("within", 1_350_000, 10_000),
+    event("Memset (Device)", 2_000_000, 100_000, "gpu_memset"),
+    event("Memcpy DtoD (Device -> Device)", 3_000_000, 100_000, "gpu_memcpy"),
+    event("Memcpy HtoD (Pageable -> Device)", 4_000_000, 900_000, "gpu_memcpy"),
+    event("Optimizer.step#SGD.step", 0, 9_000_000, "gpu_user_annotation", True),
+    event("aten::mm", 0, 9_000_000, "cpu_op", False, "CPU"),
+    event("Context Sync", 0, 9_000_000, "cuda_sync"),
+]
+
+class Profile:
+    def __init__(self, activities): pass
+    def start(self): pass
+    def stop(self):
+        self.profiler = SimpleNamespace(kineto_results=SimpleNamespace(events=lambda: EVENTS))
+
+gpu, own = SimpleNamespace(type="cuda"), kernels.kernel_time
+torch.cuda.synchronize, kernels.profile = lambda device: None, Profile
+kernels.kernel_time = lambda step, device: own(step, gpu)
+workload = importlib.import_module({name!r})
+if hasattr(workload, "kernel_time"):
+    of_fit = workload.kernel_time
+    workload.kernel_time = lambda learner, callbacks, device: of_fit(learner, callbacks, gpu)
+{spoil}
+trial_part.main(workload.run, workload.__file__)
+"""
+SYNTHETIC = {"data": "synthetic", "data_mode": "cached"}
+TRIALS = {
+    "word_lm": tiny_language_model(),
+    "cifar_fastai": tiny_resnet(data_mode="cached", precision="fp16-master"),
+    "mnist_cnn": trial("mnist_cnn", model="cnn", batch_size=32),
+    "tensorcore_mlp": trial("tensorcore_mlp", model="mlp", batch_size=8, options={"width": 64}, **SYNTHETIC),
+    "convnet": trial(
+        "convnet",
+        protocol="synthetic/1",
+        model="resnet18",
+        image_size=32,
+        batch_size=4,
+        options={"classes": 10},
+        **SYNTHETIC,
+    ),
+    "ceilings": trial(
+        "ceilings",
+        protocol="ceiling/1",
+        model="gemm",
+        batch_size=1,
+        options={"largest": 256, "copy_bytes": 2**20},
+        **SYNTHETIC,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TRIALS)
+def test_a_few_more_steps_tell_what_the_kernels_took_and_change_no_figure(name, tmp_path):
+    script = tmp_path / "own.py"
+    script.write_text(KERNELS.format(workloads=str(WORKLOADS), name=name, spoil=""))
+    measurement = run(tmp_path, TRIALS[name], script=script).measured
+    assert measurement.kernels.model_dump() == {"steps": 5, "busy_seconds": pytest.approx(0.0007)}
+    assert measurement.window.steps == len(measurement.step_us.values()) == 3
+    assert measurement.step_clock == "host"
+
+
+def test_a_profiler_that_fails_costs_a_trial_nothing_but_its_figure(tmp_path):
+    script = tmp_path / "own.py"
+    spoil = "def fails(self): raise RuntimeError('CUPTI is not there')\nProfile.stop = fails"
+    script.write_text(KERNELS.format(workloads=str(WORKLOADS), name="tensorcore_mlp", spoil=spoil))
+    assert run(tmp_path, TRIALS["tensorcore_mlp"], script=script).measured.kernels is None

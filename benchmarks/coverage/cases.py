@@ -57,7 +57,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a case gave: shares in percent, `silent` that of draws which err without a caveat."""
+    """What a case gave: shares in percent, `silent` that of draws which err without a caveat.
+
+    Where a chance is stated, of the pages that state one; a page that refuses to is one with a caveat.
+    """
 
     name: str
     target: Target
@@ -116,14 +119,15 @@ class Case:
         generator = np.random.default_rng([SEED, zlib.crc32(self.name.encode())])
         pages = [self.draw(generator) for _ in range(count)]
         stated = [page.stated for page in pages if page.stated is not None]
-        err = [page.event != (self.target.low is not None) and not page.caveat for page in pages]
+        judged = [page for page in pages if page.stated is not None] if stated else pages
+        silent = [page.event != (self.target.low is not None) and not page.caveat for page in judged]
         return Row(
             name=self.name,
             target=self.target,
-            draws=count,
-            found=_percent([page.event for page in pages]),
+            draws=len(judged),
+            found=_percent([page.event for page in judged]),
             caveats=_percent([page.caveat for page in pages]),
-            silent=_percent(err),
+            silent=_percent(silent),
             stated=sum(stated) / len(stated) if stated else None,
         )
 

@@ -105,11 +105,17 @@ def session(rng: Generator, n: int, trend: Floats) -> tuple[Runs, Runs]:
     return runs(values[of_a], [n]), runs(values[~of_a], [n])
 
 
-def drift(n: int) -> Case:
-    def draw(rng: Generator) -> Draw:
-        return page(blocks_interval(*session(rng, n, TREND * np.linspace(0, 1, 2 * n)), paired=True))
+def drift(n: int, *, fixed: bool = False) -> Case:
+    trend = TREND * np.linspace(0, 1, 2 * n)
 
-    return Case(f"{percent(TREND)} drift within the session, random order, n = {n}", FAIR, draw)
+    def draw(rng: Generator) -> Draw:
+        if fixed:
+            values = np.exp(trend + rng.normal(0, CV, 2 * n))
+            return page(blocks_interval(runs(values[:n], [n]), runs(values[n:], [n]), paired=True))
+        return page(blocks_interval(*session(rng, n, trend), paired=True))
+
+    order, target = ("fixed", Target()) if fixed else ("random", FAIR)
+    return Case(f"{percent(TREND)} drift within the session, {order} order, n = {n}", target, draw)
 
 
 def alike(name: str, lengths: Sequence[int], *, paired: bool) -> Case:
@@ -121,7 +127,7 @@ def alike(name: str, lengths: Sequence[int], *, paired: bool) -> Case:
         of, over = (in_blocks(rng, lengths, effects=levels[-side]) for side in (0, 1))
         return page(blocks_interval(of, over, paired=paired))
 
-    return Case(name, FAIR, draw)
+    return Case(name, FAIR if paired else Target(), draw)
 
 
 def hours(name: str, *, paired: bool) -> Case:
@@ -199,6 +205,7 @@ CASES = [
     own("a line's own interval, 1 block of 5, this hour", (5,), FAIR, speaks_of="these hours"),
     own("a line's own interval, 2 blocks of 5, these hours", (5, 5), FAIR, speaks_of="these hours"),
     *(drift(n) for n in SIZES),
+    drift(10, fixed=True),
     hours("hours that warm up by 2 %, one machine", paired=True),
     hours("hours that warm up by 2 %, two machines", paired=False),
     alike("hours alike by half, one machine, 4 blocks of 3", (3,) * 4, paired=True),

@@ -136,15 +136,16 @@ def cells_of(table: DataFrame) -> tuple[Cell, ...]:
 def _cell(trials: tuple[Trial, ...], values: Mapping[str, Sequence[float | None]]) -> Cell:
     first = trials[0]
     assert first.length is not None
+    blocks, verdicts = [trial.record.block for trial in trials], [trial.verdict for trial in trials]
     runs = {
         name: [
-            Run(value, trial.record.block, trial.verdict)
-            for value, trial in zip(column, trials, strict=True)
+            Run(value, block, verdict)
+            for value, block, verdict in zip(column, blocks, verdicts, strict=True)
             if value is not None and math.isfinite(value)
         ]
         for name, column in values.items()
     }
-    without = left_out([trial.verdict for trial in trials], runs["throughput"])
+    without = left_out(verdicts, runs["throughput"])
     metrics = {name: figure(of, without, in_blocks=name not in AT_ANY_HOUR) for name, of in runs.items()}
     lengths = {(trial.epochs_trained, trial.steps_trained) for trial in trials if trial.verdict != "invalid"}
     if len(lengths) > 1:

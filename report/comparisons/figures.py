@@ -65,12 +65,14 @@ def figure(runs: Sequence[Run], without: Collection[str], *, in_blocks: bool) ->
     """
     counted = _of(runs, [verdict for verdict in VERDICTS if verdict not in without], in_blocks)
     interval, notes = _not_below_zero(counted), _selection(runs, without, counted)
+    if interval and notes:
+        interval = replace(interval, notes=(*interval.notes, *notes))
     return Figure(
         values=counted.values,
         blocks=counted.blocks,
         apart=tuple(run.value for run in runs if run.verdict in without),
-        mean=counted.mean,
-        interval=interval and replace(interval, notes=(*interval.notes, *notes)),
+        mean=interval.estimate if interval else counted.mean,
+        interval=interval,
         unproven=_of(runs, ["unproven"], in_blocks) if "unproven" in without else None,
         notes=notes,
     )
@@ -113,7 +115,9 @@ def _not_below_zero(runs: Runs) -> Interval | None:
 
 def _selection(runs: Sequence[Run], without: Collection[str], counted: Runs) -> tuple[str, ...]:
     """How many runs were left out, and what the mean would be with them; or without those taken in."""
-    verdicts = [run.verdict for run in runs]
+    verdicts = [run.verdict for run in runs if run.verdict not in PROVEN]
+    if not verdicts:
+        return ()
     unproven, invalid = verdicts.count("unproven"), verdicts.count("invalid")
     notes = [f"{count(invalid, 'invalid run')} left out"] if invalid else []
     taken = "unproven" not in without

@@ -37,11 +37,11 @@ METHODS = {
     "account": "1",
     "sanity": "2",
     "intervals": "2",
-    "expectation": "1",
+    "expectation": "2",
     "parity": "2",
     "claims": "2",
-    "cost": "1",
-    "acceptance": "1",
+    "cost": "2",
+    "acceptance": "2",
 }
 """The version of each method: raised when the same records can give another figure or word by it."""
 
@@ -174,6 +174,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     grouped = [entry.cell for group in groups for entry in group.entries]
     paths = {trial.path for cell in grouped for trial in cell.trials}
     mix = buyer(groups, trials, evidence.purchase)
+    unit_cv = evidence.purchase.unit_cv if evidence.purchase else None
     return Analysis(
         evidence=evidence,
         question=question,
@@ -187,10 +188,10 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
         speedups=speedups(grouped),
         parities=parities(grouped),
         early_gates=early_gates(trial for trial in trials if trial.session == lead or trial.path in paths),
-        expectations=expectations(groups, mix) or expectations(groups),
+        expectations=expectations(groups, mix, unit_cv) or expectations(groups, unit_cv=unit_cv),
         verdicts=judge(evidence.claims.claims, groups, evidence.cards),
         costs=costs(groups, trials, evidence.cards, evidence.purchase),
-        clause=clause(own_cells, units_of(trials, own_cells), margin=question.margin),
+        clause=clause(own_cells, units_of(trials, own_cells, unit_cv), margin=question.margin),
     )
 
 

@@ -1,27 +1,18 @@
-"""What a delivered machine must reach, and how often that rule is wrong: for a good card, for a slow one.
-
-A row's statistic is D = log(delivered) − log(figure), of mean throughputs; D ≥ log(1 − margin) passes.
-For a good card D = U + E: U is the unit's own level, shared by all rows, and E the noise of the runs,
-Student's t with n − 1 degrees of freedom, scaled by s·√(1/n + 1/m), s being the standard deviation of the
-logarithms of the n runs behind the figure, m the runs to be made.
-A slow card is a good one with log(1 − slow) added.
-"""
+"""What a delivered machine must reach: each figure less a margin, and how often that rule is wrong."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy
-from numpy.typing import NDArray
-from scipy import special
-
+from harness.summary.checks import cause_name
 from report import text
+from report.acceptance.chances import Chances, Noise, chances
+from report.acceptance.disturbance import chance_of_again, disturbed, fault
 from report.comparisons.cells import Cell
-from report.comparisons.unit_spread import UNITS_TO_MEASURE, UnitSpread, assumed_units, log_spread, units_of
+from report.comparisons.unit_spread import UnitSpread, cv_words
+from report.stats.intervals import ASSUMED_BLOCK_SPREAD, BLOCKS_NEEDED, Interval, Runs, blocks_interval
 from report.trials.key import Key
-from report.trials.trial import Trial
 
 MARGIN = 0.05
 """About half of the way, in logarithms, to a card that is 10 % too slow: the two errors are alike."""
@@ -31,9 +22,6 @@ SLOW = 0.10
 DECIDES_LITTLE = 0.2
 """From here on a rule that errs as often for the very unit that was measured is said to be of little use."""
 
-_GRID = 2001
-Floats = NDArray[numpy.float64]
-
 
 @dataclass(frozen=True, slots=True)
 class Demand:
@@ -42,14 +30,20 @@ class Demand:
     key: Key
     card: str
     unit: str
-    figure: float
-    values: tuple[float, ...]
-    spread: float
-    """Standard deviation of the logarithms of the runs behind the figure."""
-    runs: int
-    """How many runs are to be made."""
+    measured: Runs
+    figure: Interval
+    planned: int
+    """How many runs the plan makes of it."""
     unproven: bool
-    within_one_block: bool
+
+    @property
+    def runs(self) -> int:
+        """How many runs are to be made: as many as the figure stands on."""
+        return len(self.measured.values)
+
+    @property
+    def noise(self) -> Noise:
+        return Noise.of(self.measured, self.figure)
 
     @property
     def what(self) -> str:
@@ -63,134 +57,141 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
-class Chances:
-    """Of the rule being wrong, each over all rows together."""
-
-    good_fails: float
-    slow_passes: float
-
-
-@dataclass(frozen=True, slots=True)
 class Clause:
-    """The demands of one session, and how often the rule errs for another unit and for this very one."""
+    """The demands of one session, and how often the rule errs for another unit and for this very one.
+
+    A chance is null where the order's runs leave it open.
+    """
 
     margin: float
     slow: float
     demands: tuple[Demand, ...]
     units: UnitSpread
-    another: Chances
-    same: Chances
+    another: tuple[tuple[float, Chances | None], ...]
+    """By the coefficient of variation that units may have."""
+    same: Chances | None
+    disturbed: int
+    """How many of the order's own runs their surroundings disturbed."""
+    faults: tuple[str, ...] = ()
+    """What made runs of the order invalid by their own machine."""
+
+    @property
+    def again(self) -> float:
+        """How often a delivery is measured again, by how many of the order's runs were disturbed."""
+        planned = sum(demand.planned for demand in self.demands)
+        works = [(demand.planned, demand.runs) for demand in self.demands]
+        return chance_of_again(works, self.disturbed / planned)
 
 
 def clause(
     cells: Sequence[Cell], units: UnitSpread | None = None, *, margin: float = MARGIN
 ) -> Clause | None:
     """The demands that the cells of one session support; null where none has two valid runs."""
-    demands = tuple(_demand(cell) for cell in cells if _usable(cell))
+    usable = [cell for cell in cells if cell.verdict != "invalid"]
+    demands = tuple(demand for cell in usable if (demand := _demand(cell)))
     if not demands:
         return None
-    spread = units or assumed_units()
+    spread, noises = units or UnitSpread(), [demand.noise for demand in demands]
+    trials = [trial for cell in usable for trial in cell.trials]
     return Clause(
         margin=margin,
         slow=SLOW,
         demands=demands,
         units=spread,
-        another=chances(demands, spread, margin=margin, slow=SLOW),
-        same=chances(demands, UnitSpread(0.0, math.inf, 1), margin=margin, slow=SLOW),
+        another=tuple((cv, chances(noises, cv, margin=margin, slow=SLOW)) for cv in spread.cvs()),
+        same=chances(noises, 0.0, margin=margin, slow=SLOW),
+        disturbed=sum(disturbed(trial) for trial in trials),
+        faults=tuple(dict.fromkeys(cause_name(cause) for trial in trials if (cause := fault(trial)))),
     )
 
 
-def _usable(cell: Cell) -> bool:
-    return cell.throughput.n >= 2 and cell.verdict != "invalid" and min(cell.throughput.values) > 0
-
-
-def _demand(cell: Cell) -> Demand:
-    logs = numpy.log(numpy.asarray(cell.throughput.values, dtype=numpy.float64))
+def _demand(cell: Cell) -> Demand | None:
+    measured = cell.throughput.runs
+    figure = blocks_interval(measured) if len(measured.values) >= 2 else None
+    if figure is None:
+        return None
     return Demand(
         key=cell.key,
         card=cell.card,
         unit=cell.trials[0].sample_unit,
-        figure=float(numpy.exp(logs.mean())),
-        values=cell.throughput.values,
-        spread=log_spread(cell.throughput.values),
-        runs=cell.throughput.n,
+        measured=measured,
+        figure=figure,
+        planned=len(cell.trials),
         unproven=cell.verdict == "unproven",
-        within_one_block=cell.blocks < UNITS_TO_MEASURE,
     )
-
-
-def chances(demands: Sequence[Demand], units: UnitSpread, *, margin: float, slow: float) -> Chances:
-    """How often a good card misses a demand, and a slow one none; integrated over the unit's level."""
-    levels, weights = _levels(units)
-    edge = math.log1p(-margin)
-    good = float(weights @ _all_reached(demands, levels, edge))
-    slower = float(weights @ _all_reached(demands, levels + math.log1p(-slow), edge))
-    return Chances(min(1.0, max(0.0, 1 - good)), min(1.0, max(0.0, slower)))
-
-
-def _levels(units: UnitSpread) -> tuple[Floats, Floats]:
-    """The unit's level on a grid of equal probabilities' middles, so that heavy tails are held as well."""
-    if units.scale == 0:
-        return numpy.zeros(1), numpy.ones(1)
-    middles = (numpy.arange(_GRID) + 0.5) / _GRID
-    quantiles = special.stdtrit(units.df, middles) if units.measured else special.ndtri(middles)
-    return numpy.asarray(quantiles) * units.scale, numpy.full(_GRID, 1 / _GRID)
-
-
-def _all_reached(demands: Sequence[Demand], levels: Floats, edge: float) -> Floats:
-    """For each level, the chance that every row reaches its demand; the rows' noises are independent."""
-    chance = numpy.ones_like(levels)
-    for demand in demands:
-        n = len(demand.values)
-        scale = demand.spread * math.sqrt(1 / n + 1 / demand.runs)
-        if scale == 0:
-            chance = chance * (levels >= edge)
-        else:
-            chance = chance * special.stdtr(n - 1, (levels - edge) / scale)
-    return chance
-
-
-def on_page(trials: Sequence[Trial], cells: Sequence[Cell], margin: float) -> tuple[str, ...]:
-    """The clause of the leading session's `cells` as the page prints it; empty where they support none."""
-    rule = clause(cells, units_of(trials, cells), margin=margin)
-    return lines(rule, "invoke accept BUNDLE") if rule else ()
 
 
 def lines(rule: Clause, command: str) -> tuple[str, ...]:
     """The clause as it is printed: what to run, what to reach, and how often the rule is wrong."""
-    margin, slow = text.percent(rule.margin), text.percent(rule.slow)
+    margin = text.percent(rule.margin)
     sentences = [
         f"Acceptance: on the delivered machine, `{command}` measures again what this page stands on.",
         f"It passes where every mean reaches its figure less a margin of {margin}:",
     ]
     for demand in rule.demands:
-        least = demand.figure * (1 - rule.margin)
+        figure, runs = demand.figure.estimate, text.count(demand.runs, "run")
+        least = text.number(figure * (1 - rule.margin))
         sentences.append(
-            f"  {demand.what}: {text.number(demand.figure)} {demand.unit}s/s in {len(demand.values)} runs; "
-            f"at least {text.number(least)} in {text.count(demand.runs, 'run')}"
+            f"  {demand.what}: {text.number(figure)} {demand.unit}s/s in {demand.runs} runs; "
+            f"at least {least} in {runs}"
         )
-    another, same = rule.another, rule.same
-    sentences.append(
-        f"Another unit of the model ({rule.units.words}): a good card fails with "
-        f"{percent(another.good_fails)}, one {slow} too slow passes with {percent(another.slow_passes)}."
-    )
-    sentences.append(
-        f"This very unit: it fails with {percent(same.good_fails)}, and passes {slow} too slow with "
-        f"{percent(same.slow_passes)}."
-    )
-    return (*sentences, *caveats(rule))
+    return (*sentences, *_on_invalid(rule), *_on_chances(rule), *caveats(rule))
+
+
+def _on_invalid(rule: Clause) -> tuple[str, ...]:
+    sentences = [
+        "A run that its surroundings disturbed is set aside; with fewer than three quarters left of a work, "
+        "it is measured again.",
+        "A run that the machine itself spoils fails: throttling, memory errors, results that are wrong.",
+    ]
+    if rule.disturbed:
+        planned = text.count(sum(demand.planned for demand in rule.demands), "run")
+        were = "was" if rule.disturbed == 1 else "were"
+        sentences.append(
+            f"Of the order's {planned} {rule.disturbed} {were} disturbed: "
+            f"{percent(rule.again)} of deliveries are measured again."
+        )
+    return tuple(sentences)
+
+
+def _on_chances(rule: Clause) -> tuple[str, ...]:
+    slow = text.percent(rule.slow)
+    if rule.faults:
+        return (
+            f"No chance is stated: runs of the order were spoiled by their own machine ({rule.faults[0]}).",
+        )
+    known = any(stated for _, stated in rule.another)
+    sentences = [f"Another unit of the model, by how much units differ ({_known(rule)}):"] if known else []
+    for cv, stated in rule.another if known else ((None, None),):
+        who = f"  by {cv_words(cv)}" if cv else "Another unit of the model"
+        sentences.append(f"{who}: {_errs(stated, 'a good card', f'one {slow} too slow')}")
+    return (*sentences, f"This very unit: {_errs(rule.same, 'it', f'one {slow} too slow')}")
+
+
+def _errs(stated: Chances | None, good: str, slow: str) -> str:
+    if stated is None:
+        return "no chance is stated: these runs and hours leave open how much they scatter."
+    fails, passes = percent(stated.good_fails), percent(stated.slow_passes)
+    return f"{good} fails in {fails} of cases, {slow} passes in {passes}."
+
+
+def _known(rule: Clause) -> str:
+    if rule.units.measured:
+        return f"standard deviation, {rule.units.words}, and the ends of its 90 % interval"
+    return f"standard deviation, {'given by the buyer' if rule.units.given else 'assumed'}"
 
 
 def caveats(rule: Clause) -> tuple[str, ...]:
-    """What the chances leave out."""
+    """What the chances stand on, and leave out."""
     sentences = []
-    if max(rule.same.good_fails, rule.same.slow_passes) > DECIDES_LITTLE:
+    if rule.same and max(rule.same.good_fails, rule.same.slow_passes) > DECIDES_LITTLE:
         sentences.append("These runs scatter too much for this margin: the rule decides little.")
     if any(demand.unproven for demand in rule.demands):
         sentences.append("A first look and no clause for an order: its windows are too short to be proven.")
-    if any(demand.within_one_block for demand in rule.demands):
+    if any(demand.measured.block_count < BLOCKS_NEEDED for demand in rule.demands):
+        spread = text.percent(ASSUMED_BLOCK_SPREAD)
         sentences.append(
-            "Measured in fewer than three blocks: what an hour or a day does is not in these chances."
+            f"Measured in fewer than three blocks: these chances assume that hours differ by ±{spread}."
         )
     return tuple(sentences)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy
-
+from harness.summary.checks import cause_name
 from report import text
 from report.acceptance.clause import Clause, Demand
+from report.acceptance.disturbance import disturbed, enough, fault
 from report.comparisons.cells import Cell
 from report.stats.intervals import Runs, blocks_interval
 from report.trials.key import Key, differing
@@ -17,7 +16,7 @@ from report.trials.pairs import without
 from report.trials.trial import Trial
 
 LEAST_RUNS = 2
-"""That count, of those that were asked for: one that did not settle among others that did is set apart."""
+"""That count, of those that were asked for: one that did not settle, or was disturbed, is set apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +43,33 @@ def _result(
     demand: Demand, margin: float, delivered: Sequence[Cell], failed: Sequence[Trial]
 ) -> DemandResult:
     own = [cell for cell in delivered if cell.key == demand.key]
-    valid = [value for cell in own for value in cell.throughput.values]
-    invalid = [trial for cell in own for trial in cell.trials if trial.verdict == "invalid"]
-    broken = sorted({cause for trial in invalid for cause in trial.causes})
-    if broken:
-        return DemandResult(demand, False, f"a trial is invalid: {text.clean(broken[0], 120)}")
-    ran = sum(len(cell.trials) for cell in own)
-    if ran < demand.runs or len(valid) < LEAST_RUNS:
-        return _too_few_runs(demand, ran, own, delivered, failed)
+    trials = [trial for cell in own for trial in cell.trials]
+    faults = sorted({cause for trial in trials if (cause := fault(trial))})
+    if faults:
+        return DemandResult(demand, False, f"a trial is invalid: {text.clean(faults[0], 120)}")
+    runs = Runs(
+        tuple(value for cell in own for value in cell.throughput.values),
+        tuple(block for cell in own for block in cell.throughput.blocks),
+    )
+    if len(trials) < demand.runs:
+        return _too_few_runs(demand, len(trials), own, delivered, failed)
+    spoiled = [trial for trial in trials if disturbed(trial)]
+    if spoiled and len(trials) - len(spoiled) < enough(demand.runs):
+        names = ", ".join(sorted({cause_name(cause) for trial in spoiled for cause in trial.causes}))
+        count = f"{len(spoiled)} of {text.count(len(trials), 'run')}"
+        return DemandResult(demand, None, f"{count} were disturbed ({text.clean(names, 80)})")
+    if len(runs.values) < LEAST_RUNS:
+        return _too_few_runs(demand, len(trials), own, delivered, failed)
     if not demand.unproven and any(cell.verdict == "unproven" for cell in own):
         return DemandResult(
             demand, None, "its windows are too short to be proven, where the order's were proven"
         )
-    ratio = math.exp(float(numpy.log(numpy.asarray(valid)).mean())) / demand.figure
-    interval = blocks_interval(Runs(tuple(valid)), Runs(demand.values))
-    low, high = (interval.low, interval.high) if interval else (None, None)
-    passed = ratio >= 1 - margin
-    return DemandResult(demand, passed, "reached" if passed else "too slow", ratio, low, high)
+    interval = blocks_interval(runs, demand.measured)
+    if interval is None:
+        return DemandResult(demand, None, "its runs give no interval")
+    passed = interval.estimate >= 1 - margin
+    why = "reached" if passed else "too slow"
+    return DemandResult(demand, passed, why, interval.estimate, interval.low, interval.high)
 
 
 def _too_few_runs(

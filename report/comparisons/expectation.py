@@ -3,7 +3,8 @@
 The mix is the buyer's own hours of each benchmark that both have run, or, where none are given, every such
 benchmark with an equal share of the slower system's time. Time on one system over time on the other is then
 Σ wᵢ·rᵢ of the benchmarks' ratios rᵢ. Its bounds are the weighted sums of theirs, as if all erred together:
-exact for one benchmark, wide for more.
+exact for one benchmark, wide for more. The range for any two units adds to them, in squares, how far two
+units of each model may lie apart.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from itertools import pairwise
 from report import text
 from report.comparisons.cells import Cell, Ratio, cell_ratio
 from report.comparisons.groups import ComparisonGroup, Entry
-from report.comparisons.unit_spread import UnitBand, pair_band
+from report.comparisons.unit_spread import UnitBand, spread_of, unit_band
 from report.trials.key import Key, ProtocolLength
 from report.trials.pairs import each_nearest_the_card, matched, same_but
 
@@ -82,10 +83,13 @@ class Expectation:
         return None if self.model is None else self.model.includes(1.0)
 
 
-def expectations(groups: Sequence[ComparisonGroup], buyer: Buyer | None = None) -> tuple[Expectation, ...]:
+def expectations(
+    groups: Sequence[ComparisonGroup], buyer: Buyer | None = None, unit_cv: float | None = None
+) -> tuple[Expectation, ...]:
     """The leading systems against all with equal benchmarks: first what beats them most, then what they beat.
 
-    With a `buyer` only benchmarks that have hours count; a pair that ran none of them is left out.
+    With a `buyer` only benchmarks that have hours count; a pair that ran none of them is left out. `unit_cv`
+    is what the buyer says of units of one model.
     """
     entries = [entry for group in groups for entry in group.entries]
     own = _systems([entry for entry in entries if entry.own])
@@ -99,7 +103,8 @@ def expectations(groups: Sequence[ComparisonGroup], buyer: Buyer | None = None) 
         beaten = (expectation.slow.machine, expectation.slow.card) in leading
         return not expectation.ranked, not beaten, -expectation.best if beaten else expectation.best
 
-    return tuple(sorted((_expectation(groups, a, b, len(compared), buyer) for a, b in compared), key=rank))
+    made = (_expectation(groups, a, b, len(compared), buyer, unit_cv) for a, b in compared)
+    return tuple(sorted(made, key=rank))
 
 
 def _systems(entries: Sequence[Entry]) -> list[System]:
@@ -142,7 +147,12 @@ def _cells_of(group: ComparisonGroup, system: System) -> list[Cell]:
 
 
 def _expectation(
-    groups: Sequence[ComparisonGroup], a: System, b: System, comparisons: int, buyer: Buyer | None
+    groups: Sequence[ComparisonGroup],
+    a: System,
+    b: System,
+    comparisons: int,
+    buyer: Buyer | None,
+    unit_cv: float | None,
 ) -> Expectation:
     benchmarks = _benchmarks(groups, a, b, comparisons, buyer)
     best, _ = mix([benchmark.ratio for benchmark in benchmarks], _weights(benchmarks, buyer, groups))
@@ -151,8 +161,10 @@ def _expectation(
         benchmarks = [Benchmark(each.over, each.of, _inverse(each.ratio)) for each in benchmarks]
         a, b = b, a
     best, units = mix([benchmark.ratio for benchmark in benchmarks], _weights(benchmarks, buyer, groups))
-    band = pair_band([entry.cell for group in groups for entry in group.entries], a.card, b.card, best)
-    model = units and SpeedRange(units.low * band.low / best, units.high * band.high / best)
+    cells = [entry.cell for group in groups for entry in group.entries]
+    spreads = [spread_of(cells, system.card, unit_cv) for system in (a, b)]
+    band = unit_band(*spreads, comparisons=comparisons)
+    model = units and SpeedRange(*band.around(units.low, best, units.high))
     ranked = all(benchmark.of.ranked and benchmark.over.ranked for benchmark in benchmarks)
     return Expectation(
         a, b, tuple(benchmarks), best, units, model, band, comparisons, ranked, own_mix=buyer is not None

@@ -1,73 +1,129 @@
-"""From one card to its model: the band that other units of the same model may lie in."""
+"""From one card to its model: how far other units of it may lie from the one that was measured."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean
 
 import numpy
 from scipy import special
 
-from report import text
 from report.comparisons.cells import Cell
 from report.stats.intervals import critical_t
 from report.trials.trial import Trial
 
-ASSUMED_SPREAD = 0.08
-"""Between cards of one model, after Sinha et al., SC'22 (arXiv 2208.11035): 8 % on average."""
+ASSUMED_UNIT_CV = 0.03
+"""The coefficient of variation (CV) of the speed of units of one model, where it was not measured.
+
+Sinha et al., SC'22 (arXiv 2208.11035) give 8 % on average, 22 % at most, between units of a cluster without
+its outliers. Taken for a range of ± 2.7 standard deviations that is a CV of 1.5 and of 4 %.
+"""
+
+ASSUMED_CVS = (0.02, ASSUMED_UNIT_CV, 0.04)
+"""Over which an answer is given where one CV would say too little."""
+
+ASSUMED_SPREAD = math.expm1(math.sqrt(2) * float(special.ndtri(0.975)) * ASSUMED_UNIT_CV)
+"""How much faster than another one unit may be, in 95 of 100 pairs of one model, by the assumed CV."""
 
 UNITS_TO_MEASURE = 3
 
 
 @dataclass(frozen=True, slots=True)
-class UnitBand:
-    """Where another unit of the model may lie. `units` counts those on record."""
+class UnitSpread:
+    """Of the units of one model. `df` is infinite where the CV was not measured; `units` are on record."""
 
-    low: float
-    high: float
-    measured: bool
-    units: int
+    cv: float = ASSUMED_UNIT_CV
+    df: float = math.inf
+    units: int = 1
+    given: bool = False
+    """Whether the buyer's file says it."""
 
     @property
-    def label(self) -> str:
-        """The band's name beside its chart."""
+    def measured(self) -> bool:
+        return math.isfinite(self.df)
+
+    @property
+    def words(self) -> str:
+        """How it is known."""
         if self.measured:
-            return f"unit-to-unit, measured on {self.units} units"
-        return f"unit-to-unit, assumed ±{ASSUMED_SPREAD:.0%}"
+            return f"measured on {self.units} units"
+        return f"standard deviation {cv_words(self.cv)} {'given' if self.given else 'assumed'}"
+
+    def cvs(self, level: float = 0.90) -> tuple[float, ...]:
+        """The CVs to answer for: the given one; the assumed ones; the measured one in its interval."""
+        if self.given:
+            return (self.cv,)
+        if not self.measured:
+            return ASSUMED_CVS
+        ends = (special.chdtri(self.df, tail) for tail in ((1 - level) / 2, (1 + level) / 2))
+        low, high = (self.cv * math.sqrt(self.df / float(end)) for end in ends)
+        return (low, self.cv, high)
 
 
-def unit_band(ratio: float, units: Sequence[float] = (), level: float = 0.95) -> UnitBand:
-    """The band around `ratio`; `units` holds one mean per unit of the model on record, in any one metric.
+def cv_words(cv: float) -> str:
+    """'3 %', '1.9 %'."""
+    return f"{100 * cv:.2g} %"
 
-    Assumed ±8 % until three units are on record; then the prediction interval of one more unit,
-    ratio · exp(± t(m − 1)·s·√(1 + 1/m)), s the standard deviation of the m units' logarithms.
+
+@dataclass(frozen=True, slots=True)
+class UnitBand:
+    """Where a figure lies with other units: `reach` in logarithms on each side. `units` are on record."""
+
+    reach: float
+    measured: bool
+    units: int
+    label: str
+    """The band's name beside its chart."""
+    comparisons: int = 1
+
+    def around(self, low: float, best: float, high: float) -> tuple[float, float]:
+        """The ends of a figure and its interval with other units: both reaches add in squares."""
+        below = math.hypot(math.log(best / low), self.reach)
+        above = math.hypot(math.log(high / best), self.reach)
+        return best * math.exp(-below), best * math.exp(above)
+
+
+def unit_spread(levels: Sequence[float], given: float | None = None) -> UnitSpread:
+    """From one mean per unit of a model, in any one metric: measured where three units are on record.
+
+    Else the CV that the buyer gives, else the assumed one.
     """
-    m = len(units)
-    if m < UNITS_TO_MEASURE:
-        return UnitBand(ratio * (1 - ASSUMED_SPREAD), ratio * (1 + ASSUMED_SPREAD), False, m)
-    reach = critical_t(level, m - 1) * log_spread(units) * math.sqrt(1 + 1 / m)
-    return UnitBand(ratio * math.exp(-reach), ratio * math.exp(reach), True, m)
+    m = len(levels)
+    if m >= UNITS_TO_MEASURE:
+        return UnitSpread(log_spread(levels), m - 1, m)
+    if given is not None:
+        return UnitSpread(given, units=max(m, 1), given=True)
+    return UnitSpread(units=max(m, 1))
 
 
-def pair_band(cells: Sequence[Cell], first: str, second: str, ratio: float = 1.0) -> UnitBand:
-    """The band around a ratio of two cards; measured where three units of each are on record.
+def unit_band(*redrawn: UnitSpread, level: float = 0.95, comparisons: int = 1) -> UnitBand:
+    """The band of a figure in which each model that is `redrawn` comes as another unit.
 
-    Both are drawn anew, so the squares of their reaches add.
+    The measured unit and the other one are both draws, so each model adds 2·CV² to the square of
+    the standard deviation. Student's t with Welch's degrees of freedom (a model that is redrawn on both
+    sides has but one estimate); the level holds for all `comparisons` together.
     """
-    bands = [unit_band(ratio, unit_means(cells, card)) for card in (first, second)]
-    if not all(band.measured for band in bands):
-        return unit_band(ratio)
-    reach = math.hypot(*(math.log(band.high / ratio) for band in bands))
-    units = min(band.units for band in bands)
-    return UnitBand(ratio * math.exp(-reach), ratio * math.exp(reach), True, units)
+    squares = {spread: 2 * spread.cv**2 * times for spread, times in Counter(redrawn).items()}
+    below = sum(square**2 / spread.df for spread, square in squares.items())
+    df = sum(squares.values()) ** 2 / below if below else math.inf
+    reach = critical_t(1 - (1 - level) / comparisons, df) * math.sqrt(sum(squares.values()))
+    measured = [spread.units for spread in redrawn if spread.measured]
+    words = dict.fromkeys(spread.words for spread in redrawn if not spread.measured)
+    if measured:
+        words = {f"measured on {min(measured)} units": None, **words}
+    units = min(spread.units for spread in redrawn)
+    return UnitBand(
+        reach, len(measured) == len(redrawn), units, f"unit-to-unit, {' and '.join(words)}", comparisons
+    )
 
 
-def unit_means(cells: Iterable[Cell], card: str) -> list[float]:
-    """One mean throughput per unit of a card, on the one key that most of its units were measured on."""
-    means = unit_levels(trial for cell in cells if cell.card == card for trial in cell.trials)
-    return means if len(means) >= UNITS_TO_MEASURE else []
+def spread_of(cells: Iterable[Cell], card: str, given: float | None = None) -> UnitSpread:
+    """The spread of a card's units, over the one key that most of them were measured on."""
+    trials = (trial for cell in cells if cell.card == card for trial in cell.trials)
+    return unit_spread(unit_levels(trials), given)
 
 
 def unit_levels(trials: Iterable[Trial]) -> list[float]:
@@ -86,43 +142,7 @@ def log_spread(values: Sequence[float]) -> float:
     return float(numpy.log(numpy.asarray(values, dtype=numpy.float64)).std(ddof=1))
 
 
-@dataclass(frozen=True, slots=True)
-class UnitSpread:
-    """Of the logarithm of another unit's speed over this one's. `df` is infinite where it is assumed."""
-
-    scale: float
-    df: float
-    units: int
-
-    @property
-    def measured(self) -> bool:
-        return math.isfinite(self.df)
-
-    @property
-    def words(self) -> str:
-        """How it is known."""
-        if self.measured:
-            return f"measured on {self.units} units"
-        return f"assumed: ±{text.percent(ASSUMED_SPREAD)} holds 95 % of units"
-
-
-def assumed_units() -> UnitSpread:
-    """The band of ±8 % of the methodology, read as holding 95 % of units."""
-    return UnitSpread(math.log(1 + ASSUMED_SPREAD) / float(special.ndtri(0.975)), math.inf, 1)
-
-
-def unit_spread(levels: Sequence[float]) -> UnitSpread:
-    """From one mean per unit of a model, in any one metric; assumed until three units are on record.
-
-    One unit against another has √2 times the standard deviation of the units.
-    """
-    if len(levels) < UNITS_TO_MEASURE:
-        return assumed_units()
-    return UnitSpread(math.sqrt(2) * log_spread(levels), len(levels) - 1, len(levels))
-
-
-def units_of(trials: Sequence[Trial], cells: Sequence[Cell]) -> UnitSpread:
+def units_of(trials: Sequence[Trial], cells: Sequence[Cell], given: float | None = None) -> UnitSpread:
     """The spread of the units of the cells' model, over the one workload that most units have measured."""
     places = {(cell.key, cell.card) for cell in cells}
-    levels = unit_levels(trial for trial in trials if (trial.key, trial.card) in places)
-    return replace(unit_spread(levels), units=max(len(levels), 1))
+    return unit_spread(unit_levels(trial for trial in trials if (trial.key, trial.card) in places), given)

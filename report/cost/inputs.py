@@ -1,6 +1,7 @@
 """Records and the buyer's file → the numbers that every cost stands on.
 
-Each range is the wider one: the measured 95 % interval times the band in which other units may lie.
+Each range is the wider one: the reaches of the measured 95 % interval and of the band in which other units
+may lie add in squares.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from report import text
 from report.comparisons.cells import Cell, cell_ratio
 from report.comparisons.expectation import Buyer
 from report.comparisons.groups import ComparisonGroup
-from report.comparisons.unit_spread import pair_band, unit_band, unit_means
+from report.comparisons.unit_spread import UnitBand, UnitSpread, spread_of, unit_band
 from report.cost.mix import MixLine, Offer, buyers_mix, default_mix, mix_lines, offers_on, ranked_cells
 from report.cost.purchase import FILE, Purchase
-from report.stats.intervals import Interval, Runs, blocks_interval
+from report.stats.intervals import Interval, blocks_interval
 from report.trials.trial import Trial
 
 Range = tuple[float, float, float]
@@ -117,17 +118,18 @@ def cost_inputs(
     if not mix:
         return None
     on = _hours_on(offered, mix, purchase)
+    unit_cv = purchase.unit_cv if purchase else None
+    spreads = tuple(spread_of(cells, offer.card, unit_cv) for offer in offered)
     numbers = Numbers(
         inputs=_inputs(purchase),
         limits=_limits(purchase),
-        cards=tuple(_card(offer, i, mix, trials, cards, purchase, cells) for i, offer in enumerate(offered)),
+        cards=tuple(
+            _card(offer, i, mix, trials, cards, purchase, spreads[i]) for i, offer in enumerate(offered)
+        ),
         rows=tuple(RowNumbers(line.name, line.hours) for line in mix),
         hours_on=on,
         speed=tuple(
-            tuple(
-                tuple(_time_over(line, i, j, cells, len(offered)) for line in mix)
-                for j in range(len(offered))
-            )
+            tuple(tuple(_time_over(line, i, j, spreads) for line in mix) for j in range(len(offered)))
             for i in range(len(offered))
         ),
     )
@@ -176,7 +178,9 @@ def _hours_on(offers: Sequence[Offer], mix: Sequence[MixLine], purchase: Purchas
     def place(i: int) -> tuple[int, float]:
         done = [line for line in mix if line.cells[i]]
         return len(done), sum(
-            math.log(geometric_mean(line.unit_seconds(cell))) for line in done if (cell := line.cells[i])
+            math.log(geometric_mean(line.unit_seconds(cell).values))
+            for line in done
+            if (cell := line.cells[i])
         )
 
     return max(range(len(offers)), key=place)
@@ -210,7 +214,7 @@ def _card(
     trials: Sequence[Trial],
     cards: Sequence[Card],
     purchase: Purchase | None,
-    cells: Sequence[Cell],
+    spread: UnitSpread,
 ) -> CardNumbers:
     board = offer.board_watts(cards)
     quoted = offer.quote.watts.values if offer.quote and offer.quote.watts else None
@@ -224,7 +228,7 @@ def _card(
         watts=watts,
         board_watts=board or max((power[2] for power in watts if power), default=None),
         fits=needed is None or memory is None or memory >= needed * GIB,
-        seconds=tuple(_seconds(line, i, cells) for line in mix),
+        seconds=tuple(_seconds(line, i, spread) for line in mix),
     )
 
 
@@ -247,16 +251,16 @@ def _all_measured(mix: Sequence[MixLine], i: int) -> bool:
     return all(_watts(line.cells[i]) for line in mix if line.cells[i])
 
 
-def _seconds(line: MixLine, i: int, cells: Sequence[Cell]) -> Range | None:
+def _seconds(line: MixLine, i: int, spread: UnitSpread) -> Range | None:
     """Seconds for one unit of the work on any unit of the card."""
     cell = line.cells[i]
     if cell is None:
         return None
-    values = line.unit_seconds(cell)
-    middle, interval = geometric_mean(values), blocks_interval(Runs(tuple(values)))
-    band = unit_band(1.0, unit_means(cells, cell.card))
-    low, high = _ends(interval)
-    return middle * low / band.high, middle, middle * high / band.low
+    runs = line.unit_seconds(cell)
+    best = geometric_mean(runs.values)
+    low, high = _ends(blocks_interval(runs))
+    below, above = unit_band(spread).around(best * low, best, best * high)
+    return below, best, above
 
 
 def _ends(interval: Interval | None) -> tuple[float, float]:
@@ -264,33 +268,36 @@ def _ends(interval: Interval | None) -> tuple[float, float]:
     return (interval.low / interval.estimate, interval.high / interval.estimate) if interval else (1.0, 1.0)
 
 
-def _time_over(line: MixLine, i: int, j: int, cells: Sequence[Cell], offered: int) -> Range | None:
+def _time_over(line: MixLine, i: int, j: int, spreads: Sequence[UnitSpread]) -> Range | None:
     """Time of offer i over offer j; the same card bought and rented has the same time."""
     first, second = line.cells[i], line.cells[j]
     if first is None or second is None:
         return None
     if first is second:
         return (1.0, 1.0, 1.0)
-    first_seconds, second_seconds = (geometric_mean(line.unit_seconds(cell)) for cell in (first, second))
-    if first_seconds < second_seconds or (first_seconds == second_seconds and i < j):
-        low, best, high = _times_as_fast(line, first, second, second_seconds / first_seconds, cells, offered)
+    seconds_over = geometric_mean(line.unit_seconds(first).values) / geometric_mean(
+        line.unit_seconds(second).values
+    )
+    band = unit_band(spreads[i], spreads[j], comparisons=len(spreads) - 1)
+    if seconds_over < 1 or (seconds_over == 1 and i < j):
+        low, best, high = _times_as_fast(line, first, second, 1 / seconds_over, band)
         return 1 / high, 1 / best, 1 / low
-    return _times_as_fast(line, second, first, first_seconds / second_seconds, cells, offered)
+    return _times_as_fast(line, second, first, seconds_over, band)
 
 
-def _times_as_fast(
-    line: MixLine, fast: Cell, slow: Cell, best: float, cells: Sequence[Cell], offered: int
-) -> Range:
+def _times_as_fast(line: MixLine, fast: Cell, slow: Cell, best: float, band: UnitBand) -> Range:
     """How many times as fast the faster card is, in any two units of the two models."""
     of, over, name = (fast, slow, "throughput") if line.by_throughput else (slow, fast, "seconds")
-    ratio = cell_ratio(of, over, name, comparisons=offered - 1)
+    ratio = cell_ratio(of, over, name, comparisons=band.comparisons)
     low, high = _ends(ratio.interval if ratio else None)
-    band = pair_band(cells, fast.card, slow.card)
-    return best * low * band.low, best, best * high * band.high
+    below, above = band.around(best * low, best, best * high)
+    return below, best, above
 
 
 def _single_runs(mix: Sequence[MixLine]) -> tuple[str, ...]:
-    single = [line for line in mix if any(cell and len(line.unit_seconds(cell)) < 2 for cell in line.cells)]
+    single = [
+        line for line in mix if any(cell and len(line.unit_seconds(cell).values) < 2 for cell in line.cells)
+    ]
     if not single:
         return ()
     return (

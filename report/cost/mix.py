@@ -11,6 +11,7 @@ from report import text
 from report.comparisons.cells import Cell
 from report.comparisons.groups import ComparisonGroup
 from report.cost.purchase import FILE, Purchase, Quote, WorkloadHours
+from report.stats.intervals import Runs
 from report.trials.key import Key, ProtocolLength
 from report.trials.pairs import (
     MEASURED_FIELDS,
@@ -88,11 +89,12 @@ class MixLine:
         """Passes in one trained model; 1 where a million samples are the unit."""
         return 1 if self.by_throughput else max(1, self.length.epochs)
 
-    def unit_seconds(self, cell: Cell) -> tuple[float, ...]:
+    def unit_seconds(self, cell: Cell) -> Runs:
         """Of each run of a cell: seconds for one unit of the line's work."""
         if self.by_throughput:
-            return tuple(1e6 / value for value in cell.throughput.values)
-        return cell.seconds.values
+            rates = cell.throughput
+            return Runs(tuple(1e6 / value for value in rates.values), rates.blocks)
+        return cell.seconds.runs
 
     @property
     def counts(self) -> int:

@@ -84,6 +84,7 @@ Residual = Annotated[InputRange, _WIDENED, AfterValidator(_within(0, 1, below=Tr
 HostPrice = Annotated[InputRange, _WIDENED, AfterValidator(_within(0, 1e12))]
 HostWatts = Annotated[InputRange, _WIDENED, AfterValidator(_within(0, 10_000))]
 Money = Annotated[Number, AfterValidator(_within(0, 1e15, above=True))]
+UnitCv = Annotated[Number, AfterValidator(_within(0, 0.2))]
 Hours = Annotated[Number, AfterValidator(_within(0, 1e6, above=True))]
 Watts = Annotated[Number, AfterValidator(_within(0, 1e9, above=True))]
 Gib = Annotated[Number, AfterValidator(_within(0, 10_000, above=True))]
@@ -159,6 +160,8 @@ class Purchase(Model):
     host_price: HostPrice = InputRange(low=0, best=0, high=0)
     """The part of the box's price that falls to one card."""
     host_watts: HostWatts = InputRange(low=0, best=0, high=0)
+    unit_cv: UnitCv | None = None
+    """The coefficient of variation of the speed of units of one model."""
     hours_on: Text | None = None
     """The card on which the mix takes the hours given."""
     work: tuple[WorkloadHours, ...] = ()

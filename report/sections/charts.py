@@ -15,7 +15,7 @@ from report.comparisons.figures import Figure
 from report.comparisons.groups import ComparisonGroup, Entry
 from report.comparisons.speedups import Speedup
 from report.comparisons.time_breakdown import WITHOUT_CLOCK, time_breakdown
-from report.comparisons.unit_spread import UnitBand, unit_band, unit_means
+from report.comparisons.unit_spread import UnitBand, spread_of, unit_band
 from report.sections import names
 from report.sections.view import Panel
 from report.stats.intervals import Interval
@@ -89,7 +89,7 @@ def scaled_panel(group: ComparisonGroup, anchor: str) -> Panel | None:
             figure = _scaled_by(entry.cell.seconds, scale)
             value, interval = entry.scaled.estimate, entry.scaled.interval
             mark = _mark(entry, group, figure, names.scaled(entry), value, interval)
-            band = _other_units(group, entry, reference, value)
+            band = _other_units(group, entry, reference)
             bands += [band.label] if band else []
             marks.append(replace(mark, other_units=_widened(entry, value, band)))
     for claim in group.published:
@@ -102,14 +102,14 @@ def scaled_panel(group: ComparisonGroup, anchor: str) -> Panel | None:
     return ratios_panel(f"{anchor}-scaled", "Time-scaled", unit, marks)
 
 
-def _other_units(group: ComparisonGroup, line: Entry, reference: Entry, value: float) -> UnitBand | None:
+def _other_units(group: ComparisonGroup, line: Entry, reference: Entry) -> UnitBand | None:
     """Where another unit of this line's card may lie; null where the unit is the reference's own.
 
     Measured where three units of the card did this very work.
     """
     if line.cell.machine == reference.cell.machine and line.cell.card == reference.cell.card:
         return None
-    return unit_band(value, unit_means((each.cell for each in group.entries), line.cell.card))
+    return unit_band(spread_of((each.cell for each in group.entries), line.cell.card))
 
 
 def _widened(line: Entry, value: float, band: UnitBand | None) -> tuple[float, float] | None:
@@ -117,7 +117,7 @@ def _widened(line: Entry, value: float, band: UnitBand | None) -> tuple[float, f
         return None
     interval = line.scaled.interval if line.scaled else None
     low, high = (interval.low, interval.high) if interval else (value, value)
-    return low * band.low / value, high * band.high / value
+    return band.around(low, value, high)
 
 
 def _scaled_by(figure: Figure, scale: float) -> Figure:

@@ -248,12 +248,10 @@ def _row(expectation: Expectation) -> tuple[str, ...]:
 def _work(work: Benchmark, expectation: Expectation) -> tuple[str, ...]:
     interval, key = work.ratio.interval, work.of.key
     spread = text.between(interval, "times") if interval else "no interval"
-    low, high = expectation.band.low / expectation.best, expectation.band.high / expectation.best
-    wide = (
-        f"{text.times(interval.low * low)} to {text.times(interval.high * high)}"
-        if interval
-        else "no interval"
-    )
+    wide = "no interval"
+    if interval:
+        low, high = expectation.band.around(interval.low, work.ratio.estimate, interval.high)
+        wide = f"{text.times(low)} to {text.times(high)}"
     return (
         f"{text.model_name(key.model)}, {key.precision}\nbatch {key.batch_size}, {key.data_mode} data",
         text.times(work.ratio.estimate),
@@ -276,7 +274,7 @@ def _units(expectation: Expectation) -> str:
     assert expectation.units is not None and expectation.model is not None
     if not expectation.model.includes(1.0):
         at_worst = f"{expectation.fast.name} is still {text.times(expectation.model.low)} times as fast"
-        return f"No two units within {expectation.band.label} would turn it: at worst {at_worst}."
+        return f"No two units would turn it ({expectation.band.label}): at worst {at_worst}."
     if expectation.units.includes(1.0):
         return "These two units cannot be told apart, so other units may turn it either way."
     return (

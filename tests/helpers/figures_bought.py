@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from report.acceptance import clause, delivery
-from report.acceptance.clause import Chances, Demand
+from report.acceptance import delivery
+from report.acceptance.chances import Chances
+from report.acceptance.clause import Clause, Demand
 from report.acceptance.delivery import DemandResult
-from report.comparisons import unit_spread
 from report.cost import inputs, model, sensitivity
 from report.cost.inputs import CostInputs
 from report.cost.mix import MixLine
@@ -138,8 +138,7 @@ def _lever(found: Sensitivity) -> dict[str, Any]:
 
 def acceptance(report: Report) -> dict[str, Any] | None:
     """The clause of the leading session, and what each session beside it would answer to it."""
-    cells = report.analysis.own_cells
-    wanted = clause.clause(cells, unit_spread.units_of(report.analysis.trials, cells), margin=report.margin)
+    wanted = report.analysis.clause
     if wanted is None:
         return None
     others = [one for one in dict.fromkeys(row.session for row in report.shown) if one != report.lead]
@@ -147,15 +146,17 @@ def acceptance(report: Report) -> dict[str, Any] | None:
         "told": report.view.acceptance,
         "margin": wanted.margin,
         "slow": wanted.slow,
-        "units": {"scale": wanted.units.scale, "df": wanted.units.df, "units": wanted.units.units},
+        "units": {"cv": wanted.units.cv, "df": wanted.units.df, "units": wanted.units.units},
         "demands": [_demand(one) for one in wanted.demands],
-        "another_unit": _chances(wanted.another),
+        "another_unit": [{"cv": cv, "chances": _chances(stated)} for cv, stated in wanted.another],
         "this_unit": _chances(wanted.same),
+        "disturbed": wanted.disturbed,
+        "measured_again": wanted.again,
         "delivered": {name: [_finding(one) for one in _delivered(report, wanted, name)] for name in others},
     }
 
 
-def _delivered(report: Report, wanted: clause.Clause, session: str) -> tuple[DemandResult, ...]:
+def _delivered(report: Report, wanted: Clause, session: str) -> tuple[DemandResult, ...]:
     failed = [row for row in report.analysis.trials if row.session == session and row.failure is not None]
     delivered = [cell for cell in report.analysis.cells if cell.session == session]
     return delivery.judge(wanted, delivered, failed)
@@ -163,17 +164,19 @@ def _delivered(report: Report, wanted: clause.Clause, session: str) -> tuple[Dem
 
 def _demand(found: Demand) -> dict[str, Any]:
     return {
-        "figure": found.figure,
+        "figure": found.figure.estimate,
         "runs": found.runs,
-        "n": len(found.values),
-        "spread": found.spread,
+        "planned": found.planned,
+        "error": found.noise.error,
+        "hours": found.noise.hours,
+        "df": found.noise.df,
         "unproven": found.unproven,
-        "within_one_block": found.within_one_block,
+        "blocks": found.measured.block_count,
     }
 
 
-def _chances(found: Chances) -> dict[str, Any]:
-    return {"good_fails": found.good_fails, "slow_passes": found.slow_passes}
+def _chances(found: Chances | None) -> dict[str, Any] | None:
+    return found and {"good_fails": found.good_fails, "slow_passes": found.slow_passes}
 
 
 def _finding(found: DemandResult) -> dict[str, Any]:

@@ -166,7 +166,7 @@ def _other_units(line: Entry, group: ComparisonGroup) -> dict[str, Any] | None:
     """Where another unit of this card may lie; null for the reference's own unit."""
     if group.reference is None or line.scaled is None:
         return None
-    found = charts._other_units(group, line, group.reference, line.scaled.estimate)
+    found = charts._other_units(group, line, group.reference)
     return None if found is None else band(found)
 
 

@@ -190,7 +190,7 @@ def ratio(of: Ratio | None) -> dict[str, Any] | None:
 
 
 def band(of: UnitBand) -> dict[str, Any]:
-    return {"low": of.low, "high": of.high, "measured": of.measured, "units": of.units}
+    return {"reach": of.reach, "measured": of.measured, "units": of.units}
 
 
 def table(of: Table | None) -> dict[str, Any] | None:

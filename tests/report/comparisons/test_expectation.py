@@ -25,8 +25,9 @@ def test_the_sentence_to_buy_by_gives_the_range_for_any_units_and_that_of_these_
     (one,) = expectation.expectations(found([*series(repeats=5), *elsewhere(repeats=5)]))
     assert one.fast.name == "Constructed Card B" and one.best == pytest.approx(1.25)
     assert one.units is not None and one.model is not None
-    assert one.model.low == pytest.approx(one.units.low * 0.92)
-    assert one.model.high == pytest.approx(one.units.high * 1.08)
+    for end, wide in ((one.units.low, one.model.low), (one.units.high, one.model.high)):
+        runs, units = math.log(end / one.best), 1.96 * 2 * 0.03
+        assert abs(math.log(wide / one.best)) == pytest.approx(math.hypot(runs, units), rel=1e-4)
     shown = view([*series(repeats=5), *elsewhere(repeats=5)])
     low, high = (f"{value:.2f}" for value in (one.model.low, one.model.high))
     assert shown.answer.startswith(
@@ -148,7 +149,7 @@ def test_three_units_of_each_model_make_the_band_a_measured_one():
                 records.append(one.model_copy(update={"measurement": measured}))
     first = expectation.expectations(found(records))[0]
     assert first.band.measured and first.band.units == 3
-    assert math.log(first.band.high / first.best) == pytest.approx(-math.log(first.band.low / first.best))
+    assert first.band.label == "unit-to-unit, measured on 3 units"
 
 
 def test_hosts_that_differ_are_named_by_what_differs():

@@ -214,7 +214,7 @@ def test_the_band_of_other_units_is_drawn_around_another_machine_alone():
     ]
     charts = [panel.chart for panel in drawn if isinstance(panel.chart, Intervals)]
     assert [sum(mark.other_units is not None for mark in chart.marks) for chart in charts] == [0, 1]
-    assert "unit-to-unit, assumed ±8%" in drawn[1].unit
+    assert "unit-to-unit, standard deviation 3 % assumed" in drawn[1].unit
 
 
 def test_the_band_of_other_units_is_measured_once_three_units_did_the_work():
@@ -230,7 +230,7 @@ def test_the_band_of_other_units_is_measured_once_three_units_did_the_work():
         panels = view(records).workloads[0].groups[0].panels
         return next(panel for panel in panels if panel.title == "Time-scaled").unit
 
-    assert unit_label(2).endswith("; pale: unit-to-unit, assumed ±8%")
+    assert unit_label(2).endswith("; pale: unit-to-unit, standard deviation 3 % assumed")
     assert unit_label(3).endswith("; pale: unit-to-unit, measured on 3 units")
 
 

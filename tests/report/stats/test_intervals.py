@@ -9,7 +9,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import special
 
-from report.comparisons.unit_spread import unit_band
 from report.stats.intervals import (
     ASSUMED_BLOCK_SPREAD,
     Interval,
@@ -316,16 +315,6 @@ def test_few_runs_say_how_often_they_would_miss_a_rare_slow_one():
     sentence = rare_runs_missed(5)
     assert sentence is not None and sentence.endswith("1 in 10 would be missed in 59 of 100 cases")
     assert rare_runs_missed(10) is None and rare_runs_missed(0) is None
-
-
-def test_the_band_between_units_is_assumed_until_three_are_on_record():
-    assumed = unit_band(1.5, [100.0, 101.0])
-    assert (assumed.low, assumed.high) == (pytest.approx(1.38), pytest.approx(1.62))
-    assert assumed.label == "unit-to-unit, assumed ±8%"
-    measured = unit_band(1.5, [100.0, 101.0, 99.0])
-    assert measured.label == "unit-to-unit, measured on 3 units"
-    assert measured.low == pytest.approx(1.5 * math.exp(-4.303 * 0.01 * math.sqrt(4 / 3)), rel=1e-3)
-    assert measured.low * measured.high == pytest.approx(1.5**2)
 
 
 @pytest.mark.parametrize("n", [3, 5, 10])

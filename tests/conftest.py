@@ -6,8 +6,13 @@ from collections.abc import Iterator
 from functools import cache
 
 import pytest
+from hypothesis import settings
 
 from report.page import render
+
+# How long an example takes says how busy the machine is, and nothing else.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session", autouse=True)

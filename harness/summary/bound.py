@@ -43,9 +43,9 @@ def bound(
 ) -> Bound:
     """Names a trial's bound; the shares are of measured ceilings, achieved FLOP/s and bytes/s over them.
 
-    The wait for input, then the host's own part (the device's idle share less that wait), are named where they
-    pass their limits; else the larger ceiling share, from one half on, or where both are known, since then
-    the other limit is further away. What is not measured names nothing.
+    The wait for input, then the host's own part (the device's idle share less that wait), are named where
+    they pass their limits; else the larger ceiling share, from one half on, or where both are known, since
+    then the other limit is further away. What is not measured names nothing.
     """
     waited = summary.input_share or 0.0
     gap = 0.0 if summary.host_bound_share is None else max(0.0, summary.host_bound_share - waited)

@@ -76,7 +76,7 @@ def test_a_name_too_long_for_the_first_form_of_tar_comes_back(tmp_path):
     assert (found.names, found.problems) == ([name], [])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_a_changed_byte_is_found_or_changes_nothing_that_is_read(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("flip")
@@ -221,7 +221,7 @@ def test_more_files_than_a_bundle_has_are_refused(tmp_path, monkeypatch):
         unpacked(tar(tmp_path / "b.tar.gz", *members), tmp_path / "out")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.binary(max_size=3000))
 def test_bytes_that_are_no_archive_are_a_problem_and_never_a_crash(tmp_path_factory, content):
     folder = tmp_path_factory.mktemp("noise")

@@ -182,7 +182,7 @@ def test_a_changed_file_a_missing_one_and_an_added_one_are_each_named(good, tmp_
     assert "results/more.json: was added" in said
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.data())
 def test_a_changed_byte_in_any_file_is_found_and_the_file_is_named(good, tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("flip")
@@ -201,7 +201,7 @@ def test_a_changed_byte_in_any_file_is_found_and_the_file_is_named(good, tmp_pat
     assert f"{name}: its content was changed" in opened(path, folder / "b").problems
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.data())
 def test_a_changed_byte_of_the_file_on_disk_is_found_or_changes_nothing_that_is_read(
     good, tmp_path_factory, data

@@ -164,7 +164,7 @@ def test_empty_constant_and_tiny_series_are_judged_without_a_fault(values):
     assert steady.first_step == 0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.integers(0, 2**33), max_size=60), st.integers(1, 5))
 def test_whatever_is_written_the_cut_lies_within_the_series(values, repeat):
     steady = steady_state(Series.of(values * repeat))
@@ -172,7 +172,7 @@ def test_whatever_is_written_the_cut_lies_within_the_series(values, repeat):
     assert all(0 < change < len(values) * repeat for change in steady.changes)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(1, 50))
 def test_the_unit_of_time_changes_nothing_but_the_seconds_that_are_needed(factor):
     relative = warm_up(np.random.default_rng(12), 400)

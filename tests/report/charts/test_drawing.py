@@ -292,7 +292,7 @@ def test_no_text_of_a_record_becomes_markup_or_mathematics(said: str):
     assert as_png(Intervals(marks), said, said)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.text(max_size=300))
 def test_any_text_in_a_drawing_leaves_it_well_formed(said: str):
     drawing = draw(Intervals((Mark(said, "", "1", 1.0),)), "name", said, "", said)

@@ -53,7 +53,7 @@ def test_an_hour_of_a_rented_card_costs_its_price_and_no_power():
 
 
 @given(first=prices, second=prices, more=st.floats(0, 20_000), a=times, b=times, c=times, d=times)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_higher_price_never_makes_a_card_cheaper(first, second, more, a, b, c, d):
     before = answer(pair(first, second, a, b, c, d, life_years=(2.0, 4.0, 6.0))).cards[0]
     after = answer(pair(first + more, second, a, b, c, d, life_years=(2.0, 4.0, 6.0))).cards[0]
@@ -62,7 +62,7 @@ def test_a_higher_price_never_makes_a_card_cheaper(first, second, more, a, b, c,
 
 
 @given(first=prices, second=prices, a=times, b=times, c=times, d=times)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_at_the_break_even_price_both_cards_cost_the_same(first, second, a, b, c, d):
     buyer = pair(first, second, a, b, c, d)
     for place, found in enumerate(answer(buyer).cards):
@@ -73,7 +73,7 @@ def test_at_the_break_even_price_both_cards_cost_the_same(first, second, a, b, c
 
 
 @given(first=prices, second=prices, a=times, b=times, c=times, d=times)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_swapping_two_cards_swaps_their_figures_and_inverts_their_ratio(first, second, a, b, c, d):
     # The hours are on the first card, so both rows are given the hours that they take on it.
     one = pair(first, second, a, b, c, d, hours=(a, b))
@@ -89,7 +89,7 @@ def test_swapping_two_cards_swaps_their_figures_and_inverts_their_ratio(first, s
 
 
 @given(seed=seeds, factor=st.floats(0.01, 100))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_more_hours_of_the_same_mix_cost_in_proportion_and_turn_no_ranking(seed, factor):
     buyer = random_buyer(seed)
     rows = tuple(replace(row, hours=row.hours * factor) for row in buyer.rows)
@@ -103,7 +103,7 @@ def test_more_hours_of_the_same_mix_cost_in_proportion_and_turn_no_ranking(seed,
 
 
 @given(seed=seeds)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_every_range_holds_its_best_value(seed):
     for found in answer(random_buyer(seed)).cards:
         named = ("hours", "hourly", "cost", "kwh", "week", "ratio", "energy", "break_even")
@@ -160,7 +160,7 @@ def test_the_tightest_limit_says_how_many_cards_fit(limits, count):
 
 
 @given(seed=seeds)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_at_each_turning_point_both_cards_cost_the_same(seed):
     buyer = random_buyer(seed)
     order = answer(buyer).order

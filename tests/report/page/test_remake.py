@@ -100,7 +100,7 @@ def test_a_figure_changed_in_every_section_of_the_page_is_named_each(packed, pag
         assert another(text[start:end]) in line and text[start:end] in line
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(["index.html", "report.md"]), st.data())
 def test_any_figure_of_the_page_that_is_changed_is_named_alone(page, tmp_path_factory, name, data):
     text = (page / name).read_text()
@@ -123,7 +123,7 @@ def numbers_in(value: Any, place: str = "") -> Iterator[tuple[str, list[Any] | d
             yield here, value, name
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_any_number_of_the_figures_that_is_changed_is_named_by_its_place(page, data):
     packed = json.loads((page.parent / "analysis.json").read_text())

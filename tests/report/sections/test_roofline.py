@@ -35,7 +35,7 @@ def lines_of(chart: Roofline) -> list[tuple[list[float], list[float], bool]]:
     ]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     st.lists(st.tuples(st.floats(min_value=1e-3, max_value=1e5), RATES), min_size=1, max_size=6),
     RATES,

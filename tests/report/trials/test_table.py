@@ -79,7 +79,7 @@ TEXTS = st.sampled_from([None, "", "a", "b"])
 
 
 @given(st.lists(st.tuples(TEXTS, TEXTS, TEXTS, st.sampled_from([None, 0, 1])), max_size=12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_rows_stand_together_only_where_all_is_equal_and_null_equals_null(rows):
     names, types = ("x", "y", "z", "n"), ("string", "string", "string", "Int64")
     columns = [pd.array([row[at] for row in rows], dtype=kind) for at, kind in enumerate(types)]

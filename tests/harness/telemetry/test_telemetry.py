@@ -202,6 +202,7 @@ def test_a_fault_of_another_slice_is_not_this_one_s(instance, xids):
 def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: DeviceRequest, *watts: int) -> Record:
     """A record with what the sampler, asked as the harness asks it, sees of cards without a UUID."""
     asked: list[list[str]] = []
+    monkeypatch.setattr(recorder, "_children", {})
     monkeypatch.setattr(
         recorder.subprocess, "Popen", lambda argv, **more: asked.append(argv) or SimpleNamespace(pid=0)
     )
@@ -231,6 +232,7 @@ def test_without_uuids_the_joules_are_those_of_the_cards_that_the_trial_was_give
 
 def test_in_a_rented_container_the_neighbours_are_unknown_and_not_none(tmp_path, monkeypatch):
     asked: list[list[str]] = []
+    monkeypatch.setattr(recorder, "_children", {})
     monkeypatch.setattr(
         recorder.subprocess, "Popen", lambda argv, **more: asked.append(argv) or SimpleNamespace(pid=0)
     )

@@ -20,6 +20,9 @@ ASSUMED_BLOCK_SPREAD = 0.01
 MOST_RUNS = 1000
 """A side; nobody makes more."""
 
+RARELY_MISSED = 0.05
+"""From 29 runs on a slow run that is one in ten is missed less often than this."""
+
 POWER = 0.80
 """How often the runs that a difference is said to need would show it."""
 
@@ -70,12 +73,12 @@ def unequal_spread(a: Sequence[float], b: Sequence[float]) -> str | None:
 
 def rare_runs_missed(n: int) -> str | None:
     """A sentence where so few runs may hold no slow one that is one in ten: the chance is 0.9ⁿ."""
-    if not 0 < n < HEADLINE_RUNS:
+    missed = 0.9**n
+    if n == 0 or missed < RARELY_MISSED:
         return None
-    return (
-        f"{n} {'run' if n == 1 else 'runs'} cannot show a rare slow run: one that is 1 in 10 would be missed "
-        f"in {0.9**n * 100:.0f} of 100 cases"
-    )
+    runs = "1 run" if n == 1 else f"{n} runs"
+    rare = f"one that is 1 in 10 would be missed in {missed * 100:.0f} of 100 cases"
+    return f"{runs} may not show a rare slow run: {rare}"
 
 
 LOG_WELCH = "log-Welch"

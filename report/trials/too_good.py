@@ -89,9 +89,9 @@ def _shorter(trial: Trial) -> Flag | None:
 
 
 def _alike(table: DataFrame, trials: Sequence[Trial]) -> list[tuple[int, Flag]]:
-    """Runs that share every step, runs of one cell whose windows are equal, and steps without any spread."""
+    """Runs of one key that share every step, runs of one cell with equal windows, steps without a spread."""
     flags: list[tuple[int, Flag]] = []
-    by_series: dict[tuple[int, str], list[int]] = {}
+    by_series: dict[tuple[object, ...], list[int]] = {}
     for place, trial in enumerate(trials):
         measured, summary = trial.record.measurement, trial.summary
         if measured is None or summary is None or measured.step_us.count < LEAST_CONSTANT_STEPS:
@@ -101,12 +101,11 @@ def _alike(table: DataFrame, trials: Sequence[Trial]) -> list[tuple[int, Flag]]:
             and summary.step_seconds_median > 1000 * CLOCK_SECONDS
         ):
             flags.append((place, Flag("too-alike", "nine of ten steps took the same time to a microsecond")))
-        by_series.setdefault((measured.step_us.count, measured.step_us.microseconds), []).append(place)
+        series = (trial.key, measured.step_us.count, measured.step_us.microseconds)
+        by_series.setdefault(series, []).append(place)
     for places in by_series.values():
         if len(places) > 1:
-            flag = Flag(
-                "too-alike", f"{len(places)} runs have the same {trials[places[0]].steps_trained} steps"
-            )
+            flag = Flag("too-alike", f"{len(places)} runs share the time of every step")
             flags += [(place, flag) for place in places]
     for places in row_groups(table, (*IDENTITY, "steps_trained")):
         seconds = [m.window.seconds for place in places if (m := trials[place].record.measurement)]

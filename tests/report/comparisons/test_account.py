@@ -54,6 +54,8 @@ def written(root: Path, records: list[Record], number: int | None, plan_sha256: 
 
 
 def dated(records: list[Record], days: int, **changes: str) -> list[Record]:
+    """Runs of their own, some days before."""
+    records = [*build.with_own_steps([*records] * (days + 2))][-len(records) :]
     begun = timedelta(days=days)
     return [
         record.model_copy(update={"started_at": record.started_at - begun, **changes}) for record in records

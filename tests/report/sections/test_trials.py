@@ -187,7 +187,7 @@ def test_what_ran_beside_a_trial_is_said_as_it_was_before_it():
 def test_intervals_name_their_method_their_comparisons_and_their_block():
     third = build.machine("Constructed Card C", label="card-c", digits="c")
     more = elsewhere(on=third, card="Constructed Card C", session="20260129-cccccc")
-    shown = view([*series(), *elsewhere(), *more])
+    shown = view([*build.with_own_steps([*series(), *elsewhere(), *more])])
     states = shown.workloads[0].groups[0].states
     cells = [row[states.columns.index("The interval")] for row in states.rows]
     assert any(

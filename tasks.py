@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parent
 
 PLAN = "the plan to take: a file in plans/, without .toml (default: quick)"
 DEVICE = "an index, several as 0,1, a UUID, or cpu (default: all cards of the model with the most memory)"
+IMAGE = "an image of docker/images.toml by its name; `build` needs no card for it (default: the device's)"
 ENGINE = "docker, podman, venv or here (default: the first that answers, else venv)"
 PYTHON = "an interpreter to take as it is; its records say 'unpinned'"
 BASE = "a base image in place of the pinned one; records say so, and no claim is judged on it"
@@ -30,7 +31,8 @@ BLOCKS = "spread the repeats over this many blocks of time, an hour apart (defau
 DRY_RUN = "print what would be done, and do nothing"
 
 SHARED = {"plan": PLAN, "device": DEVICE, "engine": ENGINE, "python": PYTHON}
-BUILDING = {**SHARED, "base": BASE, "wheelhouse": WHEELHOUSE}
+CHOOSING = {**SHARED, "image": IMAGE}
+BUILDING = {**CHOOSING, "base": BASE, "wheelhouse": WHEELHOUSE}
 
 _VERBS = (
     *("doctor", "plan", "data", "build", "run", "report"),
@@ -71,22 +73,32 @@ def _settings(**own: Any) -> Any:
     return settings.load(ROOT, os.environ, own)
 
 
-@verb(help=SHARED)
-def doctor(c: Context, plan: str = "", device: str = "", engine: str = "", python: str = "") -> None:
+@verb(help=CHOOSING)
+def doctor(
+    c: Context, plan: str = "", device: str = "", image: str = "", engine: str = "", python: str = ""
+) -> None:
     """Say what this machine can do, what a plan will need and how long it will take; change nothing."""
     from commands import doctor as diagnosing
 
-    diagnosing.doctor(ROOT, _settings(plan=plan, device=device, engine=engine, python=python))
+    chosen = _settings(plan=plan, device=device, image=image, engine=engine, python=python)
+    diagnosing.doctor(ROOT, chosen)
 
 
-@verb(help={**SHARED, "budget": "a length of time such as 30m or 8h that the plan must fit"})
+@verb(help={**CHOOSING, "budget": "a length of time such as 30m or 8h that the plan must fit"})
 def plan(
-    c: Context, plan: str = "", device: str = "", engine: str = "", python: str = "", budget: str = ""
+    c: Context,
+    plan: str = "",
+    device: str = "",
+    image: str = "",
+    engine: str = "",
+    python: str = "",
+    budget: str = "",
 ) -> None:
     """Print a plan's matrix and every command it would run."""
     from commands import measure
 
-    measure.show_plan(ROOT, _settings(plan=plan, device=device, engine=engine, python=python, budget=budget))
+    chosen = _settings(plan=plan, device=device, image=image, engine=engine, python=python, budget=budget)
+    measure.show_plan(ROOT, chosen)
 
 
 @verb(
@@ -109,6 +121,7 @@ def build(
     c: Context,
     plan: str = "",
     device: str = "",
+    image: str = "",
     engine: str = "",
     python: str = "",
     base: str = "",
@@ -119,7 +132,13 @@ def build(
     from commands import measure
 
     chosen = _settings(
-        plan=plan, device=device, engine=engine, python=python, base=base, wheelhouse=wheelhouse
+        plan=plan,
+        device=device,
+        image=image,
+        engine=engine,
+        python=python,
+        base=base,
+        wheelhouse=wheelhouse,
     )
     measure.build(ROOT, chosen, dry_run=dry_run)
 
@@ -141,6 +160,7 @@ def run(
     c: Context,
     plan: str = "",
     device: str = "",
+    image: str = "",
     engine: str = "",
     python: str = "",
     base: str = "",
@@ -160,6 +180,7 @@ def run(
     chosen = _settings(
         plan=plan,
         device=device,
+        image=image,
         engine=engine,
         python=python,
         base=base,
@@ -322,7 +343,7 @@ def claims(c: Context) -> None:
     print("\n".join(published.lines(published.load_claims(ROOT))))
 
 
-@verb(help={"image": "the image whose lock is written anew: cpu, cuda or rocm"})
+@verb(help={"image": "the image whose lock is written anew, by its name in docker/images.toml"})
 def lock(c: Context, image: str) -> None:
     """Resolve an image's versions and its base's digest anew: the only way that either changes."""
     from commands import upkeep

@@ -3,6 +3,7 @@
 #
 #   start_docker DIR    Docker Engine with its files in DIR; sets DOCKER_HOST, DOCKER_CLIENT
 #   stop_docker DIR
+#   in_image NAME       whether an image that is built has what workloads need, by in_image here (needs DOCKER_CLIENT)
 #   make_base DIR       a stand-in for debian:bookworm-slim, imported under that name (needs start_docker)
 #   start_podman DIR    Podman's Docker-compatible socket; sets CONTAINERS_CONF, CONTAINERS_STORAGE_CONF, PODMAN_HOST
 #   stop_podman DIR
@@ -68,6 +69,16 @@ make_base() {
         rm -rf "$dir/rootfs"
     fi
     "$DOCKER_CLIENT" import "$rootfs" debian:bookworm-slim >/dev/null
+}
+
+# In a container like a trial's, as its user; no card is needed.
+in_image() {
+    local folder image
+    folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+    image=$("$DOCKER_CLIENT" images --quiet --filter "label=dev.gpudyno.image=$1" | head -1)
+    "$DOCKER_CLIENT" image inspect --format "$1: {{.Size}} bytes" "$image"
+    "$DOCKER_CLIENT" run --rm --network none --read-only --tmpfs /tmp:rw,exec --user 10001:10001 --cap-drop ALL \
+        --security-opt no-new-privileges --env HOME=/tmp --volume "$folder/in_image:/in_image:ro" "$image" python /in_image
 }
 
 start_podman() {

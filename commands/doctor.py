@@ -32,7 +32,7 @@ from harness.run.setup import RunSetup
 from harness.settings import Settings
 
 BUILD_SECONDS = {"venv": 90.0, "docker": 180.0, "podman": 300.0}
-BUILD_BYTES = {"cpu": 2 * 10**9, "cuda": 12 * 10**9, "rocm": 40 * 10**9}
+BUILD_BYTES = {"cpu": 2 * 10**9, "cuda": 12 * 10**9, "cuda126": 12 * 10**9, "rocm": 40 * 10**9}
 
 
 def diagnose(root: Path, settings: Settings) -> tuple[Finding, ...]:

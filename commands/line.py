@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from harness.errors import UserError
 
-LINE_OPTIONS = ("--plan", "--device", "--engine", "--python", "--base", "--wheelhouse")
+LINE_OPTIONS = ("--plan", "--device", "--image", "--engine", "--python", "--base", "--wheelhouse")
 """What the whole line shares: half of it with another plan or device would be no line."""
 
 

@@ -14,8 +14,9 @@ from rich.progress import TaskID
 from commands.terminal import PlanWatcher, Screen, name_of, special
 from harness.data.download import FetchProgress
 from harness.data.fetch import Resolved, default_folder, fetch
-from harness.engine.base import Built
+from harness.engine.base import Built, Engine
 from harness.errors import GateError, NotBuilt
+from harness.image.catalog import Image
 from harness.machine import state_folder
 from harness.record import Session
 from harness.record.store import read_all
@@ -133,37 +134,37 @@ def _data_progress(screen: Screen) -> FetchProgress:
 
 def build(root: Path, settings: Settings, *, dry_run: bool) -> None:
     """Makes the environment that the plan needs here, or says that it is made."""
-    setup = run_setup.prepare(root, settings)
+    image, engine, notes = run_setup.to_build(root, settings)
     with Screen() as screen:
-        for note in setup.notes:
+        for note in notes:
             screen.say(note)
         if dry_run:
-            for step in setup.engine.steps(setup.image):
+            for step in engine.steps(image):
                 screen.say(f"# {step.label}\n{step.command}")
             return
-        built = _build(setup, screen)
+        built = _build(image, engine, screen)
         what = built.environment.tag or built.environment.image
         pinned = "pinned" if built.environment.pinned else "UNPINNED"
         reasons = "; ".join(built.environment.unpinned_because)
-        screen.say(f"environment: {what} ({setup.engine.name}, {pinned}{': ' + reasons if reasons else ''})")
+        screen.say(f"environment: {what} ({engine.name}, {pinned}{': ' + reasons if reasons else ''})")
 
 
-def _build(setup: RunSetup, screen: Screen) -> Built:
+def _build(image: Image, engine: Engine, screen: Screen) -> Built:
     try:
-        return setup.engine.built(setup.image)
+        return engine.built(image)
     except NotBuilt:
-        screen.say(f"building environment '{setup.image.name}' with {setup.engine.name}")
-    bar = screen.bar(f"building {setup.image.name}", None)
+        screen.say(f"building environment '{image.name}' with {engine.name}")
+    bar = screen.bar(f"building {image.name}", None)
 
     def say(line: str, done: int = 0, total: int | None = None) -> None:
-        if setup.engine.name == "venv" and line:
+        if engine.name == "venv" and line:
             screen.say(f"  {line}")
         step = _BUILD_STEP.search(line)
         if step:
             done, total = int(step[1]), int(step[2])
-        screen.move(bar, done, total, line.strip()[:50], f"building {setup.image.name}")
+        screen.move(bar, done, total, line.strip()[:50], f"building {image.name}")
 
-    built = setup.engine.build(setup.image, say)
+    built = engine.build(image, say)
     screen.end(bar)
     return built
 
@@ -180,7 +181,7 @@ def run(root: Path, settings: Settings, how: How) -> None:
         if how.dry_run:
             _say_matrix(setup, choose(setup), screen)
             return
-        built = _build(setup, screen) if how.build else setup.engine.built(setup.image)
+        built = _build(setup.image, setup.engine, screen) if how.build else setup.engine.built(setup.image)
         resolved = run_setup.resolve_data(setup, _data_progress(screen))
         _say_data(resolved, screen)
         with run_lock(state_folder()):

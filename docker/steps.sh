@@ -5,6 +5,7 @@
 #   steps.sh pip PYTHON REQUIREMENTS [CHANNEL]
 #   steps.sh check PYTHON LOCK whole
 #   steps.sh check PYTHON LOCK over-base NAME==VERSION…
+#   steps.sh torchvision PYTHON
 #   steps.sh sources cuda|rocm
 #   steps.sh apex PYTHON cuda|rocm
 # The build context is mounted at /context, secrets at /run/secrets, Apex's sources at /sources.
@@ -27,6 +28,8 @@ if [ -s "$secrets/aptconf" ]; then
     export APT_CONFIG="$secrets/aptconf"
 fi
 export DEBIAN_FRONTEND=noninteractive PIP_NO_INPUT=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
+# A base whose torch is in the system's own Python marks that as the distribution's.
+export PIP_BREAK_SYSTEM_PACKAGES=1
 
 step_apt() {
     apt-get update --quiet
@@ -84,7 +87,9 @@ def normal(name):
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-found = {normal(each.metadata["Name"]): each.version for each in distributions()}
+found = {}
+for each in distributions():
+    found.setdefault(normal(each.metadata["Name"]), each.version)
 pinned = re.findall(r"^([A-Za-z0-9][\w.-]*)==([^\s;\\]+)", Path(lock).read_text(), re.MULTILINE)
 pinned += [each.split("==") for each in from_base]
 locked = {normal(name): version for name, version in pinned}
@@ -103,7 +108,66 @@ sys.exit("\n".join(wrong) or None)
 PYTHON
 }
 
+# An index without the channel's CPU build of torchvision gives the CUDA build. Its compiled operators cannot load beside a
+# CPU torch, and then two of them are missing. They are declared after a first attempt, for where they exist a second
+# declaration would end the process.
+step_torchvision() {
+    python=$1
+    "$python" -c 'import torchvision' 2>/dev/null && return
+    packages=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    cat >"$packages/gpudyno_torchvision.py" <<'PYTHON'
+"""Lets torchvision's CUDA build be imported beside a CPU-only torch."""
+
+import sys
+from importlib.machinery import PathFinder
+
+
+class Loader:
+    def __init__(self, loader):
+        self.loader = loader
+
+    def __getattr__(self, name):
+        return getattr(self.loader, name)
+
+    def exec_module(self, module):
+        try:
+            self.loader.exec_module(module)
+            return
+        except RuntimeError as error:
+            if not ("torchvision::" in str(error) and "does not exist" in str(error)):
+                raise
+        import torch
+
+        for name in [name for name in sys.modules if name.startswith("torchvision.")]:
+            del sys.modules[name]
+        for operator in ("nms", "qnms"):
+            schema = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
+            torch.library.define(f"torchvision::{operator}", schema)
+        self.loader.exec_module(module)
+
+
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name != "torchvision":
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = Loader(spec.loader)
+        return spec
+
+
+sys.meta_path.insert(0, Finder)
+PYTHON
+    echo 'import gpudyno_torchvision' >"$packages/gpudyno_torchvision.pth"
+    "$python" -c 'import timm, torchvision'
+}
+
 step_sources() {
+    if [ "$APEX" = none ]; then
+        mkdir /apex
+        return
+    fi
     source=$APEX_REPOSITORY
     if [ -d "$wheelhouse/apex-$1.git" ]; then
         source=$wheelhouse/apex-$1.git
@@ -117,11 +181,11 @@ step_sources() {
 
 step_apex() {
     python=$1
-    if [ "$APEX_EXTENSIONS" = yes ]; then
-        "apex_extensions_$2"
-    else
-        apex_python
-    fi
+    case $APEX in
+    none) ;;
+    python) apex_python ;;
+    extensions) "apex_extensions_$2" ;;
+    esac
 }
 
 # Its setup.py wants a compiler for the card even for the Python part, so the package is copied. ROCm's has stand-ins

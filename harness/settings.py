@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError
 
@@ -33,6 +33,7 @@ class Settings(Model):
 
     plan: str = "quick"
     device: str | None = None
+    image: str | None = None
     engine: Annotated[str, Field(pattern="^(auto|docker|podman|venv|here)$")] = "auto"
     python: str | None = None
     data: str | None = None
@@ -44,7 +45,7 @@ class Settings(Model):
     memory_bytes: Annotated[int, Field(gt=0)] | None = None
     data_seconds: Annotated[float, Field(ge=0)] = 90.0
     baseline: str | None = None
-    apex_extensions: bool = False
+    apex: Literal["none", "python", "extensions"] = "python"
     build_network: Annotated[str, Field(pattern="^(default|host|none)$")] = "default"
     pip_config: str | None = None
     ca: str | None = None

@@ -17,7 +17,7 @@ from harness.engine.base import Say
 from harness.engine.connection import Client, Connection
 from harness.errors import MachineError, NoEngine, NoNetwork, NoSpace
 from harness.image.catalog import Image
-from harness.image.spec import BuildSpec, docker_build_argv, spec
+from harness.image.spec import ApexPart, BuildSpec, docker_build_argv, spec
 from harness.settings import Settings
 
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
@@ -34,7 +34,7 @@ class BuildSettings:
     logs: Path
     revision: str | None = None
     base: str | None = None
-    apex_extensions: bool = False
+    apex: ApexPart = "python"
     secrets: Mapping[str, Path] = field(default_factory=dict)
     proxy: Mapping[str, str] = field(default_factory=dict)
     network: str | None = None
@@ -46,7 +46,7 @@ class BuildSettings:
             root=self.root,
             revision=self.revision,
             base=self.base,
-            apex_extensions=self.apex_extensions,
+            apex=self.apex,
             secrets=self.secrets,
             network=self.network,
         )
@@ -66,7 +66,7 @@ def build_settings(
         logs=logs,
         revision=revision,
         base=settings.base,
-        apex_extensions=settings.apex_extensions,
+        apex=settings.apex,
         secrets={name: Path(path) for name, path in files.items() if path and path != os.devnull},
         proxy={name: environ[name] for name in PROXY_VARIABLES if environ.get(name)},
         network=None if settings.build_network == "default" else settings.build_network,

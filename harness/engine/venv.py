@@ -142,7 +142,7 @@ class VenvEngine(Processes):
         log.unlink(missing_ok=True)
         packages = len(lock_packages(self.root / "docker" / image.lock))
         for number, step in enumerate(steps, 1):
-            say(f"{number}/{len(steps)} {step.label}", 0, packages if number == len(steps) else None)
+            say(f"{number}/{len(steps)} {step.label}", 0, packages if step.label == "packages" else None)
             _first_that_works(step.label, step.alternatives, log, partial(say, total=packages))
         (folder / STAMP).write_text(json.dumps({"image": image.name, "unpinned_because": reasons}))
 

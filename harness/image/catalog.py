@@ -47,7 +47,7 @@ class Apex(Model):
     repository: Annotated[str, Field(pattern=r"^https://github\.com/[A-Za-z0-9-]+/apex$")]
     commit: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
     toolkit: Reference | None = None
-    """The image that has the compiler for the extensions; null where the base has it."""
+    """The image that has the compiler for the extensions; null on ROCm, whose base has it."""
     toolkit_digest: Digest | None = None
     toolkit_digest_verified: bool = False
 
@@ -106,6 +106,15 @@ class ImageFile(Model):
 
     images: dict[str, Image]
 
+    @model_validator(mode="after")
+    def _each_image_has_a_lock_of_its_own(self) -> ImageFile:
+        names: dict[str, str] = {}
+        for image in self.images.values():
+            first = names.setdefault(image.lock, image.name)
+            if first != image.name:
+                raise ValueError(f"images '{first}' and '{image.name}' both name the lock {image.lock}")
+        return self
+
     @model_validator(mode="before")
     @classmethod
     def _each_image_knows_its_name(cls, data: Any) -> Any:
@@ -143,26 +152,36 @@ def choose(
     *,
     capability: str | tuple[str, ...] | None = None,
     driver: str | None = None,
+    name: str | None = None,
 ) -> Image:
     """The first image that serves a card, or each of several, by the ranges that images state.
 
     `capability` is "6.1" or "sm_61" of NVIDIA's cards, "gfx906" of AMD's; what is unknown refuses nothing.
-    Raises NoDevice, before anything is built, with what the card lacks.
+    With `name` that image alone is judged.
+    Raises NoDevice, before anything is built, with what the card lacks, and UserError for an unknown name.
     """
     capabilities = (capability,) if isinstance(capability, str) else capability or ()
     refusals = []
-    for image in images.images.values():
-        if image.device != device:
-            continue
-        of_cards = (_card_refused(image, each) for each in capabilities)
-        refusal = next(filter(None, of_cards), None) or _driver_refused(image, driver)
+    for image in images.images.values() if name is None else (images.image(name),):
+        refusal = _refused(image, device, capabilities, driver)
         if refusal is None:
             return image
-        refusals.append(refusal)
+        if name is not None or image.device == device:
+            refusals.append(refusal)
     raise NoDevice(
         "; ".join(refusals) or f"no image is made for '{device}' devices",
-        remedy="take --device cpu, or add an image to docker/images.toml",
+        remedy="leave --image out" if name else "take --device cpu, or add an image to docker/images.toml",
     )
+
+
+def _refused(
+    image: Image, device: DeviceKind, capabilities: tuple[str, ...], driver: str | None
+) -> str | None:
+    """Why an image does not serve these cards, in one clause; null where it does."""
+    if image.device != device:
+        return f"image '{image.name}' is for '{image.device}' devices, and this line runs on '{device}'"
+    of_cards = (_card_refused(image, each) for each in capabilities)
+    return next(filter(None, of_cards), None) or _driver_refused(image, driver)
 
 
 def _card_refused(image: Image, capability: str) -> str | None:

@@ -41,7 +41,7 @@ def relock(image: Image, root: Path, *, run: Run = run_quietly) -> LockReport:
     requirements cannot be met.
     """
     changed = [*_resolve_packages(image, root, run)]
-    digest = _resolve_digest(image.base, run)
+    digest = resolve_digest(image.base, run)
     if digest is None:
         unreachable = (f"the digest of {image.base}: no registry or no 'docker buildx' answers",)
         return LockReport(tuple(changed), unreachable)
@@ -162,8 +162,8 @@ def _uv_platform(platform: str) -> str:
     return {"linux/amd64": "x86_64-manylinux_2_28", "linux/arm64": "aarch64-manylinux_2_28"}[platform]
 
 
-def _resolve_digest(reference: str, run: Run) -> str | None:
-    """The index digest of a tag as its registry gives it now; null where it cannot be asked."""
+def resolve_digest(reference: str, run: Run) -> str | None:
+    """The digest of a tag, or of a digest, as its registry gives it now; null where it gives none."""
     client = shutil.which("docker")
     if client is None:
         return None

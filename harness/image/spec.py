@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from harness.errors import NoEngine, UserError
 from harness.image.catalog import Image
@@ -21,6 +22,9 @@ SECRETS = {
 
 STEPS = "steps.sh"
 """The shell steps that all Dockerfiles share, below docker/."""
+
+ApexPart = Literal["none", "python", "extensions"]
+"""How much of Apex a GPU image gets; its extensions take half an hour and more to compile."""
 
 CHANNEL_PATIENCE = ("--retries", "1", "--timeout", "10")
 """A channel that does not answer is given up quickly: the next source is as good."""
@@ -81,7 +85,7 @@ def spec(
     root: Path,
     revision: str | None,
     base: str | None = None,
-    apex_extensions: bool = False,
+    apex: ApexPart = "python",
     secrets: Mapping[str, Path] | None = None,
     network: str | None = None,
 ) -> BuildSpec:
@@ -95,7 +99,7 @@ def spec(
     reference = base or f"{image.base}@{image.base_digest}"
     lock = lock_sha256(root, image.lock)
     addresses = _addresses(image)
-    arguments = _base_arguments(image) | _apex_arguments(image, apex_extensions)
+    arguments = _base_arguments(image) | _apex_arguments(image, apex)
     decides = {
         "dockerfile": lock_sha256(root, image.dockerfile),
         "steps": lock_sha256(root, STEPS),
@@ -195,6 +199,8 @@ def venv_steps(
         names = " and ".join(package.name for package in image.channel.packages)
         steps.append(VenvStep(names, _sources(python, framework, wheelhouse, channel)))
     steps.append(VenvStep("packages", _sources(python, root / "docker" / image.lock, wheelhouse)))
+    if image.device == "cpu":
+        steps.append(VenvStep("torchvision", (("sh", str(root / "docker" / STEPS), "torchvision", python),)))
     return tuple(steps)
 
 
@@ -211,7 +217,8 @@ def _sources(
 
 def _addresses(image: Image) -> dict[str, str]:
     channel = {"CHANNEL": image.channel.address} if image.channel else {}
-    return channel | ({"APEX_REPOSITORY": image.apex.repository} if image.apex else {})
+    over_base = {"LOCK": image.lock, "DEVICE": str(image.device)} if image.from_base else {}
+    return channel | over_base | ({"APEX_REPOSITORY": image.apex.repository} if image.apex else {})
 
 
 def _base_arguments(image: Image) -> dict[str, str]:
@@ -219,16 +226,20 @@ def _base_arguments(image: Image) -> dict[str, str]:
     return {"FROM_BASE": brought} if brought else {}
 
 
-def _apex_arguments(image: Image, extensions: bool) -> dict[str, str]:
+def _apex_arguments(image: Image, part: ApexPart) -> dict[str, str]:
     if image.apex is None:
-        if extensions:
+        if part == "extensions":
             raise UserError(f"image '{image.name}' has no Apex", remedy="leave its extensions out")
         return {}
-    arguments = {
-        "APEX_COMMIT": image.apex.commit,
-        "APEX_EXTENSIONS": "yes" if extensions else "no",
-    }
-    if extensions:
+    if part == "none":
+        return {"APEX": part}
+    arguments = {"APEX": part, "APEX_COMMIT": image.apex.commit}
+    if part == "extensions":
+        if image.device == "cuda" and image.apex.toolkit is None:
+            raise UserError(
+                f"image '{image.name}' names no toolkit to compile Apex's extensions with",
+                remedy="take the setting apex = 'python'",
+            )
         arguments["APEX_ARCHITECTURES"] = ";".join(image.architectures)
         if image.apex.toolkit:
             arguments["TOOLKIT"] = f"{image.apex.toolkit}@{image.apex.toolkit_digest}"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import cast
@@ -84,9 +85,10 @@ def prepare(
         run_plan = run_plan.model_copy(update={"blocks": settings.blocks})
     machine, selection = seen or devices(settings, environ)
     images = load_images(root)
-    image, unserved = _image(images, selection, own_python=settings.python is not None)
+    image, unserved = _image(images, selection, settings)
     passed = passed_variables(environ)
-    engine, lost = _engine(root, settings, image, selection, machine, passed, environ, refuse=refuse)
+    unfit = partial(_unfit, image=image, machine=machine, device=request_of(selection, settings))
+    engine, lost = _engine(root, settings, passed, environ, unfit, refuse=refuse)
     return RunSetup(
         root=root,
         settings=settings,
@@ -101,20 +103,45 @@ def prepare(
     )
 
 
-def _image(images: ImageFile, selection: Selection, *, own_python: bool) -> tuple[Image, tuple[str, ...]]:
-    """The image that serves every card taken.
+def to_build(
+    root: Path, settings: Settings, environ: Mapping[str, str] = os.environ
+) -> tuple[Image, Engine, tuple[str, ...]]:
+    """What `build` works with, and what a person should hear.
+
+    An image that is named is built without a look at the machine's devices: on a login node, on a runner.
+    Raises UserError for a name that no image has, and what prepare() raises where none is named.
+    """
+    if settings.image is None:
+        setup = prepare(root, settings, environ)
+        return setup.image, setup.engine, setup.notes
+    image = load_images(root).image(settings.image)
+    engine, lost = _engine(root, settings, passed_variables(environ), environ, lambda engine, choice: None)
+    return image, engine, lost
+
+
+def _image(images: ImageFile, selection: Selection, settings: Settings) -> tuple[Image, tuple[str, ...]]:
+    """The image that is named, or that we are in, if it serves every card taken; else the first that does.
 
     An interpreter of the user's brings its own framework, which may serve what no image of ours does.
     """
+    name = settings.image or _around_us(images, selection, settings)
     architectures = {card.architecture for card in selection.gpus if card.architecture}
     driver = next((card.driver for card in selection.gpus if card.driver), None)
     try:
-        return choose(images, selection.kind, capability=tuple(sorted(architectures)), driver=driver), ()
+        capability = tuple(sorted(architectures))
+        return choose(images, selection.kind, capability=capability, driver=driver, name=name), ()
     except NoDevice as error:
-        if not own_python:
+        if settings.python is None or name is not None:
             raise
         image = next(image for image in images.images.values() if image.device == selection.kind)
         return image, (f"image: {error.problem}; your interpreter's own framework is taken",)
+
+
+def _around_us(images: ImageFile, selection: Selection, settings: Settings) -> str | None:
+    """The name of the image that this process is in, where trials run in it and it is for such devices."""
+    around = images.images.get(str((identity() or {}).get("image")))
+    taken = settings.engine in ("auto", "here") and around is not None and around.device == selection.kind
+    return around.name if around is not None and taken else None
 
 
 def _card_notes(selection: Selection) -> tuple[str, ...]:
@@ -129,13 +156,11 @@ def _card_notes(selection: Selection) -> tuple[str, ...]:
 def _engine(
     root: Path,
     settings: Settings,
-    image: Image,
-    selection: Selection,
-    machine: Machine,
     passed: Mapping[str, str],
     environ: Mapping[str, str],
+    unfit: Callable[[DockerEngine, str], str | None],
     *,
-    refuse: bool,
+    refuse: bool = True,
 ) -> tuple[Engine, tuple[str, ...]]:
     choice = settings.engine
     recorded = recorded_variables(passed, local_names(root))
@@ -154,7 +179,7 @@ def _engine(
             environ=environ,
         )
         engine = find(cast(EngineChoice, choice), building, passed=recorded, environ=environ)
-        reason = _unfit(engine, image, machine, request_of(selection, settings), choice) if engine else None
+        reason = unfit(engine, choice) if engine else None
         if engine is not None and reason is not None and choice != "auto" and refuse:
             raise NoDevice(reason, remedy="see `invoke doctor`, or use --engine venv")
         if engine is not None and (reason is None or choice != "auto"):
@@ -180,7 +205,7 @@ def _wheels_in_clone(root: Path, settings: Settings) -> None:
 
 
 def _unfit(
-    engine: DockerEngine, image: Image, machine: Machine, device: DeviceRequest, choice: str
+    engine: DockerEngine, choice: str, *, image: Image, machine: Machine, device: DeviceRequest
 ) -> str | None:
     """Why trials cannot run in this engine's containers, in one clause; null where they can.
 

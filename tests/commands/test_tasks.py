@@ -36,6 +36,10 @@ def state(tmp_path: Path) -> dict[str, str]:
         (("run", "--plan", "smoke", "--budget", "soon"), "the budget 'soon' is no length of time", 2),
         (("run", "--plan", "smoke", "--python", "/no/such/python"), "there is no interpreter", 4),
         (("lock", "--image", "cpo"), "image 'cpo' is not in docker/images.toml; take one of cpu", 2),
+        (("build", "--image", "cpo"), "image 'cpo' is not in docker/images.toml; take one of cpu", 2),
+        (("run", "--image", "rocm"), "image 'rocm' is for 'rocm' devices, and this line runs on 'cpu'", 4),
+        (("run", "--image", "cpo"), "image 'cpo' is not in docker/images.toml; take one of cpu", 2),
+        (("build", "run", "--image", "cuda"), "write `invoke build --image cuda run`", 2),
         (("data", "--only", "cifar-1000"), "cifar-1000", 2),
     ],
 )
@@ -68,6 +72,13 @@ def test_a_dry_run_changes_nothing(state):
     assert done.returncode == 0, done.stderr
     assert "2 trials" in done.stdout
     assert sorted(path.name for path in (ROOT / "results").iterdir()) == before
+
+
+@pytest.mark.parametrize("name", ["cpu", "cuda"])
+def test_any_image_is_built_whatever_this_machine_has(state, name):
+    done = invoke("build", "--image", name, "--device", "7", "--engine", "venv", "--dry-run", **state)
+    assert done.returncode == 0, done.stderr
+    assert f"docker/{name}/lock.txt" in done.stdout
 
 
 def test_run_without_building_says_what_is_not_built(state, tmp_path):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from harness.errors import NoDevice, NoEngine, PlanError, UserError
 from harness.image.catalog import Image, choose, load_images
 from harness.image.lock import differences, lock_packages, normal_name
-from harness.image.spec import BuildSpec, docker_build_argv, spec, venv_name, venv_steps
+from harness.image.spec import ApexPart, BuildSpec, docker_build_argv, spec, venv_name, venv_steps
 from tests.helpers import ROOT
 from tests.helpers.checks import golden
 
@@ -69,7 +69,7 @@ def test_a_build_on_a_substituted_base_behind_a_proxy_is_this(tmp_path: Path):
         root=ROOT,
         revision=None,
         base="mirror.example/debian:bookworm",
-        apex_extensions=True,
+        apex="extensions",
         secrets=secrets,
         network="host",
     )
@@ -121,8 +121,13 @@ def _drop_cpu(root: Path) -> None:
 
 
 def test_a_tag_changes_with_what_the_build_is_told(clone: Path):
-    tags = {tag(clone), tag(clone, apex_extensions=True), tag(clone, base="debian:bookworm-slim")}
-    assert len(tags) == 3
+    tags = {
+        tag(clone),
+        tag(clone, apex="extensions"),
+        tag(clone, apex="none"),
+        tag(clone, base="debian:bookworm-slim"),
+    }
+    assert len(tags) == 4
 
 
 def test_neither_comments_on_pins_nor_the_revision_change_a_tag(clone: Path):
@@ -150,7 +155,7 @@ def test_an_image_knows_its_own_lock_and_base():
 
 def test_an_unknown_image_is_answered_with_those_there_are():
     with pytest.raises(
-        UserError, match=r"image 'tpu' is not in docker/images.toml; take one of cpu, cuda, rocm"
+        UserError, match=r"image 'tpu' is not in docker/images.toml; take one of cpu, cuda, cuda126, rocm"
     ):
         IMAGES.image("tpu")
 
@@ -173,6 +178,11 @@ def test_an_unknown_image_is_answered_with_those_there_are():
         ('lock = "cpu/lock.txt"', 'lock = "../lock.txt"', "'images.cpu.lock': String should match pattern"),
         ('device = "cpu"', 'device = "tpu"', "'images.cpu.device': Input should be 'cpu', 'cuda' or 'rocm'"),
         ('device = "cpu"', "device = ", "Invalid value"),
+        (
+            'lock = "cuda/lock.txt"',
+            'lock = "cpu/lock.txt"',
+            "images 'cpu' and 'cuda' both name the lock cpu/lock.txt",
+        ),
     ],
 )
 def test_pins_that_cannot_be_meant_are_refused_by_file_and_key(
@@ -207,7 +217,12 @@ def test_a_build_secret_that_is_unknown_or_missing_is_refused(tmp_path: Path, na
 
 def test_apex_extensions_of_an_image_without_apex_are_refused():
     with pytest.raises(UserError, match="image 'cpu' has no Apex"):
-        spec(IMAGES.image("cpu"), root=ROOT, revision=None, apex_extensions=True)
+        spec(IMAGES.image("cpu"), root=ROOT, revision=None, apex="extensions")
+
+
+def test_apex_extensions_without_a_compiler_for_them_are_refused():
+    with pytest.raises(UserError, match="image 'cuda126' names no toolkit to compile Apex's extensions"):
+        spec(IMAGES.image("cuda126"), root=ROOT, revision=None, apex="extensions")
 
 
 @pytest.mark.parametrize(
@@ -217,20 +232,60 @@ def test_the_cuda_image_serves_cards_from_turing_on(capability: str | None):
     assert choose(IMAGES, "cuda", capability=capability, driver="580.82.07").name == "cuda"
 
 
-@pytest.mark.parametrize("capability", ["6.1", "7.0", "sm_61", "11.0", "13.0"])
+@pytest.mark.parametrize("capability", ["3.7", "sm_35", "11.0", "13.0"])
 def test_a_card_that_no_cuda_build_serves_is_told_so(capability: str):
     with pytest.raises(NoDevice) as refused:
         choose(IMAGES, "cuda", capability=capability)
     card = "sm_" + capability.removeprefix("sm_").replace(".", "")
     assert str(refused.value) == (
         f"image 'cuda' serves sm_75, sm_80, sm_86, sm_90, sm_100, sm_120, and this card is {card}; "
+        f"image 'cuda126' serves sm_50, sm_60, sm_70, sm_75, sm_80, sm_86, sm_90, and this card is {card}; "
         "take --device cpu, or add an image to docker/images.toml"
     )
 
 
-def test_a_driver_that_is_too_old_is_told_so():
-    with pytest.raises(NoDevice, match=r"needs driver 580 or newer, and this machine has 535\.104\.05"):
-        choose(IMAGES, "cuda", capability="8.6", driver="535.104.05")
+@pytest.mark.parametrize(
+    ("card", "capability", "driver", "image"),
+    [
+        ("GTX 980", "5.2", "535.183.01", "cuda126"),
+        ("GTX 1080 Ti", "6.1", "570.124.06", "cuda126"),
+        ("GTX 1080 Ti", "6.1", "580.65.06", "cuda126"),
+        ("V100", "7.0", "535.104.05", "cuda126"),
+        ("H100", "9.0", "550.54.15", "cuda126"),
+        ("RTX 4090", "8.9", "579.99", "cuda126"),
+        ("RTX 4090", "8.9", "580.65.06", "cuda"),
+        ("RTX 5090", "12.0", "580.65.06", "cuda"),
+    ],
+)
+def test_a_card_and_its_driver_choose_the_image(card: str, capability: str, driver: str, image: str):
+    assert choose(IMAGES, "cuda", capability=capability, driver=driver).name == image
+
+
+@pytest.mark.parametrize(
+    ("capability", "driver", "said"),
+    [
+        (
+            "12.0",
+            "570.124.06",
+            r"'cuda' needs driver 580 or newer.* has 570\.124\.06; image 'cuda126' serves",
+        ),
+        ("6.1", "525.53", r"this card is sm_61; image 'cuda126' needs driver 525\.60\.13 or newer"),
+        ("8.6", "470.82", r"needs driver 580 or newer.*; image 'cuda126' needs driver 525\.60\.13 or newer"),
+    ],
+)
+def test_a_card_whose_driver_is_too_old_for_its_images_is_told_so(capability: str, driver: str, said: str):
+    with pytest.raises(NoDevice, match=said):
+        choose(IMAGES, "cuda", capability=capability, driver=driver)
+
+
+def test_an_image_that_is_named_is_taken_or_refused_and_never_swapped_for_another():
+    assert choose(IMAGES, "cuda", capability="8.9", driver="580.65", name="cuda126").name == "cuda126"
+    with pytest.raises(NoDevice, match=r"image 'cuda' serves .*, and this card is sm_61; leave --image out"):
+        choose(IMAGES, "cuda", capability="6.1", name="cuda")
+    with pytest.raises(NoDevice, match="image 'rocm' is for 'rocm' devices, and this line runs on 'cpu'"):
+        choose(IMAGES, "cpu", name="rocm")
+    with pytest.raises(UserError, match="take one of cpu, cuda, cuda126, rocm"):
+        choose(IMAGES, "cpu", name="tpu")
 
 
 @pytest.mark.parametrize("capability", ["gfx942", "gfx90a:sramecc+:xnack-", "gfx1201", None])
@@ -246,17 +301,6 @@ def test_a_target_that_rocm_dropped_is_told_so(capability: str):
 
 def test_the_cpu_image_is_the_only_one_for_a_machine_without_a_card():
     assert choose(IMAGES, "cpu").name == "cpu"
-
-
-def test_a_second_image_takes_the_cards_that_the_first_refuses():
-    cuda = IMAGES.image("cuda")
-    old = cuda.model_copy(
-        update={"name": "cuda126", "architectures": ("sm_61", "sm_70"), "driver_minimum": "525"}
-    )
-    both = IMAGES.model_copy(update={"images": {"cuda": cuda, "cuda126": old}})
-    assert choose(both, "cuda", capability="6.1", driver="535.1").name == "cuda126"
-    with pytest.raises(NoDevice, match=r"image 'cuda' serves .*; image 'cuda126' serves "):
-        choose(both, "cuda", capability="5.2")
 
 
 @pytest.mark.parametrize("name", ["cpu", "cuda"])
@@ -275,7 +319,7 @@ def test_a_virtual_environment_is_made_by_these_commands(name: str):
 
 
 def test_without_a_wheelhouse_the_channel_is_tried_first_and_briefly():
-    _, framework, packages = venv_steps(
+    _, framework, packages, _ = venv_steps(
         IMAGES.image("cpu"), root=ROOT, venv=Path("/v"), interpreter="python3"
     )
     channel, index = framework.alternatives
@@ -321,7 +365,7 @@ def test_a_lock_is_of_the_family_and_leaves_out_what_it_should(name: str):
     assert not differences(family, locked, over_base=True)
     assert locked["fastprogress"] < "1.1"
     assert not set(image.left_out) & set(locked)
-    assert ("nvidia-ml-py" in locked) == (name == "cuda")
+    assert ("nvidia-ml-py" in locked) == (image.device == "cuda")
     assert any(package.startswith("nvidia-cu") for package in locked) == (name == "cuda")
 
 
@@ -356,11 +400,12 @@ def test_a_dockerfile_pins_all_that_it_takes(name: str):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_dockerfile_is_given_every_argument_that_it_asks_for(name: str):
     image = IMAGES.image(name)
-    what = spec(image, root=ROOT, revision=None, apex_extensions=image.apex is not None)
+    part: ApexPart = "extensions" if name in ("cuda", "rocm") else "python"
+    what = spec(image, root=ROOT, revision=None, apex=part)
     argv = docker_build_argv(what, iidfile=Path("iid"), buildx=True)
     given_ = {word.split("=")[0] for at, word in enumerate(argv) if argv[at - 1] == "--build-arg"}
     assert (
-        set(re.findall(r"^ARG (\w+)", _dockerfile(image), re.MULTILINE)) - {"TOOLKIT"}
+        set(re.findall(r"^ARG (\w+)", _dockerfile(image), re.MULTILINE)) - {"TOOLKIT", "APEX_ARCHITECTURES"}
         <= given_
         <= set(re.findall(r"^ARG (\w+)", _dockerfile(image), re.MULTILINE))
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shutil
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,6 +61,33 @@ def test_an_interpreter_of_the_user_s_may_serve_a_card_that_no_image_serves():
     setup = prepared(old, python="/usr/bin/python3")
     assert setup.image.device == "cuda"
     assert any("your interpreter's own framework is taken" in note for note in setup.notes)
+
+
+def test_an_image_that_is_named_is_taken_where_it_serves_the_card_and_refused_where_not():
+    assert prepared(card(0)).image.name == "cuda"
+    assert prepared(card(0), image="cuda126", engine="venv").image.name == "cuda126"
+    with pytest.raises(NoDevice, match="image 'cpu' is for 'cpu' devices, and this line runs on 'cuda'"):
+        prepared(card(0), image="cpu")
+
+
+def test_inside_an_image_that_serves_the_card_no_other_is_asked_for(monkeypatch):
+    monkeypatch.setattr(run_setup, "identity", lambda: {"image": "cuda126"})
+    assert prepared(card(0)).image.name == "cuda126"
+
+
+def test_an_image_of_a_contributor_s_is_built_by_its_name_without_a_look_at_the_devices(
+    tmp_path, monkeypatch
+):
+    shutil.copytree(ROOT / "docker", tmp_path / "docker")
+    shutil.copytree(ROOT / "docker" / "cuda", tmp_path / "docker" / "mine")
+    pins = tmp_path / "docker" / "images.toml"
+    table = pins.read_text().split("[images.cuda]")[1].split("[images.cuda.apex]")[0]
+    pins.write_text(pins.read_text() + "\n[images.mine]" + table.replace("cuda/", "mine/"))
+    monkeypatch.setattr(run_setup, "look", None)
+    settings = Settings(image="mine", engine="venv", device="7")
+    image, engine, _ = run_setup.to_build(tmp_path, settings, {})
+    assert image.name == "mine"
+    assert "docker/mine/lock.txt" in engine.steps(image)[-1].command
 
 
 @pytest.mark.parametrize("vendor", ["NVIDIA", "AMD"])

@@ -58,7 +58,7 @@ def learned(prior: Speeds, records: Iterable[Record], machine: str) -> Speeds:
 
 
 def seconds(item: Planned, speeds: Speeds) -> float:
-    """A trial's estimated duration in seconds, its setup included, never above its own time limit."""
+    """A trial's estimated duration in seconds: its setup, and the most that its limits allow."""
     asked = item.trial.asked
     setup = speeds.setup_seconds.get(asked.workload, SETUP_SECONDS[asked.device])
     whole = speeds.protocol_seconds.get(row(item))
@@ -66,7 +66,7 @@ def seconds(item: Planned, speeds: Speeds) -> float:
         whole = speeds.published_seconds.get(row(item)[:4], UNKNOWN_FULL_SECONDS)
     limit = asked.variant.limit
     capped = limit.seconds is not None or limit.steps is not None or limit.epochs is not None
-    train = min(whole, limit.seconds or CAPPED_SECONDS) if capped else whole
+    train = min(whole, limit.seconds_at_most or limit.seconds or CAPPED_SECONDS) if capped else whole
     return min(item.trial.timeout_seconds, setup + train)
 
 

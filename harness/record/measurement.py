@@ -131,7 +131,8 @@ class Protocol(Model):
     epochs: Annotated[int, Field(ge=1)]
     valid_batches: Annotated[int, Field(ge=0)]
     complete: bool
-    stopped_by: Literal["protocol", "epochs", "steps", "seconds"]
+    stopped_by: Literal["protocol", "epochs", "steps", "seconds", "level-held"]
+    """What ended the training: of a limit with a least and a most, "seconds" is the most."""
 
 
 class Flops(Model):

@@ -58,14 +58,18 @@ class Failure(Model):
 
 
 class Steady(Model):
-    """The steady part of the step times, found by change points and slope."""
+    """The steady part of the step times, found by change points and drift."""
 
-    kind: Literal["flat", "warm-up", "slowdown", "none", "unproven"]
+    kind: Literal["flat", "recurrent", "warm-up", "slowdown", "none", "unproven"]
     first_step: int
     """Steps before it were cut."""
     changes: tuple[int, ...] = ()
     slope: Number | None = None
-    """Relative change over the last segment."""
+    """Relative change over the steady part, of a line through it."""
+    slope_error: Number | None = None
+    """The slope's standard error, which knows that neighbouring steps are alike."""
+    mean_error: Number | None = None
+    """The relative standard error of the steady part's mean, by its slow movement alone."""
 
 
 class Summary(Model):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Annotated, Literal, Self
 
@@ -36,13 +37,27 @@ Option = bool | int | float | str
 class Limit(Model):
     """Where a trial stops before its protocol ends; a null stops nothing.
 
-    `seconds` is training time; the step that crosses it is finished. `valid_batches` caps each validation.
+    `seconds` is training time; the step that crosses it is finished. With `seconds_at_most` it is the least:
+    the trial goes on until its last level has held, or the most is reached. `valid_batches` caps each
+    validation.
     """
 
     epochs: Annotated[int, Field(ge=1)] | None = None
     steps: Annotated[int, Field(ge=1)] | None = None
     seconds: Annotated[float, Field(gt=0)] | None = None
+    # Left out where it is null, so that trials of records from before it keep their ids.
+    seconds_at_most: Annotated[float | None, Field(gt=0, exclude_if=lambda most: most is None)] = None
     valid_batches: Annotated[int, Field(ge=0)] | None = None
+
+    @model_validator(mode="after")
+    def _least_is_below_most(self) -> Self:
+        if self.seconds_at_most is not None and self.seconds_at_most < (self.seconds or math.inf):
+            least = "missing" if self.seconds is None else f"{self.seconds:g}"
+            raise ValueError(
+                f"seconds_at_most is {self.seconds_at_most:g} and seconds, the least, is {least}: "
+                "the most must not be below the least"
+            )
+        return self
 
 
 class Variant(Model):

@@ -215,12 +215,23 @@ def _clock(measurement: Measurement) -> Causes:
 
 def _steady(measurement: Measurement, steady: Steady) -> Causes:
     if steady.kind == "unproven":
-        series = measurement.step_us
-        values = series.values()[steady.first_step // series.steps_per_value :]
-        length = f"{sum(values) / 1e6:.4g} s and {len(values) * series.steps_per_value} steps"
-        needed = f"{DEFAULT_RULE.least_seconds:g} s and {DEFAULT_RULE.least_steps} steps"
-        yield "unproven", f"short-window: the last level held for {length}; {needed} are needed"
+        yield "unproven", f"short-window: {_why_unproven(measurement, steady)}"
     if steady.kind == "none":
         yield "invalid", "no-steady-state: the step times still changed at the end"
     if steady.kind == "slowdown":
         yield "warn", f"slowdown: the steps became slower; steady from step {steady.first_step} on"
+
+
+def _why_unproven(measurement: Measurement, steady: Steady) -> str:
+    series = measurement.step_us
+    values = series.values()[steady.first_step // series.steps_per_value :]
+    seconds, steps = sum(values) / 1e6, len(values) * series.steps_per_value
+    length = f"{seconds:.4g} s and {steps} steps"
+    if seconds < DEFAULT_RULE.least_seconds or steps < DEFAULT_RULE.least_steps or steady.slope_error is None:
+        needed = f"{DEFAULT_RULE.least_seconds:g} s and {DEFAULT_RULE.least_steps} steps"
+        return f"the last level held for {length}; {needed} are needed"
+    if (steady.mean_error or 0) > DEFAULT_RULE.mean_error:
+        error = f"the standard error of their mean is {steady.mean_error:.1%}"
+        return f"levels came back too seldom in {length}: {error}"
+    drift = f"a drift of {steady.slope:+.1%} (standard error {steady.slope_error:.1%})"
+    return f"{length} do not tell {drift} from none"

@@ -12,14 +12,11 @@ from harness.summary.checks import measurement_causes
 from harness.summary.device_checks import device_causes
 from harness.summary.steady_state import steady_state
 
-METHOD = "2"
+METHOD = "3"
 """The version of this method; a stored summary of another is computed anew."""
 
 MOST_MEMORY_SHARE = 0.95
 """Of a device's memory: a batch that reserves more is not taken for one that fits."""
-
-MEAN_BLOCKS = 9
-"""An odd number, so that the median of the block means is one of them."""
 
 Floats = NDArray[numpy.float64]
 Verdict = Literal["valid", "warn", "invalid", "unproven"]
@@ -129,16 +126,8 @@ def _idle_share(measurement: Measurement, steady: Steady, steps: Floats) -> floa
     return None if busy is None else max(0.0, 1 - busy)
 
 
-def _typical_step(steps: Floats) -> float | None:
-    """Median of block means, seconds: the mean of a step that a passing disturbance does not move."""
-    if steps.size == 0:
-        return None
-    blocks = MEAN_BLOCKS if steps.size >= 10 * MEAN_BLOCKS else 1
-    return float(numpy.median([part.mean() for part in numpy.array_split(steps, blocks)]))
-
-
 def _valid_seconds(measurement: Measurement) -> float | None:
-    """Median seconds of a whole validation: a capped one is scaled by its batches; null where none ran."""
+    """Mean seconds of a whole validation: a capped one is scaled by its batches; null where none ran."""
     batches = measurement.protocol.valid_batches
     if batches == 0:
         return 0.0
@@ -148,7 +137,7 @@ def _valid_seconds(measurement: Measurement) -> float | None:
         if epoch.valid_seconds is not None
         and (run := batches if epoch.valid_batches is None else epoch.valid_batches)
     ]
-    return float(numpy.median(whole)) if whole else None
+    return float(numpy.mean(whole)) if whole else None
 
 
 def _whole_epochs(measurement: Measurement) -> list[Epoch]:
@@ -156,11 +145,11 @@ def _whole_epochs(measurement: Measurement) -> list[Epoch]:
 
 
 def _projected_epoch(measurement: Measurement, steps: Floats) -> float | None:
-    """steps per epoch · typical steady step + a whole validation, seconds."""
-    step, valid = _typical_step(steps), _valid_seconds(measurement)
-    if step is None or valid is None:
+    """steps per epoch · mean steady step + a whole validation, seconds: rare slow steps are paid for, too."""
+    valid = _valid_seconds(measurement)
+    if steps.size == 0 or valid is None:
         return None
-    return measurement.protocol.steps_per_epoch * step + valid
+    return measurement.protocol.steps_per_epoch * float(steps.mean()) + valid
 
 
 def _epoch_seconds(measurement: Measurement, steps: Floats) -> float | None:
@@ -169,7 +158,7 @@ def _epoch_seconds(measurement: Measurement, steps: Floats) -> float | None:
         return _projected_epoch(measurement, steps)
     if valid is None:
         return None
-    return float(numpy.median([epoch.train_seconds for epoch in whole])) + valid
+    return float(numpy.mean([epoch.train_seconds for epoch in whole])) + valid
 
 
 def _protocol_seconds(measurement: Measurement, steps: Floats) -> float | None:
@@ -183,7 +172,7 @@ def _protocol_seconds(measurement: Measurement, steps: Floats) -> float | None:
     if measurement.protocol.complete:
         return sum(epoch.train_seconds for epoch in measurement.epochs) + _all_validations(measurement, valid)
     later = [epoch.train_seconds for epoch in whole[1:]]
-    typical = float(numpy.median(later)) + valid if later else _projected_epoch(measurement, steps)
+    typical = float(numpy.mean(later)) + valid if later else _projected_epoch(measurement, steps)
     return None if typical is None else measurement.protocol.epochs * typical
 
 

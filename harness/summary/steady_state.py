@@ -1,8 +1,9 @@
 """The steady part of a trial's step times, by change points and slope instead of a fixed warm-up count.
 
 After Barrett et al., "Virtual machine warmup blows hot and cold" (OOPSLA 2017): outliers are set aside, PELT
-(Killick et al., 2012) finds changes of mean and variance, and the last segment is joined with the earlier
-ones that are equivalent to it. PELT misses slow ramps, so a line through the last segment is tested as well.
+(Killick et al., 2012) finds changes of mean and variance. What is cut lies before a change that lasted:
+levels that come back belong to the steady part, and their mean is its figure. PELT misses slow ramps, so the
+drift of the steady part is judged by itself.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from typing import Literal
 
 import numpy
 from numpy.typing import NDArray
-from scipy import ndimage, special, stats
+from scipy import ndimage
 
 from harness.record import Series, Steady
+from harness.summary.slow_movement import SlowMovement, slow_movement
 
 Floats = NDArray[numpy.float64]
 Flags = NDArray[numpy.bool_]
-Kind = Literal["flat", "warm-up", "slowdown", "none", "unproven"]
+Kind = Literal["flat", "recurrent", "warm-up", "slowdown", "none", "unproven"]
 
 GRID = 500
 """Change points are sought at this many places at most, so that a long series stays cheap."""
@@ -44,11 +46,19 @@ class SteadyStateRule:
     """No scatter, however wide, makes levels equivalent that are further apart."""
     counted_steps: int = 20
     """A faster start shorter than this is the host running ahead of its device, not a slowdown."""
+    lasting: float = 6.5
+    """Standard errors by which the two sides of a lasting change differ at least."""
     slope_limit: float = 0.005
-    """Change over the whole last segment that is still steady."""
-    slope_blocks: int = 24
-    slope_confidence: float = 0.999
-    """One-sided, that a slope above its limit must reach against the scatter of the block means."""
+    """A smaller change over the whole steady part is no slowdown."""
+    slope_errors: float = 4.0
+    """Standard errors that a slope must reach to be one."""
+    flat_limit: float = 0.01
+    """What a flat series does not drift by, its slope's error added `flat_errors` times."""
+    flat_errors: float = 2.0
+    trend_limit: float = 7.0
+    """F of line and parabola; above it, levels are not said to come back."""
+    mean_error: float = 0.015
+    """The largest standard error of a mean that is still proven."""
     least_steps: int = 200
     least_seconds: float = 60.0
     """A last segment shorter than either proves nothing."""
@@ -70,37 +80,57 @@ class _Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class _Slope:
-    """Relative change from the first value to the last, its standard error and degrees of freedom."""
+class _Window:
+    """A trial's step times relative to their median, and the segments of those that are no outliers."""
 
-    change: float
-    error: float
-    df: int
+    relative: Floats
+    median_seconds: float
+    steps_per_value: int
+    values: Floats
+    """Without outliers."""
+    segments: list[_Segment]
+    rule: SteadyStateRule
+
+    @property
+    def reach(self) -> float:
+        """Levels closer than this are one level."""
+        last = self.segments[-1]
+        return last.tolerance(self.rule.tolerance, self.rule.tolerance_at_most) * last.mean
+
+    def held(self, part: Floats, *, times: int = 1) -> bool:
+        """Whether so many relative values are as long as a level must hold."""
+        steps, seconds = part.size * self.steps_per_value, float(part.sum()) * self.median_seconds
+        return steps >= times * self.rule.least_steps and seconds >= times * self.rule.least_seconds
 
 
 def steady_state(step_us: Series, rule: SteadyStateRule = DEFAULT_RULE) -> Steady:
     """Classifies a trial's step times and says from which step on they are steady.
 
-    flat: nothing was cut. warm-up: a slower start was cut. slowdown: it was faster before, or a rising line
-    fits the last segment; a result, not a fault of the measurement. none: still changing at the end of a long
-    window, or still becoming faster. unproven: the window is too short to tell.
-    Step numbers count single steps also where the series holds sums over several.
+    flat: nothing was cut. recurrent: levels change and come back; all of them are kept. warm-up: a slower
+    start was cut. slowdown: it was faster before, or becomes slower; that is a result, and no fault.
+    none: still changing at the end of a long window, or still becoming faster. unproven: the window is too
+    short to tell. Step numbers count single steps also where the series holds sums over several.
     """
     raw = numpy.asarray(step_us.values(), dtype=numpy.float64)
     if raw.size == 0 or not raw.any():
         return Steady(kind="unproven", first_step=0)
-    relative = raw / (numpy.median(raw) or raw.mean())
+    steps_per_value = step_us.steps_per_value
+    middle = float(numpy.median(raw) or raw.mean())
+    relative = raw / middle
     inliers = ~_outliers(relative, rule)
     places = numpy.flatnonzero(inliers)
     segments = _segments(relative[places], rule)
-    chosen = _start_of_steady(segments, rule)
+    window = _Window(relative, middle / 1e6, steps_per_value, relative[places], segments, rule)
+    chosen = _start_of_steady(window)
     first = int(places[segments[chosen].start]) if chosen else _leading_outliers(relative, inliers, rule)
-    slope = _slope(relative[first:][inliers[first:]], rule)
-    kind = _classify(raw, segments, chosen, first, slope, step_us.steps_per_value, rule)
-    steps_per_value = step_us.steps_per_value
-    changes = tuple(int(places[segment.start]) * steps_per_value for segment in segments[1:])
+    movement = slow_movement(relative[first:][inliers[first:]])
     return Steady(
-        kind=kind, first_step=first * steps_per_value, changes=changes, slope=slope and slope.change
+        kind=_classify(window, chosen, first, movement),
+        first_step=first * steps_per_value,
+        changes=tuple(int(places[segment.start]) * steps_per_value for segment in segments[1:]),
+        slope=movement and movement.change,
+        slope_error=movement and movement.change_error,
+        mean_error=movement and movement.mean_error,
     )
 
 
@@ -162,73 +192,68 @@ def _change_points(values: Floats, rule: SteadyStateRule) -> list[int]:
     return cuts[::-1]
 
 
-def _start_of_steady(segments: list[_Segment], rule: SteadyStateRule) -> int:
-    """The earliest segment equivalent to the last from which on the mean of all steps is so, too.
+def _start_of_steady(window: _Window) -> int:
+    """The earliest segment after which nothing changed for good."""
+    last = len(window.segments) - 1
+    for start in range(last):
+        if not any(_lasting(window, start, change) for change in range(start + 1, last + 1)):
+            return start
+    return last
 
-    A passing disturbance between equal levels is thereby kept, unless it moves the mean.
+
+def _lasting(window: _Window, start: int, change: int) -> bool:
+    """Whether the levels from segment `start` to before `change` never come back, and the means differ.
+
+    The slow movement of the longer side says by how much means differ unchanged. A side that is too short for
+    a level to hold may be a mixture of levels, so it is enough that the other side's lie around it.
     """
-    last = segments[-1]
-    reach = last.tolerance(rule.tolerance, rule.tolerance_at_most) * last.mean
-    total, count, chosen = 0.0, 0, len(segments) - 1
-    for number in range(len(segments) - 1, -1, -1):
-        segment = segments[number]
-        length = segment.stop - segment.start
-        total, count = total + segment.mean * length, count + length
-        if abs(segment.mean - last.mean) <= reach and abs(total / count - last.mean) <= reach:
-            chosen = number
-    return chosen
+    before, after = window.segments[start:change], window.segments[change:]
+    if any(abs(a.mean - b.mean) <= window.reach for a in before for b in after):
+        return False
+    parts = (
+        window.values[before[0].start : before[-1].stop],
+        window.values[after[0].start : after[-1].stop],
+    )
+    for part, short, other in zip(parts, (before, after), (after, before), strict=True):
+        levels = [segment.mean for segment in other]
+        if not window.held(part) and all(min(levels) <= s.mean <= max(levels) for s in short):
+            return False
+    difference = abs(float(parts[0].mean() - parts[1].mean()))
+    if difference <= window.reach:
+        return False
+    longer = max(parts, key=len)
+    movement = slow_movement(longer)
+    if movement is None:
+        return True
+    variance = (movement.mean_error * float(longer.mean())) ** 2 * longer.size
+    error = float(variance * sum(1 / part.size for part in parts)) ** 0.5
+    return bool(difference > window.rule.lasting * error)
 
 
-def _slope(values: Floats, rule: SteadyStateRule) -> _Slope | None:
-    """A line through block means; null where there are too few for one.
-
-    Block means carry the correlation of neighbouring steps into the error, single steps would hide it.
-    """
-    blocks = min(rule.slope_blocks, values.size // rule.least_values)
-    if blocks < 6:
-        return None
-    means = numpy.array([part.mean() for part in numpy.array_split(values, blocks)])
-    fit = stats.linregress((numpy.arange(blocks) + 0.5) / blocks, means / values.mean())
-    return _Slope(float(fit.slope), float(fit.stderr), blocks - 2)
-
-
-def _drift(slope: _Slope | None, last: _Segment, rule: SteadyStateRule) -> int:
-    """+1 where the steady part becomes slower, −1 faster, 0 where neither is shown."""
-    if slope is None:
-        return 0
-    shown = float(special.stdtrit(slope.df, rule.slope_confidence)) * slope.error
-    if abs(slope.change) <= max(last.tolerance(rule.slope_limit, rule.tolerance_at_most), shown):
-        return 0
-    return 1 if slope.change > 0 else -1
-
-
-def _classify(
-    raw: Floats,
-    segments: list[_Segment],
-    chosen: int,
-    first: int,
-    slope: _Slope | None,
-    steps_per_value: int,
-    rule: SteadyStateRule,
-) -> Kind:
-    last = segments[-1]
-    reach = last.tolerance(rule.tolerance, rule.tolerance_at_most) * last.mean
+def _classify(window: _Window, chosen: int, first: int, movement: SlowMovement | None) -> Kind:
+    rule, segments = window.rule, window.segments
+    kept = window.relative[first:]
+    level = float(window.values[segments[chosen].start :].mean())
     earlier = [
-        part for part in segments[:chosen] if (part.stop - part.start) * steps_per_value >= rule.counted_steps
+        segment
+        for segment in segments[:chosen]
+        if (segment.stop - segment.start) * window.steps_per_value >= rule.counted_steps
     ]
-    faster = [part for part in earlier if part.mean < last.mean - reach]
-    if not _long_enough(raw[first:], steps_per_value, rule, times=1):
-        if not _long_enough(raw, steps_per_value, rule, times=2) or 2 * (raw.size - first) > raw.size:
+    faster = [segment for segment in earlier if segment.mean < level - window.reach]
+    if not window.held(kept):
+        if not window.held(window.relative, times=2) or 2 * kept.size > window.relative.size:
             return "unproven"
         return "slowdown" if faster and len(faster) == len(earlier) else "none"
-    drift = _drift(slope, last, rule)
-    if faster or drift > 0:
+    if movement is None:
+        return "unproven"
+    changed = any(abs(segment.mean - segments[-1].mean) > window.reach for segment in segments[chosen:])
+    drifts = abs(movement.change) > max(rule.slope_limit, rule.slope_errors * movement.change_error)
+    if faster or (drifts and movement.change > 0):
         return "slowdown"
-    if drift < 0:
-        return "none"
-    return "warm-up" if first else "flat"
-
-
-def _long_enough(raw: Floats, steps_per_value: int, rule: SteadyStateRule, *, times: int) -> bool:
-    steps, seconds = raw.size * steps_per_value, float(raw.sum()) / 1e6
-    return steps >= times * rule.least_steps and seconds >= times * rule.least_seconds
+    if drifts:
+        return "unproven" if changed else "none"
+    if not changed and abs(movement.change) + rule.flat_errors * movement.change_error <= rule.flat_limit:
+        return "warm-up" if first else "flat"
+    if movement.trend <= rule.trend_limit and movement.mean_error <= rule.mean_error:
+        return "recurrent"
+    return "unproven"

@@ -18,11 +18,11 @@ import pytest
 from harness.data.check import dataset_named
 from tests.helpers.workload_runner import DATA, WORKLOADS, Ended, module, need_data, run, trial
 
-ANY_PYTHON = ("parts.trial", "parts.datasets", "parts.source")
+ANY_PYTHON = ("parts.trial", "parts.datasets", "parts.source", "parts.level")
 HEAD = f"import sys; sys.path.insert(0, {str(WORKLOADS)!r}); from parts import trial as trial_part\n"
 SCRIPT = HEAD + "def run(trial):\n    trial.stage('train')\n    {body}\ntrial_part.main(run, __file__)\n"
 
-trial_part, datasets, source = (module(name) for name in ANY_PYTHON)
+trial_part, datasets, source, _ = (module(name) for name in ANY_PYTHON)
 
 
 def end_of(folder: Path, body: str, **told: object) -> Ended:

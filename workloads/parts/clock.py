@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from parts.device_steps import DeviceSteps
+from parts.level import LOOK_EVERY_SECONDS, level_held
 from parts.trial import Failed, Trial, process_peak_bytes
 
 LOSSES_KEPT = 500
@@ -41,7 +42,9 @@ class Clock:
         self.epochs_in_protocol = epochs
         self.epochs: int = min(epochs, trial.limit.get("epochs") or epochs)
         self.step_limit: int | None = trial.limit.get("steps")
-        self.second_limit: float | None = trial.limit.get("seconds")
+        self._look_at: float | None = trial.limit.get("seconds")
+        self.second_limit: float | None = trial.limit.get("seconds_at_most") or self._look_at
+        self._held = False
         self.steps_expected = min(self.epochs * steps_per_epoch, self.step_limit or sys.maxsize)
         self.segments = 0
         self._segment_began = self._mark = 0
@@ -118,12 +121,21 @@ class Clock:
         }
 
     def over(self) -> str | None:
-        """The limit that the steps so far have reached: "steps", "seconds" or none."""
+        """The limit that the steps so far have reached: "steps", "seconds", "level-held" or none.
+
+        Between the least and the most seconds the level is looked at every LOOK_EVERY_SECONDS and never else.
+        """
         if self.step_limit is not None and len(self.step_us) >= self.step_limit:
             return "steps"
-        if self.second_limit is not None and self._elapsed() >= self.second_limit:
+        if self.second_limit is None or self._look_at is None:
+            return None
+        elapsed = self._elapsed()
+        if not self._held and elapsed >= self.second_limit:
             return "seconds"
-        return None
+        if not self._held and elapsed >= self._look_at:
+            self._look_at += LOOK_EVERY_SECONDS * (1 + (elapsed - self._look_at) // LOOK_EVERY_SECONDS)
+            self._held = level_held(self.step_us)
+        return "level-held" if self._held else None
 
     def ended(self, epochs: list[dict[str, Any]], *, whole: bool) -> dict[str, Any]:
         """What stopped the trial, and whether the protocol is complete; `whole` says that validation was."""

@@ -76,6 +76,15 @@ def test_an_unknown_precision_is_refused(tmp_path):
         plan.load(root, "mine")
 
 
+@pytest.mark.parametrize(("limit", "least"), [("seconds = 75, ", "75"), ("", "missing")])
+def test_a_most_below_its_least_is_refused_in_one_sentence(limit, least, tmp_path):
+    measure = f"{MEASURE}limit = {{ {limit}seconds_at_most = 30 }}\n"
+    root = written(tmp_path, f'name = "mine"\ntitle = "x"\n{measure}')
+    said = f"seconds_at_most is 30 and seconds, the least, is {least}: the most must not be below the least"
+    with pytest.raises(PlanError, match=said):
+        plan.load(root, "mine")
+
+
 def test_a_plan_that_is_not_there_is_refused_with_those_there_are():
     with pytest.raises(UserError, match=r"there is no plan 'mision'; the plans are .*mission.*quick"):
         plan.load(ROOT, "mision")

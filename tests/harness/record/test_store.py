@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 import pytest
 
 from harness.errors import NoSpace, RecordError, UserError
-from harness.record import Record, store
+from harness.record import Limit, Record, store
+from harness.record.trial import trial_id
 from harness.run import runner
-from tests.helpers import clone
+from tests.helpers import ROOT, clone
 
 
 @pytest.fixture(scope="module")
@@ -16,6 +17,19 @@ def measured(tmp_path_factory):
     root = clone.make(tmp_path_factory.mktemp("clone"), repeats=1)
     outcome = runner.run(clone.job(root), clone.open_session(root), clone.Quiet())
     return root, outcome.session
+
+
+def test_every_committed_trial_keeps_its_id_and_a_most_makes_another_one():
+    trials = [stored.record.trial for stored in store.read_all(ROOT).records]
+    assert len(trials) >= 52
+    first = trials[0].asked
+    assert "seconds_at_most" not in first.canonical()
+    for trial in trials:
+        assert trial.id == trial_id(trial.asked, trial.repeat)
+    limit = Limit(seconds=75, seconds_at_most=300)
+    longer = first.model_copy(update={"variant": first.variant.model_copy(update={"limit": limit})})
+    assert trial_id(longer, 1) != trial_id(first, 1)
+    assert '"seconds_at_most":300.0' in longer.canonical()
 
 
 def test_a_record_reads_back_as_it_was_written(measured):

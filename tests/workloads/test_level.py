@@ -1,0 +1,103 @@
+"""When a trial with a least and a most may end, held against the harness's own judgement."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+
+from harness.record import Series
+from harness.summary.steady_state import DEFAULT_RULE, steady_state
+from tests.helpers.workload_runner import module
+
+level = module("parts.level")
+
+STEP_SECONDS = 0.3
+LEAST, MOST = 75.0, 300.0
+PLACE = np.arange(round(MOST / STEP_SECONDS))
+SECONDS = PLACE * STEP_SECONDS
+
+
+def noise(seed: int = 1, cv: float = 0.005) -> np.ndarray:
+    return 1 + np.random.default_rng(seed).normal(0, cv, PLACE.size)
+
+
+def step_us(relative: np.ndarray) -> list[int]:
+    return [int(value) for value in relative * STEP_SECONDS * 1e6]
+
+
+CASES = {
+    "one level": (noise(), True),
+    "a warm-up long ago": (noise() * (1 + 0.1 * (SECONDS < 100)), True),
+    "slower since 120 s": (noise() * (1 + 0.05 * (SECONDS >= 180)), True),
+    "a rare slow step": (noise() * (1 + 9 * (PLACE % 301 == 5)), True),
+    "faster since 40 s": (noise() * (1 - 0.05 * (SECONDS >= 260)), False),
+    "slower since 40 s": (noise() * (1 + 0.05 * (SECONDS >= 260)), False),
+    "a neighbour every 22 s": (noise() * (1 + 0.5 * (SECONDS % 22 < 2)), False),
+    "a ramp": (noise() * (1 + 0.08 * SECONDS / MOST), False),
+    "50 s": (noise()[:166], False),
+    "100 steps": (noise()[:100] * 3, False),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_workload_and_the_harness_agree_whether_a_last_level_has_held(name):
+    relative, held = CASES[name]
+    steady = steady_state(Series.of(step_us(relative)))
+    assert level.level_held(step_us(relative)) is held
+    kept = SECONDS.size - steady.first_step
+    long = kept >= level.HELD_STEPS and step_us(relative[steady.first_step :]) and steady.kind != "unproven"
+    one_level = steady.kind in ("flat", "warm-up") or (
+        steady.kind == "slowdown" and abs(steady.slope) < 0.005
+    )
+    assert (bool(long) and one_level) is held
+
+
+def test_both_ask_for_the_same_seconds_steps_and_tolerance():
+    asked = (DEFAULT_RULE.least_seconds, DEFAULT_RULE.least_steps, DEFAULT_RULE.tolerance)
+    assert asked == (level.HELD_SECONDS, level.HELD_STEPS, level.TOLERANCE)
+
+
+def window(us: np.ndarray) -> np.ndarray:
+    """The steps that a trial measures, by the rule and the times at which it is asked."""
+    ends = np.cumsum(us) / 1e6
+    for seconds in np.arange(LEAST, MOST, level.LOOK_EVERY_SECONDS):
+        count = int(np.searchsorted(ends, seconds)) + 1
+        if level.level_held(us[:count].tolist()):
+            return us[:count]
+    return us
+
+
+def toggling(rng: np.random.Generator, dwell_seconds: float) -> np.ndarray:
+    toggles = rng.random(PLACE.size) < STEP_SECONDS / dwell_seconds
+    return 0.985 + 0.03 * ((np.cumsum(toggles) + rng.integers(2)) % 2) + rng.normal(0, 0.005, PLACE.size)
+
+
+def alike_neighbours(rng: np.random.Generator, correlation: float) -> np.ndarray:
+    own = 0.02 * np.sqrt(1 - correlation**2)
+    return 1 + lfilter([1], [1, -correlation], rng.normal(0, own, PLACE.size + 300))[300:]
+
+
+def pink(rng: np.random.Generator, cv: float) -> np.ndarray:
+    frequencies = np.fft.rfftfreq(4 * PLACE.size)
+    waves = rng.normal(size=frequencies.size) + 1j * rng.normal(size=frequencies.size)
+    waves[0], waves[1:] = 0, waves[1:] / np.sqrt(frequencies[1:])
+    values = np.fft.irfft(waves)
+    return 1 + values[: PLACE.size] * cv / values.std()
+
+
+@pytest.mark.parametrize(
+    ("noisy", "how", "draws"),
+    [
+        (toggling, 5.0, 200),
+        (toggling, 20.0, 200),
+        (alike_neighbours, 0.9, 200),
+        (alike_neighbours, 0.98, 200),
+        (pink, 0.01, 300),
+    ],
+)
+def test_ending_when_the_level_has_held_moves_no_mean_by_a_fifth_of_a_percent(noisy, how, draws):
+    rng = np.random.default_rng(5)
+    series = [np.array(step_us(noisy(rng, how))) for _ in range(draws)]
+    kept = np.mean([window(us).mean() for us in series])
+    assert abs(kept / (STEP_SECONDS * 1e6) - 1) < 0.002

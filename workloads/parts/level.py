@@ -1,0 +1,36 @@
+"""When a trial whose limit has a least and a most may end: a rule fixed beforehand, of the step times alone.
+
+The harness judges the steady state by itself, with change points; what both call held are the same seconds,
+steps and tolerance.
+
+Standard library and Python 3.6 syntax only.
+"""
+
+HELD_SECONDS = 60.0
+HELD_STEPS = 200
+TOLERANCE = 0.01
+PARTS = 6
+SET_ASIDE = 20
+"""One in so many steps, the slowest of each part: a rare slow step neither ends a trial nor lengthens it."""
+LOOK_EVERY_SECONDS = 15.0
+"""It is asked at the least seconds and then this often, so that nothing in between can end a trial."""
+
+
+def level_held(step_us):
+    """Whether the last 60 s and 200 steps are of one level: the means of their six parts lie within 1 %."""
+    start, held_us = len(step_us), 0
+    stride = 1 + len(step_us) // 1000
+    while start and (len(step_us) - start < HELD_STEPS or held_us < HELD_SECONDS * 1e6):
+        held_us += sum(step_us[max(0, start - stride) : start])
+        start = max(0, start - stride)
+    last = step_us[start:]
+    if len(last) < HELD_STEPS or held_us < HELD_SECONDS * 1e6:
+        return False
+    edges = [part * len(last) // PARTS for part in range(PARTS + 1)]
+    means = [_mean(last[edges[part] : edges[part + 1]]) for part in range(PARTS)]
+    return max(means) - min(means) <= TOLERANCE * min(means)
+
+
+def _mean(part):
+    kept = sorted(part)[: len(part) - len(part) // SET_ASIDE]
+    return sum(kept) / len(kept)

@@ -60,9 +60,10 @@ class Noise:
         """
         reach = math.log(figure.high / figure.estimate)
         error2 = (reach / critical_t(figure.level, figure.df)) ** 2
-        if runs.block_count >= BLOCKS_NEEDED:
+        blocks = len(set(runs.blocks))
+        if blocks >= BLOCKS_NEEDED:
             return cls(math.sqrt(error2), figure.df)
-        hours2 = ASSUMED_BLOCK_SPREAD**2 / runs.block_count
+        hours2 = ASSUMED_BLOCK_SPREAD**2 / blocks
         own = 1 - hours2 / error2
         unseen = log_spread(runs.values)
         if own < _NOTHING:

@@ -188,7 +188,7 @@ def caveats(rule: Clause) -> tuple[str, ...]:
         sentences.append("These runs scatter too much for this margin: the rule decides little.")
     if any(demand.unproven for demand in rule.demands):
         sentences.append("A first look and no clause for an order: its windows are too short to be proven.")
-    if any(demand.measured.block_count < BLOCKS_NEEDED for demand in rule.demands):
+    if any(len(set(demand.measured.blocks)) < BLOCKS_NEEDED for demand in rule.demands):
         spread = text.percent(ASSUMED_BLOCK_SPREAD)
         sentences.append(
             f"Measured in fewer than three blocks: these chances assume that hours differ by ±{spread}."

@@ -171,7 +171,7 @@ def _demand(found: Demand) -> dict[str, Any]:
         "hours": found.noise.hours,
         "df": found.noise.df,
         "unproven": found.unproven,
-        "blocks": found.measured.block_count,
+        "blocks": len(set(found.measured.blocks)),
     }
 
 

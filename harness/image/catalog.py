@@ -69,7 +69,7 @@ class Image(Model):
     base_digest_verified: bool
     platform: str
     pythons: Annotated[tuple[PythonVersion, ...], Field(min_length=1)]
-    """The Pythons that the lock is resolved for; the image runs the first."""
+    """The Pythons that the lock is resolved for, the first before the others; an image runs one of them."""
     requirements: InDocker
     lock: InDocker
     left_out: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ class Image(Model):
 
     @property
     def python(self) -> str:
-        """The Python that the image runs."""
+        """The Python that the lock is resolved for first."""
         return self.pythons[0]
 
 

@@ -134,7 +134,8 @@ class Clock:
             return "seconds"
         if not self._held and elapsed >= self._look_at:
             self._look_at += LOOK_EVERY_SECONDS * (1 + (elapsed - self._look_at) // LOOK_EVERY_SECONDS)
-            self._held = level_held(self.step_us)
+            self._read_steps()
+            self._held = level_held(self.step_us[: self._finished])
         return "level-held" if self._held else None
 
     def ended(self, epochs: list[dict[str, Any]], *, whole: bool) -> dict[str, Any]:

@@ -22,9 +22,9 @@ def all_hold(ratios: Iterable[Ratio | None], truth: float = 1.0) -> Draw:
     return Draw(held, any(interval is None for interval in intervals))
 
 
-def equal_lines(rng: Generator, precisions: Sequence[str], n: int, **key: str) -> list[Cell]:
+def equal_lines(rng: Generator, precisions: Sequence[str], n: int) -> list[Cell]:
     """Equal lines of one machine, n runs in one block each."""
-    return [line(runs(lognormal()(rng, n), (n,)), precision=precision, **key) for precision in precisions]
+    return [line(runs(lognormal()(rng, n), (n,)), precision=precision) for precision in precisions]
 
 
 def against_the_fastest(lines: int, n: int) -> Case:

@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from benchmarks.report_scale import machine, record_of, session_of
 from harness.record.store import Stored
@@ -38,7 +39,7 @@ def line(
     place: int = 0,
     verdicts: Sequence[str] = (),
     causes: Sequence[tuple[str, ...]] = (),
-    **key: str,
+    **key: Any,
 ) -> Cell:
     """A line whose runs take these seconds, on the machine `place`; `key` has what its key differs in.
 

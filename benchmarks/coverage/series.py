@@ -10,6 +10,7 @@ from scipy import signal
 from benchmarks.coverage.cases import Generator
 from benchmarks.coverage.samples import Floats
 from harness.record import Series
+from workloads.parts.level import LOOK_EVERY_SECONDS, level_held
 
 STEP_SECONDS = 0.1
 Shape = Callable[[Generator, int], Floats]
@@ -19,6 +20,17 @@ Shape = Callable[[Generator, int], Floats]
 def drawn(rng: Generator, shape: Shape, seconds: float, step: float = STEP_SECONDS) -> Series:
     """A window of so many seconds as a workload records it, in whole microseconds."""
     return Series.of([max(1, round(1e6 * step * value)) for value in shape(rng, round(seconds / step))])
+
+
+def until_held(rng: Generator, shape: Shape, least: float, most: float) -> Series:
+    """A window that ends where its level has held, looked at as the workload's clock does."""
+    steps, seconds = drawn(rng, shape, most).values(), least
+    while seconds < most:
+        so_far = steps[: round(seconds / STEP_SECONDS)]
+        if level_held(so_far):
+            return Series.of(so_far)
+        seconds += LOOK_EVERY_SECONDS
+    return Series.of(steps)
 
 
 def normal(cv: float = 0.01) -> Shape:

@@ -26,14 +26,14 @@ from report.page.build import WrittenPage, build
 def compare_two(root: Path, first: str, second: str, fail_below: float | None) -> None:
     """Prints two sides' figures; with `fail_below`, raises GateError where a work is slower than that."""
     analysis = analyse(evidence_in(root, purchase=False), Question(datetime.now(UTC)))
-    found = side_by_side.compare(analysis.table, first, second)
-    print("\n".join(side_by_side.lines(found)))
+    comparison = side_by_side.compare(analysis.table, first, second)
+    print("\n".join(side_by_side.lines(comparison)))
     records = {stored.path: stored.record for stored in analysis.evidence.results.records}
-    for line in _machines_differ(found, records):
+    for line in _machines_differ(comparison, records):
         print(line)
     if fail_below is None:
         return
-    refused = side_by_side.below(found, fail_below)
+    refused = side_by_side.below(comparison, fail_below)
     print(
         f"\nGate: a work fails where the upper end of its interval lies below {fail_below:g}, so that noise "
         "alone rarely closes it."
@@ -45,14 +45,14 @@ def compare_two(root: Path, first: str, second: str, fail_below: float | None) -
     print("  passed")
 
 
-def _machines_differ(found: side_by_side.Comparison, records: dict[str, Record]) -> list[str]:
+def _machines_differ(comparison: side_by_side.Comparison, records: dict[str, Record]) -> list[str]:
     """What differs between the machines of the pairs, each once."""
-    said: dict[str, None] = {}
-    for pair in found.pairs:
-        one, other = (records[cell.trials[0].path].machine for cell in (pair.second, pair.first))
-        said |= dict.fromkeys(differences(one, other))
-    heading = ["", f"The machines differ ('{found.second}' → '{found.first}'):"]
-    return [*heading, *(f"  {text.clean(difference, 200)}" for difference in said)] if said else []
+    sentences: dict[str, None] = {}
+    for pair in comparison.pairs:
+        before, after = (records[cell.trials[0].path].machine for cell in (pair.second, pair.first))
+        sentences |= dict.fromkeys(differences(before, after))
+    heading = ["", f"The machines differ ('{comparison.second}' → '{comparison.first}'):"]
+    return [*heading, *(f"  {text.clean(difference, 200)}" for difference in sentences)] if sentences else []
 
 
 @contextmanager

@@ -85,24 +85,27 @@ class Tornado:
 
     def sheet(self, layout: Layout) -> Sheet:
         """Labels stand above their bars, as long as they are."""
-        names = [wrapped(one.label, layout.width, NOTE) for one in self.inputs]
+        names = [wrapped(reach.label, layout.width, NOTE) for reach in self.inputs]
         heights = [LINE * len(name) + 28 for name in names]
         sheet = Sheet(layout.width, sum(heights) + 22)
         room = layout.width - 2 * EDGE
         axes = sheet.axes(EDGE, 0, room, sum(heights))
-        values = [self.ratio, *(end for one in self.inputs for end in (one.at_low, one.at_high))]
+        values = [
+            self.ratio,
+            *(end for reach in self.inputs for end in (reach.at_low, reach.at_high)),
+        ]
         ends, places = ratio_ticks(values, room)
         axes.set(xscale="log", xlim=ends, ylim=(sum(heights), 0))
         ticks(axes, [(place, written(place, "times")) for place in places])
         top = 0.0
-        for one, name, height in zip(self.inputs, names, heights, strict=True):
+        for reach, name, height in zip(self.inputs, names, heights, strict=True):
             for place, line in enumerate(name, 1):
                 sheet.text(0, top + LINE * place, line, colour=INK)
             y = top + height - 14
             xs = [x for place in places for x in (place, place, math.nan)]
             stroke(axes, xs, [y - 9, y + 9, math.nan] * len(places), {"color": RULE, "lw": 1})
             stroke(axes, [1.0, 1.0], [y - 9, y + 9], {"color": INK, "lw": 1.2})
-            low, high = (min(max(end, ends[0]), ends[1]) for end in (one.at_low, one.at_high))
+            low, high = (min(max(end, ends[0]), ends[1]) for end in (reach.at_low, reach.at_high))
             colour = ORANGE if min(low, high) <= 1 <= max(low, high) else BLUE
             stroke(axes, [low, self.ratio, high], [y] * 3, bar(colour, 5, alpha=0.35))
             for end, fill in ((low, PAPER), (high, colour)):

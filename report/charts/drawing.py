@@ -42,8 +42,8 @@ def draw(chart: Chart, name: str, title: str, unit: str, described: str) -> Draw
     desk = chart.sheet(DESK)
     height, heading = desk.height, desk.head(title, unit)
     drawn = _elements(desk, f"{name}-desk")
-    shown = [one for one in drawn if one.get("class") != HEADING]
-    above = [one for one in drawn if one.get("class") == HEADING]
+    shown = [element for element in drawn if element.get("class") != HEADING]
+    above = [element for element in drawn if element.get("class") == HEADING]
     words = _words(name, title, described)
     paper = Element("rect", x=f"{-MARGIN:g}", y=f"{-MARGIN:g}", width="100%", height="100%", fill=PAPER)
     around = (-MARGIN, -MARGIN, desk.width + 2 * MARGIN, desk.height + 2 * MARGIN)
@@ -106,7 +106,7 @@ def _document(
 def _elements(sheet: Sheet, name: str) -> list[Element]:
     """What a sheet draws: styles as attributes, the only ones a page takes, and each part in one group."""
     text = sheet.svg()
-    references = dict.fromkeys(one or other for one, other in _REFERENCE.findall(text))
+    references = dict.fromkeys(first or second for first, second in _REFERENCE.findall(text))
     cleaner = _Cleaner(sheet.parts, {old: f"{name}-{place}" for place, old in enumerate(references)})
     cleaner.copy(ElementTree.fromstring(text), cleaner.body)
     return list(cleaner.body)
@@ -148,7 +148,7 @@ def _attributes(element: Element, names: dict[str, str]) -> Iterator[tuple[str, 
             if value in names:
                 yield key, names[value]
         elif key in ("href", "clip-path"):
-            yield key, _NAME.sub(lambda found: names[found[0]], value)
+            yield key, _NAME.sub(lambda match: names[match[0]], value)
         elif key == "d":
             yield key, _path(value)
         elif key != "style" and (key != "transform" or not value.startswith("rotate(-0 ")):
@@ -157,8 +157,8 @@ def _attributes(element: Element, names: dict[str, str]) -> Iterator[tuple[str, 
 
 def _styles(style: str) -> Iterator[tuple[str, str]]:
     """'fill: none; stroke: #000' as attributes; the document names the fonts."""
-    for said in style.split(";"):
-        key, _, value = (part.strip() for part in said.partition(":"))
+    for declaration in style.split(";"):
+        key, _, value = (part.strip() for part in declaration.partition(":"))
         if key == "font-size":
             yield key, value.removesuffix("px")
         elif (
@@ -174,18 +174,18 @@ def _path(path: str) -> str:
         return "".join(
             letter + _FRACTION.sub(_rounded, " ".join(places.split())) for letter, places in pieces
         )
-    said, last, begun, before = "", (0, 0), (0, 0), ""
+    path, last, begun, before = "", (0, 0), (0, 0), ""
     for letter, places in pieces:
         if letter == "z":
-            said, last, before = f"{said}z", begun, letter
+            path, last, before = f"{path}z", begun, letter
             continue
         x, y = (round(10 * float(place)) for place in places.split())
         begun = (x, y) if letter == "M" else begun
         step = f"{_tenths(x - last[0])} {_tenths(y - last[1])}"
         sign = {"M": "m", "L": "l"}[letter]
-        said += f"{sign if sign != before else ' '}{step}"
+        path += f"{sign if sign != before else ' '}{step}"
         last, before = (x, y), sign
-    return said.replace(" -", "-")
+    return path.replace(" -", "-")
 
 
 def _rounded(number: re.Match[str]) -> str:

@@ -123,7 +123,7 @@ class GroupedIntervals:
         left = max((width_of(line, LABEL, True) for name in names for line in name), default=0.0) + GAP
         room = layout.width - left - GAP
         precisions = dict.fromkeys(mark.precision for _, marks in self.rows for mark in marks)
-        keys = key_rows([Key(one, mark_style(one)) for one in precisions], layout.width)
+        keys = key_rows([Key(precision, mark_style(precision)) for precision in precisions], layout.width)
         heights = [
             max(14.0 * len(marks), LINE * len(name)) + 14
             for name, (_, marks) in zip(names, self.rows, strict=True)
@@ -195,10 +195,10 @@ class Shares:
             for kind, share in row.parts:
                 ends = [before, before + max(share - 1 / room, 0.0)]
                 stroke(axes, ends, [y, y], bar(SHARE_COLOURS[kind], 18), part)
-                said = written(round(share, 2), "percent")
-                if share * room > width_of(said, NOTE, True) + 8:
+                label = written(round(share, 2), "percent")
+                if share * room > width_of(label, NOTE, True) + 8:
                     x = left + before * room + 5
-                    sheet.text(x, y + 4, said, bold=True, colour=PAPER, part=part)
+                    sheet.text(x, y + 4, label, bold=True, colour=PAPER, part=part)
                 before += share
             top += height
         legend(sheet, bars + 4, keys)

@@ -106,7 +106,7 @@ class Curves:
         for key in (*of, *((wall.card, wall.precision) for wall in self.walls)):
             parts[key] = parts.get(key) or sheet.part(*key)
         for name, curve in sorted(named.items(), key=lambda pair: not pair[1].published):
-            alike = [one for one in curves if _name_of(one) == name]
+            alike = [same for same in curves if _name_of(same) == name]
             _draw(axes, alike, parts[curve.card, curve.precision])
         for place, wall in enumerate(self.walls):
             _wall(sheet, axes, wall, ROW * (place + 1), parts[wall.card, wall.precision])

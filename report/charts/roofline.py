@@ -88,12 +88,17 @@ class Roofline:
             for number, point in enumerate(self.points, 1)
         ]
         keys += [Key(roof.label, _roof_style(roof)) for roof in self.roofs]
-        return keys + [Key(f"memory, {_basis(one.measured)}", _slope_style(one)) for one in self.bandwidths]
+        return keys + [
+            Key(f"memory, {_basis(bandwidth.measured)}", _slope_style(bandwidth))
+            for bandwidth in self.bandwidths
+        ]
 
     def _roof(self, axes: Axes, roof: Roof) -> None:
         """A level line from the steepest slope of its kind to the right edge."""
         low, high = axes.get_xlim()
-        alike = [one.bytes_per_second for one in self.bandwidths if one.measured == roof.measured]
+        alike = [
+            bandwidth.bytes_per_second for bandwidth in self.bandwidths if bandwidth.measured == roof.measured
+        ]
         begin = max(low, roof.flops_per_second / max(alike)) if alike else low
         stroke(axes, [begin, high], [roof.flops_per_second] * 2, _roof_style(roof))
 

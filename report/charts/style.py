@@ -134,12 +134,12 @@ def width_of(text: str, size: float = LABEL, bold: bool = False) -> float:
 
 def cut(text: str, room: float, size: float = LABEL, bold: bool = False) -> str:
     """As much of a text as fits into `room` px."""
-    said = plain(text)
-    if width_of(said, size, bold) <= room:
-        return said
-    while said and width_of(f"{said}…", size, bold) > room:
-        said = said[:-1]
-    return f"{said.rstrip()}…"
+    shown = plain(text)
+    if width_of(shown, size, bold) <= room:
+        return shown
+    while shown and width_of(f"{shown}…", size, bold) > room:
+        shown = shown[:-1]
+    return f"{shown.rstrip()}…"
 
 
 def wrapped(

@@ -62,7 +62,7 @@ class Timelines:
     def sheet(self, layout: Layout) -> Sheet:
         """Steps first, over steps; below them the devices, over seconds. It is as wide in every layout."""
         scaled = any(trial.loss_scales for trial in self.trials)
-        names = list(dict.fromkeys(one.name for trial in self.trials for one in trial.quantities))
+        names = list(dict.fromkeys(quantity.name for trial in self.trials for quantity in trial.quantities))
         strips = 1 + scaled + len(names)
         height = (HEADER + STRIP + BETWEEN) * strips + UNDER * (2 if names else 1)
         strip = _Strips(sheet := Sheet(WIDTH, height), sheet.part(self.card, self.precision))
@@ -81,15 +81,20 @@ class Timelines:
     def extents(self) -> list[str]:
         """What each axis reaches from and to, in words: 'clock 1,200 to 1,350 MHz'."""
         seconds = [value for trial in self.trials for value in trial.steps.seconds]
-        found = [f"step time {_range(_milliseconds(seconds), 'ms')}"] if seconds else []
-        names = {one.name: one.unit for trial in self.trials for one in trial.quantities}
-        return found + [f"{name} {_range(self._values(name), unit)}" for name, unit in names.items()]
+        parts = [f"step time {_range(_milliseconds(seconds), 'ms')}"] if seconds else []
+        names = {quantity.name: quantity.unit for trial in self.trials for quantity in trial.quantities}
+        return parts + [f"{name} {_range(self._values(name), unit)}" for name, unit in names.items()]
 
     def _of(self, name: str) -> list[tuple[TrialTimeline, Quantity]]:
-        return [(trial, one) for trial in self.trials for one in trial.quantities if one.name == name]
+        return [
+            (trial, quantity)
+            for trial in self.trials
+            for quantity in trial.quantities
+            if quantity.name == name
+        ]
 
     def _values(self, name: str) -> list[float]:
-        return [value for _, one in self._of(name) for value in one.values if value is not None]
+        return [value for _, quantity in self._of(name) for value in quantity.values if value is not None]
 
     def _ink(self, trial: TrialTimeline) -> Style:
         if trial.doubtful:
@@ -118,7 +123,7 @@ class Timelines:
 
     def _loss_scales(self, strip: _Strips) -> None:
         """In powers of two; it holds between its changes."""
-        histories = [(trial, [one for one in trial.loss_scales if one[1] > 0]) for trial in self.trials]
+        histories = [(trial, [scale for scale in trial.loss_scales if scale[1] > 0]) for trial in self.trials]
         values = [scale for _, history in histories for _, scale in history]
         axes = strip.add("loss scale", _range(values, ""))
         if not values:
@@ -143,8 +148,8 @@ class Timelines:
         axes.set_ylim(floor, max(ceiling, floor + 1e-9))
         for begin, end in _merged(window for trial, _ in shown for window in trial.windows)[:MOST_WINDOWS]:
             axes.axvspan(begin, end, color=BLUE, alpha=0.07, lw=0, gid=strip.part)
-        for trial, one in sorted(shown, key=lambda pair: pair[0].doubtful):
-            stroke(axes, *_thinned(trial.times, one.values), {**self._ink(trial), "lw": 1.3}, strip.part)
+        for trial, quantity in sorted(shown, key=lambda pair: pair[0].doubtful):
+            stroke(axes, *_thinned(trial.times, quantity.values), {**self._ink(trial), "lw": 1.3}, strip.part)
 
 
 class _Strips:

@@ -203,9 +203,9 @@ def _without_record(ledger: Ledger, records: Counter[Attempt]) -> tuple[Counter[
 
 def _plan_changes(sessions: Sequence[Session], begun: Sequence[LedgerBegin]) -> tuple[tuple[str, int], ...]:
     """By plan, how often its hash differs from the session's before; in the order in which they began."""
-    found = {session.id: (session.started_at, session.plan, session.plan_sha256) for session in sessions}
-    found |= {begin.session: (begin.at, begin.plan, begin.plan_sha256) for begin in begun}
-    hashes = grouped_by(sorted(found.values()), lambda place: place[1])
+    begins = {session.id: (session.started_at, session.plan, session.plan_sha256) for session in sessions}
+    begins |= {begin.session: (begin.at, begin.plan, begin.plan_sha256) for begin in begun}
+    hashes = grouped_by(sorted(begins.values()), lambda place: place[1])
     changes = {
         plan: sum(before[2] != after[2] for before, after in pairwise(places))
         for plan, places in hashes.items()

@@ -47,7 +47,7 @@ class Scaling:
         single = self.single(cell.key.precision)
         if single is None or single is cell:
             return None
-        pairs = [(c, one) for c in self.cells if (one := self.single(c.key.precision)) not in (None, c)]
+        pairs = [(c, alone) for c in self.cells if (alone := self.single(c.key.precision)) not in (None, c)]
         return cell_ratio(cell, single, "throughput", comparisons=sum(map(repeated, pairs)))
 
     def lines(self) -> list[tuple[str, str]]:

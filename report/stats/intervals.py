@@ -183,8 +183,8 @@ def blocks_interval(
         *(_doubts(of, over) if over is not None and logs else ()),
         _few_blocks(sides, estimate, assumed),
     ]
-    said = tuple(note for note in notes if note)
-    return Interval(low, middle, high, estimate.n, float(estimate.df), level, method, comparisons, said)
+    sentences = tuple(note for note in notes if note)
+    return Interval(low, middle, high, estimate.n, float(estimate.df), level, method, comparisons, sentences)
 
 
 def _estimated(sides: Sequence[Runs], *, paired: bool, logs: bool) -> tuple[_Estimate | None, float]:

@@ -309,7 +309,10 @@ def test_no_trial_starts_that_would_end_after_the_budget(tmp_path):
     assert [record.trial.asked.variant.precision for record in records(root)] == ["amp-bf16"]
 
 
-def test_a_plan_that_was_changed_since_its_session_began_begins_a_new_one_and_says_so(tmp_path, capsys):
+def test_a_plan_that_was_changed_since_its_session_began_begins_a_new_one_and_says_so(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
     root = clone.make(tmp_path, repeats=1)
     opened = clone.open_session(root)
     built = clone.job(root).built
@@ -319,7 +322,7 @@ def test_a_plan_that_was_changed_since_its_session_began_begins_a_new_one_and_sa
     assert outcome.session.id != opened.id
     said = f"the plan 'mine' was changed since session {opened.id} began: a new one begins"
     assert said in capsys.readouterr().out
-    numbers = sorted(found.begin.number for found in store.read_all(root).ledgers)
+    numbers = sorted(ledger.begin.number for ledger in store.read_all(root).ledgers)
     assert numbers == [1, 2]
 
 

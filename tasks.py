@@ -73,15 +73,21 @@ def _settings(**own: Any) -> Any:
     return settings.load(ROOT, os.environ, own)
 
 
-@verb(help=CHOOSING)
+@verb(help={**CHOOSING, "deep": "also build, and take each path that a long plan will need once"})
 def doctor(
-    c: Context, plan: str = "", device: str = "", image: str = "", engine: str = "", python: str = ""
+    c: Context,
+    plan: str = "",
+    device: str = "",
+    image: str = "",
+    engine: str = "",
+    python: str = "",
+    deep: bool = False,
 ) -> None:
-    """Say what this machine can do, what a plan will need and how long it will take; change nothing."""
+    """Say what this machine can do and what a plan needs; change nothing, but for --deep."""
     from commands import doctor as diagnosing
 
     chosen = _settings(plan=plan, device=device, image=image, engine=engine, python=python)
-    diagnosing.doctor(ROOT, chosen)
+    (diagnosing.deep if deep else diagnosing.doctor)(ROOT, chosen)
 
 
 @verb(help={**CHOOSING, "budget": "a length of time such as 30m or 8h that the plan must fit"})
@@ -132,13 +138,7 @@ def build(
     from commands import measure
 
     chosen = _settings(
-        plan=plan,
-        device=device,
-        image=image,
-        engine=engine,
-        python=python,
-        base=base,
-        wheelhouse=wheelhouse,
+        plan=plan, device=device, image=image, engine=engine, python=python, base=base, wheelhouse=wheelhouse
     )
     measure.build(ROOT, chosen, dry_run=dry_run)
 
@@ -303,12 +303,7 @@ def verify(c: Context, bundle: str, signers: str = "") -> None:
     }
 )
 def accept(
-    c: Context,
-    bundle: str,
-    device: str = "",
-    engine: str = "",
-    python: str = "",
-    records: str = "",
+    c: Context, bundle: str, device: str = "", engine: str = "", python: str = "", records: str = ""
 ) -> None:
     """Say whether this machine is the one that was ordered, and as fast: pass, fail, or another machine."""
     from commands import accept as accepting

@@ -14,7 +14,7 @@ from commands import gate
 from harness.bundle import archive
 from harness.errors import GateError, UserError
 from harness.machine import machine_id, state_folder
-from harness.record import Record, Session, store
+from harness.record import DEEP, Record, Session, store
 from harness.record.store import Stored
 
 TEXT = "PULL_REQUEST.md"
@@ -58,11 +58,15 @@ def publish(root: Path, session: str | None) -> None:
 
 
 def session_of(root: Path, session: str | None, machine: str) -> Session:
-    """The session named, else this machine's newest. Raises UserError where there is none."""
+    """The session named, else this machine's newest that measured. Raises UserError where there is none."""
     sessions = [
         candidate
         for candidate in store.read_sessions(root)
-        if (candidate.machine == machine if session is None else candidate.id == session)
+        if (
+            candidate.machine == machine and candidate.plan != DEEP
+            if session is None
+            else candidate.id == session
+        )
     ]
     if not sessions:
         what = f"session '{session}'" if session else "session of this machine"

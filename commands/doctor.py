@@ -6,9 +6,11 @@ import os
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from commands import measure
 from harness.data.catalog import DATASETS
 from harness.data.check import present
 from harness.data.fetch import default_folder
+from harness.doctor import deep as paths
 from harness.doctor.findings import examine, lines
 from harness.doctor.surroundings import (
     DataNeed,
@@ -26,11 +28,15 @@ from harness.engine.find import search
 from harness.errors import GpudynoError, MachineError, NoDevice, NotBuilt
 from harness.machine import load, state_folder
 from harness.plan import plan
+from harness.record import DEEP
+from harness.record.store import session_records
 from harness.run import setup as run_setup
 from harness.run.choice import choose
 from harness.run.setup import RunSetup
 from harness.settings import Settings
 
+DEEP_SECONDS = 600.0
+"""After these no further path is taken."""
 BUILD_SECONDS = {"venv": 90.0, "docker": 180.0, "podman": 300.0}
 BUILD_BYTES = {"cpu": 2 * 10**9, "cuda": 12 * 10**9, "cuda126": 12 * 10**9, "rocm": 40 * 10**9}
 
@@ -127,3 +133,24 @@ def doctor(root: Path, settings: Settings) -> None:
     print("\n".join(lines(findings)))
     if any(finding.level == "problem" for finding in findings):
         raise MachineError("something stands in the way", remedy="mend what is marked PROBLEM above")
+
+
+def deep(root: Path, settings: Settings) -> None:
+    """Runs the plan `deep` in a session of its own and prints how each path ended.
+
+    Raises MachineError where something stands in the way, or where a path is broken or was not reached.
+    """
+    settings = settings.model_copy(update={"plan": DEEP})
+    doctor(root, settings)
+    _, selection = run_setup.devices(settings)
+    outcome = measure.run(root, settings, measure.How(new_session=True, at_most_seconds=DEEP_SECONDS))
+    if outcome is None:
+        return
+    records = [stored.record for stored in session_records(root, outcome.session)]
+    judged = paths.judge(outcome.session, records, plan.load(root, DEEP), selection.kind)
+    print("\n".join(("", *paths.lines(judged))))
+    if any(path.remedy for path in judged):
+        raise MachineError(
+            "a path that a long plan may need is broken or was not reached",
+            remedy="see what stands at → above",
+        )

@@ -44,6 +44,8 @@ class How:
     strict: bool = False
     build: bool = True
     dry_run: bool = False
+    at_most_seconds: float | None = None
+    """After these no further trial starts; the settings' budget goes before."""
 
 
 def show_plan(root: Path, settings: Settings) -> None:
@@ -169,8 +171,8 @@ def _build(image: Image, engine: Engine, screen: Screen) -> Built:
     return built
 
 
-def run(root: Path, settings: Settings, how: How) -> None:
-    """Runs what is missing of a plan.
+def run(root: Path, settings: Settings, how: How) -> Outcome | None:
+    """Runs what is missing of a plan, and says what it did; null of a dry run.
 
     Raises GateError where --strict meets a failed trial, or where the plan is a selfcheck that does not pass.
     """
@@ -180,7 +182,7 @@ def run(root: Path, settings: Settings, how: How) -> None:
             screen.say(note)
         if how.dry_run:
             _say_matrix(setup, choose(setup), screen)
-            return
+            return None
         built = _build(setup.image, setup.engine, screen) if how.build else setup.engine.built(setup.image)
         resolved = run_setup.resolve_data(setup, _data_progress(screen))
         _say_data(resolved, screen)
@@ -191,6 +193,7 @@ def run(root: Path, settings: Settings, how: How) -> None:
         _say_selfcheck(root)
     if how.strict and outcome.failed:
         raise GateError(f"{outcome.failed} trials failed", remedy="the report shows each with its reason")
+    return outcome
 
 
 def _say_selfcheck(root: Path) -> None:
@@ -206,7 +209,8 @@ def _say_selfcheck(root: Path) -> None:
 
 def _run(setup: RunSetup, built: Built, resolved: dict[str, Resolved], how: How, screen: Screen) -> Outcome:
     chosen = choose(setup, resolved)
-    deadline = None if chosen.budget_seconds is None else time.monotonic() + chosen.budget_seconds
+    at_most_seconds = chosen.budget_seconds or how.at_most_seconds
+    deadline = None if at_most_seconds is None else time.monotonic() + at_most_seconds
     opened = None if how.new_session else _going_on(setup, chosen, screen)
     if opened is None:
         _say_matrix(setup, chosen, screen)

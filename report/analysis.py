@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pandas import DataFrame
 
-from harness.record import Session
+from harness.record import DEEP, Session
 from harness.record.cards import Card
 from harness.record.claims import ClaimSet, load_claims
 from harness.record.store import Results, Stored, read_all
@@ -82,7 +82,7 @@ class Analysis:
     table: DataFrame
     """Every trial on record, those that looked for a device's ceilings too."""
     trials: tuple[Trial, ...]
-    """Every trial that trains."""
+    """Every trial that trains; those of plan `deep` only where one of its sessions leads."""
     lead: str | None
     cells: tuple[Cell, ...]
     """Of all sessions."""
@@ -160,6 +160,9 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     training = table[~table["is_ceiling"]]
     trials = trials_of(training)
     lead = _lead(trials, evidence.results.sessions, question)
+    if not any(trial.session == lead and trial.record.plan == DEEP for trial in trials):
+        training = training[training["plan"] != DEEP]
+        trials = trials_of(training)
     cells, own_cells = cells_of(training), cells_of(training[training["session"] == lead])
     usable = without_sweeps(cells, lead)
     groups = with_published(
@@ -200,10 +203,11 @@ def _bare(stored: Stored) -> Stored:
 
 
 def _lead(trials: Sequence[Trial], sessions: Sequence[Session], question: Question) -> str | None:
-    """The session to lead with; one dated in the future only where there is no other."""
+    """The session to lead with; one of plan `deep` or dated in the future only where there is no other."""
     if question.session is not None:
         return question.session
     of_machine = {session.id for session in sessions if session.machine == question.machine}
-    candidates = [trial for trial in trials if trial.session in of_machine] or trials
+    measured = [trial for trial in trials if trial.record.plan != DEEP] or trials
+    candidates = [trial for trial in measured if trial.session in of_machine] or measured
     past = [trial for trial in candidates if trial.started_at <= question.now] or candidates
     return max(past, key=lambda trial: trial.started_at).session if past else None

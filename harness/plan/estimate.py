@@ -6,12 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from harness.plan.plan import Planned
-from harness.record import Record, Trial
+from harness.record import DEEP, Limit, Record, Trial
 
 SETUP_SECONDS = {"cpu": 10.0, "cuda": 20.0, "rocm": 40.0}
 UNKNOWN_FULL_SECONDS = 3600.0
 CAPPED_SECONDS = 30.0
 """A trial capped by steps alone, on a card nobody has timed."""
+FEW_STEPS_SECONDS = 5.0
+"""A trial of no more steps than a warm-up has."""
+WARM_UP_STEPS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,8 @@ def learned(prior: Speeds, records: Iterable[Record], machine: str) -> Speeds:
     for record in records:
         if record.machine.id != machine or record.measurement is None or record.summary is None:
             continue
+        if record.plan == DEEP:
+            continue
         item = Planned(record.trial, "timing", record.trial.asked.variant.model)
         if record.summary.protocol_seconds is not None:
             protocol[row(item)] = record.summary.protocol_seconds
@@ -66,13 +71,24 @@ def seconds(item: Planned, speeds: Speeds) -> float:
         whole = speeds.published_seconds.get(row(item)[:4], UNKNOWN_FULL_SECONDS)
     limit = asked.variant.limit
     capped = limit.seconds is not None or limit.steps is not None or limit.epochs is not None
-    train = min(whole, limit.seconds_at_most or limit.seconds or CAPPED_SECONDS) if capped else whole
+    by_steps = FEW_STEPS_SECONDS if _is_short(limit) else CAPPED_SECONDS
+    train = min(whole, limit.seconds_at_most or limit.seconds or by_steps) if capped else whole
     return min(item.trial.timeout_seconds, setup + train)
 
 
 def warms_up(trial: Trial) -> bool:
-    """Whether a short unrecorded trial fills the compilers' caches before a variant's first."""
-    return trial.asked.device != "cpu" or trial.asked.variant.profile != "default"
+    """Whether a short unrecorded trial fills the compilers' caches before a variant's first.
+
+    None does before a trial that is as short itself, nor before one that shows a path's first time.
+    """
+    variant = trial.asked.variant
+    if trial.asked.workload == "paths" or _is_short(variant.limit):
+        return False
+    return trial.asked.device != "cpu" or variant.profile != "default"
+
+
+def _is_short(limit: Limit) -> bool:
+    return limit.steps is not None and limit.steps <= WARM_UP_STEPS
 
 
 def warm_up_seconds(planned: Iterable[Planned], speeds: Speeds) -> float:

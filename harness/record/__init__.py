@@ -20,6 +20,7 @@ from harness.record.measurement import (
     Window,
 )
 from harness.record.result import (
+    DEEP,
     SCHEMA,
     Failure,
     Harness,

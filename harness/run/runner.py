@@ -14,7 +14,7 @@ from typing import Protocol
 from harness.engine.base import Built, Engine, Exit, Running
 from harness.engine.container import DeviceRequest, RunSpec, TrialFolders, shared_memory
 from harness.errors import NoEngine, RecordError
-from harness.plan.estimate import warms_up
+from harness.plan.estimate import WARM_UP_STEPS, warms_up
 from harness.record import Harness, LeftOut, Limit, Load, Machine, Record, Session, Trial, store
 from harness.record.events import FILE as EVENTS
 from harness.record.events import Follower, Progress
@@ -26,7 +26,6 @@ POLL_SECONDS = 0.25
 GRACE_SECONDS = 30.0
 """The workload ends itself at its limit; the harness steps in this much later."""
 
-WARM_UP_STEPS = 5
 WARM_UP_SECONDS = 600.0
 
 

@@ -19,12 +19,12 @@ def test_a_plan_on_a_later_verb_alone_is_refused_with_the_right_line():
 
 
 def test_two_verbs_that_ask_for_different_plans_are_refused():
-    with pytest.raises(UserError, match="'--plan smoke' stands after 'run'"):
-        held(["build", "--plan", "mission", "run", "--plan", "smoke"], VERBS, "--plan")
+    with pytest.raises(UserError, match="'--plan deep' stands after 'run'"):
+        held(["build", "--plan", "mission", "run", "--plan", "deep"], VERBS, "--plan")
 
 
 def test_saying_the_same_plan_twice_is_harmless():
-    assert held(["build", "--plan", "smoke", "run", "--plan", "smoke"], VERBS, "--plan") == "smoke"
+    assert held(["build", "--plan", "deep", "run", "--plan", "deep"], VERBS, "--plan") == "deep"
 
 
 def test_a_plan_may_be_called_like_a_verb():

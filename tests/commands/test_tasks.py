@@ -29,12 +29,12 @@ def state(tmp_path: Path) -> dict[str, str]:
     ("words", "says", "code"),
     [
         (("run", "--plan", "mision"), "there is no plan 'mision'; the plans are", 2),
-        (("build", "run", "--plan", "smoke"), "write `invoke build --plan smoke run`", 2),
+        (("build", "run", "--plan", "deep"), "write `invoke build --plan deep run`", 2),
         (("run", "--device", "7"), "the device '7' is not on this machine", 4),
         (("run", "--engine", "kubernetes"), "'engine'", 2),
         (("run", "--engine", "here"), "inside one of gpudyno's own images, and this is none", 4),
-        (("run", "--plan", "smoke", "--budget", "soon"), "the budget 'soon' is no length of time", 2),
-        (("run", "--plan", "smoke", "--python", "/no/such/python"), "there is no interpreter", 4),
+        (("run", "--plan", "deep", "--budget", "soon"), "the budget 'soon' is no length of time", 2),
+        (("run", "--plan", "deep", "--python", "/no/such/python"), "there is no interpreter", 4),
         (("lock", "--image", "cpo"), "image 'cpo' is not in docker/images.toml; take one of cpu", 2),
         (("build", "--image", "cpo"), "image 'cpo' is not in docker/images.toml; take one of cpu", 2),
         (("run", "--image", "rocm"), "image 'rocm' is for 'rocm' devices, and this line runs on 'cpu'", 4),
@@ -59,18 +59,18 @@ def test_an_engine_that_is_asked_for_by_name_and_not_there_is_no_silent_other(st
 
 
 def test_a_plan_shows_its_matrix_and_every_command(state):
-    done = invoke("plan", "--plan", "smoke", "--engine", "venv", **state)
+    done = invoke("plan", "--plan", "selfcheck", "--engine", "venv", **state)
     assert done.returncode == 0, done.stderr
-    assert "2 trials" in done.stdout
-    assert done.stdout.count("/workloads/") == 2
+    assert "10 trials" in done.stdout
+    assert done.stdout.count("/workloads/") == 10
     assert "pip install --no-deps --require-hashes" in done.stdout
 
 
 def test_a_dry_run_changes_nothing(state):
     before = sorted(path.name for path in (ROOT / "results").iterdir())
-    done = invoke("run", "--plan", "smoke", "--engine", "venv", "--dry-run", **state)
+    done = invoke("run", "--plan", "selfcheck", "--engine", "venv", "--dry-run", **state)
     assert done.returncode == 0, done.stderr
-    assert "2 trials" in done.stdout
+    assert "10 trials" in done.stdout
     assert sorted(path.name for path in (ROOT / "results").iterdir()) == before
 
 
@@ -85,7 +85,7 @@ def test_run_without_building_says_what_is_not_built(state, tmp_path):
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
     done = subprocess.run(
-        [*INVOKE, "run", "--plan", "smoke", "--engine", "venv", "--no-build"],
+        [*INVOKE, "run", "--plan", "selfcheck", "--engine", "venv", "--no-build"],
         cwd=clone,
         env=os.environ | state | {"PYTHONPATH": str(clone)},
         capture_output=True,

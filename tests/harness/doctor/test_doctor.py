@@ -261,5 +261,5 @@ def test_the_doctor_reads_the_machine_s_cards_once(tmp_path, monkeypatch):
     monkeypatch.setattr(doctor, "reach", lambda hosts: {})
     readings: list[Files] = []
     monkeypatch.setattr(nvidia, "cards", lambda library, files: readings.append(files) or [])
-    doctor.diagnose(ROOT, Settings(plan="smoke", engine="venv"))
+    doctor.diagnose(ROOT, Settings(plan="deep", engine="venv"))
     assert len(readings) == 1

@@ -59,8 +59,15 @@ def test_the_short_trial_that_fills_the_caches_counts_once_for_each_variant(miss
     assert 1 < len(variants) < len(mission)
     assert estimate.warm_up_seconds(mission, estimate.Speeds()) == 20.0 * len(variants)
     context = PlanContext("cpu", "cpu", None, CONTEXT.sources, {})
-    on_a_cpu = plan.trials(plan.load(ROOT, "smoke"), context, 1)
+    on_a_cpu = plan.trials(plan.load(ROOT, "quick"), context, 1)
     assert estimate.warm_up_seconds(on_a_cpu, estimate.Speeds()) == 0.0
+
+
+def test_what_is_as_short_as_a_warm_up_or_takes_a_path_has_none_before_it_and_ends_in_time():
+    context = PlanContext("cuda", "cuda", None, {**CONTEXT.sources, "mnist": "real"}, {})
+    deep = plan.trials(plan.load(ROOT, "deep"), context, 1)
+    assert estimate.warm_up_seconds(deep, estimate.Speeds()) == 0.0
+    assert sum(estimate.seconds(item, estimate.Speeds()) for item in deep) < 900
 
 
 @pytest.mark.parametrize(("seconds", "says"), [(40, "40 s"), (720, "12 min"), (12_600, "3.5 h")])

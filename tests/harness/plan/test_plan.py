@@ -121,7 +121,7 @@ def test_generated_data_and_missing_weights_are_part_of_what_is_asked():
 
 
 def test_another_lock_makes_another_trial():
-    loaded = plan.load(ROOT, "smoke")
+    loaded = plan.load(ROOT, "quick")
     other = PlanContext(CPU.device, CPU.environment, "1" * 64, CPU.sources, CPU.weights)
     ids = [{p.trial.id for p in plan.trials(loaded, context, 1)} for context in (CPU, other)]
     assert not ids[0] & ids[1]

@@ -138,6 +138,21 @@ def test_what_a_budget_left_out_is_listed_with_its_reason():
     assert table is not None and table.rows == (("host mode", "12", "the budget of 8 h"),)
 
 
+def test_a_session_that_only_took_each_path_leads_nothing_and_stands_beside_nothing():
+    deep = [
+        record.model_copy(
+            update={
+                "session": "20260131-dddddd",
+                "plan": "deep",
+                "started_at": record.started_at.replace(hour=22),
+            }
+        )
+        for record in series()
+    ]
+    both = with_session([*series(), *deep])
+    assert both.beside == with_session(series()).beside
+
+
 def test_the_page_leads_with_this_machine_even_where_another_ran_later():
     later = [
         record.model_copy(update={"started_at": record.started_at.replace(hour=20)}) for record in elsewhere()

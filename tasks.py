@@ -259,7 +259,7 @@ def compare(c: Context, first: str, second: str, fail_below: float = 0.0) -> Non
         "sign": "a private key of OpenSSH's to sign it with",
         "baseline": "what 1.00 is in the page's time-scaled charts",
         "margin": "how far below its figure a delivered machine may be (default: 0.05)",
-        "no_purchase": "leave purchase.toml, with your prices and limits, out of it",
+        "with_prices": "also pack purchase.toml, with your prices and limits, and show them on its page",
     }
 )
 def bundle(
@@ -269,7 +269,7 @@ def bundle(
     sign: str = "",
     baseline: str = "",
     margin: float = 0.05,
-    no_purchase: bool = False,
+    with_prices: bool = False,
 ) -> None:
     """Pack records, locks, claims, plans and page into one archive, and print its acceptance clause."""
     from commands import offer
@@ -280,7 +280,7 @@ def bundle(
         baseline=_settings(baseline=baseline).baseline,
         margin=margin,
         key=Path(sign) if sign else None,
-        purchase=not no_purchase,
+        with_prices=with_prices,
     )
     offer.pack(ROOT, how)
 
@@ -320,13 +320,20 @@ def contribute(c: Context, session: str = "") -> None:
     publishing.publish(ROOT, session or None)
 
 
-@verb(help={"to": "the file to write (default: purchase.toml)", "yes": "overwrite it without asking"})
+@verb(
+    help={
+        "to": "the file to write (default: purchase.toml)",
+        "yes": "overwrite it, and write without a review: for answers from a file",
+    }
+)
 def quote(c: Context, to: str = "purchase.toml", yes: bool = False) -> None:
     """Ask for prices, limits and your own mix of work, and write the buyer's file for `report`."""
     from commands import quote as quoting
+    from harness.record.store import read_all
 
     path = ROOT / to
-    written = quoting.run(path, overwrite=yes, ask=input, say=print)
+    names = quoting.known([stored.record for stored in read_all(ROOT).records])
+    written = quoting.run(path, ask=input, say=print, names=names, without_asking=yes)
     print(f"{'written' if written else 'kept'}: {_relative(path)}")
 
 

@@ -11,7 +11,8 @@ from commands.offer import analysis_of, intact
 from harness.errors import GateError, UserError
 from harness.machine import fingerprint
 from harness.plan import plan
-from harness.record import Record, store
+from harness.record import Record
+from harness.run.session import find_open
 from harness.settings import Settings
 from report import text
 from report.acceptance import clause, delivery
@@ -44,12 +45,17 @@ def accept(root: Path, settings: Settings, path: Path, records: str | None) -> N
         ordered = [trial.record for trial in order.own]
         print("\n".join(clause.lines(order.clause, f"invoke accept {path.name}")))
         if records is None:
-            records = _measured(root, settings, order, ordered[0])
+            records = _measured(root, settings, order, ordered[0], manifest.sessions)
         _answer(root, records, order.clause, ordered)
 
 
-def _measured(root: Path, settings: Settings, order: Analysis, ordered: Record) -> str:
-    """A new session of the bundle's plan; another machine is told before anything runs."""
+def _measured(
+    root: Path, settings: Settings, order: Analysis, ordered: Record, bundled: Sequence[str]
+) -> str:
+    """A session of the bundle's plan, gone on with where an earlier call was stopped.
+
+    Another machine is told before anything runs, and a session that the bundle holds is never gone on with.
+    """
     session = order.leading_session
     assert session is not None
     _refuse_other(other_machine(ordered.machine, fingerprint(), device=ordered.trial.asked.device))
@@ -60,9 +66,10 @@ def _measured(root: Path, settings: Settings, order: Analysis, ordered: Record) 
         )
     budget = f"{session.budget_seconds:.0f}s" if session.budget_seconds else settings.budget
     chosen = settings.model_copy(update={"plan": session.plan, "budget": budget})
-    before = {earlier.id for earlier in store.read_sessions(root)}
-    measure.run(root, chosen, measure.How(new_session=True))
-    return [made.id for made in store.read_sessions(root) if made.id not in before][-1]
+    opened = find_open(root, session.plan)
+    outcome = measure.run(root, chosen, measure.How(new_session=opened is not None and opened.id in bundled))
+    assert outcome is not None
+    return outcome.session.id
 
 
 def _refuse_other(fields: Sequence[str]) -> None:
@@ -77,8 +84,6 @@ def _answer(root: Path, session: str, demands: Clause, ordered: Sequence[Record]
     question = Question(datetime.now(UTC), session=session, from_raw=True)
     delivered = analyse(evidence_in(root, purchase=False), question)
     records = [trial.record for trial in delivered.own]
-    if not records:
-        raise UserError(f"there is no record of session '{session}'", remedy="name a session in results/")
     _refuse_other(not_as_ordered(ordered, records))
     failures = [trial for trial in delivered.own if trial.failure is not None]
     findings = delivery.judge(demands, delivered.own_cells, failures)

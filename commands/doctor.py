@@ -51,6 +51,7 @@ def diagnose(root: Path, settings: Settings) -> tuple[Finding, ...]:
         problem = str(error)
     engine = setup.engine if setup and isinstance(setup.engine, DockerEngine) else None
     needs = _data_needs(setup) if setup else ()
+    estimate, refusal = _estimate(setup) if setup else (None, None)
     surroundings = Surroundings(
         machine=machine,
         selection=selection,
@@ -60,6 +61,7 @@ def diagnose(root: Path, settings: Settings) -> tuple[Finding, ...]:
         access=card_access(engine.refusal(run_setup.request_of(selection, settings)) if engine else None),
         silent_cards=silent_cards(machine),
         image_problem=problem,
+        plan_problem=refusal,
         disks=(
             disk("this clone", root),
             disk("data", default_folder()),
@@ -68,7 +70,7 @@ def diagnose(root: Path, settings: Settings) -> tuple[Finding, ...]:
         data=needs,
         answered=reach(_hosts(needs)),
     )
-    return examine(surroundings, _estimate(setup) if setup else None)
+    return examine(surroundings, estimate)
 
 
 def _data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
@@ -100,13 +102,14 @@ def _hosts(needs: tuple[DataNeed, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(urlsplit(url).hostname or "" for url in first))
 
 
-def _estimate(setup: RunSetup) -> Estimate | None:
+def _estimate(setup: RunSetup) -> tuple[Estimate | None, Finding | None]:
+    """What the plan will need here; else why `run` would refuse it."""
     try:
         chosen = choose(setup)
         built = _is_built(setup)
-    except GpudynoError:
-        return None
-    return Estimate(
+    except GpudynoError as error:
+        return None, Finding("problem", error.problem, error.remedy or "")
+    estimate = Estimate(
         plan=setup.plan.name,
         image=setup.image.name,
         built=built,
@@ -117,6 +120,7 @@ def _estimate(setup: RunSetup) -> Estimate | None:
         shared_memory_bytes=max(shared_memory(item.trial) for item in chosen.planned),
         left_out=sum(left.trials for left in chosen.left_out),
     )
+    return estimate, None
 
 
 def _is_built(setup: RunSetup) -> bool:

@@ -37,7 +37,8 @@ class Packing:
     baseline: str | None = None
     margin: float = clause.MARGIN
     key: Path | None = None
-    purchase: bool = True
+    with_prices: bool = False
+    """Whether purchase.toml is packed, with the buyer's prices and limits, which the page then shows."""
 
 
 def pack(root: Path, how: Packing) -> Path:
@@ -53,7 +54,7 @@ def pack(root: Path, how: Packing) -> Path:
         folder, page = Path(temporary) / "bundle", Path(temporary) / "page"
         folder.mkdir()
         locks, notes = bundle.gather(root, folder, [how.session] if how.session else here.standing)
-        if not how.purchase:
+        if not how.with_prices:
             (folder / PURCHASE).unlink(missing_ok=True)
         packed = evidence_in(folder)
         for problem in packed.results.problems:
@@ -78,7 +79,7 @@ def pack(root: Path, how: Packing) -> Path:
         out = how.out or root / "report" / "out" / f"gpudyno-{here.lead}.tar.gz"
         out.parent.mkdir(parents=True, exist_ok=True)
         bundle.write(folder, manifest, out, key=how.key)
-        _say_packed(out, analysis, manifest, how)
+        _say_packed(out, analysis, manifest, how, prices=here.evidence.purchase is not None)
     return out
 
 
@@ -98,7 +99,7 @@ def analysis_of(opened: Opened, manifest: Manifest) -> Analysis:
     return analyse(evidence_in(opened.folder), _question(manifest))
 
 
-def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing) -> None:
+def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing, *, prices: bool) -> None:
     results = analysis.evidence.results
     print(f"bundle: {out} ({out.stat().st_size / 1e6:.2f} MB)")
     print(
@@ -109,7 +110,9 @@ def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing)
     for note in manifest.notes:
         print(f"  not in it: {note}")
     if analysis.evidence.purchase:
-        print(f"  {PURCHASE} is in it, with your prices and limits; --no-purchase leaves it out")
+        print(f"  {PURCHASE} is in it, with your prices and limits: send it to nobody who sells cards")
+    elif prices:
+        print(f"  not in it: {PURCHASE}, and no price of yours; --with-prices packs it")
     print(f"  signed with '{how.key.name}'" if how.key else "  not signed")
     for line in clause_lines(analysis, out.name):
         print(line)

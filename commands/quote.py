@@ -1,9 +1,10 @@
-"""Asks a buyer for what purchase.toml holds, one value at a time, each checked before the next."""
+"""Asks a buyer for what purchase.toml holds: each value checked before the next, all of them reviewed at the end."""
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,13 +14,19 @@ from pydantic import TypeAdapter, ValidationError
 from tomlkit.items import AoT
 
 from harness.errors import UserError
-from harness.record import Model
+from harness.record import Model, Record
+from harness.summary.device_checks import device_name
 from report.cost.purchase import Purchase, Quote, WorkloadHours, parse_purchase, problem
 
 Ask = Callable[[str], str]
 Say = Callable[[str], None]
 
-OPENING = "Answer with a number, or three (low best high) where it is not sure; nothing leaves a value out."
+OPENING = (
+    "Answer with a number, or with three (low best high) where you are not sure. Nothing leaves a value out, "
+    "but for those that are needed. You can look over and correct all of it before it is written."
+)
+NEEDED = " (needed)"
+NO = ("n", "no")
 
 QUOTE = {
     "card": "the card, as the report names it",
@@ -51,69 +58,182 @@ WORK = {
     "model": "its model",
     "precision": "its precision, such as amp-bf16",
     "batch_size": "its batch size",
-    "hours": "hours a week",
 }
-REQUIRED = {"currency", "card", "price_per_hour", "date", "source", *OWNED, "model", "precision", "hours"}
+HOURS = {"hours": "hours a week"}
+REQUIRED = {"currency", "card", "price_per_hour", "source", *OWNED, "model", "precision", "hours"}
+
+_GROUPED = re.compile(r"[1-9]\d{0,2}(?:([.,])\d{3})(?:\1\d{3})+")
+"""Several groups of three: 1,800,000 or 1.800.000."""
+_GROUPED_DECIMAL = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+\.\d+|[1-9]\d{0,2}(?:\.\d{3})+,\d+")
+_AMBIGUOUS = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
+_DECIMAL = re.compile(r"-?\d+(?:[.,]\d+)?(?:e-?\d+)?")
 
 
-def interview(ask: Ask, say: Say) -> Purchase:
-    """A whole purchase from answers; a value that cannot be meant is asked for again, with the reason.
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a list offers: cards, and work as workload, model, precision and batch size."""
 
-    Raises UserError where the answers end too early, or do not go together.
+    cards: tuple[str, ...] = ()
+    work: tuple[tuple[str, str, str, int], ...] = ()
+    today: date = field(default_factory=date.today)
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """An answer that the review shows and may change: a field of a model, and the table that holds its value."""
+
+    model: type[Model]
+    name: str
+    question: str
+    table: dict[str, Any]
+
+
+def known(records: Sequence[Record]) -> Known:
+    """Each card and each work that was measured, as the report names them.
+
+    Where machines of several labels have a card of one name, their labels tell them apart.
     """
-    say(OPENING)
-    currency = _answered(ask, say, Purchase, "currency", "currency, as three letters")
-    quotes = [_quote(ask, say, currency)]
-    while _yes(ask, "another card"):
-        quotes.append(_quote(ask, say, currency))
-    values: dict[str, Any] = {"currency": currency, "quote": quotes}
-    owned = any(quote.get("price") is not None for quote in quotes)
-    values |= _several(ask, say, Purchase, {**OWNED, **RUNNING} if owned else {})
-    values |= _several(ask, say, Purchase, LIMITS)
-    workloads = []
-    while name := ask("a workload of your mix, as the report names it (nothing: no more): ").strip():
-        workloads.append({"workload": name, **_several(ask, say, WorkloadHours, WORK)})
-    values["work"] = workloads
-    if workloads and (on := ask("the card on which these hours hold (nothing: the slowest): ").strip()):
-        values["hours_on"] = on
-    try:
-        return Purchase.model_validate(values)
-    except ValidationError as error:
-        raise UserError(f"these answers do not go together: {problem(error)}", remedy="ask again") from None
+    work = {
+        (asked.workload, variant.model, variant.precision, variant.batch_size): None
+        for record in records
+        if record.measurement and (variant := (asked := record.trial.asked).variant).gpus == 1
+    }
+    labels: dict[str, set[str]] = {}
+    for record in records:
+        if record.measurement:
+            labels.setdefault(device_name(record), set()).add(record.machine.label)
+    cards = {name for card, own in labels.items() for name in (own if len(own) > 1 else (card,))}
+    return Known(tuple(sorted(cards)), tuple(sorted(work)))
 
 
-def _quote(ask: Ask, say: Say, currency: str) -> dict[str, Any]:
-    values = {name: _answered(ask, say, Quote, name, QUOTE[name]) for name in ("card", "price")}
-    if values["price"] is None:
-        values["price_per_hour"] = _answered(ask, say, Quote, "price_per_hour", QUOTE["price_per_hour"])
-    rest = {name: QUOTE[name] for name in ("date", "source", "watts")}
-    return {**values, **_several(ask, say, Quote, rest), "currency": currency}
+class _Interview:
+    """Questions to a buyer, in order, and what was answered."""
+
+    def __init__(self, ask: Ask, say: Say, names: Known) -> None:
+        self.given: list[_Given] = []
+        self._ask = ask
+        self._say = say
+        self._names = names
+
+    def purchase(self) -> dict[str, Any]:
+        """The whole file's values."""
+        self._say(OPENING)
+        values: dict[str, Any] = {}
+        self._several(values, Purchase, {"currency": "currency, as three letters"})
+        quotes = [self._quote(values["currency"], self._card("the card"))]
+        while (card := self._card("another card; nothing: no more")).casefold() not in ("", *NO):
+            quotes.append(self._quote(values["currency"], card))
+        values["quote"] = quotes
+        owned = any(quote.get("price") is not None for quote in quotes)
+        self._several(values, Purchase, {**OWNED, **RUNNING} if owned else {})
+        self._several(values, Purchase, LIMITS)
+        values["work"] = self._mix()
+        if values["work"]:
+            card = self._card("the card on which these hours hold; nothing: the slowest")
+            if card:
+                values["hours_on"] = card
+        return values
+
+    def _card(self, question: str) -> str:
+        """A card's name, given as it is or by its place in the list; the first one is needed."""
+        while True:
+            answer = self._chosen(question, self._names.cards)
+            if answer or question != "the card":
+                return answer
+            self._say("  at least one card is needed")
+
+    def _chosen(self, question: str, offered: Sequence[str]) -> str:
+        for place, name in enumerate(offered, 1):
+            self._say(f"  {place}  {name}")
+        hint = " (its name, or a number of the list)" if offered else ""
+        answer = self._ask(f"{question}{hint}: ").strip()
+        place = int(answer) if answer.isdecimal() and len(answer) < 4 else 0
+        return offered[place - 1] if 1 <= place <= len(offered) else answer
+
+    def _quote(self, currency: str, card: str) -> dict[str, Any]:
+        while card.casefold() in ("y", "yes"):
+            card = self._card("the card")
+        quote: dict[str, Any] = {"card": card, "currency": currency}
+        self.given.append(_Given(Quote, "card", QUOTE["card"], quote))
+        self._several(quote, Quote, {"price": QUOTE["price"]})
+        if quote.get("price") is None:
+            self._several(quote, Quote, {"price_per_hour": QUOTE["price_per_hour"]})
+        today = self._names.today
+        self._several(quote, Quote, {"date": f"{QUOTE['date']}; nothing: today, {today}"})
+        quote.setdefault("date", today)
+        self._several(quote, Quote, {name: QUOTE[name] for name in ("source", "watts")})
+        return quote
+
+    def _mix(self) -> list[dict[str, Any]]:
+        offered = ["  ".join((*names, f"batch {size}")) for *names, size in self._names.work]
+        lines: list[dict[str, Any]] = []
+        while answer := self._chosen("a workload of your mix; nothing: no more", offered):
+            line: dict[str, Any] = {"workload": answer}
+            if answer in offered:
+                fields = ("workload", "model", "precision", "batch_size")
+                line = dict(zip(fields, self._names.work[offered.index(answer)], strict=True))
+                self._several(line, WorkloadHours, HOURS)
+            else:
+                self._several(line, WorkloadHours, {**WORK, **HOURS})
+            lines.append(line)
+        return lines
+
+    def _several(self, table: dict[str, Any], model: type[Model], questions: dict[str, str]) -> None:
+        for name, question in questions.items():
+            given = _Given(model, name, question, table)
+            self.answer(given)
+            self.given.append(given)
+
+    def answer(self, given: _Given) -> None:
+        """Asks until the answer can be meant; nothing takes a value out that is not needed."""
+        needed = given.name in REQUIRED
+        while True:
+            text = self._ask(f"{given.question}{NEEDED if needed else ''}: ").strip()
+            if not text and not needed:
+                given.table.pop(given.name, None)
+                return
+            try:
+                given.table[given.name] = checked(given.model, given.name, text)
+                return
+            except ValueError as error:
+                self._say(f"  {error}")
+
+    def review(self) -> bool:
+        """Shows every answer; a number changes one. False where the buyer leaves without writing."""
+        while True:
+            for place, given in enumerate(self.given, 1):
+                self._say(f"  {place:>2}  {given.question.partition(';')[0]}: {_shown(given)}")
+            answer = self._ask("a number corrects a line; nothing writes the file; no leaves it unwritten: ")
+            answer = answer.strip().casefold()
+            if answer in ("", "y", "yes", *NO):
+                return answer not in NO
+            place = int(answer) if answer.isdecimal() and len(answer) < 4 else 0
+            if 1 <= place <= len(self.given):
+                self.answer(self.given[place - 1])
+            else:
+                self._say(f"  there is no line '{answer}'")
 
 
-def _several(ask: Ask, say: Say, model: type[Model], questions: dict[str, str]) -> dict[str, Any]:
-    values = {name: _answered(ask, say, model, name, question) for name, question in questions.items()}
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _answered(ask: Ask, say: Say, model: type[Model], name: str, question: str) -> Any:
-    """A field's value; null where nothing was answered and nothing is needed."""
-    while True:
-        text = ask(f"{question}: ").strip()
-        if not text and name not in REQUIRED:
-            return None
-        try:
-            return checked(model, name, text)
-        except ValueError as error:
-            say(f"  {error}")
+def _shown(given: _Given) -> str:
+    value = given.table.get(given.name)
+    if value is None:
+        return "–"
+    values = getattr(value, "values", None)
+    if values is None:
+        return str(value)
+    low, best, high = (f"{number:.12g}" for number in values)
+    return best if low == high else f"{low} to {high}, best {best}"
 
 
 def checked(model: type[Model], name: str, text: str) -> Any:
     """An answer as the field's value; raises ValueError with the reason in a clause."""
-    field = model.model_fields[name]
-    kind: Any = field.annotation
-    adapter: TypeAdapter[Any] = TypeAdapter(Annotated[kind, *field.metadata] if field.metadata else kind)
+    field_of = model.model_fields[name]
+    kind: Any = field_of.annotation
+    adapter: TypeAdapter[Any] = TypeAdapter(
+        Annotated[kind, *field_of.metadata] if field_of.metadata else kind
+    )
     reasons = []
-    for value in (_read(text), text):
+    for value in (_date(text),) if name == "date" else (_read(text), text):
         try:
             return adapter.validate_python(value)
         except ValidationError as error:
@@ -121,26 +241,40 @@ def checked(model: type[Model], name: str, text: str) -> Any:
     raise ValueError(reasons[0])
 
 
+def _date(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"'{text}' is no date: write the year, the month and the day, as 2026-01-31") from None
+
+
 def _read(text: str) -> Any:
-    """A number, three as a range, a date, or the text itself; a comma may stand for the decimal point."""
+    """A number, three as a range, or the text itself; raises ValueError where a number has two meanings."""
     parts = text.split()
     numbers = [number for part in parts if (number := _number(part)) is not None]
     if len(numbers) == len(parts) == 3:
         return dict(zip(("low", "best", "high"), numbers, strict=True))
     if len(numbers) == len(parts) == 1:
         return numbers[0]
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        return text
+    return text
 
 
 def _number(text: str) -> int | float | None:
-    try:
-        value = tomllib.loads(f"value = {text.replace(',', '.')}")["value"]
-    except (tomllib.TOMLDecodeError, KeyError):
+    """As people write one: a comma or a point before decimals, or between groups of three; else null."""
+    if _AMBIGUOUS.fullmatch(text):
+        whole, decimals = re.split("[.,]", text)
+        raise ValueError(
+            f"{text} has two meanings: write {whole}{decimals}, or {whole}.{decimals.rstrip('0') or '0'}"
+        )
+    if _GROUPED.fullmatch(text):
+        return int(re.sub("[.,]", "", text))
+    if _GROUPED_DECIMAL.fullmatch(text):
+        point = text[max(text.rfind("."), text.rfind(","))]
+        return float(text.replace("." if point == "," else ",", "").replace(point, "."))
+    if not _DECIMAL.fullmatch(text):
         return None
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    plain = text.replace(",", ".")
+    return float(plain) if set(plain) & set(".e") else int(plain)
 
 
 def _yes(ask: Ask, question: str) -> bool:
@@ -176,18 +310,25 @@ def _as_item(value: Any) -> Any:
     return int(value) if whole else value
 
 
-def run(path: Path, *, overwrite: bool, ask: Ask, say: Say) -> bool:
-    """Asks and writes `path`; false where the user keeps the file that is there.
+def run(path: Path, *, ask: Ask, say: Say, names: Known, without_asking: bool = False) -> bool:
+    """Asks and writes `path`; false where the buyer keeps the file that is there, or leaves the review.
 
     Raises UserError where the answers end too early or do not go together.
     """
     try:
-        if path.exists() and not overwrite and not _yes(ask, f"{path.name} is there already: overwrite it"):
+        if path.exists() and not without_asking and not _yes(ask, f"{path.name} is there already: overwrite it"):
             return False
-        purchase = interview(ask, say)
+        interview = _Interview(ask, say, names)
+        values = interview.purchase()
+        if not without_asking and not interview.review():
+            return False
     except EOFError:
         raise UserError(
             f"the answers ended before {path.name} was whole", remedy="nothing was written; ask again"
         ) from None
+    try:
+        purchase = Purchase.model_validate(values)
+    except ValidationError as error:
+        raise UserError(f"these answers do not go together: {problem(error)}", remedy="ask again") from None
     write(path, purchase)
     return True

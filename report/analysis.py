@@ -9,14 +9,17 @@ from pathlib import Path
 
 from pandas import DataFrame
 
+from harness.errors import UserError
 from harness.record import DEEP, Session
 from harness.record.cards import Card
 from harness.record.claims import ClaimSet, load_claims
 from harness.record.store import Results, Stored, read_all
 from harness.summary.statistics import METHOD
+from report import text
 from report.acceptance.clause import MARGIN, Clause, clause
 from report.claims.judge import Judged, judge
 from report.claims.matching import with_published
+from report.comparisons import selfcheck
 from report.comparisons.account import Account, accounts
 from report.comparisons.batch_sweeps import without_sweeps
 from report.comparisons.cells import Cell, cells_of
@@ -153,13 +156,14 @@ def evidence_in(root: Path, *, purchase: bool = True) -> Evidence:
 def analyse(evidence: Evidence, question: Question) -> Analysis:
     """Everything that the evidence says; reads and writes nothing.
 
-    Raises UserError where a name in the buyer's file fits several cards or lines.
+    Raises UserError where a name in the buyer's file fits several cards or lines, or the session that was
+    asked for has no record.
     """
     stored = evidence.results.records
     table = read([_bare(record) for record in stored] if question.from_raw else stored, evidence.cards)
     training = table[~table["is_ceiling"]]
     trials = trials_of(training)
-    lead = _lead(trials, evidence.results.sessions, question)
+    lead = _lead(table, evidence.results.sessions, question)
     if not any(trial.session == lead and trial.record.plan == DEEP for trial in trials):
         training = training[training["plan"] != DEEP]
         trials = trials_of(training)
@@ -202,12 +206,22 @@ def _bare(stored: Stored) -> Stored:
     return Stored(stored.path, stored.record.model_copy(update={"summary": None}))
 
 
-def _lead(trials: Sequence[Trial], sessions: Sequence[Session], question: Question) -> str | None:
-    """The session to lead with; one of plan `deep` or dated in the future only where there is no other."""
+def _lead(table: DataFrame, sessions: Sequence[Session], question: Question) -> str | None:
+    """The session to lead with: a self-check, plan `deep` or a date to come only where nothing else is.
+
+    Raises UserError where the session that was asked for has no record.
+    """
+    trials = trials_of(table)
     if question.session is not None:
+        if not any(trial.session == question.session for trial in trials):
+            raise UserError(
+                f"there is no record of session '{text.clean(question.session, 40)}'",
+                remedy="name a session in results/",
+            )
         return question.session
     of_machine = {session.id for session in sessions if session.machine == question.machine}
-    measured = [trial for trial in trials if trial.record.plan != DEEP] or trials
+    trials = [trial for trial in trials if not trial.is_ceiling]
+    measured = [trial for trial in trials if trial.record.plan not in (DEEP, selfcheck.PLAN)] or trials
     candidates = [trial for trial in measured if trial.session in of_machine] or measured
     past = [trial for trial in candidates if trial.started_at <= question.now] or candidates
     return max(past, key=lambda trial: trial.started_at).session if past else None

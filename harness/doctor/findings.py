@@ -109,16 +109,20 @@ def _data(around: Surroundings) -> Iterator[Finding]:
     if reached:
         yield Finding("ok", f"network: {reached} of {len(around.answered)} data hosts answer")
     elif around.answered and missing:
-        generated = all(need.may_be_generated for need in missing)
+        stand_in = all(need.may_be_generated for need in missing)
+        weights_alone = all(need.name.startswith("weights-") for need in missing)
+        instead = "random weights" if weights_alone else "generated data"
         yield Finding(
-            "warn" if generated else "problem",
-            "network: no data host answers"
-            + (", and generated data will stand in" if generated else ", and data is missing"),
+            "warn" if stand_in else "problem",
+            "network: no data host answers, and "
+            + (f"{instead} will stand in" if stand_in else "data is missing"),
             "put the data into a folder and name it with GPUDYNO_DATA",
         )
 
 
 def _plan(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]:
+    if around.plan_problem is not None:
+        yield around.plan_problem
     if estimate is None:
         return
     image = f"image '{estimate.image}' " + ("is built" if estimate.built else "is to be built")

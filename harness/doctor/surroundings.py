@@ -164,6 +164,8 @@ class Surroundings:
     silent_cards: tuple[str, ...] = ()
     image_problem: str = ""
     """Why no image serves the card, in a sentence; empty where one does."""
+    plan_problem: Finding | None = None
+    """Why `run` would refuse the plan here; null where it would not."""
     disks: tuple[Disk, ...] = ()
     data: tuple[DataNeed, ...] = ()
     answered: Mapping[str, bool] = field(default_factory=dict)

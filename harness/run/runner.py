@@ -13,12 +13,12 @@ from typing import Protocol
 
 from harness.engine.base import Built, Engine, Exit, Running
 from harness.engine.container import DeviceRequest, RunSpec, TrialFolders, shared_memory
-from harness.errors import NoEngine, RecordError
+from harness.errors import NoEngine
 from harness.plan.estimate import WARM_UP_STEPS, warms_up
 from harness.record import Harness, LeftOut, Limit, Load, Machine, Record, Session, Trial, store
 from harness.record.events import FILE as EVENTS
 from harness.record.events import Follower, Progress
-from harness.run import assemble, batch_search, ledger, session
+from harness.run import assemble, batch_search, ledger, left_over, session
 from harness.run.assemble import Started
 from harness.telemetry import recorder
 
@@ -89,6 +89,7 @@ def run(job: Job, opened: Session, watcher: Watcher, *, retry: bool = False) -> 
 
     Raises NoEngine when the engine is gone, after writing what it did to the running trial.
     """
+    left_over.stop_strangers(job.root, opened.id, job.engine, watcher.say)
     ran: list[Record] = _take_up(job, opened, watcher)
     tried: dict[str, int] = {}
     while True:
@@ -164,10 +165,6 @@ def _outcome(job: Job, opened: Session, ran: list[Record]) -> Outcome:
         shutil.rmtree(store.state_folder(job.root) / "cache" / opened.id, ignore_errors=True)
     failed = sum(record.status == "failed" for record in ran)
     return Outcome(opened, len(ran), failed, left, complete)
-
-
-def _started_path(work: Path) -> Path:
-    return work / "started.json"
 
 
 def _cache_folder(job: Job, session_id: str) -> Path:
@@ -273,10 +270,10 @@ def _attempt(
     )
     ledger.trial_started(job.root, opened, started, watcher.say)
     with _stopped_by_ctrl_c(job, opened, started, work, watcher):
-        store.write_whole(_started_path(work), started.model_dump_json(), replace=True)
+        store.write_whole(work / left_over.FILE, started.model_dump_json(), replace=True)
         handle = job.engine.start(spec)
         started = started.model_copy(update={"handle": handle})
-        store.write_whole(_started_path(work), started.model_dump_json(), replace=True)
+        store.write_whole(work / left_over.FILE, started.model_dump_json(), replace=True)
         recorder.start(work, spec.device, job.engine.pid(handle))
         return _see_through(job, opened, started, work, watcher)
 
@@ -355,7 +352,7 @@ def _write(
     ledger.trial_ended(job.root, opened, record, watcher.say)
     if started.handle is not None and not exit.missing:
         job.engine.forget(started.handle, work)
-    _started_path(work).unlink(missing_ok=True)
+    (work / left_over.FILE).unlink(missing_ok=True)
     watcher.trial_ends(record)
     return record
 
@@ -376,20 +373,14 @@ def _with_changes(job: Job, opened: Session, record: Record) -> Record:
 def _take_up(job: Job, opened: Session, watcher: Watcher) -> list[Record]:
     """What an earlier process left running or ended: waited for, collected, or written down as failed."""
     taken: list[Record] = []
-    folder = store.state_folder(job.root) / "work" / opened.id
-    for path in sorted(folder.glob("*/started.json")):
-        try:
-            started = Started.parse(path.read_bytes(), path.name)
-        except RecordError:
-            path.unlink()
-            continue
+    for started, work in left_over.attempts(job.root, opened.id):
         name = store.record_name(started.trial.id, started.attempt)
         if (store.session_folder(job.root, opened) / name).exists():
-            path.unlink()
+            (work / left_over.FILE).unlink()
             continue
         watcher.say(f"taking up {started.trial.id} where an earlier run left it")
         if started.handle is None:
-            started = started.model_copy(update={"handle": job.engine.find(started.name, path.parent)})
-        with _stopped_by_ctrl_c(job, opened, started, path.parent, watcher):
-            taken.append(_see_through(job, opened, started, path.parent, watcher))
+            started = started.model_copy(update={"handle": job.engine.find(started.name, work)})
+        with _stopped_by_ctrl_c(job, opened, started, work, watcher):
+            taken.append(_see_through(job, opened, started, work, watcher))
     return taken

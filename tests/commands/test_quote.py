@@ -3,22 +3,31 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from datetime import date
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from commands import quote
 from harness.errors import UserError
-from report.cost.purchase import parse_purchase
+from harness.record.store import read_all
+from report.cost.purchase import Quote, parse_purchase
 from tests.helpers import ROOT
 
+TODAY = date(2026, 2, 3)
+NAMES = quote.Known(
+    ("Card A", "Card B"), (("cifar_fastai", "resnet50", "fp32-ieee", 48), ("word_lm", "LSTM", "amp-bf16", 20)), TODAY
+)
 RUNNING = ("3 4 5", "0.5", "0,25", "", "", "", "")
 LIMITS = ("60000", "", "8", "", "")
-BOUGHT = ("EUR", "Card A", "1800", "2026-01-05", "an offer", "300", "n", *RUNNING, *LIMITS)
-WHOLE = (*BOUGHT, "word_lm", "lstm", "fp32-ieee", "", "20", "", "Card A")
+OFFER = ("1800", "2026-01-05", "an offer", "300")
+BOUGHT = ("EUR", "Card A", *OFFER, "n", *RUNNING, *LIMITS)
+WHOLE = (*BOUGHT, "word_lm", "LSTM", "fp32-ieee", "", "20", "", "Card A", "")
 
 
-def asked(path: Path, answers: Sequence[str], *, overwrite: bool = False) -> tuple[bool, list[str]]:
+def asked(path: Path, answers: Sequence[str], *, without_asking: bool = False) -> tuple[bool, list[str]]:
     left: Iterator[str] = iter(answers)
     said: list[str] = []
 
@@ -29,7 +38,7 @@ def asked(path: Path, answers: Sequence[str], *, overwrite: bool = False) -> tup
         except StopIteration:
             raise EOFError from None
 
-    done = quote.run(path, overwrite=overwrite, ask=ask, say=said.append)
+    done = quote.run(path, ask=ask, say=said.append, names=NAMES, without_asking=without_asking)
     assert not list(left), "not all answers were asked for"
     return done, said
 
@@ -55,7 +64,7 @@ def test_a_value_that_cannot_be_meant_is_asked_for_again_with_the_reason(tmp_pat
 
 def test_a_rented_card_is_asked_for_no_life(tmp_path):
     path = tmp_path / "purchase.toml"
-    answers = ("EUR", "Card A", "", "0.5", "2026-01-05", "a page", "", "n", *LIMITS, "")
+    answers = ("EUR", "Card A", "", "0.5", "2026-01-05", "a page", "", "n", *LIMITS, "", "")
     done, said = asked(path, answers)
     assert done and parse_purchase(path.read_text()).quote[0].rented
     assert not [line for line in said if "years of life" in line]
@@ -74,7 +83,7 @@ def test_a_file_that_is_there_is_overwritten_on_yes_or_by_the_option(tmp_path):
     path.write_text("mine")
     assert asked(path, ["y", *WHOLE])[0]
     path.write_text("mine")
-    assert asked(path, WHOLE, overwrite=True)[0]
+    assert asked(path, WHOLE[:-1], without_asking=True)[0]
     assert "Card A" in path.read_text()
 
 
@@ -87,9 +96,86 @@ def test_answers_that_end_early_write_nothing(tmp_path):
 
 def test_the_verb_takes_its_answers_from_standard_input(tmp_path):
     path = tmp_path / "mine.toml"
-    line = [sys.executable, "-m", "invoke", "quote", "--to", str(path)]
+    line = [sys.executable, "-m", "invoke", "quote", "--yes", "--to", str(path)]
     done = subprocess.run(
-        line, cwd=ROOT, input="\n".join(WHOLE) + "\n", capture_output=True, text=True, check=False
+        line, cwd=ROOT, input="\n".join(WHOLE[:-1]) + "\n", capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     assert parse_purchase(path.read_text()).budget == 60000
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1800", 1800),
+        ("0,25", 0.25),
+        ("0.250", 0.25),
+        ("12,5", 12.5),
+        ("1,800,000", 1_800_000),
+        ("1.800.000", 1_800_000),
+        ("1,234.50", 1234.5),
+        ("1.234,50", 1234.5),
+        ("1800.125", 1800.125),
+    ],
+)
+def test_a_number_is_read_as_people_write_one(text, number):
+    assert quote.checked(Quote, "price", text).best == number
+
+
+@pytest.mark.parametrize("text", ["1,800", "1.800", "12.345", "2 1,800 3"])
+def test_a_number_with_two_meanings_is_asked_for_again(text):
+    with pytest.raises(ValueError, match="has two meanings: write 1"):
+        quote.checked(Quote, "price", text)
+
+
+@given(st.integers(min_value=1, max_value=10**9))
+def test_no_price_that_is_written_in_groups_of_three_becomes_a_smaller_one(price):
+    for grouped in (f"{price:,}", f"{price:,}".replace(",", ".")):
+        try:
+            assert quote.checked(Quote, "price", grouped).best == price
+        except ValueError as error:
+            assert "two meanings" in str(error)
+
+
+def test_no_date_stands_for_today_and_a_date_that_is_none_is_answered_in_a_sentence(tmp_path):
+    path = tmp_path / "purchase.toml"
+    answers = list(WHOLE)
+    answers[3:4] = ["5.1.2026", ""]
+    done, said = asked(path, answers)
+    assert done and parse_purchase(path.read_text()).quote[0].date == TODAY
+    assert "  '5.1.2026' is no date: write the year, the month and the day, as 2026-01-31" in said
+
+
+def test_another_card_may_be_named_at_once_or_taken_from_the_list(tmp_path):
+    path = tmp_path / "purchase.toml"
+    answers = ("EUR", "1", *OFFER, "Card B", *OFFER, "", *RUNNING, *LIMITS, "2", "30", "", "1", "")
+    assert asked(path, answers)[0]
+    found = parse_purchase(path.read_text())
+    assert [offer.card for offer in found.quote] == ["Card A", "Card B"]
+    line = found.work[0]
+    assert (line.workload, line.model, line.precision, line.batch_size, line.hours) == (
+        *("word_lm", "LSTM", "amp-bf16", 20),
+        30,
+    )
+    assert found.hours_on == "Card A"
+
+
+def test_an_answer_is_corrected_in_the_review_before_anything_is_written(tmp_path):
+    path = tmp_path / "purchase.toml"
+    corrected = (*WHOLE[:-1], "3", "1900", "99", "")
+    done, said = asked(path, corrected)
+    assert done and parse_purchase(path.read_text()).quote[0].cost == (1900, 1900, 1900)
+    assert "   3  its price: 1800" in said and "   3  its price: 1900" in said
+    assert "  there is no line '99'" in said
+
+
+def test_a_review_that_ends_in_no_writes_nothing(tmp_path):
+    path = tmp_path / "purchase.toml"
+    assert not asked(path, (*WHOLE[:-1], "no"))[0]
+    assert not path.exists()
+
+
+def test_the_names_on_record_are_those_that_were_measured_on_one_device_here():
+    names = quote.known([stored.record for stored in read_all(ROOT).records])
+    assert ("word_lm", "LSTM", "fp32-ieee", 20) in names.work
+    assert names.cards and all(size > 0 for *_, size in names.work)

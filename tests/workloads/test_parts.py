@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from harness.probe.files import unit_of
 from tests.helpers.workload_runner import PYTHON, WORKLOADS, need_torch
 
 pytestmark = pytest.mark.torch
@@ -137,6 +138,22 @@ tell([
     seen("13.0", None, True, "cpu"),
 ])
 """
+
+
+UNITS = """
+from parts import device
+
+def seen(name):
+    card = SimpleNamespace(name=name, uuid="01ABCDEF-0000", major=9, minor=0, total_memory=1)
+    with mock.patch.multiple(torch.cuda, get_device_properties=lambda place: card):
+        return device.facts("cuda", torch.device("cuda", 0))["unit"]
+
+tell([seen("NVIDIA H100"), seen("NVIDIA H100 MIG 1g.10gb")])
+"""
+
+
+def test_a_card_is_known_by_the_hash_that_the_driver_s_uuid_gives_and_a_slice_of_one_is_not():
+    assert in_torch(UNITS) == [unit_of("GPU-01abcdef-0000"), None]
 
 
 def test_a_device_of_another_kind_never_stands_in_for_the_one_asked():

@@ -37,7 +37,7 @@ def facts(kind: str, device: torch.device) -> dict[str, Any]:
     return {
         "kind": kind,
         "name": card.name,
-        "unit": _unit(getattr(card, "uuid", None)) if kind == "cuda" else None,
+        "unit": _unit(card) if kind == "cuda" else None,
         "capability": architecture,
         "memory_bytes": card.total_memory,
         "threads": torch.get_num_threads(),
@@ -62,9 +62,13 @@ def software(*modules: ModuleType) -> dict[str, str | None]:
     return versions_by_name
 
 
-def _unit(uuid: Any) -> str | None:
-    """A card's UUID as NVML writes it, hashed with the project's key, so that it names a unit and nobody."""
-    if uuid is None:
+def _unit(card: Any) -> str | None:
+    """A card's UUID as NVML writes it, hashed with the project's key, so that it names a unit and nobody.
+
+    Null for a slice of a card, whose UUID has another form that torch does not tell.
+    """
+    uuid = getattr(card, "uuid", None)
+    if uuid is None or " MIG " in card.name:
         return None
     text = str(uuid).lower().removeprefix("gpu-")
     return hashlib.sha256(f"gpudyno:GPU-{text}".encode()).hexdigest()[:16]

@@ -31,7 +31,7 @@ card = "Constructed Card A"
 price_per_hour = 1.5
 currency = "EUR"
 date = 2026-01-02
-source = "constructed for a test"
+source = "offer 12 of a rival"
 """
 
 
@@ -293,16 +293,21 @@ def test_one_session_alone_is_packed_where_it_is_named(clone, tmp_path):
     offer.verify(path, None)
 
 
-def test_a_buyer_s_file_is_packed_with_a_word_and_left_out_on_demand(clone, tmp_path, capsys):
+def test_a_buyer_s_prices_are_packed_and_shown_only_where_that_is_asked_for(clone, tmp_path, capsys):
     other = tmp_path / "clone"
     shutil.copytree(clone, other)
     (other / "purchase.toml").write_text(PURCHASE)
     path = offer.pack(other, offer.Packing(out=tmp_path / "b.tar.gz"))
+    assert "not in it: purchase.toml, and no price of yours" in capsys.readouterr().out
+    found = opened(path, tmp_path / "b")
+    assert "purchase.toml" not in found.names
+    assert "of a rival" not in "".join(file.read_text() for file in (found.folder / "page").glob("*.*"))
+    path = offer.pack(other, offer.Packing(out=tmp_path / "c.tar.gz", with_prices=True))
     assert "purchase.toml is in it, with your prices" in capsys.readouterr().out
-    assert "purchase.toml" in opened(path, tmp_path / "b").names
+    found = opened(path, tmp_path / "c")
+    assert "purchase.toml" in found.names
+    assert "of a rival" in (found.folder / "page" / "report.md").read_text()
     offer.verify(path, None)
-    path = offer.pack(other, offer.Packing(out=tmp_path / "c.tar.gz", purchase=False))
-    assert "purchase.toml" not in opened(path, tmp_path / "c").names
 
 
 @pytest.fixture
@@ -377,7 +382,7 @@ def test_a_quote_that_is_newer_than_the_newest_trial_dates_the_page(clone, tmp_p
     other = tmp_path / "clone"
     shutil.copytree(clone, other)
     (other / "purchase.toml").write_text(PURCHASE.replace("2026-01-02", "2026-02-20"))
-    path = offer.pack(other, offer.Packing(out=tmp_path / "b.tar.gz"))
+    path = offer.pack(other, offer.Packing(out=tmp_path / "b.tar.gz", with_prices=True))
     found = opened(path, tmp_path / "b")
     assert found.manifest and f"{found.manifest.as_of:%Y-%m-%d}" == "2026-02-20"
     assert "dated after this page" not in (tmp_path / "b" / "page" / "report.md").read_text()

@@ -204,10 +204,18 @@ def test_what_stands_in_the_way_makes_the_machine_not_ready(more, words):
     assert "problem" in levels(said).values()
 
 
-def test_without_a_network_generated_data_is_a_warning():
-    need = DataNeed("cifar-100", False, 1, may_be_generated=True)
-    said = examine(around(CARD, data=(need,), answered={"a": False}))
-    assert found(said, "generated data will stand in").level == "warn"
+@pytest.mark.parametrize(
+    ("names", "instead"),
+    [
+        (["cifar-100"], "generated data"),
+        (["cifar-100", "weights-resnet18"], "generated data"),
+        (["weights-resnet18"], "random weights"),
+    ],
+)
+def test_without_a_network_what_stands_in_is_a_warning_and_called_by_its_name(names, instead):
+    needs = tuple(DataNeed(name, False, 1, may_be_generated=True) for name in names)
+    said = examine(around(CARD, data=needs, answered={"a": False}))
+    assert found(said, f"{instead} will stand in").level == "warn"
 
 
 def test_little_shared_memory_matters_only_without_a_container():
@@ -254,6 +262,14 @@ def test_this_machine_is_examined_without_an_error(tmp_path, monkeypatch):
         access=card_access(), silent_cards=silent_cards(machine), disks=(disk("results", tmp_path),),
     )  # fmt: skip
     assert any(line.startswith("ok      device") for line in lines(examine(given)))
+
+
+def test_a_plan_that_has_nothing_for_this_device_stands_in_the_way_as_it_does_of_a_run(tmp_path, monkeypatch):
+    monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path))
+    monkeypatch.setattr(doctor, "reach", lambda hosts: {})
+    said = doctor.diagnose(ROOT, Settings(plan="mission", engine="venv", device="cpu"))
+    refusal = found(said, "plan 'mission' has nothing that this CPU can do")
+    assert (refusal.level, refusal.remedy) == ("problem", "choose another plan")
 
 
 def test_the_doctor_reads_the_machine_s_cards_once(tmp_path, monkeypatch):

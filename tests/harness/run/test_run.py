@@ -253,6 +253,25 @@ def test_after_the_harness_is_killed_the_next_run_takes_up_the_living_trial_and_
     assert ledger_of(root) == (4, 4, 0)
 
 
+def test_a_new_session_stops_the_trial_that_another_s_dead_run_left_and_the_other_goes_on_later(tmp_path):
+    root = clone.make(tmp_path, options="step_seconds = 0.5", repeats=1)
+    harness = begin_elsewhere(root)
+    left = wait_for(lambda: running_trial(root))
+    harness.send_signal(signal.SIGKILL)
+    harness.wait()
+    first = clone.open_session(root)
+    session.close(root, first)
+    quiet, second = clone.Quiet(), clone.open_session(root)
+    runner.run(clone.job(root), second, quiet)
+    assert not left.is_running()
+    stopped = [line for line in quiet.lines if line.startswith("stopping ")]
+    assert len(stopped) == 1 and f"of session {first.id}, whose run died without it" in stopped[0]
+    assert {record.session for record in records(root)} == {second.id}
+    outcome = runner.run(clone.job(root), first, clone.Quiet())
+    own = [record for record in records(root) if record.session == first.id]
+    assert outcome.complete and sorted((r.attempt, r.status) for r in own) == [(1, "failed"), (1, "ok"), (2, "ok")]
+
+
 def test_a_trial_that_is_killed_is_tried_again_beside_its_failure(tmp_path):
     root = clone.make(tmp_path, options="step_seconds = 0.1", repeats=1)
     harness = begin_elsewhere(root)

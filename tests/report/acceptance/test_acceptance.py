@@ -12,6 +12,8 @@ import pytest
 from commands import accept, offer
 from harness.errors import GateError, UserError
 from harness.record import Failure, Record, Trial
+from harness.record.store import read_all
+from harness.run.runner import Outcome
 from harness.settings import Settings
 from report.acceptance import clause
 from report.acceptance.chances import Chances
@@ -351,6 +353,27 @@ def test_the_records_that_the_order_stands_on_are_no_delivery(bench, capsys):
     bundle = offer.pack(ordered, offer.Packing(out=bench / "o.tar.gz"))
     with pytest.raises(UserError, match=f"session {bundled.LEAD} is one that the bundle itself stands on"):
         accept.accept(ordered, Settings(), bundle, bundled.LEAD)
+
+
+@pytest.mark.parametrize(("opened", "anew"), [(None, False), (DELIVERED, False), (bundled.LEAD, True)])
+def test_a_stopped_acceptance_goes_on_where_it_was_but_never_in_a_session_of_the_bundle(
+    bench, monkeypatch, opened, anew
+):
+    ordered = bundled.one_card()
+    bundle = offer.pack(bundled.write(bench / "ordered", ordered), offer.Packing(out=bench / "o.tar.gz"))
+    here = bundled.write(bench / "here", [*ordered, *delivered()])
+    sessions = {session.id: session for session in read_all(here).sessions}
+    asked = []
+
+    def measured(root, settings, how):
+        asked.append(how.new_session)
+        return Outcome(sessions[DELIVERED], ran=0, failed=0, left=0, complete=True)
+
+    monkeypatch.setattr(accept, "fingerprint", lambda: ordered[0].machine)
+    monkeypatch.setattr(accept, "find_open", lambda root, plan: sessions.get(opened))
+    monkeypatch.setattr(accept.measure, "run", measured)
+    accept.accept(here, Settings(), bundle, None)
+    assert asked == [anew]
 
 
 @pytest.mark.parametrize("margin", [0.0, 1.0, float("nan")])

@@ -38,7 +38,7 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (clone / "purchase.toml").write_text(BUYER)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GPUDYNO_STATE", str(folder / "state"))
-        return offer.pack(clone, offer.Packing(out=folder / "packed.tar.gz"))
+        return offer.pack(clone, offer.Packing(out=folder / "packed.tar.gz", with_prices=True))
 
 
 @pytest.fixture(scope="module")

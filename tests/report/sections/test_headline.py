@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
+import pytest
+
+from harness.errors import UserError
 from harness.record import LeftOut, Limit, Record, Session
 from harness.record.claims import ClaimSet
 from harness.record.store import Results, Stored
+from report.analysis import Analysis, Evidence, Question, analyse
 from report.sections.view import PageView
 from tests.helpers import records_builder as build
 from tests.helpers.views import view_of
@@ -138,19 +143,39 @@ def test_what_a_budget_left_out_is_listed_with_its_reason():
     assert table is not None and table.rows == (("host mode", "12", "the budget of 8 h"),)
 
 
-def test_a_session_that_only_took_each_path_leads_nothing_and_stands_beside_nothing():
-    deep = [
+def later(plan: str) -> list[Record]:
+    """The series once more, in a later session of another plan."""
+    return [
         record.model_copy(
             update={
                 "session": "20260131-dddddd",
-                "plan": "deep",
+                "plan": plan,
                 "started_at": record.started_at.replace(hour=22),
             }
         )
         for record in series()
     ]
-    both = with_session([*series(), *deep])
-    assert both.beside == with_session(series()).beside
+
+
+def test_a_session_that_only_took_each_path_leads_nothing_and_stands_beside_nothing():
+    assert with_session([*series(), *later("deep")]).beside == with_session(series()).beside
+
+
+def analysed(records: Sequence[Record], **question: Any) -> Analysis:
+    stored = tuple(Stored(f"results/{n}.json", record) for n, record in enumerate(records))
+    return analyse(Evidence(Results(stored, (), ()), ClaimSet(), ()), Question(build.STARTED + timedelta(days=9), **question))
+
+
+@pytest.mark.parametrize("plan", ["deep", "selfcheck"])
+def test_a_later_session_that_measures_no_work_of_its_own_does_not_lead(plan):
+    first = series()
+    assert analysed([*first, *later(plan)]).lead == first[0].session
+    assert analysed(later(plan)).lead == "20260131-dddddd"
+
+
+def test_a_session_that_is_asked_for_and_not_there_is_refused_in_a_sentence():
+    with pytest.raises(UserError, match="there is no record of session '20990101-ffffff'; name a session"):
+        analysed(series(), session="20990101-ffffff")
 
 
 def test_the_page_leads_with_this_machine_even_where_another_ran_later():

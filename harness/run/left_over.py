@@ -1,0 +1,42 @@
+"""What an earlier run left behind: attempts that were started, and whose record was never written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from harness.engine.base import Engine, Running
+from harness.errors import RecordError
+from harness.record import store
+from harness.run.assemble import Started
+from harness.telemetry import recorder
+
+FILE = "started.json"
+"""In the work folder of an attempt, as long as its record is not written."""
+
+
+def attempts(root: Path, session_id: str) -> Iterator[tuple[Started, Path]]:
+    """Each attempt of a session (`*`: of all) with its work folder; what cannot be read is removed."""
+    folder = store.state_folder(root) / "work"
+    for path in sorted(folder.glob(f"{session_id}/*/{FILE}")):
+        try:
+            yield Started.parse(path.read_bytes(), path.name), path.parent
+        except RecordError:
+            path.unlink()
+
+
+def stop_strangers(root: Path, session_id: str, engine: Engine, say: Callable[[str], None]) -> None:
+    """Stops trials of other sessions that go on after their run died, since two would disturb each other.
+
+    They stay written down as started: their own session makes a record of each when it goes on. A trial of
+    another engine than this run's is not looked for.
+    """
+    for started, work in attempts(root, "*"):
+        if started.session == session_id:
+            continue
+        handle = started.handle or engine.find(started.name, work)
+        if handle is None or handle.engine != engine.name or not isinstance(engine.poll(handle, work), Running):
+            continue
+        say(f"stopping {started.trial.id} of session {started.session}, whose run died without it")
+        engine.stop(handle, work)
+        recorder.stop(work)

@@ -123,33 +123,33 @@ def _demand(cell: Cell) -> Demand | None:
 
 def lines(rule: Clause, command: str) -> tuple[str, ...]:
     """The clause as it is printed: what to run, what to reach, and how often the rule is wrong."""
-    margin = text.percent(rule.margin)
+    share = f"{(1 - rule.margin) * 100:.3g} %"
     sentences = [
-        f"Acceptance: on the delivered machine, `{command}` measures again what this page stands on.",
-        f"It passes where every mean reaches its figure less a margin of {margin}:",
+        f"On the delivered machine, `{command}` repeats the tests of this page.",
+        f"It is accepted if each measured speed is at least {share} of the one ordered:",
     ]
     for demand in rule.demands:
         figure, runs = demand.figure.estimate, text.count(demand.runs, "run")
         least = text.number(figure * (1 - rule.margin))
         sentences.append(
-            f"  {demand.what}: {text.number(figure)} {demand.unit}s/s in {demand.runs} runs; "
-            f"at least {least} in {runs}"
+            f"  {demand.what}: ordered {text.number(figure)} {demand.unit}s/s; accepted from {least}, "
+            f"the mean of {runs}"
         )
     return (*sentences, *_on_invalid(rule), *_on_chances(rule), *caveats(rule))
 
 
 def _on_invalid(rule: Clause) -> tuple[str, ...]:
     sentences = [
-        "A run that its surroundings disturbed is set aside; with fewer than three quarters left of a work, "
-        "it is measured again.",
-        "A run that the machine itself spoils fails: throttling, memory errors, results that are wrong.",
+        "A run that something else disturbed does not count. A test that loses more than a quarter of its runs "
+        "is repeated.",
+        "A run that the machine itself spoils fails the delivery: throttling, memory errors, wrong results.",
     ]
     if rule.disturbed:
         planned = text.count(sum(demand.planned for demand in rule.demands), "run")
         were = "was" if rule.disturbed == 1 else "were"
         sentences.append(
-            f"Of the order's {planned} {rule.disturbed} {were} disturbed: "
-            f"{percent(rule.again)} of deliveries are measured again."
+            f"Of the order's {planned} {rule.disturbed} {were} disturbed, "
+            f"so {_of_100(rule.again)} of 100 deliveries will have to repeat a test."
         )
     return tuple(sentences)
 
@@ -161,18 +161,21 @@ def _on_chances(rule: Clause) -> tuple[str, ...]:
             f"No chance is stated: runs of the order were spoiled by their own machine ({rule.faults[0]}).",
         )
     known = any(stated for _, stated in rule.another)
-    sentences = [f"Another unit of the model, by how much units differ ({_known(rule)}):"] if known else []
+    sentences = [f"How often this rule errs, by how much units of one model differ ({_known(rule)}):"]
     for cv, stated in rule.another if known else ((None, None),):
-        who = f"  by {cv_words(cv)}" if cv else "Another unit of the model"
-        sentences.append(f"{who}: {_errs(stated, 'a good card', f'one {slow} too slow')}")
-    return (*sentences, f"This very unit: {_errs(rule.same, 'it', f'one {slow} too slow')}")
+        who = f"  by {cv_words(cv)}" if cv else "  another unit of the model"
+        sentences.append(f"{who}: {_errs(stated, slow)}")
+    return (*sentences, f"  this very unit: {_errs(rule.same, slow)}")
 
 
-def _errs(stated: Chances | None, good: str, slow: str) -> str:
+def _errs(stated: Chances | None, slow: str) -> str:
     if stated is None:
-        return "no chance is stated: these runs and hours leave open how much they scatter."
-    fails, passes = percent(stated.good_fails), percent(stated.slow_passes)
-    return f"{good} fails in {fails} of cases, {slow} passes in {passes}."
+        return "no chance is stated, since these runs do not tell how much they scatter."
+    rejected, accepted = _of_100(stated.good_fails), _of_100(stated.slow_passes)
+    return (
+        f"of 100 sound deliveries {rejected} would be rejected; of 100 that are {slow} too slow, {accepted} "
+        "would slip through."
+    )
 
 
 def _known(rule: Clause) -> str:
@@ -185,19 +188,19 @@ def caveats(rule: Clause) -> tuple[str, ...]:
     """What the chances stand on, and leave out."""
     sentences = []
     if rule.same and max(rule.same.good_fails, rule.same.slow_passes) > DECIDES_LITTLE:
-        sentences.append("These runs scatter too much for this margin: the rule decides little.")
+        sentences.append("These runs scatter too much for this margin, so the rule decides little.")
     if any(demand.unproven for demand in rule.demands):
-        sentences.append("A first look and no clause for an order: its windows are too short to be proven.")
+        sentences.append("This is a first look and no clause for an order: its tests are too short.")
     if any(len(set(demand.measured.blocks)) < BLOCKS_NEEDED for demand in rule.demands):
         spread = text.percent(ASSUMED_BLOCK_SPREAD)
         sentences.append(
-            f"Measured in fewer than three blocks: these chances assume that hours differ by ±{spread}."
+            f"All was measured in fewer than three sittings. It is assumed that sittings differ by ±{spread}."
         )
     return tuple(sentences)
 
 
-def percent(chance: float) -> str:
-    """'3 %', and no more certainty than the model has: 'less than 1 %'."""
+def _of_100(chance: float) -> str:
+    """'3', and no more certainty than the model has: 'fewer than 1'."""
     if chance < 0.005:
-        return "less than 1 %"
-    return "more than 99 %" if chance > 0.995 else text.percent(chance)
+        return "fewer than 1"
+    return "more than 99" if chance > 0.995 else f"{chance * 100:.0f}"

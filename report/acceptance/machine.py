@@ -7,6 +7,7 @@ from typing import Any
 
 from harness.record import Machine, Record
 from harness.record.machine import differing_fields
+from report import text
 
 MEMORY_TOLERANCE = 0.05
 """Firmware and drivers keep a part of memory that differs from machine to machine."""
@@ -37,7 +38,7 @@ def other_machine(ordered: Machine, delivered: Machine, *, device: str) -> tuple
     `device` is what trials run on: on a `cpu`, cards do not count.
     """
     return tuple(
-        f"{_called(field)}: ordered {_shown(ordered_value)}, delivered {_shown(delivered_value)}"
+        f"{_called(field)}: ordered {_shown(ordered_value, field)}, delivered {_shown(delivered_value, field)}"
         for field, ordered_value, delivered_value in differing_fields(ordered, delivered)
         if _matters(field, device) and _differs(field, ordered_value, delivered_value)
     )
@@ -114,11 +115,30 @@ def _driver_class(version: str) -> str:
     return version.split(".")[0]
 
 
+_CALLED = {
+    "cpu.model": "processor",
+    "cpu.sockets": "sockets",
+    "cpu.cores": "processor cores",
+    "cpu.threads": "hardware threads",
+    "cpu.usable": "usable processor cores",
+    "cpu.smt": "simultaneous multithreading",
+    "memory_bytes": "memory",
+    "memory_limit_bytes": "memory limit",
+    "virtual": "virtual machine",
+}
+
+
 def _called(field: str) -> str:
-    return field.replace("cpu.", "processor's ").replace("gpu ", "card ").replace("_", " ")
+    words = field.replace("gpu ", "card ").replace("memory_bytes", "memory")
+    return _CALLED.get(field) or words.removesuffix("_watts").replace("_", " ")
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Any, field: str = "") -> str:
     if value is None:
         return "none"
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if field.endswith("_bytes"):
+        return text.gibibytes(value)
+    unit = " W" if field.endswith("_watts") else ""
+    return f"{value:g}{unit}" if isinstance(value, float) else str(value)

@@ -17,7 +17,7 @@ from harness.data.fetch import Resolved, default_folder, fetch
 from harness.engine.base import Built, Engine
 from harness.errors import GateError, NotBuilt
 from harness.image.catalog import Image
-from harness.machine import state_folder
+from harness.machine import own_folder, state_folder
 from harness.record import Session
 from harness.record.store import read_all
 from harness.run import batch_search, ledger, session
@@ -186,7 +186,7 @@ def run(root: Path, settings: Settings, how: How) -> Outcome | None:
         built = _build(setup.image, setup.engine, screen) if how.build else setup.engine.built(setup.image)
         resolved = run_setup.resolve_data(setup, _data_progress(screen))
         _say_data(resolved, screen)
-        with run_lock(state_folder()):
+        with run_lock(own_folder(state_folder())):
             outcome = _run(setup, built, resolved, how, screen)
         _say_outcome(outcome, screen)
     if setup.plan.name == selfcheck.PLAN:
@@ -221,7 +221,7 @@ def _run(setup: RunSetup, built: Built, resolved: dict[str, Resolved], how: How,
             [item.trial for item in chosen.planned],
             now=datetime.now(UTC),
             order_seed=chosen.order_seed,
-            number=ledger.next_number(state_folder(), setup.root, setup.machine.id),
+            number=ledger.next_number(own_folder(state_folder()), setup.root, setup.machine.id),
             budget_seconds=chosen.budget_seconds,
             left_out=chosen.left_out,
             notes=setup.notes,

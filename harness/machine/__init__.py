@@ -7,6 +7,7 @@ from harness.machine.fingerprint import (
     look,
     machine_from,
     machine_id,
+    own_folder,
     state_folder,
 )
 from harness.machine.load import load

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import platform
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -15,6 +17,7 @@ from harness.errors import MachineError, UserError
 from harness.machine.names import local_names
 from harness.probe.cpu import fits
 from harness.probe.describe import everything
+from harness.probe.files import Files
 from harness.record import Machine
 from harness.record.cards import Card, is_shared, load_cards, of_chip
 from harness.redact import Names, redact_value
@@ -92,6 +95,7 @@ def _slug(name: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", _MAKERS.sub(" ", name).lower()).strip("-.") or "unknown-card"
 
 
+ID_FILE = "id"
 _ID = re.compile(r"[0-9a-f]{12}")
 
 
@@ -100,16 +104,26 @@ def state_folder() -> Path:
     return Path(os.environ.get("GPUDYNO_STATE") or platformdirs.user_state_path("gpudyno"))
 
 
-def machine_id(folder: Path) -> str:
-    """The id in `folder`, made at the first call; raises MachineError where it cannot be kept."""
-    path = folder / "machine-id"
+def own_folder(state: Path) -> Path:
+    """What is of this very machine below the user's state: nodes may share a home, and so its state."""
+    installed = Files().text("/etc/machine-id") or ""
+    place = hashlib.sha256(f"{installed}\n{platform.node()}".encode()).hexdigest()
+    return state / "machines" / place[:16]
+
+
+def machine_id(state: Path) -> str:
+    """This machine's id, random and kept below the user's state from the first call on.
+
+    Raises MachineError where it cannot be kept.
+    """
+    path = own_folder(state) / ID_FILE
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         _make(path)
         identity = path.read_text(encoding="ascii", errors="replace").strip()
     except OSError as error:
         raise MachineError(
-            f"the machine's id cannot be kept in '{folder}' ({error.strerror})",
+            f"the machine's id cannot be kept in '{state}' ({error.strerror})",
             remedy="set GPUDYNO_STATE to a folder that can be written",
         ) from None
     if not _ID.fullmatch(identity):
@@ -121,7 +135,7 @@ def _make(path: Path) -> None:
     """Several first calls at once agree: the link of only one of them succeeds."""
     if path.exists():
         return
-    own = path.with_name(f"machine-id.{secrets.token_hex(6)}")
+    own = path.with_name(f"{path.name}.{secrets.token_hex(6)}")
     own.write_text(secrets.token_hex(6) + "\n", encoding="ascii")
     try:
         os.link(own, path)

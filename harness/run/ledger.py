@@ -17,9 +17,9 @@ Say = Callable[[str], None]
 _COUNTED = "sessions-begun"
 
 
-def next_number(state: Path, root: Path, machine: str) -> int:
-    """The number of a machine's next session, from 1; kept in the user's state folder, for all clones."""
-    path = state / _COUNTED
+def next_number(kept: Path, root: Path, machine: str) -> int:
+    """The number of a machine's next session, from 1; in its folder of the user's state, for all clones."""
+    path = kept / _COUNTED
     last = 0
     with suppress(OSError, ValueError):
         last = int(path.read_text(encoding="ascii").strip()[:6])

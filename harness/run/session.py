@@ -18,10 +18,10 @@ from harness.run import ledger
 
 
 @contextmanager
-def run_lock(state: Path) -> Iterator[None]:
-    """One run per machine: raises Busy while another process holds the lock."""
-    state.mkdir(parents=True, exist_ok=True)
-    with (state / "run.lock").open("a+") as file:
+def run_lock(kept: Path) -> Iterator[None]:
+    """One run per machine, by a file in its folder of the user's state: raises Busy while another holds it."""
+    kept.mkdir(parents=True, exist_ok=True)
+    with (kept / "run.lock").open("a+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -15,6 +15,7 @@ import pytest
 
 from commands import contribute, gate
 from harness.errors import GateError, UserError
+from harness.machine import own_folder
 from harness.record import store
 from tests.helpers import bundled
 
@@ -29,8 +30,8 @@ def git(root: Path, *words: str) -> str:
 def clone(tmp_path, monkeypatch) -> Path:
     """A clone whose machine has measured one session that is not committed."""
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
-    (tmp_path / "state").mkdir()
-    (tmp_path / "state" / "machine-id").write_text("a" * 12)
+    own_folder(tmp_path / "state").mkdir(parents=True)
+    (own_folder(tmp_path / "state") / "id").write_text("a" * 12)
     root = tmp_path / "clone"
     root.mkdir()
     git(root, "init", "--quiet", "--initial-branch", "main")
@@ -144,8 +145,8 @@ def test_the_three_commands_lead_from_a_clone_to_a_contribution_that_the_gate_le
     for day in (measured / "results").glob("2026-*"):
         shutil.copytree(day, clone / "results" / day.name)
     state = tmp_path / "state"
-    state.mkdir()
-    (state / "machine-id").write_text("a" * 12)
+    own_folder(state).mkdir(parents=True)
+    (own_folder(state) / "id").write_text("a" * 12)
     said = shell(clone, f"{measure.split(' build ')[0]} report && {show}", state)
     assert "The gate lets it pass. 4 files" in said
     shell(clone, send, state)

@@ -12,6 +12,7 @@ from commands import contribute, gate, offer
 from harness.bundle import bundle
 from harness.bundle.validate import folder_problems
 from harness.errors import GateError
+from harness.machine import own_folder
 from harness.record import Session, store
 from harness.record.ledger import TrialEnd, TrialStart
 from harness.run import ledger
@@ -25,8 +26,8 @@ EARLY = "20260129-cccccc"
 def clone(tmp_path, monkeypatch) -> Path:
     """One machine's two sessions with their ledgers; another one is known by its number alone."""
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
-    (tmp_path / "state").mkdir()
-    (tmp_path / "state" / "machine-id").write_text("a" * 12)
+    own_folder(tmp_path / "state").mkdir(parents=True)
+    (own_folder(tmp_path / "state") / "id").write_text("a" * 12)
     root = bundled.write(tmp_path / "clone", [*bundled.one_card(EARLY), *bundled.one_card()])
     for number, session in ((1, session_of(root, EARLY)), (3, session_of(root, bundled.LEAD))):
         numbered = session.model_copy(update={"number": number})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import platform
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,7 @@ import pynvml
 import pytest
 
 from harness.errors import MachineError
-from harness.machine import default_label, fingerprint, load, local_names, machine_from, machine_id
+from harness.machine import default_label, fingerprint, load, local_names, machine_from, machine_id, own_folder
 from harness.machine.load import load_from
 from harness.probe import amd, cpu, nvidia, system
 from harness.probe.files import Files, unit_of
@@ -70,12 +71,22 @@ def test_a_machine_id_is_made_once_also_by_many_at_once(tmp_path):
         found = set(pool.map(lambda _: machine_id(tmp_path / "state"), range(32)))
     assert len(found) == 1
     assert found != {machine_id(tmp_path / "other")}
-    assert [path.name for path in (tmp_path / "state").iterdir()] == ["machine-id"]
+    assert [path.name for path in own_folder(tmp_path / "state").iterdir()] == ["id"]
+
+
+def test_nodes_that_share_a_home_are_different_machines(tmp_path, monkeypatch):
+    found = set()
+    for node in ("node-1", "node-2", "node-1"):
+        monkeypatch.setattr(platform, "node", lambda name=node: name)
+        found.add(machine_id(tmp_path))
+    assert len(found) == 2
+    assert not any("node" in path.name for path in (tmp_path / "machines").iterdir())
 
 
 def test_a_spoiled_machine_id_is_refused_by_name(tmp_path):
-    (tmp_path / "machine-id").write_text("not one")
-    with pytest.raises(MachineError, match="machine-id' holds no machine id; remove it"):
+    own_folder(tmp_path).mkdir(parents=True)
+    (own_folder(tmp_path) / "id").write_text("not one")
+    with pytest.raises(MachineError, match="/id' holds no machine id; remove it"):
         machine_id(tmp_path)
 
 

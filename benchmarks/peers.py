@@ -29,14 +29,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.pages import ROOT, write_between
-from benchmarks.processes import PROCESSES, Comparison, Measured, processes, run_module
+from benchmarks.processes import KEEP_FREED_MEMORY, PROCESSES, Comparison, Measured, processes, run_module
 
 CASES = ("resnet18", "resnet50", "efficientnet_b0", "lstm")
 PROFILES = ("default", "tuned")
 NEAR = (0.98, 1.02)
 ROUNDS = 8
-KEEP_FREED_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(2**32), "MALLOC_TRIM_THRESHOLD_": str(2**34)}
-"""Of glibc, for all sides: else equal models have 763 or 2,245 page faults a step, as their arrays lie."""
 
 
 def compared(

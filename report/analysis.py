@@ -40,13 +40,16 @@ METHODS = {
     "account": "1",
     "sanity": "2",
     "intervals": "2",
-    "expectation": "2",
+    "expectation": "3",
     "parity": "2",
     "claims": "2",
-    "cost": "2",
+    "cost": "3",
     "acceptance": "2",
 }
 """The version of each method: raised when the same records can give another figure or word by it."""
+
+NO_WORK = (DEEP, selfcheck.PLAN)
+"""Plans that measure no work of a user's: they lead no page where there are others, and join none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +177,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
             usable,
             lead,
             baseline=question.baseline,
+            earlier=_earlier(trials, lead),
             failed=[trial for trial in trials if trial.session == lead and trial.failure is not None],
         ),
         evidence.claims.claims,
@@ -202,6 +206,28 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     )
 
 
+def _earlier(trials: Sequence[Trial], lead: str | None) -> frozenset[str]:
+    """This machine's sessions before the leading one, on the same device: all its plans are one dossier."""
+    leading = [trial for trial in trials if trial.session == lead]
+    if any(trial.record.plan in NO_WORK for trial in leading):
+        return frozenset()
+    places = {_place(trial) for trial in leading}
+    until = max((trial.started_at for trial in leading), default=None)
+    return frozenset(
+        trial.session
+        for trial in trials
+        if until is not None
+        and trial.started_at <= until
+        and trial.record.plan not in NO_WORK
+        and trial.session != lead
+        and _place(trial) in places
+    )
+
+
+def _place(trial: Trial) -> tuple[str, str, str]:
+    return trial.machine, trial.machine_label, trial.device_name
+
+
 def _bare(stored: Stored) -> Stored:
     return Stored(stored.path, stored.record.model_copy(update={"summary": None}))
 
@@ -221,7 +247,7 @@ def _lead(table: DataFrame, sessions: Sequence[Session], question: Question) -> 
         return question.session
     of_machine = {session.id for session in sessions if session.machine == question.machine}
     trials = [trial for trial in trials if not trial.is_ceiling]
-    measured = [trial for trial in trials if trial.record.plan not in (DEEP, selfcheck.PLAN)] or trials
+    measured = [trial for trial in trials if trial.record.plan not in NO_WORK] or trials
     candidates = [trial for trial in measured if trial.session in of_machine] or measured
     past = [trial for trial in candidates if trial.started_at <= question.now] or candidates
     return max(past, key=lambda trial: trial.started_at).session if past else None

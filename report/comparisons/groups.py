@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from harness.record import Claim
 from report.comparisons.cells import Cell, Ratio, cell_ratio, own_spread
-from report.trials.key import Key, ProtocolLength, Value, differing, stack_differences, value_of
+from report.trials.key import Key, Pairs, ProtocolLength, Value, differing, stack_differences, value_of
 from report.trials.pairs import MEASURED_FIELDS, Place, batch_follows_precision, grouped_by, same_but, without
 from report.trials.trial import Trial
 
@@ -35,7 +35,7 @@ class Entry:
 
     cell: Cell
     own: bool
-    """Whether it belongs to the session that leads the page."""
+    """Whether this machine measured it: in the leading session, or in an earlier one of the same device."""
     scaled: Ratio | None = None
     reference: bool = False
 
@@ -50,6 +50,8 @@ class ComparisonGroup:
     stacks: tuple[tuple[str, tuple[str, ...]], ...]
     published: tuple[Claim, ...] = ()
     """Durations that others published and that stand on the same key."""
+    lead: str | None = None
+    """The session that leads the page; a line of another one says when it was measured."""
     failed: tuple[Trial, ...] = ()
     """Trials of the leading session that belong here and gave nothing."""
     baseline_missing: bool = False
@@ -70,23 +72,39 @@ def comparison_groups(
     lead: str | None,
     *,
     baseline: str | None,
+    earlier: Collection[str] = (),
     failed: Sequence[Trial] = (),
 ) -> tuple[ComparisonGroup, ...]:
-    """The groups of the leading session; cells of other sessions join where their key is equal.
+    """The groups of the leading session, then of this machine's earlier ones; others join where keys are equal.
 
     Projected runs of one limit stand together, and whole runs beside them.
     """
     place_of = _places(cells)
     everywhere = grouped_by(cells, place_of)
-    own_places = dict.fromkeys((place_of(cell), cell.length.limit) for cell in cells if cell.session == lead)
+    own_places = _own_places(cells, place_of, lead, earlier)
     projected = {place for place, limit in own_places if limit}
     groups = []
     for place, limit in own_places:
         if limit or place not in projected:
             fit = [c for c in everywhere[place] if c.length.limit == limit or not c.length.projected]
-            group = _group(place.key, _newest(fit, lead), lead, baseline)
-            groups.append(replace(group, failed=_failed_in(place.key, failed)))
+            group = _group(place.key, *_own_and_beside(fit, lead, earlier), baseline)
+            groups.append(replace(group, lead=lead, failed=_failed_in(place.key, failed)))
     return tuple(groups)
+
+
+def _own_places(
+    cells: Sequence[Cell], place_of: Callable[[Cell], Place], lead: str | None, earlier: Collection[str]
+) -> dict[tuple[Place, Pairs], None]:
+    """Place and limit of what this machine measured, the leading session's first; of each place the newest alone."""
+    leading = [cell for cell in cells if cell.session == lead]
+    before = sorted((cell for cell in cells if cell.session in earlier), key=lambda cell: cell.session)
+    newest: dict[Place, str] = {}
+    found: dict[tuple[Place, Pairs], None] = {}
+    for cell in (*leading, *reversed(before)):
+        place = place_of(cell)
+        if newest.setdefault(place, cell.session) == cell.session:
+            found[place, cell.length.limit] = None
+    return found
 
 
 def _places(cells: Sequence[Cell]) -> Callable[[Cell], Place]:
@@ -104,12 +122,24 @@ def _places(cells: Sequence[Cell]) -> Callable[[Cell], Place]:
     return place
 
 
-def _newest(members: Sequence[Cell], lead: str | None) -> list[Cell]:
-    """The leading session's cells, and the newest of each other machine and stack, up to a bound."""
-    own = [cell for cell in members if cell.session == lead]
+def _own_and_beside(
+    members: Sequence[Cell], lead: str | None, earlier: Collection[str]
+) -> tuple[list[Cell], list[Cell]]:
+    """The leading session's cells with what only an earlier one has, and up to a bound what stands beside them.
+
+    Of each machine and stack, beside the leading session's, the newest alone.
+    """
+    leading = [cell for cell in members if cell.session == lead]
     others = sorted((cell for cell in members if cell.session != lead), key=lambda cell: cell.started_at)
     newest = [alike[-1] for alike in grouped_by(others, _same_on_machine).values()]
-    return own + sorted(newest, key=lambda cell: cell.started_at, reverse=True)[:MOST_BESIDE]
+    there = {_same_on_machine(cell) for cell in leading}
+
+    def new_here(cell: Cell) -> bool:
+        return cell.session in earlier and _same_on_machine(cell) not in there
+
+    own = [cell for cell in newest if new_here(cell)]
+    beside = [cell for cell in newest if not new_here(cell)]
+    return leading + own, sorted(beside, key=lambda cell: cell.started_at, reverse=True)[:MOST_BESIDE]
 
 
 def _failed_in(base: Key, failed: Sequence[Trial]) -> tuple[Trial, ...]:
@@ -129,12 +159,16 @@ def left_over(cells: Sequence[Cell], groups: Sequence[ComparisonGroup]) -> tuple
     return tuple(cell for cell in cells if id(cell) not in taken)
 
 
-def _group(base: Key, members: Sequence[Cell], lead: str | None, baseline: str | None) -> ComparisonGroup:
-    ordered = sorted(members, key=lambda cell: (cell.session != lead, cell.card, _rank(cell)))
+def _group(
+    base: Key, own: Sequence[Cell], beside: Sequence[Cell], baseline: str | None
+) -> ComparisonGroup:
+    ordered = [*sorted(own, key=_by_card), *sorted(beside, key=_by_card)]
     chosen = _reference(ordered, baseline)
     named = baseline is not None and chosen is not None and names(chosen, baseline)
     comparisons = _comparisons([cell for cell in ordered if cell.seconds.n > 1], chosen, named=named)
-    entries = tuple(_entry(cell, chosen, lead, comparisons) for cell in ordered)
+    entries = tuple(
+        _entry(cell, chosen, place < len(own), comparisons) for place, cell in enumerate(ordered)
+    )
     return ComparisonGroup(
         base=base,
         length=ordered[0].length,
@@ -152,18 +186,22 @@ def _comparisons(repeated: Sequence[Cell], chosen: Cell | None, *, named: bool) 
     return len(repeated) * (len(repeated) - 1) // 2
 
 
+def _by_card(cell: Cell) -> tuple[str, tuple[int, int, bool]]:
+    return cell.card, _rank(cell)
+
+
 def _rank(cell: Cell) -> tuple[int, int, bool]:
     return (PRECISIONS.index(cell.key.precision), cell.key.batch_size, cell.length.projected)
 
 
-def _entry(cell: Cell, chosen: Cell | None, lead: str | None, comparisons: int) -> Entry:
+def _entry(cell: Cell, chosen: Cell | None, own: bool, comparisons: int) -> Entry:
     if chosen is None:
         scaled = None
     elif cell is chosen:
         scaled = own_spread(cell.seconds)
     else:
         scaled = cell_ratio(cell, chosen, "seconds", comparisons=comparisons)
-    return Entry(cell, own=cell.session == lead, scaled=scaled, reference=cell is chosen)
+    return Entry(cell, own=own, scaled=scaled, reference=cell is chosen)
 
 
 def names(cell: Cell, baseline: str) -> bool:

@@ -121,11 +121,13 @@ def line_name(card: str, machine_label: str, precision: str, group: ComparisonGr
 
 
 def note(line: Entry, group: ComparisonGroup) -> str:
-    """What else tells a line apart: of another session its date, of another machine its label."""
+    """What else tells a line apart: when it was measured, if not in the leading session; whose machine it is."""
     cell = line.cell
     parts = [f"batch {cell.key.batch_size}", text.count(cell.seconds.n or cell.throughput.n, "run")]
     parts += ["projected"] if cell.length.projected else []
     parts += ["unproven"] if cell.verdict == "unproven" else []
+    if line.own and cell.session != group.lead:
+        parts.append(f"measured {cell.started_at:%Y-%m-%d}")
     if not line.own:
         here = {other.cell.machine for other in group.entries if other.own}
         label = text.clean(cell.machine_label, 24)

@@ -13,6 +13,7 @@ from harness.record.store import Results, Stored
 from report.charts.intervals import Intervals
 from report.comparisons import cells, groups, speedups
 from report.comparisons.groups import ComparisonGroup
+from report.sections import names
 from report.sections.view import PageView
 from report.trials.table import trials_of
 from tests.helpers import records_builder as build
@@ -38,9 +39,9 @@ def elsewhere(precision: str = "fp32-ieee", seconds: float = 0.08, **changes: An
 
 
 def found(
-    records: Sequence[Record], *, lead: str = LEAD, baseline: str | None = None
+    records: Sequence[Record], *, lead: str = LEAD, baseline: str | None = None, earlier: Sequence[str] = ()
 ) -> tuple[ComparisonGroup, ...]:
-    return groups.comparison_groups(cells.cells_of(table(records)), lead, baseline=baseline)
+    return groups.comparison_groups(cells.cells_of(table(records)), lead, baseline=baseline, earlier=earlier)
 
 
 def view(records: Sequence[Record]) -> PageView:
@@ -246,6 +247,37 @@ def test_of_other_sessions_of_one_machine_the_newest_stands_beside():
 
 def test_records_of_other_sessions_alone_make_no_chart():
     assert found(elsewhere()) == ()
+
+
+EARLIER = ("20260128-dddddd", "20260129-eeeeee")
+
+
+def before(session: str, **changes: Any) -> list[Record]:
+    day = int(session[6:8])
+    return [
+        one.model_copy(update={"started_at": one.started_at.replace(day=day)})
+        for one in series(session=session, **changes)
+    ]
+
+
+def test_what_only_an_earlier_session_of_this_machine_measured_is_its_own_and_says_when():
+    both = [*series(), *before(EARLIER[0], model="gru"), *before(EARLIER[1], model="gru", seconds=0.2)]
+    lstm, gru = found(both, earlier=EARLIER)
+    assert [(entry.cell.session, entry.own) for entry in lstm.entries] == [(LEAD, True)]
+    assert [(entry.cell.session, entry.own) for entry in gru.entries] == [(EARLIER[1], True)]
+    assert names.note(gru.entries[0], gru).endswith("measured 2026-01-29")
+    assert "measured" not in names.note(lstm.entries[0], lstm)
+
+
+def test_of_the_same_work_the_leading_session_speaks_and_the_earlier_one_stands_beside():
+    (group,) = found([*series(), *before(EARLIER[0], seconds=0.2)], earlier=EARLIER)
+    assert [(entry.cell.session, entry.own) for entry in group.entries] == [(LEAD, True), (EARLIER[0], False)]
+
+
+def test_a_short_look_of_an_earlier_session_does_not_stand_beside_a_long_one_of_the_same_work():
+    short = before(EARLIER[0], verdict="unproven", complete=False, limit=Limit(steps=40))
+    (group,) = found([*series(complete=False, limit=Limit(seconds=60)), *short], earlier=EARLIER)
+    assert {entry.cell.session for entry in group.entries} == {LEAD}
 
 
 def test_a_failure_stands_in_the_comparison_group_of_its_key():

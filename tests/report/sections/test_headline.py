@@ -173,6 +173,26 @@ def test_a_later_session_that_measures_no_work_of_its_own_does_not_lead(plan):
     assert analysed(later(plan)).lead == "20260131-dddddd"
 
 
+@pytest.mark.parametrize(
+    ("changes", "own"),
+    [
+        ({}, 2),
+        ({"card": "Constructed Card C"}, 1),
+        ({"on": build.machine("Constructed Card A", label="renamed", digits="a")}, 1),
+        ({"on": build.machine("Constructed Card A", label="card-a", digits="c")}, 1),
+        ({"day": 31, "hour": 23}, 1),
+    ],
+)
+def test_sessions_of_one_machine_and_device_are_one_dossier_up_to_the_leading_one(changes, own):
+    when = {"day": changes.pop("day", 29), "hour": changes.pop("hour", 1)}
+    earlier = [
+        record.model_copy(update={"started_at": record.started_at.replace(**when)})
+        for record in series(session="20260129-eeeeee", model="gru", **changes)
+    ]
+    found = analysed([*series(), *earlier], session=LEAD)
+    assert sum(entry.own for group in found.groups for entry in group.entries) == own
+
+
 def test_a_session_that_is_asked_for_and_not_there_is_refused_in_a_sentence():
     with pytest.raises(UserError, match="there is no record of session '20990101-ffffff'; name a session"):
         analysed(series(), session="20990101-ffffff")

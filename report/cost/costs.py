@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.record.cards import Card
 from report.comparisons.groups import ComparisonGroup
-from report.cost.inputs import CostInputs, cost_inputs
-from report.cost.model import CostAnswer, answer
+from report.cost.inputs import CostInputs, Numbers, Range, cost_inputs
+from report.cost.model import CostAnswer, Draws, answer
 from report.cost.purchase import Purchase
 from report.cost.sensitivity import Sensitivity, sensitivities
 from report.trials.trial import Trial
+
+
+NO_WATTS: Range = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +22,15 @@ class Costs:
     """Null for `answer` without prices; `pair` are the two cheapest offers, by their place."""
 
     inputs: CostInputs
+    numbers: Numbers
+    """What the answer stands on: the inputs', without the cards' power where that of one is not known."""
     answer: CostAnswer | None = None
     pair: tuple[int, int] | None = None
     sensitivities: tuple[Sensitivity, ...] = ()
+    power_unknown: tuple[str, ...] = ()
+    """The offers whose power nobody told, for which that of all cards is left out of the costs."""
+    flip_watts: float | None = None
+    """With power left out: how many watts more the cheapest would have to draw than the second to cost as much."""
 
 
 def costs(
@@ -36,7 +45,41 @@ def costs(
     """
     inputs = cost_inputs(groups, trials, cards, purchase)
     if inputs is None or purchase is None:
-        return None if inputs is None else Costs(inputs)
-    result = answer(inputs.numbers)
+        return None if inputs is None else Costs(inputs, inputs.numbers)
+    unknown = _power_unknown(inputs.numbers)
+    numbers = _without_power(inputs.numbers) if unknown else inputs.numbers
+    result = answer(numbers)
     pair = (result.order[0], result.order[1]) if len(result.order) > 1 else None
-    return Costs(inputs, result, pair, sensitivities(inputs.numbers, *pair) if pair else ())
+    moved = sensitivities(numbers, *pair) if pair else ()
+    if not unknown:
+        return Costs(inputs, numbers, result, pair, moved)
+    flip = next((one.flip for one in moved if pair and one.key == f"watts:{pair[0]}"), None)
+    kept = tuple(one for one in moved if not one.key.startswith("watts:"))
+    return Costs(inputs, numbers, _without_energy(result), pair, kept, unknown, flip)
+
+
+def _power_unknown(numbers: Numbers) -> tuple[str, ...]:
+    """The cards that are bought and measured, and whose power is unknown on a row that has hours."""
+    draws = Draws(numbers)
+    return tuple(
+        card.name
+        for place, card in enumerate(numbers.cards)
+        if card.price is not None
+        and not card.rented
+        and draws.hours_best(place) is not None
+        and draws.watts(place) is None
+    )
+
+
+def _without_power(numbers: Numbers) -> Numbers:
+    """As if the cards drew nothing, all alike; the host's share stays."""
+    cards = tuple(replace(card, watts=(NO_WATTS,) * len(card.watts)) for card in numbers.cards)
+    return replace(numbers, cards=cards)
+
+
+def _without_energy(result: CostAnswer) -> CostAnswer:
+    cards = (
+        replace(card, kwh=None, energy=None, rows=tuple(replace(row, joules=None) for row in card.rows))
+        for card in result.cards
+    )
+    return replace(result, cards=tuple(cards))

@@ -36,13 +36,18 @@ def view(analysis: Analysis) -> CostView | None:
     if purchase is None or result is None:
         return _ratios(inputs) if len(inputs.offers) > 1 else None
     names = [offer.name for offer in inputs.offers]
-    drawn = [cost_charts.cost_and_time(result, inputs.numbers, purchase.currency)]
+    drawn = [cost_charts.cost_and_time(result, costs.numbers, purchase.currency)]
     if pair:
-        drawn.append(cost_charts.break_even(result, inputs.numbers, pair, purchase.currency))
-        drawn.append(cost_charts.tornado(sensitivities, inputs.numbers, pair, purchase.currency))
+        drawn.append(cost_charts.break_even(result, costs.numbers, pair, purchase.currency))
+        drawn.append(cost_charts.tornado(sensitivities, costs.numbers, pair, purchase.currency))
     return CostView(
         answer=cost_text.answer_sentence(result, names),
-        turn=cost_text.price_sentence(result, inputs.numbers, purchase.currency),
+        turn=" ".join(
+            filter(
+                None,
+                (cost_text.price_sentence(result, costs.numbers, purchase.currency), cost_text.power_sentence(costs)),
+            )
+        ),
         setting=_setting(inputs),
         offers=cost_tables.offers(inputs, result),
         running=cost_tables.running(inputs, result),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from report import text
+from report.cost.costs import Costs
 from report.cost.inputs import Numbers, Range
 from report.cost.model import CostAnswer
 from report.cost.sensitivity import Sensitivity
@@ -81,6 +82,20 @@ def price_sentence(answer: CostAnswer, numbers: Numbers, currency: str) -> str:
             f"{f' ({between})' if between else ''}."
         )
     return " ".join(sentences)
+
+
+def power_sentence(costs: Costs) -> str:
+    """What leaving the cards' power out of the costs means; empty where it is in them."""
+    if not costs.power_unknown:
+        return ""
+    left_out = f"Power is left out, since nobody told that of the {' or the '.join(costs.power_unknown)}"
+    if costs.pair is None or costs.flip_watts is None:
+        return f"{left_out}."
+    first, second = (costs.numbers.cards[place].name for place in costs.pair)
+    return (
+        f"{left_out}: the {first} would have to draw {written(costs.flip_watts, 'count')} W more than the "
+        f"{second} to cost as much."
+    )
 
 
 def efficiency(ratio: Range | None, name: str, cheapest: str, measured: bool) -> str:

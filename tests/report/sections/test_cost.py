@@ -230,6 +230,30 @@ def test_measured_power_goes_before_the_boards_and_allows_a_claim_of_efficiency(
     assert f"{B} is more efficient" in energy[A]
 
 
+WITHOUT_WATTS = FILE.replace("watts = 350\n", "")
+
+
+def test_without_a_card_s_watts_the_answer_comes_from_prices_with_the_power_that_would_turn_it():
+    known, left_out = money(build.two_cards()), money(build.two_cards(), WITHOUT_WATTS)
+    assert "Power is left out" not in known.turn
+    assert left_out.answer.startswith(known.answer.partition(":")[0])
+    match = re.search(
+        r"Power is left out, since nobody told that of the Constructed Card B: the (.+) would have to draw "
+        r"([\d,]+) W more than the (.+) to cost as much\.$",
+        left_out.turn,
+    )
+    assert match and {match[1], match[3]} == {A, B}
+    assert set(column(left_out.running, "kWh").values()) == {"–"}
+    more = float(match[2].replace(",", ""))
+    dear = WITHOUT_WATTS.replace("watts = 300\n", f"watts = {more + 1:.0f}\n").replace(
+        'source = "another', f'watts = 1\nsource = "another'
+    )
+    cheap = dear.replace(f"watts = {more + 1:.0f}\n", f"watts = {max(1.0, more * 0.9):.0f}\n")
+    assert {match[1], match[3]} == {A, B} and money(build.two_cards(), cheap).answer.startswith(
+        left_out.answer.partition(":")[0]
+    )
+
+
 def test_an_old_quote_and_one_of_the_future_are_named():
     costs = money(build.two_cards(), FILE.replace("2026-01-05", "2027-01-05"))
     assert "The quote for 'Card A' is dated after this page was written." in costs.caveats

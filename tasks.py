@@ -5,6 +5,7 @@ An option of the first verb holds for the whole line: `invoke build --plan missi
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable
@@ -19,6 +20,8 @@ from invoke.tasks import task
 from harness.errors import GpudynoError
 
 ROOT = Path(__file__).resolve().parent
+REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR)
+"""What a system answers about a disk or a folder; any other error of it is a defect of ours."""
 
 PLAN = "the plan to take: a file in plans/, without .toml (default: quick)"
 DEVICE = "an index, several as 0,1, a UUID, or cpu (default: all cards of the model with the most memory)"
@@ -41,6 +44,13 @@ _VERBS = (
 )
 
 
+def _refused(error: OSError) -> str:
+    """What the system refused, as a sentence."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    remedy = "free some space" if full else "look at its permissions, or choose another place"
+    return f"'{error.filename or 'a file'}' cannot be read or written ({error.strerror}); {remedy}"
+
+
 def verb(**options: Any) -> Callable[[Callable[..., None]], Any]:
     """A task whose errors are one sentence on standard error and the exit code of their kind."""
 
@@ -51,10 +61,14 @@ def verb(**options: Any) -> Callable[[Callable[..., None]], Any]:
                 body(*given, **named)
             except GpudynoError as error:
                 raise Exit(f"gpudyno: {error}", code=error.exit_code) from None
-            except KeyboardInterrupt:
-                raise Exit("gpudyno: stopped; `invoke run` goes on where it was", code=130) from None
             except BrokenPipeError:
                 raise Exit(code=0) from None
+            except OSError as error:
+                if error.errno not in REFUSED:
+                    raise
+                raise Exit(f"gpudyno: {_refused(error)}", code=4) from None
+            except KeyboardInterrupt:
+                raise Exit("gpudyno: stopped; `invoke run` goes on where it was", code=130) from None
 
         return task(**options)(guarded)
 
@@ -245,7 +259,7 @@ def report(
         "fail_below": "a gate: exit with 3 where an interval's upper end lies below this ratio, as 0.95",
     }
 )
-def compare(c: Context, first: str, second: str, fail_below: float = 0.0) -> None:
+def compare(c: Context, first: str, second: str, fail_below: str = "") -> None:
     """Say how many times as fast one card, machine or stack is as another, and what may not be compared."""
     from commands import report as reporting
 

@@ -77,6 +77,8 @@ def pack(root: Path, how: Packing) -> Path:
         for name in bundle.names_in(page):
             archive.copy_into(folder / bundle.PAGE, name, page / name)
         out = how.out or root / "report" / "out" / f"gpudyno-{here.lead}.tar.gz"
+        if out.exists() and not out.is_file():
+            raise UserError(f"'{out}' is no file that a bundle can replace", remedy="name another with --out")
         out.parent.mkdir(parents=True, exist_ok=True)
         bundle.write(folder, manifest, out, key=how.key)
         _say_packed(out, analysis, manifest, how, prices=here.evidence.purchase is not None)

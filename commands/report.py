@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,8 +23,12 @@ from report.comparisons import side_by_side
 from report.page.build import WrittenPage, build
 
 
-def compare_two(root: Path, first: str, second: str, fail_below: float | None) -> None:
-    """Prints two sides' figures; with `fail_below`, raises GateError where a work is slower than that."""
+def compare_two(root: Path, first: str, second: str, gate: str | None) -> None:
+    """Prints two sides' figures; with a `gate`, a ratio, raises GateError where a work is slower than that.
+
+    Raises UserError where the gate is no ratio.
+    """
+    fail_below = None if gate is None else _ratio(gate)
     analysis = analyse(evidence_in(root, purchase=False), Question(datetime.now(UTC)))
     comparison = side_by_side.compare(analysis.table, first, second)
     print("\n".join(side_by_side.lines(comparison)))
@@ -43,6 +47,14 @@ def compare_two(root: Path, first: str, second: str, fail_below: float | None) -
     if refused:
         raise GateError(f"'{first}' is below {fail_below:g} of '{second}' in {len(refused)} ways")
     print("  passed")
+
+
+def _ratio(given: str) -> float:
+    """A ratio between 0 and 10 as a user writes it."""
+    with suppress(ValueError):
+        if 0 < float(given) < 10:
+            return float(given)
+    raise UserError(f"--fail-below '{given[:40]}' is no ratio", remedy="give one such as 0.95")
 
 
 def _machines_differ(comparison: side_by_side.Comparison, records: dict[str, Record]) -> list[str]:

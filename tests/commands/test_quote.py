@@ -94,12 +94,21 @@ def test_answers_that_end_early_write_nothing(tmp_path):
     assert not path.exists()
 
 
+def answered(path: Path) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "invoke", "quote", "--yes", "--to", str(path)]
+    answers = "\n".join(WHOLE[:-1]) + "\n"
+    return subprocess.run(line, cwd=ROOT, input=answers, capture_output=True, text=True, check=False)
+
+
+def test_a_full_disk_is_answered_in_a_sentence_with_the_code_of_the_machine():
+    done = answered(Path("/dev/full"))
+    assert (done.returncode, "No space left on device); free some space" in done.stderr) == (4, True)
+    assert "Traceback" not in done.stderr
+
+
 def test_the_verb_takes_its_answers_from_standard_input(tmp_path):
     path = tmp_path / "mine.toml"
-    line = [sys.executable, "-m", "invoke", "quote", "--yes", "--to", str(path)]
-    done = subprocess.run(
-        line, cwd=ROOT, input="\n".join(WHOLE[:-1]) + "\n", capture_output=True, text=True, check=False
-    )
+    done = answered(path)
     assert done.returncode == 0, done.stderr
     assert parse_purchase(path.read_text()).budget == 60000
 

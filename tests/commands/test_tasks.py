@@ -41,6 +41,9 @@ def state(tmp_path: Path) -> dict[str, str]:
         (("run", "--image", "cpo"), "image 'cpo' is not in docker/images.toml; take one of cpu", 2),
         (("build", "run", "--image", "cuda"), "write `invoke build --image cuda run`", 2),
         (("data", "--only", "cifar-1000"), "cifar-1000", 2),
+        (("compare", "a", "b", "--fail-below", "nan"), "--fail-below 'nan' is no ratio", 2),
+        (("compare", "a", "b", "--fail-below", "-1"), "--fail-below '-1' is no ratio", 2),
+        (("compare", "a", "b", "--fail-below", "x"), "--fail-below 'x' is no ratio", 2),
     ],
 )
 def test_wrong_input_is_answered_in_one_sentence_and_a_code_of_its_kind(state, words, says, code):

@@ -286,6 +286,13 @@ def test_a_record_of_this_clone_that_cannot_be_read_is_not_packed_over(clone, tm
         offer.pack(other, offer.Packing(out=tmp_path / "b.tar.gz"))
 
 
+def test_a_bundle_replaces_no_device_and_no_folder(clone, tmp_path):
+    for out in (Path("/dev/null"), tmp_path):
+        with pytest.raises(UserError, match="is no file that a bundle can replace"):
+            offer.pack(clone, offer.Packing(out=out))
+    assert Path("/dev/null").is_char_device()
+
+
 def test_one_session_alone_is_packed_where_it_is_named(clone, tmp_path):
     path = offer.pack(clone, offer.Packing(out=tmp_path / "b.tar.gz", session=bundled.OTHER))
     found = opened(path, tmp_path / "b")

@@ -116,7 +116,7 @@ def test_an_exact_name_goes_before_a_part_of_a_longer_one(tmp_path):
 
 def test_the_gate_says_no_where_the_upper_end_lies_below_and_says_why(updated, capsys):
     with pytest.raises(GateError) as refused:
-        report.compare_two(updated, "driver 590", "driver 580", 0.95)
+        report.compare_two(updated, "driver 590", "driver 580", "0.95")
     assert refused.value.exit_code == 3
     said = capsys.readouterr().out
     assert "where the upper end of its interval lies below 0.95" in said
@@ -125,7 +125,7 @@ def test_the_gate_says_no_where_the_upper_end_lies_below_and_says_why(updated, c
 
 def test_the_gate_lets_pass_what_is_slower_by_less_than_it_can_tell(tmp_path, capsys):
     noisy = [*runs(OLD, 0.01, spread=0.04), *runs(NEW, 0.0106, spread=0.04)]
-    report.compare_two(clone(tmp_path, *noisy), NEW, OLD, 0.95)
+    report.compare_two(clone(tmp_path, *noisy), NEW, OLD, "0.95")
     assert "passed" in capsys.readouterr().out
 
 
@@ -134,14 +134,14 @@ def test_the_gate_says_no_where_the_first_side_failed_at_what_the_second_did(tmp
     asked = build.trial(build.LM, "fp32-ieee", 1, batch_size=80)
     both.append(build.record(asked, None, on=both[5].machine, session=NEW, failure=build.out_of_memory()))
     with pytest.raises(GateError):
-        report.compare_two(clone(tmp_path, *both), NEW, OLD, 0.95)
+        report.compare_two(clone(tmp_path, *both), NEW, OLD, "0.95")
     assert "failed where" in capsys.readouterr().out
 
 
 def test_the_gate_says_no_where_it_has_nothing_to_judge(tmp_path, capsys):
     single = [*runs(OLD, 0.01, repeats=1), *runs(NEW, 0.01, repeats=1)]
     with pytest.raises(GateError):
-        report.compare_two(clone(tmp_path, *single), NEW, OLD, 0.5)
+        report.compare_two(clone(tmp_path, *single), NEW, OLD, "0.5")
     assert "nothing could be judged" in capsys.readouterr().out
 
 

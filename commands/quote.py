@@ -1,4 +1,4 @@
-"""Asks a buyer for what purchase.toml holds: each value checked before the next, all of them reviewed at the end."""
+"""Asks a buyer for what purchase.toml holds: each value checked at once, all of them reviewed at the end."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """An answer that the review shows and may change: a field of a model, and the table that holds its value."""
+    """An answer that the review shows and may change: a model's field, and the table that has its value."""
 
     model: type[Model]
     name: str
@@ -245,7 +245,9 @@ def _date(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"'{text}' is no date: write the year, the month and the day, as 2026-01-31") from None
+        raise ValueError(
+            f"'{text}' is no date: write the year, the month and the day, as 2026-01-31"
+        ) from None
 
 
 def _read(text: str) -> Any:
@@ -316,7 +318,11 @@ def run(path: Path, *, ask: Ask, say: Say, names: Known, without_asking: bool = 
     Raises UserError where the answers end too early or do not go together.
     """
     try:
-        if path.exists() and not without_asking and not _yes(ask, f"{path.name} is there already: overwrite it"):
+        if (
+            path.exists()
+            and not without_asking
+            and not _yes(ask, f"{path.name} is there already: overwrite it")
+        ):
             return False
         interview = _Interview(ask, say, names)
         values = interview.purchase()

@@ -237,16 +237,16 @@ def _lead(table: DataFrame, sessions: Sequence[Session], question: Question) -> 
 
     Raises UserError where the session that was asked for has no record.
     """
-    trials = trials_of(table)
+    every = trials_of(table)
     if question.session is not None:
-        if not any(trial.session == question.session for trial in trials):
+        if not any(trial.session == question.session for trial in every):
             raise UserError(
                 f"there is no record of session '{text.clean(question.session, 40)}'",
                 remedy="name a session in results/",
             )
         return question.session
     of_machine = {session.id for session in sessions if session.machine == question.machine}
-    trials = [trial for trial in trials if not trial.is_ceiling]
+    trials = [trial for trial in every if not trial.is_ceiling]
     measured = [trial for trial in trials if trial.record.plan not in NO_WORK] or trials
     candidates = [trial for trial in measured if trial.session in of_machine] or measured
     past = [trial for trial in candidates if trial.started_at <= question.now] or candidates

@@ -35,7 +35,11 @@ def stop_strangers(root: Path, session_id: str, engine: Engine, say: Callable[[s
         if started.session == session_id:
             continue
         handle = started.handle or engine.find(started.name, work)
-        if handle is None or handle.engine != engine.name or not isinstance(engine.poll(handle, work), Running):
+        if (
+            handle is None
+            or handle.engine != engine.name
+            or not isinstance(engine.poll(handle, work), Running)
+        ):
             continue
         say(f"stopping {started.trial.id} of session {started.session}, whose run died without it")
         engine.stop(handle, work)

@@ -19,7 +19,7 @@ from harness.run import ledger
 
 @contextmanager
 def run_lock(kept: Path) -> Iterator[None]:
-    """One run per machine, by a file in its folder of the user's state: raises Busy while another holds it."""
+    """One run per machine, by a file in its folder of the user's state: raises Busy while it is held."""
     kept.mkdir(parents=True, exist_ok=True)
     with (kept / "run.lock").open("a+") as file:
         try:

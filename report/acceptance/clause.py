@@ -140,8 +140,8 @@ def lines(rule: Clause, command: str) -> tuple[str, ...]:
 
 def _on_invalid(rule: Clause) -> tuple[str, ...]:
     sentences = [
-        "A run that something else disturbed does not count. A test that loses more than a quarter of its runs "
-        "is repeated.",
+        "A run that something else disturbed does not count. A test that loses more than a quarter of its "
+        "runs is repeated.",
         "A run that the machine itself spoils fails the delivery: throttling, memory errors, wrong results.",
     ]
     if rule.disturbed:

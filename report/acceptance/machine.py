@@ -38,9 +38,9 @@ def other_machine(ordered: Machine, delivered: Machine, *, device: str) -> tuple
     `device` is what trials run on: on a `cpu`, cards do not count.
     """
     return tuple(
-        f"{_called(field)}: ordered {_shown(ordered_value, field)}, delivered {_shown(delivered_value, field)}"
-        for field, ordered_value, delivered_value in differing_fields(ordered, delivered)
-        if _matters(field, device) and _differs(field, ordered_value, delivered_value)
+        f"{_called(field)}: ordered {_shown(before, field)}, delivered {_shown(after, field)}"
+        for field, before, after in differing_fields(ordered, delivered)
+        if _matters(field, device) and _differs(field, before, after)
     )
 
 

@@ -75,7 +75,7 @@ def comparison_groups(
     earlier: Collection[str] = (),
     failed: Sequence[Trial] = (),
 ) -> tuple[ComparisonGroup, ...]:
-    """The groups of the leading session, then of this machine's earlier ones; others join where keys are equal.
+    """The groups of the leading session, then of this machine's earlier ones; others join by equal keys.
 
     Projected runs of one limit stand together, and whole runs beside them.
     """
@@ -95,7 +95,7 @@ def comparison_groups(
 def _own_places(
     cells: Sequence[Cell], place_of: Callable[[Cell], Place], lead: str | None, earlier: Collection[str]
 ) -> dict[tuple[Place, Pairs], None]:
-    """Place and limit of what this machine measured, the leading session's first; of each place the newest alone."""
+    """Place and limit of what this machine measured, the leading session's first; of each the newest."""
     leading = [cell for cell in cells if cell.session == lead]
     before = sorted((cell for cell in cells if cell.session in earlier), key=lambda cell: cell.session)
     newest: dict[Place, str] = {}
@@ -125,7 +125,7 @@ def _places(cells: Sequence[Cell]) -> Callable[[Cell], Place]:
 def _own_and_beside(
     members: Sequence[Cell], lead: str | None, earlier: Collection[str]
 ) -> tuple[list[Cell], list[Cell]]:
-    """The leading session's cells with what only an earlier one has, and up to a bound what stands beside them.
+    """The leading session's cells with what only an earlier one has, and what stands beside, up to a bound.
 
     Of each machine and stack, beside the leading session's, the newest alone.
     """
@@ -159,16 +159,12 @@ def left_over(cells: Sequence[Cell], groups: Sequence[ComparisonGroup]) -> tuple
     return tuple(cell for cell in cells if id(cell) not in taken)
 
 
-def _group(
-    base: Key, own: Sequence[Cell], beside: Sequence[Cell], baseline: str | None
-) -> ComparisonGroup:
+def _group(base: Key, own: Sequence[Cell], beside: Sequence[Cell], baseline: str | None) -> ComparisonGroup:
     ordered = [*sorted(own, key=_by_card), *sorted(beside, key=_by_card)]
     chosen = _reference(ordered, baseline)
     named = baseline is not None and chosen is not None and names(chosen, baseline)
     comparisons = _comparisons([cell for cell in ordered if cell.seconds.n > 1], chosen, named=named)
-    entries = tuple(
-        _entry(cell, chosen, place < len(own), comparisons) for place, cell in enumerate(ordered)
-    )
+    entries = tuple(_entry(cell, chosen, place < len(own), comparisons) for place, cell in enumerate(ordered))
     return ComparisonGroup(
         base=base,
         length=ordered[0].length,

@@ -13,7 +13,6 @@ from report.cost.purchase import Purchase
 from report.cost.sensitivity import Sensitivity, sensitivities
 from report.trials.trial import Trial
 
-
 NO_WATTS: Range = (0.0, 0.0, 0.0)
 
 
@@ -30,7 +29,7 @@ class Costs:
     power_unknown: tuple[str, ...] = ()
     """The offers whose power nobody told, for which that of all cards is left out of the costs."""
     flip_watts: float | None = None
-    """With power left out: how many watts more the cheapest would have to draw than the second to cost as much."""
+    """Where power is left out: how many watts more the cheapest must draw to cost as much as the second."""
 
 
 def costs(

@@ -45,7 +45,10 @@ def view(analysis: Analysis) -> CostView | None:
         turn=" ".join(
             filter(
                 None,
-                (cost_text.price_sentence(result, costs.numbers, purchase.currency), cost_text.power_sentence(costs)),
+                (
+                    cost_text.price_sentence(result, costs.numbers, purchase.currency),
+                    cost_text.power_sentence(costs),
+                ),
             )
         ),
         setting=_setting(inputs),

@@ -121,7 +121,7 @@ def line_name(card: str, machine_label: str, precision: str, group: ComparisonGr
 
 
 def note(line: Entry, group: ComparisonGroup) -> str:
-    """What else tells a line apart: when it was measured, if not in the leading session; whose machine it is."""
+    """What else tells a line apart: when it was measured, if in another session, and by whose machine."""
     cell = line.cell
     parts = [f"batch {cell.key.batch_size}", text.count(cell.seconds.n or cell.throughput.n, "run")]
     parts += ["projected"] if cell.length.projected else []

@@ -18,7 +18,9 @@ from tests.helpers import ROOT
 
 TODAY = date(2026, 2, 3)
 NAMES = quote.Known(
-    ("Card A", "Card B"), (("cifar_fastai", "resnet50", "fp32-ieee", 48), ("word_lm", "LSTM", "amp-bf16", 20)), TODAY
+    ("Card A", "Card B"),
+    (("cifar_fastai", "resnet50", "fp32-ieee", 48), ("word_lm", "LSTM", "amp-bf16", 20)),
+    TODAY,
 )
 RUNNING = ("3 4 5", "0.5", "0,25", "", "", "", "")
 LIMITS = ("60000", "", "8", "", "")

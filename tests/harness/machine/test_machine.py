@@ -17,7 +17,15 @@ import pynvml
 import pytest
 
 from harness.errors import MachineError
-from harness.machine import default_label, fingerprint, load, local_names, machine_from, machine_id, own_folder
+from harness.machine import (
+    default_label,
+    fingerprint,
+    load,
+    local_names,
+    machine_from,
+    machine_id,
+    own_folder,
+)
 from harness.machine.load import load_from
 from harness.probe import amd, cpu, nvidia, system
 from harness.probe.files import Files, unit_of

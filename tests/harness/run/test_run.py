@@ -269,7 +269,11 @@ def test_a_new_session_stops_the_trial_that_another_s_dead_run_left_and_the_othe
     assert {record.session for record in records(root)} == {second.id}
     outcome = runner.run(clone.job(root), first, clone.Quiet())
     own = [record for record in records(root) if record.session == first.id]
-    assert outcome.complete and sorted((r.attempt, r.status) for r in own) == [(1, "failed"), (1, "ok"), (2, "ok")]
+    assert outcome.complete and sorted((r.attempt, r.status) for r in own) == [
+        (1, "failed"),
+        (1, "ok"),
+        (2, "ok"),
+    ]
 
 
 def test_a_trial_that_is_killed_is_tried_again_beside_its_failure(tmp_path):

@@ -246,7 +246,7 @@ def test_without_a_card_s_watts_the_answer_comes_from_prices_with_the_power_that
     assert set(column(left_out.running, "kWh").values()) == {"–"}
     more = float(match[2].replace(",", ""))
     dear = WITHOUT_WATTS.replace("watts = 300\n", f"watts = {more + 1:.0f}\n").replace(
-        'source = "another', f'watts = 1\nsource = "another'
+        'source = "another', 'watts = 1\nsource = "another'
     )
     cheap = dear.replace(f"watts = {more + 1:.0f}\n", f"watts = {max(1.0, more * 0.9):.0f}\n")
     assert {match[1], match[3]} == {A, B} and money(build.two_cards(), cheap).answer.startswith(

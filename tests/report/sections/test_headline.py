@@ -163,7 +163,10 @@ def test_a_session_that_only_took_each_path_leads_nothing_and_stands_beside_noth
 
 def analysed(records: Sequence[Record], **question: Any) -> Analysis:
     stored = tuple(Stored(f"results/{n}.json", record) for n, record in enumerate(records))
-    return analyse(Evidence(Results(stored, (), ()), ClaimSet(), ()), Question(build.STARTED + timedelta(days=9), **question))
+    return analyse(
+        Evidence(Results(stored, (), ()), ClaimSet(), ()),
+        Question(build.STARTED + timedelta(days=9), **question),
+    )
 
 
 @pytest.mark.parametrize("plan", ["deep", "selfcheck"])

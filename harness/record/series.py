@@ -44,7 +44,7 @@ class Series(Model):
     """Durations in microseconds. Above 20,000 of them each value is the sum over `steps_per_value` steps."""
 
     count: Annotated[int, Field(ge=0, le=1_000_000)]
-    steps_per_value: Annotated[int, Field(ge=1)] = 1
+    steps_per_value: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     microseconds: Annotated[str, Field(max_length=400_000)]
     """Base64 of deflated little-endian unsigned 32-bit integers (64-bit where a value needs it)."""
     wide: bool = False

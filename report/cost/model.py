@@ -293,6 +293,8 @@ def _energy(draws: Draws, i: int, order: tuple[int, ...]) -> Range | None:
     own_hours, least_hours = draws.hours_best(i), draws.hours_best(cheapest)
     if own_watts is None or least_watts is None or time is None or own_hours is None or not least_hours:
         return None
+    if not least_watts[1]:
+        return None
     drawn = draws.of_card(i, own_watts, 1) / draws.of_card(cheapest, least_watts, 1) * time
     return summary(drawn, own_watts[1] / least_watts[1] * own_hours / least_hours)
 

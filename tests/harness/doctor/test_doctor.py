@@ -268,8 +268,8 @@ def test_a_plan_that_has_nothing_for_this_device_stands_in_the_way_as_it_does_of
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path))
     monkeypatch.setattr(doctor, "reach", lambda hosts: {})
     said = doctor.diagnose(ROOT, Settings(plan="mission", engine="venv", device="cpu"))
-    refusal = found(said, "plan 'mission' has nothing that this CPU can do")
-    assert (refusal.level, refusal.remedy) == ("problem", "choose another plan")
+    refusal = found(said, "plan 'mission' has nothing for the device kind 'cpu'")
+    assert (refusal.level, refusal.remedy) == ("problem", "choose another plan or --device")
 
 
 def test_the_doctor_reads_the_machine_s_cards_once(tmp_path, monkeypatch):

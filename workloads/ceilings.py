@@ -1,12 +1,14 @@
-"""The most that this device does, products in each type and copies: what other trials are held against.
+"""The most that this device does, or several do together: what other trials are held against.
 
-Protocol `ceiling/1` has two models. `gemm` times products x @ w.T of random normals in one precision: shapes
-are swept briefly, squares and the shapes of transformer layers, and the fastest is then measured over 100
-steps after 50 products of warm-up. A card spends less power on zeros and runs faster, so the operands are
+Protocol `ceiling/1` has three models. `gemm` times products x @ w.T of random normals in one precision:
+shapes are swept briefly, squares and the shapes of transformer layers, and the fastest is then measured over
+100 steps after 50 products of warm-up. A card spends less power on zeros and runs faster, so the operands are
 normals, four pairs in turn. `copy` times copies within the device's memory, of blocks that no cache holds,
-reading and writing counted, and on a GPU copies from the host, one way counted.
+reading and writing counted, and on a GPU copies from the host, one way counted. `all-reduce` has a rank on
+each of several devices, or two processes and more on a CPU: their sums of one message are timed size by size,
+and the fastest size is then measured over 100 steps, whose samples are its bytes (`parts/all_reduce.py`).
 
-This is no upper bound of the hardware, but what the installed software reached on this device in that time.
+This is no upper bound of the hardware, but what the installed software reached on it in that time.
 """
 
 from parts.trial import Failed, Trial, main  # isort: skip  (its clock starts with this line)
@@ -16,10 +18,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import distributed
 
-from parts import kernels, precision
+from parts import all_reduce, kernels, precision, ranks
 from parts.clock import Clock, stopwatch
-from parts.device import choose, facts, seed_everything, software
+from parts.device import choose, choose_own, facts, seed_everything, software
+from parts.ranks import Place
 
 STEPS = 100
 WARM_UP = 50
@@ -41,8 +45,9 @@ TYPES = {
     "pure-fp16": ("fp16", torch.float16),
     "pure-bf16": ("bf16", torch.bfloat16),
 }
-OPTIONS: dict[str, Any] = {"largest": SIDES[-1], "copy_bytes": 0}
-"""`largest` side of a product; `copy_bytes` 0 stands for 1 GiB on a GPU and 256 MiB on a CPU."""
+MODELS = ("gemm", "copy", "all-reduce")
+OPTIONS: dict[str, Any] = {"largest": SIDES[-1], "copy_bytes": 0, "largest_message_bytes": 0}
+"""`largest` side of a product; of the others 0 stands for the size that the kind of device has by itself."""
 
 Shape = tuple[int, int, int]
 
@@ -58,12 +63,24 @@ class TimedOperation:
 
 
 def run(trial: Trial) -> dict[str, Any]:
-    """One ceiling in one precision."""
+    """One ceiling in one precision, of one device or of the ranks that the trial is made of."""
     trial.choose("protocol", trial.asked["protocol"], ("ceiling/1",))
     trial.choose("data", trial.asked["data"], ("synthetic",))
     trial.choose("data mode", trial.variant["data_mode"], ("cached",))
-    model = trial.choose("model", trial.variant["model"], ("gemm", "copy"))
-    options, label = trial.options(OPTIONS), trial.variant["precision"]
+    model = trial.choose("model", trial.variant["model"], MODELS)
+    options = trial.options(OPTIONS)
+    if model != "all-reduce":
+        return of_one_device(trial, model, options)
+    gpus, place = trial.variant["gpus"], ranks.here()
+    trial.choose("precision", trial.variant["precision"], ("fp32-ieee",))
+    if gpus < 2:
+        raise Failed("unsupported", "one device has nothing to sum; an all-reduce takes two or more")
+    return ranks.launched(trial, None, gpus) if place is None else of_rank(trial, place, options)
+
+
+def of_one_device(trial: Trial, model: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The fastest product or copy."""
+    label = trial.variant["precision"]
     type_name, dtype = trial.choose("precision", label, TYPES)
     with trial.phase("device"):
         device = choose(trial.asked["device"], trial.variant["gpus"])
@@ -82,7 +99,7 @@ def run(trial: Trial) -> dict[str, Any]:
     operations_per_step = max(1, round(STEP_SECONDS / once))
     clock = Clock(trial, device, steps_per_epoch=STEPS, epochs=1)
     trial.stage("train")
-    epoch = measured(clock, operation, operations_per_step)
+    epoch = measured(clock, operation.call, operations_per_step, operations_per_step, clock.over)
     trial.event("epoch", **epoch)
 
     trial.stage("collect")
@@ -100,8 +117,7 @@ def run(trial: Trial) -> dict[str, Any]:
         ceilings["copy_gb_per_second"] = rate / 1e9
     flops = {"per_sample": operation.amount, "method": "2 m n k"} if model == "gemm" else {}
     return {
-        "device": facts(trial.asked["device"], device),
-        "versions": software(),
+        **common(trial, device, clock, epoch, series),
         "precision": dict(
             arithmetic,
             output_dtypes={str(operation.dtype).removeprefix("torch."): 1} if model == "gemm" else {},
@@ -109,36 +125,108 @@ def run(trial: Trial) -> dict[str, Any]:
             method="none" if label.startswith("fp32-") else f"all operands in {dtype}",
         ),
         "data": {"name": "random normals", "source": "synthetic", "distinct_batches": PAIRS},
+        "sample_unit": "sample",
+        "samples_per_step": operations_per_step,
+        "flops": flops,
+        "ceilings": ceilings,
+        "structure": operation.structure,
+        "kernels": kernels.kernel_time(again, device),
+    }
+
+
+def of_rank(trial: Trial, place: Place, options: dict[str, Any]) -> dict[str, Any]:
+    """The fastest all-reduce, as this rank of several has measured it."""
+    with trial.phase("device"):
+        device = choose_own(trial.asked["device"], place.rank)
+        arithmetic = precision.prepare(trial.variant["precision"], device)
+    seed_everything(trial.seed)
+    with ranks.together(place, device, gradients=True), torch.no_grad():
+        with trial.phase("first_step"):
+            all_reduce.check(place, device)
+        with trial.phase("sweep"):
+            largest_bytes = options["largest_message_bytes"] or all_reduce.LARGEST_BYTES[device.type]
+            sizes = all_reduce.sweep(device, largest_bytes)
+        fastest = all_reduce.fastest(sizes, device)
+        message = all_reduce.message(fastest.message_bytes, device)
+        all_reduce.seconds(message, all_reduce.WARM_UP_CALLS)
+
+        def call() -> torch.Tensor:
+            distributed.all_reduce(message)
+            return message
+
+        clock = Clock(trial, device, steps_per_epoch=STEPS, epochs=1)
+        over = ranks.End(clock, place).over
+        trial.stage("train")
+        distributed.barrier()
+        bytes_per_step = fastest.calls_per_sample * fastest.message_bytes
+        epoch = measured(clock, call, fastest.calls_per_sample, bytes_per_step, over)
+        trial.event("epoch", **epoch)
+        trial.stage("collect")
+        found = all_reduce.facts(sizes)
+    series = clock.series()
+    window = series["window"]
+    gb_per_second = window["samples"] / window["seconds"] / 1e9
+    return {
+        **common(trial, device, clock, epoch, series),
+        "precision": dict(arithmetic, output_dtypes={}, parameter_dtypes={}, method="none"),
+        "data": {"name": "zeros", "source": "synthetic"},
+        "sample_unit": "byte",
+        "samples_per_step": bytes_per_step,
+        "ceilings": {
+            "all_reduce_algorithm_gb_per_second": gb_per_second,
+            "all_reduce_bus_gb_per_second": gb_per_second * all_reduce.bus_factor(place.count),
+        },
+        "all_reduce": found,
+        "structure": {"message_bytes": fastest.message_bytes},
+        "ranks": [
+            {
+                "rank": place.rank,
+                "samples": window["samples"],
+                "seconds": window["seconds"],
+                "forward_seconds": None,
+                "memory": series["memory"],
+            }
+        ],
+    }
+
+
+def common(
+    trial: Trial, device: torch.device, clock: Clock, epoch: dict[str, Any], series: dict[str, Any]
+) -> dict[str, Any]:
+    """The parts that the measurements of all ceilings have."""
+    return {
+        "device": facts(trial.asked["device"], device),
+        "versions": software(),
         "protocol": {
             "steps_per_epoch": STEPS,
             "epochs": 1,
             "valid_batches": 0,
             **clock.ended([epoch], whole=True),
         },
-        "sample_unit": "sample",
-        "samples_per_step": operations_per_step,
         "epochs": [epoch],
-        "flops": flops,
-        "ceilings": ceilings,
-        "structure": operation.structure,
         "notes": [],
-        "kernels": kernels.kernel_time(again, device),
         **series,
         "losses": [],
     }
 
 
-def measured(clock: Clock, operation: TimedOperation, operations_per_step: int) -> dict[str, Any]:
-    """Steps of so many operations each, until the protocol or the limit ends; the window's record."""
+def measured(
+    clock: Clock,
+    call: Callable[[], torch.Tensor],
+    calls_per_step: int,
+    samples_per_step: int,
+    over: Callable[[], object],
+) -> dict[str, Any]:
+    """Steps of so many calls each, until the protocol or the limit ends; the window's record."""
     clock.start()
     with torch.no_grad():
         while True:
             clock.ready()
-            for _ in range(operations_per_step):
-                result = operation.call()
+            for _ in range(calls_per_step):
+                result = call()
             # One value of the last result, so that the clock sees whether it is finite.
-            clock.step(result.flatten()[0], operations_per_step)
-            if clock.over() or len(clock.step_us) == STEPS:
+            clock.step(result.flatten()[0], samples_per_step)
+            if over() or len(clock.step_us) == STEPS:
                 break
     return dict(clock.stop(), train_loss=None)
 
@@ -239,4 +327,5 @@ def seconds_of(operation: TimedOperation, times: int, device: torch.device) -> f
 
 
 if __name__ == "__main__":
+    ranks.settle()
     main(run, __file__)

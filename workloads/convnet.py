@@ -32,7 +32,7 @@ from torch import nn
 
 from parts import kernels, precision, ranks
 from parts.clock import Clock, memory
-from parts.device import choose, facts, seed_everything, software
+from parts.device import choose_own, facts, seed_everything, software
 from parts.flops import of_step, value_bytes
 from parts.models import classifier, image_size, loss_of
 from parts.ranks import Place
@@ -305,13 +305,7 @@ def device_of(kind: str, setting: Setting) -> torch.device:
     """The device of this process, of the kind asked; raises Failed where there are too few."""
     if kind == "cpu" and setting.devices > 1:
         raise Failed("unsupported", "parallel 'dp' is DataParallel, which needs GPUs; take 'ddp'")
-    needed = max(setting.devices, setting.place.rank + 1)
-    if kind != "cpu" and torch.cuda.is_available():
-        visible = torch.cuda.device_count()
-        if visible < needed:
-            raise Failed("no-device", f"{needed} GPUs are asked; there are {visible}")
-        torch.cuda.set_device(setting.place.rank)
-    return choose(kind, 1)
+    return choose_own(kind, setting.place.rank, setting.devices)
 
 
 def update_of(setting: Setting, model: nn.Module, options: dict[str, Any], device: torch.device) -> Update:

@@ -4,6 +4,7 @@ from harness.record.base import Model, Number, canonical_json, first_problem, sh
 from harness.record.claim import CardClass, Claim, ClaimFile, ClaimKind, Curve, Side
 from harness.record.machine import Cpu, Environment, Gpu, Link, Load, Machine, differences, differing_fields
 from harness.record.measurement import (
+    AllReduce,
     DataFound,
     DeviceUsed,
     Epoch,
@@ -12,6 +13,7 @@ from harness.record.measurement import (
     LossScale,
     Measurement,
     Memory,
+    MessageSize,
     Phase,
     PrecisionFound,
     Probe,

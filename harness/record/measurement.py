@@ -152,6 +152,23 @@ class KernelTime(Model):
     busy_seconds: Annotated[float, Field(gt=0)]
 
 
+class MessageSize(Model):
+    """Timed calls of one message size: each sample is of so many calls, one after the other."""
+
+    message_bytes: Annotated[int, Field(ge=1)]
+    calls_per_sample: Annotated[int, Field(ge=1)]
+    sample_us: Packed
+
+
+class AllReduce(Model):
+    """Sums of one message over all ranks, on rank 0's clock; the window is of the fastest size."""
+
+    backend: Literal["nccl", "rccl", "gloo"]
+    backend_version: str | None = None
+    """Null for gloo, which has none of its own: it comes with torch."""
+    sizes: Annotated[tuple[MessageSize, ...], Field(min_length=1)]
+
+
 class Rank(Model):
     """One of several processes, or one of several devices of a process, which have no clock of their own.
 
@@ -179,7 +196,7 @@ class Measurement(Model):
     precision: PrecisionFound
     data: DataFound
     protocol: Protocol
-    sample_unit: Literal["image", "token", "sample"]
+    sample_unit: Literal["image", "token", "byte", "sample"]
     samples_per_step: Annotated[int, Field(ge=1)]
     phases: tuple[Phase, ...]
     window: Window
@@ -210,6 +227,8 @@ class Measurement(Model):
     flops: Flops = Flops()
     ceilings: dict[str, Annotated[float, Field(gt=0)]] = {}
     """The most that the device was seen to do, from the workload that looks for it; units in the names."""
+    all_reduce: AllReduce | None = None
+    """Of the trial that looks for what several devices reach together."""
     structure: dict[str, int] = {}
     """Counts that need no clock: parameters, trainable parameters, vocabulary, classes."""
     warm_caches: bool | None = None

@@ -50,6 +50,12 @@ class Scaling:
         pairs = [(c, alone) for c in self.cells if (alone := self.single(c.key.precision)) not in (None, c)]
         return cell_ratio(cell, single, "throughput", comparisons=sum(map(repeated, pairs)))
 
+    def step_seconds_lost(self, cell: Cell) -> float | None:
+        """What its step takes longer than that of one device alone, whose batch is the same."""
+        single = self.single(cell.key.precision)
+        whole, alone = step_seconds(cell), step_seconds(single) if single else None
+        return None if whole is None or alone is None else whole - alone
+
     def lines(self) -> list[tuple[str, str]]:
         """The precisions and ways that there are, in reading order."""
         present = {(cell.key.precision, parallelism_of(cell)) for cell in self.cells}
@@ -60,6 +66,12 @@ def parallelism_of(cell: Cell) -> str:
     """How the devices share the work, as the workload says; empty for one device."""
     measured = cell.trials[0].record.measurement
     return (measured.parallel if measured and cell.key.gpus > 1 else None) or ""
+
+
+def step_seconds(cell: Cell) -> float | None:
+    """The mean step by the throughput of all devices together."""
+    measured, rate = cell.trials[0].record.measurement, cell.throughput.mean
+    return measured.samples_per_step / rate if measured and rate else None
 
 
 def scalings(cells: Sequence[Cell]) -> list[Scaling]:

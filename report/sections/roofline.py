@@ -11,6 +11,7 @@ from harness.record.cards import Card, find, peak_tflops
 from report import text
 from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark, rate
 from report.sections.view import LimitsView, Panel, Table, tabled
+from report.trials import all_reduce
 from report.trials.ceilings import (
     COPY,
     GEMM,
@@ -36,6 +37,7 @@ KINDS = {label: GEMM[label].removeprefix("gemm_").removesuffix("_tflops") for la
 def limits(trials: Sequence[Trial], cards: Sequence[Card], anchor: str) -> tuple[LimitsView, ...]:
     """What each device reached; `trials` may be of several devices, invalid ones are left out."""
     by_device = ceilings(trial.record for trial in trials)
+    together = all_reduce.reached(trial.record for trial in trials)
     devices: dict[Device, list[Trial]] = {}
     for trial in trials:
         device = device_of(trial.record)
@@ -45,8 +47,28 @@ def limits(trials: Sequence[Trial], cards: Sequence[Card], anchor: str) -> tuple
     for number, (device, own) in enumerate(devices.items(), 1):
         view = _limits(own, cards, by_device.get(device, {}), f"{anchor}-{number}")
         if view is not None:
-            views.append(view)
+            said = [all_reduce_words(found) for (first, _), found in together.items() if first == device]
+            views.append(replace(view, notes=(*view.notes, *said)))
     return tuple(views)
+
+
+def all_reduce_words(found: all_reduce.Reached) -> str:
+    """What several devices reach together, and what is left of it in the smallest and largest messages."""
+    several = f"{found.devices} {'processes' if found.backend == 'gloo' else 'devices'}"
+    words = f"An all-reduce over {several} reaches {_gigabytes(found.bus_bytes_per_second)} of bus bandwidth"
+    if found.bus_of_sizes:
+        ends = (found.bus_of_sizes[0], found.bus_of_sizes[-1])
+        told = (f"{_gigabytes(rate)} in messages of {_message(size)}" for size, rate in ends)
+        words += f" at its fastest, {' and '.join(told)}"
+    return f"{words} ({text.clean(found.backend, 40)}, {text.count(found.trials, 'run')})."
+
+
+def _gigabytes(bytes_per_second: float) -> str:
+    return f"{text.number(bytes_per_second / 1e9)} GB/s"
+
+
+def _message(size: int) -> str:
+    return f"{size / 2**10:g} KiB" if size < 2**20 else f"{size / 2**20:g} MiB"
 
 
 def _limits(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 
 from harness.record import Memory, Rank
@@ -13,10 +13,19 @@ from report.charts.style import Form
 from report.comparisons.cells import Cell, Ratio
 from report.comparisons.figures import Figure
 from report.comparisons.groups import PRECISIONS
-from report.comparisons.scaling import PARALLELISMS, STRICT, Scaling, parallelism_of, scalings
+from report.comparisons.scaling import (
+    PARALLELISMS,
+    STRICT,
+    Scaling,
+    parallelism_of,
+    scalings,
+    step_seconds,
+)
 from report.comparisons.speedups import Speedup
 from report.sections import names
+from report.sections.roofline import all_reduce_words
 from report.sections.view import Panel, Table, tabled
+from report.trials.all_reduce import Devices, Reached, devices_of, gradient_bytes, least_seconds
 from report.trials.trial import Trial
 
 DASHES = {"ddp": None, "dp": (6.0, 3.0)}
@@ -119,12 +128,17 @@ def _panel(name: str, title: str, unit: str, lines: Sequence[Curve], form: Form)
     return Panel(name, title, unit, Curves(tuple(drawn), "devices", form, zero=True, doubling=doubling), alt)
 
 
-def tables(cells: Sequence[Cell], gains: Sequence[Speedup]) -> tuple[Table, ...]:
-    """The study's layout, throughput beside speed-up; and scaling, memory and load of each device."""
+def tables(
+    cells: Sequence[Cell], gains: Sequence[Speedup], ceilings: Mapping[Devices, Reached]
+) -> tuple[Table, ...]:
+    """The study's layout, throughput beside speed-up; and scaling, memory and load of each device.
+
+    `ceilings` are what the same devices reach together at most.
+    """
     families = scalings(cells)
     if not families:
         return ()
-    return _study(families, gains), _shares(families)
+    return _study(families, gains), _shares(families, ceilings)
 
 
 def _study(families: Sequence[Scaling], gains: Sequence[Speedup]) -> Table:
@@ -159,13 +173,17 @@ def _devices(count: int, way: str) -> str:
     return f"{count}\n{PARALLELISMS[way]}" if way else str(count)
 
 
-def _shares(families: Sequence[Scaling]) -> Table:
+def _shares(families: Sequence[Scaling], ceilings: Mapping[Devices, Reached]) -> Table:
     rows, ratios, unit = [], [], families[0].cells[0].trials[0].sample_unit
+    said: dict[str, None] = {}
     for family in families:
         for precision, way in family.lines():
             for cell in family.shared(precision, way):
                 against = family.over_single(cell)
                 ratios += [against] if against else []
+                ceiling = _ceiling(cell, ceilings)
+                if way == "ddp":
+                    said[_ceiling_words(cell, family, ceiling)] = None
                 rows.append(
                     {
                         "Model": _named(family),
@@ -173,6 +191,7 @@ def _shares(families: Sequence[Scaling]) -> Table:
                         "Devices": _devices(cell.key.gpus, way),
                         f"{unit.capitalize()}s / s, all devices": _together(cell, way),
                         "Efficiency": _against(against, cell.key.gpus, way),
+                        "Least for its gradients": _gradients(cell, family, ceiling),
                         "Peak memory by device": memory_words(cell.trials),
                         "Device 0 against the others": load_words(cell.trials),
                     }
@@ -182,7 +201,41 @@ def _shares(families: Sequence[Scaling]) -> Table:
         "one device; of independent copies it is one copy's throughput over what it has alone."
     )
     caption += names.together(ratios)
-    return tabled(caption, rows)
+    if said:
+        caption += (
+            " The least for its gradients is the time in which the fastest all-reduce measured over these "
+            "devices sums as many bytes; much of it may pass during the backward pass."
+        )
+    return tabled(" ".join([caption, *said]), rows)
+
+
+def _ceiling(cell: Cell, ceilings: Mapping[Devices, Reached]) -> Reached | None:
+    devices = devices_of(cell.trials[0].record)
+    return ceilings.get(devices) if devices else None
+
+
+def _ceiling_words(cell: Cell, family: Scaling, ceiling: Reached | None) -> str:
+    if ceiling is not None:
+        return all_reduce_words(ceiling)
+    return (
+        f"No all-reduce was measured over {cell.key.gpus} devices of {family.unit}: "
+        "`invoke run --plan ceilings` does it."
+    )
+
+
+def _gradients(cell: Cell, family: Scaling, ceiling: Reached | None) -> str:
+    """'1.20 ms of the step's 52.1 ms', and what the step takes longer than on one device."""
+    measured, step = cell.trials[0].record.measurement, step_seconds(cell)
+    if measured is None or step is None or gradient_bytes(measured) is None:
+        return "–"
+    if ceiling is None:
+        return "not measured"
+    least = least_seconds(measured, ceiling.algorithm_bytes_per_second)
+    words = f"{text.milliseconds(least)} of a step's {text.milliseconds(step)}"
+    lost = family.step_seconds_lost(cell)
+    if lost is None:
+        return words
+    return f"{words}\n{text.milliseconds(abs(lost))} {'more' if lost > 0 else 'less'} than on one"
 
 
 def _together(cell: Cell, way: str) -> str:

@@ -15,7 +15,9 @@ from report.comparisons.time_breakdown import time_breakdown
 from report.sections import batch_sweep, charts, curves, names, scaling, tables, trials
 from report.sections.headline import best_supported
 from report.sections.view import GroupView, Panel, Table, WorkloadView
+from report.trials.all_reduce import Devices, Reached, reached
 from report.trials.pairs import Place, grouped_by, matched, same_but
+from report.trials.table import trials_of
 from report.trials.trial import Trial
 
 MOST_SAID = 4
@@ -140,6 +142,7 @@ def views(analysis: Analysis) -> tuple[WorkloadView, ...]:
     beside = {(entry.cell.session, entry.cell.machine) for c in analysis.groups for entry in c.entries}
     cells = [cell for cell in analysis.cells if (cell.session, cell.machine) in beside]
     failed = [trial for trial in analysis.trials if trial.failure is not None]
+    together = reached(trial.record for trial in trials_of(analysis.table) if trial.is_ceiling)
     sections: list[WorkloadView] = []
     number = 0
     for workload, members in groups.items():
@@ -160,7 +163,7 @@ def views(analysis: Analysis) -> tuple[WorkloadView, ...]:
                     *batch_sweep.panels(mine, mine_failed, anchor),
                     *scaling.panels(mine, analysis.speedups, anchor),
                 ),
-                tables=_tables(members, mine, mine_failed, analysis.speedups),
+                tables=_tables(members, mine, mine_failed, analysis.speedups, together),
                 groups=tuple(shown),
                 apart=tables.apart_table(members, [view.heading for view in shown]),
             )
@@ -180,10 +183,11 @@ def _tables(
     cells: Sequence[Cell],
     failed: Sequence[Trial],
     gains: Sequence[Speedup],
+    together: Mapping[Devices, Reached],
 ) -> tuple[Table, ...]:
     drawn = [
         overview_table(groups, gains),
-        *scaling.tables(cells, gains),
+        *scaling.tables(cells, gains, together),
         tables.profile_table(cells),
         batch_sweep.table(cells, failed),
     ]

@@ -82,12 +82,16 @@ def ceilings(records: Iterable[Record]) -> dict[Device, dict[str, float]]:
 def ceiling_runs(records: Iterable[Record]) -> dict[Device, dict[str, list[float]]]:
     """Of each device the ceilings that its trials measured, by name; those of invalid ones are left out.
 
+    What several devices reach together is no ceiling of one of them (report/trials/all_reduce.py).
+
     A short window, which leaves any other trial unproven, is what a ceiling is measured in.
     """
     by_device: dict[Device, dict[str, list[float]]] = {}
     for record in records:
         device, measured = device_of(record), record.measurement
         if device is None or measured is None or (record.summary and record.summary.verdict == "invalid"):
+            continue
+        if measured.all_reduce is not None:
             continue
         for name, value in measured.ceilings.items():
             by_device.setdefault(device, {}).setdefault(name, []).append(value)

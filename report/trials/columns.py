@@ -99,7 +99,7 @@ COLUMNS = (
     Column("variables", "string", "Variables and card settings that change what runs, as JSON", "stack"),
     Column("engine", "string", "What ran the environment", at="environment.engine"),
     Column("pinned", "boolean", "Whether what was installed is what the lock says", at="environment.pinned"),
-    Column("sample_unit", "string", "What a sample is: `image`, `token` or `sample`"),
+    Column("sample_unit", "string", "What a sample is: `image`, `token`, `byte` or `sample`"),
     Column("epochs_trained", "Int64", "Complete epochs that it trained", unit="epochs"),
     Column("steps_trained", "Int64", "Steps that it trained", unit="steps"),
     Column("protocol_seconds", "Float64", "The whole protocol; projected where it did not end", unit="s"),

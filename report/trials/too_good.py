@@ -11,6 +11,8 @@ from typing import Literal
 from pandas import DataFrame
 from scipy import special
 
+from harness.record import Measurement
+from report.trials import all_reduce
 from report.trials.ceilings import ABOVE, GEMM, ceiling_runs, device_of
 from report.trials.columns import IDENTITY, KEY
 from report.trials.table import row_groups, trials_of
@@ -48,8 +50,10 @@ def too_good(table: DataFrame) -> list[tuple[Flag, ...]]:
     trials = trials_of(table)
     flagged: list[list[Flag]] = [[] for _ in trials]
     runs = ceiling_runs(trial.record for trial in trials)
+    shared = all_reduce.runs(trial.record for trial in trials)
     for place, trial in enumerate(trials):
-        flagged[place] += (flag for flag in (_above_ceiling(trial, runs), _shorter(trial)) if flag)
+        found = (_above_ceiling(trial, runs), _above_all_reduce(trial, shared), _shorter(trial))
+        flagged[place] += (flag for flag in found if flag)
     for place, flag in (*_alike(table, trials), *_ends(table, trials), *_starts(table, trials)):
         flagged[place].append(flag)
     return [tuple(flags) for flags in flagged]
@@ -75,6 +79,24 @@ def _above_ceiling(
     sentence = (
         f"{share:.2f} times the fastest product in {len(values)} runs of this device's ceiling: "
         "that was disturbed, or less was computed than is counted"
+    )
+    return Flag("above-ceiling", sentence, "warn")
+
+
+def _above_all_reduce(trial: Trial, runs: Mapping[all_reduce.Devices, Sequence[Measurement]]) -> Flag | None:
+    """A step shorter than the sum of its gradients in the fastest of all runs, by more than `ABOVE`."""
+    measured, devices = trial.record.measurement, all_reduce.devices_of(trial.record)
+    rate = trial.samples_per_second
+    if measured is None or devices is None or rate is None or devices not in runs:
+        return None
+    fastest = max(one.ceilings[all_reduce.ALGORITHM] for one in runs[devices]) * 1e9
+    least = all_reduce.least_seconds(measured, fastest)
+    step_seconds = measured.samples_per_step / rate
+    if least is None or least <= ABOVE * step_seconds:
+        return None
+    sentence = (
+        f"a step takes {step_seconds:.4g} s, where its gradients alone take {least:.4g} s in the fastest of "
+        f"{len(runs[devices])} runs of all-reduce: those were disturbed, or less was shared than is counted"
     )
     return Flag("above-ceiling", sentence, "warn")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.record import Limit, Memory, Rank, Record, Window
+from harness.record import AllReduce, Limit, Memory, MessageSize, PrecisionFound, Rank, Record, Series, Window
 from tests.helpers import records_builder as build
 
 LEAD = "20260131-aaaaaa"
@@ -74,6 +74,39 @@ def shared() -> list[Record]:
                 order = 100 * place + 20 * n + 4 * gpus
                 found += runs(precision, step / loss, way=way, gpus=gpus, order=order)
     return found
+
+
+def with_parameters(precision: str, parameters: int) -> dict[str, PrecisionFound]:
+    """Changes of a measurement: a model of so many fp32 numbers."""
+    counts = {"torch.float32": parameters}
+    return {
+        "precision": PrecisionFound(
+            label=precision,  # type: ignore[arg-type]
+            output_dtypes={"torch.float32": 10},
+            parameter_dtypes=counts,
+            method="constructed",
+        )
+    }
+
+
+def summed(gpus: int, algorithm_gb: float, *, order: int = 400, **told: Any) -> list[Record]:
+    """All-reduces over several devices; a quarter of the bandwidth in the smallest of three messages."""
+    sizes = tuple(
+        MessageSize(
+            message_bytes=size,
+            calls_per_sample=4,
+            sample_us=Series.of([round(4 * size / (algorithm_gb * share * 1e9) * 1e6)] * 20),
+        )
+        for size, share in ((2**20, 0.25), (2**24, 0.5), (2**28, 1.0))
+    )
+    ceilings = {
+        "all_reduce_algorithm_gb_per_second": algorithm_gb,
+        "all_reduce_bus_gb_per_second": algorithm_gb * 2 * (gpus - 1) / gpus,
+    }
+    over = AllReduce(backend="nccl", backend_version="2.27.3", sizes=sizes)
+    kind = {"workload": "ceilings", "protocol": "ceiling/1", "model": "all-reduce", "image_size": None}
+    changes = {"ceilings": ceilings, "all_reduce": over}
+    return runs("fp32-ieee", 0.01, gpus=gpus, kind=kind, batch_size=1, order=order, changes=changes, **told)
 
 
 def ladder(*, slow: float = 1.0, reserved: int = 0) -> list[Record]:

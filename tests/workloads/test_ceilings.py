@@ -18,7 +18,7 @@ pytestmark = pytest.mark.torch
 def ceiling(folder: Path, **told: Any) -> Ended:
     need_torch()
     given = {"model": "gemm", "batch_size": 1, "data_mode": "cached", "data": "synthetic", **told}
-    options = {"largest": 512, "copy_bytes": 2**20}
+    options = {"largest": 512, "copy_bytes": 2**20, "largest_message_bytes": 2**18}
     return run(folder, trial("ceilings", protocol="ceiling/1", options=options, limit={"steps": 12}, **given))
 
 
@@ -47,11 +47,38 @@ def test_a_copy_counts_what_it_reads_and_what_it_writes_and_a_cpu_has_no_way_to_
     assert found.ceilings == {"copy_gb_per_second": pytest.approx(moved / found.window.seconds / 1e9)}
 
 
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_ranks_sum_messages_of_each_size_and_the_fastest_fills_the_window(ranks, tmp_path):
+    found = ceiling(tmp_path, model="all-reduce", gpus=ranks).measured
+    assert (found.device.count, found.parallel, [rank.rank for rank in found.ranks]) == (
+        ranks,
+        None,
+        list(range(ranks)),
+    )
+    summed, window = found.all_reduce, found.window
+    assert (summed.backend, summed.backend_version) == ("gloo", None)
+    assert [size.message_bytes for size in summed.sizes] == [2**power for power in range(10, 19)]
+    assert {size.sample_us.count for size in summed.sizes} == {20}
+    assert found.structure["message_bytes"] in [size.message_bytes for size in summed.sizes]
+    assert window.samples == 12 * found.samples_per_step == found.ranks[-1].samples
+    assert found.sample_unit == "byte"
+    # nccl-tests, doc/PERFORMANCE.md: algbw = S / t, busbw = algbw * 2 (n - 1) / n.
+    algorithm = window.samples / window.seconds / 1e9
+    assert found.ceilings == {
+        "all_reduce_algorithm_gb_per_second": pytest.approx(algorithm),
+        "all_reduce_bus_gb_per_second": pytest.approx(algorithm * {2: 1.0, 3: 4 / 3}[ranks]),
+    }
+    assert summarise(found).verdict == "unproven"
+
+
 @pytest.mark.parametrize(
     ("told", "said"),
     [
         ({"precision": "fp32-tf32"}, "a CPU has no TF32"),
         ({"precision": "amp-bf16"}, "precision 'amp-bf16' is not known"),
+        ({"model": "all-reduce"}, "one device has nothing to sum"),
+        ({"model": "all-reduce", "gpus": 2, "precision": "pure-bf16"}, "precision 'pure-bf16' is not known"),
+        ({"gpus": 2}, "2 GPUs are asked; this workload runs on one"),
     ],
 )
 def test_what_the_device_or_the_workload_lacks_is_refused_by_name(tmp_path, told, said):
@@ -60,10 +87,12 @@ def test_what_the_device_or_the_workload_lacks_is_refused_by_name(tmp_path, told
     assert said in failed.message
 
 
-def test_the_plan_asks_for_every_type_once():
+def test_the_plan_asks_for_every_type_once_and_for_sums_over_growing_numbers_of_devices():
     root = ROOT
     asked = [v for measure in load(root, "ceilings").measure for v in variants(measure, "ceilings")]
-    assert sorted((variant.model, variant.precision) for variant in asked) == [
+    several = [v for v in asked if v.model == "all-reduce"]
+    assert [(v.precision, v.gpus) for v in several] == [("fp32-ieee", n) for n in (2, 4, 8, 2)]
+    assert sorted((v.model, v.precision) for v in asked if v not in several) == [
         ("copy", "fp32-ieee"),
         ("gemm", "fp32-ieee"),
         ("gemm", "fp32-tf32"),

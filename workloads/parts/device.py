@@ -28,6 +28,19 @@ def choose(kind: str, gpus: int) -> torch.device:
     return torch.device("cuda", torch.cuda.current_device())
 
 
+def choose_own(kind: str, rank: int, devices: int = 1) -> torch.device:
+    """A rank's own device of the kind asked, or the first of `devices` that it drives.
+
+    Raises Failed where there are too few.
+    """
+    if kind != "cpu" and torch.cuda.is_available():
+        visible, needed = torch.cuda.device_count(), max(devices, rank + 1)
+        if visible < needed:
+            raise Failed("no-device", f"{needed} GPUs are asked; there are {visible}")
+        torch.cuda.set_device(rank)
+    return choose(kind, 1)
+
+
 def facts(kind: str, device: torch.device) -> dict[str, Any]:
     """The device as torch sees it from inside this process."""
     if device.type == "cpu":

@@ -115,8 +115,8 @@ class End:
         return bool(answer[0])
 
 
-def launched(trial: Trial, parallel: str, count: int) -> dict[str, Any]:
-    """Runs this workload as `count` ranks and joins what they measured.
+def launched(trial: Trial, parallel: str | None, count: int) -> dict[str, Any]:
+    """Runs this workload as `count` ranks and joins what they measured; see `joined`.
 
     Raises Failed with the reason and the stage of the rank that died first.
     """
@@ -159,10 +159,11 @@ def launched(trial: Trial, parallel: str, count: int) -> dict[str, Any]:
     return joined(parts, parallel)
 
 
-def joined(parts: list[dict[str, Any]], parallel: str) -> dict[str, Any]:
+def joined(parts: list[dict[str, Any]], parallel: str | None) -> dict[str, Any]:
     """One measurement of all ranks: rank 0's clock, everybody's samples, losses, probes and memory.
 
-    Copies that run each for itself keep rank 0's samples: the figure is that of the first device.
+    Copies that run each for itself keep rank 0's samples: the figure is that of the first device. Without a
+    way of sharing a step the ranks do one thing together, which rank 0 counts for all of them.
     """
     first, count = parts[0], len(parts)
     whole = dict(first, ranks=[entry for part in parts for entry in part["ranks"]], parallel=parallel)
@@ -178,6 +179,12 @@ def joined(parts: list[dict[str, Any]], parallel: str) -> dict[str, Any]:
             f"{count} copies at once, {sum(rates):.4g} {unit}s/s in all; the steps are rank 0's"
         )
         return whole
+    peaks = [part["memory"] for part in parts]
+    whole["memory"] = {
+        name: None if value is None else max(peak[name] for peak in peaks) for name, value in peaks[0].items()
+    }
+    if parallel is None:
+        return whole
     window = first["window"]
     whole["samples_per_step"] = sum(part["samples_per_step"] for part in parts)
     whole["window"] = dict(window, samples=sum(part["window"]["samples"] for part in parts))
@@ -187,10 +194,6 @@ def joined(parts: list[dict[str, Any]], parallel: str) -> dict[str, Any]:
     whole["epochs"] = [
         dict(same[0], train_loss=statistics.fmean(epoch["train_loss"] for epoch in same)) for same in epochs
     ]
-    peaks = [part["memory"] for part in parts]
-    whole["memory"] = {
-        name: None if value is None else max(peak[name] for peak in peaks) for name, value in peaks[0].items()
-    }
     return whole
 
 

@@ -109,6 +109,21 @@ def test_nothing_is_planned_for_amd_s_cards_that_the_workloads_refuse(architectu
     assert selection.lacking("amp-bf16", "rocm", card) == bf16
 
 
+@pytest.mark.parametrize(
+    ("kind", "cards", "kept"), [("cuda", 1, []), ("rocm", 4, [2, 4]), ("cuda", 8, [2, 4, 8]), ("cpu", 0, [2])]
+)
+def test_what_several_devices_reach_together_is_planned_only_where_there_are_several(kind, cards, kept):
+    loaded = plan.load(ROOT, "ceilings")
+    planned = plan.trials(loaded, plan.PlanContext(kind, kind, None, {}, {}), 1)
+    able, out = selection.supported(planned, kind, None, cards)
+    variants = [item.trial.asked.variant for item in able if item.model == "all-reduce"]
+    assert sorted({variant.gpus for variant in variants}) == kept
+    assert len(variants) == 3 * len(kept)
+    dropped = {line.what: line.reason for line in out if "GPUs" in line.what}
+    more = [n for n in (2, 4, 8) if kind != "cpu" and n not in kept]
+    assert dropped == {f"{n} GPUs": f"the session measures on {cards}" for n in more}
+
+
 def test_a_trial_on_more_cards_than_there_are_is_left_out_and_a_cpu_has_as_many_processes_as_asked():
     loaded = plan.load(ROOT, "surf")
     for kind, asked in (("cuda", {1, 2}), ("cpu", {1, 2, 4})):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.record import Claim, Link, Record
+from harness.record import Claim, Flops, Link, Record
 from harness.record.cards import load_cards
 from report import text
 from report.claims import matching
@@ -14,7 +14,7 @@ from report.sections.environment import stacks
 from report.sections.view import Table, WorkloadView
 from report.trials.table import trials_of
 from tests.helpers import ROOT
-from tests.helpers.records_devices import GIB, LEAD, ladder, mnist, runs, shared
+from tests.helpers.records_devices import GIB, LEAD, ladder, mnist, runs, shared, summed, with_parameters
 from tests.helpers.trial_tables import table
 from tests.report.comparisons.test_groups import view
 
@@ -74,8 +74,53 @@ def test_scaling_has_its_efficiency_and_copies_are_held_against_the_same_device_
 
 def test_each_device_s_memory_and_the_load_of_the_first_stand_beside_it(study):
     row = one(study, "Several devices against one").rows[0]
-    assert row[5] == "device 0: 6.00 GiB\nothers up to 4.00 GiB"
-    assert row[6] == "memory 1.50 ×\nforward pass 1.10 ×"
+    assert row[6] == "device 0: 6.00 GiB\nothers up to 4.00 GiB"
+    assert row[7] == "memory 1.50 ×\nforward pass 1.10 ×"
+
+
+def test_the_least_that_gradients_take_stands_beside_what_a_step_lost_to_sharing_them():
+    changes = with_parameters("fp32-ieee", 25_000_000)
+    ddp = {"way": "ddp", "changes": changes}
+    table = one(
+        of(
+            [
+                *runs("fp32-ieee", 0.100, changes=changes),
+                *runs("fp32-ieee", 0.106, gpus=2, order=10, **ddp),
+                *runs("fp32-ieee", 0.097, gpus=4, order=20, **ddp),
+                *runs("fp32-ieee", 0.130, gpus=2, order=30, way="dp", changes=changes),
+                *runs("fp32-ieee", 0.110, gpus=8, order=40, **ddp),
+                *summed(2, 40.0),
+                *summed(4, 20.0, order=410),
+            ]
+        ),
+        "Several devices against one",
+    )
+    least = {(row[1], row[2]): row[table.columns.index("Least for its gradients")] for row in table.rows}
+    # 25 million gradients of 4 bytes are 2.5 ms at 40 GB/s.
+    assert least == {
+        ("fp32-ieee", "2\nDistributedDataParallel"): "2.50 ms of a step's 106 ms\n6.00 ms more than on one",
+        ("fp32-ieee", "4\nDistributedDataParallel"): "5.00 ms of a step's 97.0 ms\n3.00 ms less than on one",
+        ("fp32-ieee", "2\nDataParallel"): "–",
+        ("fp32-ieee", "8\nDistributedDataParallel"): "not measured",
+    }
+    assert table.caption.endswith(
+        "An all-reduce over 2 devices reaches 40.0 GB/s of bus bandwidth at its fastest, 10.0 GB/s in "
+        "messages of 1 MiB and 40.0 GB/s in messages of 256 MiB (nccl 2.27.3, 3 runs). "
+        "An all-reduce over 4 devices reaches 30.0 GB/s of bus bandwidth at its fastest, 7.50 GB/s in "
+        "messages of 1 MiB and 30.0 GB/s in messages of 256 MiB (nccl 2.27.3, 3 runs). "
+        "No all-reduce was measured over 8 devices of Constructed Card A (constructed-card-a): "
+        "`invoke run --plan ceilings` does it."
+    )
+
+
+def test_what_several_devices_reach_together_is_told_of_their_machine_and_is_no_ceiling_of_one():
+    (work, *_) = runs("fp32-ieee", 0.1, repeats=1, changes={"flops": Flops(per_sample=1e9)})
+    rows = trials_of(table([work, *summed(2, 40.0)]))
+    (shown,) = roofline.limits(rows, CARDS, "limits")
+    assert [note.partition(" of bus")[0] for note in shown.notes] == [
+        "No ceiling was measured on this device: `invoke run --plan ceilings` does it.",
+        "An all-reduce over 2 devices reaches 40.0 GB/s",
+    ]
 
 
 def test_both_ways_of_sharing_are_drawn_side_by_side_from_one_device_on_under_the_ideal_line(study):

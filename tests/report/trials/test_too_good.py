@@ -10,6 +10,7 @@ import pytest
 from harness.record import DeviceUsed, Flops, Record, Series, Window
 from harness.summary.checks import cause_name
 from report.trials.table import trials_of
+from tests.helpers.records_devices import runs, summed, with_parameters
 from tests.helpers.trial_tables import table
 from tests.helpers.watched_records import record
 
@@ -73,6 +74,17 @@ def test_work_above_every_run_of_its_device_s_ceiling_is_marked(products, marked
     # 213 images a second of 10 GFLOP are 2.1 TFLOP/s.
     work = changed(record(), device=device, flops=Flops(per_sample=10e9))
     assert marks([work, *ceilings])[0] == (("warn", {"above-ceiling"}) if marked else ("valid", set()))
+
+
+@pytest.mark.parametrize(("reached_gb", "marked"), [((0.5, 0.9), True), ((0.5, 1.2), False), ((), False)])
+def test_a_step_shorter_than_the_sum_of_its_gradients_in_every_run_is_marked(reached_gb, marked):
+    # 25 million gradients of 4 bytes are 0.111 s at 0.9 GB/s.
+    changes = with_parameters("fp32-ieee", 25_000_000)
+    (work,) = runs("fp32-ieee", 0.1, repeats=1, way="ddp", gpus=2, changes=changes)
+    ceilings = [one for at, gb in enumerate(reached_gb, 1) for one in summed(2, gb, repeats=at)[-1:]]
+    first = trials_of(table([work, *ceilings]))[0]
+    assert first.verdict == ("warn" if marked else "valid")
+    assert {cause_name(cause) for cause in first.causes} == ({"above-ceiling"} if marked else set())
 
 
 def test_a_trial_that_was_over_before_its_steps_can_have_been_is_invalid():

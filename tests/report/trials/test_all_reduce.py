@@ -1,0 +1,73 @@
+"""What devices reach together, and what gradients need of it, on constructed records."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.record import Record, Series
+from report.trials.all_reduce import bus_factor, devices_of, gradient_bytes, least_seconds, reached
+from tests.helpers.records_devices import runs, summed, with_parameters
+
+
+@pytest.mark.parametrize(("devices", "factor"), [(1, 0.0), (2, 1.0), (4, 1.5), (8, 1.75)])
+def test_bus_bandwidth_is_that_of_nccl_tests(devices, factor):
+    assert bus_factor(devices) == factor
+
+
+@given(st.integers(min_value=2, max_value=4096), st.floats(min_value=1e6, max_value=1e12))
+def test_equal_links_have_equal_bus_bandwidth_however_many_devices_they_join(devices, link):
+    """A ring moves 2 (n - 1) / n of the message over each link, which takes message / algorithm bandwidth."""
+    message = 2.0**20
+    seconds = message * 2 * (devices - 1) / devices / link
+    assert message / seconds * bus_factor(devices) == pytest.approx(link)
+
+
+def test_what_devices_reach_is_the_median_of_their_valid_trials_by_their_number():
+    several = [one for gb in (30.0, 50.0, 40.0) for one in summed(2, gb, repeats=1)]
+    (invalid,) = summed(2, 900.0, repeats=1)
+    doubted = invalid.summary.model_copy(update={"verdict": "invalid"})
+    doubtful = invalid.model_copy(update={"summary": doubted})
+    found = reached([*summed(8, 20.0), *several, doubtful, *runs("fp32-ieee", 0.1)])
+    two, eight = found.values()
+    assert list(found) == [devices_of(several[0]), devices_of(summed(8, 20.0)[0])]
+    assert (two.devices, two.trials, two.backend) == (2, 3, "nccl 2.27.3")
+    assert (two.algorithm_bytes_per_second, two.bus_bytes_per_second) == (40e9, 40e9)
+    assert dict(two.bus_of_sizes) == pytest.approx({2**20: 10e9, 2**24: 20e9, 2**28: 40e9}, rel=1e-2)
+    assert eight.bus_bytes_per_second == 35e9
+    assert dict(eight.bus_of_sizes)[2**28] == pytest.approx(35e9, rel=1e-2)
+
+
+def test_a_record_whose_samples_took_no_time_or_that_tells_no_figure_breaks_nothing():
+    (made,) = summed(2, 40.0, repeats=1)
+    measured = made.measurement
+    (size, *rest) = measured.all_reduce.sizes
+    empty = [size.model_copy(update={"sample_us": Series.of(samples)}) for samples in ([], [0, 0])]
+    odd = measured.all_reduce.model_copy(update={"sizes": (*empty, *rest)})
+    (found,) = reached([changed(made, all_reduce=odd)]).values()
+    assert [size for size, _ in found.bus_of_sizes] == [2**24, 2**28]
+    assert reached([changed(made, ceilings={})]) == {}
+
+
+def changed(made: Record, **changes: object) -> Record:
+    assert made.measurement is not None
+    return made.model_copy(update={"measurement": made.measurement.model_copy(update=changes)})
+
+
+@pytest.mark.parametrize(
+    ("way", "types", "size"),
+    [
+        ("ddp", {"torch.float32": 25_557_032}, 102_228_128),
+        ("ddp", {"bfloat16": 1000, "float32": 10}, 2040),
+        ("ddp", {"int3": 10}, None),
+        ("ddp", {}, None),
+        ("dp", {"torch.float32": 25_557_032}, None),
+        ("each", {"torch.float32": 25_557_032}, None),
+    ],
+)
+def test_gradients_are_as_many_bytes_as_the_parameters_in_their_own_type(way, types, size):
+    told = with_parameters("fp32-ieee", 1)["precision"].model_copy(update={"parameter_dtypes": types})
+    (made,) = runs("fp32-ieee", 0.1, repeats=1, way=way, gpus=2, changes={"precision": told})
+    assert gradient_bytes(made.measurement) == size
+    assert least_seconds(made.measurement, 40e9) == (None if size is None else size / 40e9)

@@ -166,7 +166,7 @@ def settings(machine: Machine, load: Load) -> Iterator[Finding]:
         yield Finding(
             "warn",
             f"{load.other_gpu_processes} other processes hold {size(held)} on the cards",
-            "end them: a trial beside them is invalid",
+            "end them: a trial on the same card is invalid",
         )
     if load.unknown_because:
         yield Finding("warn", load.unknown_because, "records will say so")

@@ -55,8 +55,15 @@ def device_causes(record: Record) -> Causes:
             "note",
             "unwatched: no telemetry, so neither clocks nor throttling nor other processes are known",
         )
-    elif described and telemetry is not None and telemetry.others_unknown_because:
-        yield "note", f"unwatched: other processes are not known, {telemetry.others_unknown_because}"
+    elif described and telemetry is not None and (why := _others_unknown(telemetry)):
+        yield "note", f"unwatched: other processes are not known, {why}"
+
+
+def _others_unknown(telemetry: Telemetry) -> str | None:
+    """Why nobody looked for other processes, in a clause; null where somebody did."""
+    if telemetry.others_unknown_because or any(card.others is not None for card in telemetry.cards):
+        return telemetry.others_unknown_because
+    return "the driver does not list them"
 
 
 def used_cards(record: Record) -> tuple[Gpu, ...]:

@@ -12,7 +12,7 @@ from harness.summary.checks import measurement_causes
 from harness.summary.device_checks import device_causes
 from harness.summary.steady_state import steady_state
 
-METHOD = "3"
+METHOD = "4"
 """The version of this method; a stored summary of another is computed anew."""
 
 MOST_MEMORY_SHARE = 0.95

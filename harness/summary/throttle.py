@@ -48,7 +48,10 @@ def _by_heat(card: CardTelemetry) -> Causes:
 
 
 def _by_hardware(card: CardTelemetry, samples: int) -> Causes:
-    """A brake on its power input, or a slowdown whose reason the driver does not give."""
+    """A brake on its power input, or a slowdown whose reason the driver does not give.
+
+    Where the driver does not even tell hardware from software, the word alone speaks against nothing.
+    """
     brake = card.reasons_share.get("hw_power_brake", 0.0)
     if brake > LIMITED_SHARE:
         yield "invalid", f"power-brake: card {card.index} was slowed down in {brake:.0%} of the samples"
@@ -61,8 +64,9 @@ def _by_hardware(card: CardTelemetry, samples: int) -> Causes:
         )
     unexplained = card.reasons_share.get("throttle", 0.0)
     if unexplained > LIMITED_SHARE and not card.limited_share:
-        clause = f"was held back in {unexplained:.0%} of the samples; the driver gives no reason"
-        yield "warn", f"held-back: card {card.index} {clause}"
+        # Radeon cards say so at rest too, and at their power limit (rocm-systems#11781).
+        clause = f"is held back in {unexplained:.0%} of the samples, says its driver without a reason"
+        yield "note", f"held-back: card {card.index} {clause}"
 
 
 def _by_parts(card: CardTelemetry) -> Causes:

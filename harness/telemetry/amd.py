@@ -189,7 +189,7 @@ class AmdsmiCards:
         if running is None:
             return None
         own = ours.among({process["pid"] for process in running})
-        foreign = [process for process in running if process["pid"] not in own]
+        foreign = [process for process in running if process["pid"] not in own and _is_here(process)]
         return {
             "processes": len(foreign),
             "memory_bytes": sum(_known(process.get("mem")) or 0 for process in foreign),
@@ -199,6 +199,12 @@ class AmdsmiCards:
 
 def _known(value: Any) -> Any:
     return None if value in ("N/A", "", None) else value
+
+
+def _is_here(process: dict[str, Any]) -> bool:
+    """Whether a process has to do with this card: amdsmi lists each under every card (rocm-systems#8396)."""
+    held = _known(process.get("mem"))
+    return held is None or held > 0 or bool(_known(process.get("cu_occupancy")))
 
 
 def _power(readings: dict[str, Any]) -> float | None:

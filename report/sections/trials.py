@@ -150,6 +150,11 @@ def setup(trial: Trial) -> str:
     return f"{sum(phase.seconds for phase in phases):.1f} s\n{parts}"
 
 
+def _asked(trial: Trial) -> str:
+    """Of which cards the count is: before a trial those of the machine are asked together."""
+    return "the device" if len(trial.record.machine.gpus) < 2 else "the machine's cards"
+
+
 def before(trial: Trial) -> str:
     """What else the machine was doing, read before the trial so that it does not accuse itself."""
     load, cpus = trial.record.load, trial.record.machine.cpu.usable
@@ -161,7 +166,7 @@ def before(trial: Trial) -> str:
     if load.other_gpu_processes is not None:
         count = load.other_gpu_processes
         words.append(
-            f"{text.count(count, 'other process', 'other processes')} on the device"
+            f"{text.count(count, 'other process', 'other processes')} on {_asked(trial)}"
             if count
             else "device free"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from harness.record import Asked, Environment, Measurement, Record
@@ -151,16 +152,24 @@ def stack_of(record: Record) -> Stack:
 
 
 def _settings_of_cards(record: Record) -> Pairs:
-    """Error correction, and limits that the user declared: a card with another setting is another card."""
+    """Error correction, and limits that the user declared: a card with another setting is another card.
+
+    Cards that are set alike are told once, so that one of them and several differ in nothing here.
+    """
     cards, declared = used_cards(record), record.machine.declared
-    settings: list[tuple[str, Value]] = [
-        (f"ECC of card {gpu.index}", gpu.ecc) for gpu in cards if gpu.ecc is not None
-    ]
+    settings: dict[str, list[Value]] = {"ECC": [gpu.ecc for gpu in cards]}
     if "power-limit" in declared:
-        settings += [(f"power limit of card {gpu.index}, W", gpu.power_limit_watts) for gpu in cards]
+        settings["power limit, W"] = [gpu.power_limit_watts for gpu in cards]
     if "locked-clocks" in declared:
-        settings += [(f"locked clocks of card {gpu.index}", gpu.clocks_locked) for gpu in cards]
-    return tuple(settings)
+        settings["locked clocks"] = [gpu.clocks_locked for gpu in cards]
+    known = {name: values for name, values in settings.items() if set(values) - {None}}
+    return tuple((name, _joined(values)) for name, values in known.items())
+
+
+def _joined(values: Sequence[Value]) -> Value:
+    """The value that all have, or all that there are."""
+    distinct = set(values)
+    return values[0] if len(distinct) == 1 else ", ".join(sorted(map(str, distinct)))
 
 
 def differing(

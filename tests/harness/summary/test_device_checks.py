@@ -80,7 +80,6 @@ def test_what_a_card_did_makes_a_trial_invalid_by_name(seen: dict[str, Any], nam
             {"limited_share": {"thermal": 0.3}, "reasons_share": {"sw_thermal_slowdown": 0.005}},
             "chassis-limited",
         ),
-        ({"limited_share": {}, "reasons_share": {"throttle": 0.5}}, "held-back"),
         ({"pcie_generation": 3}, "pcie-link"),
         ({"pcie_width": 8}, "pcie-link"),
     ],
@@ -103,6 +102,20 @@ def test_what_a_card_did_is_a_warning_by_name(seen: dict[str, Any], name: str):
 )
 def test_what_is_below_its_limit_or_not_known_is_no_cause(seen: dict[str, Any]):
     assert judged(record(seen=telemetry(card(**seen)))) == ("valid", set())
+
+
+def test_a_driver_that_says_held_back_and_gives_no_reason_speaks_against_no_trial():
+    found = record(seen=telemetry(card(limited_share={}, reasons_share={"throttle": 1.0})))
+    assert judged(found) == ("valid", set())
+    assert "held-back" in notes(found)
+
+
+def test_where_a_driver_lists_no_processes_nobody_is_accused_and_a_note_says_so():
+    found = record(seen=telemetry(card(others=None)))
+    assert judged(found) == ("valid", set())
+    said = "unwatched: other processes are not known, the driver does not list them"
+    assert judge_trial(found).notes[-1] == said
+    assert "unwatched" not in notes(record())
 
 
 def test_a_card_at_its_power_limit_is_in_its_normal_state_and_says_for_how_long():
@@ -262,9 +275,18 @@ def test_cards_whose_ecc_or_declared_limits_differ_differ_in_their_stack_by_name
     stacks = tuple(stack_of(found) for found in (record(), off, limited))
     assert stack_differences(stacks[:1] * 2) == ()
     assert stack_differences(stacks) == (
-        ("ECC of card 0", ("True", "False")),
-        ("power limit of card 0, W", ("none", "250.0")),
+        ("ECC", ("True", "False")),
+        ("power limit, W", ("none", "250.0")),
     )
+
+
+def test_one_card_and_several_that_are_set_alike_have_one_stack_and_a_mixed_pair_has_another():
+    second = gpu(index=1, unit="f" * 16)
+    alone, both = ((0,), (0, 1))
+    pair = [stack_of(record(on=machine(gpu(), second), cards_given=given)) for given in (alone, (1,), both)]
+    assert stack_differences(tuple(pair)) == ()
+    mixed = record(on=machine(gpu(), second.model_copy(update={"ecc": False})), cards_given=both)
+    assert stack_differences((pair[2], stack_of(mixed))) == (("ECC", ("True", "False, True")),)
 
 
 def test_a_device_whose_framework_gives_it_a_shared_name_has_its_card_s():

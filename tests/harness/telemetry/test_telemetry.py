@@ -317,6 +317,18 @@ def test_an_amd_card_without_counters_gives_nulls_with_reasons(tmp_path, monkeyp
     assert found.energy.method == "sampled power"
 
 
+def test_a_process_that_amdsmi_lists_under_a_card_of_which_it_holds_nothing_is_not_there(
+    tmp_path, monkeypatch
+):
+    smi = FakeAmdsmi()
+    elsewhere = [{"pid": 200, "mem": 0, "cu_occupancy": "N/A"}, {"pid": 300, "mem": 0, "cu_occupancy": 0}]
+    monkeypatch.setattr(smi, "amdsmi_get_gpu_process_list", lambda handle: elsewhere, raising=False)
+    others = amd_lines(tmp_path, smi, monkeypatch).cards[0].others
+    assert (others.processes, others.memory_bytes) == (0, 0)
+    elsewhere.append({"pid": 400, "mem": "N/A", "cu_occupancy": "N/A"})
+    assert amd_lines(tmp_path, smi, monkeypatch).cards[0].others.processes == 1
+
+
 def test_amd_s_cards_are_counted_by_bus_number_whatever_the_library_s_order():
     cards = amd.AmdsmiCards(FakeAmdsmi(("0000:C3:00.0", "0000:03:00.0")), ["0"])
     assert cards._handles == ["0000:03:00.0"]

@@ -1,0 +1,154 @@
+"""Constructed sessions of five kinds of card through the whole line: no device made a figure here."""
+
+from __future__ import annotations
+
+from html import unescape
+
+import pytest
+
+from harness.record import Record
+from harness.record.cards import find, load_cards
+from harness.record.store import Stored
+from harness.summary.checks import cause_name
+from report.comparisons.cells import cells_of
+from report.comparisons.scaling import scalings
+from report.trials import load
+from report.trials.reading import read
+from tests.helpers import ROOT
+from tests.helpers.constructed_boxes import BOXES, H100S
+from tests.helpers.constructed_drivers import Box, Chip
+from tests.helpers.constructed_line import Ran, podman, run_line
+from tests.helpers.constructed_workload import OWN_BYTES, SHARED
+
+CARDS = load_cards(ROOT)
+
+
+def name_of(box: Box) -> str:
+    return box.name
+
+
+@pytest.fixture(scope="module", params=BOXES, ids=name_of)
+def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    return run_line(request.param, tmp_path_factory.mktemp("line"))
+
+
+def chips(ran: Ran, record: Record) -> list[Chip]:
+    """Those that a trial was given."""
+    return [ran.box.chips[at] for at in record.cards_given]
+
+
+def assert_marked(request: pytest.FixtureRequest, ran: Ran) -> None:
+    """The page of what is supported reads the marks, so they name what was run."""
+    cells = [mark.kwargs for mark in request.node.iter_markers("replays")]
+    for record in ran.records:
+        engine = {"podman": "podman, rootless"}.get(record.environment.engine, record.environment.engine)
+        assert {"family": ran.box.family, "engine": engine, "image": record.environment.image} in cells
+
+
+@pytest.mark.replays(family="NVIDIA Hopper", engine="docker", image="cuda")
+@pytest.mark.replays(family="NVIDIA Maxwell to Volta", engine="docker", image="cuda126")
+@pytest.mark.replays(family="AMD CDNA", engine="docker", image="rocm")
+@pytest.mark.replays(family="AMD RDNA 3", engine="docker", image="rocm")
+def test_every_trial_of_a_session_ends_valid_and_neither_record_nor_report_says_a_word_against_it(
+    ran, request
+):
+    assert_marked(request, ran)
+    for record in ran.records:
+        assert record.summary is not None, record.failure
+        assert (record.summary.verdict, record.summary.causes, record.warnings) == ("valid", (), ())
+        assert record.environment.pinned
+    table = load(ran.root)
+    assert set(table["verdict"]) == {"valid"} and len(table) == len(ran.records)
+
+
+def test_a_session_has_the_image_the_precisions_and_the_numbers_of_cards_that_its_machine_can_do(ran):
+    alone = [record for record in ran.records if record.trial.asked.variant.gpus == 1]
+    assert {record.environment.image for record in ran.records} == {ran.box.image}
+    assert {record.trial.asked.variant.precision for record in alone} == ran.box.precisions
+    assert {"fp32-tf32", "amp-bf16"} - ran.box.precisions <= ran.left_out.keys()
+    counts = {record.trial.asked.variant.gpus for record in ran.records}
+    assert counts == ({1, 2, 8} if ran.box is H100S else {1})
+    assert ("8 GPUs" in ran.left_out) is (ran.box is not H100S)
+
+
+def test_a_record_has_its_cards_by_name_by_unit_and_by_number(ran):
+    for record in ran.records:
+        measured, telemetry = record.measurement, record.telemetry
+        assert measured is not None and telemetry is not None
+        assert measured.device.name == ran.box.framework_name
+        assert measured.device.count == record.trial.asked.variant.gpus == len(record.cards_given)
+        units = [record.machine.gpus[at].unit for at in record.cards_given]
+        assert len({unit for unit in units if unit}) == len(units)
+        assert [card.unit for card in telemetry.cards] == units
+        assert measured.device.unit == (units[0] if ran.box.kind == "cuda" else None)
+        assert len(record.machine.gpus) == len(ran.box.chips)
+
+
+def test_memory_processes_and_energy_are_those_of_the_trial_s_own_cards(ran):
+    for record in ran.records:
+        telemetry = record.telemetry
+        assert telemetry is not None and telemetry.energy.window_seconds is not None
+        seconds = telemetry.energy.window_seconds
+        watts = sum(chip.watts for chip in chips(ran, record))
+        assert telemetry.energy.joules == pytest.approx(watts * seconds, rel=0.01)
+        for card, chip in zip(telemetry.cards, chips(ran, record), strict=True):
+            assert card.energy_joules == pytest.approx(chip.watts * seconds, rel=0.01)
+            assert card.others is not None and card.others.processes == 0
+            assert card.memory_used_bytes is not None
+            held = max(value or 0 for value in card.memory_used_bytes.mean.values())
+            assert OWN_BYTES <= held < OWN_BYTES + 2**30
+
+
+def test_a_stranger_works_on_a_card_that_a_trial_does_not_have_wherever_there_is_one(ran):
+    strangers = [ran.box.strangers(record.cards_given) for record in ran.records]
+    assert any(strangers) is (len(ran.box.chips) > 1)
+
+
+def test_a_boost_clock_that_toggles_gives_levels_that_come_back(ran):
+    assert {record.summary.steady.kind for record in ran.records if record.summary} == {"recurrent"}
+
+
+def test_products_above_the_peak_on_paper_are_believed_for_the_card_s_higher_clock_alone(ran):
+    (products,) = [record for record in ran.records if record.trial.asked.workload == "tensorcore_mlp"]
+    card = find(ran.box.framework_name, CARDS)
+    assert card is not None
+    slower = [
+        gpu.model_copy(update={"clock_max_mhz": round(card.boost_mhz)}) for gpu in products.machine.gpus
+    ]
+    at_boost = products.machine.model_copy(update={"gpus": tuple(slower)})
+    table = read([Stored("at-boost.json", products.model_copy(update={"machine": at_boost}))], CARDS)
+    assert list(table["verdict"]) == ["invalid" if ran.box.reach > 1 else "valid"]
+
+
+def test_several_cards_are_set_against_one_of_them_alone(ran):
+    efficiencies = [
+        ratio.estimate / cell.key.gpus
+        for family in scalings(cells_of(load(ran.root)))
+        for cell in family.cells
+        if (ratio := family.over_single(cell)) is not None
+    ]
+    assert efficiencies == pytest.approx([SHARED, SHARED] if ran.box is H100S else [], rel=0.01)
+
+
+def test_the_page_has_the_card_by_name_and_calls_nothing_invalid(ran):
+    assert ran.box.framework_name in ran.page
+    assert "invalid" not in ran.page
+    several = len(ran.box.chips) > 1 and ran.box.kind == "cuda"
+    assert ("1 other process on the machine's cards" in unescape(ran.page)) is several
+    assert "other process on the device" not in ran.page
+
+
+@pytest.mark.replays(family="NVIDIA Hopper", engine="podman, rootless", image="cuda")
+@pytest.mark.replays(family="NVIDIA Maxwell to Volta", engine="podman, rootless", image="cuda126")
+@pytest.mark.replays(family="AMD CDNA", engine="podman, rootless", image="rocm")
+@pytest.mark.replays(family="AMD RDNA 3", engine="podman, rootless", image="rocm")
+@pytest.mark.parametrize("box", BOXES, ids=name_of)
+def test_another_process_on_a_trial_s_own_card_makes_it_invalid_in_its_record_and_on_the_page(
+    box, tmp_path, request
+):
+    ran = run_line(box, tmp_path, plan="products", facts=podman(box), intruder=True)
+    assert_marked(request, ran)
+    (record,) = ran.records
+    assert record.summary is not None and record.summary.verdict == "invalid"
+    assert [cause_name(cause) for cause in record.summary.causes] == ["foreign-process"]
+    assert "foreign-process" in ran.page and "invalid" in ran.page

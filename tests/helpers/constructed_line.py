@@ -1,0 +1,260 @@
+"""A whole line of verbs on a constructed machine, whose figures mean nothing.
+
+All of it is gpudyno's own but for the drivers, the engine's service, the workload and the clock.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import cached_property
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from commands import measure
+from commands.report import report_on
+from harness.engine import access, container
+from harness.engine.base import EngineFacts, Exit, Handle
+from harness.engine.build import BuildSettings
+from harness.engine.connection import Connection
+from harness.engine.container import DeviceRequest, RunSpec
+from harness.engine.docker import DockerEngine
+from harness.machine import VISIBILITY
+from harness.machine.load import load_from
+from harness.probe import amd, describe, nvidia
+from harness.probe.files import Files
+from harness.record import Record, store
+from harness.record.events import FILE as EVENTS
+from harness.record.events import segments
+from harness.run import runner
+from harness.run import setup as run_setup
+from harness.settings import Settings
+from harness.telemetry import amd as amd_telemetry
+from harness.telemetry import recorder, sampler
+from tests.helpers import ROOT
+from tests.helpers.constructed_drivers import OWN, Box, Scene, Work, stranger
+from tests.helpers.constructed_workload import BEGAN, OWN_BYTES, TRAINS_FROM, train
+from tests.helpers.replay import Clock, Family, OnlyCpu
+
+PLANS = {
+    "constructed": """
+[[measure]]
+workload = "convnet"
+protocol = "synthetic/1"
+model = "resnet50"
+precision = ["fp32-ieee", "fp32-tf32", "amp-fp16", "amp-bf16"]
+batch_size = 64
+image_size = 224
+data_mode = "cached"
+limit = { seconds = 75 }
+
+[[measure]]
+workload = "convnet"
+protocol = "synthetic/1"
+model = "resnet50"
+precision = "amp-fp16"
+batch_size = 64
+image_size = 224
+data_mode = "cached"
+gpus = [2, 8]
+options = { parallel = "ddp" }
+limit = { seconds = 75 }
+""",
+    "products": "",
+}
+PRODUCTS = """
+[[measure]]
+workload = "tensorcore_mlp"
+protocol = "warmed/1"
+model = "mlp"
+precision = "fp32-ieee"
+batch_size = 4096
+data_mode = "cached"
+limit = { seconds = 75 }
+"""
+
+DOCKER = EngineFacts(
+    name="docker", version="28.3.0", api_version="1.51", buildkit=True, buildx=True, runtimes=("nvidia",),
+    cdi=True, cdi_devices=(), rootless=False, userns_remap=False, selinux=False, data_root_free_bytes=None,
+)  # fmt: skip
+
+TRIAL_SECONDS = 400
+"""What one trial takes with its start and its end."""
+
+
+def podman(box: Box) -> EngineFacts:
+    """A rootless Podman whose CDI specification names each card by its UUID."""
+    names = tuple(f"nvidia.com/gpu={chip.uuid}" for chip in box.chips)
+    return replace(
+        DOCKER, name="podman", version="5.4.0", runtimes=("crun",), rootless=True, cdi_devices=names
+    )
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a line left behind."""
+
+    box: Box
+    root: Path
+    """The clone."""
+    records: tuple[Record, ...]
+    left_out: Mapping[str, str]
+    page: str
+
+
+class WallClock:
+    """Stands in for the class datetime where a line asks for the time."""
+
+    def __init__(self) -> None:
+        self._now = datetime.now(UTC) - timedelta(hours=12)
+
+    def now(self, zone: tzinfo) -> datetime:
+        return self._now
+
+    def passes(self, seconds: float) -> None:
+        self._now += timedelta(seconds=seconds)
+
+
+class ConstructedEngine(DockerEngine):
+    """An engine whose service is not asked: a trial has ended as soon as it was started."""
+
+    def __init__(
+        self, box: Box, facts: EngineFacts, files: Files, clock: WallClock, build: BuildSettings
+    ) -> None:
+        super().__init__(Connection(facts.name, "unix:///constructed", facts.version, "1.51"), build)
+        self._box, self._told, self._files, self._clock = box, facts, files, clock
+
+    @cached_property
+    def _facts(self) -> EngineFacts:
+        return self._told
+
+    def refusal(self, device: DeviceRequest) -> str | None:
+        return access.refusal(self._facts, device, self._files)
+
+    def _image_id(self, build_spec: object) -> str:
+        return "sha256:" + "1" * 64
+
+    def start(self, spec: RunSpec) -> Handle:
+        body = container.config(self._fitted(spec))
+        if spec.attempt:
+            train(self._box, spec, shown(body))
+        return Handle(engine=self.name, container=spec.name)
+
+    def pid(self, handle: Handle) -> int:
+        return OWN[0]
+
+    def poll(self, handle: Handle, work: Path) -> Exit:
+        self._clock.passes(TRIAL_SECONDS)
+        return Exit(code=0, log="")
+
+    def stop(self, handle: Handle, work: Path) -> None:
+        pass
+
+    forget = stop
+
+
+def shown(body: Mapping[str, Any]) -> tuple[str, ...]:
+    """The cards that a process in this container sees: of those it is given, what its variable names."""
+    inside = dict(word.split("=", 1) for word in body["Env"])
+    if "Devices" in body["HostConfig"]:
+        return tuple(inside["ROCR_VISIBLE_DEVICES"].split(","))
+    (request,) = body["HostConfig"]["DeviceRequests"]
+    given = {name.rpartition("=")[2] for name in request["DeviceIDs"]}
+    return tuple(name for name in inside["CUDA_VISIBLE_DEVICES"].split(",") if name in given)
+
+
+def watch(box: Box, files: Files, work: Path, device: DeviceRequest, scene: Scene) -> None:
+    """Samples as the process beside a trial does, over drivers that tell of this scene."""
+    end = round(segments(work / "out" / EVENTS)[-1][1] - BEGAN) + 1
+    own = {at: (Work(OWN[rank], OWN_BYTES, TRAINS_FROM // 2, end),) for rank, at in enumerate(device.indices)}
+    everyone = {at: (*own.get(at, ()), *scene.get(at, ())) for at in own.keys() | scene.keys()}
+    nvml, smi = box.nvml(everyone, end + 6), box.amdsmi(everyone)
+
+    def moved(seconds: int) -> None:
+        if nvml is not None:
+            nvml.at = seconds
+        if smi is not None:
+            smi.seconds = seconds
+
+    clock = Clock(moved)
+    ending = sampler.Ending(SimpleNamespace(parent=None, stop_file=None, max_seconds=end + 4))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sampler, "nvml", SimpleNamespace(library=lambda: nvml))
+        patch.setattr(amd_telemetry, "library", lambda: smi)
+        patch.setattr(amd_telemetry, "Files", lambda root: files)
+        patch.setattr(amd_telemetry, "time", clock)
+        cards = sampler.source(device.kind, list(device.marks))
+        watching = sampler.Sampler(cards, OnlyCpu(), Family(*OWN))
+        with (work / recorder.FILE).open("w") as out:
+            sampler.run(out, watching, 1.0, ending, clock)
+
+
+def probed(box: Box, files: Files) -> dict[str, Any]:
+    """What the probe reads of the machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nvidia, "library", lambda: box.nvml({}))
+        patch.setattr(amd, "library", lambda rocm=None: box.amdsmi({}))
+        return {**describe.everything(files), "architecture": "x86_64"}
+
+
+def run_line(
+    box: Box, folder: Path, *, plan: str = "constructed", facts: EngineFacts = DOCKER, intruder: bool = False
+) -> Ran:
+    """`invoke build run report` in a clone of its own. An intruder works on the trial's own first card."""
+    root, clock = _clone(folder / "clone", plan), WallClock()
+    files = box.files(folder / "machine")
+
+    def on_cards(work: Path, device: DeviceRequest, pid: int | None) -> None:
+        scene = dict(box.strangers(device.indices))
+        if intruder:
+            scene[device.indices[0]] = (stranger(2**30),)
+        watch(box, files, work, device, scene)
+
+    def engine(choice: str, building: BuildSettings, **more: Any) -> ConstructedEngine:
+        return ConstructedEngine(box, facts, files, clock, building)
+
+    def busy_little() -> Any:
+        told = load_from(files, box.nvml(box.strangers((0,))), os.getpid())
+        return told.model_copy(update={"busy_cpus": 0.3})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GPUDYNO_STATE", str(folder / "state"))
+        for name in VISIBILITY:
+            patch.delenv(name, raising=False)
+        fingerprint = importlib.import_module("harness.machine.fingerprint")
+        patch.setattr(fingerprint, "everything", lambda: probed(box, files))
+        patch.setattr(run_setup, "find", engine)
+        patch.setattr(run_setup, "identity", lambda: None)
+        patch.setattr(run_setup, "load", busy_little)
+        patch.setattr(recorder, "start", on_cards)
+        patch.setattr(runner, "datetime", clock)
+        patch.setattr(measure, "datetime", clock)
+        outcome = measure.run(root, Settings(plan=plan), measure.How())
+        assert outcome is not None and outcome.complete
+        page = report_on(root, folder / "page", baseline=None, session=None)
+    return Ran(
+        box=box,
+        root=root,
+        records=tuple(stored.record for stored in store.read_all(root).records),
+        left_out={left.what: left.reason for left in outcome.session.left_out},
+        page=page.html.read_text(),
+    )
+
+
+def _clone(root: Path, plan: str) -> Path:
+    """A clone that has the plan, the pins of the images and what cards can do on paper."""
+    (root / "plans").mkdir(parents=True)
+    (root / "workloads").mkdir()
+    (root / "results").mkdir()
+    shutil.copytree(ROOT / "docker", root / "docker")
+    shutil.copy(ROOT / "results" / "cards.toml", root / "results")
+    head = f'name = "{plan}"\ntitle = "constructed"\nrepeats = 1\n'
+    (root / "plans" / f"{plan}.toml").write_text(head + PLANS[plan] + PRODUCTS)
+    return root

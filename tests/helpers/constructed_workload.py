@@ -1,0 +1,179 @@
+"""What a workload on a constructed card would write. Its times are of a roofline over the card's datasheet.
+
+Nothing was measured.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+from harness.engine.container import RunSpec
+from harness.image.catalog import load_images
+from harness.image.lock import lock_packages
+from harness.probe.files import unit_of
+from harness.record import (
+    DeviceUsed,
+    Epoch,
+    LossScale,
+    Measurement,
+    Memory,
+    PrecisionFound,
+    Rank,
+    Trial,
+    Window,
+)
+from harness.record.cards import find, load_cards, peak_tflops
+from harness.record.events import FILE as EVENTS
+from harness.record.measurement import Flops, KernelTime, Probe
+from harness.record.series import Series
+from tests.helpers import ROOT
+from tests.helpers import records_builder as build
+from tests.helpers.constructed_drivers import TOGGLE_SECONDS, Box
+from tests.helpers.records_devices import CONVNET
+
+MLP: dict[str, Any] = {
+    "workload": "tensorcore_mlp",
+    "protocol": "warmed/1",
+    "model": "mlp",
+    "image_size": None,
+    "quality": None,
+    "unit": "sample",
+    "steps_per_epoch": 100,
+    "epochs": 100,
+    "valid_batches": 0,
+}
+STEPS_PER_EPOCH = 100
+MLP_FLOPS = 3 * 3 * 2 * 4096**2
+"""Three layers, forward and twice backward, one sample."""
+RESNET_FLOPS = 3 * 2 * 4.09e9
+RESNET_BYTES = {"fp32-ieee": 1.0e9, "fp32-tf32": 1.0e9, "amp-fp16": 0.5e9, "amp-bf16": 0.5e9}
+"""About what a sample's step reads and writes."""
+OF_PEAK, OF_BANDWIDTH = 0.4, 0.8
+"""What convolutions reach of either."""
+SHARED = 0.97
+"""What each further card of a trial is worth."""
+
+BEGAN = 1000.0
+"""Where the telemetry's clock begins."""
+TRAINS_FROM, TRAINS_SECONDS = 10, 75
+OWN_BYTES = 6 * 2**30
+_TYPES = {
+    "fp32-ieee": ("float32", "fp32-ieee"),
+    "fp32-tf32": ("float32", "tf32"),
+    "amp-fp16": ("float16", "fp16"),
+    "amp-bf16": ("bfloat16", "bf16"),
+}
+
+
+def train(box: Box, spec: RunSpec, cards: tuple[str, ...]) -> None:
+    """Writes what a workload on these cards would."""
+    measured = measurement(box, spec.trial, cards)
+    begin, lines = BEGAN + TRAINS_FROM, []
+    for epoch in measured.epochs:
+        end = begin + epoch.train_seconds
+        lines.append(json.dumps({"event": "segment", "begin": begin, "end": end}))
+        begin = end
+    (spec.folders.output / EVENTS).write_text("\n".join(lines) + "\n")
+    (spec.folders.output / "measurement.json").write_text(measured.model_dump_json())
+
+
+def measurement(box: Box, trial: Trial, cards: tuple[str, ...]) -> Measurement:
+    """One trial's measurement, its steps as long as a roofline over the card's datasheet says."""
+    asked, variant = trial.asked, trial.asked.variant
+    of_products = asked.workload == "tensorcore_mlp"
+    step_us = steps(trial.id, step_seconds(box, trial))
+    count, seconds = len(step_us), sum(step_us) / 1e6
+    several = len(cards) > 1
+    samples = variant.batch_size * len(cards)
+    memory = Memory(allocated_peak_bytes=OWN_BYTES - 2**30, reserved_peak_bytes=OWN_BYTES)
+    image = load_images(ROOT).image(box.image)
+    return build.measurement(
+        MLP if of_products else CONVNET,
+        trial,
+        seconds / count,
+        card=box.framework_name,
+        complete=False,
+        device=DeviceUsed(
+            kind=box.kind,
+            name=box.framework_name,
+            count=len(cards),
+            unit=unit_of(cards[0]) if box.kind == "cuda" else None,
+            capability=box.capability,
+            memory_bytes=box.chips[0].memory_bytes,
+        ),
+        versions={"torch": "2.13.0", "cuda" if box.kind == "cuda" else "hip": "constructed"},
+        packages=lock_packages(ROOT / "docker" / image.lock) | image.from_base,
+        precision=precision(variant.precision),
+        samples_per_step=samples,
+        window=Window(seconds=seconds, steps=count, samples=count * samples),
+        step_us=Series.of(step_us),
+        step_clock="device",
+        input_us=Series.of([20] * count),
+        kernels=None if several else KernelTime(steps=5, busy_seconds=5 * 0.985 * seconds / count),
+        epochs=tuple(
+            Epoch(
+                index=index,
+                steps=len(part),
+                train_seconds=sum(part) / 1e6,
+                train_loss=7 - index / 100,
+                complete=len(part) == STEPS_PER_EPOCH,
+            )
+            for index, part in enumerate(epochs_of(step_us), 1)
+        ),
+        losses=tuple((step, 7 - step / 10_000) for step in range(1, count, 50)),
+        memory=memory,
+        parallel="ddp" if several else None,
+        ranks=tuple(
+            Rank(rank=rank, samples=count * variant.batch_size, seconds=seconds, memory=memory)
+            for rank in range(len(cards) if several else 0)
+        ),
+        flops=Flops(per_sample=MLP_FLOPS if of_products else RESNET_FLOPS, method="constructed"),
+    )
+
+
+def epochs_of(step_us: list[int]) -> list[list[int]]:
+    """The steps of each pass."""
+    return [step_us[first : first + STEPS_PER_EPOCH] for first in range(0, len(step_us), STEPS_PER_EPOCH)]
+
+
+def precision(label: str) -> PrecisionFound:
+    """What a workload finds of a label that its card computes in."""
+    outputs, reads_as = _TYPES[label]
+    scaled = LossScale(kind="dynamic", first=65536, last=65536, skipped_steps=0)
+    return PrecisionFound(
+        label=label,
+        output_dtypes={f"torch.{outputs}": 54},
+        parameter_dtypes={"torch.float32": 161},
+        method="torch.autocast" if label.startswith("amp") else "none",
+        loss_scale=scaled if label == "amp-fp16" else None,
+        probes=tuple(
+            Probe(operation=name, error=1e-3, reads_as=reads_as) for name in ("matmul", "convolution")
+        ),
+    )
+
+
+def step_seconds(box: Box, trial: Trial) -> float:
+    """A step of a trial's batch on one card, by what the card can do on paper."""
+    variant = trial.asked.variant
+    card = find(box.framework_name, load_cards(ROOT))
+    assert card is not None
+    if trial.asked.workload == "tensorcore_mlp":
+        return variant.batch_size * MLP_FLOPS / (box.reach * 1e12 * card.peaks.fp32)
+    # Where a card's 16-bit peak is unknown, its libraries compute in FP32.
+    peak = 1e12 * (peak_tflops(card, variant.precision) or card.peaks.fp32)
+    arithmetic = RESNET_FLOPS / (OF_PEAK * peak)
+    traffic = RESNET_BYTES[variant.precision] / (OF_BANDWIDTH * 1e9 * card.bandwidth_gbs)
+    return variant.batch_size * max(arithmetic, traffic) / (SHARED if variant.gpus > 1 else 1.0)
+
+
+def steps(seed: str, seconds: float) -> list[int]:
+    """Steps in microseconds over the window: 2.4 % apart where the boost clock toggles."""
+    noise, series, elapsed = random.Random(seed), [], 0.0
+    while elapsed < TRAINS_SECONDS or len(series) < 210:
+        slow = int(TRAINS_FROM + elapsed) // TOGGLE_SECONDS % 2 == 0
+        value = round(1e6 * seconds * (1.012 if slow else 0.988) * noise.gauss(1, 0.004))
+        series.append(value)
+        elapsed += value / 1e6
+    return series

@@ -5,23 +5,17 @@ An option of the first verb holds for the whole line: `invoke build --plan missi
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
 from invoke.context import Context
 from invoke.exceptions import Exit
-from invoke.tasks import task
 
-from harness.errors import GpudynoError
+from commands.line import verb
 
 ROOT = Path(__file__).resolve().parent
-REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR)
-"""What a system answers about a disk or a folder; any other error of it is a defect of ours."""
 
 PLAN = "the plan to take: a file in plans/, without .toml (default: quick)"
 DEVICE = "an index, several as 0,1, a UUID, or cpu (default: all cards of the model with the most memory)"
@@ -42,37 +36,6 @@ _VERBS = (
     *("quote", "compare", "bundle", "verify", "accept", "contribute"),
     *("claims", "lock", "clean", "check", "gate", "test"),
 )
-
-
-def _refused(error: OSError) -> str:
-    """What the system refused, as a sentence."""
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    remedy = "free some space" if full else "look at its permissions, or choose another place"
-    return f"'{error.filename or 'a file'}' cannot be read or written ({error.strerror}); {remedy}"
-
-
-def verb(**options: Any) -> Callable[[Callable[..., None]], Any]:
-    """A task whose errors are one sentence on standard error and the exit code of their kind."""
-
-    def decorate(body: Callable[..., None]) -> Any:
-        @wraps(body)
-        def guarded(*given: Any, **named: Any) -> None:
-            try:
-                body(*given, **named)
-            except GpudynoError as error:
-                raise Exit(f"gpudyno: {error}", code=error.exit_code) from None
-            except BrokenPipeError:
-                raise Exit(code=0) from None
-            except OSError as error:
-                if error.errno not in REFUSED:
-                    raise
-                raise Exit(f"gpudyno: {_refused(error)}", code=4) from None
-            except KeyboardInterrupt:
-                raise Exit("gpudyno: stopped; `invoke run` goes on where it was", code=130) from None
-
-        return task(**options)(guarded)
-
-    return decorate
 
 
 def _settings(**own: Any) -> Any:
@@ -162,13 +125,16 @@ def build(
         **BUILDING,
         "budget": "a length of time such as 30m or 8h; what does not fit is left out in a stated order",
         "blocks": BLOCKS,
+        "claim": "run what this published figure needs, by its id; may be given several times",
+        "claims": "'here': run what as many figures need as can be judged here and fit the budget",
         "label": "the machine's name in results/ (default: its devices)",
         "new_session": "begin anew instead of going on with the open session",
         "retry": "also repeat trials that failed by themselves, such as out of memory",
         "strict": "exit with 3 if a trial failed",
         "no_build": "refuse instead of building what is missing",
         "dry_run": DRY_RUN,
-    }
+    },
+    iterable=["claim"],
 )
 def run(
     c: Context,
@@ -181,6 +147,8 @@ def run(
     wheelhouse: str = "",
     budget: str = "",
     blocks: int = 0,
+    claim: list[str] | None = None,
+    claims: str = "",
     label: str = "",
     new_session: bool = False,
     retry: bool = False,
@@ -206,7 +174,12 @@ def run(
     how = measure.How(
         new_session=new_session, retry=retry, strict=strict, build=not no_build, dry_run=dry_run
     )
-    measure.run(ROOT, chosen, how)
+    if claim or claims:
+        from commands import claims as published
+
+        published.run(ROOT, chosen, published.asked_for(claim or [], claims), how)
+    else:
+        measure.run(ROOT, chosen, how)
 
 
 @verb(
@@ -351,12 +324,27 @@ def quote(c: Context, to: str = "purchase.toml", yes: bool = False) -> None:
     print(f"{'written' if written else 'kept'}: {_relative(path)}")
 
 
-@verb()
-def claims(c: Context) -> None:
-    """List the published figures that a report judges, with their sources."""
-    from harness.record import claims as published
+@verb(
+    help={
+        "here": "which of them this machine can judge, in which plan, and in how many hours",
+        "count": "how many the shipped plans can judge, on a GPU that nobody has seen and on a CPU",
+        "device": DEVICE,
+        "engine": ENGINE,
+        "python": PYTHON,
+    }
+)
+def claims(
+    c: Context, here: bool = False, count: bool = False, device: str = "", engine: str = "", python: str = ""
+) -> None:
+    """List the published figures that a report judges, or say which of them can be judged."""
+    from commands import claims as published
 
-    print("\n".join(published.lines(published.load_claims(ROOT))))
+    if count:
+        published.count(ROOT)
+    if here:
+        published.here(ROOT, _settings(device=device, engine=engine, python=python))
+    if not (here or count):
+        published.listed(ROOT)
 
 
 @verb(help={"image": "the image whose lock is written anew, by its name in docker/images.toml"})

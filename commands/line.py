@@ -1,11 +1,20 @@
-"""The whole line of verbs: an option given to the first verb holds for all of them."""
+"""A line of verbs: how each of them ends, and an option of the first that holds for all of them."""
 
 from __future__ import annotations
 
+import errno
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import Any
 
-from harness.errors import UserError
+from invoke.exceptions import Exit
+from invoke.tasks import task
+
+from harness.errors import GpudynoError, UserError
+
+REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR)
+"""What a system answers about a disk or a folder; any other error of it is a defect of ours."""
 
 LINE_OPTIONS = ("--plan", "--device", "--image", "--engine", "--python", "--base", "--wheelhouse")
 """What the whole line shares: half of it with another plan or device would be no line."""
@@ -75,3 +84,34 @@ def _without(words: Sequence[str], name: str) -> list[str]:
         elif not word.startswith(f"{name}="):
             others.append(word)
     return others
+
+
+def _refused(error: OSError) -> str:
+    """What the system refused, as a sentence."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    remedy = "free some space" if full else "look at its permissions, or choose another place"
+    return f"'{error.filename or 'a file'}' cannot be read or written ({error.strerror}); {remedy}"
+
+
+def verb(**options: Any) -> Callable[[Callable[..., None]], Any]:
+    """A task whose errors are one sentence on standard error and the exit code of their kind."""
+
+    def decorate(body: Callable[..., None]) -> Any:
+        @wraps(body)
+        def guarded(*given: Any, **named: Any) -> None:
+            try:
+                body(*given, **named)
+            except GpudynoError as error:
+                raise Exit(f"gpudyno: {error}", code=error.exit_code) from None
+            except BrokenPipeError:
+                raise Exit(code=0) from None
+            except OSError as error:
+                if error.errno not in REFUSED:
+                    raise
+                raise Exit(f"gpudyno: {_refused(error)}", code=4) from None
+            except KeyboardInterrupt:
+                raise Exit("gpudyno: stopped; `invoke run` goes on where it was", code=130) from None
+
+        return task(**options)(guarded)
+
+    return decorate

@@ -22,7 +22,7 @@ from harness.record import Session
 from harness.record.store import read_all
 from harness.run import batch_search, ledger, session
 from harness.run import setup as run_setup
-from harness.run.choice import Chosen, choose, trial_seconds
+from harness.run.choice import Chosen, Keep, choose, narrowed, trial_seconds
 from harness.run.runner import Outcome, command_of
 from harness.run.runner import run as run_session
 from harness.run.session import run_lock
@@ -44,6 +44,8 @@ class How:
     strict: bool = False
     build: bool = True
     dry_run: bool = False
+    keep: Keep | None = None
+    """Which of the plan's trials are wanted; all where it is null."""
     at_most_seconds: float | None = None
     """After these no further trial starts; the settings' budget goes before."""
 
@@ -177,11 +179,13 @@ def run(root: Path, settings: Settings, how: How) -> Outcome | None:
     Raises GateError where --strict meets a failed trial, or where the plan is a selfcheck that does not pass.
     """
     setup = run_setup.prepare(root, settings)
+    if how.keep is not None:
+        setup = narrowed(setup, how.keep)
     with Screen() as screen:
         for note in setup.notes:
             screen.say(note)
         if how.dry_run:
-            _say_matrix(setup, choose(setup), screen)
+            _say_matrix(setup, choose(setup, keep=how.keep), screen)
             return None
         built = _build(setup.image, setup.engine, screen) if how.build else setup.engine.built(setup.image)
         resolved = run_setup.resolve_data(setup, _data_progress(screen))
@@ -208,10 +212,10 @@ def _say_selfcheck(root: Path) -> None:
 
 
 def _run(setup: RunSetup, built: Built, resolved: dict[str, Resolved], how: How, screen: Screen) -> Outcome:
-    chosen = choose(setup, resolved)
+    chosen = choose(setup, resolved, keep=how.keep)
     at_most_seconds = chosen.budget_seconds or how.at_most_seconds
     deadline = None if at_most_seconds is None else time.monotonic() + at_most_seconds
-    opened = None if how.new_session else _going_on(setup, chosen, screen)
+    opened = None if how.new_session else _going_on(setup, chosen, screen, exactly=how.keep is not None)
     if opened is None:
         _say_matrix(setup, chosen, screen)
         opened = session.begin(
@@ -238,8 +242,8 @@ def _run(setup: RunSetup, built: Built, resolved: dict[str, Resolved], how: How,
     return run_session(job, opened, watcher, retry=how.retry)
 
 
-def _going_on(setup: RunSetup, chosen: Chosen, screen: Screen) -> Session | None:
-    """The open session, if what it asks for is still what this line would ask for."""
+def _going_on(setup: RunSetup, chosen: Chosen, screen: Screen, *, exactly: bool) -> Session | None:
+    """The open session, if what it asks for is still what this line would ask for; or `exactly` that."""
     opened = session.find_open(setup.root, setup.plan.name)
     if opened is None:
         return None
@@ -247,9 +251,9 @@ def _going_on(setup: RunSetup, chosen: Chosen, screen: Screen) -> Session | None
         screen.say(f"the plan '{opened.plan}' was changed since session {opened.id} began: a new one begins")
         return None
     planned = [item.trial for item in chosen.planned]
+    wanted = frozenset(trial.id for trial in planned) if exactly else chosen.everything
     still_asked = all(
-        trial.id in chosen.everything or batch_search.stands_between(trial, planned)
-        for trial in opened.trials
+        trial.id in wanted or batch_search.stands_between(trial, planned) for trial in opened.trials
     )
     if opened.machine == setup.machine.id and still_asked:
         return opened

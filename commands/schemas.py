@@ -59,6 +59,6 @@ def _without(definition: dict[str, Any], field: str) -> None:
 
 def _with_defaults(schema: dict[str, Any]) -> None:
     """A file's [defaults] may hold any field of a claim or curve, so none of theirs is required by itself."""
-    schema["properties"] |= {"defaults": _TABLE, "caveats": _TABLE}
+    schema["properties"] |= {"defaults": _TABLE, "caveats": _TABLE, "cards": _TABLE}
     for name in ("Claim", "Curve"):
         del schema["$defs"][name]["required"]

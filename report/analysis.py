@@ -21,7 +21,7 @@ from report.claims.judge import Judged, judge
 from report.claims.matching import with_published
 from report.comparisons import selfcheck
 from report.comparisons.account import Account, accounts
-from report.comparisons.batch_sweeps import without_sweeps
+from report.comparisons.batch_sweeps import batch_sweeps, without_sweeps
 from report.comparisons.cells import Cell, cells_of
 from report.comparisons.expectation import Expectation, expectations
 from report.comparisons.groups import ComparisonGroup, comparison_groups, left_over
@@ -42,7 +42,7 @@ METHODS = {
     "intervals": "2",
     "expectation": "3",
     "parity": "2",
-    "claims": "2",
+    "claims": "3",
     "cost": "3",
     "acceptance": "2",
 }
@@ -172,13 +172,14 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
         trials = trials_of(training)
     cells, own_cells = cells_of(training), cells_of(training[training["session"] == lead])
     usable = without_sweeps(cells, lead)
+    failed = [trial for trial in trials if trial.session == lead and trial.failure is not None]
     groups = with_published(
         comparison_groups(
             usable,
             lead,
             baseline=question.baseline,
             earlier=_earlier(trials, lead),
-            failed=[trial for trial in trials if trial.session == lead and trial.failure is not None],
+            failed=failed,
         ),
         evidence.claims.claims,
     )
@@ -200,7 +201,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
         parities=parities(grouped),
         early_gates=early_gates(trial for trial in trials if trial.session == lead or trial.path in paths),
         expectations=expectations(groups, mix, unit_cv) or expectations(groups, unit_cv=unit_cv),
-        verdicts=judge(evidence.claims.claims, groups, evidence.cards),
+        verdicts=judge(evidence.claims.claims, groups, evidence.cards, batch_sweeps(own_cells, failed)),
         costs=costs(groups, trials, evidence.cards, evidence.purchase),
         clause=clause(own_cells, units_of(trials, own_cells, unit_cv), margin=question.margin),
     )

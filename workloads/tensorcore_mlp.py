@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from parts import kernels, precision
+from parts import allocations, kernels, precision
 from parts.clock import Clock
 from parts.device import choose, facts, seed_everything, software
 from parts.flops import of_step, value_bytes
@@ -113,6 +113,9 @@ def run(trial: Trial) -> dict[str, Any]:
     measured = clock.series()
 
     trial.stage("collect")
+    if device.type == "cpu":
+        held = allocations.peak_bytes(lambda: trained(0), update.optimiser, [*inputs, *targets])
+        measured["memory"]["allocated_peak_bytes"] = held
     protocol = {"steps_per_epoch": length.steps_per_epoch, "epochs": length.epochs, "valid_batches": 0}
     return {
         "device": facts(trial.asked["device"], device),

@@ -4,9 +4,9 @@ Protocol `published/1` is the language model of study 004, Apex's example as it 
 (28bdc04e): two recurrent layers of 200 units on embeddings of 200, dropout 0.2 on both sides of the recurrent
 part, plain SGD of rate 20, gradients clipped to a norm of 0.25, batch 20, sequences of 35 tokens with the
 state carried on, the rate divided by 4 after every epoch whose validation loss is no new best; 30 epochs, as
-the study ran it. Validation reads batches of 10. The study's figures were printed as images alone, so what
-can be held against it is the ratio of half to full precision, and the perplexities that the example's own
-page gives.
+the study ran it, where the option `epochs` asks for no other number. Validation reads batches of 10. The
+study's figures were printed as images alone, so what can be held against it is the ratio of half to full
+precision, and the perplexities that the example's own page gives.
 
 `preset = "tensor-core"` has the sizes to which the example moved nine days after the study: 1504 units,
 dropout 0.65, and a vocabulary padded to a multiple of 8, to be run at batch 24.
@@ -32,7 +32,6 @@ from parts.clock import Clock, stopwatch
 from parts.device import choose, facts, seed_everything, software
 from parts.update import SgdStep, clipped_sgd
 
-EPOCHS = 30
 SMALLER_RATE = 4.0
 VALID_BATCH_SIZE = 10
 BPTT = 35
@@ -41,6 +40,7 @@ CACHED_BATCHES = 64
 KINDS = ("RNN_TANH", "RNN_RELU", "GRU", "LSTM")
 OPTIONS: dict[str, Any] = {
     "preset": "apex",
+    "epochs": 30,
     "emsize": 200,
     "nhid": 200,
     "layers": 2,
@@ -168,7 +168,7 @@ def run(trial: Trial) -> dict[str, Any]:
     with trial.phase("first_step"), precision.rehearsal(model, device) as output_types:
         task.loss(*train.batch(0), model.first_state(batch_size))[0].backward()
 
-    clock = Clock(trial, device, steps_per_epoch=len(train), epochs=EPOCHS)
+    clock = Clock(trial, device, steps_per_epoch=len(train), epochs=options["epochs"])
     valid_batches = 0 if cached else trial.valid_batches(len(valid))
     epochs = train_epochs(trial, task, clock, step, train, valid, valid_batches, options["lr"], batch_size)
     ended = clock.ended(epochs, whole=valid_batches == len(valid))
@@ -184,7 +184,7 @@ def run(trial: Trial) -> dict[str, Any]:
         model.train()
         step(task.loss(*train.batch(0), model.first_state(batch_size))[0], options["lr"])
 
-    protocol = {"steps_per_epoch": len(train), "epochs": EPOCHS, "valid_batches": len(valid)}
+    protocol = {"steps_per_epoch": len(train), "epochs": options["epochs"], "valid_batches": len(valid)}
     return {
         "device": facts(trial.asked["device"], device),
         "versions": software(),

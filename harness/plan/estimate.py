@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from harness.plan.plan import Planned
-from harness.record import DEEP, Limit, Record, Trial
+from harness.record import DEEP, Limit, Record, Trial, Variant
 
 SETUP_SECONDS = {"cpu": 10.0, "cuda": 20.0, "rocm": 40.0}
 UNKNOWN_FULL_SECONDS = 3600.0
@@ -15,6 +15,9 @@ CAPPED_SECONDS = 30.0
 FEW_STEPS_SECONDS = 5.0
 """A trial of no more steps than a warm-up has."""
 WARM_UP_STEPS = 5
+LENGTH_OPTIONS = ("epochs", "lead_in")
+"""Options of workloads that change how long a whole protocol is."""
+PUBLISHED_EPOCHS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,8 @@ def row(item: Planned) -> tuple[str, ...]:
     """What a duration depends on most."""
     asked = item.trial.asked
     variant = asked.variant
-    return (asked.workload, asked.protocol, variant.model, variant.precision, variant.data_mode)
+    length = [f"{name} {variant.options[name]}" for name in LENGTH_OPTIONS if name in variant.options]
+    return (asked.workload, asked.protocol, variant.model, variant.precision, variant.data_mode, *length)
 
 
 def speeds(
@@ -68,12 +72,19 @@ def seconds(item: Planned, speeds: Speeds) -> float:
     setup = speeds.setup_seconds.get(asked.workload, SETUP_SECONDS[asked.device])
     whole = speeds.protocol_seconds.get(row(item))
     if whole is None:
-        whole = speeds.published_seconds.get(row(item)[:4], UNKNOWN_FULL_SECONDS)
+        published = speeds.published_seconds.get(row(item)[:4])
+        whole = UNKNOWN_FULL_SECONDS if published is None else published * _share(asked.variant)
     limit = asked.variant.limit
     capped = limit.seconds is not None or limit.steps is not None or limit.epochs is not None
     by_steps = FEW_STEPS_SECONDS if _is_short(limit) else CAPPED_SECONDS
     train = min(whole, limit.seconds_at_most or limit.seconds or by_steps) if capped else whole
     return min(item.trial.timeout_seconds, setup + train)
+
+
+def _share(variant: Variant) -> float:
+    """Of the published protocol, which has 30 epochs wherever a variant may ask for others."""
+    epochs = 1 if variant.options.get("lead_in") else variant.options.get("epochs", PUBLISHED_EPOCHS)
+    return float(epochs) / PUBLISHED_EPOCHS
 
 
 def warms_up(trial: Trial) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from harness.record.base import Model
 from harness.record.trial import DataMode, Name, Precision
 
-ClaimKind = Literal["absolute", "ratio", "order", "quality", "structure"]
+ClaimKind = Literal["absolute", "ratio", "order", "trend", "quality", "structure"]
 
 
 CardClass = Literal["any", "gpu", "matrix-units", "no-matrix-units"]
@@ -31,13 +31,32 @@ class Side(Model):
     options: dict[str, bool | int | float | str] = {}
 
 
+class Point(Model):
+    """One place of a trend: the figure of `of`, or of `over` ÷ `of`, at `at`, such as a number of layers."""
+
+    at: Annotated[float, Field(gt=0)]
+    of: Side
+    over: Side | None = None
+
+
+class Seeds(Model):
+    """How far runs of one protocol with other seeds lie apart, as published.
+
+    `spread` is the relative standard deviation of one run, pooled over `pairs` pairs of equal runs.
+    """
+
+    spread: Annotated[float, Field(gt=0, lt=1)]
+    pairs: Annotated[int, Field(ge=2)]
+
+
 class Claim(Model):
     """One published figure, or a sentence without one (`value` null, `words` set), which nothing can judge.
 
     A ratio is `over` ÷ `of` of the same metric; its `relation` says whether that is equal to, less or greater
-    than `value`. An order says that `of` is less (or greater) than `over`. `half_digit` bounds the rounding;
-    `spread` is null where the publication gave none. `of.card` says where it was measured; `card_class` says
-    on which cards it is claimed to hold, and where that is null it speaks of its own card alone.
+    than `value`. An order says that `of` is less (or greater) than `over`; a trend that what its `points`
+    have falls (or grows) from the first on. `half_digit` bounds the rounding; `spread` is null where the
+    publication gave none. `of.card` says where it was measured, `card_class` on which cards it is claimed to
+    hold, and `why`; where that is null it speaks of its own card alone.
     """
 
     id: Name
@@ -53,7 +72,7 @@ class Claim(Model):
         "perplexity",
         "test_perplexity",
         "valid_loss",
-        "train_loss",
+        "smoothed_train_loss",
         "peak_bytes",
         "parameters",
         "batch_ratio",
@@ -62,6 +81,8 @@ class Claim(Model):
     ]
     of: Side
     over: Side | None = None
+    points: tuple[Point, ...] = ()
+    """Of a trend, in the order that it speaks of; `of` and `over` are the first one's."""
     relation: Literal["equal", "less", "greater"] = "equal"
     value: float | None = None
     unit: str
@@ -74,7 +95,11 @@ class Claim(Model):
     margin: Annotated[float, Field(gt=0, lt=1)] = 0.05
     """Declared beforehand: the relative difference that still counts as reproduced."""
     card_class: CardClass | None = None
-    """The class of cards that a ratio, an order, a quality or a structure is claimed for."""
+    """The class of cards that a ratio, an order, a trend, a quality or a structure is claimed for."""
+    why: str | None = None
+    """Why it is claimed for a class where it was measured on one card; it stands among the caveats too."""
+    seeds: Seeds | None = None
+    """Of a quality: what stands for the spread where too few runs show their own."""
     reconstructed: bool = False
     """The published protocol is lost and ours stands for it: nothing can be called reproduced."""
     words: str | None = None
@@ -82,6 +107,14 @@ class Claim(Model):
     source: str
     stack: str | None = None
     caveats: tuple[str, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _begins_at_its_first_point(cls, given: Any) -> Any:
+        points = given.get("points") if isinstance(given, dict) else None
+        if not (isinstance(points, (list, tuple)) and points and isinstance(points[0], dict)):
+            return given
+        return {name: points[0][name] for name in ("of", "over") if name in points[0]} | given
 
 
 class Curve(Model):

@@ -1,13 +1,14 @@
 """The published figures of results/claims/*.toml: read strictly, with all problems reported at once.
 
-A file may hold `[defaults]`, which stand in every claim and curve that does not say otherwise, and
-`[caveats]`, sentences that claims name by their keys.
+A file may hold `[defaults]`, which stand in every claim and curve that does not say otherwise; `[caveats]`,
+sentences that claims name by their keys, as `caveats` or as `why`; and `[cards]`, what is known of published
+cards that results/cards.toml does not have.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +17,28 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from harness.errors import UserError
-from harness.record import Claim, Curve, DeviceKind, Model
-from harness.record.cards import Card, find, in_class, plain_name
+from harness.record import Claim, Curve, DeviceKind, Model, Side
+from harness.record.cards import FILE as CARDS
+from harness.record.cards import Card, find, in_class, load_cards, plain_name
 
 FOLDER = Path("results") / "claims"
+
+UNITS = {
+    "protocol_seconds": ("s",),
+    "epoch_seconds": ("s",),
+    "throughput": ("images/s", "tokens/s", "samples/s"),
+    "accuracy": ("fraction",),
+    "perplexity": ("perplexity",),
+    "test_perplexity": ("perplexity",),
+    "valid_loss": ("loss",),
+    "smoothed_train_loss": ("loss",),
+    "peak_bytes": ("B",),
+    "parameters": ("parameters",),
+    "batch_ratio": ("x",),
+    "train_items": ("images", "tokens"),
+    "valid_items": ("images", "tokens"),
+}
+"""What a metric may be told in; a ratio of any is told as "x"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,29 +58,47 @@ class ClaimSet:
 def load_claims(root: Path) -> ClaimSet:
     """The claims below `root`; none where there is no folder.
 
-    Raises UserError that lists every problem of every file, each as `path: field: message`.
+    Raises UserError that lists every problem of every file, each as `path:line: field: message`, so that
+    nothing is made of a part of them. Cards are checked where `root` has a table of them.
     """
-    claims: list[Claim] = []
-    curves: list[Curve] = []
-    problems: list[str] = []
-    for path in sorted((root / FOLDER).glob("*.toml")):
-        file = _ClaimReader(path, str(path.relative_to(root)))
-        claims += file.claims
-        curves += file.curves
-        problems += file.problems
-    for name, count in Counter(claim.id for claim in claims).items():
-        if count > 1:
-            problems.append(f"{FOLDER}: claims.{name}.id: stands {count} times")
+    known = {card.name for card in load_cards(root)} if (root / CARDS).exists() else None
+    files = [
+        _ClaimReader(path, str(path.relative_to(root)), known)
+        for path in sorted((root / FOLDER).glob("*.toml"))
+    ]
+    problems = [problem for file in files for problem in file.problems]
+    problems += _stated_twice([(claim, place) for file in files for claim, place in file.claims])
     if problems:
         listed = "\n  ".join(problems)
         noun = "problem" if len(problems) == 1 else "problems"
         raise UserError(f"{len(problems)} {noun} in the claims\n  {listed}", remedy="mend the fields named")
-    return ClaimSet(tuple(claims), tuple(curves))
+    claims = tuple(claim for file in files for claim, _ in file.claims)
+    return ClaimSet(claims, tuple(curve for file in files for curve in file.curves))
+
+
+def _stated_twice(claims: Sequence[tuple[Claim, str]]) -> Iterator[str]:
+    """Ids that stand twice, and figures of the same study, metric and sides under two ids."""
+    by_id: dict[str, str] = {}
+    by_figure: dict[tuple[object, ...], str] = {}
+    for claim, place in claims:
+        figure = (
+            (claim.study, claim.kind, claim.workload, claim.protocol, claim.metric, claim.epochs),
+            (claim.of.canonical(), claim.over.canonical() if claim.over else None),
+            tuple(point.canonical() for point in claim.points),
+            (claim.relation, claim.card_class, claim.words),
+        )
+        if claim.id in by_id:
+            yield f"{place}.id: stands in {by_id[claim.id]} too"
+        elif figure in by_figure:
+            yield f"{place}: is the same figure as {by_figure[figure]}: the same study, metric and sides"
+        by_id.setdefault(claim.id, place)
+        by_figure.setdefault(figure, place)
 
 
 class _Shape(Model):
     defaults: dict[str, Any] = {}
     caveats: dict[str, str] = {}
+    cards: dict[str, str] = {}
     claims: tuple[dict[str, Any], ...] = ()
     curves: tuple[dict[str, Any], ...] = ()
 
@@ -70,54 +107,88 @@ M = TypeVar("M", bound=Model)
 
 
 class _ClaimReader:
-    """One file's claims and curves, and what is wrong in it."""
+    """One file's claims, each with its place, its curves, and what is wrong in it."""
 
-    def __init__(self, path: Path, shown: str) -> None:
+    def __init__(self, path: Path, shown: str, known: set[str] | None) -> None:
         self.problems: list[str] = []
-        self.claims: list[Claim] = []
+        self.claims: list[tuple[Claim, str]] = []
         self.curves: list[Curve] = []
         self._shown = shown
         self._used: set[str] = set()
         try:
-            content = tomllib.loads(path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
+            content = tomllib.loads(text)
         except (OSError, ValueError, RecursionError) as error:
-            self._problem("the whole", f"is not readable TOML ({error})")
+            self.problems.append(f"{shown}: the whole: is not readable TOML ({error})")
             return
-        self._read(content)
+        self._lines = text.splitlines()
+        self._read(content, known)
 
     def _problem(self, field: str, message: str) -> None:
-        self.problems.append(f"{self._shown}: {field}: {message}")
+        self.problems.append(f"{self._place(field)}: {message}")
 
-    def _read(self, content: Mapping[str, Any]) -> None:
+    def _place(self, field: str) -> str:
+        """The file, the line of the field's table or key where it can be found, and the field."""
+        table, _, rest = field.partition(".")
+        line = self._line_of_entry(table, rest) or self._line_matching(rf"\[+{re.escape(table)}\]+", 0)
+        return f"{self._shown}:{line}: {field}" if line else f"{self._shown}: {field}"
+
+    def _line_of_entry(self, table: str, rest: str) -> int | None:
+        name = rest.partition(".")[0]
+        if table in ("claims", "curves") and name.isdecimal():
+            return self._line_matching(rf"\[\[{table}\]\]", int(name))
+        if table == "claims":
+            ids = (claim_id for claim_id in self._ids if rest == claim_id or rest.startswith(f"{claim_id}."))
+            found = max(ids, key=len, default="")
+            return self._line_matching(rf'id\s*=\s*["\']{re.escape(found)}["\']', 0)
+        return self._line_matching(rf'["\']?{re.escape(rest)}["\']?\s*=', 0) if rest else None
+
+    def _line_matching(self, pattern: str, skip: int) -> int | None:
+        found = [number for number, line in enumerate(self._lines, 1) if re.match(rf"\s*{pattern}", line)]
+        return found[skip] if len(found) > skip else None
+
+    def _read(self, content: Mapping[str, Any], known: set[str] | None) -> None:
+        given = content.get("claims")
+        tables = given if isinstance(given, list) else []
+        self._ids = {str(table.get("id")) for table in tables if isinstance(table, dict)}
         shape = self._model(_Shape, "", content)
         if shape is None:
             return
         for key in sorted(shape.defaults.keys() - Claim.model_fields.keys()):
             self._problem(f"defaults.{key}", "unknown key")
+        cards = None if known is None else known | shape.cards.keys()
         for number, table in enumerate(shape.claims):
             where = f"claims.{table.get('id', number)}"
             claim = self._model(Claim, where, self._spoken(where, shape.defaults | table, shape.caveats))
             if claim:
-                self.claims.append(claim)
-                self.problems += [f"{self._shown}: {where}.{fault}" for fault in _faults(claim)]
+                self.claims.append((claim, self._place(where)))
+                self.problems += [self._place(f"{where}.{fault}") for fault in _faults(claim, cards)]
         shared = {key: value for key, value in shape.defaults.items() if key in Curve.model_fields}
         for number, table in enumerate(shape.curves):
             curve = self._model(Curve, f"curves.{number}", shared | table)
             if curve:
                 self.curves.append(curve)
-                self.problems += [f"{self._shown}: curves.{number}.{fault}" for fault in _curve_faults(curve)]
+                faults = _curve_faults(curve, cards)
+                self.problems += [self._place(f"curves.{number}.{fault}") for fault in faults]
         for key in sorted(shape.caveats.keys() - self._used):
             self._problem(f"caveats.{key}", "no claim names it")
+        named = {side.card for claim, _ in self.claims for side in sides(claim)}
+        for card in sorted(shape.cards.keys() - named):
+            self._problem(f"cards.{card}", "no claim names it")
 
     def _spoken(self, where: str, table: dict[str, Any], sentences: Mapping[str, str]) -> dict[str, Any]:
-        keys = table.get("caveats", [])
+        keys, why = table.get("caveats", []), table.get("why")
         if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
             return table
+        if isinstance(why, str):
+            keys = [*keys, why]
         for key in keys:
             if key not in sentences:
-                self._problem(f"{where}.caveats", f"'{key}' is not in [caveats]")
+                field = "why" if key == why else "caveats"
+                self._problem(f"{where}.{field}", f"'{key}' is not in [caveats]")
         self._used.update(keys)
-        return table | {"caveats": [sentences[key] for key in keys if key in sentences]}
+        spoken = {"caveats": [sentences[key] for key in keys if key in sentences]}
+        return table | spoken | ({"why": sentences.get(why, why)} if isinstance(why, str) else {})
 
     def _model(self, model: type[M], where: str, table: Mapping[str, Any]) -> M | None:
         try:
@@ -130,31 +201,63 @@ class _ClaimReader:
             return None
 
 
-def _faults(claim: Claim) -> Iterator[str]:
+def sides(claim: Claim) -> tuple[Side, ...]:
+    """All that a claim speaks of, those of a trend's points too."""
+    own = [(claim.of, claim.over)] if not claim.points else [(at.of, at.over) for at in claim.points]
+    return tuple(side for pair in own for side in pair if side is not None)
+
+
+def _faults(claim: Claim, cards: set[str] | None) -> Iterator[str]:
+    yield from _form_faults(claim)
+    yield from _class_faults(claim)
+    if claim.value is None and claim.words is None:
+        yield "value: a claim without a value is a claim in words"
+    if claim.value is not None and claim.value <= 0:
+        yield f"value: {claim.value:g} is not above 0, as every ratio and every figure is"
+    units = ("x",) if claim.kind == "ratio" else (*UNITS[claim.metric], *(["x"] * (claim.kind == "trend")))
+    if claim.unit not in units:
+        yield f"unit: '{claim.unit}' is no unit of it; it is told in {' or '.join(units)}"
+    if not claim.source.strip():
+        yield "source: is empty"
+    for card in sorted({side.card for side in sides(claim) if side.card}):
+        if cards is not None and card not in cards:
+            yield f"of.card: '{card}' is neither in {CARDS} nor in [cards]"
+
+
+def _form_faults(claim: Claim) -> Iterator[str]:
     compares = claim.kind in ("ratio", "order")
-    if compares != (claim.over is not None):
+    if claim.kind != "trend" and compares != (claim.over is not None):
         yield f"over: a claim of kind '{claim.kind}' {'needs a' if compares else 'has no'} second side"
-    if claim.kind == "order" and (claim.relation == "equal" or claim.value is not None):
-        yield "relation: an order is less or greater, and has no value"
+    if claim.kind in ("order", "trend") and (claim.relation == "equal" or claim.value is not None):
+        yield f"relation: {'an order' if compares else 'a trend'} is less or greater, and has no value"
+    places = {point.at for point in claim.points}
+    if len(places) < 2 if claim.kind == "trend" else places:
+        yield "points: a trend has two or more at different places, and no other kind has any"
+    if len({point.over is None for point in claim.points}) > 1:
+        yield "points: all have a second side, or none has"
+
+
+def _class_faults(claim: Claim) -> Iterator[str]:
+    measured_on = any(side.card for side in sides(claim))
     if claim.kind == "absolute" and claim.of.card is None:
         yield "of.card: an absolute figure stands for one card"
     if claim.kind == "absolute" and claim.reconstructed:
         yield "reconstructed: an absolute figure needs the published protocol itself"
     if claim.kind == "absolute" and claim.card_class is not None:
         yield "card_class: an absolute figure is claimed for its own card alone"
-    if claim.value is None and claim.words is None:
-        yield "value: a claim without a value is a claim in words"
-    if not claim.source.strip():
-        yield "source: is empty"
+    if claim.card_class is not None and measured_on and claim.why is None:
+        yield "why: a claim that was measured on one card says why it is claimed for a class"
 
 
-def _curve_faults(curve: Curve) -> Iterator[str]:
+def _curve_faults(curve: Curve, cards: set[str] | None) -> Iterator[str]:
     for name in ("train_loss", "valid_loss", "quality"):
         count = len(getattr(curve, name))
         if count != len(curve.epochs):
             yield f"{name}: has {count} values for {len(curve.epochs)} epochs"
     if list(curve.epochs) != list(range(1, len(curve.epochs) + 1)):
         yield "epochs: do not count from 1"
+    if curve.side.card and cards is not None and curve.side.card not in cards:
+        yield f"side.card: '{curve.side.card}' is neither in {CARDS} nor in [cards]"
 
 
 def speaks_of(
@@ -174,31 +277,3 @@ def same_card(published: str, name: str, cards: Sequence[Card]) -> bool:
     """Whether a device's name is that of the card a publication names."""
     card = find(name, cards)
     return published == (card.name if card else plain_name(name))
-
-
-def lines(claim_set: ClaimSet) -> list[str]:
-    """What `invoke claims` prints: one line per claim, grouped by study and workload."""
-    out: list[str] = []
-    group: tuple[str, str] | None = None
-    for claim in sorted(claim_set.claims, key=lambda claim: (claim.study, claim.workload)):
-        if (claim.study, claim.workload) != group:
-            group = (claim.study, claim.workload)
-            out += ([""] if out else []) + [f"study {claim.study}, {claim.workload} {claim.protocol}"]
-        out.append(f"  {claim.id:<58} {claim.kind:<9} {_figure(claim)}")
-    claims, curves = len(claim_set.claims), len(claim_set.curves)
-    epochs = sum(len(curve.epochs) for curve in claim_set.curves)
-    return [*out, "", f"{claims} claims, {curves} curves of {epochs} epochs in all"]
-
-
-def _figure(claim: Claim) -> str:
-    metric = claim.metric.replace("_", " ")
-    if claim.value is not None:
-        sign = {"equal": "", "less": "less than ", "greater": "more than "}[claim.relation]
-        return (
-            f"{metric} {sign}{claim.value:g} {claim.unit}"
-            if claim.value < 1e6
-            else f"{metric} {claim.value:,.0f}"
-        )
-    if claim.kind == "order":
-        return f"{metric} {claim.relation}: {claim.words}"
-    return f"{metric} without a figure: {claim.words}"

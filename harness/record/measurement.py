@@ -111,13 +111,22 @@ class Epoch(Model):
     valid_batches: Annotated[int, Field(ge=0)] | None = None
     """Batches that the validation had; null means all of the protocol's."""
     train_loss: Number | None = None
+    """The mean over the epoch's steps."""
+    smoothed_train_loss: Annotated[Number | None, Field(exclude_if=lambda loss: loss is None)] = None
+    """fastai's training loss at the epoch's end: m ÷ (1 − 0.98ⁿ) after all n steps of the fit so far, where m
+    begins at 0 and becomes 0.98 · m + 0.02 · loss at each step (its Recorder, as in versions 1 and 2).
+
+    Null where the workload is not fastai's."""
     valid_loss: Number | None = None
     quality: Number | None = None
     complete: bool = True
 
 
 class Memory(Model):
-    """Peak bytes: of the framework's allocator on a device, of the process on a CPU."""
+    """Peak bytes: of the framework's allocator on a device, of the process on a CPU.
+
+    On a CPU `allocated_peak_bytes` is what tensors held in steps after the window, where the workload counts.
+    """
 
     allocated_peak_bytes: int | None = None
     reserved_peak_bytes: int | None = None

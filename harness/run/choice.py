@@ -21,6 +21,9 @@ from harness.run.session import PAUSE
 from harness.run.setup import RunSetup, trial_context
 from harness.units import seconds_of
 
+Keep = Callable[[Sequence[Trial]], frozenset[str]]
+"""Of a plan's trials on this device, the ids of those that are wanted."""
+
 REFERENCE = "RTX 2080 Ti"
 """The card whose published durations are known for every depth."""
 
@@ -40,10 +43,17 @@ class Chosen:
     """What records and publications gave for durations when these were chosen."""
 
 
-def choose(setup: RunSetup, resolved: Mapping[str, Resolved] | None = None) -> Chosen:
+def choose(
+    setup: RunSetup,
+    resolved: Mapping[str, Resolved] | None = None,
+    *,
+    keep: Keep | None = None,
+    speeds: estimate.Speeds | None = None,
+) -> Chosen:
     """The trials of a line. Without `resolved`, nothing being fetched yet, all data is taken to be real.
 
-    Raises UserError where the device can do none of them.
+    With `keep` only those that it names are chosen; `speeds` spares reading them anew. Raises UserError where
+    the device can do none of them.
     """
     lock = setup.engine.expected(setup.image).environment.lock_sha256
     context = trial_context(setup, lock, resolved or {})
@@ -62,7 +72,9 @@ def choose(setup: RunSetup, resolved: Mapping[str, Resolved] | None = None) -> C
             f"plan '{setup.plan.name}' has nothing that {card.name if card else 'this CPU'} can do",
             remedy="choose another plan",
         )
-    speeds = _speeds(setup)
+    if keep is not None:
+        able, left_out = _kept(able, keep, left_out)
+    speeds = speeds or speeds_of(setup)
     seconds_each = partial(estimate.seconds, speeds=speeds)
     ids = frozenset(item.trial.id for item in everything)
     budget_seconds = seconds_of(setup.settings.budget) if setup.settings.budget else None
@@ -80,6 +92,43 @@ def choose(setup: RunSetup, resolved: Mapping[str, Resolved] | None = None) -> C
     return Chosen(planned, ids, seed, (*left_out, *fitted.left_out), seconds, budget_seconds, speeds)
 
 
+def narrowed(setup: RunSetup, keep: Keep) -> RunSetup:
+    """The same with those parts of the plan alone that have a wanted trial, so that no other data is fetched.
+
+    Raises UserError where no trial is wanted.
+    """
+    wanted = {
+        (asked.workload, asked.protocol, asked.variant.canonical())
+        for asked in (item.trial.asked for item in choose(setup, keep=keep).planned)
+    }
+    parts = tuple(
+        part
+        for part in setup.plan.measure
+        if any(
+            (part.workload, part.protocol, variant.canonical()) in wanted
+            for variant in plan.variants(part, setup.plan.name)
+        )
+    )
+    return replace(setup, plan=setup.plan.model_copy(update={"measure": parts}))
+
+
+def _kept(
+    able: tuple[Planned, ...], keep: Keep, left_out: tuple[LeftOut, ...]
+) -> tuple[tuple[Planned, ...], tuple[LeftOut, ...]]:
+    """The trials that are wanted, and a line for the others; raises UserError where there are none."""
+    candidates = selection.one_full_each(able)
+    wanted = keep([item.trial for item in candidates])
+    kept = tuple(item for item in candidates if item.trial.id in wanted)
+    if not kept:
+        raise UserError(
+            "none of the claims can be judged by this plan here", remedy="see `invoke claims --here`"
+        )
+    if len(kept) == len(able):
+        return kept, left_out
+    rest = LeftOut(what="other trials", trials=len(able) - len(kept), reason="no claim asked for needs them")
+    return kept, (*left_out, rest)
+
+
 def pause_seconds(planned: Sequence[Planned], seconds_each: Callable[[Planned], float]) -> float:
     """What the pauses between blocks take beside the full-length trials that stand in them."""
     pauses = max((item.block for item in planned), default=1) - 1
@@ -93,23 +142,29 @@ def trial_seconds(speeds: estimate.Speeds, machine: str, trial: Trial, records: 
     return estimate.seconds(planned, estimate.learned(speeds, records, machine))
 
 
-def _speeds(setup: RunSetup) -> estimate.Speeds:
+def speeds_of(setup: RunSetup) -> estimate.Speeds:
+    """What is known of durations here: this machine's records, and published runs scaled to its card."""
     records = [stored.record for stored in store.read_all(setup.root).records]
-    published = _published(setup.root)
+    # What was published of cards says nothing of a processor.
+    published = _published(setup.root) if setup.selection.gpus else {}
     return estimate.speeds(records, setup.machine.id, published, scale=_scale(setup))
 
 
 def _published(root: Path) -> dict[tuple[str, ...], float]:
-    """The reference card's durations by workload, protocol, model and precision."""
-    return {
-        (claim.workload, claim.protocol, claim.of.model, claim.of.precision): claim.value
-        for claim in load_claims(root).claims
-        if claim.kind == "absolute"
-        and claim.metric == "protocol_seconds"
-        and claim.of.card == REFERENCE
-        and claim.of.precision is not None
-        and claim.value
-    }
+    """The reference card's durations by workload, protocol, model and precision.
+
+    Where it has none, another card's, scaled to it by what both can do on paper.
+    """
+    peaks = {card.name: peak_tflops(card, "fp16-master") for card in load_cards(root)}
+    reference = peaks.get(REFERENCE)
+    found: dict[tuple[str, ...], float] = {}
+    for claim in sorted(load_claims(root).claims, key=lambda claim: claim.of.card == REFERENCE):
+        side, peak = claim.of, peaks.get(claim.of.card or "")
+        timed = claim.kind == "absolute" and claim.metric == "protocol_seconds"
+        if timed and claim.value and side.precision and peak and reference:
+            row = (claim.workload, claim.protocol, side.model, side.precision)
+            found[row] = claim.value * peak / reference
+    return found
 
 
 def _scale(setup: RunSetup) -> float:

@@ -9,6 +9,7 @@ from harness.record import Claim, Curve, Side
 from report.comparisons.cells import Cell
 from report.comparisons.groups import ComparisonGroup
 from report.comparisons.speedups import Speedup
+from report.trials.key import PARALLEL
 
 PUBLISHED_IMAGE_SIZES = {("cifar_fastai", "published/1"): 224}
 """Pixels; a plan may ask for smaller images, which no published figure stands for."""
@@ -16,6 +17,9 @@ PUBLISHED_IMAGE_SIZES = {("cifar_fastai", "published/1"): 224}
 SCALED_DOWN = "scaled down: "
 SMALLER = (SCALED_DOWN, "smaller images than the model's own: ")
 """How a workload's notes begin that say so; the size of images is a part of the key, and claims name it."""
+
+LENGTH_OPTIONS = ("epochs",)
+"""Options that a claim need not name, since its own length says as much."""
 
 
 def matches(claim: Claim, cell: Cell) -> bool:
@@ -46,7 +50,12 @@ def side_differences(side: Side, claim: Claim, cell: Cell) -> tuple[str, ...]:
         for name, claimed, measured in named
         if claimed not in (None, measured)
     ]
-    return (*lacking, *(note for note in smaller(cell) if note.startswith(SCALED_DOWN)))
+    unnamed = [
+        f"{name}: {value}, which it does not name"
+        for name, value in options.items()
+        if name not in side.options and name not in (*LENGTH_OPTIONS, PARALLEL)
+    ]
+    return (*lacking, *unnamed, *(note for note in smaller(cell) if note.startswith(SCALED_DOWN)))
 
 
 def smaller(cell: Cell) -> tuple[str, ...]:

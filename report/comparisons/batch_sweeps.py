@@ -54,6 +54,19 @@ class BatchSweep:
         )
 
     @property
+    def largest(self) -> Cell | None:
+        """The largest batch that fits."""
+        return self.fitting[-1] if self.fitting else None
+
+    @property
+    def wall(self) -> int | None:
+        """The smallest batch that does not fit, or that leaves no headroom; null where all of them do."""
+        fitting = {id(cell) for cell in self.fitting}
+        too_large = [cell.key.batch_size for cell in self.cells if id(cell) not in fitting]
+        failed = [] if self.out_of_memory_batch is None else [self.out_of_memory_batch]
+        return min([*too_large, *failed], default=None)
+
+    @property
     def best(self) -> Cell | None:
         """The cell of the highest mean throughput, which need not be the largest."""
         return max(self.fitting, key=lambda cell: cell.throughput.mean or 0.0, default=None)

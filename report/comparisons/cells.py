@@ -31,17 +31,20 @@ FIGURES = {
     "quality": "quality",
     "valid_loss": "valid_loss",
     "train_loss": "train_loss",
+    "smoothed_train_loss": "smoothed_train_loss",
+    "test_quality": "test_quality",
     "peak_bytes": "peak_bytes",
+    "allocated_bytes": "allocated_bytes",
     "input_share": "input_share",
     "host_share": "host_share",
     "joules": "joules_per_sample",
 }
 """Each figure of a cell, and the column that it is of."""
 
-OF_ONE_LENGTH = ("quality", "valid_loss", "train_loss")
+OF_ONE_LENGTH = ("quality", "valid_loss", "train_loss", "smoothed_train_loss", "test_quality")
 """What a cell has only where its trials trained equally long."""
 
-AT_ANY_HOUR = (*OF_ONE_LENGTH, "peak_bytes")
+AT_ANY_HOUR = (*OF_ONE_LENGTH, "peak_bytes", "allocated_bytes")
 """What no hour of a machine changes: of these each run is a replicate, whatever its block."""
 
 
@@ -64,7 +67,10 @@ class Cell:
     quality: Figure
     valid_loss: Figure
     train_loss: Figure
+    smoothed_train_loss: Figure
+    test_quality: Figure
     peak_bytes: Figure
+    allocated_bytes: Figure
     input_share: Figure
     host_share: Figure
     joules: Figure

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy
 
-from harness.record import ClaimKind
+from harness.record import ClaimKind, Seeds
 from report.stats.intervals import Interval, Runs, blocks_interval, critical_t
 
 LEVEL = 0.90
@@ -22,6 +22,9 @@ LEVEL = 0.90
 
 SEEDS = 5
 """Runs an arm that a verdict on parity needs."""
+
+RARELY = 1.96
+"""Standard deviations that chance goes beyond in one case of twenty."""
 
 ACCURACY_FLOOR = 0.001
 LOSS_FLOOR = 0.005
@@ -156,14 +159,90 @@ def bound_holds(
 ) -> Verdict:
     """Whether the ratio of two arms is less or greater than `bound`, one-sided at 5 %."""
     interval = blocks_interval(of, over, level=LEVEL, paired=paired)
+    return _bounded(interval, _fewest(of, over), relation, bound, "ratio")
+
+
+def trend_holds(slopes: Runs, relation: Literal["less", "greater"]) -> Verdict:
+    """Whether a figure falls or grows, by a factor for each repeat: one-sided at 5 %.
+
+    The factors are of one machine in one session, so what an hour does to it is in each of them alike.
+    """
+    interval = blocks_interval(slopes, level=LEVEL, paired=True)
+    return _bounded(interval, len(slopes.values), relation, 1.0, "slope")
+
+
+def _bounded(
+    interval: Interval | None, fewest: int, relation: Literal["less", "greater"], bound: float, what: str
+) -> Verdict:
     if interval is None:
-        return _no_interval(_fewest(of, over))
+        return _no_interval(fewest)
     below, above = interval.high < bound, interval.low > bound
     if not below and not above:
         nothing = ": no difference is shown" if bound == 1 else ""
         return Verdict("inconclusive", (f"the interval includes {bound:g}{nothing}",), interval)
-    because = f"the ratio lies {'below' if below else 'above'} {bound:g}"
+    because = f"the {what} lies {'below' if below else 'above'} {bound:g}"
     return Verdict(_HERE.yes if below == (relation == "less") else _HERE.no, (because,), interval)
+
+
+def few_runs_hold(
+    measured: float, share: float, seeds: Seeds, published: float, margin: float, half_digit: float = 0.0
+) -> Verdict:
+    """Whether a quality of too few runs to show a spread is the published one, by the spread of its seeds.
+
+    `share` is the variance in units of that of one run: 2 for one run held against one published run, or for
+    the ratio of two. The margin is at least the one that a true equality meets in 19 of 20 cases:
+    ln(1 + δ) = (t + 1.96) · √share · spread, t the quantile of the published pairs.
+    """
+    deviation = math.sqrt(share) * seeds.spread
+    least = math.expm1((critical_t(LEVEL, seeds.pairs) + RARELY) * deviation)
+    source = _Published(published, half_digit, None, 1)
+    interval = _of_seeds(math.log(measured), deviation, seeds)
+    verdict = _against(interval, 1, source, max(margin, least), 0.0, _HERE)
+    return replace(verdict, because=(_basis_of_seeds(seeds), *verdict.because), s_star=None)
+
+
+def few_runs_grow(slope: float, share: float, seeds: Seeds, relation: Literal["less", "greater"]) -> Verdict:
+    """Whether a quality of too few runs falls or grows along a trend, by the spread of its seeds.
+
+    `slope` is in logarithms, and `share` its variance in units of that of one run.
+    """
+    interval = _of_seeds(slope, math.sqrt(share) * seeds.spread, seeds)
+    verdict = _bounded(interval, 1, relation, 1.0, "slope")
+    return replace(verdict, because=(_basis_of_seeds(seeds), *verdict.because))
+
+
+def _of_seeds(estimate: float, deviation: float, seeds: Seeds) -> Interval:
+    """Around a logarithm, of the published spread; in place of one that our runs are too few for."""
+    reach = critical_t(LEVEL, seeds.pairs) * deviation
+    ends = (math.exp(estimate + end) for end in (-reach, 0.0, reach))
+    low, middle, high = ends
+    return Interval(low, middle, high, (1,), float(seeds.pairs), LEVEL, "Student, spread of published seeds")
+
+
+def _basis_of_seeds(seeds: Seeds) -> str:
+    return f"few runs: the spread of {seeds.pairs} published pairs stands for theirs ({seeds.spread:.1%})"
+
+
+def range_holds(low: float, high: float, published: float, margin: float, half_digit: float = 0.0) -> Verdict:
+    """Whether what lies between two bounds for certain is the published figure within ±ln(1 + margin)."""
+    least, most = low / (published + half_digit), high / (published - half_digit)
+    inside = least >= 1 / (1 + margin) and most <= 1 + margin
+    outside = most < 1 / (1 + margin) or least > 1 + margin
+    word: Word = _HERE.yes if inside else _HERE.no if outside else "inconclusive"
+    return Verdict(word, (_for_certain(low, high),), None, margin)
+
+
+def bounds_hold(low: float, high: float, relation: Literal["less", "greater"], bound: float) -> Verdict:
+    """Whether what lies between two bounds for certain is less or greater than `bound`."""
+    below, above = high < bound, low > bound
+    word: Word = "inconclusive"
+    if below or above:
+        word = _HERE.yes if below == (relation == "less") else _HERE.no
+    return Verdict(word, (_for_certain(low, high),), None, 0.0)
+
+
+def _for_certain(low: float, high: float) -> str:
+    return f"{low:.3f}, without a spread" if low == high else f"between {low:.3f} and {high:.3f}, for certain"
 
 
 def structure_holds(measured: float, published: float, half_digit: float = 0.0) -> Verdict:

@@ -109,11 +109,19 @@ COLUMNS = (
     Column("quality", "Float64", "The workload's metric at the last validation", at="last_validated.quality"),
     Column("quality_name", "string", "What `quality` is: `accuracy` (0 to 1) or `perplexity`"),
     Column("valid_loss", "Float64", "The loss at the last validation", at="last_validated.valid_loss"),
-    Column("train_loss", "Float64", "The last training loss"),
+    Column("test_quality", "Float64", "The workload's metric on the test split, after all epochs"),
+    Column("train_loss", "Float64", "The last epoch's mean training loss"),
+    Column("smoothed_train_loss", "Float64", "fastai's moving average of the training loss, at the end"),
     Column(
         "peak_bytes",
         "Int64",
         "Most memory: what a device's allocator, or a process on a CPU, held",
+        unit="bytes",
+    ),
+    Column(
+        "allocated_bytes",
+        "Int64",
+        "What tensors held at most; on a CPU where it is counted",
         unit="bytes",
     ),
     Column(

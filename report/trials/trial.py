@@ -168,6 +168,16 @@ class Trial:
         return by_epoch[-1] if by_epoch else self.losses[-1][1] if self.losses else None
 
     @property
+    def smoothed_train_loss(self) -> float | None:
+        """fastai's moving average of the batch losses at the end of the last epoch; null for others."""
+        return self.epochs[-1].smoothed_train_loss if self.epochs else None
+
+    @property
+    def test_quality(self) -> float | None:
+        """On the test split, after all epochs."""
+        return self.record.measurement.test_quality if self.record.measurement else None
+
+    @property
     def peak_bytes(self) -> int | None:
         """What the framework allocated at most on a device; of a CPU, what the process held."""
         measured = self.record.measurement
@@ -175,6 +185,12 @@ class Trial:
             return None
         memory = measured.memory
         return memory.process_peak_bytes if measured.device.kind == "cpu" else memory.allocated_peak_bytes
+
+    @property
+    def allocated_bytes(self) -> int | None:
+        """What tensors held at most: a device's allocator's peak; on a CPU where the workload counts it."""
+        measured = self.record.measurement
+        return measured.memory.allocated_peak_bytes if measured else None
 
     @property
     def joules_per_sample(self) -> float | None:

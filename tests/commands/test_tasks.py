@@ -35,6 +35,13 @@ def state(tmp_path: Path) -> dict[str, str]:
         (("run", "--engine", "here"), "inside one of gpudyno's own images, and this is none", 4),
         (("run", "--plan", "deep", "--budget", "soon"), "the budget 'soon' is no length of time", 2),
         (("run", "--plan", "deep", "--python", "/no/such/python"), "there is no interpreter", 4),
+        (("run", "--claim", "000-no-such"), "there is no claim '000-no-such'; `invoke claims` lists them", 2),
+        (("run", "--claims", "there"), "'--claims there' is not known; write `--claims here`", 2),
+        (
+            ("run", "--device", "cpu", "--engine", "venv", "--claim", "001-mlp-amp-seconds"),
+            "no shipped plan can judge '001-mlp-amp-seconds' here; `invoke claims --here` lists",
+            2,
+        ),
         (("lock", "--image", "cpo"), "image 'cpo' is not in docker/images.toml; take one of cpu", 2),
         (("build", "--image", "cpo"), "image 'cpo' is not in docker/images.toml; take one of cpu", 2),
         (("run", "--image", "rocm"), "image 'rocm' is for 'rocm' devices, and this line runs on 'cpu'", 4),
@@ -53,6 +60,15 @@ def test_wrong_input_is_answered_in_one_sentence_and_a_code_of_its_kind(state, w
     assert done.stderr.startswith("gpudyno: ")
     assert len(done.stderr.strip().splitlines()) == 1
     assert "Traceback" not in done.stderr
+
+
+def test_a_claim_runs_the_trials_that_it_needs_and_no_others(state):
+    words = ("run", "--claim", "001-mlp-fp32-peak-by-arithmetic", "--dry-run")
+    done = invoke(*words, "--device", "cpu", "--engine", "venv", **state)
+    assert done.returncode == 0, done.stderr
+    assert "    1 × tensorcore_mlp  published/1  mlp  fp32-ieee  batch 512  cached" in done.stdout
+    assert "\n1 trials, about " in done.stdout
+    assert "left out: 1 × other trials: no claim asked for needs them" in done.stdout
 
 
 def test_an_engine_that_is_asked_for_by_name_and_not_there_is_no_silent_other(state):

@@ -6,7 +6,7 @@ from collections import Counter
 from statistics import median
 from typing import Any
 
-from report.claims.judge import Judged, judge
+from report.claims.judge import Judged
 from report.comparisons import parity
 from report.comparisons.parity import Gate, Parity
 from tests.helpers.figures_read import Report, first_trial, interval, table, trial
@@ -44,7 +44,7 @@ def _gate(path: str, gate: Gate) -> dict[str, Any]:
 
 def claims(report: Report) -> dict[str, Any]:
     """Every claim by its id: those that met a record, and what kept each of the others away."""
-    found = judge(report.analysis.evidence.claims.claims, report.groups, report.cards)
+    found = report.analysis.verdicts
     return {
         "judged": {one.claim.id: _claim(one) for one in found if one.compared},
         "not comparable": {one.claim.id: "; ".join(one.verdict.because) for one in found if not one.compared},
@@ -65,7 +65,7 @@ def _claim(found: Judged) -> dict[str, Any]:
 
 
 def claims_counted(report: Report) -> dict[str, Any]:
-    found = judge(report.analysis.evidence.claims.claims, report.groups, report.cards)
+    found = report.analysis.verdicts
     return {
         "verdicts": dict(Counter(one.verdict.word for one in found)),
         "by_study": table(report.view.verdicts),

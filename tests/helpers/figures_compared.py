@@ -42,6 +42,8 @@ METRICS = {
     "quality": "quality",
     "validation_loss": "valid_loss",
     "training_loss": "train_loss",
+    "smoothed_training_loss": "smoothed_train_loss",
+    "test_quality": "test_quality",
     "peak_bytes": "peak_bytes",
     "input_wait_share": "input_share",
     "host_share": "host_share",

@@ -88,6 +88,17 @@ def test_the_recipe_runs_as_published_and_counts_what_it_does(tmp_path):
     assert found.notes == ("scaled down: width 128 (published 4096), batch 8 (published 512)",)
 
 
+def test_on_a_cpu_the_tensors_of_the_recipe_take_what_the_arithmetic_gives(tmp_path):
+    width, batch, layers, block = 512, 64, 3, 512
+    asked = tiny_mlp(options={"width": width}, batch_size=batch, limit={"steps": 2})
+    memory = run(tmp_path, asked).measured.memory
+    weight, bias, values = 4 * width**2, 4 * width, 4 * batch * width
+    parameters = layers * (weight + bias)
+    predicted = 2 * 50 * values + 2 * parameters + weight + (layers + 2) * values + bias + 2 * block
+    assert predicted - 2 * block < memory.allocated_peak_bytes <= predicted
+    assert memory.process_peak_bytes > memory.allocated_peak_bytes
+
+
 def test_the_recipe_warmed_rehearses_first_and_is_long(tmp_path):
     asked = tiny_mlp(protocol="warmed/1", limit={"steps": 60}, precision="amp-fp16")
     found = run(tmp_path, asked).measured

@@ -244,6 +244,14 @@ def test_a_whole_protocol_says_so_and_tests_the_weights_of_its_best_epoch(tmp_pa
     assert found.test_quality == pytest.approx(best, rel=0.5)
 
 
+def test_a_language_model_is_trained_for_the_epochs_that_are_asked_for(tmp_path):
+    script = tmp_path / "own.py"
+    script.write_text(WHOLE.format(workloads=str(WORKLOADS)))
+    found = run(tmp_path, tiny_language_model(limit={}, options={"epochs": 2}), script=script).measured
+    assert (found.protocol.epochs, len(found.epochs), found.protocol.complete) == (2, 2, True)
+    assert found.test_quality is not None
+
+
 def test_apex_is_asked_for_each_part_of_a_step(tmp_path):
     script = tmp_path / "apex.py"
     script.write_text(FAKE_APEX.format(workloads=str(WORKLOADS)))
@@ -310,6 +318,23 @@ def test_a_resnet_as_published_is_the_study_s(resnet):
     assert (epoch.steps, epoch.complete, epoch.valid_batches) == (4, False, 2)
     assert epoch.quality * 16 == pytest.approx(round(epoch.quality * 16))
     assert found.quality_name == "accuracy"
+
+
+def test_a_resnet_s_smoothed_loss_is_the_moving_average_of_its_batches(resnet):
+    moving = 0.0
+    for _, loss in resnet.measured.losses:
+        moving = 0.98 * moving + 0.02 * loss
+    assert len(resnet.measured.losses) == 4
+    smoothed = resnet.measured.epochs[0].smoothed_train_loss
+    assert smoothed == pytest.approx(moving / (1 - 0.98**4), rel=1e-5)
+    assert smoothed != pytest.approx(resnet.measured.epochs[0].train_loss, rel=1e-5)
+
+
+def test_a_lead_in_is_one_epoch(tmp_path):
+    asked = tiny_resnet(options={"workers": 2, "lead_in": True}, limit={"steps": 1, "valid_batches": 1})
+    found = run(tmp_path, asked).measured
+    assert (found.protocol.epochs, found.protocol.steps_per_epoch) == (1, 6000)
+    assert "extra_epoch" not in {phase.name for phase in found.phases}
 
 
 def test_a_frozen_body_costs_twice_its_forward_pass_and_no_more(resnet):

@@ -87,6 +87,7 @@ class Measured(Callback):
 
     def after_train(self) -> None:
         self.epochs.append(self.clock.stop())
+        self.epochs[-1].update(smoothed_train_loss=float(self.recorder.smooth_loss.value))
 
     def after_validate(self) -> None:
         if self.valid_batches:

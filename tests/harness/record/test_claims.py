@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from harness.errors import UserError
@@ -84,9 +86,13 @@ def test_every_claim_without_a_figure_says_in_words_what_was_claimed(published):
 
 
 def test_accuracies_are_twelve_thousandths(published):
-    accuracies = [claim.value for claim in published.claims if claim.metric == "accuracy" and not claim.over]
+    accuracies = [
+        claim.value
+        for claim in published.claims
+        if claim.metric == "accuracy" and claim.kind == "quality" and claim.value
+    ]
     accuracies += [value for curve in published.curves for value in curve.quality]
-    assert len(accuracies) == 544 + 18 + 30
+    assert len(accuracies) == 544 + 18 + 30 + 4
     for accuracy in accuracies:
         assert accuracy == pytest.approx(round(accuracy * 12000) / 12000, abs=5.1e-7)
 
@@ -125,7 +131,7 @@ def test_curves_have_all_544_epochs_and_end_at_the_published_qualities(published
         for metric, values in (
             ("accuracy", curve.quality),
             ("valid_loss", curve.valid_loss),
-            ("train_loss", curve.train_loss),
+            ("smoothed_train_loss", curve.train_loss),
         ):
             assert figure_of(published, curve.side, metric, curve.study) == values[-1]
 
@@ -176,8 +182,8 @@ def test_every_problem_of_every_file_is_told_with_its_path_and_field(tmp_path):
         load_claims(tmp_path)
     told = caught.value.problem
     assert told.startswith("3 problems in the claims")
-    assert "results/claims/s007.toml: claims.007-seconds.speed: unknown key" in told
-    assert "results/claims/s007.toml: claims.007-seconds.kind: Input should be" in told
+    assert "results/claims/s007.toml:12: claims.007-seconds.speed: unknown key" in told
+    assert "results/claims/s007.toml:12: claims.007-seconds.kind: Input should be" in told
     assert "results/claims/s008.toml: the whole: is not readable TOML" in told
 
 
@@ -214,6 +220,28 @@ def test_every_problem_of_every_file_is_told_with_its_path_and_field(tmp_path):
         ("epochs = [1, 2]", "epochs = [1, 3]", "curves.0.epochs: do not count from 1"),
         ("quality = [0.1, 0.2]", "quality = [0.1]", "curves.0.quality: has 1 values for 2 epochs"),
         ('side = { model = "net" }', "", "curves.0.side: Field required"),
+        ("value = 12", "value = 0", "s007.toml:12: claims.007-seconds.value: 0 is not above 0"),
+        (
+            'unit = "s"',
+            'unit = "minutes"',
+            "s007.toml:12: claims.007-seconds.unit: 'minutes' is no unit of it; it is told in s",
+        ),
+        (
+            'unit = "s"',
+            'unit = "s"\nwhy = "thrice"',
+            "s007.toml:12: claims.007-seconds.why: 'thrice' is not in [caveats]",
+        ),
+        (
+            'kind = "absolute"',
+            'kind = "quality"\ncard_class = "any"',
+            "why: a claim that was measured on one card says why it is claimed for a class",
+        ),
+        (
+            'of = { card = "T4", model = "net" }',
+            'of = { card = "T4", model = "net" }\npoints = [{ at = 1, of = { model = "net" } }]',
+            "points: a trend has two or more at different places, and no other kind has any",
+        ),
+        ("[caveats]", '[cards]\n"T5" = "new"\n\n[caveats]', "s007.toml:9: cards.T5: no claim names it"),
     ],
 )
 def test_a_claim_that_cannot_be_meant_is_refused(tmp_path, old, new, problem):
@@ -224,11 +252,55 @@ def test_a_claim_that_cannot_be_meant_is_refused(tmp_path, old, new, problem):
     assert problem in caught.value.problem
 
 
-def test_two_claims_of_one_name_are_refused(tmp_path):
+def test_two_claims_of_one_name_are_refused_with_both_places(tmp_path):
     put(tmp_path, GOOD)
     put(tmp_path, GOOD, "s008.toml")
-    with pytest.raises(UserError, match=r"claims\.007-seconds\.id: stands 2 times"):
+    with pytest.raises(UserError) as caught:
         load_claims(tmp_path)
+    here, there = (f"results/claims/s00{number}.toml:12: claims.007-seconds" for number in (8, 7))
+    assert f"{here}.id: stands in {there} too" in caught.value.problem
+
+
+def test_one_figure_under_two_names_is_refused(tmp_path):
+    put(tmp_path, GOOD)
+    again = GOOD.replace("007-seconds", "007-duration").replace("value = 12", "value = 13")
+    put(tmp_path, again, "s008.toml")
+    with pytest.raises(UserError, match=r"s008\.toml:12: claims\.007-duration: is the same figure as .*s007"):
+        load_claims(tmp_path)
+
+
+def test_a_card_that_no_table_has_is_refused(tmp_path):
+    put(tmp_path, GOOD.replace('"T4"', '"T5"'))
+    assert load_claims(tmp_path).claims, "without a table of cards nothing is known of them"
+    shutil.copy(ROOT / "results" / "cards.toml", tmp_path / "results")
+    with pytest.raises(UserError, match=r"s007\.toml:12: claims\.007-seconds\.of\.card: 'T5' is neither in"):
+        load_claims(tmp_path)
+    put(tmp_path, GOOD.replace('"T4"', '"T5"').replace("[caveats]", '[cards]\n"T5" = "new"\n\n[caveats]'))
+    assert load_claims(tmp_path).claims[0].of.card == "T5"
+
+
+TREND = """
+[[claims]]
+id = "007-grows"
+kind = "trend"
+metric = "protocol_seconds"
+points = [{ at = 18, of = { model = "small" } }, { at = 34, of = { model = "large" } }]
+relation = "greater"
+unit = "s"
+words = "It grows."
+"""
+
+
+def test_a_trend_begins_at_its_first_point(tmp_path):
+    put(tmp_path, GOOD + TREND)
+    found = load_claims(tmp_path).claims[1]
+    assert found.of == found.points[0].of == Side(model="small")
+
+
+def test_why_a_claim_is_made_for_a_class_stands_among_its_caveats(published):
+    wide = [claim for claim in published.claims if claim.why]
+    assert len(wide) > 100
+    assert all(claim.why in claim.caveats and claim.why.endswith(".") for claim in wide)
 
 
 @pytest.mark.parametrize(
@@ -280,10 +352,3 @@ def test_a_claim_that_names_no_card_and_no_class_speaks_of_any(cards):
         source="x",
     )
     assert speaks_of(claim, "cpu", "a CPU", None, cards) is True
-
-
-def test_the_list_names_every_claim_once(published):
-    told = claims.lines(published)
-    for claim in published.claims:
-        assert sum(line.split()[:1] == [claim.id] for line in told) == 1
-    assert told[-1] == "284 claims, 22 curves of 544 epochs in all"

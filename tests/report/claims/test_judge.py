@@ -10,6 +10,8 @@ from harness.record.cards import load_cards
 from report.claims.judge import Judged, judge
 from report.comparisons import cells as stats
 from report.comparisons import groups
+from report.comparisons.batch_sweeps import batch_sweeps
+from report.trials.table import trials_of
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.trial_tables import table
@@ -172,8 +174,17 @@ def test_every_field_that_differs_is_named(change, said):
     assert because(claim(of=side), series(**change)) == said
 
 
-def test_generated_data_is_never_judged():
-    assert because(claim(), series(data="generated")) == "data: generated data is never judged"
+def test_nothing_that_depends_on_the_data_is_judged_on_generated_data():
+    said = "data: nothing that depends on the data is judged on generated data"
+    assert because(claim(), series(data="generated")) == said
+    peak = claim(kind="structure", metric="peak_bytes", value=6e9, unit="B", card_class="gpu", why="w")
+    assert word(peak, series(data="generated")) == "holds here"
+
+
+def test_bytes_are_counted_within_the_margin_that_the_claim_declares():
+    peak = claim(kind="structure", metric="peak_bytes", value=6.1e9, unit="B", margin=0.02, half_digit=0.0)
+    assert word(peak, series()) == "holds here"
+    assert word(peak.model_copy(update={"margin": 0.01}), series()) == "does not hold here"
 
 
 def test_a_projection_from_a_window_too_short_is_not_judged():
@@ -191,6 +202,159 @@ def test_a_projection_that_misses_the_whole_run_is_not_judged():
     projected = series(complete=False, limit=limit)
     found = verdict(claim(), [*projected, *whole])
     assert not found.cells or not found.cells[0].length.projected
+
+
+def test_five_projected_runs_go_before_one_whole_run_and_the_verdict_says_so():
+    whole = series(repeats=1, first_order=10)
+    found = verdict(claim(), [*series(repeats=5, complete=False, limit=Limit(seconds=75.0)), *whole])
+    assert found.verdict.word == "reproduced"
+    assert found.cells[0].length.projected
+    assert "taken: 5 projected runs in data mode cached, which is the most of 2" in found.verdict.because[-1]
+
+
+def test_whole_runs_go_before_as_many_projected_ones():
+    projected = series(seconds=0.1003, repeats=3, complete=False, limit=Limit(seconds=75.0))
+    found = verdict(claim(), [*projected, *series(repeats=3, first_order=10)])
+    assert not found.cells[0].length.projected
+
+
+def test_a_ratio_takes_the_pair_with_the_most_runs_on_its_weaker_side():
+    limit = Limit(seconds=75.0)
+    records = [
+        *series(repeats=1),
+        *series("amp-fp16", 0.05, repeats=9, first_order=10),
+        *series(repeats=5, complete=False, limit=limit, first_order=20),
+        *series("amp-fp16", 0.05, repeats=5, complete=False, limit=limit, first_order=30),
+    ]
+    found = verdict(ratio(), records)
+    assert found.verdict.word == "holds here"
+    assert all(cell.length.projected for cell in found.cells)
+
+
+def test_the_sides_of_a_ratio_have_their_input_from_the_same_place():
+    records = [*series(mode="device"), *series("amp-fp16", 0.05, mode="cached", first_order=10)]
+    assert because(ratio(), records) == "both sides were not measured on one machine"
+
+
+def test_an_option_that_a_claim_does_not_name_is_another_work():
+    assert because(claim(), series(options={"tied": True})) == "tied: True, which it does not name"
+    assert word(claim(), series(options={"epochs": 30})) == "reproduced"
+
+
+SEEDS = {"spread": 0.02, "pairs": 8}
+
+
+@pytest.mark.parametrize(
+    ("published", "told"), [(110.0, "holds here"), (120.0, "inconclusive"), (150.0, "does not hold here")]
+)
+def test_one_whole_run_is_judged_by_the_published_spread_of_seeds(published, told):
+    asked = claim(kind="quality", metric="perplexity", value=published, unit="perplexity", epochs=30)
+    asked = asked.model_copy(update={"card_class": "any"})
+    assert word(asked, series(repeats=1)) == "inconclusive"
+    found = verdict(asked.model_validate({**asked.model_dump(), "seeds": SEEDS}), series(repeats=1))
+    assert found.verdict.word == told
+    assert found.verdict.because[0] == "few runs: the spread of 8 published pairs stands for theirs (2.0%)"
+
+
+def gains(steps: Sequence[float], **changes: Any) -> list[Record]:
+    """fp32 at 0.1 s a step and amp-fp16 at these, at batches that double from 512 on."""
+    found: list[Record] = []
+    for place, step in enumerate(steps):
+        at = {"batch_size": 512 * 2**place, "first_order": 20 * place, **changes}
+        found += [*series(**at), *series("amp-fp16", step, **{**at, "first_order": 20 * place + 10})]
+    return found
+
+
+def trend(points: int, relation: str) -> Claim:
+    batches = [{"model": "mlp", "batch_size": 512 * 2**place} for place in range(points)]
+    values = {
+        "kind": "trend",
+        "points": [
+            {
+                "at": 2**place,
+                "of": {**batch, "precision": "amp-fp16"},
+                "over": {**batch, "precision": "fp32-ieee"},
+            }
+            for place, batch in enumerate(batches)
+        ],
+        "relation": relation,
+        "value": None,
+        "unit": "x",
+        "half_digit": 0.0,
+        "card_class": "matrix-units",
+    }
+    asked = {**claim().model_dump(), **values}
+    del asked["of"], asked["over"]
+    return Claim.model_validate(asked)
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        ((0.08, 0.06, 0.05), "holds here"),
+        ((0.05, 0.06, 0.08), "does not hold here"),
+        ((0.06, 0.06, 0.06), "inconclusive"),
+    ],
+)
+def test_a_trend_is_judged_by_the_slope_of_its_repeats(steps, told):
+    found = verdict(trend(3, "greater"), gains(steps))
+    assert found.verdict.word == told
+    assert len(found.cells) == 6
+
+
+def test_of_two_points_a_trend_is_the_ratio_of_their_gains():
+    found = verdict(trend(2, "greater"), gains((0.08, 0.05)))
+    assert found.measured == pytest.approx((0.1 / 0.05) / (0.1 / 0.08), rel=0.01)
+    assert (found.claim.of, found.claim.over) == (found.claim.points[0].of, found.claim.points[0].over)
+
+
+def test_a_trend_whose_point_was_not_measured_names_what_is_missing():
+    assert because(trend(3, "less"), gains((0.08, 0.05))) == "batch size: 512 instead of 2048"
+
+
+def test_one_run_a_point_shows_no_slope_but_by_the_spread_of_seeds():
+    records = gains((0.08, 0.06, 0.05), repeats=1)
+    assert verdict(trend(3, "greater"), records).verdict.because == ("one run gives no interval",)
+
+
+def ladder(precision: str, largest: int, **changes: Any) -> list[Record]:
+    """Batches that double from 64 on, and the first above `largest` that does not fit."""
+    sizes = [64 * 2**place for place in range(20) if 64 * 2**place <= largest]
+    limit = Limit(steps=10)
+    found: list[Record] = []
+    for place, size in enumerate([*sizes, *([largest] if largest not in sizes else [])]):
+        at = {"batch_size": size, "repeats": 1, "first_order": place, "limit": limit, "complete": False}
+        found += series(precision, **at, **changes)
+    asked = build.trial(KIND, precision, 1, batch_size=largest + 8, mode="cached", limit=limit)
+    failed = build.record(asked, None, on=ON, session=SESSION, order=90, failure=build.out_of_memory())
+    return [*found, failed]
+
+
+@pytest.mark.parametrize(
+    ("value", "told"), [(1.75, "holds here"), (1.9, "inconclusive"), (2.5, "does not hold here")]
+)
+def test_a_ratio_of_batches_lies_between_what_fits_and_what_does_not(value, told):
+    records = [*ladder("fp32-ieee", 512), *ladder("amp-fp16", 904)]
+    trials = table(records)
+    cells = stats.cells_of(trials)
+    failed = [trial for trial in trials_of(trials) if trial.failure]
+    sides = {"of": ratio().over, "over": ratio().of}
+    asked = ratio(metric="batch_ratio", value=value, margin=0.08, half_digit=0.0, **sides)
+    (found,) = judge([asked], [], CARDS, batch_sweeps(cells, failed))
+    assert found.verdict.word == told
+    assert found.measured == pytest.approx(904 / 512)
+    assert found.verdict.because == (f"between {904 / 520:.3f} and {912 / 512:.3f}, for certain",)
+
+
+def test_bytes_are_compared_without_a_spread_however_few_runs():
+    order = ratio(kind="order", metric="peak_bytes", relation="less", value=None, card_class="gpu")
+    records = [*series(repeats=1), *series("amp-fp16", repeats=1, first_order=10)]
+    found = verdict(order, records)
+    assert (found.verdict.word, found.verdict.because) == ("holds here", ("0.600, without a spread",))
+    assert word(order.model_copy(update={"relation": "greater"}), records) == "does not hold here"
+    equal = ratio(metric="peak_bytes", value=1.667, card_class="gpu")
+    assert word(equal, records) == "holds here"
+    assert word(equal.model_copy(update={"value": 2.0}), records) == "does not hold here"
 
 
 def test_a_quality_needs_its_epochs_and_its_pretrained_body():

@@ -8,13 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.record import Seeds
 from report.stats.equivalence import (
     equivalence,
+    few_runs_grow,
+    few_runs_hold,
     non_inferior,
     not_comparable,
     order_holds,
+    range_holds,
     ratio_holds,
     structure_holds,
+    trend_holds,
     words_for,
 )
 from report.stats.intervals import Runs
@@ -253,3 +258,73 @@ def test_several_comparisons_with_one_reference_ask_more_of_each_parity():
     lower = [value - 0.0008 for value in FP32]
     assert non_inferior(FP32, lower, 0.003).word == "parity"
     assert non_inferior(FP32, lower, 0.003, comparisons=3).word == "inconclusive"
+
+
+DRAWS = 4000
+
+
+def drawn_verdicts(true_ratio: float, spread: float, pairs: int) -> Counter[str]:
+    """One run against one published run, the spread taken from as many drawn pairs of equal runs."""
+    random = np.random.default_rng(20)
+    differences = random.normal(0, math.sqrt(2) * spread, (DRAWS, pairs))
+    found = np.sqrt((differences**2).sum(axis=1) / 2 / pairs)
+    ours, theirs = random.normal(0, spread, (2, DRAWS))
+    return Counter(
+        few_runs_hold(
+            true_ratio * math.exp(own), 2.0, Seeds(spread=seen, pairs=pairs), math.exp(other), 1e-6
+        ).word
+        for own, other, seen in zip(ours, theirs, found, strict=True)
+    )
+
+
+def test_of_equal_protocols_one_run_against_one_is_rarely_told_apart_and_mostly_holds():
+    words = drawn_verdicts(1.0, 0.01, 8)
+    assert words["does not hold here"] / DRAWS < 0.005
+    assert words["holds here"] / DRAWS > 0.88
+
+
+def test_at_the_edge_of_its_own_margin_one_run_holds_in_one_case_of_twenty():
+    spread, pairs = 0.01, 8
+    edge = math.exp((1.8595 + 1.96) * math.sqrt(2) * spread)
+    random = np.random.default_rng(21)
+    seeds = Seeds(spread=spread, pairs=pairs)
+    words = Counter(
+        few_runs_hold(edge * math.exp(own), 2.0, seeds, math.exp(other), 1e-6).word
+        for own, other in random.normal(0, spread, (DRAWS, 2))
+    )
+    assert words["holds here"] / DRAWS < 0.05
+
+
+def test_a_margin_that_is_declared_wider_than_the_seeds_allow_is_kept():
+    seeds = Seeds(spread=0.001, pairs=8)
+    assert few_runs_hold(1.04, 2.0, seeds, 1.0, 0.05).margin == 0.05
+    assert few_runs_hold(1.04, 2.0, seeds, 1.0, 0.05).word == "holds here"
+    assert few_runs_hold(1.04, 2.0, seeds, 1.0, 0.0125).word == "does not hold here"
+
+
+def test_a_slope_of_single_runs_is_told_from_none_by_the_spread_of_seeds():
+    seeds = Seeds(spread=0.01, pairs=8)
+    assert few_runs_grow(0.10, 1.0, seeds, "greater").word == "holds here"
+    assert few_runs_grow(-0.10, 1.0, seeds, "greater").word == "does not hold here"
+    assert few_runs_grow(0.01, 1.0, seeds, "greater").word == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("factor", "word"), [(1.1, "holds here"), (0.9, "does not hold here"), (1.0, "inconclusive")]
+)
+def test_a_trend_holds_where_the_interval_of_its_slopes_lies_on_its_side(factor, word):
+    slopes = Runs(tuple(factor * value / 100 for value in AROUND_100.values), (1,) * 5)
+    assert trend_holds(slopes, "greater").word == word
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "word"),
+    [
+        (1.75, 1.85, "holds here"),
+        (1.7, 2.1, "inconclusive"),
+        (2.1, 2.3, "does not hold here"),
+        (1.0, 1.5, "does not hold here"),
+    ],
+)
+def test_what_lies_between_two_bounds_holds_only_where_both_do(low, high, word):
+    assert range_holds(low, high, 1.8, 0.1).word == word

@@ -1,0 +1,266 @@
+"""The published figures at a terminal: all of them, what can be judged where, and the trials for it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from commands import measure
+from harness.errors import UserError
+from harness.plan import estimate, plan, selection
+from harness.plan.plan import Plan, PlanContext, Planned
+from harness.plan.selection import supported
+from harness.record import DEEP, Claim, DataSource, DeviceKind, Gpu, Trial
+from harness.record.cards import Card, load_cards
+from harness.record.claims import ClaimSet, load_claims
+from harness.run import setup as run_setup
+from harness.run.choice import choose, speeds_of
+from harness.run.setup import RunSetup
+from harness.settings import Settings
+from harness.units import duration, seconds_of
+from report.claims.constructed import Device
+from report.claims.judgeable import Judgeable, judgeable, needs_run
+
+WIDTH = 80
+
+UNSEEN_GPU = Device("cuda", "NVIDIA Unseen GPU", "9.0")
+"""Of no record and no table, with units for 16-bit matrices and all precisions."""
+A_CPU = Device("cpu", "a CPU")
+QUICK = "quick"
+
+UNRANKED = (DEEP, "smoke", "ranks", "selfcheck", "ceilings")
+"""Plans that compare nothing with anything published."""
+
+
+def listed(root: Path) -> None:
+    """Prints every claim by study and workload, within 80 columns."""
+    print("\n".join(lines(load_claims(root))))
+
+
+def lines(claim_set: ClaimSet) -> list[str]:
+    """One or more lines for each claim, grouped by study and workload, and how many there are."""
+    out: list[str] = []
+    group: tuple[str, str] | None = None
+    for claim in sorted(claim_set.claims, key=lambda claim: (claim.study, claim.workload)):
+        if (claim.study, claim.workload) != group:
+            group = (claim.study, claim.workload)
+            out += ([""] if out else []) + [f"study {claim.study}, {claim.workload} {claim.protocol}"]
+        out.append(f"  {claim.id}")
+        out += _wrapped(f"{claim.kind}: {_figure(claim)}", indent="    ")
+    claims, curves = len(claim_set.claims), len(claim_set.curves)
+    epochs = sum(len(curve.epochs) for curve in claim_set.curves)
+    return [*out, "", f"{claims} claims, {curves} curves of {epochs} epochs in all"]
+
+
+def _wrapped(text: str, indent: str = "  ") -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def _figure(claim: Claim) -> str:
+    metric = claim.metric.replace("_", " ")
+    if claim.value is not None:
+        sign = {"equal": "", "less": "less than ", "greater": "more than "}[claim.relation]
+        value = f"{claim.value:g}" if claim.value < 1e6 else f"{claim.value:,.0f}"
+        return f"{metric} {sign}{value} {claim.unit}"
+    if claim.kind in ("order", "trend"):
+        return f"{metric} {claim.relation}: {claim.words}"
+    return f"{metric} without a figure: {claim.words}"
+
+
+def count(root: Path) -> None:
+    """Prints what the shipped plans could judge on an unseen GPU and on a CPU; the last line counts."""
+    claims, cards = load_claims(root).claims, load_cards(root)
+    gpu, cpu = (dict(_by_plan(root, claims, cards, device)) for device in (UNSEEN_GPU, A_CPU))
+    first_look = plan.load(root, QUICK)
+    quick, on_a_cpu = (
+        _runs(_of_plan(first_look, claims, cards, device, data="generated")) for device in (UNSEEN_GPU, A_CPU)
+    )
+    print("What each plan can judge by its own trials, on one GPU that nothing is known of and on a CPU:\n")
+    print(f"  {'plan':<14}{'gpu':>6}{'cpu':>6}")
+    for name in dict.fromkeys([*gpu, *cpu]):
+        counts = [_runs(side.get(name, ())) for side in (gpu, cpu)]
+        if any(counts):
+            print(f"  {name:<14}" + "".join(f"{len(found):>6}" for found in counts))
+    without = {claim.id for claim in claims if not needs_run(claim) and claim.value is not None}
+    print(f"\nfrom data or code alone, without a run: {len(without)}")
+    rest = len(claims) - len(without) - len(_union(gpu) | _union(cpu))
+    print(f"on neither, without a figure or of another card, class or stack: {rest}")
+    print("quick: on either, with generated data and without pretrained weights")
+    print(f"judgeable: gpu {len(_union(gpu))}, cpu {len(_union(cpu))}, quick {len(quick & on_a_cpu)}")
+
+
+def _runs(found: Iterable[Judgeable]) -> frozenset[str]:
+    """The ids of claims whose verdict needs a run."""
+    return frozenset(one.claim.id for one in found if needs_run(one.claim))
+
+
+def _union(by_plan: Mapping[str, Iterable[Judgeable]]) -> frozenset[str]:
+    return frozenset[str]().union(*map(_runs, by_plan.values()))
+
+
+def _by_plan(
+    root: Path, claims: Sequence[Claim], cards: Sequence[Card], device: Device
+) -> Iterable[tuple[str, tuple[Judgeable, ...]]]:
+    for name in shipped(root):
+        yield name, _of_plan(plan.load(root, name), claims, cards, device)
+
+
+def shipped(root: Path) -> list[str]:
+    """The plans whose records may be held against publications."""
+    return [name for name in plan.names(root) if name not in UNRANKED]
+
+
+def _of_plan(
+    asked: Plan, claims: Sequence[Claim], cards: Sequence[Card], device: Device, data: DataSource = "real"
+) -> tuple[Judgeable, ...]:
+    """What a plan could judge on a device, all data and weights at hand, or none of them."""
+    if not any(device.kind in part.devices for part in asked.measure):
+        return ()
+    sources = dict.fromkeys(plan.datasets(asked, device.kind), data)
+    weights = dict.fromkeys(plan.pretrained_models(asked, device.kind), data == "real")
+    context = PlanContext(device.kind, device.kind, None, sources, weights)
+    planned = plan.trials(asked, context, seed=0)
+    card = _card(device) if device.kind != "cpu" else None
+    able, _ = supported(planned, device.kind, card, 1)
+    return judgeable(claims, [item.trial for item in selection.one_full_each(able)], device, cards)
+
+
+def _card(device: Device) -> Gpu:
+    return Gpu(index=0, vendor="NVIDIA", name=device.name, architecture=device.capability)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One plan on this machine: the claims that it can judge, and what its trials take."""
+
+    plan: str
+    found: tuple[Judgeable, ...]
+    seconds_each: Mapping[str, float]
+    """Of each trial by its id."""
+
+    def seconds(self, trials: Collection[str]) -> float:
+        """How long some of its trials take."""
+        return sum(self.seconds_each[trial] for trial in trials)
+
+
+def here(root: Path, settings: Settings) -> None:
+    """Prints which claims this machine can judge, in which plan, and in how many hours."""
+    setup = run_setup.prepare(root, settings)
+    offers = _offers(setup, load_claims(root).claims)
+    if not any(offer.found for offer in offers):
+        print("No shipped plan can judge a claim here.")
+        return
+    for offer in offers:
+        ids = sorted(_runs(offer.found))
+        if ids:
+            whole = duration(offer.seconds(frozenset().union(*(one.trials for one in offer.found))))
+            print(f"plan {offer.plan}: {len(ids)} claims, about {whole} for all of them")
+            print("\n".join(_wrapped(" ".join(ids))))
+            print()
+    every = frozenset[str]().union(*(_runs(offer.found) for offer in offers))
+    print(f"judgeable here: {len(every)}; `invoke run --claim ID` runs what one needs")
+
+
+def _offers(setup: RunSetup, claims: Sequence[Claim]) -> list[Offer]:
+    cards, speeds = load_cards(setup.root), speeds_of(setup)
+    offers = []
+    for name in shipped(setup.root):
+        asked = replace(setup, plan=plan.load(setup.root, name))
+        if any(setup.selection.kind in part.devices for part in asked.plan.measure):
+            offers.append(_offer(asked, claims, cards, speeds))
+    return offers
+
+
+def _offer(setup: RunSetup, claims: Sequence[Claim], cards: Sequence[Card], speeds: estimate.Speeds) -> Offer:
+    try:
+        chosen = choose(setup, speeds=speeds)
+    except UserError:
+        # The device can do nothing of this plan.
+        return Offer(setup.plan.name, (), {})
+    found = judgeable(claims, [item.trial for item in chosen.planned], device_of(setup), cards)
+    return Offer(setup.plan.name, found, _seconds_each(chosen.planned, speeds))
+
+
+def _seconds_each(planned: Iterable[Planned], speeds: estimate.Speeds) -> dict[str, float]:
+    return {item.trial.id: estimate.seconds(item, speeds) for item in planned}
+
+
+def device_of(setup: RunSetup) -> Device:
+    """This machine's first device of the kind that is taken."""
+    kind: DeviceKind = setup.selection.kind
+    if not setup.selection.gpus:
+        return Device(kind, setup.machine.cpu.model or "a CPU")
+    card = setup.selection.gpus[0]
+    return Device(kind, card.name, (card.architecture or "").removeprefix("sm_") or None)
+
+
+def asked_for(ids: Sequence[str], where: str) -> tuple[str, ...]:
+    """The ids of `--claim`, or none for all that can be judged; raises UserError for another `where`."""
+    if where not in ("", "here"):
+        raise UserError(f"'--claims {where}' is not known", remedy="write `--claims here`, or `--claim ID`")
+    if where and ids:
+        raise UserError("--claims here stands for all of them", remedy="leave out --claim, or --claims")
+    return tuple(ids)
+
+
+def run(root: Path, settings: Settings, ids: Sequence[str], how: measure.How) -> None:
+    """Runs the trials that some claims need, each in the plan that takes the least time for it.
+
+    Without ids, as many claims as the settings' budget holds, those first that cost the least more. Raises
+    UserError for an id that there is not, and for a claim that no shipped plan can judge here.
+    """
+    claims = load_claims(root).claims
+    unknown = sorted(set(ids) - {claim.id for claim in claims})
+    if unknown:
+        raise UserError(f"there is no claim '{unknown[0]}'", remedy="`invoke claims` lists them")
+    setup = run_setup.prepare(root, settings)
+    asked = [claim for claim in claims if claim.id in ids] if ids else list(claims)
+    offers = _offers(setup, asked)
+    budget = seconds_of(settings.budget) if settings.budget else None
+    chosen = cheapest(offers, budget)
+    beyond = sorted(set(ids) - {claim for taken in chosen.values() for claim in taken})
+    if beyond:
+        raise UserError(
+            f"no shipped plan can judge '{beyond[0]}' here{' within the budget' if budget else ''}",
+            remedy="`invoke claims --here` lists what can be judged",
+        )
+    if not chosen:
+        raise UserError("no claim can be judged here", remedy="`invoke claims --here` says what can")
+    for name, taken in chosen.items():
+        print(f"plan {name}: for {len(taken)} claims")
+        of_plan = settings.model_copy(update={"plan": name, "budget": None})
+        keep = partial(_needed, claims=[claim for claim in claims if claim.id in taken], setup=setup)
+        measure.run(root, of_plan, replace(how, keep=keep, at_most_seconds=budget))
+
+
+def _needed(trials: Sequence[Trial], claims: Sequence[Claim], setup: RunSetup) -> frozenset[str]:
+    found = judgeable(claims, trials, device_of(setup), load_cards(setup.root))
+    return frozenset[str]().union(*(one.trials for one in found))
+
+
+def cheapest(offers: Sequence[Offer], budget_seconds: float | None) -> dict[str, tuple[str, ...]]:
+    """The claims to judge in each plan: always the one next that takes the least time more, while it fits."""
+    taken: dict[str, list[str]] = {}
+    trials: dict[str, frozenset[str]] = {offer.plan: frozenset() for offer in offers}
+    left = {claim for offer in offers for claim in _runs(offer.found)}
+    spent = 0.0
+    while left:
+        more, offer, one = min(
+            (
+                (offer.seconds(one.trials - trials[offer.plan]), offer, one)
+                for offer in offers
+                for one in offer.found
+                if one.claim.id in left
+            ),
+            key=lambda choice: (choice[0], choice[1].plan, choice[2].claim.id),
+        )
+        if budget_seconds is not None and spent + more > budget_seconds:
+            break
+        spent += more
+        trials[offer.plan] |= one.trials
+        taken.setdefault(offer.plan, []).append(one.claim.id)
+        left.remove(one.claim.id)
+    return {name: tuple(claims) for name, claims in taken.items()}

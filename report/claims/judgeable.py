@@ -1,0 +1,61 @@
+"""Which claims the trials of a plan could judge: the judge's own answer to records that it would leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from harness.record import Claim
+from harness.record import Trial as Asked
+from harness.record.cards import Card
+from report.claims.constructed import SESSION, Device, sweep_place, would_leave
+from report.claims.judge import judge
+from report.claims.judged import Judged
+from report.claims.metrics import METRICS
+from report.comparisons.batch_sweeps import batch_sweeps, without_sweeps
+from report.comparisons.cells import cells_of
+from report.comparisons.groups import comparison_groups
+from report.trials.table import table_of
+
+
+@dataclass(frozen=True, slots=True)
+class Judgeable:
+    """A claim that a plan's trials can judge, and the variants of them that it takes."""
+
+    claim: Claim
+    trials: frozenset[str]
+    """The ids of all trials of the cells that the verdict would rest on."""
+
+
+def judgeable(
+    claims: Iterable[Claim], planned: Sequence[Asked], device: Device, cards: Sequence[Card]
+) -> tuple[Judgeable, ...]:
+    """The claims that meet their records and enough of them, were the plan run on that device.
+
+    Whatever the verdict: the figures are constructed, and only what keeps a claim away is looked at.
+    """
+    trials = would_leave(planned, device)
+    cells = cells_of(table_of(trials))
+    failed = [trial for trial in trials if trial.failure is not None]
+    groups = comparison_groups(without_sweeps(cells, SESSION), SESSION, baseline=None)
+    judged = judge(claims, groups, cards, batch_sweeps(cells, failed))
+    return tuple(_of(found, planned) for found in judged if found.compared and not _lacks_runs(found))
+
+
+def _lacks_runs(judged: Judged) -> bool:
+    """Whether no interval came of it, nor a margin that it was held against."""
+    verdict = judged.verdict
+    return verdict.word == "inconclusive" and verdict.interval is None and verdict.margin is None
+
+
+def _of(judged: Judged, planned: Sequence[Asked]) -> Judgeable:
+    trials = [trial.record.trial for cell in judged.cells for trial in cell.trials]
+    if judged.claim.metric == "batch_ratio":
+        sweeps = {sweep_place(trial) for trial in trials}
+        trials = [trial for trial in planned if sweep_place(trial) in sweeps]
+    return Judgeable(judged.claim, frozenset(trial.id for trial in trials))
+
+
+def needs_run(claim: Claim) -> bool:
+    """Whether its verdict needs a run on the reader's machine; else it follows from data or code alone."""
+    return METRICS[claim.metric].needs_run

@@ -1,0 +1,86 @@
+"""Why a claim is not judged on a cell that has everything its side names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from harness.record import Claim
+from harness.record.cards import Card
+from harness.record.claims import speaks_of
+from report.claims.metrics import METRICS
+from report.comparisons.cells import PROJECTION_TOLERANCE, Cell, cell_ratio
+
+_VERSION = re.compile(r"\b(PyTorch|fastai|CUDA|driver|cuDNN) (\d[\w.]*)")
+
+
+def obstacles(claim: Claim, cell: Cell, cards: Sequence[Card], places: Sequence[Cell]) -> tuple[str, ...]:
+    """Each as a field, a colon and what is wrong with it; empty where the claim may be judged.
+
+    `places` are the cells among which the whole run of a projection may be.
+    """
+    reasons = (
+        "trials: none of them is valid" if cell.verdict == "invalid" else None,
+        _card(claim, cell, cards),
+        _stack(claim, cell),
+        _data(claim, cell),
+        _length(claim, cell, places),
+    )
+    return tuple(reason for reason in reasons if reason)
+
+
+def _card(claim: Claim, cell: Cell, cards: Sequence[Card]) -> str | None:
+    trial = cell.trials[0]
+    spoken_of = speaks_of(claim, trial.environment.device, trial.device_name, trial.device_capability, cards)
+    if spoken_of:
+        return None
+    card = claim.card_class or claim.of.card
+    if spoken_of is None:
+        return f"whether {cell.card} belongs to the cards of class '{card}' is not known"
+    return f"card: {cell.card} instead of {card}"
+
+
+def _stack(claim: Claim, cell: Cell) -> str | None:
+    """Versions named by an absolute claim that are not the ones used here."""
+    if claim.kind != "absolute" or claim.stack is None:
+        return None
+    renamed = {"pytorch": "torch"}
+    used = {name.casefold(): str(value) for name, value in cell.stack.versions}
+    used["driver"] = cell.stack.driver or "unknown"
+    for name, claimed in _VERSION.findall(claim.stack):
+        version = used.get(renamed.get(name.casefold(), name.casefold()), "unknown")
+        if version != claimed and not version.startswith(f"{claimed}."):
+            return f"stack: {name} {version} instead of {claimed}"
+    return None if _VERSION.search(claim.stack) else f"stack: not {claim.stack}"
+
+
+def _data(claim: Claim, cell: Cell) -> str | None:
+    metric = METRICS[claim.metric]
+    if cell.key.data_source == "generated" and not metric.on_generated:
+        return "data: nothing that depends on the data is judged on generated data"
+    if metric.kind == "quality" and cell.key.weights == "random":
+        return "starting weights: a random body instead of a pretrained one"
+    return None
+
+
+def _length(claim: Claim, cell: Cell, places: Sequence[Cell]) -> str | None:
+    """A quality needs its epochs; a projection needs a window that settled, and the whole run near it."""
+    kind = METRICS[claim.metric].kind
+    if kind == "quality":
+        trained = max(trial.epochs_trained or 0 for trial in cell.trials)
+        epochs = claim.epochs or cell.length.epochs
+        return None if trained == epochs else f"epochs: {trained} instead of {epochs}"
+    if kind != "duration" or not cell.length.projected:
+        return None
+    if cell.verdict == "unproven":
+        return "length: projected from a window too short to have settled"
+    for whole in places:
+        if (whole.key, whole.session, whole.card) == (
+            cell.key,
+            cell.session,
+            cell.card,
+        ) and whole is not cell:
+            ratio = None if whole.length.projected else cell_ratio(cell, whole, "seconds")
+            if ratio and abs(ratio.estimate - 1) > PROJECTION_TOLERANCE:
+                return f"length: the projection is {abs(ratio.estimate - 1):.0%} off the whole run"
+    return None

@@ -1,0 +1,113 @@
+"""Ratios and orders: one side of a claim over the other."""
+
+from __future__ import annotations
+
+from harness.record import Claim
+from report.claims.judged import (
+    Judged,
+    Measured,
+    most_evidence,
+    nearest_differences,
+    not_compared,
+    saying_which,
+    seeds_for,
+)
+from report.claims.matching import matches
+from report.claims.metrics import METRICS
+from report.claims.obstacles import obstacles
+from report.comparisons.cells import Cell, selected_alike, side_by_side
+from report.stats.equivalence import (
+    Verdict,
+    bound_holds,
+    bounds_hold,
+    few_runs_hold,
+    order_holds,
+    range_holds,
+    ratio_holds,
+)
+from report.stats.intervals import Runs, blocks_interval
+
+
+def judge_pair(claim: Claim, measured: Measured) -> Judged:
+    """The claim held against the pair of cells with the most runs that like meets like in."""
+    assert claim.over is not None
+    second = claim.model_copy(update={"of": claim.over})
+    own, everything = measured.own, measured.everything
+    pairs = [
+        (of, over)
+        for of in everything
+        if matches(claim, of)
+        for over in everything
+        if matches(second, over) and _same_setting(claim, of, over) and (of in own or over in own)
+    ]
+    if not pairs:
+        why = nearest_differences(claim.of, claim, own) or nearest_differences(claim.over, second, own)
+        return not_compared(claim, *(why or ("both sides were not measured on one machine",)))
+    reasons = [
+        (
+            *obstacles(claim, of, measured.cards, everything),
+            *obstacles(second, over, measured.cards, everything),
+        )
+        for of, over in pairs
+    ]
+    comparable = [pair for pair, reason in zip(pairs, reasons, strict=True) if not reason]
+    if not comparable:
+        return not_compared(claim, *reasons[0])
+    of, over = most_evidence(claim, comparable)
+    return saying_which(_verdict(claim, of, over), comparable)
+
+
+def _same_setting(claim: Claim, of: Cell, over: Cell) -> bool:
+    """Both on one machine and stack, unless the claim is of two cards; both projected, or neither."""
+    assert claim.over is not None
+    crossed = claim.of.card != claim.over.card
+    same = (of.session, of.machine, of.card, of.stack) == (over.session, over.machine, over.card, over.stack)
+    # A claim that names no data mode is of one precision over another in the same one.
+    alike = claim.of.data_mode != claim.over.data_mode or of.key.data_mode == over.key.data_mode
+    return (crossed or same) and alike and of.length.projected == over.length.projected
+
+
+def _verdict(claim: Claim, of: Cell, over: Cell) -> Judged:
+    """An order is of the first over the second; a ratio is published as how many times the second it is."""
+    name = METRICS[claim.metric].figure
+    assert name is not None
+    ordered = (of, over) if claim.kind == "order" else (over, of)
+    runs = selected_alike(*ordered, name)
+    paired = side_by_side(of, over)
+    first, second = (side.mean for side in runs)
+    if METRICS[claim.metric].kind == "memory" and first and second:
+        return Judged(claim, _verdict_of_bytes(claim, *runs), (of, over), first / second)
+    seeds = seeds_for(claim, *runs)
+    if seeds is not None and claim.value is not None and first and second:
+        share = sum(1 / len(side.values) for side in runs)
+        verdict = few_runs_hold(first / second, share, seeds, claim.value, claim.margin, claim.half_digit)
+        return Judged(claim, verdict, (of, over), first / second)
+    if claim.kind == "order":
+        verdict = order_holds(*runs, claim.relation, claim.margin, paired=paired)
+    elif claim.relation == "equal":
+        assert claim.value is not None
+        verdict = ratio_holds(
+            *runs,
+            claim.value,
+            claim.margin,
+            claim.half_digit,
+            spread=claim.spread,
+            runs=claim.runs,
+            paired=paired,
+        )
+    else:
+        assert claim.value is not None
+        verdict = bound_holds(*runs, claim.relation, claim.value, paired=paired)
+    measured = blocks_interval(*runs, paired=paired)
+    return Judged(claim, verdict, (of, over), measured.estimate if measured else None)
+
+
+def _verdict_of_bytes(claim: Claim, first: Runs, second: Runs) -> Verdict:
+    """Equal programs allocate alike: between the least and the most of all runs, and no chance is in it."""
+    low = min(first.values) / max(second.values)
+    high = max(first.values) / min(second.values)
+    if claim.kind == "ratio" and claim.relation == "equal":
+        assert claim.value is not None
+        return range_holds(low, high, claim.value, claim.margin, claim.half_digit)
+    assert claim.relation != "equal"
+    return bounds_hold(low, high, claim.relation, 1.0 if claim.value is None else claim.value)

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from commands import claims
+from commands.claims import Offer
+from harness.errors import UserError
+from harness.record import Claim, Side
+from harness.record.claims import load_claims
+from report.claims.judgeable import Judgeable
+from tests.helpers import ROOT
+
+
+def test_the_list_names_every_claim_once_within_80_columns():
+    published = load_claims(ROOT)
+    told = claims.lines(published)
+    for claim in published.claims:
+        assert sum(line.split() == [claim.id] for line in told) == 1
+    assert max(map(len, told)) <= 80
+    assert told[-1] == "307 claims, 22 curves of 544 epochs in all"
+
+
+def test_the_count_tells_what_the_shipped_plans_can_judge(capsys):
+    claims.count(ROOT)
+    last = capsys.readouterr().out.splitlines()[-1]
+    found = re.fullmatch(r"judgeable: gpu (\d+), cpu (\d+), quick (\d+)", last)
+    assert found
+    gpu, cpu, quick = map(int, found.groups())
+    assert gpu >= 150
+    assert cpu >= 8
+    assert quick >= 3
+
+
+def offer(plan: str, seconds: dict[str, float], **claimed: str) -> Offer:
+    """Each claim by the letters of the trials that it needs."""
+    found = tuple(
+        Judgeable(
+            Claim(
+                id=name,
+                study="007",
+                kind="absolute",
+                workload="toy",
+                protocol="published/1",
+                metric="protocol_seconds",
+                of=Side(model="net"),
+                unit="s",
+                source="constructed",
+            ),
+            frozenset(trials),
+        )
+        for name, trials in claimed.items()
+    )
+    return Offer(plan, found, seconds)
+
+
+def test_a_claim_is_judged_in_the_plan_that_takes_the_least_time_for_it():
+    long, short = offer("long", {"a": 900.0}, one="a"), offer("short", {"b": 60.0}, one="b")
+    assert claims.cheapest([long, short], None) == {"short": ("one",)}
+
+
+def test_trials_that_another_claim_needs_too_cost_nothing_more():
+    both = offer("both", {"a": 900.0, "b": 10.0}, one="a", two="ab")
+    alone = offer("alone", {"c": 600.0}, two="c")
+    assert claims.cheapest([both, alone], None) == {"alone": ("two",), "both": ("one",)}
+    dearer = offer("alone", {"c": 950.0}, two="c")
+    assert claims.cheapest([both, dearer], None) == {"both": ("one", "two")}
+
+
+def test_a_budget_takes_the_claims_that_cost_the_least():
+    plan = offer("plan", {"a": 100.0, "b": 300.0, "c": 50.0}, one="a", two="b", three="c")
+    assert claims.cheapest([plan], 160.0) == {"plan": ("three", "one")}
+    assert claims.cheapest([plan], 10.0) == {}
+
+
+def test_claims_are_asked_for_by_id_or_all_that_can_be_judged_here():
+    assert claims.asked_for(["a", "b"], "") == ("a", "b")
+    assert claims.asked_for([], "here") == ()
+    with pytest.raises(UserError, match="'--claims there' is not known"):
+        claims.asked_for([], "there")
+    with pytest.raises(UserError, match="--claims here stands for all"):
+        claims.asked_for(["a"], "here")

@@ -1,0 +1,173 @@
+"""What a plan could judge, held against the records of that plan."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import pytest
+
+from harness.plan import plan
+from harness.plan.plan import PlanContext
+from harness.record import Claim, Record, Trial
+from harness.record.cards import load_cards
+from harness.record.claims import load_claims
+from harness.record.store import read_all
+from report.claims.constructed import EPOCHS, Device
+from report.claims.judge import judge
+from report.claims.judgeable import judgeable, needs_run
+from report.comparisons.batch_sweeps import without_sweeps
+from report.comparisons.cells import cells_of
+from report.comparisons.groups import comparison_groups
+from tests.helpers import ROOT
+from tests.helpers import records_builder as build
+from tests.helpers.trial_tables import table
+
+CLAIMS = load_claims(ROOT).claims
+CARDS = load_cards(ROOT)
+UNSEEN = "NVIDIA Unseen GPU"
+WORKLOADS = ROOT / "workloads"
+QUICK_ON_A_CPU = "20261121-38cb4c"
+
+
+def planned(name: str, device: str, source: str = "real") -> list[Trial]:
+    asked = plan.load(ROOT, name)
+    sources: Any = dict.fromkeys(plan.datasets(asked, device), source)  # type: ignore[arg-type]
+    weights = dict.fromkeys(plan.pretrained_models(asked, device), source == "real")  # type: ignore[arg-type]
+    context = PlanContext(device, device, None, sources, weights)  # type: ignore[arg-type]
+    return [item.trial for item in plan.trials(asked, context, 0)]
+
+
+def could(trials: list[Trial], device: Device) -> set[str]:
+    return {one.claim.id for one in judgeable(CLAIMS, trials, device, CARDS)}
+
+
+def compared(records: list[Record]) -> set[str]:
+    trials = table(records)
+    session = records[0].session
+    groups = comparison_groups(without_sweeps(cells_of(trials), session), session, baseline=None)
+    return {found.claim.id for found in judge(CLAIMS, groups, CARDS) if found.compared}
+
+
+def measured(trial: Trial, place: int) -> Record:
+    """A trial of the plan as the builder of records makes it, apart from what the product constructs."""
+    variant = trial.asked.variant
+    workload = trial.asked.workload
+    kind: dict[str, Any] = {
+        "workload": workload,
+        "protocol": trial.asked.protocol,
+        "unit": "sample",
+        "quality": {"cifar_fastai": "accuracy", "word_lm": "perplexity"}.get(workload),
+        "steps_per_epoch": 50,
+        "epochs": EPOCHS[workload, trial.asked.protocol],
+        "valid_batches": 6,
+    }
+    whole = variant.limit.steps is None and variant.limit.seconds is None
+    on = build.machine(UNSEEN, label="unseen", digits="d")
+    made = build.measurement(
+        kind, trial, 0.1, card=UNSEEN, complete=whole, seed=place, structure={"parameters": 1}
+    )
+    used = made.device.model_copy(update={"capability": "9.0"})
+    short = (variant.limit.seconds or 75) < 60
+    return build.record(
+        trial, made.model_copy(update={"device": used}), on=on, verdict="unproven" if short else "valid"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "source"), [("tensorcore", "real"), ("quick", "generated"), ("quick", "real")]
+)
+def test_a_plan_judges_on_an_unseen_gpu_what_was_said_that_it_could(name, source):
+    trials = planned(name, "cuda", source)
+    found = could(trials, Device("cuda", UNSEEN, "9.0"))
+    assert found == compared([measured(trial, place) for place, trial in enumerate(trials)])
+    assert found
+
+
+def test_the_committed_records_of_a_cpu_judge_what_was_said_that_they_could():
+    records = [stored.record for stored in read_all(ROOT).records if stored.record.session == QUICK_ON_A_CPU]
+    assert records
+    found = could([record.trial for record in records], Device("cpu", "a CPU"))
+    assert found == compared(records)
+
+
+def test_a_card_without_matrix_units_is_not_asked_what_is_claimed_for_those():
+    trials = planned("tensorcore", "cuda")
+    with_units, without = (could(trials, Device("cuda", UNSEEN, number)) for number in ("7.5", "6.1"))
+    assert "001-mlp-amp-speed-up" in with_units - without
+    assert "001-mlp-amp-memory" in with_units & without
+
+
+def test_an_absolute_figure_of_another_card_and_stack_is_never_judgeable():
+    found = could(planned("mission", "cuda"), Device("cuda", UNSEEN, "9.0"))
+    kinds = {claim.kind for claim in CLAIMS if claim.id in found}
+    assert "absolute" not in kinds
+    assert {"quality", "ratio", "order", "trend"} <= kinds
+
+
+def test_a_claim_names_the_trials_that_its_verdict_would_rest_on():
+    trials = planned("tensorcore", "cuda")
+    found = {one.claim.id: one for one in judgeable(CLAIMS, trials, Device("cuda", UNSEEN, "9.0"), CARDS)}
+    asked = [trial.asked for trial in trials if trial.id in found["001-mlp-amp-speed-up"].trials]
+    assert len(asked) == 20
+    assert {one.variant.precision for one in asked} == {"fp32-ieee", "amp-fp16"}
+    assert {(one.workload, one.protocol) for one in asked} == {("tensorcore_mlp", "published/1")}
+
+
+def test_a_ratio_of_batches_takes_the_whole_search():
+    trials = planned("published", "cuda")
+    found = {one.claim.id: one for one in judgeable(CLAIMS, trials, Device("cuda", UNSEEN, "9.0"), CARDS)}
+    asked = [trial.asked.variant for trial in trials if trial.id in found["004-resnet50-batch-ratio"].trials]
+    assert {one.model for one in asked} == {"resnet50"}
+    assert len({one.batch_size for one in asked}) == 10
+
+
+def test_a_count_needs_no_run():
+    by_id = {claim.id: claim for claim in CLAIMS}
+    assert not needs_run(by_id["001-mlp-parameters"])
+    assert not needs_run(by_id["004-train-images"])
+    assert needs_run(by_id["001-mlp-amp-memory"])
+
+
+def constant(workload: str, name: str) -> Any:
+    """The value of a module's constant, read without running it."""
+    tree = ast.parse((WORKLOADS / f"{workload}.py").read_text(encoding="utf-8"))
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        for target in targets:
+            names = target.elts if isinstance(target, ast.Tuple) else [target]
+            for place, one in enumerate(names):
+                if isinstance(one, ast.Name) and one.id == name:
+                    value = node.value.elts[place] if isinstance(target, ast.Tuple) else node.value
+                    return value
+    raise AssertionError(f"{workload} has no {name}")
+
+
+@pytest.mark.parametrize(
+    ("workload", "protocol"),
+    [("cifar_fastai", "published/1"), ("mnist_cnn", "published/1"), ("convnet", "synthetic/1")],
+)
+def test_a_protocol_has_the_epochs_that_its_workload_says(workload, protocol):
+    assert ast.literal_eval(constant(workload, "EPOCHS")) == EPOCHS[workload, protocol]
+
+
+def test_a_language_model_has_the_epochs_that_its_options_say():
+    options = ast.literal_eval(constant("word_lm", "OPTIONS"))
+    assert options["epochs"] == EPOCHS["word_lm", "published/1"]
+
+
+def test_the_products_have_the_epochs_that_their_protocols_say():
+    for key, call in zip(
+        constant("tensorcore_mlp", "PROTOCOLS").keys,
+        constant("tensorcore_mlp", "PROTOCOLS").values,
+        strict=True,
+    ):
+        epochs = ast.literal_eval(call.args[1])
+        assert epochs == EPOCHS["tensorcore_mlp", ast.literal_eval(key)]
+
+
+def test_no_claim_is_judgeable_that_has_no_figure():
+    silent: list[Claim] = [one for one in CLAIMS if one.value is None and one.kind not in ("order", "trend")]
+    found = judgeable(silent, planned("mission", "cuda"), Device("cuda", UNSEEN, "9.0"), CARDS)
+    assert silent
+    assert not found

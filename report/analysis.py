@@ -38,7 +38,7 @@ from report.trials.trial import Trial
 METHODS = {
     "trial": METHOD,
     "account": "1",
-    "sanity": "2",
+    "sanity": "3",
     "intervals": "2",
     "expectation": "3",
     "parity": "2",

@@ -1,13 +1,21 @@
-"""A published number or sentence, with its card, protocol, source and caveats."""
+"""A published number or sentence, with its card, protocol, source and caveats; and tables of many figures."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from harness.record.base import Model
-from harness.record.trial import DataMode, Name, Precision
+from harness.record.trial import DataMode, Name, Option, Precision
+
+NOT_PUBLISHED = ("", "-", "–")
+"""Cells without a figure."""
+
+_FIGURE = re.compile(r"-?\d[\d,]*(\.\d+)?")
 
 ClaimKind = Literal["absolute", "ratio", "order", "trend", "quality", "structure"]
 
@@ -28,7 +36,7 @@ class Side(Model):
     data_mode: DataMode | None = None
     layout: Literal["contiguous", "channels_last"] | None = None
     image_size: int | None = None
-    options: dict[str, bool | int | float | str] = {}
+    options: dict[str, Option] = {}
 
 
 class Point(Model):
@@ -72,12 +80,21 @@ class Claim(Model):
         "perplexity",
         "test_perplexity",
         "valid_loss",
+        "train_loss",
         "smoothed_train_loss",
         "peak_bytes",
         "parameters",
         "batch_ratio",
         "train_items",
         "valid_items",
+        "test_items",
+        "data_items",
+        "auc",
+        "step_seconds",
+        "inference_seconds",
+        "device_utilization",
+        "device_memory_share",
+        "time_to_accuracy",
     ]
     of: Side
     over: Side | None = None
@@ -100,6 +117,8 @@ class Claim(Model):
     """Why it is claimed for a class where it was measured on one card; it stands among the caveats too."""
     seeds: Seeds | None = None
     """Of a quality: what stands for the spread where too few runs show their own."""
+    superlative: Literal["largest", "smallest"] | None = None
+    """What a sentence calls a ratio among those of all models of its study, with this card and precisions."""
     reconstructed: bool = False
     """The published protocol is lost and ours stands for it: nothing can be called reproduced."""
     words: str | None = None
@@ -132,8 +151,118 @@ class Curve(Model):
     source: str
 
 
+class ClaimTable(Model):
+    """`columns` and `rows`, and beside them whatever a claim has, for all figures of the table.
+
+    A column is a field of a claim by its path (`of.card`, `stack`); or `row`, what the publication calls the
+    row, which joins the source; or it holds figures: `value`, or fields and what they are for this column
+    (`of.gpus=4`, `of.card=T4, of.precision=amp-fp16`). A figure stands as printed, between quotes: its last
+    digit tells how far it was rounded, unless the table has a `half_digit`. Empty is what was not published.
+    `id` names each figure by its own fields, such as `007-{of.card}-{row}`.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str
+    columns: Annotated[tuple[str, ...], Field(min_length=1)]
+    rows: Annotated[tuple[tuple[Option, ...], ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _is_a_table_of_figures(self) -> Self:
+        figures = [at for at, column in enumerate(self.columns) if _settings(column) is not None]
+        if not figures:
+            raise ValueError("columns: none is 'value' or has a field and its value, as in 'of.gpus=4'")
+        for number, row in enumerate(self.rows, 1):
+            if len(row) != len(self.columns):
+                raise ValueError(f"row {number} has {len(row)} cells for {len(self.columns)} columns")
+            for at in figures:
+                if not _is_figure(row[at]):
+                    raise ValueError(f"row {number}, '{self.columns[at]}': {row[at]!r} is no figure")
+        return self
+
+
 class ClaimFile(Model):
     """results/claims/<study>.toml"""
 
     claims: tuple[Claim, ...] = ()
+    tables: tuple[ClaimTable, ...] = ()
     curves: tuple[Curve, ...] = ()
+
+
+def written_out(table: ClaimTable, defaults: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Each figure of a table as a claim of a file, row by row; `defaults` are those of its file."""
+    shared = {**defaults, **(table.model_extra or {})}
+    for row in table.rows:
+        columns = list(zip(table.columns, row, strict=True))
+        own = {column: cell for column, cell in columns if _settings(column) is None}
+        for column, cell in columns:
+            settings = _settings(column)
+            if settings is not None and cell not in NOT_PUBLISHED:
+                yield _claim(table.id, shared, {**own, **settings}, cell)
+
+
+def _settings(column: str) -> dict[str, Option] | None:
+    """The fields that a column of figures stands for; null for a column that is itself a field."""
+    if column == "value":
+        return {}
+    if "=" not in column:
+        return None
+    pairs = (setting.partition("=") for setting in column.split(","))
+    return {path.strip(): _parsed(value.strip()) for path, _, value in pairs}
+
+
+def _parsed(value: str) -> Option:
+    return int(value) if value.isdecimal() else value
+
+
+def _is_figure(cell: Option) -> bool:
+    if isinstance(cell, str):
+        return cell in NOT_PUBLISHED or _FIGURE.fullmatch(cell) is not None
+    return not isinstance(cell, bool)
+
+
+def _claim(
+    name: str, shared: Mapping[str, Any], fields: Mapping[str, Option], cell: Option
+) -> dict[str, Any]:
+    claim = dict(shared)
+    for path, value in fields.items():
+        if path != "row":
+            claim = _with(claim, path.split("."), value)
+    if "row" in fields:
+        claim["source"] = f"{claim.get('source', '')}, row '{fields['row']}'"
+    if isinstance(cell, str):
+        printed = Decimal(cell.replace(",", ""))
+        claim.setdefault("half_digit", float(_last_digit(printed) / 2))
+        cell = float(printed)
+    return {**claim, "id": _named(name, {**claim, "row": fields.get("row", "")}), "value": cell}
+
+
+def _last_digit(printed: Decimal) -> Decimal:
+    exponent = printed.as_tuple().exponent
+    assert isinstance(exponent, int)
+    return Decimal(1).scaleb(exponent)
+
+
+def _with(table: Mapping[str, Any], path: list[str], value: Option) -> dict[str, Any]:
+    """The table with one more field, at a path through tables within it; nothing of it is changed."""
+    head, *rest = path
+    if not rest:
+        return {**table, head: value}
+    within = table.get(head)
+    return {**table, head: _with(within if isinstance(within, dict) else {}, rest, value)}
+
+
+def _named(name: str, claim: Mapping[str, Any]) -> str:
+    """The id with what stands in braces looked up; what is not there stays, and is refused as an id."""
+
+    def found(braces: re.Match[str]) -> str:
+        value: Any = claim
+        for part in braces[1].split("."):
+            value = value.get(part) if isinstance(value, Mapping) else None
+        return braces[0] if value is None else _plain(str(value))
+
+    return re.sub(r"\{([\w.]+)\}", found, name)
+
+
+def _plain(value: str) -> str:
+    return re.sub(r"[^a-z0-9.]+", "-", value.casefold()).strip("-")

@@ -2,7 +2,7 @@
 
 A file may hold `[defaults]`, which stand in every claim and curve that does not say otherwise; `[caveats]`,
 sentences that claims name by their keys, as `caveats` or as `why`; and `[cards]`, what is known of published
-cards that results/cards.toml does not have.
+cards that results/cards.toml does not have. A `[[tables]]` is many claims in few lines.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from harness.errors import UserError
 from harness.record import Claim, Curve, DeviceKind, Model, Side
 from harness.record.cards import FILE as CARDS
 from harness.record.cards import Card, find, in_class, load_cards, plain_name
+from harness.record.claim import ClaimTable, written_out
 
 FOLDER = Path("results") / "claims"
 
@@ -37,6 +38,15 @@ UNITS = {
     "batch_ratio": ("x",),
     "train_items": ("images", "tokens"),
     "valid_items": ("images", "tokens"),
+    "test_items": ("images", "tokens"),
+    "data_items": ("images", "tokens"),
+    "train_loss": ("loss",),
+    "auc": ("AUC",),
+    "step_seconds": ("s",),
+    "inference_seconds": ("s",),
+    "device_utilization": ("%",),
+    "device_memory_share": ("%",),
+    "time_to_accuracy": ("s",),
 }
 """What a metric may be told in; a ratio of any is told as "x"."""
 
@@ -77,7 +87,7 @@ def load_claims(root: Path) -> ClaimSet:
 
 
 def _stated_twice(claims: Sequence[tuple[Claim, str]]) -> Iterator[str]:
-    """Ids that stand twice, and figures of the same study, metric and sides under two ids."""
+    """Ids that stand twice, and figures of the same source, metric and sides under two ids."""
     by_id: dict[str, str] = {}
     by_figure: dict[tuple[object, ...], str] = {}
     for claim, place in claims:
@@ -85,12 +95,12 @@ def _stated_twice(claims: Sequence[tuple[Claim, str]]) -> Iterator[str]:
             (claim.study, claim.kind, claim.workload, claim.protocol, claim.metric, claim.epochs),
             (claim.of.canonical(), claim.over.canonical() if claim.over else None),
             tuple(point.canonical() for point in claim.points),
-            (claim.relation, claim.card_class, claim.words),
+            (claim.relation, claim.card_class, claim.words, claim.source),
         )
         if claim.id in by_id:
             yield f"{place}.id: stands in {by_id[claim.id]} too"
         elif figure in by_figure:
-            yield f"{place}: is the same figure as {by_figure[figure]}: the same study, metric and sides"
+            yield f"{place}: is the same figure as {by_figure[figure]}: the same source, metric and sides"
         by_id.setdefault(claim.id, place)
         by_figure.setdefault(figure, place)
 
@@ -100,6 +110,7 @@ class _Shape(Model):
     caveats: dict[str, str] = {}
     cards: dict[str, str] = {}
     claims: tuple[dict[str, Any], ...] = ()
+    tables: tuple[dict[str, Any], ...] = ()
     curves: tuple[dict[str, Any], ...] = ()
 
 
@@ -135,7 +146,7 @@ class _ClaimReader:
 
     def _line_of_entry(self, table: str, rest: str) -> int | None:
         name = rest.partition(".")[0]
-        if table in ("claims", "curves") and name.isdecimal():
+        if table in ("claims", "curves", "tables") and name.isdecimal():
             return self._line_matching(rf"\[\[{table}\]\]", int(name))
         if table == "claims":
             ids = (claim_id for claim_id in self._ids if rest == claim_id or rest.startswith(f"{claim_id}."))
@@ -157,8 +168,7 @@ class _ClaimReader:
         for key in sorted(shape.defaults.keys() - Claim.model_fields.keys()):
             self._problem(f"defaults.{key}", "unknown key")
         cards = None if known is None else known | shape.cards.keys()
-        for number, table in enumerate(shape.claims):
-            where = f"claims.{table.get('id', number)}"
+        for where, table in self._entries(shape):
             claim = self._model(Claim, where, self._spoken(where, shape.defaults | table, shape.caveats))
             if claim:
                 self.claims.append((claim, self._place(where)))
@@ -175,6 +185,15 @@ class _ClaimReader:
         named = {side.card for claim, _ in self.claims for side in sides(claim)}
         for card in sorted(shape.cards.keys() - named):
             self._problem(f"cards.{card}", "no claim names it")
+
+    def _entries(self, shape: _Shape) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The place of each claim, and what the file has of it: those of its own, then those of tables."""
+        for number, table in enumerate(shape.claims):
+            yield f"claims.{table.get('id', number)}", table
+        for number, given in enumerate(shape.tables):
+            made = self._model(ClaimTable, f"tables.{number}", given)
+            for claim in written_out(made, shape.defaults) if made else ():
+                yield f"tables.{number}.{claim['id']}", claim
 
     def _spoken(self, where: str, table: dict[str, Any], sentences: Mapping[str, str]) -> dict[str, Any]:
         keys, why = table.get("caveats", []), table.get("why")
@@ -197,7 +216,9 @@ class _ClaimReader:
             for problem in error.errors(include_url=False):
                 field = ".".join(str(part) for part in (where, *problem["loc"]) if part != "")
                 unknown = problem["type"] == "extra_forbidden"
-                self._problem(field, "unknown key" if unknown else problem["msg"])
+                self._problem(
+                    field, "unknown key" if unknown else problem["msg"].removeprefix("Value error, ")
+                )
             return None
 
 

@@ -39,4 +39,13 @@ METRICS = {
     "parameters": Metric("count", on_generated=True),
     "train_items": Metric("count"),
     "valid_items": Metric("count"),
+    "test_items": Metric("count"),
+    "data_items": Metric("count"),
+    "step_seconds": Metric("duration", "step_seconds"),
+    "inference_seconds": Metric("duration"),
+    "time_to_accuracy": Metric("duration"),
+    "device_utilization": Metric("duration"),
+    "device_memory_share": Metric("memory"),
+    "train_loss": Metric("quality", "train_loss"),
+    "auc": Metric("quality"),
 }

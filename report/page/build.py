@@ -10,10 +10,22 @@ from pathlib import Path
 from report import text
 from report.acceptance.clause import lines
 from report.analysis import Analysis, Question, analyse, evidence_in
+from report.claims.self_consistency.rules import inconsistencies
 from report.comparisons import selfcheck
 from report.comparisons.cells import unit_of
 from report.page.render import render
-from report.sections import claims, cost, decision, environment, headline, names, roofline, tables, workload
+from report.sections import (
+    claims,
+    cost,
+    decision,
+    environment,
+    headline,
+    names,
+    roofline,
+    self_consistency,
+    tables,
+    workload,
+)
 from report.sections.view import PageView
 from report.trials.table import write_csv
 from report.trials.trial import Trial
@@ -96,6 +108,7 @@ def look(analysis: Analysis) -> PageView:
         written=text.day(analysis.question.now),
         costs=cost.view(analysis),
         acceptance=lines(analysis.clause, "invoke accept BUNDLE") if analysis.clause else (),
+        self_consistency=self_consistency.table(inconsistencies(analysis.evidence.claims.claims)),
         limits=roofline.limits(analysis.with_ceilings, analysis.evidence.cards, "limits") if own else (),
     )
 

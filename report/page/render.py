@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from report.charts.drawing import Drawing, as_png, draw, undrawn
+from report.sections.self_consistency import RuleView
 from report.sections.view import PageView, Panel
 
 SCRIPTS = ("page.js",)
@@ -95,6 +96,13 @@ def comment(view: PageView | None, problems: Sequence[str]) -> str:
     made = _plain(lambda text: inert(markdown_text(text))).get_template("comment.md")
     body = _closed_up(made.render(page=view, problems=problems[:MOST_PROBLEMS], count=len(problems)))
     return body if len(body) <= MOST_CHARACTERS else f"{body[:MOST_CHARACTERS]}\n\n… cut here"
+
+
+def published_record(rules: Sequence[RuleView]) -> str:
+    """The page docs/published-record.md."""
+    count = sum(len(rule.table.rows) for rule in rules)
+    template = _plain(markdown_text).get_template("published-record.md")
+    return _closed_up(template.render(rules=rules, count=count))
 
 
 def coded(text: str) -> Markup:

@@ -10,6 +10,7 @@ from harness.record import Claim
 from report import text
 from report.charts.intervals import Mark
 from report.claims.judge import Judged
+from report.sections import names
 from report.sections.charts import intervals_panel, published_mark, ratios_panel
 from report.sections.view import ClaimsView, Panel, Table
 from report.trials.pairs import grouped_by
@@ -22,6 +23,9 @@ METRICS = {
     "train_loss": "training loss",
     "batch_ratio": "largest batch",
     "test_perplexity": "test perplexity",
+    "auc": "area under the curve",
+    "device_utilization": "time that the device is busy",
+    "device_memory_share": "share of the device's memory",
 }
 RELATIONS = {"equal": "as", "less": "less than", "greater": "more than"}
 ORDER_OF_WORDS = (
@@ -120,7 +124,7 @@ def describe(claim: Claim) -> str:
 def _side(claim: Claim, *, over: bool = False) -> str:
     side = claim.over if over and claim.over else claim.of
     parts = [text.model_name(side.model), side.precision or ""]
-    parts += [f"batch {side.batch_size}"] if side.batch_size else []
+    parts += names.variant(side)
     parts += [side.layout] if side.layout else []
     parts += [text.short_card(side.card)] if side.card else []
     return " ".join(part for part in parts if part)
@@ -139,7 +143,7 @@ def figure(claim: Claim, value: float) -> str:
     """A value in a claim's unit."""
     if claim.kind == "ratio":
         return f"{text.times(value)} ×"
-    if claim.metric in ("protocol_seconds", "epoch_seconds"):
+    if claim.metric in ("protocol_seconds", "epoch_seconds", "step_seconds", "inference_seconds"):
         return text.seconds(value)
     if claim.metric == "peak_bytes":
         return text.gibibytes(value)

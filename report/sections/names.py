@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from harness.record import Claim
+from harness.record import Claim, Side
 from report import text
 from report.claims.matching import smaller
 from report.comparisons.cells import Cell, Ratio, fewest_runs, input_bound
@@ -156,11 +156,18 @@ def scaled(line: Entry) -> str:
     return f"{words}, tied" if line.scaled.tied else words
 
 
+def variant(side: Side) -> list[str]:
+    """What a published side has besides model, precision and card: batch, devices, and options in words."""
+    batch = [f"batch {side.batch_size}"] if side.batch_size else []
+    devices = [f"{side.gpus} devices"] if side.gpus > 1 else []
+    return [*batch, *devices, *(value for value in side.options.values() if isinstance(value, str))]
+
+
 def published(claim: Claim) -> tuple[str, str]:
     """A published figure's name and note."""
     side = claim.of
     name = f"{short_card(side.card or 'any card')} {side.precision or ''}".strip()
-    where = [f"batch {side.batch_size}"] if side.batch_size else []
+    where = variant(side)
     runs = "single run" if claim.runs in (None, 1) else text.count(claim.runs, "run")
     return name, " · ".join([*where, f"published, {runs}", f"study {claim.study}"])
 

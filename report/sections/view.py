@@ -187,3 +187,5 @@ class PageView:
     acceptance: tuple[str, ...] = ()
     """What a delivered machine must reach, and how often that rule is wrong."""
     limits: tuple[LimitsView, ...] = ()
+    self_consistency: Table | None = None
+    """What published sources say otherwise than their own data."""

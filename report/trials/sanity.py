@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from statistics import median
@@ -27,6 +28,9 @@ IDLE_SHARE = 0.05
 LINEAR_SLACK = 0.05
 """Superlinear scaling by more than this is not explained by caches and scatter."""
 
+
+_FORMS = re.compile(r"SXM|NVL|PCIE|OAM", re.IGNORECASE)
+"""How cards of one name are built in, which decides their clocks, their power and what joins them."""
 
 WORKLOAD = (*KEY, "device_name", "home")
 """What a throughput may be held against: the same workload on the same model of device.
@@ -96,6 +100,7 @@ def trial_flags(table: DataFrame, cards: Sequence[Card]) -> list[tuple[Flag, ...
             above_linear(single, rate, gpus),
             session_jump,
             idle_device(busy_share),
+            other_form(trial.machine_label, _card_and_form(trial.device_name, cards)),
         )
         if rate is not None
         else ()
@@ -205,6 +210,20 @@ def jump(value: float | None, others: Sequence[float]) -> Flag | None:
         return None
     size = f"{factor:.3g} times" if factor > 1 else f"1/{1 / factor:.3g} of"
     return Flag("jump", f"{size} the median of {len(others)} comparable figures")
+
+
+def other_form(label: str, card: str) -> Flag | None:
+    """A label that names another form (SXM, NVL, PCIe, OAM) than the card that it stands for."""
+    labelled, known = ({form.upper() for form in _FORMS.findall(name)} for name in (label, card))
+    if not labelled or not known or labelled & known:
+        return None
+    forms = " and ".join(sorted(labelled))
+    return Flag("other-form", f"'{label}' names {forms}, and the card is {card}", "warn")
+
+
+def _card_and_form(device_name: str, cards: Sequence[Card]) -> str:
+    card = find(device_name, cards)
+    return f"{device_name} ({card.form})" if card else device_name
 
 
 def idle_device(busy_share: float | None) -> Flag | None:

@@ -312,7 +312,8 @@ def test_disturbed_runs_of_the_order_say_how_often_a_delivery_is_measured_again(
     assert ordered and (ordered.demands[0].runs, ordered.disturbed) == (3, 2)
     assert ordered.again == pytest.approx(1 - (0.6**5 + 5 * 0.4 * 0.6**4 + 10 * 0.4**2 * 0.6**3))
     said = "\n".join(clause.lines(ordered, "invoke accept BUNDLE"))
-    assert "Of the order's 5 runs 2 were disturbed, so 32 of 100 deliveries will have to repeat a test." in said
+    said_so = "Of the order's 5 runs 2 were disturbed, so 32 of 100 deliveries will have to repeat a test."
+    assert said_so in said
 
 
 def test_an_order_whose_own_runs_were_spoiled_by_its_machine_states_no_chance():

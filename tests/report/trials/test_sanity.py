@@ -87,6 +87,26 @@ def test_a_device_that_hardly_worked_is_flagged():
     assert flagged(trials) == [{"idle-device"}]
 
 
+@pytest.mark.parametrize(
+    ("label", "device", "doubted"),
+    [
+        ("8x-h200-sxm", "NVIDIA H200 NVL", True),
+        ("h200-nvl-desk", "NVIDIA H200", True),
+        ("h200-sxm", "NVIDIA H200", False),
+        ("h200-nvl", "NVIDIA H200 NVL", False),
+        ("a100-pcie", A100, True),
+        ("pcie-box", "a card that nobody listed", False),
+        ("the desk", A100, False),
+    ],
+)
+def test_a_label_that_names_another_form_of_the_card_is_warned_of(label, device, doubted):
+    made = on_a100(device=device)
+    labelled = made.model_copy(update={"machine": made.machine.model_copy(update={"label": label})})
+    trials = table([labelled], CARDS)
+    assert flagged(trials) == [{"other-form"} if doubted else set()]
+    assert list(trials["verdict"]) == ["warn" if doubted else "valid"]
+
+
 def test_a_trial_without_figures_has_no_flag():
     asked = build.trial(build.CIFAR, "fp32-ieee", 1)
     on = build.machine("Constructed", label="x")

@@ -1,0 +1,1 @@
+"""What published sources say, held against their own figures."""

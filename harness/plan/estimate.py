@@ -73,7 +73,9 @@ def seconds(item: Planned, speeds: Speeds) -> float:
     whole = speeds.protocol_seconds.get(row(item))
     if whole is None:
         published = speeds.published_seconds.get(row(item)[:4])
-        whole = UNKNOWN_FULL_SECONDS if published is None else published * _share(asked.variant)
+        # A processor takes an hour for what a card does in minutes.
+        share = 1.0 if published is None and asked.device == "cpu" else _share(asked.variant)
+        whole = share * (UNKNOWN_FULL_SECONDS if published is None else published)
     limit = asked.variant.limit
     capped = limit.seconds is not None or limit.steps is not None or limit.epochs is not None
     by_steps = FEW_STEPS_SECONDS if _is_short(limit) else CAPPED_SECONDS

@@ -102,7 +102,7 @@ class Intervals:
             sheet.text(layout.width, y + 4, text, size=LABEL, bold=True, colour=INK, align="right", part=part)
             if mark.extent():
                 ends = (top, top + height) if layout.beside else (y - 9, y + LANE + 8)
-                _grid(axes, across, 1.0 if self.ratio else 0.0, ends, part)
+                grid_beside(axes, across, 1.0 if self.ratio else 0.0, ends, part)
                 _reach(axes, mark, y, 1.0 if self.ratio else 0.0, part)
                 _interval(axes, mark, y, part)
                 _runs(axes, mark, y + LANE, part)
@@ -133,7 +133,7 @@ class GroupedIntervals:
         axes = sheet.axes(left, 0, room, sum(heights))
         axes.set_ylim(sum(heights), 0)
         across = _across(axes, self.span, "times", room, ratio=True)
-        _grid(axes, across, 1.0, (0, sum(heights)), None)
+        grid_beside(axes, across, 1.0, (0, sum(heights)), None)
         top = 0.0
         for name, (_, marks), height in zip(names, self.rows, heights, strict=True):
             middle = top + height / 2
@@ -260,7 +260,7 @@ def _across(
     return places
 
 
-def _grid(
+def grid_beside(
     axes: Axes, places: Sequence[float], origin: float, ends: tuple[float, float], part: str | None
 ) -> None:
     """A pale line at each tick, and a dark one where nothing is, or nothing differs."""

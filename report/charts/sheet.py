@@ -117,6 +117,12 @@ class Sheet:
             self.parts[name]["data-step"] = f"{step:g}"
         return name
 
+    def label(self, step: float) -> str:
+        """Names a part of `step` px that nobody hides, and that closes up with the rows."""
+        name = f"part-{len(self.parts)}"
+        self.parts[name] = {"class": "label", "data-step": f"{step:g}"}
+        return name
+
     def head(self, title: str, unit: str) -> float:
         """Writes a title and its unit above everything; returns the px that they take."""
         lines = [(line, LABEL + 1, True, INK) for line in wrapped(title, self.width, LABEL + 1, True)]

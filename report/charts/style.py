@@ -175,6 +175,7 @@ def apart(places: Sequence[float], gap: float, low: float, high: float) -> list[
 MOST_RATIO = 100.0
 """A ratio's interval can reach to nothing and to infinity; its figures stand in the table."""
 _COARSE = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+_MIDDLE = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
 _FINE = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0)
 _TICK_ROOM = 40.0
 
@@ -194,7 +195,8 @@ def ratio_ticks(values: Sequence[float], room: float) -> tuple[tuple[float, floa
     """The ends of a logarithmic axis of `room` px that shows 1, and ticks whose labels do not touch."""
     low, high = min(*values, 1.0, 1.0) / 1.03, max(*values, 1.0, 1.0) * 1.03
     low, high = max(min(low, 0.95), 1 / MOST_RATIO), min(max(high, 1.05), MOST_RATIO)
-    inside = [tick for tick in (_FINE if high / low < 3.2 else _COARSE) if low <= tick <= high]
+    ticks = _FINE if high / low < 3.2 else _MIDDLE if high / low < 10 else _COARSE
+    inside = [tick for tick in ticks if low <= tick <= high]
     return (low, high), spaced(inside, 1.0, room / math.log(high / low))
 
 

@@ -15,7 +15,6 @@ from report.comparisons import selfcheck
 from report.comparisons.cells import unit_of
 from report.page.render import render
 from report.sections import (
-    claims,
     cost,
     decision,
     environment,
@@ -26,6 +25,7 @@ from report.sections import (
     tables,
     workload,
 )
+from report.sections.published import claims, studies
 from report.sections.view import PageView
 from report.trials.table import write_csv
 from report.trials.trial import Trial
@@ -77,6 +77,8 @@ def look(analysis: Analysis) -> PageView:
     own, session = analysis.own, analysis.leading_session
     badges = names.badges([entry.cell for group in groups for entry in group.entries if entry.own])
     answer = headline.answer(groups, gains, len(analysis.evidence.claims.claims))
+    drawn = studies.views(analysis)
+    lead = drawn[:1] if drawn and (drawn[0].measured or not groups) else ()
     return PageView(
         title="gpudyno report",
         measured=headline.measured(own, min((trial.started_at for trial in own), default=None)),
@@ -93,8 +95,11 @@ def look(analysis: Analysis) -> PageView:
         bottleneck=environment.bottleneck(groups, analysis.shown),
         filters=_filters(analysis),
         workloads=workload.views(analysis),
+        study=lead[0] if lead else None,
+        checked=claims.checked(analysis.verdicts) if groups else "",
         verdicts=claims.verdicts(analysis.verdicts) if groups else None,
-        claims=claims.views(analysis.verdicts, alone=not groups),
+        unmet=claims.unmet(analysis.verdicts) if groups else None,
+        claims=claims.views(analysis.verdicts, drawn[len(lead) :], alone=not groups),
         notes=tuple(text.clean(note, 240) for note in session.notes) if session else (),
         stacks=environment.stacks(analysis.shown),
         accounts=environment.accounts(analysis.accounts),

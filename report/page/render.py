@@ -55,9 +55,10 @@ def render(view: PageView, *, png: bool = False, drawn: bool = True) -> Rendered
 
 def _panels(view: PageView) -> list[Panel]:
     """The charts that stand in the Markdown too: all but those of single trials."""
-    panels = [panel for w in view.workloads for panel in w.overview]
+    panels = [view.study.panel] if view.study else []
+    panels += [panel for w in view.workloads for panel in w.overview]
     panels += [panel for w in view.workloads for c in w.groups for panel in c.panels]
-    panels += [panel for study in view.claims for panel in study.panels]
+    panels += [study.panel for claims in view.claims for study in claims.drawn]
     panels += view.costs.panels if view.costs else ()
     return panels + [limits.panel for limits in view.limits if limits.panel]
 

@@ -24,12 +24,19 @@ GIB = 2**30
 
 
 def panels(
-    group: ComparisonGroup, gains: Sequence[Speedup], published: Sequence[Claim], anchor: str
+    group: ComparisonGroup,
+    gains: Sequence[Speedup],
+    published: Sequence[Claim],
+    faster: Claim | None,
+    anchor: str,
 ) -> tuple[Panel, ...]:
-    """The charts of one group that have something to show, in reading order."""
+    """The charts of one group that have something to show, in reading order.
+
+    `faster` is a published duration below all measured ones, which is then 1.00 of the time-scaled chart.
+    """
     drawn = (
         seconds_panel(group, anchor),
-        scaled_panel(group, anchor),
+        scaled_panel(group, faster, anchor),
         gains_panel(group, gains, published, anchor),
         _time_panel(group, anchor),
         energy_panel(group, anchor),
@@ -75,12 +82,14 @@ def _failures(group: ComparisonGroup) -> list[Mark]:
     ]
 
 
-def scaled_panel(group: ComparisonGroup, anchor: str) -> Panel | None:
-    """Duration ÷ the reference's, 1.00; said to be tied where the interval includes 1."""
+def scaled_panel(group: ComparisonGroup, faster: Claim | None, anchor: str) -> Panel | None:
+    """Duration ÷ that of the row's fastest, 1.00, published or measured; or ÷ the baseline's."""
     reference = group.reference
     alone = len(group.entries) + len(group.published) < 2
     if reference is None or reference.cell.seconds.mean is None or alone:
         return None
+    if faster is not None:
+        return _over_published(group, faster, anchor)
     scale = reference.cell.seconds.mean
     marks: list[Mark] = []
     bands: list[str] = []
@@ -92,14 +101,32 @@ def scaled_panel(group: ComparisonGroup, anchor: str) -> Panel | None:
             band = _other_units(group, entry, reference)
             bands += [band.label] if band else []
             marks.append(replace(mark, other_units=_widened(entry, value, band)))
-    for claim in group.published:
-        if claim.value is not None:
-            value = claim.value / scale
-            marks.append(published_mark(claim, value, text.times(value)))
+    marks += _published_over(group, scale)
     unit = f"{names.label(reference.cell, group)} = 1.00; less is better"
     if bands:
         unit += f"; pale: {' or '.join(dict.fromkeys(bands))}"
     return ratios_panel(f"{anchor}-scaled", "Time-scaled", unit, marks)
+
+
+def _over_published(group: ComparisonGroup, fastest: Claim, anchor: str) -> Panel | None:
+    """Scaled to a published duration, which is one number: each interval is of its own mean alone."""
+    scale = fastest.value or 1.0
+    marks = []
+    for entry in group.entries:
+        figure, interval = _scaled_by(entry.cell.seconds, scale), entry.cell.seconds.interval
+        if entry.cell.seconds.mean is not None:
+            value = entry.cell.seconds.mean / scale
+            mark = _mark(entry, group, figure, text.times(value), value, None)
+            ends = (interval.low / scale, interval.high / scale) if interval else (None, None)
+            marks.append(replace(mark, low=ends[0], high=ends[1]))
+    marks += _published_over(group, scale)
+    unit = f"{names.published(fastest)[0]}, published = 1.00; less is better"
+    return ratios_panel(f"{anchor}-scaled", "Time-scaled", unit, marks)
+
+
+def _published_over(group: ComparisonGroup, scale: float) -> list[Mark]:
+    timed = [(claim, claim.value / scale) for claim in group.published if claim.value is not None]
+    return [published_mark(claim, value, text.times(value)) for claim, value in timed]
 
 
 def _other_units(group: ComparisonGroup, line: Entry, reference: Entry) -> UnitBand | None:

@@ -32,7 +32,7 @@ def decision(groups: Sequence[ComparisonGroup], gains: Sequence[Speedup]) -> Tab
     chosen = [(group, entry) for group in groups for entry in group.entries]
     caption = (
         "The figures to decide by. Total: seconds for the whole protocol, with its 95 % interval. "
-        "Time-scaled: the total over the reference's, which is 1.00."
+        "Time-scaled: the total over the fastest measured line's, or the baseline's."
     )
     if len(chosen) > MOST_DECISION_ROWS:
         near = [nearest[0] for nearest in each_nearest_the_card(groups, lambda group: group.base)]

@@ -168,7 +168,9 @@ def interval_words(line: Entry) -> str:
 MOST_LEFT_OVER = 60
 
 
-def group_table(group: ComparisonGroup, gains: Sequence[Speedup]) -> Table:
+def group_table(
+    group: ComparisonGroup, gains: Sequence[Speedup], *, published_is_faster: bool = False
+) -> Table:
     """One row per line; a column stays away where no line has its figure."""
     unit = group.entries[0].cell.trials[0].sample_unit.capitalize()
     rows = [
@@ -187,6 +189,8 @@ def group_table(group: ComparisonGroup, gains: Sequence[Speedup]) -> Table:
         for entry in group.entries
     ]
     caption = "Means of all valid runs, their 95 % intervals below them."
+    if published_is_faster:
+        caption += " Time-scaled is over the fastest line here; in the chart it is over a published figure."
     scaled = [entry.scaled for entry in group.entries if entry.scaled]
     own = [gain.ratio for gain in gains if any(gain.of is entry.cell for entry in group.entries)]
     caption += names_module.together(scaled, "The time-scaled intervals")

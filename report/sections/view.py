@@ -118,6 +118,19 @@ class FailureView:
 
 
 @dataclass(frozen=True, slots=True)
+class StudyView:
+    """One metric of a study drawn again, with what was measured on this machine in it."""
+
+    study: str
+    panel: Panel
+    measured: bool
+    """Whether anything of this report stands in it."""
+    notes: tuple[str, ...]
+    folded: Table | None
+    """What the picture has no room for."""
+
+
+@dataclass(frozen=True, slots=True)
 class ClaimsView:
     """One study's claims: those that met a record, those that did not, and their caveats."""
 
@@ -126,7 +139,7 @@ class ClaimsView:
     judged: Table | None
     apart: Table | None
     caveats: tuple[str, ...]
-    panels: tuple[Panel, ...] = ()
+    drawn: tuple[StudyView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +181,13 @@ class PageView:
     filters: tuple[tuple[str, tuple[str, ...]], ...]
     """What a reader may filter by: cards, workloads, precisions, each with its values."""
     workloads: tuple[WorkloadView, ...]
+    study: StudyView | None
+    """The study that says most of this machine, or the first where nothing was measured."""
+    checked: str
+    """How many published claims this machine can check, and what came of it."""
     verdicts: Table | None
+    unmet: Table | None
+    """What would make the other claims comparable."""
     claims: tuple[ClaimsView, ...]
     notes: tuple[str, ...]
     stacks: tuple[Table, ...]

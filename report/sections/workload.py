@@ -9,7 +9,7 @@ from report.analysis import Analysis
 from report.charts.intervals import GroupedIntervals, Mark
 from report.claims import matching
 from report.comparisons.cells import Cell
-from report.comparisons.groups import ComparisonGroup
+from report.comparisons.groups import ComparisonGroup, faster_published
 from report.comparisons.speedups import FULL_PRECISION, Speedup
 from report.comparisons.time_breakdown import time_breakdown
 from report.sections import batch_sweep, charts, curves, names, scaling, tables, trials
@@ -202,14 +202,15 @@ def _group_view(
     own = [gain for gain in analysis.speedups if any(gain.of is cell for cell in cells)]
     published = [claim for claim in claims.claims if matching.published_gain(claim, own)]
     behind = [curve for curve in claims.curves_for(group.base.workload) if matching.behind(curve, cells)]
+    faster = faster_published(group, analysis.question.baseline)
     return GroupView(
         anchor=anchor,
         number=number,
         heading=_heading(group),
         setting=_setting(group),
         badges=names.badges(cells),
-        panels=(*charts.panels(group, own, published, anchor), *curves.panels(group, behind, anchor)),
-        table=tables.group_table(group, own),
+        panels=(*charts.panels(group, own, published, faster, anchor), *curves.panels(group, behind, anchor)),
+        table=tables.group_table(group, own, published_is_faster=faster is not None),
         states=tables.run_quality_table(group, analysis.parities, analysis.early_gates),
         trials=trials.table(group),
         traces=tuple(

@@ -69,4 +69,6 @@ def claims_counted(report: Report) -> dict[str, Any]:
     return {
         "verdicts": dict(Counter(one.verdict.word for one in found)),
         "by_study": table(report.view.verdicts),
+        "checked": report.view.checked,
+        "unmet": table(report.view.unmet),
     }

@@ -85,4 +85,11 @@
       });
     });
   }
+  const leading = document.querySelector("main > .study"), sheetEnd = document.querySelector(".sheet-end");
+  if (leading) {
+    const place = document.createComment("");
+    leading.before(place);
+    addEventListener("beforeprint", () => sheetEnd.after(leading));
+    addEventListener("afterprint", () => place.after(leading));
+  }
 })();

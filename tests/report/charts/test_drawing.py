@@ -23,6 +23,7 @@ from report.charts.drawing import Chart, as_png, draw
 from report.charts.intervals import GroupedIntervals, Intervals, Mark, Share, Shares
 from report.charts.lines import Curve, Curves, Wall
 from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark
+from report.charts.rows import MarkRow, MarkRows
 from report.charts.sheet import DPI, MARGIN, PNG_SCALE, Sheet, stroke
 from report.charts.style import DESK, NARROW, PRECISION_LOOKS, Layout, cut, width_of, wrapped
 from report.charts.trial import Quantity, StepTimes, Timelines, TrialTimeline
@@ -101,6 +102,10 @@ CHARTS: dict[str, Chart] = {
     "ratios": Intervals(RATIO_MARKS, "times", ratio=True),
     "grouped": GroupedIntervals(
         (("ResNet-50", RATIO_MARKS), ("EfficientNet-B0", RATIO_MARKS[:2])), (0.3, 3.0)
+    ),
+    "rows": MarkRows(
+        (MarkRow("ResNet-50", RATIO_MARKS, RATIO_MARKS[:1]), MarkRow(LONG_CARD * 3, RATIO_MARKS[2:])),
+        "not in one row with these: what differs is in brackets",
     ),
     "shares": Shares(
         (Share(f"{LONG_CARD} fp32-ieee", "", "fp32-ieee", (("compute", 0.93), ("other", 0.07))),)
@@ -320,6 +325,35 @@ def test_a_row_of_intervals_shows_mean_interval_runs_and_what_was_left_out(layou
     assert [text for text in said if text in ("4,578 s", "2,227 s", "1,900 s", "does not fit")] == [
         mark.text for mark in MARKS
     ]
+
+
+@BOTH_LAYOUTS
+def test_a_row_shows_each_figure_from_one_to_its_value_and_what_stands_behind_its_line_below(layout: Layout):
+    marks = (
+        Mark("a", "batch 98", "100 s · 1.00", 1.0, 0.98, 1.02, precision="amp-fp16", card="a"),
+        Mark("b", "batch 98 [a]", "150 s · 1.50", 1.5, precision="fp32-ieee", published=True),
+    )
+    behind = (Mark("c", "(batch 48)", "90 s · 0.90", 0.9, precision="fp32-tf32", published=True),)
+    sheet = MarkRows((MarkRow("ResNet-50", marks, behind),), "unlike").sheet(layout)
+    assert [row for row in rows_of(sheet) if row] == [
+        [("|", [0.98, 1.02]), ("s", [1.0])],
+        [("o", [1.5])],
+        [("^", [0.9])],
+    ]
+    heights = {text.get_text(): text.get_window_extent().y0 for text in sheet.figure.texts}
+    order = ("ResNet-50", "100 s · 1.00", "150 s · 1.50", "unlike", "90 s · 0.90")
+    assert sorted(order, key=lambda said: -heights[said]) == list(order)
+
+
+def test_names_and_lines_between_rows_close_up_with_them_and_are_never_hidden():
+    chart = MarkRows(
+        (MarkRow("first", RATIO_MARKS[:1], RATIO_MARKS[1:2]), MarkRow("second", RATIO_MARKS[2:3])), ""
+    )
+    found = read(draw(chart, "name", "t", "u", "d").page)
+    groups = [element.attributes for element in found.all("g") if "data-step" in element.attributes]
+    kinds = [group["class"] for group in groups]
+    assert kinds == ["label", "series", "label", "series", "label", "series"] * 2
+    assert all(("data-precision" in group) == (group["class"] == "series") for group in groups)
 
 
 def test_a_row_can_be_hidden_and_says_how_far_the_rows_below_it_close_up():

@@ -95,6 +95,10 @@ def with_quotes(root: Path) -> Path:
     return root
 
 
+def with_quotes_and_studies(root: Path) -> Path:
+    return published(with_quotes(root))
+
+
 def odd(root: Path) -> Path:
     return build.write(root, records_hostile.odd_numbers())
 
@@ -109,6 +113,7 @@ PAGES: dict[str, Callable[[Path], Path]] = {
     "hostile": records_hostile.write,
     "odd": odd,
     "with quotes": with_quotes,
+    "with quotes and studies": with_quotes_and_studies,
 }
 
 
@@ -267,8 +272,30 @@ def test_an_empty_folder_gives_a_page_that_says_so(tmp_path: Path):
 def test_published_numbers_alone_are_drawn_and_none_is_judged(tmp_path: Path):
     shown = read(html("published", tmp_path))
     assert "none of them judged" in shown.text("h1")
-    assert "published, single run" in shown.text("svg")
+    assert "RTX 2080 Ti fp16-master" in shown.text("svg")
+    assert "can be checked" not in shown.text("p")
     assert "reproduced" not in shown.text("td")
+
+
+@pytest.mark.parametrize(("kind", "first"), [("two cards", True), ("with quotes and studies", False)])
+def test_the_study_drawn_again_leads_a_page_without_prices_and_comes_second_on_a_buyer_s(
+    kind: str, first: bool, tmp_path: Path
+):
+    text = html(kind, tmp_path)
+    drawn, expected = text.index('class="study leading"'), text.index('class="scroll reflow expected"')
+    assert (drawn < expected) == first
+    assert drawn < text.index('class="scroll reflow decision"')
+    shown = read(text)
+    assert "Constructed Card A fp16-master" in shown.text("svg") and "RTX 2060 fp16-master" in shown.text(
+        "svg"
+    )
+
+
+def test_the_claims_begin_with_how_many_can_be_checked_and_fold_away_what_cannot(tmp_path: Path):
+    text = html("two cards", tmp_path).split('<h2 id="claims">')[1].split("</section>")[0]
+    assert re.search(r"Of \d+ published claims \d+ can be checked on this machine: \d+ holds?, \d+ do", text)
+    open_tables = re.sub(r"<details>.*?</details>", "", text, flags=re.S)
+    assert "Not comparable here" in text and "Not comparable here" not in open_tables
 
 
 def test_one_record_has_no_interval_and_says_so(tmp_path: Path):

@@ -1,0 +1,277 @@
+"""Published claims: how many can be checked here, what the others need, and each study's verdicts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from harness.record import Claim, Side
+from report import text
+from report.claims.judged import Judged
+from report.sections.view import ClaimsView, StudyView, Table
+from report.trials.pairs import grouped_by
+
+METRICS = {
+    "protocol_seconds": "seconds",
+    "epoch_seconds": "seconds of an epoch",
+    "peak_bytes": "peak memory",
+    "valid_loss": "validation loss",
+    "train_loss": "training loss",
+    "batch_ratio": "largest batch",
+    "test_perplexity": "test perplexity",
+    "auc": "area under the curve",
+    "device_utilization": "time that the device is busy",
+    "device_memory_share": "share of the device's memory",
+}
+RELATIONS = {"equal": "as", "less": "less than", "greater": "more than"}
+HOLDS, FAILS, OPEN = (
+    {"reproduced", "holds here"},
+    {"not reproduced", "does not hold here"},
+    {"inconclusive"},
+)
+ORDER_OF_WORDS = ("not reproduced", "does not hold here", "reproduced", "holds here", "inconclusive")
+MOST_REASONS = 12
+MOST_VALUES = 4
+"""Values that one reason names before it only gives their number."""
+_INSTEAD = " instead of "
+
+
+def views(judged: Sequence[Judged], drawn: Sequence[StudyView], *, alone: bool) -> tuple[ClaimsView, ...]:
+    """A section per study; `alone` says that nothing was measured, so that none is judged."""
+    studies = grouped_by(judged, lambda result: result.claim.study)
+    return tuple(
+        _view(study, results, place, [view for view in drawn if view.study == study], alone=alone)
+        for place, (study, results) in enumerate(studies.items(), 1)
+    )
+
+
+def checked(judged: Sequence[Judged]) -> str:
+    """How many claims can be checked with these records, and what came of it; empty where there are none."""
+    if not judged:
+        return ""
+    words = [result.verdict.word for result in judged if result.compared]
+    hold, fail, still_open = (sum(word in kind for word in words) for kind in (HOLDS, FAILS, OPEN))
+    if not words:
+        return f"Of {text.count(len(judged), 'published claim')} none can be checked on this machine."
+    return (
+        f"Of {text.count(len(judged), 'published claim')} {len(words)} can be checked on this machine: "
+        f"{hold} {'holds' if hold == 1 else 'hold'}, {fail} {'does' if fail == 1 else 'do'} not, "
+        f"{still_open} {'is' if still_open == 1 else 'are'} open."
+    )
+
+
+def verdicts(judged: Sequence[Judged]) -> Table | None:
+    """How many claims of each study came to which verdict."""
+    if not judged:
+        return None
+    rows = []
+    for study, results in grouped_by(judged, lambda result: result.claim.study).items():
+        counts = Counter(result.verdict.word for result in results)
+        words = ", ".join(f"{n} {word}" for word, n in counts.items())
+        rows.append((text.clean(study, 40), str(len(results)), words))
+    return Table("Published claims, by study", ("Study", "Claims", "Verdicts"), tuple(rows))
+
+
+def unmet(judged: Sequence[Judged]) -> Table | None:
+    """What would make claims comparable that are not, each with how many need it; the most first."""
+    apart = [result for result in judged if not result.compared]
+    needs = grouped_by(apart, lambda result: _needs(result.verdict.because))
+    ordered = sorted(needs.items(), key=lambda need: -len(need[1]))
+    rows = [
+        (_need(fields, results), str(len(results)), _studies(results))
+        for fields, results in ordered[:MOST_REASONS]
+    ]
+    rest = [result for _, results in ordered[MOST_REASONS:] for result in results]
+    if rest:
+        rows.append(("for other reasons, which the tables below name", str(len(rest)), _studies(rest)))
+    if not rows:
+        return None
+    caption = "What the other claims need, or why nothing can judge them."
+    return Table(caption, ("Need, or reason", "Claims", "Studies"), tuple(rows))
+
+
+def _needs(because: Sequence[str]) -> tuple[str, ...]:
+    """What reasons are about: another model alone where that is one, and a precision only where it is all."""
+    fields = tuple(map(_field, because))
+    if "model" in fields:
+        return ("model",)
+    return tuple(field for field in fields if field != "precision") or fields
+
+
+def _field(reason: str) -> str:
+    """What a reason is about, where another value would do; else the whole reason."""
+    return reason.partition(": ")[0] if _INSTEAD in reason else reason
+
+
+def _need(fields: Sequence[str], results: Sequence[Judged]) -> str:
+    reasons = list(dict.fromkeys(reason for result in results for reason in result.verdict.because))
+    parts = []
+    for field in fields:
+        wanted = dict.fromkeys(
+            _wanted(reason) for reason in reasons if _INSTEAD in reason and _field(reason) == field
+        )
+        parts.append(f"{field} {_some(list(wanted))}" if wanted else field)
+    return text.clean("; ".join(parts), 200)
+
+
+def _wanted(reason: str) -> str:
+    """'PyTorch 1.11' of 'stack: PyTorch 2.13.0 instead of 1.11', '48' of 'batch size: 32 instead of 48'."""
+    field, _, values = reason.partition(": ")
+    measured, _, claimed = values.partition(_INSTEAD)
+    if field == "model":
+        return text.model_name(claimed)
+    name = measured.rpartition(" ")[0] if field == "stack" else ""
+    return f"{name} {claimed}".strip()
+
+
+def _some(values: Sequence[str]) -> str:
+    if len(values) <= MOST_VALUES:
+        return " or ".join(values)
+    return f"{', '.join(values[: MOST_VALUES - 1])} or {len(values) - MOST_VALUES + 1} others"
+
+
+def _studies(results: Iterable[Judged]) -> str:
+    return ", ".join(dict.fromkeys(text.clean(result.claim.study, 40) for result in results))
+
+
+def _view(
+    study: str, results: Sequence[Judged], place: int, drawn: Sequence[StudyView], *, alone: bool
+) -> ClaimsView:
+    met = sorted(
+        (result for result in results if result.compared),
+        key=lambda result: ORDER_OF_WORDS.index(result.verdict.word),
+    )
+    apart = [result for result in results if not result.compared]
+    return ClaimsView(
+        anchor=f"s-{place}",
+        heading=f"Study {text.clean(study, 40)}",
+        judged=_judged_table(met) if met else None,
+        apart=_apart_table(apart, alone) if apart else None,
+        caveats=tuple(
+            dict.fromkeys(text.clean(caveat, 300) for result in results for caveat in result.claim.caveats)
+        ),
+        drawn=tuple(drawn),
+    )
+
+
+def _judged_table(results: Sequence[Judged]) -> Table:
+    rows = tuple(
+        (describe(result.claim), published(result.claim), _here(result), _verdict(result), _basis(result))
+        for result in results
+    )
+    caption = (
+        "Published figures held against the records of this page. Reproduced, holds here: the 90 % interval "
+        "lies within the margin that the claim declares."
+    )
+    return Table(caption, ("Claim", "Published", "Here", "Verdict", "Because"), rows)
+
+
+def _apart_table(results: Sequence[Judged], alone: bool) -> Table:
+    columns = ("Claim", "Published", "Source") if alone else ("Claim", "Published", "Not comparable, because")
+    rows = tuple(
+        (
+            row_label(result.claim),
+            published(result.claim),
+            text.clean(result.claim.source, 120)
+            if alone
+            else text.clean("; ".join(result.verdict.because), 240),
+        )
+        for result in results
+    )
+    caption = "Published figures" if alone else "Not comparable here"
+    return Table(caption, columns, rows)
+
+
+def describe(claim: Claim) -> str:
+    """What a claim says: in its own words, and beneath them its metric and its sides."""
+    words = text.clean(claim.words, 200) + "\n" if claim.words else ""
+    return f"{words}{short(claim)}"
+
+
+def row_label(claim: Claim) -> str:
+    """A claim in one line; its own words where it has no figure."""
+    if claim.value is not None or claim.kind == "order" or not claim.words:
+        return short(claim)
+    card = f" ({text.short_card(claim.of.card)})" if claim.of.card else ""
+    return f"{text.clean(claim.words, 100)}{card}"
+
+
+def short(claim: Claim) -> str:
+    """A claim's metric and its sides, what both have said once: enough to tell it from the others."""
+    metric = METRICS.get(claim.metric, claim.metric.replace("_", " ")).capitalize()
+    metric += (
+        f" after {text.count(claim.epochs, 'epoch')}" if claim.kind == "quality" and claim.epochs else ""
+    )
+    of = _side(claim.of)
+    if claim.over is None:
+        return f"{metric}: {' '.join(of)}"
+    over = _side(claim.over)
+    common = [part for part in of if part in over]
+    sides = [" ".join(part for part in side if part not in common) or "the same" for side in (of, over)]
+    if claim.kind == "order":
+        between = f"{sides[0]} {RELATIONS[claim.relation]} {sides[1]}"
+    else:
+        between = f"{sides[1]} over {sides[0]}"
+    return f"{', '.join([metric, ' '.join(common)]) if common else metric}: {between}"
+
+
+def _side(side: Side) -> list[str]:
+    parts = [
+        text.short_card(side.card) if side.card else "",
+        text.model_name(side.model),
+        side.precision or "",
+        f"batch {side.batch_size}" if side.batch_size else "",
+        f"{side.gpus} devices" if side.gpus > 1 else "",
+        f"{side.data_mode} data" if side.data_mode else "",
+        side.layout or "",
+        f"{side.image_size} px" if side.image_size else "",
+        *(f"{name} {value}" for name, value in side.options.items()),
+    ]
+    return [text.clean(part, 60) for part in parts if part]
+
+
+def published(claim: Claim) -> str:
+    """The figure as published, in its unit."""
+    if claim.value is None:
+        return "–"
+    sign = {"equal": "", "less": "under ", "greater": "over "}[claim.relation]
+    value = figure(claim, claim.value)
+    return f"{sign}{value}\n{'single run' if claim.runs == 1 else text.count(claim.runs or 0, 'run')}"
+
+
+def figure(claim: Claim, value: float) -> str:
+    """A value in a claim's unit."""
+    if claim.kind == "ratio":
+        return f"{text.times(value)} ×"
+    if claim.metric in ("protocol_seconds", "epoch_seconds", "step_seconds", "inference_seconds"):
+        return text.seconds(value)
+    if claim.metric == "peak_bytes":
+        return text.gibibytes(value)
+    if claim.metric == "accuracy":
+        return f"{value * 100:.1f} %"
+    return text.number(value, 4)
+
+
+def _here(result: Judged) -> str:
+    if result.measured is None:
+        return "–"
+    if result.claim.kind == "order":
+        return f"{text.times(result.measured)} ×"
+    n = max((cell.throughput.n for cell in result.cells), default=0)
+    return f"{figure(result.claim, result.measured)}\nn = {n}"
+
+
+def _verdict(result: Judged) -> str:
+    star = result.verdict.s_star
+    if star is None:
+        return result.verdict.word
+    return f"{result.verdict.word}\nup to a published spread of {star * 100:.1f} %"
+
+
+def _basis(result: Judged) -> str:
+    words = "; ".join(result.verdict.because)
+    interval = result.verdict.interval
+    if interval is not None:
+        words += f"\n{text.number(interval.low, 3)} to {text.number(interval.high, 3)}"
+        words += f", margin {result.verdict.margin:.0%}" if result.verdict.margin else ""
+    return "\n".join(text.clean(part, 240) for part in words.split("\n"))

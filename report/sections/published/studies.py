@@ -1,0 +1,298 @@
+"""Published studies drawn again with this machine in them: one picture for each study and metric."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from harness.record import Claim
+from report import text
+from report.analysis import Analysis
+from report.charts.intervals import Mark
+from report.charts.rows import MarkRow, MarkRows
+from report.claims.studies import (
+    FRAMEWORK,
+    MORE_IS_BETTER,
+    StudyEntry,
+    StudyFigure,
+    StudyRow,
+    figure_of,
+    study_figures,
+)
+from report.comparisons.cells import Cell, unit_of
+from report.sections.view import Panel, StudyView, Table
+from report.trials.key import NAMES, Value
+
+TITLES = {
+    "protocol_seconds": "time-scaled",
+    "epoch_seconds": "seconds of an epoch, scaled",
+    "step_seconds": "seconds of a step, scaled",
+    "inference_seconds": "seconds of inference, scaled",
+    "time_to_accuracy": "time to an accuracy, scaled",
+    "throughput": "throughput, time-scaled",
+    "peak_bytes": "peak memory, scaled",
+}
+APART = "not in one row with these: what differs is in brackets"
+BEHIND = "Behind a dashed line stands what is not on its row's terms: nothing is judged by it."
+BENEATH = ("libc", "numpy", "python", "system")
+"""Versions that a note on a stack has no room for."""
+UNNAMED = "a stack that it does not name"
+MOST_FOLDED = 200
+"""Rows of a table of what a picture has no room for."""
+
+Letters = dict[tuple[str, str | None], str]
+"""A letter for each publication and its software stack."""
+
+
+def views(analysis: Analysis) -> tuple[StudyView, ...]:
+    """Every study drawn again, the one that says most of this machine first."""
+    drawn = study_figures(analysis.evidence.claims.claims, *_cells(analysis))
+    ordered = sorted(drawn, key=_telling, reverse=True)
+    return tuple(_view(figure, f"study-{place}", analysis) for place, figure in enumerate(ordered, 1))
+
+
+def _telling(figure: StudyFigure) -> tuple[int, int, bool, int]:
+    """Rows with something measured in them; behind a line; a whole duration; figures in all."""
+    return (
+        sum(row.measured > 0 for row in figure.rows),
+        sum(row.measured_behind > 0 for row in figure.rows),
+        figure.metric == "protocol_seconds",
+        sum(len(row.entries) + len(row.behind) for row in figure.rows),
+    )
+
+
+def _cells(analysis: Analysis) -> tuple[list[Cell], list[Cell]]:
+    """This machine's cells, the leading session's first, then the newest; and those beside them."""
+    entries = [entry for group in analysis.groups for entry in group.entries]
+    own = [entry.cell for entry in entries if entry.own]
+
+    def first(cell: Cell) -> tuple[bool, str, bool, int]:
+        leads = cell.session == analysis.lead
+        return leads, "" if leads else f"{cell.started_at:%Y-%m-%d %H:%M}", cell.ranked, cell.throughput.n
+
+    own.sort(key=first, reverse=True)
+    return own, [entry.cell for entry in entries if not entry.own]
+
+
+def _view(figure: StudyFigure, name: str, analysis: Analysis) -> StudyView:
+    letters = _letters(figure)
+    labels = _labels(figure)
+    rows = tuple(
+        MarkRow(
+            label,
+            _marks(row.entries, figure, letters, analysis),
+            _marks(row.behind, figure, letters, analysis),
+        )
+        for label, row in zip(labels, figure.rows, strict=False)
+    )
+    alt = "; ".join(
+        f"{row.label}: " + ", ".join(f"{mark.label} {mark.text}" for mark in row.marks) for row in rows
+    )
+    title = f"Study {text.clean(figure.study, 40)}: {TITLES[figure.metric]}"
+    panel = Panel(name, title, _unit(figure), MarkRows(rows, APART), alt)
+    return StudyView(
+        study=figure.study,
+        panel=panel,
+        measured=any(row.measured or row.measured_behind for row in figure.rows),
+        notes=_notes(figure, letters),
+        folded=_folded(figure, labels),
+    )
+
+
+def _labels(figure: StudyFigure) -> list[str]:
+    """A name for each row, the folded ones last; with the epochs or the workload where two would be equal."""
+    rows = (*figure.rows, *figure.folded)
+    plain = [_label(row) for row in rows]
+    counted = Counter(plain)
+    return [
+        label if counted[label] == 1 else f"{label}, {_apart(row, rows)}"
+        for label, row in zip(plain, rows, strict=True)
+    ]
+
+
+def _label(row: StudyRow) -> str:
+    return text.model_name(row.model) + (f", {row.gpus} devices" if row.gpus > 1 else "")
+
+
+def _apart(row: StudyRow, rows: Sequence[StudyRow]) -> str:
+    same = [other for other in rows if _label(other) == _label(row)]
+    parts = [text.clean(row.workload, 40)] if len({other.workload for other in same}) > 1 else []
+    lengths = {other.epochs for other in same if other.workload == row.workload}
+    parts += [text.count(row.epochs, "epoch")] if row.epochs and len(lengths) > 1 else []
+    return ", ".join(parts)
+
+
+def _unit(figure: StudyFigure) -> str:
+    epochs = {row.epochs for row in figure.rows}
+    (same,) = epochs if len(epochs) == 1 else (None,)
+    what = {
+        "protocol_seconds": f"seconds for {f'{same} epochs' if same else 'the whole protocol'}",
+        "throughput": f"time for a sample, and in figures {text.clean(figure.unit, 20)}",
+    }
+    metric = TITLES[figure.metric].removesuffix(", scaled")
+    least = "the least that stands in its row = 1.00, and less is better"
+    return f"{what.get(figure.metric, metric)}; {least}"
+
+
+# Marks
+
+
+def _marks(
+    entries: Iterable[StudyEntry], figure: StudyFigure, letters: Letters, analysis: Analysis
+) -> tuple[Mark, ...]:
+    return tuple(
+        _published(entry, entry.source, figure, letters)
+        if isinstance(entry.source, Claim)
+        else _measured(entry, entry.source, figure, analysis)
+        for entry in entries
+    )
+
+
+def _published(entry: StudyEntry, claim: Claim, figure: StudyFigure, letters: Letters) -> Mark:
+    return Mark(
+        label=_name(entry),
+        note=" ".join([*_terms(entry), f"[{letters[claim.study, claim.stack]}]"]),
+        text=f"{_written(entry.value, figure)} · {text.times(entry.scaled)}",
+        value=entry.scaled,
+        precision=entry.precision,
+        card="published",
+        published=True,
+    )
+
+
+def _measured(entry: StudyEntry, cell: Cell, figure: StudyFigure, analysis: Analysis) -> Mark:
+    low, high = _ends(entry, cell, figure)
+    return Mark(
+        label=_name(entry),
+        note=" ".join([*_terms(entry), ", ".join(_standing(cell, figure, analysis))]).strip(),
+        text=f"{_written(entry.value, figure)} · {text.times(entry.scaled)}",
+        value=entry.scaled,
+        low=low,
+        high=high,
+        precision=entry.precision,
+        unranked=not cell.ranked,
+        card=unit_of(cell),
+    )
+
+
+def _name(entry: StudyEntry) -> str:
+    """Card, framework where a figure names its own, and precision."""
+    source = entry.source
+    card = source.card if isinstance(source, Cell) else source.of.card or "any card"
+    options = dict(source.key.options) if isinstance(source, Cell) else source.of.options
+    framework = text.clean(options.get(FRAMEWORK, ""), 20)
+    return " ".join(part for part in (text.short_card(card), framework, entry.precision) if part)
+
+
+def _ends(entry: StudyEntry, cell: Cell, figure: StudyFigure) -> tuple[float, float] | tuple[None, None]:
+    """The interval of the cell's own mean on the row's scale: a published figure has none to lend."""
+    measured = figure_of(cell, figure.metric)
+    interval = measured.interval if measured else None
+    if interval is None or interval.low <= 0:
+        return None, None
+    low, high = interval.low / entry.value, interval.high / entry.value
+    if figure.metric in MORE_IS_BETTER:
+        low, high = 1 / high, 1 / low
+    return entry.scaled * low, entry.scaled * high
+
+
+def _terms(entry: StudyEntry) -> list[str]:
+    """The batch, and in brackets what is not the row's."""
+    names = [name for name, _ in entry.differs]
+    alike = entry.batch_size and NAMES["batch_size"] not in names
+    parts = [f"batch {entry.batch_size}"] if alike else []
+    other = ", ".join(_term(name, value) for name, value in entry.differs)
+    return parts + ([f"({text.clean(other, 60)})"] if other else [])
+
+
+def _term(name: str, value: Value) -> str:
+    if value is None:
+        return f"no {name}"
+    forms = {
+        NAMES["batch_size"]: "batch {}",
+        NAMES["data_mode"]: "{} data",
+        NAMES["image_size"]: "{} px",
+        NAMES["profile"]: "profile {}",
+    }
+    plain = (NAMES["protocol"], NAMES["layout"], "standing")
+    return forms.get(name, "{}" if name in plain else f"{name} {{}}").format(value)
+
+
+def _standing(cell: Cell, figure: StudyFigure, analysis: Analysis) -> list[str]:
+    """What else a measured figure says of itself: a projection, another day or machine."""
+    parts = ["projected"] if cell.length.projected and figure.metric == "protocol_seconds" else []
+    parts += ["unproven"] if cell.verdict == "unproven" else []
+    if cell.session != analysis.lead:
+        here = {trial.machine for trial in analysis.own}
+        parts.append(
+            f"{cell.started_at:%Y-%m-%d}" if cell.machine in here else text.clean(cell.machine_label, 24)
+        )
+    return parts
+
+
+def _written(value: float, figure: StudyFigure) -> str:
+    if figure.metric == "peak_bytes":
+        return text.gibibytes(value)
+    if figure.metric == "throughput":
+        return text.number(value, 4)
+    return text.seconds(value)
+
+
+# Words
+
+
+def _letters(figure: StudyFigure) -> Letters:
+    rows = (*figure.rows, *figure.folded)
+    entries = [entry for row in rows for entry in (*row.entries, *row.behind, *row.left_out)]
+    sources = dict.fromkeys(
+        (entry.source.study, entry.source.stack) for entry in entries if isinstance(entry.source, Claim)
+    )
+    return {source: _letter(place) for place, source in enumerate(sources)}
+
+
+def _letter(place: int) -> str:
+    return chr(ord("a") + place) if place < 26 else str(place - 25)
+
+
+def _notes(figure: StudyFigure, letters: Letters) -> tuple[str, ...]:
+    """Which stack a letter is, and which this report's own."""
+    notes = [
+        f"[{letter}] hollow, published by {text.clean(study, 40)} on {text.clean(stack or UNNAMED, 160)}"
+        for (study, stack), letter in letters.items()
+    ]
+    entries = [entry.source for row in figure.rows for entry in (*row.entries, *row.behind)]
+    stacks = dict.fromkeys(_stack(source) for source in entries if isinstance(source, Cell))
+    behind = (BEHIND,) if any(row.behind for row in figure.rows) else ()
+    return (*notes, *(f"Filled: measured on {stack}" for stack in stacks), *behind)
+
+
+def _stack(cell: Cell) -> str:
+    parts = [f"{name} {value}" for name, value in cell.stack.versions if value and name not in BENEATH]
+    parts += [f"driver {cell.stack.driver}"] if cell.stack.driver else []
+    return text.clean(", ".join(parts) or cell.stack.image, 160)
+
+
+def _folded(figure: StudyFigure, labels: Sequence[str]) -> Table | None:
+    """What the picture has no room for, row by row."""
+    rows = [
+        (
+            label,
+            _name(entry),
+            " ".join(_terms(entry)) or "–",
+            _written(entry.value, figure),
+            text.times(entry.scaled),
+        )
+        for label, row, whole in zip(
+            labels,
+            (*figure.rows, *figure.folded),
+            [False] * len(figure.rows) + [True] * len(figure.folded),
+            strict=True,
+        )
+        for entry in ((*row.entries, *row.behind, *row.left_out) if whole else row.left_out)
+    ]
+    if not rows:
+        return None
+    caption = f"{text.count(len(rows), 'figure')} for which the picture has no room."
+    return Table(
+        caption, ("Model", "Card and precision", "Terms", "Figure", "Scaled"), tuple(rows[:MOST_FOLDED])
+    )

@@ -1,0 +1,279 @@
+"""Which published and measured figures stand in one row, which behind its line, and what is 1.00."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.record import Claim
+from harness.record.claims import load_claims
+from report.claims import studies
+from report.claims.studies import StudyEntry, StudyFigure, study_figures
+from report.comparisons.cells import Cell, cells_of
+from tests.helpers import ROOT
+from tests.helpers import records_builder as build
+from tests.helpers.trial_tables import table
+from tests.report.comparisons.test_groups import elsewhere, series
+
+RESNET = {"kind": build.CIFAR, "mode": "host"}
+WHOLE = 1.1 * 489 * 30
+"""Steps of a whole run, its validation among them."""
+
+
+def claim(
+    card: str, value: float, precision: str = "fp32-ieee", batch: int | None = 98, **changes: Any
+) -> Claim:
+    side = {"card": card, "model": "resnet50", "precision": precision, "batch_size": batch}
+    named = {
+        name: changes.pop(name)
+        for name in ("model", "gpus", "data_mode", "layout", "options")
+        if name in changes
+    }
+    values = {
+        "id": "constructed",
+        "study": "x",
+        "kind": "absolute",
+        "workload": "cifar_fastai",
+        "protocol": "published/1",
+        "metric": "protocol_seconds",
+        "of": {"data_mode": "host", **side, **named},
+        "value": value,
+        "unit": "s",
+        "epochs": 30,
+        "source": "constructed for a test",
+    }
+    return Claim.model_validate({**values, **changes})
+
+
+OF_A_STUDY = (
+    claim("RTX 2080 Ti", 2000.0),
+    claim("RTX 2080 Ti", 1500.0, "fp16-master", 164),
+    claim("GTX 1080 Ti", 3000.0),
+)
+
+
+def measured(seconds: float, precision: str = "fp32-ieee", batch: int = 98, **changes: Any) -> list[Cell]:
+    """One cell whose whole protocol takes about so many seconds."""
+    given: dict[str, Any] = {**RESNET, "batch_size": batch, **changes}
+    return list(cells_of(table(series(precision, seconds / WHOLE, **given))))
+
+
+def figure(claims: Sequence[Claim], own: Sequence[Cell] = (), beside: Sequence[Cell] = ()) -> StudyFigure:
+    (only,) = study_figures(claims, own, beside)
+    return only
+
+
+def cards(entries: Sequence[StudyEntry]) -> list[str]:
+    return [
+        entry.source.card if isinstance(entry.source, Cell) else entry.source.of.card or ""
+        for entry in entries
+    ]
+
+
+def test_published_and_measured_figures_stand_in_one_row_by_how_fast_they_are():
+    (row,) = figure(OF_A_STUDY, measured(1750.0)).rows
+    assert cards(row.entries) == ["RTX 2080 Ti", "Constructed Card A", "RTX 2080 Ti", "GTX 1080 Ti"]
+    assert [entry.scaled for entry in row.entries] == pytest.approx([1.0, 1.167, 1.333, 2.0], abs=0.01)
+    assert row.behind == ()
+
+
+@pytest.mark.parametrize(("seconds", "card"), [(1000.0, "Constructed Card A"), (9000.0, "RTX 2080 Ti")])
+def test_one_is_the_fastest_of_the_row_whether_published_or_measured(seconds: float, card: str):
+    (row,) = figure(OF_A_STUDY, measured(seconds)).rows
+    assert (cards(row.entries)[0], row.entries[0].scaled) == (card, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "value"),
+    [
+        ({"batch": 32}, "batch size", 32),
+        ({"mode": "device"}, "data mode", "device"),
+        ({"kind": {**build.CIFAR, "image_size": 64}}, "image size", 64),
+        ({"kind": {**build.CIFAR, "protocol": "fair/1"}}, "protocol", "fair/1"),
+        ({"profile": "tuned"}, "profile", "tuned"),
+        ({"data": "generated"}, "standing", "generated data"),
+    ],
+)
+def test_what_the_key_keeps_apart_stands_behind_the_line_with_the_field_that_differs(
+    changes: dict[str, Any], field: str, value: object
+):
+    (row,) = figure(OF_A_STUDY, measured(1750.0, **changes)).rows
+    (entry,) = row.behind
+    assert entry.differs == ((field, value),)
+    assert cards(row.entries) == ["RTX 2080 Ti", "RTX 2080 Ti", "GTX 1080 Ti"]
+
+
+def test_another_layout_stands_behind_the_line_of_a_publication_that_names_its_own():
+    contiguous = [claim("RTX 3090", 2000.0, layout="contiguous")]
+    (row,) = figure(contiguous, measured(1750.0, layout="channels_last")).rows
+    assert row.behind[0].differs == (("memory layout", "channels_last"),)
+
+
+def test_what_stands_behind_the_line_can_be_faster_and_is_not_what_one_means():
+    (row,) = figure(OF_A_STUDY, measured(750.0, mode="device")).rows
+    assert row.entries[0].scaled == 1.0
+    assert row.behind[0].scaled == pytest.approx(0.5, abs=0.01)
+
+
+def test_a_batch_that_was_published_for_each_precision_keeps_nothing_apart():
+    own = [*measured(1750.0), *measured(1400.0, "fp16-master", 164), *measured(1400.0, "amp-bf16", 164)]
+    (row,) = figure(OF_A_STUDY, own).rows
+    assert row.behind == () and row.measured == 3
+
+
+def test_the_batch_of_another_precision_stands_behind_the_line():
+    (row,) = figure(OF_A_STUDY, measured(1400.0, "fp16-master", 98)).rows
+    assert row.behind[0].differs == (("batch size", 98),)
+
+
+COMPANION = (
+    claim("RTX 2060", 2600.0, "fp32-ieee", 48, study="x-more"),
+    claim("RTX 2060", 2200.0, "fp16-master", 48, study="x-more"),
+    claim("RTX 2060", 2100.0, "fp16-master", 96, study="x-more"),
+)
+
+
+def test_a_study_named_after_another_stands_in_its_picture_behind_the_line_of_its_batches():
+    drawn = figure([*COMPANION, *OF_A_STUDY])
+    (row,) = drawn.rows
+    assert drawn.study == "x"
+    assert cards(row.behind) == ["RTX 2060"] * 3
+    assert {value for entry in row.behind for _, value in entry.differs} == {48, 96}
+
+
+def test_a_row_has_the_terms_of_the_publication_on_which_most_was_measured():
+    own = [*measured(1750.0, batch=48), *measured(1400.0, "fp16-master", 48)]
+    (row,) = figure([*OF_A_STUDY, *COMPANION], own).rows
+    assert row.measured == 2
+    assert {entry.batch_size for entry in row.entries} == {48}
+    assert {entry.batch_size for entry in row.behind} == {98, 164, 96}
+
+
+def test_terms_that_a_publication_does_not_name_keep_nothing_apart():
+    silent = [claim("RTX 2080 Ti", 2000.0, batch=None, data_mode=None)]
+    (row,) = figure(silent, measured(1750.0, batch=32, mode="cached")).rows
+    assert row.measured == 1
+
+
+def test_a_row_is_a_model_on_a_number_of_devices():
+    claims = [
+        claim("RTX 2080 Ti", 200.0, metric="throughput", unit="images/s", epochs=None),
+        claim("RTX 2080 Ti", 350.0, metric="throughput", unit="images/s", epochs=None, gpus=2),
+    ]
+    rows = figure(claims, measured(1750.0)).rows
+    assert [(row.gpus, row.measured) for row in rows] == [(1, 1), (2, 0)]
+
+
+def test_of_throughput_the_most_is_one_and_comes_first():
+    claims = [
+        claim(card, rate, metric="throughput", unit="images/s", epochs=None)
+        for card, rate in (("slow", 100.0), ("fast", 400.0), ("middle", 200.0))
+    ]
+    (row,) = figure(claims).rows
+    assert list(zip(cards(row.entries), [entry.scaled for entry in row.entries], strict=True)) == [
+        ("fast", 1.0),
+        ("middle", 2.0),
+        ("slow", 4.0),
+    ]
+
+
+def test_a_framework_is_a_part_of_the_stack_and_other_options_keep_figures_apart():
+    claims = [
+        claim("V100", 1000.0, options={"framework": "pytorch", "data": "real"}),
+        claim("V100", 1500.0, options={"framework": "keras", "data": "real"}),
+        claim("V100", 900.0, options={"framework": "pytorch", "data": "synthetic"}),
+    ]
+    (row,) = figure(claims).rows
+    assert [entry.value for entry in row.entries] == [1000.0, 1500.0]
+    assert [entry.differs for entry in row.behind] == [(("data", "synthetic"),)]
+
+
+def test_an_option_that_one_figure_has_alone_keeps_it_apart():
+    (row,) = figure(OF_A_STUDY, measured(1750.0, options={"tied": True})).rows
+    assert row.behind[0].differs == (("tied", True),)
+
+
+def test_of_equal_works_the_first_is_drawn_and_of_other_machines_only_what_stands_in_a_row():
+    own = [*measured(1750.0), *measured(1900.0, session="20260129-cccccc")]
+    others = [
+        *cells_of(table(elsewhere(seconds=1000.0 / WHOLE, **RESNET, batch_size=98))),
+        *cells_of(table(elsewhere(seconds=900.0 / WHOLE, **{**RESNET, "mode": "device"}, batch_size=98))),
+    ]
+    (row,) = figure(OF_A_STUDY, own, others).rows
+    drawn = [entry.source for entry in (*row.entries, *row.behind) if isinstance(entry.source, Cell)]
+    assert [(cell.card, cell.key.data_mode) for cell in drawn] == [
+        ("Constructed Card B", "host"),
+        ("Constructed Card A", "host"),
+    ]
+    assert drawn[1] is own[0]
+
+
+def test_a_long_table_keeps_the_rows_that_were_measured_and_their_neighbours():
+    claims = [claim("RTX 3090", 1000.0 + n, model=f"model-{n}", study="table") for n in range(60)]
+    claims += [claim("RTX 3090", 2000.0, study="table")]
+    claims += [claim("RTX 3090", 3000.0 + n, model=f"later-{n}", study="table") for n in range(60)]
+    drawn = figure(claims, measured(1750.0))
+    assert len(drawn.rows) == studies.MOST_ROWS and len(drawn.rows) + len(drawn.folded) == 121
+    shown = [row.model for row in drawn.rows]
+    assert "resnet50" in shown and {"model-59", "later-0"} < set(shown)
+    assert shown == [row.of.model for row in claims if row.of.model in shown], "in the order of the table"
+
+
+def test_a_picture_has_room_for_so_many_figures_whatever_rows_they_stand_in():
+    claims = [claim(f"card {n}", 1000.0 + n, model=f"model-{m}") for m in range(20) for n in range(9)]
+    drawn = figure(claims)
+    assert len(drawn.rows) == studies.MOST_LINES // 10 and len(drawn.folded) == 20 - len(drawn.rows)
+
+
+def test_a_row_of_many_cards_keeps_those_nearest_to_what_was_measured_and_the_fastest():
+    claims = [claim(f"card {n}", 100.0 * 1.1**n) for n in range(40)]
+    (row,) = figure(claims, measured(100.0 * 1.1**20.5)).rows
+    shown = cards(row.entries)
+    assert shown[0] == "card 0" and len(row.left_out) == 40 - studies.MOST_PUBLISHED
+    assert {"card 19", "card 20", "card 21", "card 22"} < set(shown)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["a", "b", "c"]),
+            st.floats(1.0, 1e6),
+            st.sampled_from(["fp32-ieee", "fp16-master"]),
+            st.sampled_from([32, 64, None]),
+            st.sampled_from(["host", "device", None]),
+        ),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_every_published_figure_stands_in_one_place_and_the_best_of_each_row_is_one(figures: list[Any]):
+    claims = [
+        claim(card, value, precision, batch, data_mode=mode, id=f"claim-{n}")
+        for n, (card, value, precision, batch, mode) in enumerate(figures)
+    ]
+    for row in figure(claims).rows:
+        places = (*row.entries, *row.behind, *row.left_out)
+        ids = [entry.source.id for entry in places if isinstance(entry.source, Claim)]
+        assert sorted(ids) == sorted(each.id for each in claims)
+        assert row.entries[0].scaled == 1.0
+        for entries in (row.entries, row.behind):
+            scaled = [entry.scaled for entry in entries]
+            assert scaled == sorted(scaled)
+        assert all(entry.differs for entry in row.behind) and not any(e.differs for e in row.entries)
+
+
+def test_the_register_s_study_of_five_resnets_is_one_picture_with_every_published_card():
+    drawn = study_figures(load_claims(ROOT).claims, ())
+    (resnets,) = [each for each in drawn if (each.study, each.metric) == ("004", "protocol_seconds")]
+    rows = [row for row in resnets.rows if row.workload == "cifar_fastai"]
+    assert [row.model for row in rows] == ["resnet18", "resnet34", "resnet50", "resnet101", "resnet152"]
+    for row in rows:
+        assert "RTX 2080 Ti" in cards(row.entries)
+        assert {"GTX 1080 Ti", "RTX 2060"} <= {*cards(row.entries), *cards(row.behind)}
+        assert row.left_out == ()
+        assert all(name == "batch size" for entry in row.behind for name, _ in entry.differs)

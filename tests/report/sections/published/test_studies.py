@@ -1,0 +1,118 @@
+"""Studies drawn again: what a reader sees of a row, and which picture leads the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from harness.record import Claim, Record
+from harness.record.claims import ClaimSet
+from harness.record.store import Results, Stored
+from report.charts.rows import MarkRow, MarkRows
+from report.sections.view import PageView, StudyView
+from tests.helpers.views import view_of
+from tests.report.claims.test_studies import OF_A_STUDY, RESNET, WHOLE, claim
+from tests.report.comparisons.test_groups import LEAD, OTHER, elsewhere, series
+
+OTHER_STUDY = [
+    claim("T4", 100.0 * n, study="y", model="lstm", batch=20, workload="word_lm", protocol="published/1")
+    for n in (1, 2)
+]
+
+
+def view(records: Sequence[Record], claims: Sequence[Claim] = OF_A_STUDY) -> PageView:
+    results = Results(tuple(Stored(f"results/{n}.json", one) for n, one in enumerate(records)), (), ())
+    now = datetime(2026, 2, 1, tzinfo=UTC)
+    return view_of(results, ClaimSet(tuple(claims)), (), session=LEAD if records else None, now=now)
+
+
+def rows(drawn: StudyView | None) -> tuple[MarkRow, ...]:
+    assert drawn is not None and isinstance(drawn.panel.chart, MarkRows)
+    return drawn.panel.chart.rows
+
+
+def resnets(seconds: float = 1750.0, **changes: object) -> list[Record]:
+    return series(seconds=seconds / WHOLE, **{**RESNET, "batch_size": 98, **changes})
+
+
+def test_a_row_names_card_precision_and_batch_with_the_figure_and_how_it_scales():
+    (row,) = rows(view(resnets()).study)
+    assert row.label == "ResNet-50"
+    assert [(mark.label, mark.note, mark.text) for mark in row.marks] == [
+        ("RTX 2080 Ti fp16-master", "batch 164 [a]", "1,500 s · 1.00"),
+        ("Constructed Card A fp32-ieee", "batch 98", "1,747 s · 1.16"),
+        ("RTX 2080 Ti fp32-ieee", "batch 98 [a]", "2,000 s · 1.33"),
+        ("GTX 1080 Ti fp32-ieee", "batch 98 [a]", "3,000 s · 2.00"),
+    ]
+    assert [mark.published for mark in row.marks] == [True, False, True, True]
+    own = row.marks[1]
+    assert own.value is not None and own.low is not None and own.high is not None
+    assert own.low < own.value < own.high
+
+
+def test_what_stands_behind_the_line_says_in_brackets_what_differs():
+    (row,) = rows(view(resnets(mode="device")).study)
+    assert [mark.note for mark in row.behind] == ["batch 98 (device data)"]
+
+
+def test_throughput_is_scaled_by_time_and_written_as_a_rate_with_its_interval_around_the_value():
+    rate = claim("RTX 2080 Ti", 1.0, metric="throughput", unit="images/s", epochs=None)
+    (row,) = rows(view(resnets(), [rate]).study)
+    own, published = row.marks
+    assert published.text.startswith("1.000 · ")
+    assert own.low is not None and own.high is not None and own.low < 1.0 < own.high
+
+
+def test_unlike_stacks_are_told_by_letters_that_the_notes_explain():
+    claims = [claim("RTX 2080 Ti", 2000.0, stack="PyTorch 1.0"), claim("RTX 2060", 2500.0, study="x-more")]
+    shown = view(resnets(), claims).study
+    assert shown is not None
+    assert [mark.note[-3:] for mark in rows(shown)[0].marks if mark.published] == ["[a]", "[b]"]
+    assert shown.notes[0] == "[a] hollow, published by x on PyTorch 1.0"
+    assert shown.notes[1] == "[b] hollow, published by x-more on a stack that it does not name"
+    assert shown.notes[2].startswith("Filled: measured on ")
+
+
+def test_an_earlier_session_of_this_machine_is_drawn_with_its_day():
+    records = [*series(), *resnets(session=OTHER)]
+    (row,) = rows(view(records).study)
+    (own,) = [mark for mark in row.marks if not mark.published]
+    assert own.note == "batch 98 2026-01-31"
+
+
+def test_another_machine_beside_this_one_stands_in_the_row_under_its_label():
+    records = [*resnets(), *elsewhere(seconds=1000.0 / WHOLE, **RESNET, batch_size=98)]
+    (row,) = rows(view(records).study)
+    first = row.marks[0]
+    assert (first.label, first.note) == ("Constructed Card B fp32-ieee", "batch 98 constructed-card-b")
+
+
+def test_the_study_that_says_most_of_this_machine_leads_and_the_others_stand_in_their_sections():
+    shown = view(resnets(), [*OTHER_STUDY, *OF_A_STUDY])
+    assert shown.study is not None and shown.study.study == "x"
+    assert {each.heading: [drawn.study for drawn in each.drawn] for each in shown.claims} == {
+        "Study y": ["y"],
+        "Study x": [],
+    }
+
+
+def test_a_page_that_no_study_speaks_of_is_led_by_none():
+    shown = view(series(batch_size=999), OF_A_STUDY)
+    assert shown.study is None
+    assert [drawn.study for each in shown.claims for drawn in each.drawn] == ["x"]
+
+
+def test_without_a_record_the_published_cards_stand_alone():
+    shown = view([])
+    assert shown.study is not None and not shown.study.measured
+    assert all(mark.published for row in rows(shown.study) for mark in row.marks)
+
+
+def test_what_has_no_room_is_folded_into_a_table_that_is_whole():
+    claims = [claim("RTX 3090", 1000.0 + n, model=f"model-{n}") for n in range(40)]
+    shown = view(resnets(), [*claims, *OF_A_STUDY]).study
+    assert shown is not None and shown.folded is not None
+    drawn = [row.label for row in rows(shown)]
+    folded = [row[0] for row in shown.folded.rows]
+    assert sorted([*drawn, *folded]) == sorted([*(f"model-{n}" for n in range(40)), "ResNet-50"])
+    assert shown.folded.caption == f"{len(folded)} figures for which the picture has no room."

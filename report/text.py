@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from datetime import datetime
+from datetime import date
 
 from report.stats.intervals import Interval
+
+THIS = "this machine"
 
 PRECISION_WORDS = {
     "fp32-ieee": "32-bit arithmetic throughout, every bit of it: the strict baseline",
@@ -103,6 +105,13 @@ def times(value: float | None) -> str:
     return f"{value:.2f}" if abs(value) < 100 else f"{value:,.0f}"
 
 
+def about(best: float, low: float, high: float) -> str:
+    """A figure with as many digits as its range bears: 1.684 of 1.49 to 1.89 is '1.7'."""
+    width = (high - low) / 2 / abs(best) if best else 1.0
+    digits = 4 if width <= 0 else 1 + max(1, min(3, round(-math.log10(width))))
+    return number(best, digits)
+
+
 def plain_tick(value: float) -> str:
     """A tick's value without needless zeros."""
     return f"{value:,.6g}"
@@ -121,7 +130,7 @@ def between(interval: Interval | None, write: str = "number") -> str:
     return f"{form(interval.low)} to {form(interval.high)}"
 
 
-def day(moment: datetime) -> str:
+def day(moment: date) -> str:
     """'31 January 2026'"""
     return f"{moment.day} {moment:%B %Y}"
 
@@ -193,6 +202,11 @@ def model_name(name: str) -> str:
         return f"ResNet-{size[1]}"
     size = _EFFICIENT.fullmatch(name.casefold())
     return f"EfficientNet-B{size[1]}" if size else _WRITTEN.get(name.casefold(), clean(name, 40))
+
+
+def the(name: str) -> str:
+    """A system's name in a sentence: 'the RTX 4090', and 'this machine' as it is."""
+    return name if name == THIS else f"the {name}"
 
 
 def unit_name(card: str, machine_label: str) -> str:

@@ -113,11 +113,19 @@ def _systems(entries: Sequence[Entry]) -> list[System]:
 
 
 def _named(a: System, b: System, groups: Sequence[ComparisonGroup]) -> tuple[System, System]:
-    """By their cards; by their machines' labels where the cards are called the same."""
+    """By their cards; where these have one name, the page's own is this machine, the other has its label."""
     if a.name != b.name:
         return a, b
-    labels = {entry.cell.machine: entry.cell.machine_label for group in groups for entry in group.entries}
-    return tuple(replace(system, name=text.clean(labels[system.machine], 40)) for system in (a, b))  # type: ignore[return-value]
+    entries = [entry for group in groups for entry in group.entries]
+    own = {entry.cell.machine for entry in entries if entry.own}
+    labels = {entry.cell.machine: text.clean(entry.cell.machine_label, 40) for entry in entries}
+
+    def named(system: System) -> System:
+        return replace(
+            system, name=text.THIS if system.machine in own else f"machine {labels[system.machine]}"
+        )
+
+    return named(a), named(b)
 
 
 def _benchmarks(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from report import text
@@ -15,17 +15,18 @@ from report.comparisons import selfcheck
 from report.comparisons.cells import unit_of
 from report.page.render import render
 from report.sections import (
-    cost,
     decision,
     environment,
     headline,
     names,
     roofline,
-    self_consistency,
     tables,
     workload,
 )
-from report.sections.published import claims, studies
+from report.sections.costs import section as money
+from report.sections.first.lead import facts, lead
+from report.sections.first.questions import questions
+from report.sections.published import claims, self_consistency, studies
 from report.sections.view import PageView
 from report.trials.table import write_csv
 from report.trials.trial import Trial
@@ -76,17 +77,17 @@ def look(analysis: Analysis) -> PageView:
     groups, gains, expected = analysis.groups, analysis.speedups, analysis.expectations
     own, session = analysis.own, analysis.leading_session
     badges = names.badges([entry.cell for group in groups for entry in group.entries if entry.own])
-    answer = headline.answer(groups, gains, len(analysis.evidence.claims.claims))
     drawn = studies.views(analysis)
-    lead = drawn[:1] if drawn and (drawn[0].measured or not groups) else ()
-    return PageView(
+    view = PageView(
         title="gpudyno report",
         measured=headline.measured(own, min((trial.started_at for trial in own), default=None)),
-        answer=headline.headline(expected[0]) if expected else answer,
-        beside=answer if expected else "",
+        answer=lead(analysis),
+        beside=_beside(analysis),
         sureness=headline.sureness(groups),
         counted=analysis.accounts[0].sentence() if analysis.accounts else "",
         badges=badges,
+        facts=facts(analysis),
+        questions=questions(analysis),
         decision=decision.decision(groups, gains),
         expected=headline.table(expected),
         mix=headline.mix(expected),
@@ -95,11 +96,11 @@ def look(analysis: Analysis) -> PageView:
         bottleneck=environment.bottleneck(groups, analysis.shown),
         filters=_filters(analysis),
         workloads=workload.views(analysis),
-        study=lead[0] if lead else None,
+        study=studies.brief(analysis),
         checked=claims.checked(analysis.verdicts) if groups else "",
         verdicts=claims.verdicts(analysis.verdicts) if groups else None,
         unmet=claims.unmet(analysis.verdicts) if groups else None,
-        claims=claims.views(analysis.verdicts, drawn[len(lead) :], alone=not groups),
+        claims=claims.views(analysis.verdicts, drawn if groups else drawn[1:], alone=not groups),
         notes=tuple(text.clean(note, 240) for note in session.notes) if session else (),
         stacks=environment.stacks(analysis.shown),
         accounts=environment.accounts(analysis.accounts),
@@ -111,11 +112,36 @@ def look(analysis: Analysis) -> PageView:
         glossary=tables.glossary(),
         selfcheck=selfcheck.rate_line([stored.record for stored in analysis.evidence.results.records]),
         written=text.day(analysis.question.now),
-        costs=cost.view(analysis),
+        costs=money.view(analysis),
         acceptance=lines(analysis.clause, "invoke accept BUNDLE") if analysis.clause else (),
         self_consistency=self_consistency.table(inconsistencies(analysis.evidence.claims.claims)),
         limits=roofline.limits(analysis.with_ceilings, analysis.evidence.cards, "limits") if own else (),
     )
+    return _linked(view)
+
+
+def _linked(view: PageView) -> PageView:
+    """The view whose questions lead to parts of the page that are there, and to no others."""
+    present = {
+        "expected": view.expected or view.decision,
+        "doubt": view.caveats or view.changes,
+        "money": view.costs,
+        "limits": view.limits,
+        "claims": view.claims,
+        "stacks": view.stacks,
+        "failures": view.failures or view.warnings or view.problems,
+    }
+    asked = (
+        question if present.get(question.anchor) else replace(question, anchor="")
+        for question in view.questions
+    )
+    return replace(view, questions=tuple(asked))
+
+
+def _beside(analysis: Analysis) -> str:
+    """What this machine's own figures say, where the first sentence is of something else."""
+    answer = headline.answer(analysis.groups, analysis.speedups, len(analysis.evidence.claims.claims))
+    return "" if answer == lead(analysis) else answer
 
 
 def _filters(analysis: Analysis) -> tuple[tuple[str, tuple[str, ...]], ...]:

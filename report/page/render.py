@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from report.charts.drawing import Drawing, as_png, draw, undrawn
-from report.sections.self_consistency import RuleView
+from report.sections.published.self_consistency import RuleView
 from report.sections.view import PageView, Panel
 
 SCRIPTS = ("page.js",)

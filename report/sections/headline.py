@@ -177,29 +177,39 @@ def measured(trials: Sequence[Trial], started: datetime | None) -> str:
 
 
 def headline(expectation: Expectation) -> str:
-    """The sentence that a buyer reads first."""
-    mix = "your mix" if expectation.own_mix else "this mix"
-    fast, slow, best = expectation.fast.name, expectation.slow.name, text.times(expectation.best)
+    """The sentence of two systems: how many times as fast, as these two are and as any two of their types."""
+    mix = "your work" if expectation.own_mix else "this work"
+    fast, slow = text.the(expectation.fast.name), text.the(expectation.slow.name)
+    best = text.times(expectation.best)
     if expectation.units is None or expectation.model is None:
         return (
-            f"A first look, and no ranking: {fast} trained {mix} {best} times as fast as {slow} "
-            "in single runs, which give no interval."
+            f"A first look, and no ranking: {fast} did {mix} {best} times as fast as {slow} "
+            "in single runs, which give no range."
         )
     units, model = _between(expectation.units), _between(expectation.model)
     if not expectation.ranked:
         return (
-            f"A first look, and no ranking: {fast} trained {mix} {best} times as fast as {slow} "
-            f"(these two units: {units}; any two of their models: {model})."
+            f"A first look, and no ranking: {fast} did {mix} {best} times as fast as {slow} "
+            f"(these two: {units}; any two of their types: {model})."
         )
-    opening = "No difference shown: expect" if expectation.tied else "Expect"
-    return (
-        f"{opening} {fast} to train {mix} {model} "
-        f"times as fast as {slow} (best estimate {best}; these two units: {units})."
-    )
+    about = text.about(expectation.best, expectation.model.low, expectation.model.high)
+    model = _roughly(expectation.model)
+    if expectation.tied:
+        return (
+            f"No difference is shown: {fast} does {mix} about {about} times as fast as {slow}, and any "
+            f"two of their types {model} times."
+        )
+    opening = f"{fast[0].upper()}{fast[1:]} does {mix} about {about} times as fast as {slow}"
+    return f"{opening}; any two of their types, {model} times."
 
 
 def _between(ends: SpeedRange) -> str:
     return f"{text.times(ends.low)} to {text.times(ends.high)}"
+
+
+def _roughly(ends: SpeedRange) -> str:
+    """Ends with two digits, as a headline says them."""
+    return f"{text.number(ends.low, 2)} to {text.number(ends.high, 2)}"
 
 
 def table(expectations: Sequence[Expectation]) -> Table | None:

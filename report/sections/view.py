@@ -17,6 +17,23 @@ class Badge:
 
 
 @dataclass(frozen=True, slots=True)
+class Fact:
+    """A figure that page one leads with, and what it is."""
+
+    value: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a reader asks, its answer, and the part of the page that has more of it; empty where none has."""
+
+    heading: str
+    sentences: tuple[str, ...]
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """A caption, columns, and rows whose first cell names the row."""
 
@@ -172,6 +189,9 @@ class PageView:
     counted: str
     """How many of the trials that were started are shown."""
     badges: tuple[Badge, ...]
+    facts: tuple[Fact, ...]
+    questions: tuple[Question, ...]
+    """Page one: what a reader asks, each with its answer."""
     decision: Table | None
     expected: Table | None
     mix: Table | None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from pandas import DataFrame
 
 from harness.errors import UserError
+from harness.record import Machine
 from harness.record.cards import FILE, Card, load_cards
 from harness.record.store import Stored, read_all, results_folder
 from harness.summary.device_checks import between_trials
@@ -55,11 +56,25 @@ def trials_from(records: Sequence[Stored]) -> tuple[Trial, ...]:
     """
     by_device = ceilings(stored.record for stored in records)
     session_causes = between_trials([stored.record for stored in records])
+    short_ids = _short_ids(stored.record.machine for stored in records)
     trials = [
-        _with_causes(replace(trial, bottleneck=_bottleneck(trial, by_device)), causes)
+        _with_causes(
+            replace(
+                trial, bottleneck=_bottleneck(trial, by_device), short_id=short_ids.get(trial.machine, "")
+            ),
+            causes,
+        )
         for trial, causes in zip(map(trial_of, records), session_causes, strict=True)
     ]
     return tuple(sorted(trials, key=lambda trial: (trial.started_at, trial.path)))
+
+
+def _short_ids(machines: Iterable[Machine]) -> dict[str, str]:
+    """Of each machine that shares its label with another one the start of its id."""
+    labels: dict[str, set[str]] = {}
+    for machine in machines:
+        labels.setdefault(machine.label, set()).add(machine.id)
+    return {identity: identity[:4] for ids in labels.values() if len(ids) > 1 for identity in ids}
 
 
 def _bottleneck(trial: Trial, by_device: Mapping[Device, Mapping[str, float]]) -> str:

@@ -16,6 +16,9 @@ from report.trials.key import Key, ProtocolLength, Stack, key_of, length_of, sta
 LEAST = 1e-15
 """Seconds, or samples per second; what is smaller, or as much larger, no clock has counted."""
 
+LABEL_BEFORE_ID = 17
+"""Characters: with an id behind it a label still fits where names are cut."""
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -32,6 +35,8 @@ class Trial:
     causes: tuple[str, ...] = ()
     bottleneck: str = ""
     """What it waits for, in a sentence; empty where that is not known."""
+    short_id: str = ""
+    """The start of its machine's id, where machines on record share a label."""
 
     @cached_property
     def key(self) -> Key:
@@ -65,7 +70,9 @@ class Trial:
 
     @property
     def machine_label(self) -> str:
-        return self.record.machine.label
+        """The machine's label, told apart from others that bear it."""
+        label = self.record.machine.label
+        return f"{label[:LABEL_BEFORE_ID]} ({self.short_id})" if self.short_id else label
 
     @property
     def environment(self) -> Environment:

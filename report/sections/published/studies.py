@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from harness.record import Claim
 from report import text
@@ -33,6 +34,8 @@ TITLES = {
     "peak_bytes": "peak memory, scaled",
 }
 APART = "not in one row with these: what differs is in brackets"
+MOST_LEADING = 2
+"""Rows on page one."""
 BEHIND = "Behind a dashed line stands what is not on its row's terms: nothing is judged by it."
 BENEATH = ("libc", "numpy", "python", "system")
 """Versions that a note on a stack has no room for."""
@@ -51,13 +54,28 @@ def views(analysis: Analysis) -> tuple[StudyView, ...]:
     return tuple(_view(figure, f"study-{place}", analysis) for place, figure in enumerate(ordered, 1))
 
 
+def brief(analysis: Analysis) -> StudyView | None:
+    """Of the study that says most of this machine the rows with this machine in them, for page one.
+
+    All of that study where nothing was measured; null where no study has anything of what was.
+    """
+    drawn = study_figures(analysis.evidence.claims.claims, *_cells(analysis))
+    figure = max(drawn, key=_telling, default=None)
+    if figure is None or not analysis.groups:
+        return None if figure is None else _view(figure, "study-lead", analysis)
+    own = [row for row in figure.rows if row.measured or row.measured_behind][:MOST_LEADING]
+    if not own:
+        return None
+    return _view(replace(figure, rows=tuple(own), folded=()), "study-lead", analysis)
+
+
 def _telling(figure: StudyFigure) -> tuple[int, int, bool, int]:
-    """Rows with something measured in them; behind a line; a whole duration; figures in all."""
+    """Rows with something measured in them; behind a line; a whole duration; rows in all."""
     return (
         sum(row.measured > 0 for row in figure.rows),
         sum(row.measured_behind > 0 for row in figure.rows),
         figure.metric == "protocol_seconds",
-        sum(len(row.entries) + len(row.behind) for row in figure.rows),
+        len(figure.rows),
     )
 
 
@@ -176,12 +194,9 @@ def _measured(entry: StudyEntry, cell: Cell, figure: StudyFigure, analysis: Anal
 
 
 def _name(entry: StudyEntry) -> str:
-    """Card, framework where a figure names its own, and precision."""
     source = entry.source
     card = source.card if isinstance(source, Cell) else source.of.card or "any card"
-    options = dict(source.key.options) if isinstance(source, Cell) else source.of.options
-    framework = text.clean(options.get(FRAMEWORK, ""), 20)
-    return " ".join(part for part in (text.short_card(card), framework, entry.precision) if part)
+    return f"{text.short_card(card)} {entry.precision}".strip()
 
 
 def _ends(entry: StudyEntry, cell: Cell, figure: StudyFigure) -> tuple[float, float] | tuple[None, None]:
@@ -197,10 +212,12 @@ def _ends(entry: StudyEntry, cell: Cell, figure: StudyFigure) -> tuple[float, fl
 
 
 def _terms(entry: StudyEntry) -> list[str]:
-    """The batch, and in brackets what is not the row's."""
-    names = [name for name, _ in entry.differs]
-    alike = entry.batch_size and NAMES["batch_size"] not in names
-    parts = [f"batch {entry.batch_size}"] if alike else []
+    """The framework where a figure names its own, the batch, and in brackets what is not the row's."""
+    source = entry.source
+    options = dict(source.key.options) if isinstance(source, Cell) else source.of.options
+    parts = [text.clean(options[FRAMEWORK], 24)] if FRAMEWORK in options else []
+    alike = entry.batch_size and NAMES["batch_size"] not in dict(entry.differs)
+    parts += [f"batch {entry.batch_size}"] if alike else []
     other = ", ".join(_term(name, value) for name, value in entry.differs)
     return parts + ([f"({text.clean(other, 60)})"] if other else [])
 

@@ -12,7 +12,7 @@ from harness.record.claims import load_claims
 from report.claims.self_consistency import sentences, tables
 from report.claims.self_consistency.rules import RULES, inconsistencies
 from report.page.render import published_record
-from report.sections.self_consistency import by_rule, table
+from report.sections.published.self_consistency import by_rule, table
 from tests.helpers import ROOT
 
 PAGE = ROOT / "docs" / "published-record.md"

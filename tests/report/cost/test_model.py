@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from report.cost.inputs import Numbers
 from report.cost.model import CardAnswer, answer, spread, triangular, uniform
 from report.cost.sensitivity import sensitivities, with_value
-from report.sections.cost_text import answer_sentence, efficiency, price_sentence
+from report.sections.costs.wording import answer_sentence, efficiency, price_sentence
 from tests.helpers.purchase_builder import around, card, numbers, random_buyer
 
 prices = st.floats(300, 40_000)

@@ -272,23 +272,26 @@ def test_an_empty_folder_gives_a_page_that_says_so(tmp_path: Path):
 def test_published_numbers_alone_are_drawn_and_none_is_judged(tmp_path: Path):
     shown = read(html("published", tmp_path))
     assert "none of them judged" in shown.text("h1")
+    assert shown.text("figcaption").startswith("Study 004: time-scaled")
     assert "RTX 2080 Ti fp16-master" in shown.text("svg")
     assert "can be checked" not in shown.text("p")
     assert "reproduced" not in shown.text("td")
 
 
-@pytest.mark.parametrize(("kind", "first"), [("two cards", True), ("with quotes and studies", False)])
-def test_the_study_drawn_again_leads_a_page_without_prices_and_comes_second_on_a_buyer_s(
-    kind: str, first: bool, tmp_path: Path
-):
+@pytest.mark.parametrize(
+    ("kind", "leading"), [("two cards", "study leading"), ("with quotes and studies", "panels leading")]
+)
+def test_page_one_has_the_study_drawn_again_or_for_a_buyer_the_costs(kind: str, leading: str, tmp_path: Path):
     text = html(kind, tmp_path)
-    drawn, expected = text.index('class="study leading"'), text.index('class="scroll reflow expected"')
-    assert (drawn < expected) == first
-    assert drawn < text.index('class="scroll reflow decision"')
-    shown = read(text)
-    assert "Constructed Card A fp16-master" in shown.text("svg") and "RTX 2060 fp16-master" in shown.text(
-        "svg"
+    drawn, asked, below = (
+        text.index(f'class="{leading}"'),
+        text.index('class="questions"'),
+        text.index("<nav"),
     )
+    assert drawn < asked < below and text.count(' leading"') == 1
+    shown = read(text)
+    study = shown.text("svg")
+    assert "Constructed Card A fp16-master" in study and "RTX 2060 fp16-master" in study
 
 
 def test_the_claims_begin_with_how_many_can_be_checked_and_fold_away_what_cannot(tmp_path: Path):

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from harness.record import Claim, Record
 from harness.record.claims import ClaimSet
 from harness.record.store import Results, Stored
+from report.charts.intervals import Intervals
 from report.charts.rows import MarkRow, MarkRows
 from report.sections.view import PageView, StudyView
 from tests.helpers.views import view_of
@@ -87,12 +88,12 @@ def test_another_machine_beside_this_one_stands_in_the_row_under_its_label():
     assert (first.label, first.note) == ("Constructed Card B fp32-ieee", "batch 98 constructed-card-b")
 
 
-def test_the_study_that_says_most_of_this_machine_leads_and_the_others_stand_in_their_sections():
+def test_page_one_has_the_rows_of_this_machine_and_each_study_is_whole_in_its_section():
     shown = view(resnets(), [*OTHER_STUDY, *OF_A_STUDY])
     assert shown.study is not None and shown.study.study == "x"
     assert {each.heading: [drawn.study for drawn in each.drawn] for each in shown.claims} == {
         "Study y": ["y"],
-        "Study x": [],
+        "Study x": ["x"],
     }
 
 
@@ -110,9 +111,37 @@ def test_without_a_record_the_published_cards_stand_alone():
 
 def test_what_has_no_room_is_folded_into_a_table_that_is_whole():
     claims = [claim("RTX 3090", 1000.0 + n, model=f"model-{n}") for n in range(40)]
-    shown = view(resnets(), [*claims, *OF_A_STUDY]).study
-    assert shown is not None and shown.folded is not None
+    found = view(resnets(), [*claims, *OF_A_STUDY])
+    assert found.study is not None and [row.label for row in rows(found.study)] == ["ResNet-50"]
+    (shown,) = [drawn for each in found.claims for drawn in each.drawn]
+    assert shown.folded is not None
     drawn = [row.label for row in rows(shown)]
     folded = [row[0] for row in shown.folded.rows]
     assert sorted([*drawn, *folded]) == sorted([*(f"model-{n}" for n in range(40)), "ResNet-50"])
     assert shown.folded.caption == f"{len(folded)} figures for which the picture has no room."
+
+
+def scaled(records: Sequence[Record], **question: str) -> tuple[str, list[tuple[str, str]]]:
+    """The unit of the first group's time-scaled chart, and its marks."""
+    results = Results(tuple(Stored(f"results/{n}.json", one) for n, one in enumerate(records)), (), ())
+    now = datetime(2026, 2, 1, tzinfo=UTC)
+    shown = view_of(results, ClaimSet(OF_A_STUDY), (), session=LEAD, now=now, **question)
+    (panel,) = [each for each in shown.workloads[0].groups[0].panels if each.title == "Time-scaled"]
+    assert isinstance(panel.chart, Intervals)
+    return panel.unit, [(mark.label, mark.text) for mark in panel.chart.marks]
+
+
+def test_a_published_duration_that_is_faster_is_one_in_a_group_s_chart_too():
+    unit, marks = scaled(resnets(4000.0))
+    assert unit == "RTX 2080 Ti fp32-ieee, published = 1.00; less is better"
+    assert marks == [
+        ("Constructed Card A fp32-ieee", "2.00"),
+        ("RTX 2080 Ti fp32-ieee", "1.00"),
+        ("GTX 1080 Ti fp32-ieee", "1.50"),
+    ]
+
+
+def test_the_fastest_measured_line_is_one_where_it_is_faster_or_was_asked_for():
+    for unit, marks in (scaled(resnets(1000.0)), scaled(resnets(4000.0), baseline="Card A")):
+        assert unit.startswith("Constructed Card A fp32-ieee = 1.00")
+        assert marks[0] == ("Constructed Card A fp32-ieee", "1.00")

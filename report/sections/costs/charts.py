@@ -9,7 +9,7 @@ from report.charts.costs import BreakEven, CardCost, CostAgainstTime, Input, Tor
 from report.cost.inputs import Numbers, Range
 from report.cost.model import CostAnswer, Draws
 from report.cost.sensitivity import Sensitivity, with_value
-from report.sections.cost_text import input_name, spread, written
+from report.sections.costs.wording import input_name, spread, written
 from report.sections.view import Panel
 
 MOST_INPUTS = 8

@@ -8,7 +8,7 @@ from report import text as words
 from report.cost.inputs import CostInputs, Range
 from report.cost.model import CostAnswer
 from report.cost.sensitivity import Sensitivity
-from report.sections import cost_text
+from report.sections.costs import wording
 from report.sections.view import Table, tabled
 
 
@@ -46,7 +46,7 @@ def running(inputs: CostInputs, result: CostAnswer) -> Table:
         if cheapest is not None:
             measured = inputs.measured_power[i] and inputs.measured_power[cheapest]
             names = (inputs.offers[i].name, inputs.offers[cheapest].name)
-            efficient = cost_text.efficiency(card.energy, *names, measured)
+            efficient = wording.efficiency(card.energy, *names, measured)
         rows.append(
             {
                 "Card": inputs.offers[i].name,
@@ -90,7 +90,7 @@ def _why(inputs: CostInputs, i: int) -> str:
 def _cell(values: Range | None, form: str, unit: str = "") -> str:
     if values is None:
         return "–"
-    return _over(cost_text.written(values[1], form) + unit, cost_text.spread(values, form))
+    return _over(wording.written(values[1], form) + unit, wording.spread(values, form))
 
 
 def _over(text: str, beneath: str) -> str:
@@ -135,12 +135,12 @@ def sensitivities(
     first, second = (inputs.offers[i].name for i in pair)
     rows = []
     for sensitivity in ranked:
-        name, unit = cost_text.input_name(sensitivity, inputs.numbers, *pair, inputs.purchase.currency)
+        name, unit = wording.input_name(sensitivity, inputs.numbers, *pair, inputs.purchase.currency)
         low, high = sorted((1 / sensitivity.at_low, 1 / sensitivity.at_high))
         reach = f"{words.times(low)} to {words.times(high)}" if sensitivity.reach > 1e-9 else "–"
         flip = "at no value"
         if sensitivity.flip is not None:
-            flip = f"{cost_text.written(sensitivity.flip, 'number')}{unit}"
+            flip = f"{wording.written(sensitivity.flip, 'number')}{unit}"
             flip += "\nwithin its range" if sensitivity.within else ""
         rows.append((name, _cell(sensitivity.values, "number", unit), reach, flip))
     caption = (

@@ -13,6 +13,8 @@ from report.cost.sensitivity import Sensitivity
 LEAST_EFFICIENCY = 0.05
 """Power sensors are documented to be off by 5 %: no card is called more efficient by less."""
 
+WEEKS_A_YEAR = 365.25 / 7
+
 INPUT_WORDS = {
     "life_years": ("years of life", ""),
     "utilisation": ("utilisation", ""),

@@ -9,7 +9,7 @@ from report.analysis import Analysis
 from report.cost.inputs import DRAWS, CostInputs
 from report.cost.model import Draws
 from report.cost.purchase import Purchase
-from report.sections import cost_charts, cost_tables, cost_text
+from report.sections.costs import charts, tables, wording
 from report.sections.view import CostView, Table
 from report.text import clean, count, number, times
 
@@ -36,28 +36,24 @@ def view(analysis: Analysis) -> CostView | None:
     if purchase is None or result is None:
         return _ratios(inputs) if len(inputs.offers) > 1 else None
     names = [offer.name for offer in inputs.offers]
-    drawn = [cost_charts.cost_and_time(result, costs.numbers, purchase.currency)]
+    drawn = [charts.cost_and_time(result, costs.numbers, purchase.currency)]
     if pair:
-        drawn.append(cost_charts.break_even(result, costs.numbers, pair, purchase.currency))
-        drawn.append(cost_charts.tornado(sensitivities, costs.numbers, pair, purchase.currency))
+        drawn.append(charts.break_even(result, costs.numbers, pair, purchase.currency))
+        drawn.append(charts.tornado(sensitivities, costs.numbers, pair, purchase.currency))
+    turns = (
+        wording.price_sentence(result, costs.numbers, purchase.currency),
+        wording.power_sentence(costs),
+    )
     return CostView(
-        answer=cost_text.answer_sentence(result, names),
-        turn=" ".join(
-            filter(
-                None,
-                (
-                    cost_text.price_sentence(result, costs.numbers, purchase.currency),
-                    cost_text.power_sentence(costs),
-                ),
-            )
-        ),
+        answer=wording.answer_sentence(result, names),
+        turn=" ".join(sentence for sentence in turns if sentence),
         setting=_setting(inputs),
-        offers=cost_tables.offers(inputs, result),
-        running=cost_tables.running(inputs, result),
-        works=cost_tables.works(inputs, result),
-        sensitivities=cost_tables.sensitivities(inputs, sensitivities, pair),
+        offers=tables.offers(inputs, result),
+        running=tables.running(inputs, result),
+        works=tables.works(inputs, result),
+        sensitivities=tables.sensitivities(inputs, sensitivities, pair),
         panels=tuple(panel for panel in drawn if panel),
-        quotes=cost_tables.quotes(inputs),
+        quotes=tables.quotes(inputs),
         rules=RULES,
         caveats=(*_caveats(inputs, analysis.question.now.date()), *inputs.caveats),
     )

@@ -1,0 +1,1 @@
+"""What it costs: the section of money, its words, tables and charts."""

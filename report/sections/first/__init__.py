@@ -1,0 +1,1 @@
+"""Page one: what it leads with, and the questions that it answers."""

@@ -1,0 +1,130 @@
+"""What page one leads with: one sentence, and three figures at most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from report import text
+from report.analysis import Analysis
+from report.comparisons.cells import fewest_runs, standing
+from report.comparisons.expectation import Expectation
+from report.sections import headline
+from report.sections.costs import wording
+from report.sections.first.names import between, own_cells, work
+from report.sections.published import claims
+from report.sections.view import Fact
+
+
+def lead(analysis: Analysis) -> str:
+    """The sentence that page one begins with: of costs, else of two systems, else of published numbers."""
+    bought = _bought(analysis)
+    if bought:
+        return bought
+    if analysis.expectations:
+        return headline.headline(analysis.expectations[0])
+    if any(judged.compared for judged in analysis.verdicts) and analysis.groups:
+        return claims.checked(analysis.verdicts)
+    return headline.answer(analysis.groups, analysis.speedups, len(analysis.evidence.claims.claims))
+
+
+def _bought(analysis: Analysis) -> str:
+    """Which to buy at the prices given; empty where fewer than two are priced."""
+    costs, purchase = analysis.costs, analysis.evidence.purchase
+    if costs is None or costs.answer is None or purchase is None or costs.pair is None:
+        return ""
+    first, second = (costs.answer.cards[place] for place in costs.pair)
+    names = [costs.inputs.offers[place].name for place in costs.pair]
+    ratio, turn = second.ratio, first.break_even
+    if ratio is None or first.hours is None or second.hours is None:
+        return ""
+    share = first.hours[1] / second.hours[1]
+    time = f"the {names[0]} finishes in {text.percent(share)} of the time"
+    if share > 1:
+        time = f"the {names[1]} finishes in {text.percent(1 / share)} of the time"
+    opening = f"At your prices both cost about the same for your work; {time}."
+    if ratio[0] > 1:
+        more = text.about(ratio[1], ratio[0], ratio[2])
+        dearer = f"the {names[1]} costs {more} times as much for your work"
+        opening = f"At your prices the {names[0]} costs least: {dearer}."
+    if turn is None or turn[1] <= 0:
+        return opening
+    unit = f"{purchase.currency} an hour" if costs.numbers.cards[costs.pair[0]].rented else purchase.currency
+    between = wording.spread(turn, "price")
+    price = f"{text.about(turn[1], turn[0], turn[2])} {unit}{f' ({between})' if between else ''}"
+    return f"{opening} Buy the {names[0]} below {price}."
+
+
+def facts(analysis: Analysis) -> tuple[Fact, ...]:
+    """The figures that page one leads with, three at most."""
+    found = [*_cost_facts(analysis), *_speed_facts(analysis), *_own_facts(analysis)]
+    return tuple(found[:3])
+
+
+def _cost_facts(analysis: Analysis) -> Iterator[Fact]:
+    costs, purchase = analysis.costs, analysis.evidence.purchase
+    if costs is None or costs.answer is None or purchase is None or not costs.answer.order:
+        return
+    first = costs.answer.order[0]
+    a_year = costs.answer.cards[first].cost
+    name = costs.inputs.offers[first].name
+    if a_year is not None:
+        year = tuple(value * wording.WEEKS_A_YEAR for value in a_year)
+        yield Fact(
+            f"{text.about(year[1], year[0], year[2])} {purchase.currency}",
+            f"a year for your work on the {name}, the least",
+        )
+    turn = costs.answer.cards[first].break_even
+    if turn is not None and turn[1] > 0:
+        between = wording.spread(turn, "price")
+        yield Fact(
+            f"{text.about(turn[1], turn[0], turn[2])} {purchase.currency}",
+            f"the price below which the {name} costs least{f' ({between})' if between else ''}",
+        )
+
+
+def _speed_facts(analysis: Analysis) -> Iterator[Fact]:
+    if not analysis.expectations:
+        return
+    first = analysis.expectations[0]
+    if first.model is not None:
+        best = text.about(first.best, first.model.low, first.model.high)
+        yield Fact(
+            f"{best} ×",
+            f"as fast: {text.the(first.fast.name)} over {text.the(first.slow.name)}, {_range(first)}",
+        )
+
+
+def _range(expectation: Expectation) -> str:
+    assert expectation.model is not None
+    return f"{between(expectation.model.low, expectation.model.high)} for any two of their types"
+
+
+def _own_facts(analysis: Analysis) -> Iterator[Fact]:
+    cells = own_cells(analysis)
+    compared = [judged for judged in analysis.verdicts if judged.compared]
+    if compared:
+        hold = sum(judged.verdict.word in claims.HOLDS for judged in compared)
+        yield Fact(f"{hold} of {len(compared)}", "published claims that can be checked here hold")
+    best = (
+        [
+            gain
+            for gain in headline.best_supported(analysis.speedups)
+            if any(gain.of is cell for cell in cells)
+        ]
+        if analysis.speedups
+        else []
+    )
+    if best:
+        most = max(best, key=lambda gain: gain.ratio.estimate)
+        yield Fact(
+            f"{text.times(most.ratio.estimate)} ×",
+            f"as fast: {work(most.of)} over {most.over.key.precision}",
+        )
+    ranked = [cell for cell in cells if cell.throughput.mean is not None]
+    if ranked:
+        cell = ranked[0]
+        unit = text.clean(cell.trials[0].sample_unit, 20)
+        yield Fact(
+            f"{text.number(cell.throughput.mean)} {unit}s/s", f"{work(cell)}, {standing(cell) or 'measured'}"
+        )
+    yield Fact(str(fewest_runs(cells)), "runs to a figure, at the least")

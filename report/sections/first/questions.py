@@ -1,0 +1,274 @@
+"""Page one: the questions that a reader comes with, each with its answer in a sentence or two."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from report import text
+from report.analysis import Analysis
+from report.comparisons.cells import Cell, fewest_runs
+from report.comparisons.speedups import FULL_PRECISION, Speedup
+from report.comparisons.time_breakdown import time_breakdown
+from report.sections import environment, headline
+from report.sections.costs import wording
+from report.sections.first.names import between, own_cells, work
+from report.sections.published import claims
+from report.sections.view import Question
+from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS, HEADLINE_RUNS
+from report.trials.trial import Trial
+
+BASELINES = {
+    "fp32-ieee": "full 32-bit arithmetic",
+    "fp32-tf32": "32-bit numbers multiplied with 10 bits of mantissa (TF32)",
+    "fp32-default": "the framework's default, which may not be full 32-bit arithmetic",
+}
+MOST_NAMED = 3
+
+
+def questions(analysis: Analysis) -> tuple[Question, ...]:
+    """The answers of page one, in the order in which they are asked; none where nothing was measured."""
+    if not analysis.groups:
+        return ()
+    cells = own_cells(analysis)
+    asked = (
+        Question("Which is faster, and by how much?", tuple(_faster(analysis)), "expected"),
+        Question("What does it cost?", tuple(_cost(analysis)), "money"),
+        Question("What would turn the answer?", tuple(_turns(analysis)), ""),
+        Question("How sure is this?", tuple(_sure(analysis, cells)), "doubt"),
+        Question("Does the published number hold here?", tuple(_published(analysis)), "claims"),
+        Question("What limits the speed?", tuple(_limits(analysis, cells)), "limits"),
+        Question("Does mixed precision pay?", tuple(_precision(analysis, cells)), ""),
+        Question("How much memory and energy does it take?", tuple(_memory(cells)), ""),
+        Question("What differs between the systems?", tuple(_differs(analysis)), "stacks"),
+        Question("What failed?", tuple(_failed(analysis)), "failures"),
+        Question("How is it measured again?", tuple(_again(analysis)), ""),
+    )
+    return tuple(question for question in asked if question.sentences)
+
+
+def _faster(analysis: Analysis) -> Iterator[str]:
+    if not analysis.expectations:
+        yield "Nothing else was measured on equal work. `invoke report --bundle FILE` adds others."
+        return
+    first = analysis.expectations[0]
+    fast, slow = text.the(first.fast.name), text.the(first.slow.name)
+    if first.units is None or first.model is None:
+        yield f"Single runs give no range: {fast} took {text.times(1 / first.best)} of {slow}'s time."
+        return
+    best = text.about(first.best, first.units.low, first.units.high)
+    yield (
+        f"{fast[0].upper()}{fast[1:]} is {best} times as fast as {slow}. "
+        f"These two: {between(first.units.low, first.units.high)}. Any two of their types: "
+        f"{between(first.model.low, first.model.high)}, with 95 % confidence."
+    )
+    if first.tied:
+        yield "That range includes 1.00, so no difference is shown."
+    tied = [benchmark for benchmark in first.benchmarks if benchmark.ratio.tied]
+    if tied and not first.tied:
+        yield f"They tie on {_some([work(benchmark.of) for benchmark in tied])}."
+    others = len(analysis.expectations) - 1
+    if others:
+        yield f"{text.count(others, 'more pair')} of systems stand below."
+
+
+def _some(names: Sequence[str]) -> str:
+    unique = list(dict.fromkeys(names))
+    more = len(unique) - MOST_NAMED
+    shown = ", ".join(unique[:MOST_NAMED])
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _cost(analysis: Analysis) -> Iterator[str]:
+    costs, purchase = analysis.costs, analysis.evidence.purchase
+    if costs is None or costs.answer is None or purchase is None:
+        return
+    names = [offer.name for offer in costs.inputs.offers]
+    yield wording.answer_sentence(costs.answer, names)
+    offered = []
+    for place in costs.answer.order:
+        a_year, quote = costs.answer.cards[place].cost, costs.inputs.offers[place].quote
+        if a_year is not None and quote is not None:
+            year = wording.written(a_year[1] * wording.WEEKS_A_YEAR, "price")
+            offered.append(
+                f"{names[place]}: {year} {purchase.currency} a year (quote of {text.day(quote.date)})"
+            )
+    if offered:
+        yield f"{'; '.join(offered)}."
+    turn = wording.price_sentence(costs.answer, costs.numbers, purchase.currency)
+    yield from (sentence for sentence in (turn, wording.power_sentence(costs)) if sentence)
+    if not costs.inputs.own_mix:
+        yield "No hours of your own are given, so each work counts alike."
+
+
+def _turns(analysis: Analysis) -> Iterator[str]:
+    yield from headline.would_change(analysis.expectations)[:2]
+    costs, purchase = analysis.costs, analysis.evidence.purchase
+    if costs and costs.pair and costs.sensitivities and purchase:
+        most = costs.sensitivities[0]
+        name, unit = wording.input_name(most, costs.numbers, *costs.pair, purchase.currency)
+        turn = f"; the order turns at {text.number(most.flip)}{unit}" if most.flip is not None else ""
+        yield f"Of your own figures the {name} matters most{turn}."
+
+
+def _sure(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
+    word, because = confidence(cells)
+    yield f"{word}: {because}."
+    if analysis.accounts:
+        yield analysis.accounts[0].sentence()
+    widest = max((cell for cell in cells if cell.throughput.interval), key=_half_width, default=None)
+    if widest is not None and (interval := widest.throughput.interval):
+        unit = text.clean(widest.trials[0].sample_unit, 20)
+        yield (
+            f"The least certain figure is {work(widest)}: {text.number(interval.low)} to "
+            f"{text.number(interval.high)} {unit}s a second."
+        )
+    yield from _spoiled([trial for cell in cells for trial in cell.trials])
+
+
+def _half_width(cell: Cell) -> float:
+    interval = cell.throughput.interval
+    return (interval.high - interval.low) / interval.estimate if interval else 0.0
+
+
+def confidence(cells: Sequence[Cell]) -> tuple[str, str]:
+    """One word for how far the figures carry, and why it is no better."""
+    fewest, blocks = fewest_runs(cells), max((cell.blocks for cell in cells), default=0)
+    runs = f"{text.count(fewest, 'run')} to a figure at the least"
+    sittings = "all in one sitting" if blocks <= 1 else f"in {blocks} sittings an hour apart"
+    weak = [
+        (any(cell.verdict == "unproven" for cell in cells), "tests too short to have settled"),
+        (any(cell.key.data_source == "generated" for cell in cells), "generated data in part"),
+        (fewest < FLOOR_RUNS, f"at least {FLOOR_RUNS} runs are wanted"),
+    ]
+    reasons = [reason for applies, reason in weak if applies]
+    if reasons:
+        return "Weak", ", ".join((runs, sittings, *reasons))
+    if fewest < HEADLINE_RUNS or blocks < BLOCKS_NEEDED:
+        return (
+            "Fair",
+            f"{runs}, {sittings}; {HEADLINE_RUNS} runs in {BLOCKS_NEEDED} sittings are wanted to decide by",
+        )
+    return "Good", f"{runs}, {sittings}"
+
+
+def _spoiled(trials: Sequence[Trial]) -> Iterator[str]:
+    """Invalid trials with their causes, and what disturbed the others."""
+    invalid = [trial for trial in trials if trial.verdict == "invalid"]
+    if invalid:
+        causes = Counter(cause.partition(":")[0] for trial in invalid for cause in trial.causes)
+        named = ", ".join(f"{text.clean(cause, 40)} ({n})" for cause, n in causes.most_common(MOST_NAMED))
+        count = text.count(len(invalid), "trial")
+        yield f"{count} of {len(trials):,} are invalid and count nowhere: {named}."
+    warned = Counter(warning.partition(":")[0] for trial in trials for warning in set(trial.record.warnings))
+    if warned:
+        named = ", ".join(f"{text.clean(name, 40)} ({n})" for name, n in warned.most_common(MOST_NAMED))
+        yield f"Warnings, by how many of {text.count(len(trials), 'trial')} carry them: {named}."
+
+
+def _published(analysis: Analysis) -> Iterator[str]:
+    checked = claims.checked(analysis.verdicts)
+    if checked:
+        yield checked
+    failed = [judged for judged in analysis.verdicts if judged.verdict.word in claims.FAILS]
+    if failed:
+        named = [claims.describe(judged.claim).partition("\n")[0] for judged in failed]
+        yield f"Not so here: {_some(named)}."
+
+
+def _limits(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
+    timed = [(breakdown, cell) for cell in cells if (breakdown := time_breakdown(cell)) is not None]
+    if not timed:
+        yield "How long the device waited for input was not measured."
+        return
+    breakdown, cell = max(timed, key=lambda pair: pair[0].input_wait)
+    waits = text.percent(breakdown.input_wait)
+    twice = 1 / (1 - breakdown.compute / 2)
+    yield (
+        f"The longest wait for input is {waits} of the time, on {work(cell)}. A device twice as fast would "
+        f"train that {text.times(twice)} times as fast."
+    )
+
+
+def _precision(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
+    own = {id(cell) for cell in cells}
+    gains = [
+        gain
+        for gain in analysis.speedups
+        if id(gain.of) in own and gain.of.key.precision not in FULL_PRECISION
+    ]
+    strict = [gain for gain in gains if gain.over.key.precision == "fp32-ieee"] or gains
+    best = headline.best_supported(strict) if strict else []
+    if not best:
+        yield "It was not measured: one precision alone ran."
+        return
+    sized = sorted(best, key=lambda gain: _parameters(gain.of))
+    for gain in sized[:1] if len(sized) == 1 else (sized[0], sized[-1]):
+        yield _gain(gain)
+    yield f"The baseline is {BASELINES[sized[0].over.key.precision]} ({sized[0].over.key.precision})."
+
+
+def _parameters(cell: Cell) -> float:
+    measured = cell.trials[0].record.measurement
+    count = measured.structure.get("parameters") if measured else None
+    return float(count or 0)
+
+
+def _gain(gain: Speedup) -> str:
+    millions = _parameters(gain.of) / 1e6
+    size = f" ({text.number(millions, 2)} million weights)" if millions else ""
+    interval = gain.ratio.interval
+    speed = text.times(gain.ratio.estimate)
+    spread = f" ({text.times(interval.low)} to {text.times(interval.high)})" if interval else " (single runs)"
+    word = ", so no difference is shown" if gain.ratio.tied else ""
+    model = f"{text.model_name(gain.of.key.model)}{size}"
+    return f"On {model} {gain.of.key.precision} is {speed} times as fast{spread}{word}."
+
+
+def _memory(cells: Sequence[Cell]) -> Iterator[str]:
+    sized = [cell for cell in cells if cell.peak_bytes.mean is not None]
+    if sized:
+        most = max(sized, key=lambda cell: cell.peak_bytes.mean or 0.0)
+        yield f"At most {text.gibibytes(most.peak_bytes.mean)} of memory, by {work(most)}."
+    records = [trial.record for cell in cells for trial in cell.trials]
+    energies = [record.telemetry.energy for record in records if record.telemetry]
+    known = [cell for cell in cells if cell.joules.mean is not None]
+    if known:
+        most = max(known, key=lambda cell: cell.joules.mean or 0.0)
+        unit = text.clean(most.trials[0].sample_unit, 20)
+        yield f"At most {text.number(most.joules.mean)} J of energy for one {unit}, by {work(most)}."
+        return
+    reasons = Counter(energy.unknown_because for energy in energies if energy.unknown_because)
+    why = f": {text.clean(reasons.most_common(1)[0][0], 160)}" if reasons else ""
+    yield f"Energy is not known{why}."
+
+
+def _differs(analysis: Analysis) -> Iterator[str]:
+    fields = {name: values for group in analysis.groups for name, values in group.stacks}
+    if fields:
+        named = [
+            f"{text.clean(name, 30)} ({' against '.join(text.clean(v, 30) for v in values[:2])})"
+            for name, values in fields.items()
+        ]
+        yield f"The software differs: {_some(named)}."
+    shown = environment.bottleneck(analysis.groups, analysis.shown)
+    boxes = [sentence for sentence in (shown.sentences if shown else ()) if sentence.startswith("The boxes")]
+    yield from boxes
+    if not fields and not boxes and analysis.expectations:
+        yield "Nothing that is known of, besides the systems that are compared."
+
+
+def _failed(analysis: Analysis) -> Iterator[str]:
+    failed = [trial for trial in analysis.own if trial.failure is not None]
+    if not failed:
+        yield "Nothing."
+        return
+    reasons = Counter(text.failure_words(trial.failure.reason) for trial in failed if trial.failure)
+    named = ", ".join(f"{reason} ({n})" for reason, n in reasons.most_common(MOST_NAMED))
+    yield f"{text.count(len(failed), 'trial')} of {len(analysis.own):,}: {named}."
+
+
+def _again(analysis: Analysis) -> Iterator[str]:
+    plans = dict.fromkeys(trial.record.plan for trial in analysis.own)
+    for plan in plans:
+        yield f"`invoke run --plan {text.clean(plan, 64)} --new-session`, in this clone and on this machine."

@@ -67,7 +67,7 @@ def _cost_facts(analysis: Analysis) -> Iterator[Fact]:
     first = costs.answer.order[0]
     a_year = costs.answer.cards[first].cost
     name = costs.inputs.offers[first].name
-    if a_year is not None:
+    if a_year is not None and costs.inputs.own_mix:
         year = tuple(value * wording.WEEKS_A_YEAR for value in a_year)
         yield Fact(
             f"{text.about(year[1], year[0], year[2])} {purchase.currency}",

@@ -85,19 +85,22 @@ def _cost(analysis: Analysis) -> Iterator[str]:
         return
     names = [offer.name for offer in costs.inputs.offers]
     yield wording.answer_sentence(costs.answer, names)
+    own = costs.inputs.own_mix
     offered = []
     for place in costs.answer.order:
-        a_year, quote = costs.answer.cards[place].cost, costs.inputs.offers[place].quote
-        if a_year is not None and quote is not None:
-            year = wording.written(a_year[1] * wording.WEEKS_A_YEAR, "price")
+        card, quote = costs.answer.cards[place], costs.inputs.offers[place].quote
+        paid = card.cost if own else card.hourly
+        if paid is not None and quote is not None:
+            money = wording.written(paid[1] * (wording.WEEKS_A_YEAR if own else 1), "price")
+            every = "a year" if own else "an hour of use"
             offered.append(
-                f"{names[place]}: {year} {purchase.currency} a year (quote of {text.day(quote.date)})"
+                f"{names[place]}: {money} {purchase.currency} {every} (quote of {text.day(quote.date)})"
             )
     if offered:
         yield f"{'; '.join(offered)}."
     turn = wording.price_sentence(costs.answer, costs.numbers, purchase.currency)
     yield from (sentence for sentence in (turn, wording.power_sentence(costs)) if sentence)
-    if not costs.inputs.own_mix:
+    if not own:
         yield "No hours of your own are given, so each work counts alike."
 
 

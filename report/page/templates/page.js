@@ -85,11 +85,4 @@
       });
     });
   }
-  const leading = document.querySelector("main > .study"), sheetEnd = document.querySelector(".sheet-end");
-  if (leading) {
-    const place = document.createComment("");
-    leading.before(place);
-    addEventListener("beforeprint", () => sheetEnd.after(leading));
-    addEventListener("afterprint", () => place.after(leading));
-  }
 })();

@@ -44,8 +44,11 @@ step_environment() {
 }
 
 run_pip() {
-    if [ -d /opt/pip ]; then
+    if /opt/pip/bin/python -m pip --python "$python" --version >/dev/null 2>&1; then
         /opt/pip/bin/python -m pip --python "$python" "$@"
+    elif [ -d /opt/pip ]; then
+        # pips before 22.3, as Python 3.7 has one, are run by the environment's own interpreter where they lie.
+        "$python" /opt/pip/lib/python3.*/site-packages/pip "$@"
     else
         "$python" -m pip "$@"
     fi
@@ -77,7 +80,6 @@ import re
 import shutil
 import sys
 import sysconfig
-from importlib.metadata import distributions
 from pathlib import Path
 
 lock, extent, *from_base = sys.argv[1:]
@@ -87,9 +89,16 @@ def normal(name):
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
+try:
+    from importlib.metadata import distributions
+
+    installed = [(each.metadata["Name"], each.version) for each in distributions()]
+except ImportError:  # before Python 3.8
+    folders = [folder for place in sys.path for folder in Path(place).glob("*.dist-info")]
+    installed = [folder.stem.split("-") for folder in folders]
 found = {}
-for each in distributions():
-    found.setdefault(normal(each.metadata["Name"]), each.version)
+for name, version in installed:
+    found.setdefault(normal(name), version)
 pinned = re.findall(r"^([A-Za-z0-9][\w.-]*)==([^\s;\\]+)", Path(lock).read_text(), re.MULTILINE)
 pinned += [each.split("==") for each in from_base]
 locked = {normal(name): version for name, version in pinned}
@@ -100,9 +109,10 @@ wrong = [
 ]
 if extent == "whole":
     wrong += [f"{name} {found[name]} is installed, and not locked" for name in found.keys() - locked.keys()]
-if not Path(sysconfig.get_paths()["include"], "Python.h").exists():
+compiles = not locked.get("torch", "").startswith("1.")
+if compiles and not Path(sysconfig.get_paths()["include"], "Python.h").exists():
     wrong.append("Python.h is missing, which torch.compile needs")
-if shutil.which("c++") is None:
+if compiles and shutil.which("c++") is None:
     wrong.append("a C++ compiler is missing, which torch.compile needs")
 sys.exit("\n".join(wrong) or None)
 PYTHON

@@ -17,25 +17,28 @@ our own master weights, and the record's `method` says which ran. In both script
 so is the loss.
 """
 
-from parts.trial import Failed, Trial, main  # isort: skip  (its clock starts with this line)
+from parts.trial import Trial, main  # isort: skip  (its clock starts with this line)
 
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import nn
 
 from parts import datasets, flops, kernels, precision, recurrent
-from parts.clock import Clock, stopwatch
+from parts.clock import Clock
 from parts.device import choose, facts, seed_everything, software
-from parts.update import SgdStep, clipped_sgd
+from parts.language import (
+    VALID_BATCH_SIZE,
+    LanguageModel,
+    Task,
+    Text,
+    in_columns,
+    perplexity,
+    train_epochs,
+    validation_loss,
+)
+from parts.update import clipped_sgd
 
-SMALLER_RATE = 4.0
-VALID_BATCH_SIZE = 10
 BPTT = 35
-INITIAL_RANGE = 0.1
 CACHED_BATCHES = 64
 KINDS = ("RNN_TANH", "RNN_RELU", "GRU", "LSTM")
 OPTIONS: dict[str, Any] = {
@@ -54,85 +57,6 @@ OPTIONS: dict[str, Any] = {
     "static_loss_scale": 1.0,
 }
 PRESETS = {"apex": {}, "tensor-core": {"emsize": 1504, "nhid": 1504, "dropout": 0.65, "pad_vocabulary": 8}}
-
-Batch = tuple[torch.Tensor, torch.Tensor]
-
-
-class LanguageModel(nn.Module):
-    """Embedding, recurrent layers, and a decoder to a score for each word of the vocabulary."""
-
-    def __init__(self, kind: str, words: int, options: dict[str, Any]) -> None:
-        super().__init__()
-        width, units, layers = options["emsize"], options["nhid"], options["layers"]
-        if options["tied"] and width != units:
-            raise Failed("unsupported", f"tied weights need nhid = emsize, not {units} and {width}")
-        inner_dropout = options["dropout"] if layers > 1 else 0.0
-        self.dropout = nn.Dropout(options["dropout"])
-        self.encoder = nn.Embedding(words, width)
-        if kind in ("LSTM", "GRU"):
-            self.recurrent: nn.RNNBase = getattr(recurrent, kind)(width, units, layers, dropout=inner_dropout)
-        else:
-            nonlinearity = kind.removeprefix("RNN_").lower()
-            self.recurrent = recurrent.RNN(
-                width, units, layers, nonlinearity=nonlinearity, dropout=inner_dropout
-            )
-        self.decoder = nn.Linear(units, words)
-        nn.init.uniform_(self.encoder.weight, -INITIAL_RANGE, INITIAL_RANGE)
-        nn.init.uniform_(self.decoder.weight, -INITIAL_RANGE, INITIAL_RANGE)
-        nn.init.zeros_(self.decoder.bias)
-        if options["tied"]:
-            self.decoder.weight = self.encoder.weight
-
-    def forward(self, tokens: torch.Tensor, state: Any) -> tuple[torch.Tensor, Any]:
-        """Scores as (tokens, vocabulary), and the state to go on from."""
-        embedded = self.dropout(self.encoder(tokens))
-        output, state = self.recurrent(embedded, state)
-        return self.decoder(self.dropout(output)).flatten(0, 1), state
-
-    def first_state(self, batch_size: int) -> Any:
-        """Zeros in the type and on the device of the weights."""
-        shape = (self.recurrent.num_layers, batch_size, self.recurrent.hidden_size)
-        zeros = self.decoder.weight.new_zeros(shape)
-        return (zeros, zeros.clone()) if isinstance(self.recurrent, nn.LSTM) else zeros
-
-
-@dataclass(frozen=True)
-class Text:
-    """A split as (rows, columns), read `bptt` rows at a time."""
-
-    rows: torch.Tensor
-    bptt: int
-    fixed: tuple[Batch, ...] = ()
-    """Where there are some, these come round and round instead."""
-
-    def __len__(self) -> int:
-        return math.ceil((len(self.rows) - 1) / self.bptt)
-
-    def __iter__(self) -> Iterator[Batch]:
-        for number in range(len(self)):
-            yield self.fixed[number % len(self.fixed)] if self.fixed else self.batch(number)
-
-    def batch(self, number: int) -> Batch:
-        """Tokens as (rows, columns) and the token below each, flat; the last batch is what is left."""
-        first = number * self.bptt
-        last = min(first + self.bptt, len(self.rows) - 1)
-        return self.rows[first:last], self.rows[first + 1 : last + 1].flatten()
-
-
-@dataclass(frozen=True)
-class Task:
-    """What training and validation share."""
-
-    model: LanguageModel
-    label: str
-    device: torch.device
-
-    def loss(self, tokens: torch.Tensor, targets: torch.Tensor, state: Any) -> tuple[torch.Tensor, Any]:
-        """Cross-entropy in nats per word, and the state, in the trial's precision."""
-        tokens, targets = tokens.to(self.device), targets.to(self.device)
-        with precision.autocast(self.label, self.device):
-            output, state = self.model(tokens, state)
-            return nn.functional.cross_entropy(output, targets), state
 
 
 def run(trial: Trial) -> dict[str, Any]:
@@ -159,7 +83,7 @@ def run(trial: Trial) -> dict[str, Any]:
     with trial.phase("model"):
         seed_everything(trial.seed)
         words = -(-corpus.types // options["pad_vocabulary"]) * options["pad_vocabulary"]
-        model = LanguageModel(variant["model"], words, options)
+        model = LanguageModel(recurrent, variant["model"], words, options)
         shape = (bptt, batch_size)
         operations = flops.of_tokens(model, model.recurrent, model.decoder, shape, flops.value_bytes(label))
         model.to(device, precision.weight_type(label))
@@ -219,92 +143,6 @@ def run(trial: Trial) -> dict[str, Any]:
         "kernels": kernels.kernel_time(again, device),
         **series,
     }
-
-
-def train_epochs(
-    trial: Trial,
-    task: Task,
-    clock: Clock,
-    step: SgdStep,
-    train: Text,
-    valid: Text,
-    valid_batches: int,
-    rate: float,
-    batch_size: int,
-) -> list[dict[str, Any]]:
-    """Training and validation until the protocol or the trial's limit ends; one record an epoch.
-
-    Leaves the model as it was after the epoch of the best validation.
-    """
-    epochs: list[dict[str, Any]] = []
-    best, best_weights = math.inf, None
-    while len(epochs) < clock.epochs and not clock.over():
-        trial.stage("train")
-        task.model.train()
-        state = task.model.first_state(batch_size)
-        clock.start()
-        for tokens, targets in train:
-            clock.ready(tokens)
-            loss, state = task.loss(tokens, targets, detached(state))
-            clock.norm(step(loss, rate))
-            clock.step(loss, targets.numel())
-            if clock.over():
-                break
-        epoch = clock.stop()
-        if valid_batches:
-            trial.stage("valid")
-            with stopwatch(task.device) as taken:
-                loss = validation_loss(task, valid, valid_batches)
-            epoch.update(valid_seconds=taken[0], valid_batches=valid_batches, valid_loss=loss)
-            epoch.update(quality=perplexity(loss))
-            if loss < best:
-                best, best_weights = loss, copy_on_host(task.model)
-            else:
-                rate /= SMALLER_RATE
-        epochs.append(epoch)
-        trial.event("epoch", **epoch)
-    if best_weights:
-        task.model.load_state_dict(best_weights)
-    return epochs
-
-
-@torch.no_grad()
-def validation_loss(task: Task, valid: Text, limit: int) -> float:
-    """Mean loss per word over the first `limit` batches; the state is carried on.
-
-    The example divided by one row more than it had read, so its loss on the whole split is 1/21764 lower.
-    """
-    task.model.eval()
-    state = task.model.first_state(VALID_BATCH_SIZE)
-    total, words = torch.zeros((), dtype=torch.float64, device=task.device), 0
-    for number in range(limit):
-        tokens, targets = valid.batch(number)
-        loss, state = task.loss(tokens, targets, state)
-        total += loss.double() * targets.numel()
-        words += targets.numel()
-    return total.item() / words
-
-
-def copy_on_host(model: nn.Module) -> dict[str, torch.Tensor]:
-    """The model's weights, kept off the device so that its peak memory is the training's."""
-    return {name: weight.detach().cpu().clone() for name, weight in model.state_dict().items()}
-
-
-def in_columns(tokens: Any, columns: int, device: torch.device) -> torch.Tensor:
-    """The corpus as (rows, columns): each column a text that reads downwards; what fills no row is cut."""
-    rows = len(tokens) // columns
-    flat = torch.frombuffer(tokens, dtype=torch.int32)[: rows * columns].long()
-    return flat.view(columns, rows).t().contiguous().to(device)
-
-
-def detached(state: Any) -> Any:
-    """The state's values without the past that led to them."""
-    return tuple(part.detach() for part in state) if isinstance(state, tuple) else state.detach()
-
-
-def perplexity(loss: float) -> float:
-    """e to the power of a loss in nats per word; infinite where that has no float."""
-    return math.exp(loss) if loss < 700 else math.inf
 
 
 def chosen_options(trial: Trial) -> dict[str, Any]:

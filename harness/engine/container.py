@@ -61,6 +61,8 @@ class RunSpec:
     attempt: int
     folders: TrialFolders
     device: DeviceRequest
+    own_workloads: str | None = None
+    """The folder below the workloads with the stack's own versions of them."""
     image_id: str | None = None
     interpreter: Path | None = None
     uid: int = UNPRIVILEGED
@@ -87,9 +89,15 @@ def run_name(session: str, trial_id: str, attempt: int) -> str:
     return f"gpudyno-{session}-{trial_id}.a{attempt}"
 
 
-def workload_file(trial: Trial) -> str:
-    """The file of a trial's workload."""
-    return f"{trial.asked.workload}.py"
+def workload_file(spec: RunSpec) -> str:
+    """A trial's file below the workloads' folder: the stack's own version, where it has some."""
+    file = f"{spec.trial.asked.workload}.py"
+    return f"{spec.own_workloads}/{file}" if spec.own_workloads else file
+
+
+def _shared_parts(spec: RunSpec, workloads: str) -> dict[str, str]:
+    """A version that lies one folder down imports what it shares with the others from above."""
+    return {"PYTHONPATH": workloads} if spec.own_workloads else {}
 
 
 WORKERS = 4
@@ -181,6 +189,7 @@ def _mount(source: Path, target: str, *, read_only: bool) -> dict[str, Any]:
 def config(spec: RunSpec) -> dict[str, Any]:
     """The whole body of the Docker Engine API's container creation for one trial."""
     inside = variables(spec.passed, input="/in", output="/out", data="/data", cache="/cache", home="/tmp")
+    inside |= _shared_parts(spec, "/workloads")
     if spec.device.kind != "cpu":
         # Inside, the user's own indices would mean other cards: only those of the trial are shown.
         inside |= _visible(spec.device, inside=True)
@@ -215,7 +224,7 @@ def config(spec: RunSpec) -> dict[str, Any]:
         host |= {"Memory": spec.memory_bytes, "MemorySwap": spec.memory_bytes}
     return {
         "Image": spec.image_id,
-        "Cmd": ["python", f"/workloads/{workload_file(spec.trial)}"],
+        "Cmd": ["python", f"/workloads/{workload_file(spec)}"],
         "User": f"{spec.uid}:{spec.gid}",
         "WorkingDir": "/tmp",
         "Env": [f"{name}={value}" for name, value in sorted(inside.items())],
@@ -244,8 +253,8 @@ def process(spec: RunSpec) -> tuple[tuple[str, ...], dict[str, str]]:
         cache=str(spec.folders.cache),
         home=str(home),
     )
-    inside |= _visible(spec.device)
-    script = spec.folders.workloads / workload_file(spec.trial)
+    inside |= _visible(spec.device) | _shared_parts(spec, str(spec.folders.workloads))
+    script = spec.folders.workloads / workload_file(spec)
     return (str(spec.interpreter), str(script)), inside
 
 

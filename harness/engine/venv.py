@@ -150,7 +150,9 @@ class VenvEngine(Processes):
         """The trial as a person would type it."""
         argv, inside = container.process(spec)
         shown = [
-            f"{name}={shlex.quote(value)}" for name, value in inside.items() if name.startswith("GPUDYNO")
+            f"{name}={shlex.quote(value)}"
+            for name, value in inside.items()
+            if name.startswith(("GPUDYNO", "PYTHONPATH"))
         ]
         return " ".join([*shown, shlex.join(argv)])
 

@@ -63,6 +63,12 @@ class Image(Model):
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")]
     device: DeviceKind
+    also_on: tuple[DeviceKind, ...] = ()
+    """Other kinds of device that the same packages run on."""
+    by_name_alone: bool = False
+    """Taken only where it is named: the stack of a study's own time, and not one to measure cards by."""
+    workloads: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] | None = None
+    """The folder in workloads/ with versions for this stack; null where it runs those of all others."""
     dockerfile: InDocker
     base: Reference
     base_digest: Digest
@@ -94,6 +100,11 @@ class Image(Model):
     def runs_on(self, architecture: str) -> bool:
         """Whether its platform is that of a machine, which names itself as `uname -m` does."""
         return MACHINES.get(architecture.lower(), architecture) == self.platform.rpartition("/")[2]
+
+    @property
+    def devices(self) -> tuple[DeviceKind, ...]:
+        """Every kind of device that it runs on, its own first."""
+        return (self.device, *self.also_on)
 
     @property
     def python(self) -> str:
@@ -156,16 +167,18 @@ def choose(
 ) -> Image:
     """The first image that serves a card, or each of several, by the ranges that images state.
 
+    Images that are taken by name alone are passed over. What is given back is for the device that is asked.
     `capability` is "6.1" or "sm_61" of NVIDIA's cards, "gfx906" of AMD's; what is unknown refuses nothing.
     With `name` that image alone is judged.
     Raises NoDevice, before anything is built, with what the card lacks, and UserError for an unknown name.
     """
     capabilities = (capability,) if isinstance(capability, str) else capability or ()
     refusals = []
-    for image in images.images.values() if name is None else (images.image(name),):
+    unasked = [image for image in images.images.values() if not image.by_name_alone]
+    for image in unasked if name is None else (images.image(name),):
         refusal = _refused(image, device, capabilities, driver)
         if refusal is None:
-            return image
+            return image.model_copy(update={"device": device, "also_on": ()})
         if name is not None or image.device == device:
             refusals.append(refusal)
     raise NoDevice(
@@ -178,8 +191,9 @@ def _refused(
     image: Image, device: DeviceKind, capabilities: tuple[str, ...], driver: str | None
 ) -> str | None:
     """Why an image does not serve these cards, in one clause; null where it does."""
-    if image.device != device:
-        return f"image '{image.name}' is for '{image.device}' devices, and this line runs on '{device}'"
+    if device not in image.devices:
+        kinds = " and ".join(f"'{kind}'" for kind in image.devices)
+        return f"image '{image.name}' is for {kinds} devices, and this line runs on '{device}'"
     of_cards = (_card_refused(image, each) for each in capabilities)
     return next(filter(None, of_cards), None) or _driver_refused(image, driver)
 

@@ -64,6 +64,8 @@ class Job:
     uid: int
     gid: int
     keep_id: bool = False
+    own_workloads: str | None = None
+    """The folder in workloads/ with the image's own versions of workloads."""
     over_base: bool = False
     """The image's base brings packages that no lock of ours names."""
     memory_bytes: int | None = None
@@ -186,6 +188,7 @@ def _spec(job: Job, session_id: str, trial: Trial, attempt: int) -> RunSpec:
         attempt=attempt,
         folders=folders,
         device=job.device.first(trial.asked.variant.gpus),
+        own_workloads=job.own_workloads,
         image_id=job.built.environment.image_id,
         interpreter=job.built.interpreter,
         uid=job.uid,

@@ -140,7 +140,7 @@ def _image(images: ImageFile, selection: Selection, settings: Settings) -> tuple
 def _around_us(images: ImageFile, selection: Selection, settings: Settings) -> str | None:
     """The name of the image that this process is in, where trials run in it and it is for such devices."""
     around = images.images.get(str((identity() or {}).get("image")))
-    taken = settings.engine in ("auto", "here") and around is not None and around.device == selection.kind
+    taken = settings.engine in ("auto", "here") and around is not None and selection.kind in around.devices
     return around.name if around is not None and taken else None
 
 
@@ -289,6 +289,7 @@ def job(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved]) -
         root=setup.root,
         engine=setup.engine,
         built=built,
+        own_workloads=setup.image.workloads,
         machine=setup.machine,
         device=request_of(setup.selection, setup.settings),
         harness=harness(setup.root),

@@ -133,7 +133,8 @@ class _Kfd(Files):
 def cannot(family: Family, engine: str, image: Image, root: Path) -> str | None:
     """Why a cell cannot be, in one clause, by the rules that a line is refused by; null where it may."""
     images = ImageFile(images={image.name: image})
-    if image.device != "cpu":
+    device = next(kind for kind in image.devices if kind in family.kinds)
+    if device != "cpu":
         refusals = [_refused(images, image, capability) for capability in family.capabilities]
         if all(refusals):
             return refusals[0]
@@ -145,12 +146,12 @@ def cannot(family: Family, engine: str, image: Image, root: Path) -> str | None:
         return None
     if not image.runs_on(family.machine):
         return f"image '{image.name}' is for {image.platform}; an engine asked for by name may emulate it"
-    return access.refusal(_facts(engine), DeviceRequest(image.device, indices=(0,)), _Kfd())
+    return access.refusal(_facts(engine), DeviceRequest(device, indices=(0,)), _Kfd())
 
 
 def _refused(images: ImageFile, image: Image, capability: str) -> str | None:
     try:
-        choose(images, image.device, capability=capability)
+        choose(images, image.device, capability=capability, name=image.name)
     except NoDevice as error:
         return error.problem
     return None
@@ -170,7 +171,8 @@ def _facts(engine: str) -> EngineFacts:
 def rows(images: ImageFile) -> Iterator[tuple[Family, Image]]:
     """Each family with each image for its kind of device."""
     for family in FAMILIES:
-        yield from ((family, image) for image in images.images.values() if image.device in family.kinds)
+        kinds = set(family.kinds)
+        yield from ((family, image) for image in images.images.values() if kinds & set(image.devices))
 
 
 HEAD = """# Which card, engine and image was tried

@@ -18,12 +18,19 @@ from tests.helpers.checks import require
 
 WORKLOADS = ROOT / "workloads"
 PYTHON = os.environ.get("GPUDYNO_TEST_PYTHON", "")
+PYTHON_ERA = os.environ.get("GPUDYNO_TEST_PYTHON_ERA", "")
 DATA = os.environ.get("GPUDYNO_TEST_DATA", "")
 
 
 def need_torch() -> None:
     """Skips, or fails where torch is required, when no interpreter with torch is named."""
     require("torch", bool(PYTHON), "GPUDYNO_TEST_PYTHON names no interpreter of the cpu image's stack")
+
+
+def need_torch_era() -> None:
+    """Skips, or fails where it is required, when no interpreter with the torch of 2019 is named."""
+    why = "GPUDYNO_TEST_PYTHON_ERA names no interpreter of the stack of image era-2019"
+    require("torch_era", bool(PYTHON_ERA), why)
 
 
 def need_data() -> None:

@@ -8,6 +8,8 @@ lies outside. Losses, and the first gradient norms where the loop has them, stay
 ends.
 """
 
+from __future__ import annotations
+
 import math
 import sys
 import time

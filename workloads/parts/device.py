@@ -1,5 +1,7 @@
 """The device that was asked for, asserted; its facts; seeds and versions."""
 
+from __future__ import annotations
+
 import contextlib
 import hashlib
 import importlib

@@ -5,6 +5,8 @@ long the step takes: a burst of short ones, then a wait that belongs to none. Th
 all work before it is done. What lies between two ends, idle gaps included, is one step's time.
 """
 
+from __future__ import annotations
+
 from collections import deque
 
 import torch

@@ -23,8 +23,8 @@ from parts import precision
 from parts.clock import Clock
 from parts.images import Preparation
 from parts.kernels import KernelWatch
+from parts.loss_scale import ScaleLog
 from parts.trial import Trial
-from parts.update import ScaleLog
 
 LONG_BEFORE, BEFORE, LAST = -100, -90, 100
 """Places among fastai's callbacks, whose own lie between -50 and 50."""

@@ -5,6 +5,8 @@ convolutions and recurrent layers in TF32. The switches are not believed: a prod
 against float64, and hooks count the types that the layers doing the work put out.
 """
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -155,7 +157,7 @@ def untraced(model: nn.Module, device: torch.device) -> Iterator[None]:
         if any(words in str(error) for words in NO_KERNEL_WORDS):
             raise Failed("unsupported", f"this device has no kernel for it: {error}") from error
         raise
-    model.zero_grad(set_to_none=True)
+    model.zero_grad()
     with torch.no_grad():
         for name, buffer in model.named_buffers():
             buffer.copy_(buffers[name])
@@ -236,4 +238,4 @@ def _without_benchmark() -> Iterator[None]:
 
 
 def _name(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
+    return str(dtype).split(".")[1]

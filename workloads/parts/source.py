@@ -16,11 +16,17 @@ _NOT_MEANING = ("ctx", "kind", "type_comment", "type_ignores", "lineno", "col_of
 
 
 def sha256(workload_file):
-    """Hex digest over the workload and every module below its folder that it imports, in order of name."""
-    folder = os.path.dirname(os.path.abspath(workload_file))
+    """Hex digest over the workload and every module below the workloads' folder that it imports, by name.
+
+    A version for a stack of its own lies one folder down, and names what it imports from the same place.
+    """
+    folder, name = os.path.split(os.path.abspath(workload_file)[:-3])
+    if os.path.isdir(os.path.join(os.path.dirname(folder), "parts")):
+        folder, stack = os.path.split(folder)
+        name = stack + "." + name
     digest = hashlib.sha256()
-    for name, tree in sorted(_with_shared(folder, os.path.basename(workload_file)[:-3]).items()):
-        digest.update(("%s %s\n" % (name, meaning(tree))).encode("utf-8"))
+    for module, tree in sorted(_with_shared(folder, name).items()):
+        digest.update(("%s %s\n" % (module, meaning(tree))).encode("utf-8"))
     return digest.hexdigest()
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from parts.loss_scale import ScaleLog
 from parts.trial import Failed
 
 LABELS = ("fp32-ieee", "fp32-tf32", "fp32-default", "amp-fp16", "amp-bf16")
@@ -34,36 +35,6 @@ SgdStep = Callable[[torch.Tensor, float], torch.Tensor | None]
 None where the clipping did not compute it.
 """
 SgdFactory = Callable[[list[nn.Parameter]], torch.optim.SGD]
-
-
-class ScaleLog:
-    """The loss scale at each change, and the steps that were dropped."""
-
-    def __init__(self, kind: str, first: float) -> None:
-        self.kind = kind
-        self.history: list[tuple[int, float]] = [(0, first)]
-        self.skipped_steps = 0
-
-    @property
-    def scale(self) -> float:
-        """The scale now in force."""
-        return self.history[-1][1]
-
-    def note(self, step: int, scale: float, *, skipped: bool) -> None:
-        """Notes the scale after a step, where it changed."""
-        self.skipped_steps += skipped
-        if scale != self.scale:
-            self.history.append((step, scale))
-
-    def facts(self) -> dict[str, Any]:
-        """The loss scale as a record has it."""
-        return {
-            "kind": self.kind,
-            "first": self.history[0][1],
-            "last": self.scale,
-            "skipped_steps": self.skipped_steps,
-            "history": self.history,
-        }
 
 
 class Update:

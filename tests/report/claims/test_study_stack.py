@@ -1,0 +1,68 @@
+"""Constructed: an absolute figure of study 004 is held against the study's own stack and card alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.record import Record
+from harness.record.cards import load_cards
+from harness.record.claims import load_claims
+from report.claims.judge import Judged, judge
+from report.comparisons import cells, groups
+from tests.helpers import ROOT
+from tests.helpers import records_builder as build
+from tests.helpers.trial_tables import table
+
+STUDY = {"torch": "1.0.0", "fastai": "1.0.41", "cuda": "10.0.130", "python": "3.7.16"}
+SESSION = "20260131-aaaaaa"
+CLAIM = next(claim for claim in load_claims(ROOT).claims if claim.id == "004-2080ti-resnet50-fp32-seconds")
+STEP_SECONDS = CLAIM.value / (30 * 489 * 1.1)
+
+
+def records(versions: dict[str, str], card: str = "NVIDIA GeForce RTX 2080 Ti") -> list[Record]:
+    """Five whole runs of the published ResNet-50, as long as the study's own."""
+    told: dict[str, Any] = {"batch_size": 98, "mode": "host", "repeats": 5, "spread": 0.002}
+    on = build.machine(card, label="card", digits="a")
+    found = build.series_of(
+        build.CIFAR,
+        "fp32-ieee",
+        STEP_SECONDS,
+        on=on,
+        card=card,
+        session=SESSION,
+        weights="pretrained",
+        **told,
+    )
+    return [
+        record.model_copy(
+            update={"measurement": record.measurement.model_copy(update={"versions": versions})}
+        )
+        for record in found
+        if record.measurement
+    ]
+
+
+def judged(found: list[Record]) -> Judged:
+    grouped = groups.comparison_groups(cells.cells_of(table(found)), SESSION, baseline=None)
+    (one,) = judge([CLAIM], grouped, load_cards(ROOT))
+    return one
+
+
+def test_a_figure_that_is_met_on_the_study_s_own_stack_and_card_is_reproduced():
+    assert judged(records(STUDY)).verdict.word == "reproduced"
+
+
+@pytest.mark.parametrize(
+    ("versions", "card", "said"),
+    [
+        ({**STUDY, "fastai": "2.8.12", "torch": "2.13.0", "cuda": "13.0"}, "RTX 2080 Ti", "fastai 2.8.12"),
+        ({**STUDY, "cuda": "9.0.176"}, "RTX 2080 Ti", "CUDA 9.0.176 instead of 10"),
+        (STUDY, "RTX 2070", "card: NVIDIA GeForce RTX 2070 instead of RTX 2080 Ti"),
+    ],
+)
+def test_the_same_figure_on_another_stack_or_card_is_not_comparable(versions, card, said):
+    found = judged(records(versions, f"NVIDIA GeForce {card}"))
+    assert found.verdict.word == "not comparable"
+    assert said in "; ".join(found.verdict.because)

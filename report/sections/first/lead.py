@@ -56,6 +56,8 @@ def _bought(analysis: Analysis) -> str:
 
 def facts(analysis: Analysis) -> tuple[Fact, ...]:
     """The figures that page one leads with, three at most."""
+    if not analysis.groups:
+        return ()
     found = [*_cost_facts(analysis), *_speed_facts(analysis), *_own_facts(analysis)]
     return tuple(found[:3])
 

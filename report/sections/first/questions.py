@@ -24,12 +24,16 @@ BASELINES = {
     "fp32-default": "the framework's default, which may not be full 32-bit arithmetic",
 }
 MOST_NAMED = 3
+FIRST = (
+    "`invoke build run report` measures it for the first time, in about ten minutes.",
+    "`invoke claims --here` says which of these figures it can judge, and in how many hours.",
+)
 
 
 def questions(analysis: Analysis) -> tuple[Question, ...]:
-    """The answers of page one, in the order in which they are asked; none where nothing was measured."""
+    """The answers of page one, in the order in which they are asked."""
     if not analysis.groups:
-        return ()
+        return (Question("How is this machine measured?", FIRST, ""),)
     cells = own_cells(analysis)
     asked = (
         Question("Which is faster, and by how much?", tuple(_faster(analysis)), "expected"),

@@ -331,7 +331,7 @@ def folders(here: Here) -> Found:
     closed = os.statvfs("/").f_flag & os.ST_RDONLY
     return Found(
         (
-            f"user {os.getuid()} writes results and caches, and runs programs from {temporary}",
+            f"user {os.getuid()} writes results and caches, and runs programs from its temporary folder",
             f"the root is {'read-only' if closed else 'writable'}",
         )
     )

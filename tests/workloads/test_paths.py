@@ -42,6 +42,7 @@ def test_a_clock_keeps_the_device_busy_for_its_seconds(tmp_path):
 
 def test_a_trial_writes_where_it_may_and_says_as_whom(tmp_path):
     measured = check(tmp_path, "folders").measured
+    assert not any("/" in note for note in measured.notes), "a record names no folder of its machine"
     assert "writes results and caches" in measured.notes[0]
     assert [path.name for path in (tmp_path / "out").iterdir() if path.name.startswith(".gpudyno-")] == []
 

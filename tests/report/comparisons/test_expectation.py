@@ -29,16 +29,16 @@ def test_the_sentence_to_buy_by_gives_the_range_for_any_units_and_that_of_these_
         runs, units = math.log(end / one.best), 1.96 * 2 * 0.03
         assert abs(math.log(wide / one.best)) == pytest.approx(math.hypot(runs, units), rel=1e-4)
     shown = view([*series(repeats=5), *elsewhere(repeats=5)])
-    low, high = (f"{value:.2f}" for value in (one.model.low, one.model.high))
-    assert shown.answer.startswith(
-        f"Expect Constructed Card B to train this mix {low} to {high} times as fast as Constructed Card A "
-        "(best estimate 1.25; these two units:"
+    low, high = (f"{value:.1f}" for value in (one.model.low, one.model.high))
+    assert shown.answer == (
+        f"The Constructed Card B does this work about {one.best:.1f} times as fast as the Constructed "
+        f"Card A; any two of their types, {low} to {high} times."
     )
 
 
 def test_a_range_for_other_units_that_includes_one_says_no_difference_shown():
     shown = view([*series(repeats=5), *elsewhere(seconds=0.095, repeats=5)])
-    assert shown.answer.startswith("No difference shown: expect Constructed Card B")
+    assert shown.answer.startswith("No difference is shown: the Constructed Card B does this work")
     assert shown.expected is not None and "no difference shown" in shown.expected.rows[0][3]
     assert any("Other units may turn it" in said for said in shown.changes)
 
@@ -46,20 +46,20 @@ def test_a_range_for_other_units_that_includes_one_says_no_difference_shown():
 def test_windows_too_short_are_a_first_look_that_expects_nothing():
     records = [*series(verdict="unproven", **SHORT), *elsewhere(verdict="unproven", **SHORT)]
     shown = view(records)
-    assert shown.answer.startswith("A first look, and no ranking: Constructed Card B trained this mix")
+    assert shown.answer.startswith("A first look, and no ranking: the Constructed Card B did this work")
     assert shown.expected is not None and "not ranked" in shown.expected.rows[0][3]
 
 
 def test_single_runs_give_no_range():
     shown = view([*series(repeats=1), *elsewhere(repeats=1)])
-    assert "in single runs, which give no interval" in shown.answer
+    assert "in single runs, which give no range" in shown.answer
     assert shown.changes == ()
 
 
 def test_cards_of_one_name_are_told_apart_by_their_machines():
     other = build.machine(ON.gpus[0].name, label="other", digits="b")
     (one,) = expectation.expectations(found([*series(), *elsewhere(on=other, card=ON.gpus[0].name)]))
-    assert {one.fast.name, one.slow.name} == {"constructed-card-a", "constructed-other"}
+    assert {one.fast.name, one.slow.name} == {"this machine", "machine constructed-other"}
 
 
 def test_unlike_work_expects_nothing():
@@ -88,7 +88,7 @@ def test_hours_weigh_the_benchmarks_and_leave_out_what_has_none():
     alone = expectation.Buyer({(language.key, language.length): 10.0}, (language.machine, language.card))
     (one,) = expectation.expectations(groups, alone)
     assert one.best == pytest.approx(2.0) and len(one.benchmarks) == 1
-    assert one.own_mix and "train your mix" in headline.headline(one)
+    assert one.own_mix and "does your work" in headline.headline(one)
     assert expectation.expectations(groups, expectation.Buyer({}, alone.on)) == ()
 
 

@@ -29,6 +29,7 @@ import torch
 from torch import nn
 
 import word_lm
+from parts import language, recurrent
 from parts.clock import Clock
 
 WORKLOADS = Path(__file__).resolve().parents[1] / "workloads"
@@ -113,7 +114,7 @@ def _resnet18(device: torch.device) -> BuiltStep:
 
 def _lstm(device: torch.device) -> BuiltStep:
     torch.manual_seed(1)
-    model = word_lm.LanguageModel("LSTM", WORDS, word_lm.OPTIONS).to(device)
+    model = language.LanguageModel(recurrent, "LSTM", WORDS, word_lm.OPTIONS).to(device)
     optimiser = torch.optim.SGD(model.parameters(), lr=RATE)
     inputs = [torch.randint(WORDS, (TOKENS, COLUMNS), device=device) for _ in range(BATCHES)]
 

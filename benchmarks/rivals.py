@@ -33,7 +33,7 @@ from torch import nn
 import word_lm
 from benchmarks.interleaved import interleaved, report
 from convnet import TrainingStep
-from parts import precision
+from parts import language, precision, recurrent
 from parts.clock import Clock
 from parts.update import Update, clipped_sgd
 
@@ -179,8 +179,8 @@ def _timm(case: str, size: Size, tuned: bool, device: torch.device) -> Callable[
 def _language_model(tuned: bool, device: torch.device) -> Callable[[], torch.Tensor]:
     torch.manual_seed(1)
     options = word_lm.OPTIONS
-    model = word_lm.LanguageModel("LSTM", WORDS, options).to(device).train()
-    task = word_lm.Task(model, LABEL, device)
+    model = language.LanguageModel(recurrent, "LSTM", WORDS, options).to(device).train()
+    task = language.Task(model, LABEL, device)
     update, _, _ = clipped_sgd(LABEL, model, options, tuned, device)
     batches = _tokens(device)
     state, steps = model.first_state(COLUMNS), 0
@@ -189,7 +189,7 @@ def _language_model(tuned: bool, device: torch.device) -> Callable[[], torch.Ten
         nonlocal state, steps
         steps += 1
         tokens, targets = batches[steps % BATCHES]
-        loss, state = task.loss(tokens, targets, word_lm.detached(state))
+        loss, state = task.loss(tokens, targets, language.detached(state))
         update(loss, RATE)
         return loss
 

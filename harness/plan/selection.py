@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.plan.plan import Planned
-from harness.record import Gpu, LeftOut, Precision
+from harness.record import Gpu, LeftOut, Precision, Variant
 
 Estimate = Callable[[Planned], float]
 """Seconds that a trial will take, its setup included."""
@@ -139,6 +139,12 @@ def _holds(rule: Mapping[str, Any], architecture: str | None) -> bool:
     return "targets" not in rule or (architecture or "").split(":")[0] in rule["targets"]
 
 
+def _cannot_compile(variant: Variant, kind: str, card: Gpu | None) -> bool:
+    """Whether a variant is compiled, on an NVIDIA card from before what Triton has code for."""
+    compiled = variant.profile == "tuned" and variant.options.get("compile") is not False
+    return compiled and kind == "cuda" and card is not None and _holds({"below": [7, 0]}, card.architecture)
+
+
 def supported(
     planned: Iterable[Planned], kind: str, card: Gpu | None, cards: int | None = None
 ) -> tuple[tuple[Planned, ...], tuple[LeftOut, ...]]:
@@ -152,6 +158,11 @@ def supported(
         variant = item.trial.asked.variant
         what: str = variant.precision
         reason = lacking(variant.precision, kind, card)
+        if reason is None and _cannot_compile(variant, kind, card):
+            what, reason = (
+                "profile tuned",
+                "torch.compile has no code for cards before compute capability 7.0",
+            )
         if reason is None and kind != "cpu" and cards is not None and variant.gpus > cards:
             what, reason = f"{variant.gpus} GPUs", f"the session measures on {cards}"
         if reason is None:

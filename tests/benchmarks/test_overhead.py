@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from benchmarks.overhead import waits
+from benchmarks.overhead import MODELS, waits
 from tests.helpers import ROOT
 from tests.helpers.workload_runner import PYTHON, need_torch
 
-OPTIONS = ("--processes", "1", "--rounds", "1", "--block-seconds", "0.1", "--model", "resnet18")
+OPTIONS = ("--processes", "1", "--rounds", "1", "--block-seconds", "0.1")
 
 
 def test_the_host_waits_from_a_record_s_end_to_the_next_start_in_the_same_session_and_block():
@@ -36,14 +36,15 @@ def test_the_host_waits_from_a_record_s_end_to_the_next_start_in_the_same_sessio
 
 
 @pytest.mark.torch
-def test_the_loops_run_in_a_process_and_one_process_shows_nothing():
+@pytest.mark.parametrize("model", MODELS)
+def test_the_loops_run_in_a_process_and_one_process_shows_nothing(model):
     need_torch()
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.overhead", PYTHON, *OPTIONS],
+        [sys.executable, "-m", "benchmarks.overhead", PYTHON, "--model", model, *OPTIONS],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 1, done.stderr
-    assert done.stdout.splitlines()[-1].startswith("resnet18: too few, 1 processes in ")
+    assert done.stdout.splitlines()[-1].startswith(f"{model}: too few, 1 processes in ")

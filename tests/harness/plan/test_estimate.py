@@ -90,6 +90,23 @@ def test_what_a_card_lacks_is_left_out_with_the_reason(mission, architecture, le
     assert len(kept) + sum(item.trials for item in out) == len(mission)
 
 
+@pytest.mark.parametrize(
+    ("architecture", "kept"),
+    [("6.1", {"default"}), ("7.0", {"default", "tuned"}), (None, {"default", "tuned"})],
+)
+def test_nothing_is_compiled_on_a_card_that_the_compiler_has_no_code_for(architecture, kept):
+    planned = plan.trials(plan.load(ROOT, "surf"), plan.PlanContext("cuda", "cuda", None, {}, {}), 1)
+    card = Gpu(index=0, vendor="NVIDIA", name="GTX", architecture=architecture)
+    able, out = selection.supported(planned, "cuda", card)
+    compiled = {
+        item.trial.asked.variant.profile
+        for item in able
+        if item.trial.asked.variant.options.get("compile") is not False
+    }
+    assert compiled == kept
+    assert ("profile tuned" in {item.what for item in out}) == (architecture == "6.1")
+
+
 def test_a_cpu_has_no_tf32():
     assert selection.lacking("fp32-tf32", "cpu", None) == "a CPU has no TF32"
     assert selection.lacking("amp-bf16", "cpu", None) is None

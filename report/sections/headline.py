@@ -74,6 +74,12 @@ def best_supported(gains: Sequence[Speedup]) -> list[Speedup]:
     return list(supported.values())
 
 
+def best_of_each_workload(gains: Sequence[Speedup]) -> list[Speedup]:
+    """The best supported gains of each workload, each in its own mode nearest the card."""
+    by_workload = grouped_by(gains, lambda gain: gain.of.key.workload).values()
+    return [gain for members in by_workload for gain in best_supported(members)]
+
+
 def _workload_clause(gains: Sequence[Speedup]) -> str:
     if len(gains) <= MOST_NAMED_GAINS:
         return _joined([_gain_words(gain) for gain in gains])

@@ -107,15 +107,8 @@ def _own_facts(analysis: Analysis) -> Iterator[Fact]:
     if compared:
         hold = sum(judged.verdict.word in claims.HOLDS for judged in compared)
         yield Fact(f"{hold} of {len(compared)}", "published claims that can be checked here hold")
-    best = (
-        [
-            gain
-            for gain in headline.best_supported(analysis.speedups)
-            if any(gain.of is cell for cell in cells)
-        ]
-        if analysis.speedups
-        else []
-    )
+    own = [gain for gain in analysis.speedups if any(gain.of is cell for cell in cells)]
+    best = headline.best_of_each_workload(own)
     if best:
         most = max(best, key=lambda gain: gain.ratio.estimate)
         yield Fact(

@@ -205,7 +205,7 @@ def _precision(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
         if id(gain.of) in own and gain.of.key.precision not in FULL_PRECISION
     ]
     strict = [gain for gain in gains if gain.over.key.precision == "fp32-ieee"] or gains
-    best = headline.best_supported(strict) if strict else []
+    best = headline.best_of_each_workload(strict)
     if not best:
         yield "It was not measured: one precision alone ran."
         return

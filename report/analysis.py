@@ -128,6 +128,11 @@ class Analysis:
         return [entry.cell for group in self.groups for entry in group.entries]
 
     @property
+    def measured_here(self) -> list[Cell]:
+        """The cells of all groups that this machine measured, in the leading session or an earlier one."""
+        return [entry.cell for group in self.groups for entry in group.entries if entry.own]
+
+    @property
     def standing(self) -> tuple[str, ...]:
         """The sessions of which a record stands in the analysis."""
         on_record = {session.id for session in self.evidence.results.sessions}

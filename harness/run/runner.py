@@ -18,7 +18,7 @@ from harness.plan.estimate import WARM_UP_STEPS, warms_up
 from harness.record import Harness, LeftOut, Limit, Load, Machine, Record, Session, Trial, store
 from harness.record.events import FILE as EVENTS
 from harness.record.events import Follower, Progress
-from harness.run import assemble, batch_search, ledger, left_over, session
+from harness.run import assemble, batch_search, ledger, session, unrecorded
 from harness.run.assemble import Started
 from harness.telemetry import recorder
 
@@ -91,7 +91,7 @@ def run(job: Job, opened: Session, watcher: Watcher, *, retry: bool = False) -> 
 
     Raises NoEngine when the engine is gone, after writing what it did to the running trial.
     """
-    left_over.stop_strangers(job.root, opened.id, job.engine, watcher.say)
+    unrecorded.stop_strangers(job.root, opened.id, job.engine, watcher.say)
     ran: list[Record] = _take_up(job, opened, watcher)
     tried: dict[str, int] = {}
     while True:
@@ -273,10 +273,10 @@ def _attempt(
     )
     ledger.trial_started(job.root, opened, started, watcher.say)
     with _stopped_by_ctrl_c(job, opened, started, work, watcher):
-        store.write_whole(work / left_over.FILE, started.model_dump_json(), replace=True)
+        store.write_whole(work / unrecorded.FILE, started.model_dump_json(), replace=True)
         handle = job.engine.start(spec)
         started = started.model_copy(update={"handle": handle})
-        store.write_whole(work / left_over.FILE, started.model_dump_json(), replace=True)
+        store.write_whole(work / unrecorded.FILE, started.model_dump_json(), replace=True)
         recorder.start(work, spec.device, job.engine.pid(handle))
         return _see_through(job, opened, started, work, watcher)
 
@@ -355,7 +355,7 @@ def _write(
     ledger.trial_ended(job.root, opened, record, watcher.say)
     if started.handle is not None and not exit.missing:
         job.engine.forget(started.handle, work)
-    (work / left_over.FILE).unlink(missing_ok=True)
+    (work / unrecorded.FILE).unlink(missing_ok=True)
     watcher.trial_ends(record)
     return record
 
@@ -376,10 +376,10 @@ def _with_changes(job: Job, opened: Session, record: Record) -> Record:
 def _take_up(job: Job, opened: Session, watcher: Watcher) -> list[Record]:
     """What an earlier process left running or ended: waited for, collected, or written down as failed."""
     taken: list[Record] = []
-    for started, work in left_over.attempts(job.root, opened.id):
+    for started, work in unrecorded.attempts(job.root, opened.id):
         name = store.record_name(started.trial.id, started.attempt)
         if (store.session_folder(job.root, opened) / name).exists():
-            (work / left_over.FILE).unlink()
+            (work / unrecorded.FILE).unlink()
             continue
         watcher.say(f"taking up {started.trial.id} where an earlier run left it")
         if started.handle is None:

@@ -76,7 +76,7 @@ def look(analysis: Analysis) -> PageView:
     """Everything the page says, as words and drawings."""
     groups, gains, expected = analysis.groups, analysis.speedups, analysis.expectations
     own, session = analysis.own, analysis.leading_session
-    badges = names.badges([entry.cell for group in groups for entry in group.entries if entry.own])
+    badges = names.badges(analysis.measured_here)
     drawn = studies.views(analysis)
     view = PageView(
         title="gpudyno report",

@@ -278,15 +278,16 @@ def bottleneck(groups: Sequence[ComparisonGroup], trials: Sequence[Trial]) -> Bo
     shown = list(machines.values())[:MOST_MACHINES]
     if not sentences and not shown:
         return None
-    differences = apart(shown)
-    if differences is not None:
-        fields = [row[0] for row in differences.rows if not row[0].startswith("device ")]
-        if fields:
-            sentences = (
-                *sentences,
-                f"The boxes around the cards differ too, in {clean(', '.join(fields), 400)}.",
-            )
-    return BottleneckView(sentences, differences, remarks(trials))
+    boxes = boxes_differ(trials)
+    return BottleneckView((*sentences, boxes) if boxes else sentences, apart(shown), remarks(trials))
+
+
+def boxes_differ(trials: Sequence[Trial]) -> str:
+    """In what the machines differ besides their cards, in a sentence; empty where in nothing."""
+    differences = apart(list(first_of(trials).values())[:MOST_MACHINES])
+    rows = differences.rows if differences is not None else ()
+    fields = [row[0] for row in rows if not row[0].startswith("device ")]
+    return f"The boxes around the cards differ too, in {clean(', '.join(fields), 400)}." if fields else ""
 
 
 def _waiting_lines(cells: Sequence[Cell]) -> tuple[str, ...]:

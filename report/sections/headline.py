@@ -11,6 +11,7 @@ from report.comparisons.cells import Cell, fewest_runs, side_by_side
 from report.comparisons.expectation import Benchmark, Expectation, SpeedRange
 from report.comparisons.groups import ComparisonGroup
 from report.comparisons.speedups import FULL_PRECISION, Speedup
+from report.sections import names
 from report.sections.view import Table
 from report.stats.intervals import (
     ASSUMED_BLOCK_SPREAD,
@@ -192,7 +193,7 @@ def headline(expectation: Expectation) -> str:
             f"A first look, and no ranking: {fast} did {mix} {best} times as fast as {slow} "
             "in single runs, which give no range."
         )
-    units, model = _between(expectation.units), _between(expectation.model)
+    units, model = between(expectation.units), between(expectation.model)
     if not expectation.ranked:
         return (
             f"A first look, and no ranking: {fast} did {mix} {best} times as fast as {slow} "
@@ -209,7 +210,8 @@ def headline(expectation: Expectation) -> str:
     return f"{opening}; any two of their types, {model} times."
 
 
-def _between(ends: SpeedRange) -> str:
+def between(ends: SpeedRange) -> str:
+    """'1.49 to 1.91'"""
     return f"{text.times(ends.low)} to {text.times(ends.high)}"
 
 
@@ -248,8 +250,8 @@ def mix(expectations: Sequence[Expectation]) -> Table | None:
 
 
 def _row(expectation: Expectation) -> tuple[str, ...]:
-    units = _between(expectation.units) if expectation.units else "no interval"
-    model = _between(expectation.model) if expectation.model else "no interval"
+    units = between(expectation.units) if expectation.units else "no interval"
+    model = between(expectation.model) if expectation.model else "no interval"
     model += "\nno difference shown" if expectation.tied else ""
     model += "" if expectation.ranked else "\nnot ranked"
     return (
@@ -312,7 +314,7 @@ def _mix(expectation: Expectation) -> str:
     if best[0] >= 1:
         return ""
     share = (1 - best[0]) / (worst[0] - best[0])
-    of, over = (f"{text.model_name(w.of.key.model)} in {w.of.key.precision}" for w in (worst[1], best[1]))
+    of, over = (names.work(each[1].of) for each in (worst, best))
     return f"A mix with more than {share:.0%} of {of} beside {over} turns it."
 
 
@@ -349,7 +351,7 @@ def _waiting(expectation: Expectation) -> str:
     share, work = max(waits, key=lambda pair: pair[0], default=(0.0, None))
     if work is None or share <= 0.1:
         return ""
-    what = f"{text.model_name(work.of.key.model)} in {work.of.key.precision}"
+    what = names.work(work.of)
     return (
         f"A loader that keeps up: {expectation.fast.name} waited for input {share:.0%} of the time on {what}."
     )

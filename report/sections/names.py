@@ -97,6 +97,11 @@ def badges(cells: Sequence[Cell]) -> tuple[Badge, ...]:
     return tuple(Badge(word, because) for shown, word, because in badges if shown)
 
 
+def work(cell: Cell) -> str:
+    """'ResNet-18 in fp32-ieee'"""
+    return f"{text.model_name(cell.key.model)} in {cell.key.precision}"
+
+
 def setting(key: Key) -> str:
     """What besides batch and data marks a work: ', 2 devices (ddp), tuned'; empty where nothing does."""
     way = dict(key.options).get(PARALLEL)

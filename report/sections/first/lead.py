@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from report import text
 from report.analysis import Analysis
 from report.comparisons.cells import fewest_runs, standing
-from report.comparisons.expectation import Expectation
 from report.sections import headline
 from report.sections.costs import wording
-from report.sections.first.names import between, own_cells, work
+from report.sections.names import work
 from report.sections.published import claims
 from report.sections.view import Fact
 
@@ -88,21 +87,17 @@ def _speed_facts(analysis: Analysis) -> Iterator[Fact]:
     if not analysis.expectations:
         return
     first = analysis.expectations[0]
-    if first.model is not None:
+    if first.model is not None and first.ranked:
         best = text.about(first.best, first.model.low, first.model.high)
         yield Fact(
             f"{best} ×",
-            f"as fast: {text.the(first.fast.name)} over {text.the(first.slow.name)}, {_range(first)}",
+            f"as fast: {text.the(first.fast.name)} over {text.the(first.slow.name)}, "
+            f"{headline.between(first.model)} times for any two of their types",
         )
 
 
-def _range(expectation: Expectation) -> str:
-    assert expectation.model is not None
-    return f"{between(expectation.model.low, expectation.model.high)} for any two of their types"
-
-
 def _own_facts(analysis: Analysis) -> Iterator[Fact]:
-    cells = own_cells(analysis)
+    cells = analysis.measured_here
     compared = [judged for judged in analysis.verdicts if judged.compared]
     if compared:
         hold = sum(judged.verdict.word in claims.HOLDS for judged in compared)

@@ -12,7 +12,7 @@ from report.comparisons.speedups import FULL_PRECISION, Speedup
 from report.comparisons.time_breakdown import time_breakdown
 from report.sections import environment, headline
 from report.sections.costs import wording
-from report.sections.first.names import between, own_cells, work
+from report.sections.names import work
 from report.sections.published import claims
 from report.sections.view import Question
 from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS, HEADLINE_RUNS
@@ -34,7 +34,7 @@ def questions(analysis: Analysis) -> tuple[Question, ...]:
     """The answers of page one, in the order in which they are asked."""
     if not analysis.groups:
         return (Question("How is this machine measured?", FIRST, ""),)
-    cells = own_cells(analysis)
+    cells = analysis.measured_here
     asked = (
         Question("Which is faster, and by how much?", tuple(_faster(analysis)), "expected"),
         Question("What does it cost?", tuple(_cost(analysis)), "money"),
@@ -60,11 +60,13 @@ def _faster(analysis: Analysis) -> Iterator[str]:
     if first.units is None or first.model is None:
         yield f"Single runs give no range: {fast} took {text.times(1 / first.best)} of {slow}'s time."
         return
+    if not first.ranked:
+        yield "This is a first look, and no ranking."
     best = text.about(first.best, first.units.low, first.units.high)
     yield (
         f"{fast[0].upper()}{fast[1:]} is {best} times as fast as {slow}. "
-        f"These two: {between(first.units.low, first.units.high)}. Any two of their types: "
-        f"{between(first.model.low, first.model.high)}, with 95 % confidence."
+        f"These two: {headline.between(first.units)} times. Any two of their types: "
+        f"{headline.between(first.model)} times, with 95 % confidence."
     )
     if first.tied:
         yield "That range includes 1.00, so no difference is shown."
@@ -258,9 +260,9 @@ def _differs(analysis: Analysis) -> Iterator[str]:
             for name, values in fields.items()
         ]
         yield f"The software differs: {_some(named)}."
-    shown = environment.bottleneck(analysis.groups, analysis.shown)
-    boxes = [sentence for sentence in (shown.sentences if shown else ()) if sentence.startswith("The boxes")]
-    yield from boxes
+    boxes = environment.boxes_differ(analysis.shown)
+    if boxes:
+        yield boxes
     if not fields and not boxes and analysis.expectations:
         yield "Nothing that is known of, besides the systems that are compared."
 

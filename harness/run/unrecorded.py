@@ -1,4 +1,4 @@
-"""What an earlier run left behind: attempts that were started, and whose record was never written."""
+"""Attempts that an earlier run started, and whose record was never written."""
 
 from __future__ import annotations
 

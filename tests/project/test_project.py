@@ -19,6 +19,7 @@ from harness import errors
 from harness.plan.plan import Measure, Plan
 from harness.record import Record
 from harness.settings import Settings
+from tasks import options
 from tests.helpers import ROOT
 
 DOCS = ROOT / "docs"
@@ -107,7 +108,9 @@ def test_a_room_imports_only_from_rooms_below_its_own(path):
     assert not upward, f"{own} imports {', '.join(sorted(upward))}"
 
 
-@pytest.mark.parametrize("folder", sorted({path.parent for path in modules("commands", "harness", "report")}))
+@pytest.mark.parametrize(
+    "folder", sorted({path.parent for path in modules("commands", "harness", "report", "tasks")})
+)
 def test_no_folder_holds_more_modules_than_a_person_keeps_in_mind(folder):
     most = 16 if folder.name == "sections" else MOST_MODULES
     assert len([path for path in folder.glob("*.py") if path.name != "__init__.py"]) <= most
@@ -118,7 +121,7 @@ def test_the_report_knows_of_the_harness_only_what_its_input_is(path):
     assert rooms(path, "harness") <= REPORT_MAY_IMPORT
 
 
-@pytest.mark.parametrize("path", [*modules("commands", "harness", "report"), ROOT / "tasks.py"], ids=name_of)
+@pytest.mark.parametrize("path", modules("commands", "harness", "report", "tasks"), ids=name_of)
 def test_the_host_side_imports_no_framework_and_no_workload(path):
     tops = {name.split(".")[0] for name in imports(path)}
     workloads = {"workloads", *(workload.stem for workload in modules("workloads"))}
@@ -161,7 +164,7 @@ def test_docker_holds_no_python_file_that_would_hide_the_docker_library():
 
 
 def test_no_module_is_longer_than_a_person_reads_in_one_go():
-    product = [*modules("commands", "harness", "report", "workloads", "benchmarks"), ROOT / "tasks.py"]
+    product = modules("commands", "harness", "report", "tasks", "workloads", "benchmarks")
     longer = [name_of(path) for path in product if len(path.read_text().splitlines()) > MOST_LINES]
     assert not longer
 
@@ -174,7 +177,7 @@ def test_every_verb_says_what_it_does_and_what_each_option_means(verb):
 
 
 def test_the_line_knows_every_verb_by_name():
-    assert sorted(tasks._VERBS) == sorted(VERBS)
+    assert sorted(options.VERBS) == sorted(VERBS)
 
 
 @pytest.mark.parametrize("verb", sorted(VERBS))

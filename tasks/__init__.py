@@ -1,0 +1,30 @@
+"""The verbs: parse, call, print. `invoke --list` shows them, `invoke --help VERB` explains one.
+
+An option of the first verb holds for the whole line: `invoke build --plan mission run report`.
+"""
+
+from tasks.buying import accept, bundle, quote, verify
+from tasks.measuring import build, data, doctor, plan, run
+from tasks.reading import claims, compare, report
+from tasks.upkeep import check, clean, contribute, gate, lock, test
+
+__all__ = [
+    "accept",
+    "build",
+    "bundle",
+    "check",
+    "claims",
+    "clean",
+    "compare",
+    "contribute",
+    "data",
+    "doctor",
+    "gate",
+    "lock",
+    "plan",
+    "quote",
+    "report",
+    "run",
+    "test",
+    "verify",
+]

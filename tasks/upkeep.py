@@ -1,0 +1,69 @@
+"""Keeping the project: records that come and go, pins, checks, tests."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from invoke.context import Context
+from invoke.exceptions import Exit
+
+from commands.line import verb
+from tasks.options import ROOT
+
+
+@verb(help={"session": "the session to publish (default: this machine's newest)"})
+def contribute(c: Context, session: str = "") -> None:
+    """Show a session as it would be published, judge it as the gate will, and write its pull request."""
+    from commands import contribute as publishing
+
+    publishing.publish(ROOT, session or None)
+
+
+@verb(
+    help={
+        "base": "the commit that the records come to (default: main)",
+        "head": "the commit that brings them (default: HEAD)",
+        "comment": "a file to write the answer and the comparison into, as a comment for a code host",
+    }
+)
+def gate(c: Context, base: str = "main", head: str = "HEAD", comment: str = "") -> None:
+    """Say whether a commit adds good records and nothing else; they are read as data, and nothing is run."""
+    from commands import gate as gating
+
+    gating.judge(ROOT, base, head, Path(comment) if comment else None)
+
+
+@verb(help={"image": "the image whose lock is written anew, by its name in docker/images.toml"})
+def lock(c: Context, image: str) -> None:
+    """Resolve an image's versions and its base's digest anew: the only way that either changes."""
+    from commands import upkeep
+
+    upkeep.lock(ROOT, image)
+
+
+@verb(help={"yes": "remove without asking", "data": "also remove the data that was fetched"})
+def clean(c: Context, yes: bool = False, data: bool = False) -> None:
+    """List the images, environments and caches that can go, then remove them."""
+    from commands import upkeep
+
+    upkeep.clean(ROOT, yes=yes, data=data)
+
+
+@verb()
+def check(c: Context) -> None:
+    """Lint, type-check, and validate every record, claim, plan and pin."""
+    from commands import upkeep
+
+    upkeep.check(ROOT)
+
+
+@verb(help={"only": "pass on to pytest: a file, or -k and a word"})
+def test(c: Context, only: str = "") -> None:
+    """Run the tests (they need the extra `test`)."""
+    import shlex
+    import subprocess
+
+    done = subprocess.run([sys.executable, "-m", "pytest", *shlex.split(only)], cwd=ROOT, check=False)
+    if done.returncode:
+        raise Exit(code=done.returncode)

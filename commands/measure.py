@@ -215,7 +215,8 @@ def _run(setup: RunSetup, built: Built, resolved: dict[str, Resolved], how: How,
     chosen = choose(setup, resolved, keep=how.keep)
     at_most_seconds = chosen.budget_seconds or how.at_most_seconds
     deadline = None if at_most_seconds is None else time.monotonic() + at_most_seconds
-    opened = None if how.new_session else _going_on(setup, chosen, screen, exactly=how.keep is not None)
+    exactly = bool(how.keep or setup.settings.role)
+    opened = None if how.new_session else _going_on(setup, chosen, screen, exactly=exactly)
     if opened is None:
         _say_matrix(setup, chosen, screen)
         opened = session.begin(

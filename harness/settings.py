@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationError
 
 from harness.errors import PlanError
-from harness.record import Model, first_problem
+from harness.record import Model, Role, first_problem
 from harness.record.machine import Declared
 from harness.units import seconds_of
 
@@ -38,6 +38,7 @@ class Settings(Model):
     python: str | None = None
     data: str | None = None
     budget: str | None = None
+    role: Role | None = None
     blocks: Annotated[int, Field(ge=1, le=10)] | None = None
     label: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,39}$")] | None = None
     base: str | None = None

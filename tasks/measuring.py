@@ -5,7 +5,7 @@ from __future__ import annotations
 from invoke.context import Context
 
 from commands.line import verb
-from tasks.options import BLOCKS, BUILDING, CHOOSING, DRY_RUN, ROOT, SHARED, settings
+from tasks.options import BLOCKS, BUILDING, CHOOSING, DRY_RUN, ROLE, ROOT, SHARED, settings
 
 
 @verb(help={**CHOOSING, "deep": "also build, and take each path that a long plan will need once"})
@@ -25,7 +25,7 @@ def doctor(
     (diagnosing.deep if deep else diagnosing.doctor)(ROOT, chosen)
 
 
-@verb(help={**CHOOSING, "budget": "a length of time such as 30m or 8h that the plan must fit"})
+@verb(help={**CHOOSING, "budget": "a length of time such as 30m or 8h that the plan must fit", "role": ROLE})
 def plan(
     c: Context,
     plan: str = "",
@@ -34,11 +34,14 @@ def plan(
     engine: str = "",
     python: str = "",
     budget: str = "",
+    role: str = "",
 ) -> None:
     """Print a plan's matrix and every command it would run."""
     from commands import measure
 
-    chosen = settings(plan=plan, device=device, image=image, engine=engine, python=python, budget=budget)
+    chosen = settings(
+        plan=plan, device=device, image=image, engine=engine, python=python, budget=budget, role=role
+    )
     measure.show_plan(ROOT, chosen)
 
 
@@ -82,6 +85,7 @@ def build(
     help={
         **BUILDING,
         "budget": "a length of time such as 30m or 8h; what does not fit is left out in a stated order",
+        "role": ROLE,
         "blocks": BLOCKS,
         "claim": "run what this published figure needs, by its id; may be given several times",
         "claims": "'here': run what as many figures need as can be judged here and fit the budget",
@@ -104,6 +108,7 @@ def run(
     base: str = "",
     wheelhouse: str = "",
     budget: str = "",
+    role: str = "",
     blocks: int = 0,
     claim: list[str] | None = None,
     claims: str = "",
@@ -126,6 +131,7 @@ def run(
         base=base,
         wheelhouse=wheelhouse,
         budget=budget,
+        role=role,
         blocks=blocks or None,
         label=label,
     )

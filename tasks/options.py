@@ -16,6 +16,7 @@ ENGINE = "docker, podman, venv or here (default: the first that answers, else ve
 PYTHON = "an interpreter to take as it is; its records say 'unpinned'"
 BASE = "a base image in place of the pinned one; records say so, and no claim is judged on it"
 WHEELHOUSE = "a folder of wheels to install from first (for clusters without internet)"
+ROLE = "only one part of the plan: timing, full or ladder; docs/plans.md says what each is (default: all)"
 BLOCKS = "spread the repeats over this many blocks of time, an hour apart (default: the plan's, mostly 1)"
 DRY_RUN = "print what would be done, and do nothing"
 

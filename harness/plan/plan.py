@@ -9,15 +9,13 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import Field, ValidationError
 
 from harness.errors import PlanError, UserError
-from harness.record import Asked, DataSource, DeviceKind, Limit, Model, Trial, Variant, first_problem
+from harness.record import Asked, DataSource, DeviceKind, Limit, Model, Role, Trial, Variant, first_problem
 from harness.record.trial import Name, Option, Precision
-
-Role = Literal["timing", "full", "ladder"]
 
 NO_BLOCK = 0
 """Where a full-length trial stands: between blocks of time, whose pause it may fill."""

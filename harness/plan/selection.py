@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.plan.plan import Planned
-from harness.record import Gpu, LeftOut, Precision, Variant
+from harness.record import Gpu, LeftOut, Precision, Role, Variant
 
 Estimate = Callable[[Planned], float]
 """Seconds that a trial will take, its setup included."""
@@ -35,6 +35,15 @@ def one_full_each(planned: Iterable[Planned]) -> tuple[Planned, ...]:
     items = list(planned)
     hosts = {_row(item) for item in items if _is_full(item, "host")}
     return tuple(item for item in items if not (_is_full(item, "device") and _row(item) in hosts))
+
+
+def of_role(planned: Trials, role: Role, left_out: tuple[LeftOut, ...]) -> tuple[Trials, tuple[LeftOut, ...]]:
+    """The trials of one role, and a line for the others."""
+    kept = tuple(item for item in planned if item.role == role)
+    if len(kept) == len(planned):
+        return kept, left_out
+    rest = LeftOut(what="other roles", trials=len(planned) - len(kept), reason=f"role {role} was asked for")
+    return kept, (*left_out, rest)
 
 
 def fit(planned: Sequence[Planned], estimate: Estimate, budget_seconds: float) -> Fitted:

@@ -43,6 +43,7 @@ from harness.record.trial import (
     DeviceKind,
     Limit,
     Precision,
+    Role,
     Trial,
     Variant,
     trial_id,

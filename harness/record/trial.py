@@ -29,6 +29,8 @@ DataMode = Literal["host", "device", "cached"]
 """Where a step's input comes from: the loader as published, the same work on the device, or fixed tensors."""
 
 DeviceKind = Literal["cpu", "cuda", "rocm"]
+Role = Literal["timing", "full", "ladder"]
+"""What a measure of a plan is for: short trials with repeats, whole protocols, one batch size of a sweep."""
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")]
 Option = bool | int | float | str

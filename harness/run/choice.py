@@ -67,9 +67,12 @@ def choose(
     everything = plan.trials(setup.plan, context, seed)
     card = setup.selection.gpus[0] if setup.selection.gpus else None
     able, left_out = supported(everything, setup.selection.kind, card, len(setup.selection.gpus))
+    if setup.settings.role:
+        able, left_out = selection.of_role(able, setup.settings.role, left_out)
     if not able:
+        role = f"of role {setup.settings.role} " if setup.settings.role else ""
         raise UserError(
-            f"plan '{setup.plan.name}' has nothing that {card.name if card else 'this CPU'} can do",
+            f"plan '{setup.plan.name}' has nothing {role}that {card.name if card else 'this CPU'} can do",
             remedy="choose another plan",
         )
     if keep is not None:

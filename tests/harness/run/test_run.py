@@ -15,9 +15,10 @@ import pytest
 from commands import measure
 from commands.terminal import Screen
 from harness.engine.container import DeviceRequest
-from harness.errors import Busy
+from harness.errors import Busy, UserError
 from harness.record import store
 from harness.run import runner, session
+from harness.run.choice import choose
 from harness.telemetry import recorder
 from tests.helpers import ROOT, clone
 
@@ -357,3 +358,9 @@ def test_a_budget_reads_the_results_once_and_not_for_each_trial_that_is_left(tmp
     bench = clone.bench(root, budget="10m")
     outcome = measure._run(bench, clone.job(root).built, {}, measure.How(), Screen())
     assert (outcome.ran, len(readings)) == (4, 1)
+
+
+def test_a_role_that_a_plan_has_nothing_of_is_said_in_one_sentence(tmp_path):
+    bench = clone.bench(clone.make(tmp_path), role="full")
+    with pytest.raises(UserError, match=r"^plan 'mine' has nothing of role full that "):
+        choose(bench)

@@ -41,6 +41,16 @@ class Channel(Model):
     packages: Annotated[tuple[ChannelPackage, ...], Field(min_length=1)]
 
 
+class Sources(Model):
+    """Packages that the index has as sources alone, and those that build them, with the lock's hashes."""
+
+    packages: Annotated[tuple[str, ...], Field(min_length=1)]
+    tools: Annotated[tuple[str, ...], Field(min_length=1)]
+    """As the requirements pin them; installed before the rest."""
+    lock: InDocker
+    """The tools as a requirement file, a part of the lock."""
+
+
 class Apex(Model):
     """Apex by commit, its Python part alone unless the extensions are asked for."""
 
@@ -83,6 +93,7 @@ class Image(Model):
     from_base: dict[str, str] = {}
     """Packages that the base brings, with their versions: kept out of the lock, and asserted by the build."""
     channel: Channel | None = None
+    sources: Sources | None = None
     apex: Apex | None = None
     driver_minimum: str | None = None
     architectures: tuple[str, ...] = ()

@@ -65,6 +65,10 @@ def compile_argv(
     command += ["--only-binary", ":all:", "--generate-hashes", "--no-header", "--no-annotate", "--upgrade"]
     command += ["--quiet", "--excludes", str(excludes), "--output-file", str(output)]
     command += ["--constraints", str(constraints)] if constraints else []
+    if image.sources:
+        command += ["--build-constraints", str(root / "docker" / image.requirements)]
+    for name in image.sources.packages if image.sources else ():
+        command += ["--no-binary", name]
     for package in image.channel.packages if image.channel else ():
         command += ["--no-emit-package", package.name]
     return tuple(command)
@@ -101,7 +105,11 @@ def _resolve_packages(image: Image, root: Path, run: Run) -> list[str]:
         channel = channel_text(image.channel.packages)
         changed += _write(root, image.channel.lock, header + channel)
         resolved += channel
-    return changed + _write(root, image.lock, header + _sorted_blocks(resolved))
+    blocks = _sorted_blocks(resolved)
+    if image.sources:
+        tools = [block for name, block in blocks.items() if name in image.sources.tools]
+        changed += _write(root, image.sources.lock, header + "".join(tools))
+    return changed + _write(root, image.lock, header + "".join(blocks.values()))
 
 
 def _resolve(image: Image, root: Path, uv: str, folder: Path, run: Run) -> str:
@@ -131,11 +139,11 @@ def _resolve(image: Image, root: Path, uv: str, folder: Path, run: Run) -> str:
     return first.read_text(encoding="utf-8")
 
 
-def _sorted_blocks(text: str) -> str:
-    """Packages in the order of their names, each with its hashes; comments are left out."""
+def _sorted_blocks(text: str) -> dict[str, str]:
+    """Packages in the order of their names, each with its lines of hashes; comments are left out."""
     lines = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]
     blocks = re.findall(r"^\S[^\n]*(?:\n[ \t][^\n]*)*", "\n".join(lines), re.MULTILINE)
-    return "\n".join(sorted(blocks)) + "\n"
+    return {block.partition("==")[0]: block + "\n" for block in sorted(blocks)}
 
 
 def _write(root: Path, path: str, text: str) -> list[str]:

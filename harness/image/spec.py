@@ -198,8 +198,11 @@ def venv_steps(
         framework = root / "docker" / image.channel.lock
         names = " and ".join(package.name for package in image.channel.packages)
         steps.append(VenvStep(names, _sources(python, framework, wheelhouse, channel)))
+    if image.sources:
+        tools = root / "docker" / image.sources.lock
+        steps.append(VenvStep(" and ".join(image.sources.tools), _sources(python, tools, wheelhouse)))
     steps.append(VenvStep("packages", _sources(python, root / "docker" / image.lock, wheelhouse)))
-    if image.device == "cpu":
+    if image.channel and image.device == "cpu":
         steps.append(VenvStep("torchvision", (("sh", str(root / "docker" / STEPS), "torchvision", python),)))
     return tuple(steps)
 
@@ -207,18 +210,22 @@ def venv_steps(
 def _sources(
     python: str, requirements: Path, wheelhouse: Path | None, channel: tuple[str, ...] = ()
 ) -> tuple[tuple[str, ...], ...]:
-    install = (python, "-m", "pip", "install", "--no-deps", "--require-hashes", "--no-input")
+    install = (python, "-m", "pip", "install", "--no-input")
+    install_locked = (*install, "--no-deps", "--require-hashes", "--no-build-isolation")
     wheels = ("--find-links", str(wheelhouse)) if wheelhouse else ()
     ways: list[tuple[str, ...]] = [("--no-index", *wheels)] if wheels else []
     ways += [(*channel, *wheels)] if channel else []
     ways += [wheels]
-    return tuple((*install, *way, "--requirement", str(requirements)) for way in ways)
+    return tuple((*install_locked, *way, "--requirement", str(requirements)) for way in ways)
 
 
 def _addresses(image: Image) -> dict[str, str]:
     channel = {"CHANNEL": image.channel.address} if image.channel else {}
-    over_base = {"LOCK": image.lock, "DEVICE": str(image.device)} if image.from_base else {}
-    return channel | over_base | ({"APEX_REPOSITORY": image.apex.repository} if image.apex else {})
+    # A Dockerfile outside its image's folder is shared, and has to be told the lock.
+    shared = Path(image.dockerfile).parent != Path(image.lock).parent
+    lock = {"LOCK": image.lock} if shared else {}
+    over_base = {"DEVICE": str(image.device)} if image.from_base else {}
+    return channel | lock | over_base | ({"APEX_REPOSITORY": image.apex.repository} if image.apex else {})
 
 
 def _base_arguments(image: Image) -> dict[str, str]:

@@ -29,6 +29,8 @@ class Measure(Model):
     workload: Name
     protocol: str
     devices: tuple[DeviceKind, ...] = ("cpu", "cuda", "rocm")
+    images: tuple[Name, ...] = ()
+    """The images that have what it needs; empty where that is all of them."""
     data: str | None = None
     """The data set it needs; null means that the protocol itself asks for synthetic data."""
     pretrained: bool = False
@@ -49,6 +51,10 @@ class Measure(Model):
     gpus: Any = 1
     options: dict[str, Option] = {}
     limit: Limit = Limit()
+
+    def is_for(self, device: DeviceKind, image: str) -> bool:
+        """Whether it is meant for a kind of device and an image."""
+        return device in self.devices and (not self.images or image in self.images)
 
 
 class Plan(Model):
@@ -196,18 +202,28 @@ def trials(plan: Plan, context: PlanContext, seed: int) -> tuple[Planned, ...]:
     planned = [
         _planned(plan, measure, variant, context, repeat)
         for measure in plan.measure
-        if context.device in measure.devices
+        if measure.is_for(context.device, context.environment)
         for variant in variants(measure, plan.name)
         for repeat in range(1, (measure.repeats or plan.repeats) + 1)
     ]
     if not planned:
-        kinds = ", ".join(sorted({kind for measure in plan.measure for kind in measure.devices}))
-        raise PlanError(
-            f"plan '{plan.name}' has nothing for the device kind '{context.device}' (it has {kinds})",
-            remedy="choose another plan or --device",
-        )
+        raise _nothing_planned(plan, context)
     unique = {item.trial.id: item for item in planned}
     return order(unique.values(), seed, plan.blocks)
+
+
+def _nothing_planned(plan: Plan, context: PlanContext) -> PlanError:
+    kinds = sorted({kind for measure in plan.measure for kind in measure.devices})
+    if context.device not in kinds:
+        return PlanError(
+            f"plan '{plan.name}' has nothing for the device kind '{context.device}' (it has {', '.join(kinds)})",
+            remedy="choose another plan or --device",
+        )
+    images = sorted({image for measure in plan.measure for image in measure.images})
+    return PlanError(
+        f"plan '{plan.name}' has nothing for '{context.device}' in the image '{context.environment}'",
+        remedy=f"take --image with one of {', '.join(images)}",
+    )
 
 
 def _planned(plan: Plan, measure: Measure, variant: Variant, context: PlanContext, repeat: int) -> Planned:

@@ -33,6 +33,14 @@ def need_torch_era() -> None:
     require("torch_era", bool(PYTHON_ERA), why)
 
 
+def need_stack(name: str) -> str:
+    """The interpreter of a framework's image; skips, or fails where it is required, when none is named."""
+    variable = f"GPUDYNO_TEST_PYTHON_{name.upper()}"
+    interpreter = os.environ.get(variable, "")
+    require(name, bool(interpreter), f"{variable} names no interpreter of the stack of image {name}")
+    return interpreter
+
+
 def need_data() -> None:
     """Skips, or fails where data is required, when no folder with the real data is named."""
     require("data", bool(DATA), "GPUDYNO_TEST_DATA names no folder with the real data sets")

@@ -26,7 +26,7 @@ DOCS = ROOT / "docs"
 MOST_LINES = 400
 MOST_MODULES = 13
 REPORT_MAY_IMPORT = {"errors", "record", "summary"}
-FRAMEWORKS = {"torch", "torchvision", "fastai", "timm", "apex"}
+FRAMEWORKS = {"torch", "torchvision", "fastai", "timm", "apex", "tensorflow", "keras", "mxnet", "chainer"}
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ARCHITECTURE = (DOCS / "architecture.md").read_text(encoding="utf-8")

@@ -35,7 +35,7 @@ from collections import deque
 from types import SimpleNamespace
 sys.path.insert(0, sys.argv[1])
 import torch
-from parts import clock as clock_part
+from parts import clock as clock_part, step_clock
 
 class Gpu:
     # All in nanoseconds. A launch costs the host time, and waits where the queue is full.
@@ -59,7 +59,7 @@ def replayed(asked):
     gpu = Gpu(asked.get("depth", 1000))
     torch.cuda.Event, torch.cuda.synchronize = Event, gpu.synchronize
     torch.cuda.max_memory_allocated = torch.cuda.max_memory_reserved = lambda device: 1
-    clock_part.time = SimpleNamespace(perf_counter=lambda: gpu.host / 1e9, perf_counter_ns=lambda: gpu.host)
+    step_clock.time = SimpleNamespace(perf_counter=lambda: gpu.host / 1e9, perf_counter_ns=lambda: gpu.host)
     told = []
     event = lambda kind, **more: told.extend(more.get("us", ()) if kind == "steps" else ())
     device = SimpleNamespace(type="cuda")

@@ -57,8 +57,8 @@ torch.cuda.Event = Event
 torch.cuda.synchronize = lambda device: calls.append("synchronize")
 torch.cuda.max_memory_allocated = torch.cuda.max_memory_reserved = lambda device: 7
 
-from parts import clock
-clock.FIRST_LOSSES = 2
+from parts import clock, step_clock
+step_clock.FIRST_LOSSES = 2
 trial = SimpleNamespace(limit={"steps": 3}, event=lambda *told, **more: None)
 clock = clock.Clock(trial, SimpleNamespace(type="cuda"), steps_per_epoch=5, epochs=2)
 clock.start()
@@ -86,11 +86,11 @@ def test_a_gpu_s_clock_waits_for_the_device_before_and_after_a_segment_and_never
 
 LEAST_AND_MOST = """
 now = 0
-from parts import clock, level
+from parts import clock, level, step_clock
 
 looks = []
-clock.time = SimpleNamespace(perf_counter_ns=lambda: int(now * 1e9), perf_counter=lambda: now)
-clock.level_held = lambda step_us: looks.append(round(now)) or level.level_held(step_us)
+step_clock.time = SimpleNamespace(perf_counter_ns=lambda: int(now * 1e9), perf_counter=lambda: now)
+step_clock.level_held = lambda step_us: looks.append(round(now)) or level.level_held(step_us)
 
 def ended(seconds_of_step):
     global now

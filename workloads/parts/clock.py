@@ -1,224 +1,67 @@
-"""The clock around training steps: nothing in a step waits for it.
-
-A step runs from the end of the one before it to its own end: input, copy, forward, loss, backward, optimiser.
-Every step is marked without synchronising: on a CPU when it is done, on a GPU by an event at its end, since
-the host issues work far ahead of the device. The wait for input is the host's on both.
-The window is the sum of the training segments, each closed by a synchronisation before and after; validation
-lies outside. Losses, and the first gradient norms where the loop has them, stay on the device until a segment
-ends.
-"""
+"""The clock for torch: on a GPU the ends of steps are marked by events; the host runs far ahead of it."""
 
 from __future__ import annotations
 
-import math
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 
+from parts import step_clock
 from parts.device_steps import DeviceSteps
-from parts.level import LOOK_EVERY_SECONDS, level_held
-from parts.trial import Failed, Trial, process_peak_bytes
-
-LOSSES_KEPT = 500
-FIRST_LOSSES = 50
-"""Kept whole, with their gradient norms: there two precisions are held against each other, step by step."""
-BATCHES_LOOKED_AT = 16
-TOLD_EVERY_SECONDS = 1.0
+from parts.step_clock import StepClock
+from parts.trial import Trial
 
 
-class Clock:
-    """Marks the steps of one trial and says when its limit is reached; an epoch is one segment."""
+class Clock(StepClock):
+    """Marks the steps of one trial on a torch device; see `parts.step_clock`."""
 
     def __init__(self, trial: Trial, device: torch.device, *, steps_per_epoch: int, epochs: int) -> None:
-        if not steps_per_epoch:
-            raise Failed(
-                "unsupported", "an epoch has no whole batch: the batch size is above the number of items"
-            )
-        self.trial = trial
+        super().__init__(
+            trial,
+            steps_per_epoch=steps_per_epoch,
+            epochs=epochs,
+            synchronise=self._wait,
+            values=_values,
+            reads_freely=device.type == "cpu",
+        )
         self.device = device
-        self.steps_per_epoch = steps_per_epoch
-        self.epochs_in_protocol = epochs
-        self.epochs: int = min(epochs, trial.limit.get("epochs") or epochs)
-        self.step_limit: int | None = trial.limit.get("steps")
-        self._look_at: float | None = trial.limit.get("seconds")
-        self.second_limit: float | None = trial.limit.get("seconds_at_most") or self._look_at
-        self._held = False
-        self.steps_expected = min(self.epochs * steps_per_epoch, self.step_limit or sys.maxsize)
-        self.segments = 0
-        self._segment_began = self._mark = 0
-        self.seconds = 0.0
-        self.samples = 0
-        self.step_us: list[int] = []
-        """On a GPU those that the device has not been seen to finish are still the host's issue times."""
-        self.input_us: list[int] = []
-        self.losses: list[float] = []
-        self._pending_losses: list[torch.Tensor] = []
-        self._norms: list[tuple[int, torch.Tensor]] = []
         self._device_steps = DeviceSteps() if device.type == "cuda" else None
-        self._finished = 0
-        self._looks: list[torch.Tensor] = []
-        self._told = 0
-        self._told_at = time.perf_counter()
+        self.step_clock = "device" if self._device_steps else "host"
 
-    def start(self) -> None:
-        """Opens a segment: everything before it is done."""
-        self._synchronise()
-        self._segment_first = len(self.step_us)
-        if self._device_steps:
-            self._device_steps.start()
-        self._segment_began = self._mark = time.perf_counter_ns()
-
-    def ready(self, batch: torch.Tensor | None = None) -> None:
-        """The step's input is there; what follows is work. Of the first batches a few elements are kept."""
-        self._waited = time.perf_counter_ns() - self._mark
-        if batch is not None and len(self._looks) < BATCHES_LOOKED_AT:
-            self._looks.append(few_elements(batch))
-
-    @property
-    def wants_norm(self) -> bool:
-        """Whether the step now running is one of those whose gradient norm is kept."""
-        return len(self.step_us) < FIRST_LOSSES
-
-    def norm(self, norm: torch.Tensor | None) -> None:
-        """Keeps the step's gradient norm where it lies, if it is one of the first; nothing waits."""
-        if norm is not None and self.wants_norm:
-            self._norms.append((len(self.step_us) + 1, norm.detach()))
-
-    def step(self, loss: torch.Tensor, samples: int) -> None:
-        """The step's work is issued; `samples` of them went through it."""
-        if self._device_steps:
-            self._device_steps.end()
-        self._pending_losses.append(loss.detach())
-        self.samples += samples
-        now = time.perf_counter_ns()
-        self.step_us.append((now - self._mark) // 1000)
-        self.input_us.append(self._waited // 1000)
-        self._mark = now
-        if now * 1e-9 - self._told_at >= TOLD_EVERY_SECONDS:
-            self._tell(now * 1e-9)
-
-    def stop(self) -> dict[str, Any]:
-        """Closes the segment and gives its epoch's record; raises Failed on a loss that is not finite."""
-        self._synchronise()
-        self._mark = time.perf_counter_ns()
-        seconds = (self._mark - self._segment_began) * 1e-9
-        self.seconds += seconds
-        # The machine's monotonic clock, so that the telemetry's counters can be cut to the segment.
-        self.trial.event("segment", begin=self._segment_began * 1e-9, end=self._mark * 1e-9)
-        self._segment_began = self._mark
-        self._read_losses()
-        self._tell(time.perf_counter())
-        losses = self.losses[self._segment_first :]
-        self.segments += 1
-        return {
-            "index": self.segments,
-            "steps": len(losses),
-            "train_seconds": seconds,
-            "train_loss": sum(losses) / len(losses) if losses else None,
-            "complete": len(losses) == self.steps_per_epoch,
-        }
-
-    def over(self) -> str | None:
-        """The limit that the steps so far have reached: "steps", "seconds", "level-held" or none.
-
-        Between the least and the most seconds the level is looked at every LOOK_EVERY_SECONDS and never else.
-        """
-        if self.step_limit is not None and len(self.step_us) >= self.step_limit:
-            return "steps"
-        if self.second_limit is None or self._look_at is None:
-            return None
-        elapsed = self._elapsed()
-        if not self._held and elapsed >= self.second_limit:
-            return "seconds"
-        if not self._held and elapsed >= self._look_at:
-            self._look_at += LOOK_EVERY_SECONDS * (1 + (elapsed - self._look_at) // LOOK_EVERY_SECONDS)
-            self._read_steps()
-            self._held = level_held(self.step_us[: self._finished])
-        return "level-held" if self._held else None
-
-    def ended(self, epochs: list[dict[str, Any]], *, whole: bool) -> dict[str, Any]:
-        """What stopped the trial, and whether the protocol is complete; `whole` says that validation was."""
-        reached_end = len(epochs) == self.epochs_in_protocol and epochs[-1]["complete"]
-        stopped_by = "protocol" if reached_end else self.over() or "epochs"
-        return {"complete": reached_end and whole, "stopped_by": stopped_by}
-
-    def series(self) -> dict[str, Any]:
-        """The measurement's window, step series, losses and memory."""
-        return {
-            "window": {"seconds": self.seconds, "steps": len(self.step_us), "samples": self.samples},
-            "step_us": self.step_us,
-            "input_us": self.input_us,
-            "step_clock": "device" if self._device_steps else "host",
-            "losses": thinned(self.losses),
-            "gradient_norms": [(step, float(norm)) for step, norm in self._norms],
-            "memory": memory(self.device),
-        }
-
-    def batches(self) -> dict[str, int | None]:
-        """How many of the first batches were looked at, and how many different ones they were."""
-        if not self._looks:
-            return {"distinct_batches": None, "looked_at_batches": None}
-        seen = {(tuple(look.shape), tuple(look.reshape(-1).tolist())) for look in self._looks}
-        return {"distinct_batches": len(seen), "looked_at_batches": len(self._looks)}
-
-    def _elapsed(self) -> float:
-        return self.seconds + (self._mark - self._segment_began) * 1e-9
-
-    def _synchronise(self) -> None:
+    def _wait(self) -> None:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
-    def _read_steps(self) -> None:
-        """Takes over what the device has finished; nothing waits."""
-        passed = self._device_steps.passed() if self._device_steps else self.step_us[self._finished :]
-        first, self._finished = self._finished, self._finished + len(passed)
-        self.step_us[first : self._finished] = passed
+    def _segment_begins(self) -> None:
+        if self._device_steps:
+            self._device_steps.start()
 
-    def _read_losses(self) -> None:
-        if not self._pending_losses:
-            return
-        values = torch.stack([loss.reshape(()) for loss in self._pending_losses]).double().tolist()
-        self._pending_losses.clear()
-        first = len(self.losses) + 1
-        self.losses.extend(values)
-        for step, value in enumerate(values, start=first):
-            if not math.isfinite(value):
-                raise Failed("not-finite", f"the training loss is {value} at step {step}")
+    def _step_ends(self) -> None:
+        if self._device_steps:
+            self._device_steps.end()
 
-    def _tell(self, now: float) -> None:
-        if self.device.type == "cpu":
-            # Reading a loss waits for nothing here, so one that is not finite ends the trial within a second.
-            self._read_losses()
-        self._read_steps()
-        done = self._finished
-        if done == self._told:
-            return
-        self.trial.event("steps", first=self._told + 1, us=self.step_us[self._told : done])
-        self._told, self._told_at = done, now
-        elapsed = self._elapsed()
-        if self.second_limit is not None and elapsed / self.second_limit > done / self.steps_expected:
-            progress = {"done": round(elapsed, 3), "total": self.second_limit, "unit": "second"}
-        else:
-            progress = {"done": done, "total": self.steps_expected, "unit": "step"}
-        self.trial.event("progress", seconds=round(elapsed, 3), **progress)
+    def _passed(self) -> list[int]:
+        return self._device_steps.passed() if self._device_steps else super()._passed()
+
+    def _kept(self, value: torch.Tensor) -> torch.Tensor:
+        return value.detach()
+
+    def _few_elements(self, batch: torch.Tensor) -> torch.Tensor:
+        return few_elements(batch)
+
+    def _memory(self) -> dict[str, int | None]:
+        return memory(self.device)
+
+
+def _values(losses: Sequence[torch.Tensor]) -> list[float]:
+    return torch.stack([loss.reshape(()) for loss in losses]).double().tolist()
 
 
 def few_elements(batch: torch.Tensor) -> torch.Tensor:
     """A copy of some elements from all over a batch, of its own type and where it lies: nothing waits."""
-    places = tuple(slice(size // 8, None, max(1, size // 4)) for size in batch.shape)
-    return batch.detach()[places].clone()
-
-
-def thinned(losses: list[float]) -> list[tuple[int, float]]:
-    """(step, loss): the first 50, then one of as many as leaves at most 500 points."""
-    left = len(losses) - FIRST_LOSSES
-    stride = max(1, math.ceil(left / (LOSSES_KEPT - FIRST_LOSSES)))
-    steps = [*range(1, min(FIRST_LOSSES, len(losses)) + 1), *range(FIRST_LOSSES + 1, len(losses) + 1, stride)]
-    return [(step, losses[step - 1]) for step in steps]
+    return step_clock.few_elements(batch.detach()).clone()
 
 
 @contextmanager
@@ -236,9 +79,7 @@ def stopwatch(device: torch.device) -> Iterator[list[float]]:
 
 def memory(device: torch.device) -> dict[str, int | None]:
     """Peak bytes since the process began: of torch's allocator on a GPU, and of the process."""
-    on_gpu = device.type == "cuda"
-    return {
-        "allocated_peak_bytes": torch.cuda.max_memory_allocated(device) if on_gpu else None,
-        "reserved_peak_bytes": torch.cuda.max_memory_reserved(device) if on_gpu else None,
-        "process_peak_bytes": process_peak_bytes(),
-    }
+    if device.type != "cuda":
+        return step_clock.memory()
+    allocated, reserved = torch.cuda.max_memory_allocated(device), torch.cuda.max_memory_reserved(device)
+    return step_clock.memory(allocated, reserved)

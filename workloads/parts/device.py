@@ -5,15 +5,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib
-import platform
 import random
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import torch
 
-from parts.trial import Failed, versions
+from parts.trial import Failed, processor_name, versions
 
 
 def choose(kind: str, gpus: int) -> torch.device:
@@ -46,7 +44,7 @@ def choose_own(kind: str, rank: int, devices: int = 1) -> torch.device:
 def facts(kind: str, device: torch.device) -> dict[str, Any]:
     """The device as torch sees it from inside this process."""
     if device.type == "cpu":
-        return {"kind": "cpu", "name": _processor_name(), "threads": torch.get_num_threads()}
+        return {"kind": "cpu", "name": processor_name(), "threads": torch.get_num_threads()}
     card = torch.cuda.get_device_properties(device)
     architecture = getattr(card, "gcnArchName", None) if kind == "rocm" else f"{card.major}.{card.minor}"
     return {
@@ -87,11 +85,3 @@ def _unit(card: Any) -> str | None:
         return None
     text = str(uuid).lower().removeprefix("gpu-")
     return hashlib.sha256(f"gpudyno:GPU-{text}".encode()).hexdigest()[:16]
-
-
-def _processor_name() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    for line in cpuinfo.read_text("utf-8").splitlines() if cpuinfo.exists() else ():
-        if line.lower().startswith(("model name", "cpu model", "hardware")):
-            return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from parts import arithmetic
 from parts.trial import Failed
 
 SIXTEEN_BIT = {
@@ -34,10 +35,6 @@ The harness plans by the same file, so that nothing is planned that is refused h
 OVERRIDES = ("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "NVIDIA_TF32_OVERRIDE", "ONEDNN_DEFAULT_FPMATH_MODE")
 LAYERS_THAT_WORK = (nn.Linear, nn.modules.conv._ConvNd, nn.RNNBase)
 NO_KERNEL_WORDS = ("not implemented for", "could not create a primitive", "is not supported on")
-# Largest error over mean magnitude: some 1e-5 in fp32 at these sizes, 2e-3 with TF32's or fp16's ten bits of
-# mantissa, 1.5e-2 with bf16's seven.
-FP32_ERROR = 3e-4
-TEN_BIT_ERROR = 6e-3
 
 
 def prepare(label: str, device: torch.device) -> dict[str, Any]:
@@ -79,11 +76,10 @@ def probes(label: str, device: torch.device) -> list[dict[str, Any]]:
     be one in fp32, and the switch is what is asked about.
     """
     generator = torch.Generator().manual_seed(0)
-    shapes = {"matmul": ((512, 1024), (1024, 512)), "convolution": ((8, 128, 28, 28), (128, 128, 3, 3))}
     operations = {"matmul": torch.matmul, "convolution": nn.functional.conv2d}
     errors = []
     with preserved_random_state(device), torch.no_grad(), _without_benchmark():
-        for name, (left, right) in shapes.items():
+        for name, (left, right) in arithmetic.SHAPES.items():
             operands = [torch.randn(shape, generator=generator) for shape in (left, right)]
             exact = operations[name](*(operand.double() for operand in operands))
             operands = [operand.to(device) for operand in operands]
@@ -97,12 +93,8 @@ def probes(label: str, device: torch.device) -> list[dict[str, Any]]:
 
 
 def reads_as(error: float, dtype: torch.dtype) -> str:
-    """An arithmetic's name by its error; the output's type tells fp16 from TF32, of equal mantissa."""
-    if dtype in (torch.float16, torch.bfloat16):
-        return "fp16" if dtype is torch.float16 else "bf16"
-    if error < FP32_ERROR:
-        return "fp32-ieee"
-    return "tf32" if error < TEN_BIT_ERROR else "bf16"
+    """An arithmetic's name by its error and its output's type."""
+    return arithmetic.reads_as(error, _name(dtype))
 
 
 @contextlib.contextmanager

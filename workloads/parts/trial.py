@@ -263,6 +263,16 @@ def versions():
     return {"python": platform.python_version(), "system": platform.system(), "libc": libc or None}
 
 
+def processor_name():
+    """What the system calls the processor."""
+    if os.path.exists("/proc/cpuinfo"):
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            for line in file:
+                if line.lower().startswith(("model name", "cpu model", "hardware")):
+                    return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
 def packages():
     """Installed packages and their versions, by normalised name."""
     try:

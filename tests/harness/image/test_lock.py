@@ -33,6 +33,7 @@ class Outside:
         self.manifest, self.said, self.odd_python = manifest, said, odd_python
         self.asked: list[tuple[str, ...]] = []
         self.excludes = ""
+        self.resolved = RESOLVED
 
     def __call__(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
         self.asked.append(tuple(command))
@@ -42,7 +43,7 @@ class Outside:
             return subprocess.CompletedProcess(command, 1, "", self.said)
         self.excludes = Path(_after(command, "--excludes")).read_text()
         odd = "six==1.17.0 \\\n    --hash=sha256:" + "c" * 64 + "\n"
-        text = RESOLVED + (odd if _after(command, "--python-version") == self.odd_python else "")
+        text = self.resolved + (odd if _after(command, "--python-version") == self.odd_python else "")
         Path(_after(command, "--output-file")).write_text(text)
         return subprocess.CompletedProcess(command, 0, "", "")
 
@@ -80,6 +81,20 @@ def test_the_lock_is_sorted_and_ends_with_what_the_channel_pins(clone: Path):
     locked = lock_packages(clone / "docker" / "cpu" / "lock.txt")
     assert locked == {"fastai": "2.8.13", "timm": "1.0.32", "torch": "2.13.0+cpu", "torchvision": "0.28.0"}
     assert list(locked) == sorted(locked)
+
+
+def test_a_package_that_has_no_wheel_is_resolved_with_the_tools_that_are_pinned(clone: Path):
+    outside = Outside()
+    outside.resolved = RESOLVED.replace("timm==1.0.32", "setuptools==65.5.0")
+    relock(image(clone, "chainer"), clone, run=outside)
+    (asked,) = (command for command in outside.asked if "compile" in command)
+    assert _after(asked, "--no-binary") == "chainer"
+    assert _after(asked, "--build-constraints") == str(clone / "docker" / "chainer" / "requirements.in")
+    assert lock_packages(clone / "docker" / "chainer" / "tools.txt") == {"setuptools": "65.5.0"}
+    assert lock_packages(clone / "docker" / "chainer" / "lock.txt") == {
+        "fastai": "2.8.13",
+        "setuptools": "65.5.0",
+    }
 
 
 def test_what_a_base_brings_is_kept_out_of_the_resolution(clone: Path):

@@ -161,3 +161,13 @@ def test_a_batch_size_sweep_grows_in_the_first_round_and_is_shuffled_like_the_re
     assert climbed[2] != sorted(climbed[2])
     first = [item.role for item in planned if item.trial.repeat == 1]
     assert first != sorted(first), "rungs stand among the other trials"
+
+
+def test_a_measure_that_names_images_is_left_out_of_every_other(tmp_path):
+    measure = f'{MEASURE}images = ["tensorflow"]\n'
+    loaded = plan.load(written(tmp_path, f'name = "mine"\ntitle = "x"\n{measure}'), "mine")
+    context = PlanContext("cpu", "tensorflow", None, DATA, {})
+    assert plan.trials(loaded, context, 1)
+    with pytest.raises(PlanError, match="has nothing for 'cpu' in the image 'cpu'") as raised:
+        plan.trials(loaded, CPU, 1)
+    assert raised.value.remedy == "take --image with one of tensorflow"

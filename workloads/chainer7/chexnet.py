@@ -1,0 +1,140 @@
+"""Study 003's CheXNet on Chainer; the protocol stands in `parts/chexnet/protocol.py`.
+
+The study loaded DenseNet-121 from a Caffe file, with changes of its own to Chainer's CaffeFunction for
+speed; here it is written with Chainer's links. Chainer's cross-entropy takes whole numbers as labels: so
+the study's random ones, cast to int32, all became zero.
+"""
+
+from __future__ import annotations
+
+from parts.trial import Failed, Trial, main, processor_name, versions  # isort: skip  (its clock starts here)
+
+import os
+import warnings
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+# Chainer warns that it was not made for this NumPy's distutils, which it reads to look for a BLAS.
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import chainer
+    import chainer.functions as F  # noqa: N812
+    import chainer.links as L  # noqa: N812
+
+from chainer7.densenet import DenseNet121
+from parts import arithmetic
+from parts.chexnet import network
+from parts.chexnet.data import batches
+from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, Terms, terms
+from parts.chexnet.training import Trainer, begin, measurement, train
+from parts.step_clock import StepClock
+
+NORM_NAMES = {"scale": "gamma", "shift": "beta", "mean": "avg_mean", "variance": "avg_var"}
+NAMES = {"weight": "W", "bias": "b"}
+NOTES = ["DenseNet-121 written with Chainer's links, where the study took it from a Caffe file"]
+
+
+def run(trial: Trial) -> dict[str, Any]:
+    """One trial of the protocol, as far as its limit lets it go."""
+    asked = terms(trial, {"chainer": ("single",)})
+    if trial.asked["device"] != "cpu" or asked.devices != 1:
+        raise Failed("no-device", "this Chainer has no CuPy for a card of today; it runs on one CPU")
+    trial.stage("data")
+    with trial.phase("data"):
+        given = batches(asked)
+    trial.stage("setup")
+    with trial.phase("model"):
+        trainer = ChainerTrainer(asked)
+        precision = {
+            "label": asked.precision,
+            "output_dtypes": trainer.output_types(given[0][0][:1]),
+            "parameter_dtypes": {"float32": network.parameters()},
+            "method": "none",
+            "probes": arithmetic.probes({"matmul": matmul, "convolution": convolution}),
+        }
+    with trial.phase("first_step"):
+        begin(trainer, given[0])
+    clock = StepClock(
+        trial,
+        steps_per_epoch=asked.steps_per_epoch,
+        epochs=EPOCHS,
+        values=lambda losses: [float(loss.array) for loss in losses],
+    )
+    epochs = train(trial, clock, asked, given, trainer)
+    trial.stage("collect")
+    threads = int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
+    found = {
+        "device": {"kind": "cpu", "name": processor_name(), "threads": threads},
+        "versions": dict(versions(), chainer=chainer.__version__, numpy=np.__version__),
+        "precision": precision,
+        "notes": NOTES,
+    }
+    return measurement(trial, asked, clock, epochs, given, found)
+
+
+class ChainerTrainer(Trainer):
+    """A Chain and Chainer's Adam."""
+
+    def __init__(self, asked: Terms) -> None:
+        self.asked = asked
+        self.model = DenseNet121(CLASSES)
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        for own, layer in zip(self.model.layers(), network.layers(), strict=True):
+            for part, name in (NORM_NAMES if isinstance(layer, network.Norm) else NAMES).items():
+                if f"{layer.name}/{part}" in arrays:
+                    value = getattr(own, name)
+                    getattr(value, "array", value)[...] = arrays[f"{layer.name}/{part}"]
+        first, second = BETAS
+        epsilon = self.asked.manner.adam_epsilon
+        self.adam = chainer.optimizers.Adam(self.asked.learning_rate, first, second, epsilon)
+        self.adam.setup(self.model)
+
+    def outputs(self, images: np.ndarray) -> np.ndarray:
+        with chainer.using_config("train", False), chainer.no_backprop_mode():
+            return self.model(images).array
+
+    def step(self, images: np.ndarray, labels: np.ndarray) -> chainer.Variable:
+        loss = F.sigmoid_cross_entropy(self.model(images), labels.astype(np.int32))
+        self.model.cleargrads()
+        loss.backward()
+        self.adam.update()
+        loss.unchain_backward()
+        return loss
+
+    def parameters(self) -> int:
+        return self.model.count_params()
+
+    def output_types(self, images: np.ndarray) -> dict[str, int]:
+        """What the layers that compute put out, counted in a pass that changes nothing."""
+        counted = CountedTypes()
+        with counted:
+            self.outputs(images)
+        return dict(counted.types)
+
+
+class CountedTypes(chainer.LinkHook):
+    """Counts the types that convolutions and products put out."""
+
+    def __init__(self) -> None:
+        self.types: Counter[str] = Counter()
+
+    def forward_postprocess(self, call: Any) -> None:
+        if isinstance(call.link, L.Convolution2D | L.Linear):
+            self.types[call.out.dtype.name] += 1
+
+
+def matmul(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Chainer's product."""
+    return F.matmul(left, right).array
+
+
+def convolution(images: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Chainer's convolution, without padding."""
+    return F.convolution_2d(images, weights).array
+
+
+if __name__ == "__main__":
+    main(run, __file__)

@@ -1,0 +1,210 @@
+"""Study 003's CheXNet in PyTorch: images per second of DenseNet-121, on one device and on several.
+
+The terms are those of every framework (`parts.chexnet.protocol`); this is torchvision's DenseNet-121. The
+framework `pytorch` shares a step by `dp`, DataParallel as published, which gathers the outputs on the first
+device for the loss, or by `ddp`, one rank a device. `pytorch-loss-per-gpu` is the study's second notebook:
+the loss is taken on each device by itself, the mean is trained on, and nothing reads it before an epoch's
+end.
+
+`published/1` has cudnn.benchmark, as the notebook; `fair/1` has torch's default. A step copies pinned images
+without waiting for the copy.
+"""
+
+from parts.trial import Failed, Trial, main  # isort: skip  (its clock starts with this line)
+
+from parts.vision import torchvision  # isort: skip
+
+import contextlib
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from parts import precision, ranks
+from parts.chexnet import data, training
+from parts.chexnet.network import BLOCKS
+from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, PROTOCOLS, Terms, terms
+from parts.clock import Clock, memory
+from parts.device import choose_own, facts, seed_everything, software
+from parts.ranks import Place
+
+FRAMEWORKS = {"pytorch": ("dp", "ddp"), "pytorch-loss-per-gpu": ("dp",)}
+PRECISIONS = ("fp32-ieee", "fp32-tf32", "fp32-default")
+NORM = {"scale": "weight", "shift": "bias", "mean": "running_mean", "variance": "running_var"}
+
+
+class WithLoss(nn.Module):
+    """A network that ends with the loss, so that each device of DataParallel takes its own."""
+
+    def __init__(self, network: nn.Module, of_logits: bool) -> None:
+        super().__init__()
+        self.network, self.of_logits = network, of_logits
+
+    def forward(self, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """The mean over images and labels."""
+        return loss_of(self.network(images), labels, self.of_logits)
+
+
+class TorchTrainer(training.Trainer):
+    """torchvision's DenseNet-121 with Adam, over the devices or ranks that share a step."""
+
+    def __init__(self, asked: Terms, device: torch.device, place: Place) -> None:
+        self.terms, self.device = asked, device
+        self.network = torchvision.models.densenet121(weights=None, num_classes=CLASSES).to(device)
+        self.model: nn.Module = self.network
+        self.loss_inside = asked.framework == "pytorch-loss-per-gpu"
+        if self.loss_inside:
+            self.model = WithLoss(self.network, asked.manner.loss_of_logits)
+        if place.count > 1:
+            ids = [device] if device.type == "cuda" else None
+            self.model = nn.parallel.DistributedDataParallel(self.network, device_ids=ids)
+        elif asked.devices > 1:
+            self.model = nn.DataParallel(self.model, list(range(asked.devices)))
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        """Takes over weights, and begins Adam anew."""
+        self.network.load_state_dict(
+            {torch_name(name): torch.from_numpy(array) for name, array in arrays.items()}, strict=False
+        )
+        self.optimiser = torch.optim.Adam(
+            self.model.parameters(),
+            lr=self.terms.learning_rate,
+            betas=BETAS,
+            eps=self.terms.manner.adam_epsilon,
+        )
+
+    def outputs(self, images: np.ndarray) -> np.ndarray:
+        """The 14 outputs before the sigmoid, by the running means."""
+        self.network.eval()
+        with torch.no_grad():
+            return self.network(torch.from_numpy(images).to(self.device)).cpu().numpy()
+
+    def step(self, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """One training step; takes NumPy arrays too."""
+        images, labels = (torch.as_tensor(half) for half in (images, labels))
+        self.network.train()
+        images, labels = (half.to(self.device, non_blocking=True) for half in (images, labels))
+        self.optimiser.zero_grad()
+        if self.loss_inside:
+            loss = self.model(images, labels).mean()
+        else:
+            loss = loss_of(self.model(images), labels, self.terms.manner.loss_of_logits)
+        loss.backward()
+        self.optimiser.step()
+        return loss
+
+    def parameters(self) -> int:
+        """Trained numbers."""
+        return sum(weight.numel() for weight in self.network.parameters() if weight.requires_grad)
+
+
+def loss_of(logits: torch.Tensor, labels: torch.Tensor, of_logits: bool) -> torch.Tensor:
+    """Binary cross-entropy in one operation, or after the sigmoid as published."""
+    if of_logits:
+        return nn.functional.binary_cross_entropy_with_logits(logits, labels)
+    return nn.functional.binary_cross_entropy(logits.sigmoid(), labels)
+
+
+def torch_name(name: str) -> str:
+    """torchvision's name of a neutral one: `block2/layer11/conv1/weight` or `transition1/norm/scale`."""
+    *place, part = name.split("/")
+    number = place[0][-1]
+    if place[0] == "head":
+        return f"classifier.{part}"
+    if place[0] == "stem":
+        module = f"features.{place[1]}0"
+    elif place[0] == "final":
+        module = f"features.norm{len(BLOCKS) + 1}"
+    elif place[0].startswith("block"):
+        layer = place[1].removeprefix("layer")
+        module = f"features.denseblock{number}.denselayer{layer}.{place[2]}"
+    else:
+        module = f"features.transition{number}.{place[1]}"
+    return f"{module}.{NORM.get(part, part)}"
+
+
+def run(trial: Trial) -> dict[str, Any]:
+    """One trial of the protocol, by itself or as the ranks that it is made of."""
+    asked = terms(trial, FRAMEWORKS, PRECISIONS)
+    place = ranks.here()
+    if asked.devices > 1 and asked.parallel == "ddp" and place is None:
+        return ranks.launched(trial, "ddp", asked.devices)
+    if trial.asked["device"] == "cpu" and asked.devices > 1 and asked.parallel == "dp":
+        raise Failed("unsupported", "parallel 'dp' is DataParallel, which needs GPUs; take 'ddp'")
+    place = place or Place()
+    with trial.phase("device"):
+        device = choose_own(trial.asked["device"], place.rank, 1 if place.count > 1 else asked.devices)
+        torch.backends.cudnn.benchmark = trial.asked["protocol"] == PROTOCOLS[0]
+        arithmetic = precision.prepare(asked.precision, device)
+    meeting: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+    if place.count > 1:
+        meeting = ranks.together(place, device, gradients=True)
+    with meeting:
+        return measured(trial, asked, place, device, arithmetic)
+
+
+def measured(
+    trial: Trial, asked: Terms, place: Place, device: torch.device, arithmetic: dict[str, Any]
+) -> dict[str, Any]:
+    """The training of this process and what it measured."""
+    with trial.phase("model"):
+        seed_everything(trial.seed)
+        trainer = TorchTrainer(asked, device, place)
+    trial.stage("data")
+    with trial.phase("data"):
+        drawn = data.batches(asked)
+        batches = own_part(drawn, asked, place, pinned=device.type == "cuda")
+    trial.stage("setup")
+    with trial.phase("first_step"), precision.counted_output_types(trainer.network) as output_types:
+        training.begin(trainer, batches[0])
+    clock = Clock(trial, device, steps_per_epoch=asked.steps_per_epoch, epochs=EPOCHS)
+    trial.stage("train")
+    over = ranks.End(clock, place).over if place.count > 1 else clock.over
+    epochs = training.train(trial, clock, asked, batches, trainer, over)
+    trial.stage("collect")
+    found = {
+        "device": dict(facts(trial.asked["device"], device), count=1 if place.count > 1 else asked.devices),
+        "versions": software(torchvision),
+        "precision": dict(
+            arithmetic,
+            output_dtypes=output_types,
+            parameter_dtypes=precision.parameter_types(trainer.network),
+            method="none",
+        ),
+        "samples_per_step": len(batches[0][1]),
+        "ranks": entries(clock, asked, place, device),
+    }
+    return training.measurement(trial, asked, clock, epochs, drawn, found)
+
+
+def own_part(drawn: list[data.Batch], asked: Terms, place: Place, *, pinned: bool) -> list[data.Batch]:
+    """This process's part of each global batch, as tensors that a copy need not wait for."""
+    part = slice(None)
+    if place.count > 1:
+        part = slice(place.rank * asked.batch_size, (place.rank + 1) * asked.batch_size)
+    tensors = [tuple(torch.from_numpy(half[part]) for half in batch) for batch in drawn]
+    return [tuple(half.pin_memory() for half in batch) for batch in tensors] if pinned else tensors
+
+
+def entries(clock: Clock, asked: Terms, place: Place, device: torch.device) -> list[dict[str, Any]]:
+    """What is known of each device of this process; DataParallel's share one clock."""
+    if asked.devices == 1:
+        return []
+    if place.count == 1:
+        peaks = [memory(torch.device(device.type, index)) for index in range(asked.devices)]
+        return [{"rank": index, "memory": peak} for index, peak in enumerate(peaks)]
+    return [
+        {
+            "rank": place.rank,
+            "samples": clock.samples,
+            "seconds": clock.seconds,
+            "forward_seconds": None,
+            "memory": memory(device),
+        }
+    ]
+
+
+if __name__ == "__main__":
+    ranks.settle()
+    main(run, __file__)

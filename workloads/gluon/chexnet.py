@@ -1,0 +1,158 @@
+"""Study 003's CheXNet on Apache MXNet's Gluon; the protocol stands in `parts/chexnet/protocol.py`.
+
+DenseNet-121 is the model zoo's with a layer of 14 outputs, hybridised as in the study, and trained by
+`gluon.Trainer`. MXNet's engine works behind the host on a CPU too, so each step is waited for until its
+update is done: otherwise a step's time would be that of giving the orders. The study waited at each
+seventh batch alone.
+"""
+
+from __future__ import annotations
+
+from parts.trial import Failed, Trial, main, processor_name, versions  # isort: skip  (its clock starts here)
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import mxnet as mx
+import numpy as np
+from mxnet import autograd, gluon
+
+from parts import arithmetic
+from parts.chexnet import network
+from parts.chexnet.data import batches
+from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, IMAGE_SIZE, Terms, terms
+from parts.chexnet.training import Trainer, begin, measurement, train
+from parts.step_clock import StepClock
+
+LAYERS = (gluon.nn.Conv2D, gluon.nn.BatchNorm, gluon.nn.Dense)
+OWN_NAMES = {"scale": "gamma", "shift": "beta", "mean": "running_mean", "variance": "running_var"}
+NOTES = ["each step waited for: MXNet's engine works behind the host on a CPU too"]
+
+
+def run(trial: Trial) -> dict[str, Any]:
+    """One trial of the protocol, as far as its limit lets it go."""
+    asked = terms(trial, {"mxnet-gluon": ("single",)})
+    if trial.asked["device"] != "cpu" or asked.devices != 1:
+        raise Failed("no-device", "this MXNet has no build for a card of today; it runs on one CPU")
+    if asked.image_size != IMAGE_SIZE:
+        raise Failed("unsupported", "the model zoo's DenseNet pools 7 × 7 features, those of 224 px alone")
+    trial.stage("data")
+    with trial.phase("data"):
+        given = batches(asked)
+    trial.stage("setup")
+    with trial.phase("model"):
+        trainer = GluonTrainer(asked)
+        precision = {
+            "label": asked.precision,
+            "output_dtypes": trainer.output_types,
+            "parameter_dtypes": {"float32": network.parameters()},
+            "method": "none",
+            "probes": arithmetic.probes({"matmul": matmul, "convolution": convolution}),
+        }
+    with trial.phase("first_step"):
+        begin(trainer, given[0])
+    clock = StepClock(
+        trial,
+        steps_per_epoch=asked.steps_per_epoch,
+        epochs=EPOCHS,
+        synchronise=mx.nd.waitall,
+        values=lambda losses: [float(loss.asscalar()) for loss in losses],
+    )
+    epochs = train(trial, clock, asked, given, trainer)
+    trial.stage("collect")
+    threads = int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
+    found = {
+        "device": {"kind": "cpu", "name": processor_name(), "threads": threads},
+        "versions": dict(versions(), mxnet=mx.__version__, numpy=np.__version__),
+        "precision": precision,
+        "notes": NOTES,
+    }
+    return measurement(trial, asked, clock, epochs, given, found)
+
+
+class GluonTrainer(Trainer):
+    """The zoo's network and Gluon's Adam."""
+
+    def __init__(self, asked: Terms) -> None:
+        self.asked = asked
+        self.net = gluon.model_zoo.vision.densenet121(classes=CLASSES)
+        self.net.initialize()
+        self.output_types = _types_of_first_pass(self.net)
+        self.net.hybridize()
+        self.loss = gluon.loss.SigmoidBinaryCrossEntropyLoss(from_sigmoid=not asked.manner.loss_of_logits)
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        for own, layer in zip(_layers(self.net), network.layers(), strict=True):
+            kinds = OWN_NAMES if isinstance(layer, network.Norm) else {"weight": "weight", "bias": "bias"}
+            for part, name in kinds.items():
+                if f"{layer.name}/{part}" in arrays:
+                    getattr(own, name).set_data(mx.nd.array(arrays[f"{layer.name}/{part}"]))
+        first, second = BETAS
+        adam = {
+            "learning_rate": self.asked.learning_rate,
+            "beta1": first,
+            "beta2": second,
+            "epsilon": self.asked.manner.adam_epsilon,
+            "wd": 0.0,
+        }
+        self.trainer = gluon.Trainer(self.net.collect_params(), "adam", adam)
+
+    def outputs(self, images: np.ndarray) -> np.ndarray:
+        with autograd.predict_mode():
+            return self.net(mx.nd.array(images)).asnumpy()
+
+    def step(self, images: np.ndarray, labels: np.ndarray) -> mx.nd.NDArray:
+        x, y = mx.nd.array(images), mx.nd.array(labels)
+        with autograd.record():
+            out = self.net(x)
+            losses = self.loss(out if self.asked.manner.loss_of_logits else out.sigmoid(), y)
+        losses.backward()
+        self.trainer.step(len(images))
+        loss = losses.mean()
+        mx.nd.waitall()
+        return loss
+
+    def parameters(self) -> int:
+        every = self.net.collect_params().values()
+        return sum(int(np.prod(parameter.shape)) for parameter in every if parameter.grad_req != "null")
+
+
+def matmul(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """MXNet's product."""
+    return mx.nd.dot(mx.nd.array(left), mx.nd.array(right)).asnumpy()
+
+
+def convolution(images: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """MXNet's convolution, without padding."""
+    shape = {"kernel": weights.shape[2:], "num_filter": len(weights), "no_bias": True}
+    return mx.nd.Convolution(mx.nd.array(images), mx.nd.array(weights), **shape).asnumpy()
+
+
+def _layers(block: gluon.Block) -> Iterator[gluon.Block]:
+    """Those that have weights, in the order in which an image passes."""
+    if isinstance(block, LAYERS):
+        yield block
+    for child in block._children.values():
+        yield from _layers(child)
+
+
+def _types_of_first_pass(net: gluon.Block) -> dict[str, int]:
+    """Passes an image, from which the layers learn their shapes, and counts the types that they put out."""
+    counted: Counter[str] = Counter()
+
+    def count(layer: gluon.Block, given: Any, out: mx.nd.NDArray) -> None:
+        counted[np.dtype(out.dtype).name] += 1
+
+    hooked = [layer for layer in _layers(net) if not isinstance(layer, gluon.nn.BatchNorm)]
+    hooks = [layer.register_forward_hook(count) for layer in hooked]
+    with autograd.predict_mode():
+        net(mx.nd.zeros((1, 3, IMAGE_SIZE, IMAGE_SIZE)))
+    for hook in hooks:
+        hook.detach()
+    return dict(counted)
+
+
+if __name__ == "__main__":
+    main(run, __file__)

@@ -1,0 +1,260 @@
+"""The clock around training steps: nothing in a step waits for it.
+
+A step runs from the end of the one before it to its own end: input, copy, forward, loss, backward, optimiser.
+Every step is marked without synchronising, when the host has issued it; on a CPU that is when it is done. A
+framework whose device marks the ends of steps by itself says so in a subclass (`parts.clock` for torch). The
+wait for input is the host's in any case.
+The window is the sum of the training segments, each closed by a synchronisation before and after; validation
+lies outside. Losses, and the first gradient norms where the loop has them, stay on the device until a segment
+ends.
+
+Standard library and Python 3.7 syntax only.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from parts.level import LOOK_EVERY_SECONDS, level_held
+from parts.trial import Failed, Trial, process_peak_bytes
+
+LOSSES_KEPT = 500
+FIRST_LOSSES = 50
+"""Kept whole, with their gradient norms: there two precisions are held against each other, step by step."""
+BATCHES_LOOKED_AT = 16
+TOLD_EVERY_SECONDS = 1.0
+
+
+class StepClock:
+    """Marks the steps of one trial and says when its limit is reached; an epoch is one segment.
+
+    `synchronise` waits for all work of the device, `values` reads losses of the framework as floats. Where
+    `reads_freely` reading them waits for nothing, and a loss that is not finite ends the trial within a
+    second.
+    """
+
+    step_clock = "host"
+
+    def __init__(
+        self,
+        trial: Trial,
+        *,
+        steps_per_epoch: int,
+        epochs: int,
+        synchronise: Callable[[], object] = lambda: None,
+        values: Callable[[Sequence[Any]], list[float]] = lambda losses: [float(loss) for loss in losses],
+        reads_freely: bool = True,
+    ) -> None:
+        if not steps_per_epoch:
+            raise Failed(
+                "unsupported", "an epoch has no whole batch: the batch size is above the number of items"
+            )
+        self.trial = trial
+        self.steps_per_epoch = steps_per_epoch
+        self._synchronise, self.values, self._reads_freely = synchronise, values, reads_freely
+        self.epochs_in_protocol = epochs
+        self.epochs: int = min(epochs, trial.limit.get("epochs") or epochs)
+        self.step_limit: int | None = trial.limit.get("steps")
+        self._look_at: float | None = trial.limit.get("seconds")
+        self.second_limit: float | None = trial.limit.get("seconds_at_most") or self._look_at
+        self._held = False
+        self.steps_expected = min(self.epochs * steps_per_epoch, self.step_limit or sys.maxsize)
+        self.segments = 0
+        self._segment_began = self._mark = 0
+        self.seconds = 0.0
+        self.samples = 0
+        self.step_us: list[int] = []
+        """On a GPU those that the device has not been seen to finish are still the host's issue times."""
+        self.input_us: list[int] = []
+        self.losses: list[float] = []
+        self._pending_losses: list[Any] = []
+        self._norms: list[tuple[int, Any]] = []
+        self._finished = 0
+        self._looks: list[Any] = []
+        self._told = 0
+        self._told_at = time.perf_counter()
+
+    def start(self) -> None:
+        """Opens a segment: everything before it is done."""
+        self._synchronise()
+        self._segment_first = len(self.step_us)
+        self._segment_begins()
+        self._segment_began = self._mark = time.perf_counter_ns()
+
+    def ready(self, batch: Any = None) -> None:
+        """The step's input is there; what follows is work. Of the first batches a few elements are kept."""
+        self._waited = time.perf_counter_ns() - self._mark
+        if batch is not None and len(self._looks) < BATCHES_LOOKED_AT:
+            self._looks.append(self._few_elements(batch))
+
+    @property
+    def wants_norm(self) -> bool:
+        """Whether the step now running is one of those whose gradient norm is kept."""
+        return len(self.step_us) < FIRST_LOSSES
+
+    def norm(self, norm: Any) -> None:
+        """Keeps the step's gradient norm where it lies, if it is one of the first; nothing waits."""
+        if norm is not None and self.wants_norm:
+            self._norms.append((len(self.step_us) + 1, self._kept(norm)))
+
+    def step(self, loss: Any, samples: int) -> None:
+        """The step's work is issued; `samples` of them went through it."""
+        self._step_ends()
+        self._pending_losses.append(self._kept(loss))
+        self.samples += samples
+        now = time.perf_counter_ns()
+        self.step_us.append((now - self._mark) // 1000)
+        self.input_us.append(self._waited // 1000)
+        self._mark = now
+        if now * 1e-9 - self._told_at >= TOLD_EVERY_SECONDS:
+            self._tell(now * 1e-9)
+
+    def stop(self) -> dict[str, Any]:
+        """Closes the segment and gives its epoch's record; raises Failed on a loss that is not finite."""
+        self._synchronise()
+        self._mark = time.perf_counter_ns()
+        seconds = (self._mark - self._segment_began) * 1e-9
+        self.seconds += seconds
+        # The machine's monotonic clock, so that the telemetry's counters can be cut to the segment.
+        self.trial.event("segment", begin=self._segment_began * 1e-9, end=self._mark * 1e-9)
+        self._segment_began = self._mark
+        self._read_losses()
+        self._tell(time.perf_counter())
+        losses = self.losses[self._segment_first :]
+        self.segments += 1
+        return {
+            "index": self.segments,
+            "steps": len(losses),
+            "train_seconds": seconds,
+            "train_loss": sum(losses) / len(losses) if losses else None,
+            "complete": len(losses) == self.steps_per_epoch,
+        }
+
+    def over(self) -> str | None:
+        """The limit that the steps so far have reached: "steps", "seconds", "level-held" or none.
+
+        Between the least and the most seconds the level is looked at every LOOK_EVERY_SECONDS and never else.
+        """
+        if self.step_limit is not None and len(self.step_us) >= self.step_limit:
+            return "steps"
+        if self.second_limit is None or self._look_at is None:
+            return None
+        elapsed = self._elapsed()
+        if not self._held and elapsed >= self.second_limit:
+            return "seconds"
+        if not self._held and elapsed >= self._look_at:
+            self._look_at += LOOK_EVERY_SECONDS * (1 + (elapsed - self._look_at) // LOOK_EVERY_SECONDS)
+            self._read_steps()
+            self._held = level_held(self.step_us[: self._finished])
+        return "level-held" if self._held else None
+
+    def ended(self, epochs: list[dict[str, Any]], *, whole: bool) -> dict[str, Any]:
+        """What stopped the trial, and whether the protocol is complete; `whole` says that validation was."""
+        reached_end = len(epochs) == self.epochs_in_protocol and epochs[-1]["complete"]
+        stopped_by = "protocol" if reached_end else self.over() or "epochs"
+        return {"complete": reached_end and whole, "stopped_by": stopped_by}
+
+    def series(self) -> dict[str, Any]:
+        """The measurement's window, step series, losses and memory."""
+        return {
+            "window": {"seconds": self.seconds, "steps": len(self.step_us), "samples": self.samples},
+            "step_us": self.step_us,
+            "input_us": self.input_us,
+            "step_clock": self.step_clock,
+            "losses": thinned(self.losses),
+            "gradient_norms": [(step, float(norm)) for step, norm in self._norms],
+            "memory": self._memory(),
+        }
+
+    def batches(self) -> dict[str, int | None]:
+        """How many of the first batches were looked at, and how many different ones they were."""
+        if not self._looks:
+            return {"distinct_batches": None, "looked_at_batches": None}
+        seen = {self._compared(look) for look in self._looks}
+        return {"distinct_batches": len(seen), "looked_at_batches": len(self._looks)}
+
+    def _elapsed(self) -> float:
+        return self.seconds + (self._mark - self._segment_began) * 1e-9
+
+    def _segment_begins(self) -> None:
+        """A segment is about to begin; the device is idle."""
+
+    def _step_ends(self) -> None:
+        """The host has issued a step."""
+
+    def _passed(self) -> list[int]:
+        """Microseconds of the steps that are known to have ended since the last call."""
+        return self.step_us[self._finished :]
+
+    def _kept(self, value: Any) -> Any:
+        """A loss or a norm as it is held until a segment ends."""
+        return value
+
+    def _few_elements(self, batch: Any) -> Any:
+        """A copy of some elements from all over a NumPy array."""
+        return few_elements(batch).copy()
+
+    def _compared(self, look: Any) -> tuple[Any, ...]:
+        return tuple(look.shape), tuple(look.reshape(-1).tolist())
+
+    def _memory(self) -> dict[str, int | None]:
+        return memory()
+
+    def _read_steps(self) -> None:
+        """Takes over what the device has finished; nothing waits."""
+        passed = self._passed()
+        first, self._finished = self._finished, self._finished + len(passed)
+        self.step_us[first : self._finished] = passed
+
+    def _read_losses(self) -> None:
+        if not self._pending_losses:
+            return
+        values = self.values(self._pending_losses)
+        self._pending_losses.clear()
+        first = len(self.losses) + 1
+        self.losses.extend(values)
+        for step, value in enumerate(values, start=first):
+            if not math.isfinite(value):
+                raise Failed("not-finite", f"the training loss is {value} at step {step}")
+
+    def _tell(self, now: float) -> None:
+        if self._reads_freely:
+            self._read_losses()
+        self._read_steps()
+        done = self._finished
+        if done == self._told:
+            return
+        self.trial.event("steps", first=self._told + 1, us=self.step_us[self._told : done])
+        self._told, self._told_at = done, now
+        elapsed = self._elapsed()
+        if self.second_limit is not None and elapsed / self.second_limit > done / self.steps_expected:
+            progress = {"done": round(elapsed, 3), "total": self.second_limit, "unit": "second"}
+        else:
+            progress = {"done": done, "total": self.steps_expected, "unit": "step"}
+        self.trial.event("progress", seconds=round(elapsed, 3), **progress)
+
+
+def few_elements(batch: Any) -> Any:
+    """Some elements from all over an array or tensor."""
+    return batch[tuple(slice(size // 8, None, max(1, size // 4)) for size in batch.shape)]
+
+
+def thinned(losses: list[float]) -> list[tuple[int, float]]:
+    """(step, loss): the first 50, then one of as many as leaves at most 500 points."""
+    left = len(losses) - FIRST_LOSSES
+    stride = max(1, math.ceil(left / (LOSSES_KEPT - FIRST_LOSSES)))
+    steps = [*range(1, min(FIRST_LOSSES, len(losses)) + 1), *range(FIRST_LOSSES + 1, len(losses) + 1, stride)]
+    return [(step, losses[step - 1]) for step in steps]
+
+
+def memory(allocated: int | None = None, reserved: int | None = None) -> dict[str, int | None]:
+    """Peak bytes since the process began: of the framework's allocator where it tells, and of the process."""
+    return {
+        "allocated_peak_bytes": allocated,
+        "reserved_peak_bytes": reserved,
+        "process_peak_bytes": process_peak_bytes(),
+    }

@@ -1,0 +1,73 @@
+"""Study 003's CheXNet in TensorFlow 2 and in Keras 3: images per second of DenseNet-121.
+
+The terms are those of every framework (`parts.chexnet.protocol`). `tensorflow` is TensorFlow itself, as far
+from Keras as the study's was (`low_level`); `keras-tensorflow` is Keras' own network and loop on TensorFlow
+(`keras_fit`). Several devices are driven by one process, MirroredStrategy; on a CPU they are logical ones.
+
+Not as published: both have their channels last, which is what TensorFlow has on a CPU; the study's
+hand-written towers, estimator and checkpoints are gone from TensorFlow, and so is Keras' multi_gpu_model.
+"""
+
+from __future__ import annotations
+
+from parts.trial import Trial, main  # isort: skip  (its clock starts with this line)
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+from typing import Any
+
+import tensorflow as tf
+
+from parts.chexnet import data, training
+from parts.chexnet.network import parameters
+from parts.chexnet.protocol import EPOCHS, terms
+from tensorflow2 import device
+from tensorflow2.keras_fit import KerasFit
+from tensorflow2.low_level import LowLevel
+
+TRAINERS = {"tensorflow": LowLevel, "keras-tensorflow": KerasFit}
+
+
+def run(trial: Trial) -> dict[str, Any]:
+    """One trial of the protocol, as far as its limit lets it go."""
+    asked = terms(trial, dict.fromkeys(TRAINERS, ("dp",)), device.PRECISIONS)
+    kind = trial.asked["device"]
+    with trial.phase("device"):
+        devices = device.choose(kind, asked.devices)
+        arithmetic = device.prepare(asked.precision, kind, devices)
+        tf.keras.utils.set_random_seed(trial.seed % 2**32)
+    with trial.phase("model"):
+        trainer = TRAINERS[asked.framework](asked, device.strategy(devices))
+    trial.stage("data")
+    with trial.phase("data"):
+        drawn = data.batches(asked)
+        batches = [trainer.arranged(batch) for batch in drawn]
+    trial.stage("setup")
+    with trial.phase("first_step"):
+        training.begin(trainer, batches[0])
+    clock = device.Clock(trial, devices, steps_per_epoch=asked.steps_per_epoch, epochs=EPOCHS)
+    trial.stage("train")
+    if isinstance(trainer, KerasFit):
+        epochs = trainer.train(trial, clock, batches)
+    else:
+        epochs = training.train(trial, clock, asked, batches, trainer)
+    trial.stage("collect")
+    found = {
+        "device": device.facts(kind, asked.devices),
+        "versions": device.software(),
+        "precision": dict(
+            arithmetic,
+            output_dtypes=dict(trainer.output_types),
+            parameter_dtypes={"float32": parameters()},
+        ),
+        "ranks": [{"rank": number, "memory": device.memory([name])} for number, name in enumerate(devices)]
+        if asked.devices > 1
+        else [],
+    }
+    return training.measurement(trial, asked, clock, epochs, drawn, found)
+
+
+if __name__ == "__main__":
+    main(run, __file__)

@@ -1,0 +1,150 @@
+"""DenseNet-121 of Keras' own applications, trained by Model.fit: a callback is the clock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from parts.chexnet import network
+from parts.chexnet.data import Batch
+from parts.chexnet.protocol import BETAS, CLASSES, Terms
+from parts.chexnet.training import Trainer
+from parts.trial import Trial
+from tensorflow2.device import Clock
+from tensorflow2.low_level import arranged_weight
+
+BATCH_NORM = ("scale", "shift", "mean", "variance")
+
+
+class KerasFit(Trainer):
+    """A compiled Keras model."""
+
+    def __init__(self, terms: Terms, strategy: tf.distribute.Strategy) -> None:
+        self.terms, self.strategy = terms, strategy
+        with strategy.scope():
+            shape = (terms.image_size, terms.image_size, 3)
+            body = keras.applications.DenseNet121(
+                include_top=False, weights=None, input_shape=shape, pooling="avg"
+            )
+            for layer in body.layers:
+                if isinstance(layer, keras.layers.BatchNormalization):
+                    layer.epsilon, layer.momentum = network.NORM_EPSILON, network.NORM_KEPT
+            outputs = keras.layers.Dense(CLASSES, name="head")(body.output)
+            self.network = keras.Model(body.input, outputs)
+            of_logits = terms.manner.loss_of_logits
+            self.model = self.network
+            if not of_logits:
+                self.model = keras.Model(body.input, keras.layers.Activation("sigmoid")(outputs))
+            self.optimiser = keras.optimizers.Adam(
+                terms.learning_rate, *BETAS, epsilon=terms.manner.adam_epsilon
+            )
+            self.model.compile(self.optimiser, keras.losses.BinaryCrossentropy(from_logits=of_logits))
+            self.optimiser.build(self.model.trainable_variables)
+        self.output_types = {"float32": 0}
+        for layer in self.network.layers:
+            if isinstance(layer, keras.layers.Conv2D | keras.layers.Dense):
+                self.output_types[layer.output.dtype] += 1
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        """Takes over weights, and begins Adam anew."""
+        for layer in network.layers():
+            own = self.network.get_layer(keras_name(layer.name))
+            parts = BATCH_NORM if isinstance(layer, network.Norm) else ("weight", "bias")
+            names = [f"{layer.name}/{part}" for part in parts]
+            own.set_weights([arranged_weight(arrays[name]) for name in names if name in arrays])
+        for variable in self.optimiser.variables:
+            if variable is not self.optimiser.learning_rate:
+                variable.assign(np.zeros(variable.shape, variable.dtype))
+
+    def arranged(self, batch: Batch) -> Batch:
+        """Images with their channels last."""
+        images, labels = batch
+        return np.ascontiguousarray(images.transpose(0, 2, 3, 1)), labels
+
+    def outputs(self, images: np.ndarray) -> np.ndarray:
+        """The 14 outputs before the sigmoid, by the running means."""
+        return self.network(images.transpose(0, 2, 3, 1), training=False).numpy()
+
+    def step(self, images: np.ndarray, labels: np.ndarray) -> float:
+        """One training step, as Model.fit takes it."""
+        history = self._fit([(images, labels)], 1, 1, [])
+        return history.history["loss"][0]
+
+    def parameters(self) -> int:
+        """Trained numbers."""
+        return sum(int(np.prod(variable.shape)) for variable in self.network.trainable_variables)
+
+    def train(self, trial: Trial, clock: Clock, batches: list[Batch]) -> list[dict[str, Any]]:
+        """Epochs until the protocol or the trial's limit ends; one record each."""
+        marks = Marks(trial, clock, self.terms)
+        self._fit(batches, clock.steps_per_epoch, clock.epochs, [marks])
+        return marks.epochs
+
+    def _fit(self, batches: list[Batch], steps: int, epochs: int, callbacks: list[Any]) -> Any:
+        rounds = Rounds(batches, steps)
+        return self.model.fit(rounds, epochs=epochs, callbacks=callbacks, shuffle=False, verbose=0)
+
+
+class Rounds(keras.utils.PyDataset):
+    """The same batches over and over, an epoch of them."""
+
+    def __init__(self, batches: list[Batch], steps: int) -> None:
+        super().__init__()
+        self.batches, self.steps = batches, steps
+
+    def __len__(self) -> int:
+        return self.steps
+
+    def __getitem__(self, step: int) -> Batch:
+        return self.batches[step % len(self.batches)]
+
+
+class Marks(keras.callbacks.Callback):
+    """Keras' callbacks as the clock's marks."""
+
+    def __init__(self, trial: Trial, clock: Clock, terms: Terms) -> None:
+        super().__init__()
+        self.trial, self.clock, self.terms = trial, clock, terms
+        self.epochs: list[dict[str, Any]] = []
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Opens a segment."""
+        self.clock.start()
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """The step's input is about to be asked for; the loss is to be of this batch alone."""
+        self.model.reset_metrics()
+        self.clock.ready()
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """The step's work is issued."""
+        loss, every = logs["loss"], self.terms.manner.reads_loss_every
+        if every and (batch + 1) % every == 0:
+            self.clock.values([loss])
+        self.clock.step(loss, self.terms.global_batch_size)
+        self.model.stop_training = bool(self.clock.over())
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Closes the segment."""
+        self.epochs.append(self.clock.stop())
+        self.trial.event("epoch", **self.epochs[-1])
+
+
+def keras_name(name: str) -> str:
+    """Keras' name of a neutral layer: `block2/layer11/conv1` or `transition1/norm`."""
+    place, *rest = name.split("/")
+    if not rest:
+        return name
+    kind = {"norm": "bn", "conv": "conv"}[rest[-1].rstrip("12")]
+    if place == "final":
+        return kind
+    if place == "stem":
+        return f"conv1_{kind}"
+    number = int(place[-1]) + 1
+    if place.startswith("transition"):
+        return f"pool{number}_{kind}"
+    part = {"norm1": 0, "conv1": 1, "norm2": 1, "conv2": 2}[rest[-1]]
+    return f"conv{number}_block{rest[0].removeprefix('layer')}_{part}_{kind}"

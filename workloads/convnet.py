@@ -20,8 +20,6 @@ from parts.trial import Failed, Trial, main  # isort: skip  (its clock starts wi
 from parts.vision import torchvision  # isort: skip  (before timm)
 
 import contextlib
-import statistics
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -31,11 +29,12 @@ import torch
 from torch import nn
 
 from parts import kernels, precision, ranks
-from parts.clock import Clock, memory
+from parts.clock import Clock
 from parts.device import choose_own, facts, seed_everything, software
 from parts.flops import of_step, value_bytes
 from parts.models import classifier, image_size, loss_of
 from parts.ranks import Place
+from parts.training.parallel import ForwardTimer, InPrecision, entries
 from parts.update import LABELS, Update
 
 STEPS_PER_EPOCH, EPOCHS = 100, 100
@@ -99,52 +98,6 @@ class TrainingStep:
         """The forward pass in the trial's precision."""
         with precision.autocast(self.label, self.device):
             return loss_of(self.model(images), labels)
-
-
-class InPrecision(nn.Module):
-    """A model that enters the trial's precision itself: DataParallel's threads lose autocast's type."""
-
-    def __init__(self, model: nn.Module, label: str, device: torch.device) -> None:
-        super().__init__()
-        self.model, self.label, self.device = model, label, device
-
-    def forward(self, images: torch.Tensor) -> Any:
-        """The model's output."""
-        with precision.autocast(self.label, self.device):
-            return self.model(images)
-
-
-class ForwardTimer:
-    """Seconds of each step's forward pass: the part of a step in which no rank waits for another."""
-
-    def __init__(self, device: torch.device) -> None:
-        self.device = device
-        self.seconds: list[float] = []
-        self._events: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
-
-    def begin(self) -> None:
-        """The forward pass starts now."""
-        self._began = self._now()
-
-    def end(self) -> None:
-        """It is issued."""
-        if self.device.type == "cuda":
-            self._events.append((self._began, self._now()))
-        else:
-            self.seconds.append(self._now() - self._began)
-
-    def median(self) -> float | None:
-        """Seconds of a typical forward pass; the device has to be idle."""
-        self.seconds += [begin.elapsed_time(end) / 1000 for begin, end in self._events]
-        self._events.clear()
-        return statistics.median(self.seconds) if self.seconds else None
-
-    def _now(self) -> Any:
-        if self.device.type != "cuda":
-            return time.perf_counter()
-        event = torch.cuda.Event(enable_timing=True)
-        event.record()
-        return event
 
 
 def run(trial: Trial) -> dict[str, Any]:
@@ -261,7 +214,7 @@ def measured(
         if size >= made_for
         else [f"smaller images than the model's own: {size} of {made_for} px"],
         "kernels": kernels.kernel_time(again, device) if alone else None,
-        "ranks": entries(setting, series, timer, device) if variant["gpus"] > 1 else [],
+        "ranks": entries(setting.place.rank, setting.devices, series, timer) if variant["gpus"] > 1 else [],
         **series,
     }
 
@@ -359,25 +312,6 @@ def pictures(
         generator = torch.Generator().manual_seed(seed * 1_000_003 + batch * 100_003 + item)
         image = torch.randn((3, size, size), generator=generator)
         yield image, int(torch.randint(classes, (), generator=generator))
-
-
-def entries(
-    setting: Setting, series: dict[str, Any], timer: ForwardTimer, device: torch.device
-) -> list[dict[str, Any]]:
-    """What is known of each device of this process; DataParallel's share one clock."""
-    if setting.devices > 1:
-        peaks = [memory(torch.device(device.type, index)) for index in range(setting.devices)]
-        return [{"rank": index, "memory": peak} for index, peak in enumerate(peaks)]
-    window = series["window"]
-    return [
-        {
-            "rank": setting.place.rank,
-            "samples": window["samples"],
-            "seconds": window["seconds"],
-            "forward_seconds": timer.median(),
-            "memory": series["memory"],
-        }
-    ]
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from parts.trial import Trial, main  # isort: skip  (its clock starts with this 
 
 from parts.vision import torchvision  # isort: skip
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -26,11 +26,10 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 from torchvision import transforms
 
-from parts import datasets, kernels, precision
-from parts.clock import Clock
-from parts.device import choose, facts, seed_everything, software
-from parts.flops import of_step, value_bytes
-from parts.update import LABELS, Update
+from parts import datasets
+from parts.device import software
+from parts.training.fit import Batches, Loop, fit
+from parts.training.setting import Setting, over_processes
 
 EPOCHS = 20
 RATE = 1e-3
@@ -94,12 +93,15 @@ class DigitsOnDevice:
         self.labels = torch.tensor(images.labels, device=device)
         self.batch_size, self.fixed = batch_size, fixed
 
+    def __len__(self) -> int:
+        return -(-len(self.labels) // self.batch_size)
+
     def __iter__(self) -> Iterator[Batch]:
         items, size = len(self.labels), self.batch_size
         if self.fixed:
             parts = [slice(number * size, (number + 1) * size) for number in range(self.fixed)]
             batches = [(self.images[part], self.labels[part]) for part in parts]
-            yield from (batches[step % self.fixed] for step in range(-(-items // size)))
+            yield from (batches[step % self.fixed] for step in range(len(self)))
             return
         order = torch.randperm(items, device=self.labels.device)
         for first in range(0, items, size):
@@ -110,94 +112,41 @@ class DigitsOnDevice:
 def run(trial: Trial) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
     trial.choose("protocol", trial.asked["protocol"], ("published/1",))
-    variant, options = trial.variant, trial.options(OPTIONS)
-    trial.choose("model", variant["model"], ("cnn",))
-    label = trial.choose("precision", variant["precision"], LABELS)
-    mode, batch_size, tuned = variant["data_mode"], variant["batch_size"], variant["profile"] == "tuned"
-    with trial.phase("device"):
-        device = choose(trial.asked["device"], variant["gpus"])
-        precision.switch(label, device)
-        torch.backends.cudnn.benchmark = tuned
+    trial.choose("model", trial.variant["model"], ("cnn",))
+    return over_processes(trial, train, OPTIONS)
 
+
+def train(setting: Setting) -> dict[str, Any]:
+    """The training of the study and what was measured of it."""
+    trial, device = setting.trial, setting.device
+    mode, workers = trial.variant["data_mode"], setting.options["workers"]
     trial.stage("data")
     with trial.phase("data"):
         images = datasets.mnist(trial.data_folder, trial.asked["data"])
-        seed_everything(trial.seed)
-        batches = source(images.train, mode, batch_size, options["workers"], device, tuned)
-        items = len(images.train.labels)
-
-    trial.stage("setup")
-    with trial.phase("model"):
-        model = Net().to(device)
-        update = Update(label, torch.optim.Adadelta(model.parameters(), lr=RATE), device)
-        schedule = torch.optim.lr_scheduler.StepLR(update.optimiser, step_size=1, gamma=RATE_AFTER_EPOCH)
-
-    def loss_of(pixels: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        with precision.autocast(label, device):
-            return nn.functional.cross_entropy(model(pixels), labels)
-
-    def trained(pixels: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        pixels, labels = pixels.to(device), labels.to(device)
-        update.optimiser.zero_grad()
-        loss = loss_of(pixels, labels)
-        update(loss)
-        loss.item()
-        return loss
-
-    clock = Clock(trial, device, steps_per_epoch=-(-items // batch_size), epochs=EPOCHS)
-    trial.stage("train")
-    epochs: list[dict[str, Any]] = []
-    while len(epochs) < clock.epochs and not clock.over():
-        model.train()
-        clock.start()
-        for pixels, labels in batches:
-            clock.ready(pixels)
-            clock.step(trained(pixels, labels), len(labels))
-            if clock.over():
-                break
-        epochs.append(clock.stop())
-        update.read()
-        schedule.step()
-        trial.event("epoch", **epochs[-1])
-    measured = clock.series()
-
-    trial.stage("collect")
-    shape = (batch_size, 1, 28, 28)
-    again = torch.randn(shape, device=device), torch.zeros(batch_size, dtype=torch.int64, device=device)
-    with precision.rehearsal(model, device) as output_types:
-        loss_of(*again).backward()
-    protocol = {"steps_per_epoch": clock.steps_per_epoch, "epochs": EPOCHS, "valid_batches": 0}
-    return {
-        "device": facts(trial.asked["device"], device),
-        "versions": software(torchvision, np, PIL),
-        "precision": dict(
-            precision.facts(label, device),
-            output_dtypes=output_types,
-            parameter_dtypes=precision.parameter_types(model),
-            **update.facts(),
-        ),
-        "data": {
+        batches = source(images.train, mode, setting.batch_size, workers, device, setting.tuned)
+    measured = fit(
+        setting,
+        Net(),
+        batches,
+        None,
+        nn.functional.cross_entropy,
+        lambda model: torch.optim.Adadelta(model.parameters(), lr=RATE),
+        Loop(EPOCHS, "image", warmed=False, waits=True),
+        schedule=lambda optimiser: torch.optim.lr_scheduler.StepLR(optimiser, 1, gamma=RATE_AFTER_EPOCH),
+        data={
             "name": images.name,
-            "source": trial.asked["data"],
             "sha256": images.sha256,
-            "train_items": items,
+            "train_items": len(images.train.labels),
             "valid_items": len(images.test.labels),
-            **clock.batches(),
         },
-        "protocol": dict(protocol, **clock.ended(epochs, whole=True)),
-        "sample_unit": "image",
-        "samples_per_step": batch_size,
-        "epochs": epochs,
-        "flops": of_step(model, shape, lambda output: output.sum(), value_bytes(label)),
-        "structure": {"parameters": sum(weight.numel() for weight in model.parameters()), "classes": 10},
-        "kernels": kernels.kernel_time(lambda: trained(*again), device),
-        **measured,
-    }
+        structure={"classes": 10},
+    )
+    return dict(measured, versions=software(torchvision, np, PIL))
 
 
 def source(
     images: datasets.Images, mode: str, batch_size: int, workers: int, device: torch.device, tuned: bool
-) -> Iterable[Batch]:
+) -> Batches:
     """An epoch's batches each time it is gone through, in the data mode asked; the last one is the rest."""
     if mode != "host":
         return DigitsOnDevice(images, batch_size, device, CACHED_BATCHES if mode == "cached" else None)

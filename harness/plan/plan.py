@@ -14,8 +14,9 @@ from typing import Annotated, Any, TypeVar, get_args
 from pydantic import Field, ValidationError
 
 from harness.errors import PlanError, UserError
+from harness.plan import own_file
 from harness.record import Asked, DataSource, DeviceKind, Limit, Model, Role, Trial, Variant, first_problem
-from harness.record.trial import Name, Option, Precision
+from harness.record.trial import Name, Option, PathInClone, Precision, Targets
 
 NO_BLOCK = 0
 """Where a full-length trial stands: between blocks of time, whose pause it may fill."""
@@ -51,6 +52,12 @@ class Measure(Model):
     gpus: Any = 1
     options: dict[str, Option] = {}
     limit: Limit = Limit()
+    targets: Targets = ()
+    file: PathInClone | None = None
+    """Of the workload `custom`: the user's own file, by its path in the clone."""
+    file_sha256: str | None = None
+    folder: Name | None = None
+    """Of the workload `custom`: a folder in the user's data folder, which is not checked."""
 
     def is_for(self, device: DeviceKind, image: str) -> bool:
         """Whether it is meant for a kind of device and an image."""
@@ -121,7 +128,8 @@ def load(root: Path, name: str) -> Plan:
         raise PlanError(f"{where}: its name is '{plan.name}'", remedy=f"write name = '{name}'")
     for measure in plan.measure:
         variants(measure, where)
-    return plan
+    measures = tuple(own_file.with_hash(measure, root, where) for measure in plan.measure)
+    return plan.model_copy(update={"measure": measures})
 
 
 def _choices(value: Any, precision: Any, model: Any) -> list[Any]:
@@ -227,7 +235,9 @@ def _nothing_planned(plan: Plan, context: PlanContext) -> PlanError:
 
 
 def _planned(plan: Plan, measure: Measure, variant: Variant, context: PlanContext, repeat: int) -> Planned:
-    source: DataSource = context.sources[measure.data] if measure.data else "synthetic"
+    source: DataSource = "real" if measure.folder else "synthetic"
+    if measure.data:
+        source = context.sources[measure.data]
     weights = None
     if measure.pretrained:
         weights = "pretrained" if context.weights.get(variant.model) else "random"
@@ -241,11 +251,12 @@ def _planned(plan: Plan, measure: Measure, variant: Variant, context: PlanContex
             "device": context.device,
             "environment": context.environment,
             "lock_sha256": context.lock_sha256,
+            "file": {"name": measure.file, "sha256": measure.file_sha256} if measure.file else None,
         }
     )
     seed = (measure.seed if measure.seed is not None else 1111) + repeat - 1
     timeout = measure.timeout_seconds or plan.timeout_seconds
-    trial = Trial.of(asked, repeat, seed=seed, timeout_seconds=timeout)
+    trial = Trial.of(asked, repeat, seed=seed, timeout_seconds=timeout, targets=measure.targets)
     return Planned(trial, measure.role, variant.model, measure.priority)
 
 

@@ -199,6 +199,10 @@ class Measurement(Model):
     workload: str
     protocol_name: str
     workload_sha256: str
+    title: Annotated[str | None, Field(max_length=80, exclude_if=lambda title: title is None)] = None
+    """What the workload calls itself, where it does."""
+    about: Annotated[str | None, Field(max_length=300, exclude_if=lambda about: about is None)] = None
+    """In a sentence what it measures."""
     device: DeviceUsed
     versions: dict[str, str | None]
     packages: dict[str, str]
@@ -225,12 +229,12 @@ class Measurement(Model):
 
     Empty where the loop has no such norm; a step that a dynamic loss scale dropped has none, or none finite.
     """
-    quality_name: Literal["accuracy", "perplexity"] | None = None
+    quality_name: Literal["accuracy", "perplexity", "loss"] | None = None
     test_quality: Number | None = None
     """The metric on the test split after all epochs asked, with the weights of the best validation."""
     memory: Memory
-    parallel: Literal["dp", "ddp", "each"] | None = None
-    """Several devices: DataParallel, DistributedDataParallel, or independent copies at once."""
+    parallel: Literal["dp", "ddp", "fsdp", "each"] | None = None
+    """Several devices: DataParallel, DistributedDataParallel, FSDP, or independent copies at once."""
     ranks: tuple[Rank, ...] = ()
     """In the order of the devices; the series, window and losses are of the whole, `each` of rank 0 alone."""
     flops: Flops = Flops()

@@ -35,6 +35,9 @@ Role = Literal["timing", "full", "ladder"]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")]
 Option = bool | int | float | str
 
+Targets = Annotated[tuple[Annotated[float, Field(gt=0)], ...], Field(exclude_if=lambda targets: not targets)]
+"""Values of the trial's own quality: accuracies (0 to 1) to be reached, perplexities or losses to fall to."""
+
 
 class Limit(Model):
     """Where a trial stops before its protocol ends; a null stops nothing.
@@ -78,6 +81,16 @@ class Variant(Model):
     limit: Limit = Limit()
 
 
+PathInClone = Annotated[str, Field(pattern=r"^\w[\w. -]*(/\w[\w. -]*)*\.py$", max_length=200)]
+
+
+class OwnFile(Model):
+    """A user's own workload: its path in the clone, and the SHA-256 of its bytes."""
+
+    name: PathInClone
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
 class Asked(Model):
     """The part of a trial that its id is a hash of."""
 
@@ -89,6 +102,8 @@ class Asked(Model):
     device: DeviceKind
     environment: Name
     lock_sha256: str | None = None
+    # Left out where it is null, so that trials of records from before it keep their ids.
+    file: Annotated[OwnFile | None, Field(exclude_if=lambda file: file is None)] = None
 
 
 class Trial(Model):
@@ -99,12 +114,21 @@ class Trial(Model):
     repeat: Annotated[int, Field(ge=1)]
     seed: int
     timeout_seconds: Annotated[float, Field(gt=0)]
+    targets: Targets = ()
+    """What the report derives the time to; no trial ends earlier for them, so its id does not have them."""
 
     @classmethod
-    def of(cls, asked: Asked, repeat: int, *, seed: int, timeout_seconds: float) -> Self:
+    def of(
+        cls, asked: Asked, repeat: int, *, seed: int, timeout_seconds: float, targets: Targets = ()
+    ) -> Self:
         """A trial with the id that its content gives it."""
         return cls(
-            id=trial_id(asked, repeat), asked=asked, repeat=repeat, seed=seed, timeout_seconds=timeout_seconds
+            id=trial_id(asked, repeat),
+            asked=asked,
+            repeat=repeat,
+            seed=seed,
+            timeout_seconds=timeout_seconds,
+            targets=targets,
         )
 
     @model_validator(mode="after")

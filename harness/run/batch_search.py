@@ -103,4 +103,10 @@ def _fits(record: Record | None) -> bool | None:
 def _with_batch(trial: Trial, size: int) -> Trial:
     variant = trial.asked.variant.model_copy(update={"batch_size": size})
     request = trial.asked.model_copy(update={"variant": variant})
-    return Trial.of(request, trial.repeat, seed=trial.seed, timeout_seconds=trial.timeout_seconds)
+    return Trial.of(
+        request,
+        trial.repeat,
+        seed=trial.seed,
+        timeout_seconds=trial.timeout_seconds,
+        targets=trial.targets,
+    )

@@ -14,6 +14,7 @@ from typing import Protocol
 from harness.engine.base import Built, Engine, Exit, Running
 from harness.engine.container import DeviceRequest, RunSpec, TrialFolders, shared_memory
 from harness.errors import NoEngine
+from harness.plan import own_file
 from harness.plan.estimate import WARM_UP_STEPS, warms_up
 from harness.record import Harness, LeftOut, Limit, Load, Machine, Record, Session, Trial, store
 from harness.record.events import FILE as EVENTS
@@ -248,6 +249,9 @@ def _laid_out(job: Job, session_id: str, trial: Trial, attempt: int) -> RunSpec:
         (work / name).mkdir(parents=True)
     _cache_folder(job, session_id).mkdir(parents=True, exist_ok=True)
     store.write_whole(work / "in" / "trial.json", trial.model_dump_json(indent=1), replace=False)
+    if trial.asked.file is not None:
+        own = own_file.content(job.root, trial.asked.file)
+        (work / "in" / Path(trial.asked.file.name).name).write_bytes(own)
     return _spec(job, session_id, trial, attempt)
 
 

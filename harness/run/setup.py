@@ -20,7 +20,7 @@ from harness.engine.docker import DockerEngine
 from harness.engine.find import EngineChoice, find
 from harness.engine.local import HereEngine, identity
 from harness.engine.venv import VenvEngine
-from harness.errors import NoDevice, PlanError
+from harness.errors import DataError, NoDevice, PlanError
 from harness.image.catalog import Image, ImageFile, choose, load_images
 from harness.image.lock import lock_packages
 from harness.machine import (
@@ -293,7 +293,7 @@ def job(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved]) -
         machine=setup.machine,
         device=request_of(setup.selection, setup.settings),
         harness=harness(setup.root),
-        data=lambda trial: trial_data(setup.plan, trial, resolved),
+        data=lambda trial: trial_data(setup.plan, trial, resolved, data_folders(setup.settings).own),
         load=load,
         redact=lambda text: redact(text, names),
         locked=lock_packages(setup.root / "docker" / setup.image.lock) | setup.image.from_base
@@ -339,15 +339,20 @@ def harness(root: Path) -> Harness:
 
 
 def trial_data(
-    run_plan: Plan, trial: Trial, resolved: Mapping[str, fetch.Resolved]
+    run_plan: Plan, trial: Trial, resolved: Mapping[str, fetch.Resolved], own: Path | None = None
 ) -> tuple[tuple[str, Path], ...]:
-    """The folders under /data that one trial sees: its data set, and its weights."""
+    """The folders under /data that one trial sees: its data set, its weights, and one of the user's own.
+
+    `own` is the user's data folder; raises DataError where it lacks what a measure names.
+    """
     request = trial.asked
-    names = [
-        measure.data
+    measures = [
+        measure
         for measure in run_plan.measure
-        if measure.workload == request.workload and measure.protocol == request.protocol and measure.data
+        if (measure.workload, measure.protocol) == (request.workload, request.protocol)
+        and measure.file == (request.file.name if request.file else None)
     ]
+    names = [measure.data for measure in measures if measure.data]
     if request.weights == "pretrained":
         names.append(f"weights-{request.variant.model}")
     folders = {
@@ -355,4 +360,11 @@ def trial_data(
         for name in names
         if (answer := resolved.get(name)) and answer.folder is not None and answer.subfolder is not None
     }
+    for folder in (measure.folder for measure in measures if measure.folder):
+        if own is None or not (own / folder).is_dir():
+            raise DataError(
+                f"plan '{run_plan.name}' needs the folder '{folder}', and your data folder has none",
+                remedy="put it there, and name the data folder with GPUDYNO_DATA",
+            )
+        folders[folder] = own / folder
     return tuple(sorted(folders.items()))

@@ -139,8 +139,8 @@ def _parity(of: Cell, over: Cell | None, comparisons: int) -> Parity:
         return Parity(of, over, None, f"{SPEED_ONLY}: {reason}")
     by_accuracy = of.trials[0].quality_name == "accuracy"
     verdict = non_inferior(
-        _ends(over, by_accuracy),
-        _ends(of, by_accuracy),
+        _ends(over),
+        _ends(of),
         greater_is_better=by_accuracy,
         comparisons=comparisons,
     )
@@ -154,9 +154,10 @@ def _parity(of: Cell, over: Cell | None, comparisons: int) -> Parity:
     return Parity(of, over, verdict, f"{words}: {'; '.join(verdict.because)}")
 
 
-def _ends(cell: Cell, by_accuracy: bool) -> list[float]:
-    """Accuracies, or the losses that perplexities are e to the power of: the margin is one of the loss."""
-    return [value if by_accuracy else math.log(value) for value in cell.quality.values]
+def _ends(cell: Cell) -> list[float]:
+    """Accuracies, or losses, which perplexities are e to the power of: the margin is one of the loss."""
+    by_perplexity = cell.trials[0].quality_name == "perplexity"
+    return [math.log(value) if by_perplexity else value for value in cell.quality.values]
 
 
 def _unjudged(of: Cell, over: Cell | None) -> str:

@@ -14,6 +14,7 @@ from report.trials.pairs import LOSS_SCALE, grouped_by, same_but
 PARALLELISMS = {
     "dp": "DataParallel",
     "ddp": "DistributedDataParallel",
+    "fsdp": "FSDP",
     "each": "independent copies",
 }
 STRICT = "fp32-ieee"

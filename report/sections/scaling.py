@@ -28,7 +28,7 @@ from report.sections.view import Panel, Table, tabled
 from report.trials.all_reduce import Devices, Reached, devices_of, gradient_bytes, least_seconds
 from report.trials.trial import Trial
 
-DASHES = {"ddp": None, "dp": (6.0, 3.0)}
+DASHES = {"ddp": None, "dp": (6.0, 3.0), "fsdp": (2.0, 2.0)}
 """Colour says the precision, so the way of sharing is told by the dash."""
 
 

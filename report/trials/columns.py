@@ -107,7 +107,7 @@ COLUMNS = (
     Column("samples_per_second", "Float64", "Throughput of all devices together", unit="samples/s"),
     Column("step_seconds", "Float64", "Median of the steady steps", unit="s"),
     Column("quality", "Float64", "The workload's metric at the last validation", at="last_validated.quality"),
-    Column("quality_name", "string", "What `quality` is: `accuracy` (0 to 1) or `perplexity`"),
+    Column("quality_name", "string", "What `quality` is: `accuracy` (0 to 1), `perplexity` or `loss`"),
     Column("valid_loss", "Float64", "The loss at the last validation", at="last_validated.valid_loss"),
     Column("test_quality", "Float64", "The workload's metric on the test split, after all epochs"),
     Column("train_loss", "Float64", "The last epoch's mean training loss"),

@@ -41,13 +41,23 @@ def of_step(
     model: nn.Module, shape: tuple[int, ...], loss: Callable[[Any], torch.Tensor], value_bytes: int
 ) -> dict[str, Any]:
     """One sample's training step on inputs of `shape`, samples first; `loss` makes a scalar of the output."""
+    return of_batch(model, torch.zeros(shape, device="meta"), loss, shape[0], value_bytes)
+
+
+def of_batch(
+    model: nn.Module,
+    inputs: torch.Tensor,
+    loss: Callable[[Any], torch.Tensor],
+    samples: int,
+    value_bytes: int,
+) -> dict[str, Any]:
+    """One sample's training step on a batch of so many; only the shape and type of `inputs` are looked at."""
     twin = _without_content(model)
-    inputs = torch.zeros(shape, device="meta")
     by_sizes = _Sizes(twin)
     with FlopCounterMode(display=False) as counter, Traffic() as traffic:
-        loss(twin(inputs)).backward()
+        loss(twin(inputs.to("meta"))).backward()
     by_sizes.remove()
-    return _agreed(counter.get_total_flops(), by_sizes.total, shape[0], traffic.values, value_bytes)
+    return _agreed(counter.get_total_flops(), by_sizes.total, samples, traffic.values, value_bytes)
 
 
 def of_tokens(

@@ -15,17 +15,24 @@ _CONSTANTS = {"Num": "n", "Str": "s", "Bytes": "s", "NameConstant": "value"}
 _NOT_MEANING = ("ctx", "kind", "type_comment", "type_ignores", "lineno", "col_offset")
 
 
-def sha256(workload_file):
+def sha256(workload_file, own_file=None):
     """Hex digest over the workload and every module below the workloads' folder that it imports, by name.
 
     A version for a stack of its own lies one folder down, and names what it imports from the same place.
+    `own_file` is one of the user's that the workload trains by; it counts with what it imports from there.
     """
     folder, name = os.path.split(os.path.abspath(workload_file)[:-3])
     if os.path.isdir(os.path.join(os.path.dirname(folder), "parts")):
         folder, stack = os.path.split(folder)
         name = stack + "." + name
     digest = hashlib.sha256()
-    for module, tree in sorted(_with_shared(folder, name).items()):
+    trees = _with_shared(folder, name)
+    if own_file is not None:
+        own = _parsed(own_file)
+        trees["own file"] = own
+        for module in _imported(own):
+            trees.update(_with_shared(folder, module))
+    for module, tree in sorted(trees.items()):
         digest.update(("%s %s\n" % (module, meaning(tree))).encode("utf-8"))
     return digest.hexdigest()
 
@@ -64,10 +71,14 @@ def _with_shared(folder, workload):
         path = _path_of(folder, name)
         if name in trees or path is None:
             continue
-        with open(path, encoding="utf-8") as file:
-            trees[name] = ast.parse(file.read())
+        trees[name] = _parsed(path)
         waiting.extend(_imported(trees[name]))
     return trees
+
+
+def _parsed(path):
+    with open(path, encoding="utf-8") as file:
+        return ast.parse(file.read())
 
 
 def _path_of(folder, name):

@@ -73,13 +73,17 @@ class Trial(object):
         self._reserve = os.path.join(self.out_folder, ".reserve")
         with open(self._reserve, "wb") as file:
             file.write(bytes(RESERVED_BYTES))
-        with open(os.path.join(environ.get("GPUDYNO_IN", "/in"), "trial.json"), encoding="utf-8") as file:
+        in_folder = environ.get("GPUDYNO_IN", "/in")
+        with open(os.path.join(in_folder, "trial.json"), encoding="utf-8") as file:
             given = json.load(file)
         self.seed = given["seed"]
         self.timeout_seconds = given["timeout_seconds"]
         self.asked = given["asked"]
         self.variant = self.asked["variant"]
         self.limit = self.variant.get("limit") or {}
+        # A file of the user's own comes beside the trial, under its last name.
+        self.own_name = (self.asked.get("file") or {}).get("name")
+        self.own_file = os.path.join(in_folder, os.path.basename(self.own_name)) if self.own_name else None
 
     def options(self, defaults):
         """The variant's options over the defaults; refuses a name or a type that these do not have."""
@@ -179,7 +183,7 @@ def main(run, workload_file):
             measurement=1,
             workload=trial.asked["workload"],
             protocol_name=trial.asked["protocol"],
-            workload_sha256=source.sha256(workload_file),
+            workload_sha256=source.sha256(workload_file, trial.own_file),
             packages=packages(),
             phases=trial.phases,
             warm_caches=trial.warm_caches,

@@ -56,7 +56,15 @@ class Update:
 
     def __call__(self, loss: torch.Tensor) -> None:
         """Gradients of the loss, and the step where they are finite."""
+        self.backward(loss)
+        self.step()
+
+    def backward(self, loss: torch.Tensor) -> None:
+        """Gradients of the loss, added to those that are there."""
         self.scaler.scale(loss).backward()
+
+    def step(self) -> None:
+        """The step where the gradients are finite."""
         self.scaler.step(self.optimiser)
         self.scaler.update()
         if self._log:

@@ -133,6 +133,16 @@ def test_another_lock_makes_another_trial():
     assert not ids[0] & ids[1]
 
 
+def test_targets_come_with_a_trial_and_change_nothing_of_what_is_asked():
+    loaded = plan.load(ROOT, "quick")
+    parts = [part.model_copy(update={"targets": (0.3, 0.4)}) for part in loaded.measure]
+    aimed = plan.trials(loaded.model_copy(update={"measure": tuple(parts)}), CPU, 1)
+    plain = plan.trials(loaded, CPU, 1)
+    assert [item.trial.id for item in aimed] == [item.trial.id for item in plain]
+    assert {item.trial.targets for item in aimed} == {(0.3, 0.4)}
+    assert "targets" not in plain[0].trial.model_dump(), "records from before targets stay as they are"
+
+
 def test_a_plan_with_nothing_for_the_device_says_what_it_is_for():
     with pytest.raises(PlanError, match="plan 'mission' has nothing for the device kind 'cpu'"):
         plan.trials(plan.load(ROOT, "mission"), CPU, 1)

@@ -1,0 +1,48 @@
+"""The file of the user's that a measure of the workload `custom` names."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.errors import PlanError
+from harness.record.trial import OwnFile
+
+if TYPE_CHECKING:
+    from harness.plan.plan import Measure
+
+CUSTOM = "custom"
+
+
+def with_hash(measure: Measure, root: Path, where: str) -> Measure:
+    """The measure with the hash of its file; raises PlanError where it names none that is there."""
+    if measure.workload != CUSTOM:
+        for key in ("file", "folder"):
+            if getattr(measure, key):
+                raise PlanError(
+                    f"{where}: {measure.workload}: it takes no '{key}'",
+                    remedy=f"leave it out, or take workload = '{CUSTOM}'",
+                )
+        return measure
+    if measure.file is None:
+        raise PlanError(
+            f"{where}: the workload '{CUSTOM}' needs a file",
+            remedy="write file = 'examples/gpt_wikitext.py', or another; docs/custom.md says what it holds",
+        )
+    path = (root / measure.file).resolve()
+    if not path.is_file() or not path.is_relative_to(root.resolve()):
+        raise PlanError(
+            f"{where}: there is no file '{measure.file}' in the clone",
+            remedy="name it as it lies below the clone's folder",
+        )
+    return measure.model_copy(update={"file_sha256": hashlib.sha256(path.read_bytes()).hexdigest()})
+
+
+def content(root: Path, file: OwnFile) -> bytes:
+    """The file's bytes; raises PlanError if it is not what was planned any more."""
+    path = root / file.name
+    text = path.read_bytes() if path.is_file() else b""
+    if hashlib.sha256(text).hexdigest() != file.sha256:
+        raise PlanError(f"'{file.name}' was changed since the session began", remedy="start the line again")
+    return text

@@ -1,0 +1,75 @@
+"""A model, data and loss of the user's own, measured as the other workloads are.
+
+The plan names a file in the clone, which comes beside the trial: see docs/custom.md for what it holds. The
+protocol is the user's, its name the plan's, and the record has the hash of the file and of what it imports
+from here.
+"""
+
+from parts.trial import Trial, main  # isort: skip  (its clock starts with this line)
+
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+
+from parts import ranks
+from parts.training.fit import fit
+from parts.training.own_file import (
+    OwnFile,
+    checked_data,
+    checked_model,
+    hold_to_determinism,
+    load,
+    told_with_its_line,
+)
+from parts.training.setting import SHARING, Setting, over_processes
+
+
+def run(trial: Trial) -> dict[str, Any]:
+    """One trial of the user's file, by itself or as the ranks that it is made of."""
+    file = load(trial)
+    return over_processes(trial, partial(train, file), {**SHARING, **file.constant("OPTIONS")})
+
+
+def train(file: OwnFile, setting: Setting) -> dict[str, Any]:
+    """The training of this process and what it measured."""
+    module, trial = file.module, setting.trial
+    loop, quality, schedule = file.loop, file.quality, file.function("schedule")
+
+    def optimiser(model: nn.Module) -> torch.optim.Optimizer:
+        given = module.optimiser(model, setting)
+        if not isinstance(given, torch.optim.Optimizer):
+            found = type(given).__name__
+            raise file.failed(
+                f"optimiser gives {found} where a torch.optim one is needed", file.line("optimiser")
+            )
+        return given
+
+    with told_with_its_line(file):
+        trial.stage("data")
+        with trial.phase("data"):
+            batches, valid = checked_data(file, setting)
+        trial.stage("setup")
+        model = checked_model(file, setting)
+        if file.constant("DETERMINISTIC"):
+            hold_to_determinism(file, setting, model, batches)
+        measured = fit(
+            setting,
+            model,
+            batches,
+            valid,
+            file.loss,
+            optimiser,
+            loop,
+            quality=quality,
+            schedule=(lambda given: schedule(given, setting)) if schedule else None,
+            data={"name": "own", **setting.data_read},
+        )
+    titles = {"title": file.constant("TITLE"), "about": file.constant("ABOUT")}
+    return dict(measured, **titles)
+
+
+if __name__ == "__main__":
+    ranks.settle()
+    main(run, __file__)

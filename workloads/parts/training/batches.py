@@ -1,0 +1,67 @@
+"""Batches of tensors that lie in memory: a new order in each epoch, and each rank's own part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+
+from parts.ranks import Place
+
+Batch = tuple[torch.Tensor, torch.Tensor]
+Prepare = Callable[[torch.Tensor], torch.Tensor]
+
+ALONE = Place()
+
+
+def _as_they_are(inputs: torch.Tensor) -> torch.Tensor:
+    return inputs
+
+
+class Shuffled:
+    """Whole batches for training, in an order that all ranks draw alike; each rank takes its own part."""
+
+    def __init__(
+        self,
+        inputs: torch.Tensor,
+        targets: torch.Tensor,
+        batch_size: int,
+        *,
+        seed: int,
+        place: Place = ALONE,
+        prepare: Prepare = _as_they_are,
+    ) -> None:
+        self.inputs, self.targets, self.batch_size = inputs, targets, batch_size
+        self.place, self.prepare = place, prepare
+        self._order = torch.Generator().manual_seed(seed)
+
+    def __len__(self) -> int:
+        return len(self.targets) // (self.batch_size * self.place.count)
+
+    def __iter__(self) -> Iterator[Batch]:
+        order = torch.randperm(len(self.targets), generator=self._order).to(self.targets.device)
+        for step in range(len(self)):
+            first = (step * self.place.count + self.place.rank) * self.batch_size
+            chosen = order[first : first + self.batch_size]
+            yield self.prepare(self.inputs[chosen]), self.targets[chosen]
+
+
+class InOrder:
+    """Batches for validation, the last one as long as what is left."""
+
+    def __init__(
+        self,
+        inputs: torch.Tensor,
+        targets: torch.Tensor,
+        batch_size: int,
+        prepare: Prepare = _as_they_are,
+    ) -> None:
+        self.inputs, self.targets, self.batch_size, self.prepare = inputs, targets, batch_size, prepare
+
+    def __len__(self) -> int:
+        return -(-len(self.targets) // self.batch_size)
+
+    def __iter__(self) -> Iterator[Batch]:
+        for first in range(0, len(self.targets), self.batch_size):
+            part = slice(first, first + self.batch_size)
+            yield self.prepare(self.inputs[part]), self.targets[part]

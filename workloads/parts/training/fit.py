@@ -1,0 +1,315 @@
+"""The loop that trains a model, and the measurement of it: precision, rehearsal, clock, epochs, validation.
+
+A workload that keeps to it is its model, its batches and its loss. A step is timed as in every workload (see
+`parts/clock.py`). Validation stands outside the window, and its seconds are kept by themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sized
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Protocol
+
+import torch
+from torch import distributed, nn
+from torch.optim.lr_scheduler import LRScheduler
+
+from parts import kernels, precision
+from parts.clock import Clock, few_elements, stopwatch
+from parts.device import facts, software
+from parts.flops import of_batch, value_bytes
+from parts.ranks import End
+from parts.training.batches import Batch
+from parts.training.parallel import ForwardTimer, Loss, Step, entries, same_buffers, spread
+from parts.training.setting import Setting
+from parts.trial import Failed
+from parts.update import Update
+
+
+class Batches(Sized, Protocol):
+    """An epoch's batches of inputs and targets each time it is gone through."""
+
+    def __iter__(self) -> Iterator[Batch]: ...
+
+
+@dataclass(frozen=True)
+class Quality:
+    """The metric of each validation; `of` is a batch's mean, and without one it is made of the loss."""
+
+    name: str
+    """"accuracy", "perplexity" or "loss"."""
+    of: Callable[[Any, torch.Tensor], torch.Tensor] | None = None
+
+
+def accuracy(output: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """The share of targets that have the highest score of their output."""
+    return (output.argmax(-1) == targets).float().mean()
+
+
+@dataclass(frozen=True)
+class Loop:
+    """How long a protocol is, and where a published loop does otherwise than ours."""
+
+    epochs: int
+    sample_unit: str = "sample"
+    warmed: bool = True
+    """Whether a step that leaves no trace comes before the window."""
+    waits: bool = False
+    """Whether copies block and each step ends by reading its loss."""
+
+
+def fit(
+    setting: Setting,
+    model: nn.Module,
+    train: Batches,
+    valid: Batches | None,
+    loss: Loss,
+    optimiser: Callable[[nn.Module], torch.optim.Optimizer],
+    loop: Loop,
+    *,
+    quality: Quality | None = None,
+    schedule: Callable[[torch.optim.Optimizer], LRScheduler] | None = None,
+    data: dict[str, Any] | None = None,
+    structure: dict[str, int] | None = None,
+) -> dict[str, Any]:
+    """Trains as far as protocol and limit let it go; gives the measurement's own part.
+
+    `model` lies on no device yet, a batch of `train` holds `setting.samples`, and `schedule` steps after each
+    epoch. `data` and `structure` are what the workload knows of them. Raises Failed for what does not go on.
+    """
+    trial, device = setting.trial, setting.device
+    trial.stage("setup")
+    with trial.phase("model"):
+        model.to(device, memory_format=_layout(setting)).train()
+        counts = {"parameters": sum(weight.numel() for weight in model.parameters())}
+    if setting.place.rank:
+        # Alike up to here, so that the models are; from here on each rank drops and augments by itself.
+        torch.manual_seed(setting.seed + setting.place.rank)
+    first = _first_batch(setting, train) if loop.warmed else None
+    output_types: dict[str, int] = {}
+    operations: dict[str, Any] = {}
+    if first is not None:
+        operations = _operations(setting, model, first, loss)
+        with trial.phase("first_step"):
+            output_types = _rehearsed(setting, model, model, loss, first)
+    whole = spread(model, setting)
+    update = Update(setting.label, optimiser(model), device)
+    step = Step(whole, loss, update, setting)
+    if whole is not model and first is not None:
+        with trial.phase("compile" if setting.compiled else "spread"):
+            output_types = _rehearsed(setting, model, whole, loss, first) or output_types
+    rates = schedule(update.optimiser) if schedule else None
+
+    clock = Clock(trial, device, steps_per_epoch=_steps(setting, train), epochs=loop.epochs)
+    timer = ForwardTimer(device)
+    validation = Validation(setting, whole, loss, quality, valid)
+    epochs = _train(setting, loop, clock, step, timer, train, validation, rates)
+    series = clock.series()
+
+    trial.stage("collect")
+    if first is None:
+        first = _first_batch(setting, train)
+        output_types = _rehearsed(setting, model, model, loss, first)
+        operations = _operations(setting, model, first, loss)
+    # Of several devices one's kernels would say nothing, and a rank must not train without the others.
+    alone = setting.devices == 1 and not setting.shares_gradients
+    protocol = {
+        "steps_per_epoch": clock.steps_per_epoch,
+        "epochs": loop.epochs,
+        "valid_batches": validation.whole,
+    }
+    return {
+        "device": dict(facts(trial.asked["device"], device), count=setting.devices),
+        "versions": software(),
+        "precision": dict(
+            precision.facts(setting.label, device),
+            output_dtypes=output_types,
+            parameter_dtypes=precision.parameter_types(model),
+            **update.facts(),
+        ),
+        "data": {"source": trial.asked["data"], **(data or {}), **clock.batches()},
+        "protocol": dict(protocol, **clock.ended(epochs, whole=validation.limit == validation.whole)),
+        "sample_unit": loop.sample_unit,
+        "samples_per_step": samples_of(first[1], loop),
+        "epochs": epochs,
+        "quality_name": quality.name if quality and valid is not None else None,
+        "flops": operations,
+        "structure": {**counts, **(structure or {})},
+        "parallel": setting.parallel if setting.devices > 1 else None,
+        "notes": _notes(setting),
+        "kernels": kernels.kernel_time(lambda: step(*first), device) if alone else None,
+        "ranks": entries(setting.place.rank, setting.devices, series, timer)
+        if trial.variant["gpus"] > 1
+        else [],
+        **series,
+    }
+
+
+class Validation:
+    """The model held against the validation's batches, which ranks share among them."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        model: nn.Module,
+        loss: Loss,
+        quality: Quality | None,
+        valid: Batches | None,
+    ) -> None:
+        self.setting, self.model, self.loss, self.quality, self.valid = setting, model, loss, quality, valid
+        self.whole = 0 if valid is None else len(valid)
+        self.limit = setting.trial.valid_batches(self.whole)
+
+    @torch.no_grad()
+    def __call__(self) -> dict[str, Any]:
+        """Mean loss and quality over the batches that the limit leaves; raises Failed if not finite."""
+        setting = self.setting
+        if setting.shares_gradients:
+            same_buffers(self.model)
+        self.model.eval()
+        with stopwatch(setting.device) as taken:
+            sums = torch.zeros(3, dtype=torch.float64, device=setting.device)
+            mine = islice(self.valid or (), setting.place.rank, self.limit, setting.place.count)
+            for inputs, targets in mine:
+                sums += self._of_batch(inputs.to(setting.device), targets.to(setting.device))
+            if setting.shares_gradients:
+                distributed.all_reduce(sums)
+            loss, score, samples = sums.tolist()
+        self.model.train()
+        loss, score = loss / samples, score / samples
+        if self.quality is not None and self.quality.of is None:
+            score = math.exp(min(loss, 700.0)) if self.quality.name == "perplexity" else loss
+        if self.quality is not None and not math.isfinite(score):
+            raise Failed("not-finite", f"the {self.quality.name} of a validation is {score}")
+        found = {"valid_seconds": taken[0], "valid_batches": self.limit, "valid_loss": loss}
+        return dict(found, quality=score) if self.quality else found
+
+    def _of_batch(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        with precision.autocast(self.setting.label, self.setting.device):
+            output = self.model(inputs)
+            loss = self.loss(output, targets)
+        score = self.quality.of(output, targets) if self.quality and self.quality.of else loss
+        count = torch.ones((), device=loss.device) * len(targets)
+        return torch.stack([loss.double() * count, score.double() * count, count.double()])
+
+
+def samples_of(targets: torch.Tensor, loop: Loop) -> int:
+    """How many samples the targets stand for: of tokens each, of anything else each row."""
+    return targets.numel() if loop.sample_unit == "token" else len(targets)
+
+
+def _train(
+    setting: Setting,
+    loop: Loop,
+    clock: Clock,
+    step: Step,
+    timer: ForwardTimer,
+    train: Batches,
+    validation: Validation,
+    rates: LRScheduler | None,
+) -> list[dict[str, Any]]:
+    """Epochs until the protocol or the trial's limit ends; one record each."""
+    over: Callable[[], object] = clock.over
+    if setting.shares_gradients:
+        over = End(clock, setting.place).over
+        step.after_forward = timer.end
+        distributed.barrier()
+    epochs: list[dict[str, Any]] = []
+    ended = False
+    while len(epochs) < clock.epochs and not ended:
+        setting.trial.stage("train")
+        clock.start()
+        for inputs, targets in islice(train, clock.steps_per_epoch):
+            clock.ready(inputs)
+            inputs, targets = (
+                half.to(setting.device, non_blocking=not loop.waits) for half in (inputs, targets)
+            )
+            if setting.shares_gradients:
+                timer.begin()
+            loss = step(inputs, targets)
+            if loop.waits:
+                loss.item()
+            clock.step(loss, samples_of(targets, loop))
+            ended = bool(over())
+            if ended:
+                break
+        epoch = clock.stop()
+        step.update.read()
+        if validation.limit:
+            setting.trial.stage("valid")
+            epoch.update(validation())
+        if rates:
+            rates.step()
+        epochs.append(epoch)
+        setting.trial.event("epoch", **epoch)
+    return epochs
+
+
+def _first_batch(setting: Setting, train: Batches) -> Batch:
+    """A batch of the training data, on the device; no random number is drawn for it."""
+    with precision.preserved_random_state(setting.device):
+        first = next(iter(train), None)
+    if first is None:
+        raise Failed(
+            "unsupported", "an epoch has no whole batch: the batch size is above the number of items"
+        )
+    _refuse_the_same(setting, first[0])
+    return first[0].to(setting.device), first[1].to(setting.device)
+
+
+def _refuse_the_same(setting: Setting, inputs: torch.Tensor) -> None:
+    """Ranks that read the same items would train as one device does, at the price of several."""
+    if not setting.shares_gradients:
+        return
+    looks: list[Any] = [None] * setting.place.count
+    distributed.all_gather_object(looks, few_elements(inputs).flatten().tolist())
+    if all(look == looks[0] for look in looks):
+        raise Failed("bad-data", "all ranks read the same batch: each has to take its own part of the data")
+
+
+def _steps(setting: Setting, train: Batches) -> int:
+    """Of an epoch; the least that any rank has, since none can step alone."""
+    if not setting.shares_gradients:
+        return len(train)
+    least = torch.tensor(len(train), device=setting.device)
+    distributed.all_reduce(least, distributed.ReduceOp.MIN)
+    return int(least)
+
+
+def _rehearsed(
+    setting: Setting, model: nn.Module, whole: nn.Module, loss: Loss, batch: Batch
+) -> dict[str, int]:
+    """A step without an update that leaves no trace; how often each type came out of a layer that works.
+
+    A compiled model has no hooks: with them it would be another one, to be compiled again.
+    """
+    rehearsal = precision.untraced if setting.compiled and whole is not model else precision.rehearsal
+    with rehearsal(model, setting.device) as counts, precision.autocast(setting.label, setting.device):
+        loss(whole(batch[0]), batch[1]).backward()
+    return counts or {}
+
+
+def _operations(setting: Setting, model: nn.Module, batch: Batch, loss: Loss) -> dict[str, Any]:
+    targets = batch[1].to("meta")
+    try:
+        return of_batch(
+            model, batch[0], lambda output: loss(output, targets), len(targets), value_bytes(setting.label)
+        )
+    except Exception as error:
+        # A model may do what tensors without content cannot; it is measured all the same.
+        reason = str(error).partition("\n")[0]
+        return {"per_sample": None, "method": f"not given: {type(error).__name__}: {reason}"[:300]}
+
+
+def _layout(setting: Setting) -> torch.memory_format:
+    asked = setting.trial.variant["layout"] == "channels_last"
+    return torch.channels_last if asked else torch.contiguous_format
+
+
+def _notes(setting: Setting) -> list[str]:
+    if setting.virtual_ranks == 1:
+        return []
+    how = "together" if setting.options.get("sync_batchnorm", False) else "each by itself"
+    return [f"{setting.virtual_ranks} virtual ranks on one device; batch norm: {how}"]

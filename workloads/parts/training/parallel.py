@@ -1,0 +1,178 @@
+"""A model over several devices, ranks or virtual ranks, and what each of them is seen to do."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import distributed, nn
+from torch.distributed.fsdp import fully_shard
+from torch.func import functional_call
+
+from parts import precision
+from parts.clock import memory
+from parts.training.setting import Setting
+from parts.trial import Failed
+from parts.update import Update
+
+Loss = Callable[[Any, torch.Tensor], torch.Tensor]
+
+
+class InPrecision(nn.Module):
+    """A model that enters the trial's precision itself: DataParallel's threads lose autocast's type."""
+
+    def __init__(self, model: nn.Module, label: str, device: torch.device) -> None:
+        super().__init__()
+        self.model, self.label, self.device = model, label, device
+
+    def forward(self, inputs: torch.Tensor) -> Any:
+        """The model's output."""
+        with precision.autocast(self.label, self.device):
+            return self.model(inputs)
+
+
+class VirtualRanks:
+    """Several ranks one after the other on one device: each has its part of the batch and its own buffers.
+
+    So batch norm normalises each part by itself, as ranks do that share no statistics, and the model's own
+    running statistics are those of rank 0.
+    """
+
+    def __init__(self, model: nn.Module, count: int) -> None:
+        self.model, self.count = model, count
+        self.buffers = [
+            {name: buffer.clone() for name, buffer in model.named_buffers()} for _ in range(count - 1)
+        ]
+
+    def output(self, rank: int, inputs: torch.Tensor) -> Any:
+        """The model's output as that rank has it."""
+        if rank == 0:
+            return self.model(inputs)
+        return functional_call(self.model, self.buffers[rank - 1], (inputs,))
+
+    def parts(
+        self, inputs: torch.Tensor, targets: torch.Tensor
+    ) -> list[tuple[int, torch.Tensor, torch.Tensor]]:
+        """Each rank with its equal part of a batch."""
+        halves = zip(inputs.chunk(self.count), targets.chunk(self.count), strict=True)
+        return [(rank, part, aims) for rank, (part, aims) in enumerate(halves)]
+
+
+class Step:
+    """One training step: a batch in, new weights and the loss out."""
+
+    def __init__(self, model: nn.Module, loss: Loss, update: Update, setting: Setting) -> None:
+        self.model, self.loss_of, self.update, self.setting = model, loss, update, setting
+        self.after_forward: Callable[[], None] = lambda: None
+        apart = setting.virtual_ranks > 1 and not setting.options.get("sync_batchnorm", False)
+        self.virtual = VirtualRanks(model, setting.virtual_ranks) if apart else None
+
+    def __call__(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        self.update.optimiser.zero_grad()
+        if self.virtual is None:
+            loss = self.loss(inputs, targets)
+            self.after_forward()
+            self.update(loss)
+            return loss
+        total = torch.zeros((), device=inputs.device)
+        for rank, part, aims in self.virtual.parts(inputs, targets):
+            with self._precision():
+                loss = self.loss_of(self.virtual.output(rank, part), aims)
+            self.update.backward(loss / self.virtual.count)
+            total += loss.detach() / self.virtual.count
+        self.update.step()
+        return total
+
+    def loss(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """The forward pass in the trial's precision."""
+        with self._precision():
+            return self.loss_of(self.model(inputs), targets)
+
+    def _precision(self) -> Any:
+        return precision.autocast(self.setting.label, self.setting.device)
+
+
+def spread(model: nn.Module, setting: Setting) -> nn.Module:
+    """The model over the devices or ranks of the setting, compiled where that is asked.
+
+    Raises Failed where two of these do not go together.
+    """
+    device = setting.device
+    if setting.options.get("sync_batchnorm", False) and setting.ranks > setting.virtual_ranks:
+        if device.type == "cpu" or setting.devices > 1:
+            raise Failed("unsupported", "batch norm over several devices needs one process a GPU")
+        model = nn.SyncBatchNorm.convert_sync_batchnorm(model)
+    if setting.devices > 1:
+        if setting.compiled:
+            message = "DataParallel cannot be compiled; set the option 'compile' to false"
+            raise Failed("unsupported", message)
+        return nn.DataParallel(InPrecision(model, setting.label, device), list(range(setting.devices)))
+    if setting.shares_gradients and setting.parallel == "fsdp":
+        for part in model.modules():
+            if isinstance(part, nn.ModuleList):
+                for block in part:
+                    fully_shard(block)
+        model = fully_shard(model)
+    elif setting.shares_gradients:
+        device_ids = [device] if device.type == "cuda" else None
+        model = nn.parallel.DistributedDataParallel(model, device_ids=device_ids)
+    return torch.compile(model) if setting.compiled else model
+
+
+def same_buffers(model: nn.Module) -> None:
+    """Gives every rank rank 0's buffers, so that all of them validate one model."""
+    for buffer in model.buffers():
+        distributed.broadcast(buffer, src=0)
+
+
+class ForwardTimer:
+    """Seconds of each step's forward pass: the part of a step in which no rank waits for another."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self.seconds: list[float] = []
+        self._events: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
+
+    def begin(self) -> None:
+        """The forward pass starts now."""
+        self._began = self._now()
+
+    def end(self) -> None:
+        """It is issued."""
+        if self.device.type == "cuda":
+            self._events.append((self._began, self._now()))
+        else:
+            self.seconds.append(self._now() - self._began)
+
+    def median(self) -> float | None:
+        """Seconds of a typical forward pass; the device has to be idle."""
+        self.seconds += [begin.elapsed_time(end) / 1000 for begin, end in self._events]
+        self._events.clear()
+        return statistics.median(self.seconds) if self.seconds else None
+
+    def _now(self) -> Any:
+        if self.device.type != "cuda":
+            return time.perf_counter()
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+
+def entries(rank: int, devices: int, series: dict[str, Any], timer: ForwardTimer) -> list[dict[str, Any]]:
+    """What is known of each device of this process; DataParallel's share one clock."""
+    if devices > 1:
+        peaks = [memory(torch.device(timer.device.type, index)) for index in range(devices)]
+        return [{"rank": index, "memory": peak} for index, peak in enumerate(peaks)]
+    window = series["window"]
+    return [
+        {
+            "rank": rank,
+            "samples": window["samples"],
+            "seconds": window["seconds"],
+            "forward_seconds": timer.median(),
+            "memory": series["memory"],
+        }
+    ]

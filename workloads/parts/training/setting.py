@@ -1,0 +1,161 @@
+"""A trial as one process has to run it: device, precision, and its place among those that share a step."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from parts import datasets, precision, ranks
+from parts.device import choose, choose_own, seed_everything
+from parts.ranks import Place
+from parts.trial import Failed, Trial
+from parts.update import LABELS
+
+SHARING: dict[str, Any] = {
+    "parallel": "ddp",
+    "virtual_ranks": 1,
+    "sync_batchnorm": False,
+    "compile": False,
+}
+"""Options of a workload that several devices may share; `fit` acts on them."""
+PARALLEL = ("ddp", "dp", "fsdp")
+DATASETS = {
+    "cifar-10": datasets.cifar_10,
+    "cifar-100": datasets.cifar_100,
+    "mnist": datasets.mnist,
+    "wikitext-2": datasets.wikitext_2,
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a workload's model, data and optimiser are made for."""
+
+    trial: Trial
+    label: str
+    device: torch.device
+    parallel: str
+    """How devices share a step: "ddp", "dp" or "fsdp"; it says nothing where there is one."""
+    place: Place
+    devices: int
+    """That this process itself drives: more than one with DataParallel alone."""
+    options: dict[str, Any]
+    data_read: dict[str, Any] = field(default_factory=dict)
+    """Name and hash of the data set that was read, for the record."""
+
+    def dataset(self, name: str) -> Any:
+        """One of the data sets that gpudyno knows, checked by its hash, as `parts.datasets` gives it."""
+        read = self.trial.choose("data set", name, DATASETS)
+        content = read(self.trial.data_folder, self.trial.asked["data"])
+        self.data_read.update(name=content.name, sha256=content.sha256)
+        return content
+
+    @property
+    def data_folder(self) -> Path:
+        """The folder that holds the trial's data sets, and the user's own folder under its name."""
+        return Path(self.trial.data_folder)
+
+    @property
+    def model(self) -> str:
+        """The plan's name of the model."""
+        return str(self.trial.variant["model"])
+
+    @property
+    def sequence_length(self) -> int | None:
+        """Tokens of a sequence, where the plan says."""
+        return self.trial.variant["sequence_length"]  # type: ignore[no-any-return]
+
+    @property
+    def image_size(self) -> int | None:
+        """Pixels of an image's side, where the plan says."""
+        return self.trial.variant["image_size"]  # type: ignore[no-any-return]
+
+    @property
+    def seed(self) -> int:
+        """Of the trial's random numbers."""
+        return int(self.trial.seed)
+
+    @property
+    def batch_size(self) -> int:
+        """Samples of one step on one device or virtual rank."""
+        return int(self.trial.variant["batch_size"])
+
+    @property
+    def virtual_ranks(self) -> int:
+        """Ranks that this process stands for, one after the other, on one device."""
+        return int(self.options.get("virtual_ranks", 1))
+
+    @property
+    def samples(self) -> int:
+        """Of one step of this process: what a batch of its training data has to hold."""
+        return self.batch_size * self.devices * self.virtual_ranks
+
+    @property
+    def ranks(self) -> int:
+        """Devices, real or virtual, that a step's batch is spread over: what the linear rule scales by."""
+        return self.place.count * self.devices * self.virtual_ranks
+
+    @property
+    def shares_gradients(self) -> bool:
+        """Whether this process is one of several that train one model."""
+        return self.place.count > 1
+
+    @property
+    def tuned(self) -> bool:
+        """Whether the profile is `tuned`."""
+        return bool(self.trial.variant["profile"] == "tuned")
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the model goes through torch.compile."""
+        return bool(self.options.get("compile", False))
+
+    @property
+    def home(self) -> torch.device:
+        """Where the data lies before a step: on the device, or with data mode `host` in main memory."""
+        return torch.device("cpu") if self.trial.variant["data_mode"] == "host" else self.device
+
+
+def over_processes(
+    trial: Trial, work: Callable[[Setting], dict[str, Any]], options: dict[str, Any]
+) -> dict[str, Any]:
+    """Runs `work` in this process, or in one process a device where these are to share a step.
+
+    `options` are the workload's own; only one that has those of SHARING runs on several devices. Raises
+    Failed for what the variant asks and cannot be had.
+    """
+    chosen = trial.options(options)
+    label = trial.choose("precision", trial.variant["precision"], LABELS)
+    parallel = trial.choose("parallel", chosen.get("parallel", "ddp"), PARALLEL)
+    gpus, place = trial.variant["gpus"], ranks.here()
+    shares = "parallel" in options
+    if shares and gpus > 1 and parallel != "dp" and place is None:
+        return ranks.launched(trial, parallel, gpus)
+    devices = gpus if place is None and shares else 1
+    kind = trial.asked["device"]
+    if kind == "cpu" and devices > 1:
+        raise Failed("unsupported", "parallel 'dp' is DataParallel, which needs GPUs; take 'ddp'")
+    _refuse_unsupported(chosen, gpus)
+    with trial.phase("device"):
+        device = choose_own(kind, place.rank if place else 0, devices) if shares else choose(kind, gpus)
+        torch.backends.cudnn.benchmark = trial.variant["profile"] == "tuned"
+        precision.switch(label, device)
+    seed_everything(trial.seed)
+    setting = Setting(trial, label, device, parallel, place or Place(), devices, chosen)
+    meeting: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+    if place is not None:
+        meeting = ranks.together(place, device, gradients=True)
+    with meeting:
+        return work(setting)
+
+
+def _refuse_unsupported(options: dict[str, Any], gpus: int) -> None:
+    count = options.get("virtual_ranks", 1)
+    if count < 1 or (count > 1 and gpus > 1):
+        message = f"{count} virtual ranks on {gpus} devices: they stand for several devices on one"
+        raise Failed("unsupported", message)

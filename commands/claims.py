@@ -60,7 +60,7 @@ def _wrapped(text: str, indent: str = "  ") -> list[str]:
 
 
 def _figure(claim: Claim) -> str:
-    metric = claim.metric.replace("_", " ")
+    metric = claim.metric.replace("_", " ") + (f" {claim.target:g}" if claim.target is not None else "")
     if claim.value is not None:
         sign = {"equal": "", "less": "less than ", "greater": "more than "}[claim.relation]
         value = f"{claim.value:g}" if claim.value < 1e6 else f"{claim.value:,.0f}"

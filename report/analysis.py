@@ -27,7 +27,7 @@ from report.comparisons.expectation import Expectation, expectations
 from report.comparisons.groups import ComparisonGroup, comparison_groups, left_over
 from report.comparisons.parity import Gate, Parity, early_gates, parities
 from report.comparisons.speedups import Speedup, speedups
-from report.comparisons.unit_spread import units_of
+from report.comparisons.units.spread import units_of
 from report.cost.costs import Costs, costs
 from report.cost.inputs import buyer
 from report.cost.purchase import Purchase, load_purchase
@@ -42,7 +42,7 @@ METHODS = {
     "intervals": "2",
     "expectation": "3",
     "parity": "2",
-    "claims": "3",
+    "claims": "4",
     "cost": "3",
     "acceptance": "2",
 }

@@ -122,6 +122,11 @@ def percent(value: float | None) -> str:
     return "–" if value is None or not math.isfinite(value) else f"{value * 100:.0f} %"
 
 
+def target(value: float) -> str:
+    """A target: an accuracy is below 1; a perplexity or a loss that is trained to hardly ever is."""
+    return f"{value * 100:.4g} %" if value < 1 else f"{value:g}"
+
+
 def between(interval: Interval | None, write: str = "number") -> str:
     """'1.58 to 1.66', or why there is no interval."""
     if interval is None:

@@ -17,7 +17,7 @@ from harness.summary.steady_state import steady_state
 from report.acceptance.clause import SLOW, Clause, clause
 from report.acceptance.delivery import judge
 from report.comparisons.cells import Cell
-from report.comparisons.unit_spread import UnitSpread
+from report.comparisons.units.spread import UnitSpread
 
 AS_STATED = Target(stated=True)
 POOL = 400

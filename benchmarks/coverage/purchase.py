@@ -9,7 +9,7 @@ from benchmarks.coverage.lines import line
 from benchmarks.coverage.samples import CV, Floats, in_blocks, scaled
 from report.comparisons.expectation import expectations
 from report.comparisons.groups import comparison_groups
-from report.comparisons.unit_spread import UnitSpread, cv_words, unit_band, unit_spread
+from report.comparisons.units.spread import UnitSpread, cv_words, unit_band, unit_spread
 from report.stats.intervals import blocks_interval
 
 DELIVERED = Target(95)

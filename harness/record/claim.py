@@ -94,7 +94,10 @@ class Claim(Model):
         "inference_seconds",
         "device_utilization",
         "device_memory_share",
-        "time_to_accuracy",
+        "best_accuracy",
+        "early_fall",
+        "epochs_to_target",
+        "seconds_to_target",
     ]
     of: Side
     over: Side | None = None
@@ -103,6 +106,8 @@ class Claim(Model):
     relation: Literal["equal", "less", "greater"] = "equal"
     value: float | None = None
     unit: str
+    target: Annotated[float, Field(gt=0)] | None = None
+    """Of the time to a target: the accuracy (0 to 1), perplexity or loss that ends it."""
     epochs: Annotated[int, Field(ge=1)] | None = None
     """How many epochs the figure stands for; null where it does not depend on them."""
     half_digit: Annotated[float, Field(ge=0)] = 0.0

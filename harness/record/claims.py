@@ -46,7 +46,10 @@ UNITS = {
     "inference_seconds": ("s",),
     "device_utilization": ("%",),
     "device_memory_share": ("%",),
-    "time_to_accuracy": ("s",),
+    "best_accuracy": ("fraction",),
+    "early_fall": ("fraction",),
+    "epochs_to_target": ("epochs",),
+    "seconds_to_target": ("s",),
 }
 """What a metric may be told in; a ratio of any is told as "x"."""
 
@@ -92,7 +95,8 @@ def _stated_twice(claims: Sequence[tuple[Claim, str]]) -> Iterator[str]:
     by_figure: dict[tuple[object, ...], str] = {}
     for claim, place in claims:
         figure = (
-            (claim.study, claim.kind, claim.workload, claim.protocol, claim.metric, claim.epochs),
+            (claim.study, claim.kind, claim.workload, claim.protocol),
+            (claim.metric, claim.target, claim.epochs),
             (claim.of.canonical(), claim.over.canonical() if claim.over else None),
             tuple(point.canonical() for point in claim.points),
             (claim.relation, claim.card_class, claim.words, claim.source),
@@ -231,6 +235,8 @@ def sides(claim: Claim) -> tuple[Side, ...]:
 def _faults(claim: Claim, cards: set[str] | None) -> Iterator[str]:
     yield from _form_faults(claim)
     yield from _class_faults(claim)
+    if claim.metric.endswith("_to_target") != (claim.target is not None):
+        yield "target: the time to a target names it, and no other metric has one"
     if claim.value is None and claim.words is None:
         yield "value: a claim without a value is a claim in words"
     if claim.value is not None and claim.value <= 0:

@@ -21,7 +21,7 @@ import numpy
 from numpy.typing import NDArray
 from scipy import special
 
-from report.comparisons.unit_spread import log_spread
+from report.comparisons.units.spread import log_spread
 from report.stats.intervals import ASSUMED_BLOCK_SPREAD, BLOCKS_NEEDED, Interval, Runs, critical_t
 
 TOLERANCE = 0.02

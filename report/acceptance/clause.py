@@ -10,7 +10,7 @@ from report import text
 from report.acceptance.chances import Chances, Noise, chances
 from report.acceptance.disturbance import chance_of_again, disturbed, fault
 from report.comparisons.cells import Cell
-from report.comparisons.unit_spread import UnitSpread, cv_words
+from report.comparisons.units.spread import UnitSpread, cv_words
 from report.stats.intervals import ASSUMED_BLOCK_SPREAD, BLOCKS_NEEDED, Interval, Runs, blocks_interval
 from report.trials.key import Key
 

@@ -13,8 +13,10 @@ from report.charts.style import (
     MARKER_SIZES,
     NOTE,
     PAPER,
+    SERIES_LOOKS,
     Form,
     Layout,
+    Look,
     Style,
     apart,
     cut,
@@ -50,6 +52,13 @@ class Curve:
     intervals: tuple[tuple[float, float] | None, ...] = ()
     marked: bool = False
     """At every point: between them nothing was measured."""
+    turn: int | None = None
+    """Its place among lines that are told apart by something else than their precision."""
+
+    @property
+    def look(self) -> Look:
+        """Its colour and mark."""
+        return look_of(self.precision) if self.turn is None else SERIES_LOOKS[self.turn % len(SERIES_LOOKS)]
 
     def finite(self) -> Points:
         """The points that can be drawn."""
@@ -138,11 +147,11 @@ class Curves:
 
 
 def _name_of(curve: Curve) -> tuple[object, ...]:
-    return curve.label, curve.precision, curve.published, curve.dash
+    return curve.label, curve.precision, curve.published, curve.dash, curve.turn
 
 
 def _style(curve: Curve) -> Style:
-    look = look_of(curve.precision)
+    look = curve.look
     style: Style = {
         "color": look.colour,
         "lw": 1.8 if len(curve.points) < DENSE else 1.0,
@@ -167,7 +176,7 @@ def _draw(axes: Axes, curves: Sequence[Curve], part: str) -> None:
         ys += [*(y for _, y in points), math.nan]
         for (x, _), pair in zip(curve.points, curve.intervals, strict=False):
             if pair:
-                error = interval(look_of(curve.precision).colour, 1.6, 3, upright=True)
+                error = interval(curve.look.colour, 1.6, 3, upright=True)
                 stroke(axes, [x, x], pair, error, part)
     stroke(axes, xs, ys, {**_style(curves[0]), "markevery": marks, "zorder": 2}, part)
 

@@ -43,6 +43,9 @@ UNKNOWN_LOOK = Look(SOFT, "o")
 CARD_LOOKS = (Look(BLUE, "o"), Look(ORANGE, "s"), Look(GREEN, "^"), Look(PURPLE, "D"))
 """Of cards, where no precision is drawn; taken in turn."""
 
+SERIES_LOOKS = (*CARD_LOOKS, Look(SOFT, "x"))
+"""Of lines of one precision that differ in something else; taken in turn."""
+
 MARKER_SIZES = {"o": 8.0, "s": 7.5, "D": 7.0, "^": 9.0, "x": 7.0}
 """Of marks that look equally large, px."""
 

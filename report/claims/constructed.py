@@ -47,10 +47,11 @@ EPOCHS = {
     ("tensorcore_mlp", "warmed/1"): 100,
     ("mnist_cnn", "published/1"): 20,
     ("convnet", "synthetic/1"): 100,
+    ("cifar_resnet44", "published/1"): 40,
 }
 """How long each protocol is, as its workload says."""
 
-QUALITIES = {"cifar_fastai": "accuracy", "word_lm": "perplexity"}
+QUALITIES = {"cifar_fastai": "accuracy", "cifar_resnet44": "accuracy", "word_lm": "perplexity"}
 """What is validated, where anything is."""
 
 COUNTS_ON_A_CPU = ("tensorcore_mlp",)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
-from harness.record import Claim
+from harness.record import Claim, Seeds
 from harness.record.cards import Card
 from report.claims.batches import judge_batches
 from report.claims.judged import (
@@ -17,7 +18,7 @@ from report.claims.judged import (
     seeds_for,
 )
 from report.claims.matching import matches
-from report.claims.metrics import METRICS
+from report.claims.metrics import METRICS, figure_of
 from report.claims.obstacles import obstacles
 from report.claims.pairs import judge_pair
 from report.claims.trends import judge_trend
@@ -25,8 +26,9 @@ from report.comparisons.batch_sweeps import BatchSweep
 from report.comparisons.cells import Cell
 from report.comparisons.figures import Figure
 from report.comparisons.groups import ComparisonGroup
-from report.comparisons.unit_spread import ASSUMED_SPREAD
-from report.stats.equivalence import equivalence, few_runs_hold, structure_holds
+from report.comparisons.units.spread import ASSUMED_SPREAD
+from report.stats.equivalence import Verdict, equivalence, few_runs_hold, structure_holds
+from report.stats.one_sided import few_runs_bounded, figure_bound_holds
 
 __all__ = ["Judged", "judge"]
 
@@ -90,7 +92,7 @@ def _verdict_of_count(claim: Claim, cell: Cell) -> Judged:
         return not_compared(claim, f"the records do not hold the {claim.metric.replace('_', ' ')}")
     # Bytes of an allocator are no exact count: it rounds up, and libraries keep some for themselves.
     reach = claim.margin * claim.value if METRICS[claim.metric].kind == "memory" else 0.0
-    verdict = structure_holds(count, claim.value, max(claim.half_digit, reach))
+    verdict = structure_holds(count, claim.value, max(claim.half_digit, reach), claim.relation)
     return Judged(claim, verdict, (cell,), count)
 
 
@@ -106,11 +108,13 @@ def _count(claim: Claim, cell: Cell) -> float | None:
 
 
 def _verdict_of_side(claim: Claim, cell: Cell) -> Judged:
-    name = METRICS[claim.metric].figure
-    assert claim.value is not None and name is not None
-    figure: Figure = getattr(cell, name)
-    seeds = seeds_for(claim, figure.runs)
-    if seeds is not None and figure.mean:
+    figure = figure_of(claim, cell)
+    assert claim.value is not None and figure is not None
+    seeds = seeds_for(claim, figure.runs) if figure.mean else None
+    other_unit = ASSUMED_SPREAD if claim.kind == "absolute" else 0.0
+    if claim.relation != "equal":
+        verdict = _bound(claim, claim.relation, claim.value, figure, seeds, other_unit)
+    elif seeds is not None and figure.mean:
         # Its own run and the published one are both of a seed.
         share = 1 / figure.n + 1
         verdict = few_runs_hold(figure.mean, share, seeds, claim.value, claim.margin, claim.half_digit)
@@ -122,7 +126,20 @@ def _verdict_of_side(claim: Claim, cell: Cell) -> Judged:
             claim.half_digit,
             spread=claim.spread,
             runs=claim.runs,
-            other_unit=ASSUMED_SPREAD if claim.kind == "absolute" else 0.0,
+            other_unit=other_unit,
             kind=claim.kind,
         )
     return Judged(claim, verdict, (cell,), figure.mean)
+
+
+def _bound(
+    claim: Claim,
+    relation: Literal["less", "greater"],
+    bound: float,
+    figure: Figure,
+    seeds: Seeds | None,
+    other_unit: float,
+) -> Verdict:
+    if seeds is not None and figure.mean:
+        return few_runs_bounded(figure.mean, 1 / figure.n, seeds, relation, bound)
+    return figure_bound_holds(figure.runs, relation, bound, other_unit=other_unit, kind=claim.kind)

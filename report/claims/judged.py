@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from harness.record import Claim, Seeds, Side
 from harness.record.cards import Card
 from report.claims.matching import side_differences
-from report.claims.metrics import METRICS
+from report.claims.metrics import figure_of
 from report.comparisons.batch_sweeps import BatchSweep
 from report.comparisons.cells import Cell
 from report.stats.equivalence import SEEDS, Verdict, not_comparable
@@ -66,8 +66,8 @@ def most_evidence(claim: Claim, candidates: Sequence[tuple[Cell, ...]]) -> tuple
 
 
 def _evidence(claim: Claim, cell: Cell) -> tuple[int, int, bool]:
-    figure = METRICS[claim.metric].figure
-    runs: Runs = getattr(cell, figure).runs if figure else cell.throughput.runs
+    figure = figure_of(claim, cell)
+    runs = figure.runs if figure else cell.throughput.runs
     return len(runs.values), runs.block_count, not cell.length.projected
 
 

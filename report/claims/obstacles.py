@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from harness.record import Claim
 from harness.record.cards import Card
 from harness.record.claims import speaks_of
+from report import text
 from report.claims.metrics import METRICS
 from report.comparisons.cells import PROJECTION_TOLERANCE, Cell, cell_ratio
+from report.comparisons.targets import to_target
 
 _VERSION = re.compile(r"\b(PyTorch|fastai|CUDA|driver|cuDNN) (\d[\w.]*)")
 
@@ -24,7 +26,7 @@ def obstacles(claim: Claim, cell: Cell, cards: Sequence[Card], places: Sequence[
         _card(claim, cell, cards),
         _stack(claim, cell),
         _data(claim, cell),
-        _length(claim, cell, places),
+        _length(claim, cell, places) if claim.target is None else _target(claim.target, cell),
     )
     return tuple(reason for reason in reasons if reason)
 
@@ -63,11 +65,25 @@ def _data(claim: Claim, cell: Cell) -> str | None:
     return None
 
 
+def _target(target: float, cell: Cell) -> str | None:
+    """A run that ended without its target has no time to it, and a mean of the others would be too short."""
+    found = to_target(cell, target)
+    if not found.runs:
+        return "target: nothing was validated"
+    if found.reached == found.runs:
+        return None
+    missed = f"{found.runs - found.reached} of {text.count(found.runs, 'run')}"
+    return f"target: {missed} ended after {text.count(found.trained, 'epoch')} without {target:g}"
+
+
 def _length(claim: Claim, cell: Cell, places: Sequence[Cell]) -> str | None:
     """A quality needs its epochs; a projection needs a window that settled, and the whole run near it."""
     kind = METRICS[claim.metric].kind
     if kind == "quality":
         trained = max(trial.epochs_trained or 0 for trial in cell.trials)
+        least = METRICS[claim.metric].least_epochs
+        if least is not None:
+            return None if trained >= least else f"epochs: {trained} instead of {least}"
         epochs = claim.epochs or cell.length.epochs
         return None if trained == epochs else f"epochs: {trained} instead of {epochs}"
     if kind != "duration" or not cell.length.projected:

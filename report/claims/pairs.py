@@ -13,19 +13,12 @@ from report.claims.judged import (
     seeds_for,
 )
 from report.claims.matching import matches
-from report.claims.metrics import METRICS
+from report.claims.metrics import METRICS, figure_of
 from report.claims.obstacles import obstacles
 from report.comparisons.cells import Cell, selected_alike, side_by_side
-from report.stats.equivalence import (
-    Verdict,
-    bound_holds,
-    bounds_hold,
-    few_runs_hold,
-    order_holds,
-    range_holds,
-    ratio_holds,
-)
+from report.stats.equivalence import Verdict, bounds_hold, few_runs_hold, range_holds, ratio_holds
 from report.stats.intervals import Runs, blocks_interval
+from report.stats.one_sided import bound_holds, difference_holds, few_runs_bounded, order_holds
 
 
 def judge_pair(claim: Claim, measured: Measured) -> Judged:
@@ -58,10 +51,15 @@ def judge_pair(claim: Claim, measured: Measured) -> Judged:
 
 
 def _same_setting(claim: Claim, of: Cell, over: Cell) -> bool:
-    """Both on one machine and stack, unless the claim is of two cards; both projected, or neither."""
+    """Both on one machine and stack, unless the claim is of two cards; both projected, or neither.
+
+    Where one side has more devices, the nodes of a session are taken for alike.
+    """
     assert claim.over is not None
     crossed = claim.of.card != claim.over.card
-    same = (of.session, of.machine, of.card, of.stack) == (over.session, over.machine, over.card, over.stack)
+    one_machine = of.machine == over.machine or claim.of.gpus != claim.over.gpus
+    places = [(cell.session, cell.trials[0].device_name, cell.stack) for cell in (of, over)]
+    same = one_machine and places[0] == places[1]
     # A claim that names no data mode is of one precision over another in the same one.
     alike = claim.of.data_mode != claim.over.data_mode or of.key.data_mode == over.key.data_mode
     return (crossed or same) and alike and of.length.projected == over.length.projected
@@ -69,18 +67,22 @@ def _same_setting(claim: Claim, of: Cell, over: Cell) -> bool:
 
 def _verdict(claim: Claim, of: Cell, over: Cell) -> Judged:
     """An order is of the first over the second; a ratio is published as how many times the second it is."""
-    name = METRICS[claim.metric].figure
-    assert name is not None
     ordered = (of, over) if claim.kind == "order" else (over, of)
-    runs = selected_alike(*ordered, name)
+    figures = [figure for cell in ordered if (figure := figure_of(claim, cell)) is not None]
+    runs = selected_alike(*ordered, figures[0], figures[1])
     paired = side_by_side(of, over)
     first, second = (side.mean for side in runs)
+    if METRICS[claim.metric].may_be_zero and claim.relation != "equal":
+        return Judged(claim, difference_holds(*runs, claim.relation, paired=paired), (of, over))
     if METRICS[claim.metric].kind == "memory" and first and second:
         return Judged(claim, _verdict_of_bytes(claim, *runs), (of, over), first / second)
     seeds = seeds_for(claim, *runs)
     if seeds is not None and claim.value is not None and first and second:
         share = sum(1 / len(side.values) for side in runs)
-        verdict = few_runs_hold(first / second, share, seeds, claim.value, claim.margin, claim.half_digit)
+        if claim.relation == "equal":
+            verdict = few_runs_hold(first / second, share, seeds, claim.value, claim.margin, claim.half_digit)
+        else:
+            verdict = few_runs_bounded(first / second, share, seeds, claim.relation, claim.value)
         return Judged(claim, verdict, (of, over), first / second)
     if claim.kind == "order":
         verdict = order_holds(*runs, claim.relation, claim.margin, paired=paired)

@@ -26,7 +26,6 @@ DRAWN = (
     "epoch_seconds",
     "step_seconds",
     "inference_seconds",
-    "time_to_accuracy",
     "throughput",
     "peak_bytes",
 )

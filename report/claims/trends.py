@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import reduce
 from itertools import product
 from statistics import fmean
-from typing import Any
 
 from harness.record import Claim
 from report.claims.judged import (
@@ -20,16 +18,11 @@ from report.claims.judged import (
     seeds_for,
 )
 from report.claims.matching import matches
-from report.claims.metrics import METRICS
+from report.claims.metrics import figure_of, value_of
 from report.claims.obstacles import obstacles
-from report.comparisons.cells import FIGURES, Cell
-from report.comparisons.figures import Figure
-from report.stats.equivalence import few_runs_grow, trend_holds
+from report.comparisons.cells import Cell
 from report.stats.intervals import Runs, blocks_interval
-from report.trials.columns import COLUMNS
-from report.trials.trial import Trial
-
-_SOURCES = {column.name: column.source.split(".") for column in COLUMNS}
+from report.stats.one_sided import few_runs_grow, trend_holds
 
 
 def judge_trend(claim: Claim, measured: Measured) -> Judged:
@@ -78,16 +71,15 @@ def _verdict(claim: Claim, cells: tuple[Cell, ...]) -> Judged:
     Each repeat gives one slope, so what the machine did in a round is common to all points.
     """
     weights = _weights(claim)
-    name = METRICS[claim.metric].figure
-    assert name is not None and claim.relation != "equal"
-    figures: list[Figure] = [getattr(cell, name) for cell in cells]
+    assert claim.relation != "equal"
+    figures = [figure for cell in cells if (figure := figure_of(claim, cell)) is not None]
     means = [figure.mean or 0.0 for figure in figures]
     seeds = seeds_for(claim, *(figure.runs for figure in figures))
     if seeds is not None and min(means) > 0:
         slope = math.fsum(weight * math.log(mean) for weight, mean in zip(weights, means, strict=True))
         share = math.fsum(weight**2 / figure.n for weight, figure in zip(weights, figures, strict=True))
         return Judged(claim, few_runs_grow(slope, share, seeds, claim.relation), cells, math.exp(slope))
-    slopes = _slopes(cells, weights, FIGURES[name])
+    slopes = _slopes(claim, cells, weights)
     interval = blocks_interval(slopes, paired=True)
     measured = interval.estimate if interval else slopes.mean
     return Judged(claim, trend_holds(slopes, claim.relation), cells, measured)
@@ -109,10 +101,10 @@ def _weights(claim: Claim) -> list[float]:
     return weights
 
 
-def _slopes(cells: Sequence[Cell], weights: Sequence[float], column: str) -> Runs:
+def _slopes(claim: Claim, cells: Sequence[Cell], weights: Sequence[float]) -> Runs:
     """e to the power of each repeat's slope, of the repeats that all cells have."""
     unproven = any(cell.takes_unproven for cell in cells)
-    found = [_by_repeat(cell, column, unproven=unproven) for cell in cells]
+    found = [_by_repeat(claim, cell, unproven=unproven) for cell in cells]
     shared = sorted(set.intersection(*(set(values) for values in found)))
     blocks = {trial.repeat: trial.record.block for trial in cells[0].trials}
     slopes = [
@@ -126,12 +118,7 @@ def _slopes(cells: Sequence[Cell], weights: Sequence[float], column: str) -> Run
     return Runs(tuple(slopes), tuple(blocks[repeat] for repeat in shared))
 
 
-def _by_repeat(cell: Cell, column: str, *, unproven: bool) -> dict[int, float]:
+def _by_repeat(claim: Claim, cell: Cell, *, unproven: bool) -> dict[int, float]:
     left_out = ("invalid",) if unproven else ("invalid", "unproven")
-    values = {trial.repeat: _value(trial, column) for trial in cell.trials if trial.verdict not in left_out}
+    values = {trial.repeat: value_of(claim, trial) for trial in cell.trials if trial.verdict not in left_out}
     return {repeat: value for repeat, value in values.items() if value is not None and value > 0}
-
-
-def _value(trial: Trial, column: str) -> float | None:
-    found: Any = reduce(lambda part, name: part and getattr(part, name), _SOURCES[column], trial)
-    return None if found is None else float(found)

@@ -29,6 +29,8 @@ FIGURES = {
     "throughput": "samples_per_second",
     "step_seconds": "step_seconds",
     "quality": "quality",
+    "best_quality": "best_quality",
+    "early_fall": "early_fall",
     "valid_loss": "valid_loss",
     "train_loss": "train_loss",
     "smoothed_train_loss": "smoothed_train_loss",
@@ -41,10 +43,17 @@ FIGURES = {
 }
 """Each figure of a cell, and the column that it is of."""
 
-OF_ONE_LENGTH = ("quality", "valid_loss", "train_loss", "smoothed_train_loss", "test_quality")
+OF_ONE_LENGTH = (
+    "quality",
+    "best_quality",
+    "valid_loss",
+    "train_loss",
+    "smoothed_train_loss",
+    "test_quality",
+)
 """What a cell has only where its trials trained equally long."""
 
-AT_ANY_HOUR = (*OF_ONE_LENGTH, "peak_bytes", "allocated_bytes")
+AT_ANY_HOUR = (*OF_ONE_LENGTH, "early_fall", "peak_bytes", "allocated_bytes")
 """What no hour of a machine changes: of these each run is a replicate, whatever its block."""
 
 
@@ -65,6 +74,8 @@ class Cell:
     throughput: Figure
     step_seconds: Figure
     quality: Figure
+    best_quality: Figure
+    early_fall: Figure
     valid_loss: Figure
     train_loss: Figure
     smoothed_train_loss: Figure
@@ -182,12 +193,11 @@ def _verdict(trials: Sequence[Trial], without: frozenset[str]) -> str:
     return "warn" if unproven or "warn" in counted else "valid"
 
 
-def selected_alike(of: Cell, over: Cell, name: str) -> tuple[Runs, Runs]:
-    """The runs of one figure of both: where unproven ones count on one side, they do on the other."""
-    figures: tuple[Figure, Figure] = getattr(of, name), getattr(over, name)
+def selected_alike(of: Cell, over: Cell, figure: Figure, other: Figure) -> tuple[Runs, Runs]:
+    """The runs of a figure of both: where unproven ones count on one side, they do on the other."""
     if of.takes_unproven or over.takes_unproven:
-        return figures[0].with_unproven, figures[1].with_unproven
-    return figures[0].runs, figures[1].runs
+        return figure.with_unproven, other.with_unproven
+    return figure.runs, other.runs
 
 
 def side_by_side(of: Cell, over: Cell) -> bool:
@@ -205,21 +215,28 @@ def cell_ratio(of: Cell, over: Cell, name: str, *, comparisons: int = 1) -> Rati
 
     The level holds for all `comparisons` together.
     """
-    runs, others = selected_alike(of, over, name)
+    return figure_ratio(of, over, getattr(of, name), getattr(over, name), comparisons=comparisons)
+
+
+def figure_ratio(
+    of: Cell, over: Cell, figure: Figure, other: Figure, *, comparisons: int = 1
+) -> Ratio | None:
+    """The same of a figure that each cell has, which need not be an attribute of it."""
+    runs, others = selected_alike(of, over, figure, other)
     if runs.mean is None or others.mean is None:
         return None
     interval = blocks_interval(runs, others, paired=side_by_side(of, over), comparisons=comparisons)
     if interval is not None:
-        interval = replace(interval, notes=(*interval.notes, *_selection(of, over, name)))
+        interval = replace(interval, notes=(*interval.notes, *_selection(of, over, figure, other)))
     n = len(runs.values), len(others.values)
     return Ratio(interval.estimate if interval else runs.mean / others.mean, interval, n)
 
 
-def _selection(of: Cell, over: Cell, name: str) -> tuple[str, ...]:
+def _selection(of: Cell, over: Cell, figure: Figure, other: Figure) -> tuple[str, ...]:
     """What was left out on either side, or taken in on both."""
     if of.takes_unproven != over.takes_unproven and (of.leaves_out_unproven or over.leaves_out_unproven):
         return ("unproven runs count on both sides, as they must on one",)
-    return tuple(dict.fromkeys((*getattr(of, name).notes, *getattr(over, name).notes)))
+    return tuple(dict.fromkeys((*figure.notes, *other.notes)))
 
 
 def own_spread(of: Figure) -> Ratio | None:

@@ -16,7 +16,7 @@ from itertools import pairwise
 from report import text
 from report.comparisons.cells import Cell, Ratio, cell_ratio
 from report.comparisons.groups import ComparisonGroup, Entry
-from report.comparisons.unit_spread import UnitBand, spread_of, unit_band
+from report.comparisons.units.spread import UnitBand, spread_of, unit_band
 from report.trials.key import Key, ProtocolLength
 from report.trials.pairs import each_nearest_the_card, matched, same_but
 

@@ -1,34 +1,35 @@
-"""Several devices of one machine beside a single one."""
+"""Several devices beside a single one, and what stands in for them on one device."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
 
 from report import text
-from report.comparisons.cells import Cell, Ratio, cell_ratio, repeated
+from report.comparisons.cells import Cell, Ratio, cell_ratio, figure_ratio, repeated
 from report.comparisons.groups import PRECISIONS
-from report.trials.key import Key
-from report.trials.pairs import LOSS_SCALE, grouped_by, same_but
+from report.comparisons.targets import targets_of, to_target
+from report.trials.key import PARALLEL, VIRTUAL_RANKS, Key
+from report.trials.pairs import grouped_by, without
 
+VIRTUAL = "virtual"
 PARALLELISMS = {
     "dp": "DataParallel",
     "ddp": "DistributedDataParallel",
     "fsdp": "FSDP",
     "each": "independent copies",
+    VIRTUAL: "virtual ranks on one device",
 }
 STRICT = "fp32-ieee"
-
-_place = same_but(
-    "gpus",
-    "precision",
-    within=(LOSS_SCALE, "length", "stack", "session", "machine", lambda cell: cell.trials[0].device_name),
-)
 
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """One workload on one machine, on one device and on several; the batch per device is the same."""
+    """One workload on one device and on several; the batch per device is the same.
+
+    On one machine where each of its machines has one device's run too; else over those of a session, whose
+    nodes are taken for alike.
+    """
 
     key: Key
     unit: str
@@ -36,20 +37,53 @@ class Scaling:
 
     def single(self, precision: str) -> Cell | None:
         """The cell of one device."""
-        return next((c for c in self.cells if c.key.gpus == 1 and c.key.precision == precision), None)
+        return next((c for c in self.cells if ranks_of(c) == 1 and c.key.precision == precision), None)
 
     def shared(self, precision: str, way: str) -> list[Cell]:
         """Several devices, by their number."""
         cells = [c for c in self.cells if c.key.precision == precision and parallelism_of(c) == way]
-        return sorted(cells, key=lambda cell: cell.key.gpus)
+        return sorted(cells, key=ranks_of)
+
+    def with_single(self, precision: str, way: str) -> list[Cell]:
+        """The same, with one device before them."""
+        single = self.single(precision)
+        return [*([single] if single else []), *self.shared(precision, way)]
 
     def over_single(self, cell: Cell) -> Ratio | None:
         """Its throughput over one device's; the level holds for all of the workload's together."""
-        single = self.single(cell.key.precision)
-        if single is None or single is cell:
+        return self._over_single(
+            cell, lambda single: cell_ratio(cell, single, "throughput", comparisons=self._pairs)
+        )
+
+    def over_single_to(self, cell: Cell, target: float) -> Ratio | None:
+        """How many times as soon it has a target as one device; null where a run of either never had it.
+
+        Null of virtual ranks, whose seconds are of one device.
+        """
+        if parallelism_of(cell) == VIRTUAL:
             return None
-        pairs = [(c, alone) for c in self.cells if (alone := self.single(c.key.precision)) not in (None, c)]
-        return cell_ratio(cell, single, "throughput", comparisons=sum(map(repeated, pairs)))
+        own = to_target(cell, target).seconds
+
+        def over(single: Cell) -> Ratio | None:
+            other = to_target(single, target).seconds
+            return figure_ratio(single, cell, other, own, comparisons=self._pairs * len(self.targets))
+
+        return self._over_single(cell, over)
+
+    def _over_single(self, cell: Cell, over: Callable[[Cell], Ratio | None]) -> Ratio | None:
+        single = self.single(cell.key.precision)
+        return None if single is None or single is cell else over(single)
+
+    @property
+    def _pairs(self) -> int:
+        real = [cell for cell in self.cells if parallelism_of(cell) != VIRTUAL]
+        pairs = [(c, alone) for c in real if (alone := self.single(c.key.precision)) not in (None, c)]
+        return sum(map(repeated, pairs))
+
+    @property
+    def targets(self) -> tuple[float, ...]:
+        """What its trials were to reach, the easiest first."""
+        return targets_of(self.cells)
 
     def step_seconds_lost(self, cell: Cell) -> float | None:
         """What its step takes longer than that of one device alone, whose batch is the same."""
@@ -65,8 +99,20 @@ class Scaling:
 
 def parallelism_of(cell: Cell) -> str:
     """How the devices share the work, as the workload says; empty for one device."""
+    if _virtual_ranks(cell) > 1:
+        return VIRTUAL
     measured = cell.trials[0].record.measurement
     return (measured.parallel if measured and cell.key.gpus > 1 else None) or ""
+
+
+def ranks_of(cell: Cell) -> int:
+    """Its devices, or the virtual ranks of its one device."""
+    return _virtual_ranks(cell) if _virtual_ranks(cell) > 1 else cell.key.gpus
+
+
+def _virtual_ranks(cell: Cell) -> int:
+    value = dict(cell.key.options).get(VIRTUAL_RANKS, 1)
+    return value if isinstance(value, int) else 1
 
 
 def step_seconds(cell: Cell) -> float | None:
@@ -80,10 +126,37 @@ def scalings(cells: Sequence[Cell]) -> list[Scaling]:
     usable = [cell for cell in cells if cell.verdict != "invalid" and cell.throughput.mean is not None]
     return [
         Scaling(
-            place.key,
+            _work(members[0]),
             text.unit_name(members[0].trials[0].device_name, members[0].machine_label),
             tuple(members),
         )
-        for place, members in grouped_by(usable, _place).items()
+        for alike in grouped_by(usable, _place).values()
+        for members in _by_machine(alike)
         if any(parallelism_of(cell) for cell in members)
     ]
+
+
+def _place(cell: Cell) -> Hashable:
+    # Steps follow from the batch of all devices together.
+    length = replace(cell.length, steps_per_epoch=0, valid_batches=0)
+    return _work(cell), length, cell.stack, cell.session, cell.trials[0].device_name
+
+
+def _work(cell: Cell) -> Key:
+    """The key less precision, number of devices and how they share; the loss scale stays."""
+    shared = (PARALLEL, VIRTUAL_RANKS)
+    options = tuple(option for option in cell.key.options if option[0] not in shared)
+    return replace(without(cell.key, "gpus"), precision="", options=options)
+
+
+def _by_machine(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """Each machine's alone where all have one device's run; else of equal works that of the most runs."""
+    machines = list(grouped_by(cells, lambda cell: cell.machine).values())
+    if all(any(ranks_of(cell) == 1 for cell in members) for members in machines if _several(members)):
+        return machines
+    alike = grouped_by(cells, lambda cell: (cell.key.precision, parallelism_of(cell), ranks_of(cell)))
+    return [[max(same, key=lambda cell: cell.throughput.n) for same in alike.values()]]
+
+
+def _several(cells: Sequence[Cell]) -> bool:
+    return any(ranks_of(cell) > 1 for cell in cells)

@@ -17,7 +17,7 @@ from report import text
 from report.comparisons.cells import Cell, cell_ratio
 from report.comparisons.expectation import Buyer
 from report.comparisons.groups import ComparisonGroup
-from report.comparisons.unit_spread import UnitBand, UnitSpread, spread_of, unit_band
+from report.comparisons.units.spread import UnitBand, UnitSpread, spread_of, unit_band
 from report.cost.mix import MixLine, Offer, buyers_mix, default_mix, mix_lines, offers_on, ranked_cells
 from report.cost.purchase import FILE, Purchase
 from report.stats.intervals import Interval, blocks_interval

@@ -15,7 +15,7 @@ from report.comparisons.figures import Figure
 from report.comparisons.groups import ComparisonGroup, Entry
 from report.comparisons.speedups import Speedup
 from report.comparisons.time_breakdown import WITHOUT_CLOCK, time_breakdown
-from report.comparisons.unit_spread import UnitBand, spread_of, unit_band
+from report.comparisons.units.spread import UnitBand, spread_of, unit_band
 from report.sections import names
 from report.sections.view import Panel
 from report.stats.intervals import Interval

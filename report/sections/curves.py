@@ -43,7 +43,7 @@ def _quality(group: ComparisonGroup, published: Sequence[PublishedCurve], anchor
     title, unit = QUALITY[name]
     lines = _by_epoch(group, lambda epoch: epoch.quality)
     lines += [_behind(curve, curve.quality) for curve in published]
-    return _panel(f"{anchor}-quality", title, unit, lines, form=_form(name))
+    return _panel(f"{anchor}-quality", title, unit, lines, form=quality_form(name))
 
 
 def _quality_by_time(group: ComparisonGroup, anchor: str) -> Panel | None:
@@ -54,20 +54,26 @@ def _quality_by_time(group: ComparisonGroup, anchor: str) -> Panel | None:
         _own(entry, group, points)
         for entry in group.entries
         for trial in entry.cell.trials
-        if trial.verdict != "invalid" and len(points := _over_time(trial.epochs)) > 1
+        if trial.verdict != "invalid" and len(points := over_time(trial.epochs)) > 1
     ]
     if name is None or not drawn:
         return None
     longest = max(curve.points[-1][0] for curve in drawn)
-    unit, size = (
-        ("hours", 3600.0) if longest > 7200 else ("minutes", 60.0) if longest > 120 else ("seconds", 1.0)
-    )
+    unit, size = time_unit(longest)
     scaled = [replace(curve, points=tuple((x / size, y) for x, y in curve.points)) for curve in drawn]
     title, note = f"{QUALITY[name][0]} against time", "training and validation added up"
-    return _panel(f"{anchor}-by-time", title, note, scaled, form=_form(name), across=unit)
+    return _panel(f"{anchor}-by-time", title, note, scaled, form=quality_form(name), across=unit)
 
 
-def _over_time(epochs: Sequence[Epoch]) -> tuple[tuple[float, float], ...]:
+def time_unit(longest: float) -> tuple[str, float]:
+    """What an axis is in that goes to so many seconds, and the seconds of one."""
+    if longest > 7200:
+        return "hours", 3600.0
+    return ("minutes", 60.0) if longest > 120 else ("seconds", 1.0)
+
+
+def over_time(epochs: Sequence[Epoch]) -> tuple[tuple[float, float], ...]:
+    """(seconds of training and validation until then, quality) of each whole epoch that was validated."""
     points, seconds = [], 0.0
     for epoch in epochs:
         seconds += epoch.train_seconds + (epoch.valid_seconds or 0.0)
@@ -119,7 +125,8 @@ def _behind(curve: PublishedCurve, values: Sequence[float]) -> Curve:
     return Curve(label, points, curve.side.precision or "", "published", published=True)
 
 
-def _form(quality: str) -> Form:
+def quality_form(quality: str) -> Form:
+    """How values of a quality are written."""
     return "percent" if quality == "accuracy" else "number"
 
 

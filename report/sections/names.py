@@ -13,7 +13,7 @@ from report.comparisons.speedups import ProfileGain, Speedup
 from report.sections.view import Badge
 from report.stats.intervals import FLOOR_RUNS, HEADLINE_RUNS
 from report.text import short_card
-from report.trials.key import PARALLEL, Key
+from report.trials.key import PARALLEL, VIRTUAL_RANKS, Key
 
 
 def badges(cells: Sequence[Cell]) -> tuple[Badge, ...]:
@@ -104,8 +104,10 @@ def work(cell: Cell) -> str:
 
 def setting(key: Key) -> str:
     """What besides batch and data marks a work: ', 2 devices (ddp), tuned'; empty where nothing does."""
-    way = dict(key.options).get(PARALLEL)
+    options = dict(key.options)
+    way, virtual = options.get(PARALLEL), options.get(VIRTUAL_RANKS, 1)
     parts = [f"{key.gpus} devices" + (f" ({way})" if way else "")] if key.gpus > 1 else []
+    parts += [] if virtual == 1 else [f"{virtual} virtual ranks"]
     parts += [] if key.profile == "default" else [key.profile]
     parts += [] if key.layout == "contiguous" else [key.layout]
     return "".join(f", {text.clean(part, 40)}" for part in parts)

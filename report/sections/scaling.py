@@ -16,13 +16,14 @@ from report.comparisons.groups import PRECISIONS
 from report.comparisons.scaling import (
     PARALLELISMS,
     STRICT,
+    VIRTUAL,
     Scaling,
     parallelism_of,
     scalings,
     step_seconds,
 )
 from report.comparisons.speedups import Speedup
-from report.sections import names
+from report.sections import names, targets
 from report.sections.roofline import all_reduce_words
 from report.sections.view import Panel, Table, tabled
 from report.trials.all_reduce import Devices, Reached, devices_of, gradient_bytes, least_seconds
@@ -42,6 +43,9 @@ def panels(cells: Sequence[Cell], gains: Sequence[Speedup], anchor: str) -> tupl
             _gain(family, gains, f"{anchor}-devices-gain-{place}", title),
             _scaling(family, f"{anchor}-scaling-{place}", title),
         ]
+        for line, (precision, way) in enumerate(family.lines(), 1):
+            if way in (*DASHES, VIRTUAL):
+                drawn += targets.panels(family, precision, way, f"{anchor}-scaling-{place}-{line}", title)
     return tuple(panel for panel in drawn if panel is not None)
 
 
@@ -71,6 +75,8 @@ def _gain(family: Scaling, gains: Sequence[Speedup], name: str, title: str) -> P
 
 
 def _scaling(family: Scaling, name: str, title: str) -> Panel | None:
+    if family.targets:
+        return None
     lines = []
     for precision, way, cells in _with_single(family):
         single = family.single(precision)
@@ -89,12 +95,11 @@ def _scaling(family: Scaling, name: str, title: str) -> Panel | None:
 
 def _with_single(family: Scaling) -> list[tuple[str, str, list[Cell]]]:
     """Each line of work shared, its first point the one device alone. Copies share nothing, so no line."""
-    lines = []
-    for precision, way in family.lines():
-        if way in DASHES:
-            single = family.single(precision)
-            lines.append((precision, way, [*([single] if single else []), *family.shared(precision, way)]))
-    return lines
+    return [
+        (precision, way, family.with_single(precision, way))
+        for precision, way in family.lines()
+        if way in DASHES
+    ]
 
 
 def _line(
@@ -135,10 +140,10 @@ def tables(
 
     `ceilings` are what the same devices reach together at most.
     """
-    families = scalings(cells)
-    if not families:
-        return ()
-    return _study(families, gains), _shares(families, ceilings)
+    families = [family for family in scalings(cells) if any(c.key.gpus > 1 for c in family.cells)]
+    to_targets = targets.table(cells)
+    found = (_study(families, gains), _shares(families, ceilings)) if families else ()
+    return (*found, *([to_targets] if to_targets else []))
 
 
 def _study(families: Sequence[Scaling], gains: Sequence[Speedup]) -> Table:
@@ -148,10 +153,9 @@ def _study(families: Sequence[Scaling], gains: Sequence[Speedup]) -> Table:
     mixed = [name for name in precisions if name != STRICT]
     rows = []
     for family in families:
-        for count, way in sorted({(cell.key.gpus, parallelism_of(cell)) for cell in family.cells}):
-            own = {
-                c.key.precision: c for c in family.cells if (c.key.gpus, parallelism_of(c)) == (count, way)
-            }
+        real = [cell for cell in family.cells if parallelism_of(cell) != VIRTUAL]
+        for count, way in sorted({(cell.key.gpus, parallelism_of(cell)) for cell in real}):
+            own = {c.key.precision: c for c in real if (c.key.gpus, parallelism_of(c)) == (count, way)}
             speeds = [names.rate(own[name]) if name in own else "–" for name in precisions]
             times = [names.gain(over.get(id(own.get(name)))) for name in mixed]
             rows.append((_named(family), _devices(count, way), *speeds, *times))
@@ -178,7 +182,7 @@ def _shares(families: Sequence[Scaling], ceilings: Mapping[Devices, Reached]) ->
     said: dict[str, None] = {}
     for family in families:
         for precision, way in family.lines():
-            for cell in family.shared(precision, way):
+            for cell in family.shared(precision, way) if way != VIRTUAL else ():
                 against = family.over_single(cell)
                 ratios += [against] if against else []
                 ceiling = _ceiling(cell, ceilings)

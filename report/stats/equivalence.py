@@ -57,14 +57,16 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
+class Words:
+    """What the two findings are called."""
+
     yes: Word
     no: Word
 
 
-_ABSOLUTE = _Words("reproduced", "not reproduced")
-_HERE = _Words("holds here", "does not hold here")
-_PARITY = _Words("parity", "worse")
+_ABSOLUTE = Words("reproduced", "not reproduced")
+HERE = Words("holds here", "does not hold here")
+_PARITY = Words("parity", "worse")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class _Published:
 
 def words_for(kind: ClaimKind) -> tuple[Word, Word]:
     """What the two findings are called: an absolute figure is reproduced, the other kinds hold here."""
-    words = _ABSOLUTE if kind == "absolute" else _HERE
+    words = _ABSOLUTE if kind == "absolute" else HERE
     return words.yes, words.no
 
 
@@ -111,7 +113,7 @@ def equivalence(
     one model: a difference that it may explain is no refutation.
     """
     source = _Published(published, half_digit, spread, runs or 1)
-    words = _Words(*words_for(kind))
+    words = Words(*words_for(kind))
     interval = blocks_interval(measured, level=LEVEL)
     return _against(interval, len(measured.values), source, margin, other_unit, words)
 
@@ -133,55 +135,12 @@ def ratio_holds(
     """
     source = _Published(published, half_digit, spread, runs or 1)
     interval = blocks_interval(of, over, level=LEVEL, paired=paired)
-    return _against(interval, _fewest(of, over), source, margin, 0.0, _HERE)
+    return _against(interval, fewest_of(of, over), source, margin, 0.0, HERE)
 
 
-def _fewest(of: Runs, over: Runs) -> int:
+def fewest_of(of: Runs, over: Runs) -> int:
+    """The runs of the side that has fewer."""
     return min(len(of.values), len(over.values))
-
-
-def order_holds(
-    a: Runs,
-    b: Runs,
-    relation: Literal["equal", "less", "greater"],
-    margin: float = 0.05,
-    *,
-    paired: bool = False,
-) -> Verdict:
-    """Whether a is less or greater than b, one-sided at 5 %; or equal within ±ln(1 + margin)."""
-    if relation == "equal":
-        return replace(ratio_holds(a, b, 1.0, margin, paired=paired), s_star=None)
-    return bound_holds(a, b, relation, 1.0, paired=paired)
-
-
-def bound_holds(
-    of: Runs, over: Runs, relation: Literal["less", "greater"], bound: float, *, paired: bool = False
-) -> Verdict:
-    """Whether the ratio of two arms is less or greater than `bound`, one-sided at 5 %."""
-    interval = blocks_interval(of, over, level=LEVEL, paired=paired)
-    return _bounded(interval, _fewest(of, over), relation, bound, "ratio")
-
-
-def trend_holds(slopes: Runs, relation: Literal["less", "greater"]) -> Verdict:
-    """Whether a figure falls or grows, by a factor for each repeat: one-sided at 5 %.
-
-    The factors are of one machine in one session, so what an hour does to it is in each of them alike.
-    """
-    interval = blocks_interval(slopes, level=LEVEL, paired=True)
-    return _bounded(interval, len(slopes.values), relation, 1.0, "slope")
-
-
-def _bounded(
-    interval: Interval | None, fewest: int, relation: Literal["less", "greater"], bound: float, what: str
-) -> Verdict:
-    if interval is None:
-        return _no_interval(fewest)
-    below, above = interval.high < bound, interval.low > bound
-    if not below and not above:
-        nothing = ": no difference is shown" if bound == 1 else ""
-        return Verdict("inconclusive", (f"the interval includes {bound:g}{nothing}",), interval)
-    because = f"the {what} lies {'below' if below else 'above'} {bound:g}"
-    return Verdict(_HERE.yes if below == (relation == "less") else _HERE.no, (because,), interval)
 
 
 def few_runs_hold(
@@ -196,22 +155,12 @@ def few_runs_hold(
     deviation = math.sqrt(share) * seeds.spread
     least = math.expm1((critical_t(LEVEL, seeds.pairs) + RARELY) * deviation)
     source = _Published(published, half_digit, None, 1)
-    interval = _of_seeds(math.log(measured), deviation, seeds)
-    verdict = _against(interval, 1, source, max(margin, least), 0.0, _HERE)
-    return replace(verdict, because=(_basis_of_seeds(seeds), *verdict.because), s_star=None)
+    interval = of_seeds(math.log(measured), deviation, seeds)
+    verdict = _against(interval, 1, source, max(margin, least), 0.0, HERE)
+    return replace(verdict, because=(basis_of_seeds(seeds), *verdict.because), s_star=None)
 
 
-def few_runs_grow(slope: float, share: float, seeds: Seeds, relation: Literal["less", "greater"]) -> Verdict:
-    """Whether a quality of too few runs falls or grows along a trend, by the spread of its seeds.
-
-    `slope` is in logarithms, and `share` its variance in units of that of one run.
-    """
-    interval = _of_seeds(slope, math.sqrt(share) * seeds.spread, seeds)
-    verdict = _bounded(interval, 1, relation, 1.0, "slope")
-    return replace(verdict, because=(_basis_of_seeds(seeds), *verdict.because))
-
-
-def _of_seeds(estimate: float, deviation: float, seeds: Seeds) -> Interval:
+def of_seeds(estimate: float, deviation: float, seeds: Seeds) -> Interval:
     """Around a logarithm, of the published spread; in place of one that our runs are too few for."""
     reach = critical_t(LEVEL, seeds.pairs) * deviation
     ends = (math.exp(estimate + end) for end in (-reach, 0.0, reach))
@@ -219,7 +168,8 @@ def _of_seeds(estimate: float, deviation: float, seeds: Seeds) -> Interval:
     return Interval(low, middle, high, (1,), float(seeds.pairs), LEVEL, "Student, spread of published seeds")
 
 
-def _basis_of_seeds(seeds: Seeds) -> str:
+def basis_of_seeds(seeds: Seeds) -> str:
+    """The reason that such a verdict begins with."""
     return f"few runs: the spread of {seeds.pairs} published pairs stands for theirs ({seeds.spread:.1%})"
 
 
@@ -228,7 +178,7 @@ def range_holds(low: float, high: float, published: float, margin: float, half_d
     least, most = low / (published + half_digit), high / (published - half_digit)
     inside = least >= 1 / (1 + margin) and most <= 1 + margin
     outside = most < 1 / (1 + margin) or least > 1 + margin
-    word: Word = _HERE.yes if inside else _HERE.no if outside else "inconclusive"
+    word: Word = HERE.yes if inside else HERE.no if outside else "inconclusive"
     return Verdict(word, (_for_certain(low, high),), None, margin)
 
 
@@ -237,7 +187,7 @@ def bounds_hold(low: float, high: float, relation: Literal["less", "greater"], b
     below, above = high < bound, low > bound
     word: Word = "inconclusive"
     if below or above:
-        word = _HERE.yes if below == (relation == "less") else _HERE.no
+        word = HERE.yes if below == (relation == "less") else HERE.no
     return Verdict(word, (_for_certain(low, high),), None, 0.0)
 
 
@@ -245,12 +195,23 @@ def _for_certain(low: float, high: float) -> str:
     return f"{low:.3f}, without a spread" if low == high else f"between {low:.3f} and {high:.3f}, for certain"
 
 
-def structure_holds(measured: float, published: float, half_digit: float = 0.0) -> Verdict:
-    """Whether a count that has no spread, such as parameters, is the published one within its rounding."""
+def structure_holds(
+    measured: float,
+    published: float,
+    half_digit: float = 0.0,
+    relation: Literal["equal", "less", "greater"] = "equal",
+) -> Verdict:
+    """Whether a count that has no spread, such as parameters, is the published one within its rounding.
+
+    Or less or greater than it, where that is what was published.
+    """
     # A printed decimal and its half digit are not exact in binary.
     reach = half_digit * (1 + 1e-9) + abs(published) * 1e-12
-    holds = abs(measured - published) <= reach
-    return Verdict(_HERE.yes if holds else _HERE.no, (f"{measured:.12g} here, {published:.12g} published",))
+    if relation == "equal":
+        holds = abs(measured - published) <= reach
+    else:
+        holds = measured < published if relation == "less" else measured > published
+    return Verdict(HERE.yes if holds else HERE.no, (f"{measured:.12g} here, {published:.12g} published",))
 
 
 def not_comparable(differences: Iterable[str]) -> Verdict:
@@ -284,7 +245,7 @@ def non_inferior(
     arms = Runs(tuple(better)), Runs(tuple(worse))
     gain = blocks_interval(*arms, level=LEVEL, comparisons=comparisons, logs=False)
     if gain is None:
-        return _no_interval(fewest)
+        return no_interval(fewest)
     word: Word = "inconclusive"
     if gain.low > -margin:
         word = _PARITY.yes
@@ -300,11 +261,11 @@ def _against(
     source: _Published,
     margin: float,
     other_unit: float,
-    words: _Words,
+    words: Words,
 ) -> Verdict:
     """The verdict on measured ÷ published, in logarithms throughout."""
     if measured is None:
-        return _no_interval(fewest)
+        return no_interval(fewest)
     if source.value - source.half_digit <= 0:
         return Verdict("inconclusive", ("the published figure is not told from 0 by its digits",))
     own_t, given_t = critical_t(LEVEL, measured.df), source.t(measured.df)
@@ -360,6 +321,7 @@ def _inside_or_not(interval: Interval, margin: float, other_unit: float) -> str:
     return f"measured ÷ published is {interval.low:.3f} to {interval.high:.3f}, across ±{margin:.0%}"
 
 
-def _no_interval(runs: int) -> Verdict:
+def no_interval(runs: int) -> Verdict:
+    """The verdict where nothing shows a spread."""
     why = "one run gives no interval" if runs == 1 else f"{runs} runs give no interval on positive figures"
     return Verdict("inconclusive", (why,))

@@ -108,6 +108,17 @@ COLUMNS = (
     Column("step_seconds", "Float64", "Median of the steady steps", unit="s"),
     Column("quality", "Float64", "The workload's metric at the last validation", at="last_validated.quality"),
     Column("quality_name", "string", "What `quality` is: `accuracy` (0 to 1), `perplexity` or `loss`"),
+    Column("best_quality", "Float64", "The best of all validations"),
+    Column(
+        "early_fall", "Float64", "What `quality` loses from one of the first ten epochs to the next, a mean"
+    ),
+    Column("epochs_to_targets", "string", "Epochs until it had each target, as JSON; null: not in this run"),
+    Column(
+        "seconds_to_targets",
+        "string",
+        "Training and validation until then, as JSON; null: not in this run",
+        unit="s",
+    ),
     Column("valid_loss", "Float64", "The loss at the last validation", at="last_validated.valid_loss"),
     Column("test_quality", "Float64", "The workload's metric on the test split, after all epochs"),
     Column("train_loss", "Float64", "The last epoch's mean training loss"),

@@ -14,6 +14,9 @@ SIDE = "side"
 PARALLEL = "parallel"
 """An option that says how several devices share a step, and nothing where there is one."""
 
+VIRTUAL_RANKS = "virtual_ranks"
+"""An option that says how many ranks one device stands in for, each with its own part of a step's batch."""
+
 Value = bool | int | float | str | None
 Pairs = tuple[tuple[str, Value], ...]
 

@@ -11,6 +11,7 @@ from harness.record import Environment, Epoch, Failure, LossScale, Measurement, 
 from harness.record.store import Stored
 from harness.summary.device_checks import busy_share, device_name
 from harness.summary.statistics import METHOD, judge_trial
+from report.trials import learning
 from report.trials.key import Key, ProtocolLength, Stack, key_of, length_of, stack_of
 
 LEAST = 1e-15
@@ -178,6 +179,31 @@ class Trial:
     def smoothed_train_loss(self) -> float | None:
         """fastai's moving average of the batch losses at the end of the last epoch; null for others."""
         return self.epochs[-1].smoothed_train_loss if self.epochs else None
+
+    @property
+    def best_quality(self) -> float | None:
+        """The best of all validations."""
+        return learning.best(self.record.measurement) if self.record.measurement else None
+
+    @property
+    def early_fall(self) -> float | None:
+        """The mean loss of quality from one of the first ten epochs to the next, a gain counted as 0."""
+        return learning.early_fall(self.record.measurement) if self.record.measurement else None
+
+    @property
+    def epochs_to_targets(self) -> str | None:
+        """JSON: the epochs until it had each of its targets, null where it never had them."""
+        return self._to_targets[0]
+
+    @property
+    def seconds_to_targets(self) -> str | None:
+        """JSON: the seconds of training and validation until then."""
+        return self._to_targets[1]
+
+    @property
+    def _to_targets(self) -> tuple[str, str] | tuple[None, None]:
+        measured, targets = self.record.measurement, self.record.trial.targets
+        return learning.as_json(measured, targets) if measured and targets else (None, None)
 
     @property
     def test_quality(self) -> float | None:

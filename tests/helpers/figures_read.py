@@ -14,7 +14,7 @@ from report.analysis import Analysis, Question, analyse, evidence_in
 from report.comparisons.cells import Cell, Ratio
 from report.comparisons.figures import Figure
 from report.comparisons.groups import ComparisonGroup
-from report.comparisons.unit_spread import UnitBand
+from report.comparisons.units.spread import UnitBand
 from report.cost.purchase import Purchase
 from report.page import build
 from report.sections.view import PageView, Table

@@ -19,6 +19,10 @@ METRICS = {
     "train_loss": "training loss",
     "batch_ratio": "largest batch",
     "test_perplexity": "test perplexity",
+    "best_accuracy": "best accuracy",
+    "early_fall": "mean fall between the first ten epochs",
+    "epochs_to_target": "epochs",
+    "seconds_to_target": "seconds",
     "auc": "area under the curve",
     "device_utilization": "time that the device is busy",
     "device_memory_share": "share of the device's memory",
@@ -202,6 +206,7 @@ def short(claim: Claim) -> str:
     metric += (
         f" after {text.count(claim.epochs, 'epoch')}" if claim.kind == "quality" and claim.epochs else ""
     )
+    metric += f" to {text.target(claim.target)}" if claim.target is not None else ""
     of = _side(claim.of)
     if claim.over is None:
         return f"{metric}: {' '.join(of)}"
@@ -243,11 +248,17 @@ def figure(claim: Claim, value: float) -> str:
     """A value in a claim's unit."""
     if claim.kind == "ratio":
         return f"{text.times(value)} ×"
-    if claim.metric in ("protocol_seconds", "epoch_seconds", "step_seconds", "inference_seconds"):
+    if claim.metric in (
+        "protocol_seconds",
+        "epoch_seconds",
+        "step_seconds",
+        "inference_seconds",
+        "seconds_to_target",
+    ):
         return text.seconds(value)
     if claim.metric == "peak_bytes":
         return text.gibibytes(value)
-    if claim.metric == "accuracy":
+    if claim.metric in ("accuracy", "best_accuracy"):
         return f"{value * 100:.1f} %"
     return text.number(value, 4)
 

@@ -29,7 +29,6 @@ TITLES = {
     "epoch_seconds": "seconds of an epoch, scaled",
     "step_seconds": "seconds of a step, scaled",
     "inference_seconds": "seconds of inference, scaled",
-    "time_to_accuracy": "time to an accuracy, scaled",
     "throughput": "throughput, time-scaled",
     "peak_bytes": "peak memory, scaled",
 }

@@ -271,6 +271,17 @@ def test_one_figure_under_two_names_is_refused(tmp_path):
         load_claims(tmp_path)
 
 
+def test_the_time_to_a_target_names_it_and_nothing_else_does(tmp_path):
+    told = "the time to a target names it, and no other metric has one"
+    for wrong in (
+        GOOD.replace("value = 12", "value = 12\ntarget = 0.75"),
+        GOOD.replace('metric = "protocol_seconds"', 'metric = "seconds_to_target"'),
+    ):
+        put(tmp_path, wrong)
+        with pytest.raises(UserError, match=rf"claims\.007-seconds\.target: {told}"):
+            load_claims(tmp_path)
+
+
 def test_a_card_that_no_table_has_is_refused(tmp_path):
     put(tmp_path, GOOD.replace('"T4"', '"T5"'))
     assert load_claims(tmp_path).claims, "without a table of cards nothing is known of them"

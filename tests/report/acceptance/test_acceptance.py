@@ -21,7 +21,7 @@ from report.acceptance.clause import Clause, Demand
 from report.acceptance.delivery import judge, unanswered
 from report.analysis import Question, analyse, evidence_in
 from report.comparisons.cells import Cell
-from report.comparisons.unit_spread import UnitSpread
+from report.comparisons.units.spread import UnitSpread
 from report.stats.intervals import Runs, blocks_interval
 from tests.helpers import bundled
 from tests.helpers import records_builder as build

@@ -145,7 +145,12 @@ def constant(workload: str, name: str) -> Any:
 
 @pytest.mark.parametrize(
     ("workload", "protocol"),
-    [("cifar_fastai", "published/1"), ("mnist_cnn", "published/1"), ("convnet", "synthetic/1")],
+    [
+        ("cifar_fastai", "published/1"),
+        ("mnist_cnn", "published/1"),
+        ("convnet", "synthetic/1"),
+        ("cifar_resnet44", "published/1"),
+    ],
 )
 def test_a_protocol_has_the_epochs_that_its_workload_says(workload, protocol):
     assert ast.literal_eval(constant(workload, "EPOCHS")) == EPOCHS[workload, protocol]

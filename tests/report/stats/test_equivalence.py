@@ -11,18 +11,16 @@ from hypothesis import strategies as st
 from harness.record import Seeds
 from report.stats.equivalence import (
     equivalence,
-    few_runs_grow,
     few_runs_hold,
     non_inferior,
     not_comparable,
-    order_holds,
     range_holds,
     ratio_holds,
     structure_holds,
-    trend_holds,
     words_for,
 )
 from report.stats.intervals import Runs
+from report.stats.one_sided import few_runs_grow, order_holds, trend_holds
 from report.trials.sanity import above_linear, above_peak, idle_device, jump, raised
 
 AROUND_100 = Runs((99.5, 100.0, 100.5, 100.2, 99.8))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from report.comparisons.unit_spread import ASSUMED_CVS, UnitSpread, unit_band, unit_spread
+from report.comparisons.units.spread import ASSUMED_CVS, UnitSpread, unit_band, unit_spread
 from report.stats.intervals import Runs, blocks_interval
 
 

@@ -1,0 +1,81 @@
+"""What the epochs of one trial say of its learning: when it had a target, its best, and its falls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
+
+from harness.record import Epoch, Measurement
+
+EARLY_EPOCHS = 10
+"""The first epochs, over whose falls `early_fall` is a mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """Where a trial had a target for the first time."""
+
+    epochs: int
+    seconds: float
+    """Of training and validation up to there: the wall time of the fit, without its setup."""
+
+
+def reached(measured: Measurement, target: float) -> Reached | None:
+    """The end of the first whole epoch that has the target; null where no epoch of the run had it.
+
+    An accuracy is reached from below, a perplexity or a loss from above. Nothing is read between two
+    validations, and one of a part of its batches tells nothing.
+    """
+    seconds = 0.0
+    for epoch in measured.epochs:
+        seconds += epoch.train_seconds + (epoch.valid_seconds or 0.0)
+        value = _validated(epoch, measured)
+        if value is not None and (value >= target if more_is_better(measured) else value <= target):
+            return Reached(epoch.index, seconds)
+    return None
+
+
+def best(measured: Measurement) -> float | None:
+    """The best of all validations of whole epochs."""
+    values = _qualities(measured)
+    return (max if more_is_better(measured) else min)(values) if values else None
+
+
+def early_fall(measured: Measurement) -> float | None:
+    """The mean loss of quality from one of the first ten epochs to the next, a gain counted as 0.
+
+    In the unit of the quality. Null where fewer epochs were trained, or one of them was not validated.
+    """
+    values = [_validated(epoch, measured) for epoch in measured.epochs[:EARLY_EPOCHS]]
+    known = [value for value in values if value is not None]
+    if len(known) < EARLY_EPOCHS:
+        return None
+    losses = (before - after for before, after in pairwise(known))
+    return fmean(max(0.0, loss if more_is_better(measured) else -loss) for loss in losses)
+
+
+def more_is_better(measured: Measurement) -> bool:
+    """Whether more of its quality is better: of an accuracy, and of no loss or perplexity."""
+    return measured.quality_name == "accuracy"
+
+
+def as_json(measured: Measurement, targets: Sequence[float]) -> tuple[str, str]:
+    """The epochs and the seconds to each target, as the table of trials has them; null is not reached."""
+    found = {f"{target:g}": reached(measured, target) for target in targets}
+    epochs = {target: place.epochs if place else None for target, place in found.items()}
+    seconds = {target: round(place.seconds, 6) if place else None for target, place in found.items()}
+    return json.dumps(epochs), json.dumps(seconds)
+
+
+def _qualities(measured: Measurement) -> list[float]:
+    values = (_validated(epoch, measured) for epoch in measured.epochs)
+    return [value for value in values if value is not None]
+
+
+def _validated(epoch: Epoch, measured: Measurement) -> float | None:
+    """The quality after a whole epoch, on all of the protocol's batches."""
+    partly = epoch.valid_batches is not None and epoch.valid_batches < measured.protocol.valid_batches
+    return epoch.quality if epoch.complete and not partly else None

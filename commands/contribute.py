@@ -48,7 +48,7 @@ def publish(root: Path, session: str | None) -> None:
     for problem in refused:
         print(problem, file=sys.stderr)
     if refused:
-        raise GateError(f"{len(refused)} problems", remedy="mend what is listed above")
+        raise GateError(f"{len(refused)} problems", remedy="correct what is listed above")
     made = prepare(root, chosen, records, root / "report" / "out" / f"contribution-{chosen.id}")
     print(f"\nThe gate lets it pass. {len(made.files)} files, {made.bytes / 1e6:.2f} MB, under CC0 1.0.")
     print(f"The text of the pull request: {made.text}")

@@ -136,7 +136,7 @@ def doctor(root: Path, settings: Settings) -> None:
     findings = diagnose(root, settings)
     print("\n".join(lines(findings)))
     if any(finding.level == "problem" for finding in findings):
-        raise MachineError("something stands in the way", remedy="mend what is marked PROBLEM above")
+        raise MachineError("something stands in the way", remedy="correct what is marked PROBLEM above")
 
 
 def deep(root: Path, settings: Settings) -> None:

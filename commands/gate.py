@@ -194,7 +194,7 @@ def judge(root: Path, base: str, head: str, comment: Path | None) -> None:
     for problem in refused:
         print(text.clean(problem, 500), file=sys.stderr)
     if refused:
-        raise GateError(f"{len(refused)} problems", remedy="mend what is listed above")
+        raise GateError(f"{len(refused)} problems", remedy="correct what is listed above")
     print("the records are good")
 
 

@@ -61,7 +61,7 @@ def show_plan(root: Path, settings: Settings) -> None:
     screen.say("\nto build:")
     for step in setup.engine.steps(setup.image) or ():
         screen.say(f"  # {step.label}\n  {step.command}")
-    screen.say("\nto run, in this order (the order of a session is drawn anew):")
+    screen.say("\nto run, in this order (each session draws its own order):")
     expected = setup.engine.expected(setup.image)
     job = run_setup.job(setup, expected, {})
     for item in chosen.planned:
@@ -116,7 +116,7 @@ def _say_data(resolved: dict[str, Resolved], screen: Screen) -> None:
             screen.say(f"data: {name}: {data_set.why}")
         elif name.startswith("weights-"):
             screen.say(
-                f"weights: {name.removeprefix('weights-')}: RANDOM BODY in place of them ({data_set.why})"
+                f"weights: {name.removeprefix('weights-')}: RANDOM WEIGHTS in place of them ({data_set.why})"
             )
         else:
             screen.say(f"data: {name}: GENERATED in place of the real ({data_set.why})")

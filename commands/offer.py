@@ -187,7 +187,7 @@ def _figure_problems(opened: Opened, manifest: Manifest) -> tuple[list[str], str
     except GpudynoError as error:
         return [f"{bundle.PAGE}: cannot be made again ({error.problem})"], ""
     count = len(analysis.evidence.results.records)
-    print(f"  records: {count}, each summary computed anew")
+    print(f"  records: {count}, each summary computed from raw samples")
     for line in _account_lines(analysis):
         print(f"  {line}")
     for line in remake.older_summaries(analysis):

@@ -23,7 +23,7 @@ Say = Callable[[str], None]
 
 OPENING = (
     "Answer with a number, or with three (low best high) where you are not sure. Nothing leaves a value out, "
-    "but for those that are needed. You can look over and correct all of it before it is written."
+    "except for those that are needed. You can look over and correct all of it before it is written."
 )
 NEEDED = " (needed)"
 NO = ("n", "no")
@@ -44,8 +44,8 @@ OWNED = {
 RUNNING = {
     "pue": "PUE, power of the room over power of the machines",
     "residual_share": "what is left of the price at the end, 0 to 1",
-    "host_price": "the box's price that falls to one card",
-    "host_watts": "the box's power that falls to one card, W",
+    "host_price": "the share of the computer's price that falls to one card",
+    "host_watts": "the share of the computer's power that falls to one card, W",
 }
 LIMITS = {
     "budget": "budget",
@@ -59,8 +59,8 @@ WORK = {
     "precision": "its precision, such as amp-bf16",
     "batch_size": "its batch size",
 }
-HOURS = {"hours": "hours a week"}
-REQUIRED = {"currency", "card", "price_per_hour", "source", *OWNED, "model", "precision", "hours"}
+HOURS = {"hours_per_year": "hours a year"}
+REQUIRED = {"currency", "card", "price_per_hour", "source", *OWNED, "model", "precision", "hours_per_year"}
 
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?:([.,])\d{3})(?:\1\d{3})+")
 """Several groups of three: 1,800,000 or 1.800.000."""
@@ -167,7 +167,7 @@ class _Interview:
     def _mix(self) -> list[dict[str, Any]]:
         offered = ["  ".join((*names, f"batch {size}")) for *names, size in self._names.work]
         lines: list[dict[str, Any]] = []
-        while answer := self._chosen("a workload of your mix; nothing: no more", offered):
+        while answer := self._chosen("a workload of yours; nothing: no more", offered):
             line: dict[str, Any] = {"workload": answer}
             if answer in offered:
                 fields = ("workload", "model", "precision", "batch_size")

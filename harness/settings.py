@@ -72,7 +72,7 @@ def _from_file(path: Path) -> dict[str, Any]:
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise PlanError(f"{path.name} is not TOML: {error}", remedy="mend the line it names") from None
+        raise PlanError(f"{path.name} is not TOML: {error}", remedy="correct the line it names") from None
     _validated(values, path.name)
     return values
 

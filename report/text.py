@@ -211,7 +211,12 @@ def model_name(name: str) -> str:
 
 def the(name: str) -> str:
     """A system's name in a sentence: 'the RTX 4090', and 'this machine' as it is."""
-    return name if name == THIS else f"the {name}"
+    return name if name.startswith(THIS) else f"the {name}"
+
+
+def sentence(words: str) -> str:
+    """Words with a capital letter at their beginning."""
+    return f"{words[:1].upper()}{words[1:]}"
 
 
 def unit_name(card: str, machine_label: str) -> str:

@@ -90,7 +90,7 @@ def build(
         "claim": "run what this published figure needs, by its id; may be given several times",
         "claims": "'here': run what as many figures need as can be judged here and fit the budget",
         "label": "the machine's name in results/ (default: its devices)",
-        "new_session": "begin anew instead of going on with the open session",
+        "new_session": "start over instead of going on with the open session",
         "retry": "also repeat trials that failed by themselves, such as out of memory",
         "strict": "exit with 3 if a trial failed",
         "no_build": "refuse instead of building what is missing",

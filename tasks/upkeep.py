@@ -34,28 +34,28 @@ def gate(c: Context, base: str = "main", head: str = "HEAD", comment: str = "") 
     gating.judge(ROOT, base, head, Path(comment) if comment else None)
 
 
-@verb(help={"image": "the image whose lock is written anew, by its name in docker/images.toml"})
+@verb(help={"image": "the image whose lock is written again, by its name in docker/images.toml"})
 def lock(c: Context, image: str) -> None:
     """Resolve an image's versions and its base's digest anew: the only way that either changes."""
-    from commands import upkeep
+    from commands.upkeep import lock as locking
 
-    upkeep.lock(ROOT, image)
+    locking.lock(ROOT, image)
 
 
 @verb(help={"yes": "remove without asking", "data": "also remove the data that was fetched"})
 def clean(c: Context, yes: bool = False, data: bool = False) -> None:
     """List the images, environments and caches that can go, then remove them."""
-    from commands import upkeep
+    from commands.upkeep import clean as removing
 
-    upkeep.clean(ROOT, yes=yes, data=data)
+    removing.clean(ROOT, yes=yes, data=data)
 
 
 @verb()
 def check(c: Context) -> None:
-    """Lint, type-check, and validate every record, claim, plan and pin."""
-    from commands import upkeep
+    """Lint, type-check, validate every record, claim, plan and pin, and read the words."""
+    from commands.upkeep import check as checking
 
-    upkeep.check(ROOT)
+    checking.check(ROOT)
 
 
 @verb(help={"only": "pass on to pytest: a file, or -k and a word"})

@@ -130,7 +130,7 @@ def _at_hand(dataset: Dataset, folders: DataFolders) -> Resolved | None:
         if own.state == "corrupt":
             raise DataError(
                 f"'{own.file}' in your data folder is not what its hash says: {own.why}",
-                remedy="mend or remove it, or unset GPUDYNO_DATA",
+                remedy="correct or remove it, or unset GPUDYNO_DATA",
             )
         if own.state == "complete":
             return _real(dataset, folders.own, "your folder, its hashes checked")

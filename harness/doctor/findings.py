@@ -99,7 +99,9 @@ def _data(around: Surroundings) -> Iterator[Finding]:
     missing = [need for need in around.data if not need.at_hand]
     for need in around.data:
         if need.problem:
-            yield Finding("problem", need.problem, "remove or mend the file; GPUDYNO_DATA names the folder")
+            yield Finding(
+                "problem", need.problem, "remove or correct the file; GPUDYNO_DATA names the folder"
+            )
         elif need.at_hand:
             yield Finding("ok", f"data: {need.name} is at hand")
         else:

@@ -157,7 +157,7 @@ def _absent(kind: ContainerEngine, answers: Search, environ: Mapping[str, str]) 
     closed = [clause for clause in answers.refused if "not open to this user" in clause]
     others = [TITLES[connection.kind] for connection in answers.connections]
     if environ.get("DOCKER_HOST"):
-        remedy = "mend or unset DOCKER_HOST"
+        remedy = "correct or unset DOCKER_HOST"
     elif closed and kind == "docker":
         remedy = "add yourself to the group 'docker' and log in again"
     elif others:

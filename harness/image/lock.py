@@ -151,7 +151,7 @@ def _write(root: Path, path: str, text: str) -> list[str]:
     if file.exists() and file.read_text(encoding="utf-8") == text:
         return []
     file.write_text(text, encoding="utf-8")
-    return [f"docker/{path} is written anew"]
+    return [f"docker/{path} is written again"]
 
 
 def _uv_failed(image: Image, python: str, stderr: str) -> MachineError | UserError:

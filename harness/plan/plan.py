@@ -119,7 +119,7 @@ def load(root: Path, name: str) -> Plan:
     try:
         raw = tomllib.loads(text.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise PlanError(f"{where} is not TOML: {error}", remedy="mend the line it names") from None
+        raise PlanError(f"{where} is not TOML: {error}", remedy="correct the line it names") from None
     try:
         plan = Plan.model_validate({**raw, "sha256": hashlib.sha256(text).hexdigest()})
     except ValidationError as error:

@@ -54,7 +54,7 @@ class Model(BaseModel):
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
-            raise RecordError(f"{where}: {first_problem(error)}", remedy="mend or remove it") from None
+            raise RecordError(f"{where}: {first_problem(error)}", remedy="correct or remove it") from None
 
     def canonical(self) -> str:
         """JSON with sorted keys and no spaces: equal values give equal text."""

@@ -105,9 +105,9 @@ def load_cards(root: Path) -> tuple[Card, ...]:
     except OSError as error:
         raise UserError(f"{FILE} cannot be read ({error.strerror})", remedy="restore it from git") from None
     except ValidationError as error:
-        raise UserError(f"{FILE}: {first_problem(error)}", remedy="mend the field it names") from None
+        raise UserError(f"{FILE}: {first_problem(error)}", remedy="correct the field it names") from None
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{FILE} is not TOML: {error}", remedy="mend the line it names") from None
+        raise UserError(f"{FILE} is not TOML: {error}", remedy="correct the line it names") from None
 
 
 def find(name: str, cards: Sequence[Card]) -> Card | None:

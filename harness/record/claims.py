@@ -84,7 +84,9 @@ def load_claims(root: Path) -> ClaimSet:
     if problems:
         listed = "\n  ".join(problems)
         noun = "problem" if len(problems) == 1 else "problems"
-        raise UserError(f"{len(problems)} {noun} in the claims\n  {listed}", remedy="mend the fields named")
+        raise UserError(
+            f"{len(problems)} {noun} in the claims\n  {listed}", remedy="correct the fields named"
+        )
     claims = tuple(claim for file in files for claim, _ in file.claims)
     return ClaimSet(claims, tuple(curve for file in files for curve in file.curves))
 

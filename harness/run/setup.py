@@ -243,7 +243,7 @@ def resolve_data(
 ) -> dict[str, fetch.Resolved]:
     """Where each data set and each weight file of the plan is, fetching what is missing.
 
-    Weights that cannot be had leave a random body, which the records say; data that cannot be had is
+    Weights that cannot be had leave random ones, which the records say; data that cannot be had is
     generated where the plan allows it, else the error is raised.
     """
     kind = setup.selection.kind

@@ -21,6 +21,7 @@ SLOW = 0.10
 
 DECIDES_LITTLE = 0.2
 """From here on a rule that errs as often for the very unit that was measured is said to be of little use."""
+FIRST_LOOK = "This is a first look and no clause for an order: its tests are too short."
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,19 @@ def _demand(cell: Cell) -> Demand | None:
     )
 
 
+def brief(rule: Clause, command: str) -> tuple[str, str]:
+    """The clause in two sentences: the rule, and how often it errs or why that is not known."""
+    share = f"{(1 - rule.margin) * 100:.3g} %"
+    opening = (
+        f"`{command}` repeats these tests on it: each speed has to be at least {share} of the one ordered."
+    )
+    if any(demand.unproven for demand in rule.demands):
+        return opening, FIRST_LOOK
+    stated = None if rule.faults else rule.another[len(rule.another) // 2][1]
+    errs = _errs(stated, text.percent(rule.slow))
+    return opening, f"{errs[0].upper()}{errs[1:]}"
+
+
 def lines(rule: Clause, command: str) -> tuple[str, ...]:
     """The clause as it is printed: what to run, what to reach, and how often the rule is wrong."""
     share = f"{(1 - rule.margin) * 100:.3g} %"
@@ -190,7 +204,7 @@ def caveats(rule: Clause) -> tuple[str, ...]:
     if rule.same and max(rule.same.good_fails, rule.same.slow_passes) > DECIDES_LITTLE:
         sentences.append("These runs scatter too much for this margin, so the rule decides little.")
     if any(demand.unproven for demand in rule.demands):
-        sentences.append("This is a first look and no clause for an order: its tests are too short.")
+        sentences.append(FIRST_LOOK)
     if any(len(set(demand.measured.blocks)) < BLOCKS_NEEDED for demand in rule.demands):
         spread = text.percent(ASSUMED_BLOCK_SPREAD)
         sentences.append(

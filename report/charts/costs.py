@@ -34,6 +34,8 @@ Range = tuple[float, float, float]
 """Low, best, high."""
 
 TOP, UNDER, EDGE = 26.0, 44.0, 12.0
+TURN, OFFER = 38.0, 34.0
+"""Heights of the turning price and of one offer, px."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,41 +117,73 @@ class Tornado:
 
 
 @dataclass(frozen=True, slots=True)
-class BreakEven:
-    """The cost of one card as its price grows, and that of another: they meet at the break-even price."""
+class OfferPrice:
+    """One offer. `place` tells its card's look: 0 and 1 for the two that are compared."""
 
-    card: str
-    other: str
-    price: float
-    """As quoted."""
-    cost: float
-    other_cost: float
-    line: tuple[tuple[float, float], tuple[float, float]]
-    """Price and cost at both ends of the axis."""
+    label: str
+    price: Range
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class PriceLine:
+    """A line of prices: each offer a dot, and the price of the first card at which the answer turns."""
+
+    below: str
+    """What holds on the cheap side of the turning price."""
+    above: str
     turn: Range
+    turn_label: str
+    offers: tuple[OfferPrice, ...]
     across: str
-    up: str
 
     def sheet(self, layout: Layout) -> Sheet:
-        """The range of the break-even price stands on the axis."""
-        looks = (
-            Key(self.card, {"color": BLUE, "lw": 1.8}),
-            Key(self.other, {"color": ORANGE, "lw": 1.8}),
-            Key("as quoted", _point("o", BLUE)),
-            Key("break-even, with its range", _point("D", PURPLE)),
-        )
-        rows = key_rows(looks, layout.width)
-        prices, costs = zip(*self.line, strict=True)
-        values, labels = (prices, [*costs, self.other_cost]), (self.across, self.up)
-        sheet, axes, foot = _from_zero(layout, values, labels, KEY_LINE * len(rows))
-        stroke(axes, axes.get_xlim(), [self.other_cost] * 2, {"color": ORANGE, "lw": 1.8})
-        stroke(axes, prices, costs, {"color": BLUE, "lw": 1.8})
-        low, best, high = (min(max(value, axes.get_xlim()[0]), axes.get_xlim()[1]) for value in self.turn)
-        stroke(axes, [low, high], [self.other_cost] * 2, bar(PURPLE, 7, alpha=0.3))
-        stroke(axes, [self.price], [self.cost], {**_point("o", BLUE), "zorder": 3})
-        stroke(axes, [best], [self.other_cost], {**_point("D", PURPLE), "zorder": 3})
-        legend(sheet, foot, rows)
+        """The turning price and its sides at the top, then a row for each offer."""
+        most = max(self.turn[2], *(offer.price[2] for offer in self.offers))
+        across = linear_ticks((most,), zero=True, most=max(2, int(layout.width // 90)))
+        edge = max(EDGE, width_of(written(across[-1], "number"), NOTE) / 2)
+        room = layout.width - 2 * edge
+        sides = [wrapped(side, layout.width, NOTE) for side in (self.below, self.above)]
+        head = LINE * sum(map(len, sides)) + 6
+        bottom = head + TURN + OFFER * len(self.offers)
+        sheet = Sheet(layout.width, bottom + UNDER)
+        axes = sheet.axes(edge, head, room, bottom - head)
+        axes.set(xlim=(across[0], across[-1]), ylim=(bottom - head, 0))
+        ticks(axes, [(tick, written(tick, "number")) for tick in across])
+        grid(axes, across=across)
+        for place, line in enumerate(sides[0], 1):
+            sheet.text(0, LINE * place, line, colour=BLUE)
+        for place, line in enumerate(sides[1], 1):
+            sheet.text(layout.width, LINE * (len(sides[0]) + place), line, colour=ORANGE, align="right")
+        self._turn(sheet, axes)
+        for place, offer in enumerate(self.offers):
+            y = TURN + OFFER * place + OFFER - 12
+            look = CARD_LOOKS[offer.place % len(CARD_LOOKS)]
+            low, best, high = offer.price
+            stroke(axes, [low, high], [y] * 2, interval(look.colour, 1.6, 3))
+            stroke(axes, [best], [y], {**_point(look.marker, look.colour), "zorder": 3})
+            _beside(sheet, axes, (best, y - 9), offer.label, INK)
+        sheet.text(layout.width / 2, bottom + UNDER - 8, cut(self.across, layout.width, NOTE), align="center")
         return sheet
+
+    def _turn(self, sheet: Sheet, axes: Axes) -> None:
+        """Both sides as bars, the range of the turning price between them, and the price itself."""
+        low, best, high = (min(max(value, 0.0), axes.get_xlim()[1]) for value in self.turn)
+        y = TURN - 12
+        stroke(axes, [0.0, best], [y] * 2, bar(BLUE, 6, alpha=0.55))
+        stroke(axes, [best, axes.get_xlim()[1]], [y] * 2, bar(ORANGE, 6, alpha=0.55))
+        stroke(axes, [low, high], [y] * 2, interval(PURPLE, 2, 6))
+        stroke(axes, [best], [y], {**_point("D", PURPLE), "zorder": 3})
+        stroke(axes, [best] * 2, [y, axes.get_ylim()[0]], {"color": PURPLE, "lw": 1, "alpha": 0.4})
+        _beside(sheet, axes, (best, y - 11), self.turn_label, PURPLE)
+
+
+def _beside(sheet: Sheet, axes: Axes, place: tuple[float, float], label: str, colour: str) -> None:
+    """A label above a point, as far to its middle as the edges of the sheet allow."""
+    x, y = sheet.place(axes, *place)
+    shown = cut(label, sheet.width, NOTE)
+    half = width_of(shown, NOTE) / 2
+    sheet.text(min(max(x, half), sheet.width - half), y, shown, colour=colour, align="center")
 
 
 def _point(marker: str, colour: str) -> Style:

@@ -61,7 +61,7 @@ def _data(claim: Claim, cell: Cell) -> str | None:
     if cell.key.data_source == "generated" and not metric.on_generated:
         return "data: nothing that depends on the data is judged on generated data"
     if metric.kind == "quality" and cell.key.weights == "random":
-        return "starting weights: a random body instead of a pretrained one"
+        return "starting weights: random ones instead of pretrained ones"
     return None
 
 

@@ -267,7 +267,7 @@ def standing(cell: Cell) -> str:
     words = [cell.verdict if cell.verdict != "valid" else ""]
     words.append("projected" if cell.length.projected else "whole run")
     words.append("generated data" if cell.key.data_source == "generated" else "")
-    words.append("random body" if cell.key.weights == "random" else "")
+    words.append("random weights" if cell.key.weights == "random" else "")
     environments = [trial.environment for trial in cell.trials]
     words.append("unpinned" if any(not used.pinned for used in environments) else "")
     words.append("base substituted" if any(used.base_substituted for used in environments) else "")

@@ -22,6 +22,10 @@ MOST_APART = 30
 _place = same_but()
 
 
+StackDifference = tuple[str, tuple[str, ...]]
+"""A part of the stack, and what it is on each side."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pair:
     """One workload on both sides. `ratio` is how many times as fast the first is."""
@@ -43,7 +47,8 @@ class Comparison:
     apart: tuple[tuple[str, str], ...]
     failed: tuple[str, ...]
     """Workloads that the second side has measured and the first has failed at."""
-    stacks: tuple[tuple[str, tuple[str, ...]], ...]
+    stacks: tuple[tuple[str, tuple[StackDifference, ...]], ...]
+    """By workload, what differs between the stacks that it ran on: its first side's, then its second's."""
     one_unit: bool
     """Whether each side is one card, and they are not the same."""
 
@@ -68,14 +73,14 @@ def compare(table: DataFrame, first: str, second: str) -> Comparison:
     ]
     pairs = [_pair(own, same, len(shared)) for own, same in shared]
     units = [{unit for cell in side.values() for unit in cell.units} for side in (first_cells, second_cells)]
-    stacks = dict.fromkeys(cell.stack for side in (first_cells, second_cells) for cell in side.values())
+    compared = tuple(pair for pair in pairs if pair is not None)
     return Comparison(
         first=first,
         second=second,
-        pairs=tuple(pair for pair in pairs if pair is not None),
+        pairs=compared,
         apart=_apart(first_cells, second_cells, first, second),
         failed=_failed(trials_of(of_first), first_cells, second_cells),
-        stacks=stack_differences(tuple(stacks)),
+        stacks=_stacks(compared),
         one_unit=all(len(side) <= 1 for side in units) and units[0] != units[1],
     )
 
@@ -113,6 +118,15 @@ def _pair(first: Cell, second: Cell, comparisons: int) -> Pair | None:
             return Pair(first, second, "seconds", ratio)
     ratio = cell_ratio(first, second, "throughput", comparisons=comparisons)
     return None if ratio is None else Pair(first, second, "throughput", ratio)
+
+
+def _stacks(pairs: Sequence[Pair]) -> tuple[tuple[str, tuple[StackDifference, ...]], ...]:
+    """Each workload against itself: two workloads may well need other packages."""
+    differ: dict[str, dict[StackDifference, None]] = {}
+    for pair in pairs:
+        found = stack_differences((pair.first.stack, pair.second.stack))
+        differ.setdefault(pair.first.key.workload, {}).update(dict.fromkeys(found))
+    return tuple((workload, tuple(found)) for workload, found in differ.items() if found)
 
 
 def _apart(
@@ -171,8 +185,12 @@ def lines(comparison: Comparison) -> tuple[str, ...]:
         page += ["", f"'{comparison.first}' failed where '{comparison.second}' was measured:"]
         page += [f"  {failure}" for failure in comparison.failed]
     if comparison.stacks:
-        page += ["", "The stacks differ:"]
-        page += [f"  {name}: {clean(' | '.join(values), 160)}" for name, values in comparison.stacks]
+        page += ["", f"The stacks differ ('{comparison.first}' | '{comparison.second}'):"]
+        page += [
+            f"  {workload}, {name}: {clean(' | '.join(values), 160)}"
+            for workload, differences in comparison.stacks
+            for name, values in differences
+        ]
     if comparison.apart:
         page += ["", "Not compared:"]
         page += [f"  {key}: {why}" for key, why in comparison.apart[:MOST_APART]]

@@ -27,6 +27,7 @@ Range = tuple[float, float, float]
 """Low, best, high."""
 
 DRAWS = 2048
+HOURS_A_YEAR = 8760.0
 INPUTS = (
     "life_years",
     "utilisation",
@@ -63,7 +64,7 @@ class CardNumbers:
 
 @dataclass(frozen=True, slots=True)
 class RowNumbers:
-    """One line of the mix: hours a week on the card `hours_on`."""
+    """One line of the work: hours a year on the card `hours_on`."""
 
     name: str
     hours: float
@@ -92,7 +93,7 @@ class CostInputs:
     lines: tuple[MixLine, ...]
     purchase: Purchase | None
     own_mix: bool
-    """Whether the mix is the buyer's, or an hour of each line."""
+    """Whether the work is the buyer's, or equal shares of each line."""
     measured_power: tuple[bool, ...]
     """Of each offer: whether its power was measured on every line that it has."""
     caveats: tuple[str, ...]
@@ -109,12 +110,17 @@ def cost_inputs(
     Raises UserError where a name in the buyer's file fits several cards or lines.
     """
     cells = ranked_cells(groups)
-    offered, missing = offers_on(cells, purchase)
+    own_machines = {entry.cell.machine for group in groups for entry in group.entries if entry.own}
+    offered, missing = offers_on(cells, purchase, own_machines)
     recorded = mix_lines(cells, offered, trials)
     if not recorded:
         return None
     own = purchase is not None and bool(purchase.work)
-    mix, unrecorded = buyers_mix(recorded, purchase) if own and purchase else (default_mix(recorded), ())
+    mix, unrecorded = (
+        buyers_mix(recorded, purchase)
+        if own and purchase
+        else (default_mix(recorded, hours_in_use(purchase)), ())
+    )
     if not mix:
         return None
     on = _hours_on(offered, mix, purchase)
@@ -142,6 +148,11 @@ def cost_inputs(
         tuple(_all_measured(mix, i) for i in range(len(offered))),
         (*missing, *unrecorded, *_single_runs(mix)),
     )
+
+
+def hours_in_use(purchase: Purchase | None) -> float:
+    """Of a year, the hours in which a card trains."""
+    return HOURS_A_YEAR * _inputs(purchase)["utilisation"][1]
 
 
 def buyer(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.errors import UserError
@@ -109,9 +109,12 @@ def ranked_cells(groups: Iterable[ComparisonGroup]) -> list[Cell]:
     return [entry.cell for entry in entries if entry.cell.ranked and entry.cell.key.gpus == 1]
 
 
-def offers_on(cells: Sequence[Cell], purchase: Purchase | None) -> tuple[tuple[Offer, ...], tuple[str, ...]]:
+def offers_on(
+    cells: Sequence[Cell], purchase: Purchase | None, own: Collection[str] = ()
+) -> tuple[tuple[Offer, ...], tuple[str, ...]]:
     """The offers, quoted ones first, and a sentence for each quote that no record answers.
 
+    Cards of one name are told apart by their machines; those in `own` are this machine.
     Raises UserError where a quote's text fits several cards.
     """
     sides = list({(cell.machine, cell.card): cell for cell in reversed(cells)}.values())[::-1]
@@ -127,7 +130,7 @@ def offers_on(cells: Sequence[Cell], purchase: Purchase | None) -> tuple[tuple[O
     quoted = {offer.card for offer in offered if _by_card(offer)}
     spare = [c for c in sides if c.card not in quoted and not any(o.made(c.machine, c.card) for o in offered)]
     offered += [_offer(cell, None) for cell in (spare if purchase is None else _one_of_each(spare))]
-    return _named(offered[:MOST_OFFERS], sides), tuple(missing)
+    return _named(offered[:MOST_OFFERS], sides, own), tuple(missing)
 
 
 def _by_card(offer: Offer) -> bool:
@@ -168,17 +171,25 @@ def _meant(words: str, sides: Sequence[Cell], where: str) -> Cell | None:
     return None
 
 
-def _named(offers: Sequence[Offer], sides: Sequence[Cell]) -> tuple[Offer, ...]:
-    """Offers of one name told apart: bought or rented, by machine, else by number."""
+def _named(offers: Sequence[Offer], sides: Sequence[Cell], own: Collection[str]) -> tuple[Offer, ...]:
+    """Offers of one name told apart: by machine, as bought or rented, else by number."""
     labels = {(cell.machine, cell.card): text.clean(cell.machine_label, 40) for cell in sides}
-    for tell in (_deal, lambda offer: labels[offer.machine, offer.card]):
-        several = {offer.name: {tell(o) for o in offers if o.name == offer.name} for offer in offers}
-        offers = [
-            replace(offer, name=f"{offer.name}, {tell(offer)}")
-            if tell(offer) and len(several[offer.name]) > 1
-            else offer
-            for offer in offers
-        ]
+    machines = {offer.name: {o.machine for o in offers if o.name == offer.name} for offer in offers}
+    offers = [
+        replace(
+            offer, name=text.THIS if offer.machine in own else f"machine {labels[offer.machine, offer.card]}"
+        )
+        if len(machines[offer.name]) > 1
+        else offer
+        for offer in offers
+    ]
+    deals = {offer.name: {_deal(o) for o in offers if o.name == offer.name} for offer in offers}
+    offers = [
+        replace(offer, name=f"{offer.name}, {_deal(offer)}")
+        if _deal(offer) and len(deals[offer.name]) > 1
+        else offer
+        for offer in offers
+    ]
     seen: dict[str, int] = {}
     final = []
     for offer in offers:
@@ -222,8 +233,8 @@ def _reason(key: Key, offer: Offer, trials: Sequence[Trial]) -> str:
     return "not measured"
 
 
-def default_mix(recorded: Sequence[MixLine]) -> tuple[MixLine, ...]:
-    """The mix where none is given: an hour of each line on which every offer has a figure or failed.
+def default_mix(recorded: Sequence[MixLine], hours: float) -> tuple[MixLine, ...]:
+    """The work where none is given: equal shares of `hours` for each line that every offer did or failed on.
 
     One mode for each work, the one nearest the card; where no line is common to all, those of most offers.
     """
@@ -232,7 +243,7 @@ def default_mix(recorded: Sequence[MixLine]) -> tuple[MixLine, ...]:
     widest = whole or [line for line in recorded if line.counts == most]
     nearest = each_nearest_the_card(widest, lambda line: line.key)
     best = [max(alike, key=lambda line: (line.counts, line.length.projected)) for alike in nearest]
-    return tuple(replace(line, hours=1.0) for line in best)
+    return tuple(replace(line, hours=hours / len(best)) for line in best)
 
 
 def buyers_mix(
@@ -248,13 +259,14 @@ def buyers_mix(
         line = _line_of(recorded, work, number)
         if line is None:
             what = text.clean(f"{work.workload}, {work.model}, {work.precision}", 120)
-            missing.append(
-                f"{text.number(work.hours)} hours a week of '{what}' are left out: none is on record."
-            )
+            hours = text.number(work.hours_per_year)
+            named = ", ".join(dict.fromkeys(f"{one.key.model} {one.key.precision}" for one in recorded))
+            there = f"on record are {text.clean(named, 200)}"
+            missing.append(f"{hours} hours a year of '{what}' are left out: {there}.")
         else:
             before = chosen.get((line.key, line.length))
-            hours = work.hours + (before.hours if before else 0.0)
-            chosen[line.key, line.length] = replace(line, hours=hours)
+            together = work.hours_per_year + (before.hours if before else 0.0)
+            chosen[line.key, line.length] = replace(line, hours=together)
     return tuple(chosen.values()), tuple(missing)
 
 
@@ -276,7 +288,12 @@ def _line_of(recorded: Sequence[MixLine], work: WorkloadHours, number: int) -> M
 
 def _fits(key: Key, work: WorkloadHours) -> bool:
     given = {name: getattr(work, name) for name in (*_KEYS, "data_mode")}
-    return all(value is None or getattr(key, name) == value for name, value in given.items())
+    return all(value is None or _same(getattr(key, name), value) for name, value in given.items())
+
+
+def _same(measured: object, given: object) -> bool:
+    """Names as people write them: `lstm` is LSTM."""
+    return str(measured).casefold() == str(given).casefold()
 
 
 def _runs(line: MixLine) -> int:

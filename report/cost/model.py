@@ -3,7 +3,7 @@
 cost of an hour = (price + host price)·(1 − residual) ÷ (life·8760·utilisation)
                 + (card's watts + host's watts)·PUE·tariff ÷ 1000,
 or the price per hour of a rented card. An hour is one in which the card trains, not one of the calendar. A
-mix of work takes H hours a week; its cost is that times H.
+year's work takes H hours; its cost is that times H.
 
 Ranges are Monte Carlo over DRAWS draws that are the same each time: a value with low, best and high is
 triangular; a measured ratio is log-normal on each side, its two ends the 2.5 and 97.5 % points. Draws of one
@@ -20,10 +20,8 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from report.cost.inputs import INPUTS, Numbers, Range
+from report.cost.inputs import HOURS_A_YEAR, INPUTS, Numbers, Range
 
-HOURS_A_YEAR = 8760.0
-HOURS_A_WEEK = 168.0
 Z975 = 1.959963984540054
 
 FOR_ALL = len(INPUTS)
@@ -35,11 +33,11 @@ Floats = NDArray[numpy.float64]
 
 @dataclass(frozen=True, slots=True)
 class RowAnswer:
-    """One card on one row: money, joules of the card alone, and units a week for one card."""
+    """One card on one row: money, joules of the card alone, and units a year for one card."""
 
     cost: Range | None
     joules: Range | None
-    week: Range | None
+    year: Range | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +50,8 @@ class CardAnswer:
     hourly: Range | None
     cost: Range | None
     kwh: Range | None
-    week: Range | None
-    """Weeks' mixes that these cards (one, without limits) train in a week."""
+    times: Range | None
+    """How many times the year's work these cards (one, without limits) train in a year."""
     ratio: Range | None
     """Its cost over the cheapest card's."""
     energy: Range | None
@@ -123,7 +121,7 @@ class Draws:
         return Point(**drawn)
 
     def hours_by_row(self, i: int) -> list[float] | None:
-        """Hours a week of each row on card i; null where one has no figure, or i does not fit."""
+        """Hours a year of each row on card i; null where one has no figure, or i does not fit."""
         hours = []
         for k, row in enumerate(self.numbers.rows):
             over = self.numbers.speed[i][self.numbers.hours_on][k]
@@ -201,7 +199,7 @@ class Draws:
         return best, self.all.hourly(card.rented, self.of_card(i, card.price, 0), power)
 
     def cost_best(self, i: int) -> float | None:
-        """The cost of the week's mix at best values."""
+        """The cost of the year's work at best values."""
         hourly, hours = self.hourly_best(i, self.watts(i)), self.hours_best(i)
         return None if hourly is None or hours is None else hourly * hours
 
@@ -217,7 +215,7 @@ def _card(draws: Draws, i: int, order: tuple[int, ...]) -> CardAnswer:
     drawn = (
         hours * numpy.ones(draws.size) if took is None else took * draws.hours_best(draws.numbers.hours_on)
     )
-    each = HOURS_A_WEEK * (1 if count is None else count)
+    each = HOURS_A_YEAR * (1 if count is None else count)
     against = next((j for j in order if j != i), None) if order[:1] == (i,) else (order or (None,))[0]
     return CardAnswer(
         count=count,
@@ -225,7 +223,7 @@ def _card(draws: Draws, i: int, order: tuple[int, ...]) -> CardAnswer:
         hourly=summary(hourly[1], hourly[0]) if hourly else None,
         cost=summary(hourly[1] * drawn, hourly[0] * hours) if hourly else None,
         kwh=_kwh(draws, i, watts, hours, drawn),
-        week=summary(each * draws.all.utilisation / drawn, each * draws.best.utilisation / hours),
+        times=summary(each * draws.all.utilisation / drawn, each * draws.best.utilisation / hours),
         ratio=_ratio(draws, i, order),
         energy=_energy(draws, i, order),
         break_even=None if against is None else _break_even(draws, i, against),
@@ -263,11 +261,11 @@ def _row(draws: Draws, i: int, k: int) -> RowAnswer:
     if seconds is None or not card.fits:
         return RowAnswer(None, None, None)
     own, hourly = draws.own_time(i, seconds), draws.hourly(i, watts)
-    a_week = HOURS_A_WEEK * 3600
+    a_year = HOURS_A_YEAR * 3600
     return RowAnswer(
         cost=summary(hourly[1] * own / 3600, hourly[0] * seconds[1] / 3600) if hourly else None,
         joules=summary(draws.of_card(i, watts, 1) * own, watts[1] * seconds[1]) if watts else None,
-        week=summary(a_week * draws.all.utilisation / own, a_week * draws.best.utilisation / seconds[1]),
+        year=summary(a_year * draws.all.utilisation / own, a_year * draws.best.utilisation / seconds[1]),
     )
 
 

@@ -1,4 +1,4 @@
-"""The buyer's file, purchase.toml: quotes, limits, running costs, and the buyer's own mix of work.
+"""The buyer's file, purchase.toml: quotes, limits, running costs, and the buyer's own work.
 
 It belongs to the buyer and is never in the repository. No price is built in: what it does not say is unknown.
 """
@@ -18,7 +18,8 @@ from harness.record import Model
 from harness.record.trial import DataMode, Precision
 
 FILE = "purchase.toml"
-REMEDY = "mend it, or let `invoke quote` write it; docs/purchase.md explains each key"
+WEEKS_A_YEAR = 365 / 7
+REMEDY = "correct it, or let `invoke quote` write it; docs/purchase.md explains each key"
 NO_RANGE = "it has to be a number, or { low = …, best = …, high = … }"
 MESSAGES = {
     "extra_forbidden": "unknown key",
@@ -128,17 +129,29 @@ def _dated(day: date) -> date:
 
 
 class WorkloadHours(Model):
-    """One line of the buyer's mix: what is trained, and for how many hours a week on the card `hours_on`."""
+    """One line of the buyer's work: what is trained, and for how many hours a year on the card `hours_on`."""
 
     workload: Text
     model: Text
     precision: Precision
-    hours: Hours
+    hours_per_year: Hours
     protocol: Text | None = None
     batch_size: Whole | None = None
     data_mode: DataMode | None = None
     image_size: Whole | None = None
     sequence_length: Whole | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_a_week(cls, given: Any) -> Any:
+        """Files from before hours were a year's say `hours`, of a week."""
+        if not isinstance(given, dict) or "hours" not in given or "hours_per_year" in given:
+            return given
+        week = given["hours"]
+        if not isinstance(week, int | float) or isinstance(week, bool):
+            raise ValueError("'hours' is of a week and no number: write 'hours_per_year'")
+        rest = {name: value for name, value in given.items() if name != "hours"}
+        return {**rest, "hours_per_year": week * WEEKS_A_YEAR}
 
 
 class Purchase(Model):
@@ -158,12 +171,12 @@ class Purchase(Model):
     pue: Pue = InputRange(low=1, best=1, high=1)
     residual_share: Residual = InputRange(low=0, best=0, high=0)
     host_price: HostPrice = InputRange(low=0, best=0, high=0)
-    """The part of the box's price that falls to one card."""
+    """The share of the computer's price that falls to one card."""
     host_watts: HostWatts = InputRange(low=0, best=0, high=0)
     unit_cv: UnitCv | None = None
     """The coefficient of variation of the speed of units of one model."""
     hours_on: Text | None = None
-    """The card on which the mix takes the hours given."""
+    """The card on which the work takes the hours given."""
     work: tuple[WorkloadHours, ...] = ()
 
     @model_validator(mode="after")

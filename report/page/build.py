@@ -127,6 +127,7 @@ def _linked(view: PageView) -> PageView:
         "doubt": view.caveats or view.changes,
         "money": view.costs,
         "limits": view.limits,
+        "acceptance": view.acceptance,
         "claims": view.claims,
         "stacks": view.stacks,
         "failures": view.failures or view.warnings or view.problems,

@@ -154,7 +154,7 @@ def sureness(groups: Sequence[ComparisonGroup]) -> str:
     """How far the sentence carries: runs, blocks, and that one card is not its model."""
     cells = [entry.cell for group in groups for entry in group.entries if entry.own]
     if not cells:
-        return "The line invoke build run report measures this machine and makes this page anew."
+        return "The line invoke build run report measures this machine and makes this page again."
     fewest = fewest_runs(cells)
     blocks = max(cell.blocks for cell in cells)
     runs = f"Each figure stands on {fewest} or more runs, each a fresh process"
@@ -232,7 +232,7 @@ def table(expectations: Sequence[Expectation]) -> Table | None:
         else "every work that both have done, with an equal share of the slower one's time"
     )
     caption = (
-        f"Times as fast, with 95 % intervals. This mix: {mixed}. Expected holds for any two units of the "
+        f"Times as fast, with 95 % intervals. The work: {mixed}. Expected holds for any two units of the "
         f"models ({first.band.label}); it is the one to buy by.{several}"
     )
     columns = ("Of, over", "Best estimate", "These two units", "Expected", "Stands on")
@@ -245,7 +245,7 @@ def mix(expectations: Sequence[Expectation]) -> Table | None:
         return None
     first = expectations[0]
     columns = ("Work", "Best estimate", "These two units", "Expected", "Stands on")
-    caption = f"What the mix is made of: {first.fast.name} over {first.slow.name}, times as fast."
+    caption = f"What the work is made of: {first.fast.name} over {first.slow.name}, times as fast."
     return Table(caption, columns, tuple(_work(work, first) for work in first.benchmarks))
 
 
@@ -280,7 +280,7 @@ def _work(work: Benchmark, expectation: Expectation) -> tuple[str, ...]:
 
 
 def would_change(expectations: Sequence[Expectation]) -> tuple[str, ...]:
-    """What would change the answer: other units, another mix, more runs, a loader that keeps up."""
+    """What would change the answer: other units, other shares, more runs, a loader that keeps up."""
     if not expectations or expectations[0].units is None or expectations[0].model is None:
         return ()
     first = expectations[0]
@@ -291,8 +291,8 @@ def would_change(expectations: Sequence[Expectation]) -> tuple[str, ...]:
 def _units(expectation: Expectation) -> str:
     assert expectation.units is not None and expectation.model is not None
     if not expectation.model.includes(1.0):
-        at_worst = f"{expectation.fast.name} is still {text.times(expectation.model.low)} times as fast"
-        return f"No two units would turn it ({expectation.band.label}): at worst {at_worst}."
+        still = f"{text.times(expectation.model.low)} times as fast ({expectation.band.label})"
+        return f"Even a slow unit of the faster type beats a fast one of the slower: it is still {still}."
     if expectation.units.includes(1.0):
         return "These two units cannot be told apart, so other units may turn it either way."
     return (
@@ -306,16 +306,16 @@ def _mix(expectation: Expectation) -> str:
     gains = [(1 / work.ratio.estimate, work) for work in expectation.benchmarks]
     worst, best = max(gains, key=lambda pair: pair[0]), min(gains, key=lambda pair: pair[0])
     if len(gains) < 2:
-        return "Another work may answer differently: this mix is one work alone."
+        return "Other work may answer differently: this is one work alone."
     if worst[0] <= 1:
         least = text.times(worst[1].ratio.estimate)
-        fast = f"{expectation.fast.name} is at least {least} times as fast in each"
-        return f"By the best estimates no mix of these works turns it: {fast}."
+        fast = f"{text.the(expectation.fast.name)} is at least {least} times as fast in each"
+        return f"By the best estimates no shares of these works turn it: {fast}."
     if best[0] >= 1:
         return ""
     share = (1 - best[0]) / (worst[0] - best[0])
     of, over = (names.work(each[1].of) for each in (worst, best))
-    return f"A mix with more than {share:.0%} of {of} beside {over} turns it."
+    return f"With more than {share:.0%} of {of} beside {over} it turns."
 
 
 def _runs(expectation: Expectation) -> str:

@@ -38,7 +38,7 @@ def badges(cells: Sequence[Cell]) -> tuple[Badge, ...]:
         ),
         (
             any(cell.key.weights == "random" for cell in cells),
-            "random body",
+            "random weights",
             "without pretrained weights: accuracy and loss say nothing about the study",
         ),
         (

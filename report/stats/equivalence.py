@@ -1,7 +1,7 @@
 """Verdicts on claims: equivalence within a margin declared beforehand, order, structure and parity.
 
 Two one-sided tests (Schuirmann, 1987) on the logarithm of measured ÷ published. A published number carries
-no spread of its own: it is taken as fixed, give or take its rounding, and s* says what spread of it would
+no spread of its own: it is taken as fixed, plus or minus its rounding, and s* says what spread of it would
 overturn the verdict. Runs stand in their blocks of time, as for any interval.
 """
 
@@ -310,7 +310,7 @@ def _survived(slack: float, own: float, own_t: float, given_t: float) -> float:
 
 def _basis(source: _Published) -> str:
     if source.spread is None:
-        return "the published figure is taken as fixed, give or take its rounding"
+        return "the published figure is taken as fixed, plus or minus its rounding"
     return f"the published spread over {source.runs} runs is taken in"
 
 

@@ -52,7 +52,7 @@ def test_answers_become_a_file_that_the_report_reads(tmp_path):
     assert found.quote[0].cost == (1800, 1800, 1800)
     assert found.life_years and found.life_years.values == (3, 4, 5)
     assert found.electricity_price and found.electricity_price.best == 0.25
-    assert (found.work[0].workload, found.work[0].hours, found.hours_on) == ("word_lm", 20, "Card A")
+    assert (found.work[0].workload, found.work[0].hours_per_year, found.hours_on) == ("word_lm", 20, "Card A")
 
 
 def test_a_value_that_cannot_be_meant_is_asked_for_again_with_the_reason(tmp_path):
@@ -164,7 +164,7 @@ def test_another_card_may_be_named_at_once_or_taken_from_the_list(tmp_path):
     found = parse_purchase(path.read_text())
     assert [offer.card for offer in found.quote] == ["Card A", "Card B"]
     line = found.work[0]
-    assert (line.workload, line.model, line.precision, line.batch_size, line.hours) == (
+    assert (line.workload, line.model, line.precision, line.batch_size, line.hours_per_year) == (
         *("word_lm", "LSTM", "amp-bf16", 20),
         30,
     )

@@ -84,13 +84,13 @@ def _costs(found: CardAnswer) -> dict[str, Any]:
         "how_many": found.count,
         "hours": found.hours,
         "hour": found.hourly,
-        "week": found.cost,
+        "year": found.cost,
         "kwh": found.kwh,
-        "mixes_a_week": found.week,
+        "times_the_work": found.times,
         "over_cheapest": found.ratio,
         "energy_over_cheapest": found.energy,
         "break_even_price": found.break_even,
-        "works": [{"cost": row.cost, "joules": row.joules, "a_week": row.week} for row in found.rows],
+        "works": [{"cost": row.cost, "joules": row.joules, "a_year": row.year} for row in found.rows],
     }
 
 

@@ -39,13 +39,13 @@ watts = 350
 workload = "word_lm"
 model = "lstm"
 precision = "fp32-ieee"
-hours = 20
+hours_per_year = 1040
 
 [[work]]
 workload = "cifar_fastai"
 model = "resnet50"
 precision = "fp16-master"
-hours = 30
+hours_per_year = 1560
 """
 
 

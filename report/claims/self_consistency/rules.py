@@ -22,8 +22,8 @@ class Rule:
 RULES = (
     Rule(
         "Sentences beside figures",
-        "A ratio or an order in words is held against the figures of the same source for both of its sides, "
-        "each give or take half of its last digit, and against the margin that the claim declares.",
+        "A ratio or an order in words is held against the figures of the same source for both of its sides. "
+        "Each figure counts plus or minus half of its last digit. The claim's own margin is added.",
         sentences.sentences,
     ),
     Rule(

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from report import text
-from report.charts.costs import BreakEven, CardCost, CostAgainstTime, Input, Tornado
+from report.charts.costs import CardCost, CostAgainstTime, Input, OfferPrice, PriceLine, Tornado
+from report.cost.costs import Costs
 from report.cost.inputs import Numbers, Range
 from report.cost.model import CostAnswer, Draws
-from report.cost.sensitivity import Sensitivity, with_value
-from report.sections.costs.wording import input_name, spread, written
+from report.cost.sensitivity import Sensitivity
+from report.sections.costs.wording import input_name, price_of, spread, written
 from report.sections.view import Panel
 
 MOST_INPUTS = 8
 
 
 def cost_and_time(answer: CostAnswer, numbers: Numbers, currency: str) -> Panel | None:
-    """Every priced card: hours for the mix across, its cost upwards, with the ranges of both."""
+    """Every priced card: hours a year across, its cost upwards, with the ranges of both."""
     priced = [
         (numbers.cards[i].name, hours, cost)
         for i in answer.order
@@ -26,7 +27,7 @@ def cost_and_time(answer: CostAnswer, numbers: Numbers, currency: str) -> Panel 
         return None
     alt = "; ".join(f"{name}: {_full(hours)} hours, {_full(cost)} {currency}" for name, hours, cost in priced)
     cards = tuple(CardCost(f"{name}: {_full(cost)} {currency}", hours, cost) for name, hours, cost in priced)
-    chart = CostAgainstTime(cards, "hours for a week's mix", f"cost, {currency}")
+    chart = CostAgainstTime(cards, "hours a year for your work", f"cost a year, {currency}")
     return Panel("money-cost", "Cost against time", "left and low is better", chart, alt)
 
 
@@ -56,7 +57,8 @@ def tornado(
     ends = [(each.label, sorted((each.at_low, each.at_high))) for each in inputs]
     return Panel(
         "money-sensitivities",
-        f"What moves the cost of the {numbers.cards[second].name} over the {numbers.cards[first].name}",
+        f"What moves the cost of {text.the(numbers.cards[second].name)} over "
+        f"{text.the(numbers.cards[first].name)}",
         "hollow: at the low end of the input, full: at its high end; across 1.00 the ranking turns",
         Tornado(1 / _ratio(numbers, pair), tuple(inputs)),
         "; ".join(f"{label}: {text.times(low)} to {text.times(high)}" for label, (low, high) in ends),
@@ -70,36 +72,44 @@ def _ratio(numbers: Numbers, pair: tuple[int, int]) -> float:
     return first / other
 
 
-def break_even(answer: CostAnswer, numbers: Numbers, pair: tuple[int, int], currency: str) -> Panel | None:
-    """The first card's cost as its price grows, and the second's: they meet at the break-even price."""
-    first, second = pair
-    turn, price = answer.cards[first].break_even, numbers.cards[first].price
-    if turn is None or price is None or turn[1] <= 0:
+def price_line(costs: Costs, currency: str) -> Panel | None:
+    """Every offer on one line of prices, and the price of the cheapest card at which the answer turns."""
+    if costs.answer is None or costs.pair is None:
         return None
-    most = 1.15 * max(turn[2], price[2])
-    ends = [
-        (at, cost)
-        for at in (0.0, most)
-        if (cost := Draws(with_value(numbers, f"price:{first}", at)).cost_best(first)) is not None
+    first, second = costs.pair
+    names = [text.the(offer.name) for offer in costs.inputs.offers]
+    turn, rented = costs.answer.cards[first].break_even, costs.numbers.cards[first].rented
+    offered = [
+        (place, offer.quote)
+        for place, offer in enumerate(costs.inputs.offers)
+        if offer.quote is not None and offer.quote.rented == rented
     ]
-    level, own = answer.cards[second].cost, answer.cards[first].cost
-    if level is None or own is None or len(ends) < 2:
+    if turn is None or turn[1] <= 0 or not offered:
         return None
-    names = [numbers.cards[i].name for i in pair]
-    chart = BreakEven(
-        card=names[0],
-        other=names[1],
-        price=price[1],
-        cost=own[1],
-        other_cost=level[1],
-        line=(ends[0], ends[1]),
+    price = f"{text.about(turn[1], turn[0], turn[2])} {currency}{' an hour' if rented else ''}"
+    between = spread(turn, "price")
+    order = {first: 0, second: 1}
+    offers = tuple(
+        OfferPrice(
+            f"{text.sentence(names[place])}: {price_of(quote)}, {text.day(quote.date)}",
+            quote.cost,
+            order.get(place, 2),
+        )
+        for place, quote in offered
+    )
+    chart = PriceLine(
+        below=f"left of {price}: {names[first]} costs least",
+        above=f"right of it: {names[second]} costs least",
         turn=turn,
-        across=f"price of the {names[0]}, {currency}",
-        up=f"cost of a week's mix, {currency}",
+        turn_label=f"{price}{f' ({between})' if between else ''}",
+        offers=offers,
+        across=f"price{' of an hour' if rented else ''}, {currency}",
     )
     alt = (
-        f"The {names[0]} costs as much as the {names[1]} at {written(turn[1], 'price')} {currency} "
-        f"({spread(turn, 'price')})"
+        f"{text.sentence(names[first])} costs as much as {names[second]} at {price}"
+        f"{f', with its range {between}' if between else ''}. "
+        f"Offers: {'; '.join(offer.label for offer in offers)}"
     )
-    unit = f"cost of a week's mix in {currency}; circle: as quoted, diamond: break-even, bar: its range"
-    return Panel("money-turn", "Where the answer turns", unit, chart, alt)
+    title = f"{'Rent' if rented else 'Buy'} {names[first]} below {price}"
+    unit = f"diamond: where {names[first]} costs as much as {names[second]}; dots: the offers"
+    return Panel("money-price", title, unit, chart, alt)

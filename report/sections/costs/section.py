@@ -11,7 +11,7 @@ from report.cost.model import Draws
 from report.cost.purchase import Purchase
 from report.sections.costs import charts, tables, wording
 from report.sections.view import CostView, Table
-from report.text import clean, count, number, times
+from report.text import clean, count, sentence, the, times
 
 OLD_DAYS = 90
 """A quote older than this is named."""
@@ -22,7 +22,7 @@ RULES = (
     "A line that was not measured on a card leaves that card without a total; it is never counted as slow.",
     "The total is your hours, each line at its own speed. There is no score without its lines.",
     "Ranges hold 95 %: the measured interval, widened to any unit of the card's model, together with the "
-    f"ranges of your file, over {DRAWS:,} draws that are the same each time.",
+    f"ranges of your file. They are {DRAWS:,} draws that are the same each time.",
     "A card is called more efficient only where its measured energy differs by 5 % or more.",
 )
 
@@ -36,9 +36,9 @@ def view(analysis: Analysis) -> CostView | None:
     if purchase is None or result is None:
         return _ratios(inputs) if len(inputs.offers) > 1 else None
     names = [offer.name for offer in inputs.offers]
-    drawn = [charts.cost_and_time(result, costs.numbers, purchase.currency)]
+    drawn = [charts.price_line(costs, purchase.currency)]
+    drawn.append(charts.cost_and_time(result, costs.numbers, purchase.currency))
     if pair:
-        drawn.append(charts.break_even(result, costs.numbers, pair, purchase.currency))
         drawn.append(charts.tornado(sensitivities, costs.numbers, pair, purchase.currency))
     turns = (
         wording.price_sentence(result, costs.numbers, purchase.currency),
@@ -81,26 +81,24 @@ def _ratios(inputs: CostInputs) -> CostView:
         )
         between = f"{times(ends[0])} to {times(ends[1])}"
         tied = "no difference shown" if ends[0] <= 1 <= ends[1] else ""
-        name = inputs.offers[base].name
-        rows.append((offer.name, f"{times(speed)} × the price of the {name}\n{between}", tied or "–"))
+        name = the(inputs.offers[base].name)
+        rows.append((offer.name, f"{times(speed)} × the price of {name}\n{between}", tied or "–"))
         if speed > best[1]:
-            best = f"The {offer.name} wins below {times(speed)} times the price of the {name}", speed
+            best = sentence(f"{the(offer.name)} wins below {times(speed)} times the price of {name}"), speed
             best = f"{best[0]} ({between}){': no difference in speed shown' if tied else ''}.", speed
     if not rows:
         return CostView("No two cards on this page did the same work.", "", caveats=inputs.caveats)
     note = "By speed alone, as if power and host cost nothing; purchase.toml (invoke quote) takes them in."
-    caption = f"Break-even, in prices of the {inputs.offers[base].name}. {_setting(inputs)}"
+    caption = f"Break-even, in prices of {the(inputs.offers[base].name)}. {_setting(inputs)}"
     ratios = Table(caption, ("Card", "Wins below", ""), tuple(rows))
     return CostView(best[0], note, ratios=ratios, caveats=inputs.caveats)
 
 
 def _setting(inputs: CostInputs) -> str:
-    on = inputs.offers[inputs.numbers.hours_on].name
-    lines = count(len(inputs.lines), "line")
-    if inputs.own_mix:
-        hours = number(sum(line.hours for line in inputs.lines))
-        return f"The mix: {lines} of your own, {hours} hours a week on the {on}."
-    return f"The mix: {lines} of equal work, an hour of each on the {on}, since no mix of your own is given."
+    on = the(inputs.offers[inputs.numbers.hours_on].name)
+    if inputs.purchase is None:
+        return f"Equal shares of {count(len(inputs.lines), 'work')} that both have done, on {on}."
+    return wording.work_sentence(inputs)
 
 
 def _caveats(inputs: CostInputs, today: date) -> tuple[str, ...]:
@@ -113,12 +111,12 @@ def _caveats(inputs: CostInputs, today: date) -> tuple[str, ...]:
             lines.append(f"The quote for '{name}' is dated after this page was written.")
     if len(inputs.offers) < 2:
         lines.append(
-            f"Only the {inputs.offers[0].name} has ranked runs: to compare, copy another card's "
+            f"Only {the(inputs.offers[0].name)} has ranked runs: to compare, copy another card's "
             "records into results/."
         )
     if any(line.key.data_mode == "host" for line in inputs.lines):
         lines.append(
-            "Part of the mix was fed by the host's loader: there the ranking is of machines, not of cards."
+            "Part of the work was fed by the host's loader: there the ranking is of machines, not of cards."
         )
     if any(len({cell.stack for cell in line.cells if cell}) > 1 for line in inputs.lines):
         lines.append("The cards ran on different stacks, which the charts of each line name.")

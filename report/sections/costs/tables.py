@@ -13,31 +13,31 @@ from report.sections.view import Table, tabled
 
 
 def offers(inputs: CostInputs, result: CostAnswer) -> Table:
-    """One row for each card: what the mix costs on it, and from which price on."""
+    """One row for each card: what the work costs on it, and from which price on."""
     currency = inputs.purchase.currency if inputs.purchase else ""
     rows = [
         {
             "Card": _over(inputs.offers[i].name, _why(inputs, i)),
-            f"A week's mix, {currency}": _cell(card.cost, "number"),
+            f"Cost a year, {currency}": _cell(card.cost, "number"),
             "Against the cheapest": _cell(card.ratio, "times"),
             f"Wins below, {currency}": _cell(card.break_even, "price"),
-            "Hours for the mix": _cell(card.hours, "number"),
+            "Hours a year": _cell(card.hours, "number"),
             "How many": "–" if card.count is None else f"{card.count:,}",
-            "Mixes a week": _cell(card.week, "number"),
+            "Times your work": _cell(card.times, "number"),
         }
         for i, card in enumerate(result.cards)
     ]
     caption = (
         "Each figure with its 95 % range beneath it, for any unit of the card's model. 'Wins below' is the "
         "price at which a card costs as much as the cheapest; of the cheapest, as much as the second. 'How "
-        "many' is what budget, slots, watts and your number allow; so many train the mixes a week, or one "
-        "where you set no limit."
+        "many' is what budget, slots, watts and your number allow. 'Times your work' is what so many train "
+        "in a year, or one where you set no limit."
     )
     return tabled(caption, rows)
 
 
 def running(inputs: CostInputs, result: CostAnswer) -> Table:
-    """One row for each card: money and energy for an hour and for the mix."""
+    """One row for each card: money and energy for an hour and for the work."""
     currency = inputs.purchase.currency if inputs.purchase else ""
     cheapest = result.order[0] if result.order else None
     rows = []
@@ -51,9 +51,9 @@ def running(inputs: CostInputs, result: CostAnswer) -> Table:
             {
                 "Card": inputs.offers[i].name,
                 f"An hour, {currency}": _cell(card.hourly, "number"),
-                f"Mixes per 1,000 {currency}": _cell(_per_thousand(card.cost), "number"),
-                "kWh a mix, at the wall": _cell(card.kwh, "number"),
-                "Mixes per MWh": _cell(_per_thousand(card.kwh), "number"),
+                f"Years of work per 1,000 {currency}": _cell(_per_thousand(card.cost), "number"),
+                "kWh a year, at the wall": _cell(card.kwh, "number"),
+                "Years of work per MWh": _cell(_per_thousand(card.kwh), "number"),
                 "Energy against the cheapest": efficient,
             }
         )
@@ -116,10 +116,10 @@ def works(inputs: CostInputs, result: CostAnswer) -> Table:
                     f"Cost of one, {currency}": _cell(work.cost, "number"),
                     f"Cost of an epoch, {currency}": _cell(epoch, "number"),
                     "Joules of the card": joules,
-                    "A week, one card": _cell(work.week, "number"),
+                    "A year, one card": _cell(work.year, "number"),
                 }
             )
-    return tabled("Every line of the mix by itself.", rows)
+    return tabled("Every line of the work by itself.", rows)
 
 
 def _divided(values: Range | None, by: int) -> Range | None:
@@ -132,7 +132,7 @@ def sensitivities(
     """One row for each input, those that move the answer most at the top; null without two priced cards."""
     if pair is None or inputs.purchase is None or not ranked:
         return None
-    first, second = (inputs.offers[i].name for i in pair)
+    first, second = (words.the(inputs.offers[i].name) for i in pair)
     rows = []
     for sensitivity in ranked:
         name, unit = wording.input_name(sensitivity, inputs.numbers, *pair, inputs.purchase.currency)
@@ -144,8 +144,8 @@ def sensitivities(
             flip += "\nwithin its range" if sensitivity.within else ""
         rows.append((name, _cell(sensitivity.values, "number", unit), reach, flip))
     caption = (
-        f"What matters: how far each input, over its own range and all others at best, moves the cost of the "
-        f"{second} over the {first}, and at which value the two cost the same."
+        f"What matters: how far each input moves the cost of {second} over {first}, while all others stay "
+        "at best; and at which value the two cost the same."
     )
     return Table(caption, ("Input", "Value", "Moves the ratio to", "The ranking turns at"), tuple(rows))
 

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 from report import text
 from report.cost.costs import Costs
-from report.cost.inputs import Numbers, Range
+from report.cost.inputs import CostInputs, Numbers, Range
 from report.cost.model import CostAnswer
+from report.cost.purchase import Quote
 from report.cost.sensitivity import Sensitivity
 
 LEAST_EFFICIENCY = 0.05
 """Power sensors are documented to be off by 5 %: no card is called more efficient by less."""
-
-WEEKS_A_YEAR = 365.25 / 7
 
 INPUT_WORDS = {
     "life_years": ("years of life", ""),
@@ -48,21 +47,41 @@ def spread(values: Range, form: str) -> str:
     return f"{written(low, plain)} to {written(high, plain)}"
 
 
+def price_of(quote: Quote) -> str:
+    """'1,800 EUR' or '0.9 EUR an hour'"""
+    return f"{text.number(quote.cost[1])} {quote.currency}{' an hour' if quote.rented else ''}"
+
+
+def work_sentence(inputs: CostInputs) -> str:
+    """Which hours a year's cost is of."""
+    hours = text.number(sum(line.hours for line in inputs.lines))
+    works, on = (
+        text.count(len(inputs.lines), "line") + " of work",
+        text.the(inputs.offers[inputs.numbers.hours_on].name),
+    )
+    if inputs.own_mix:
+        return f"Your work takes {hours} hours a year on {on}, in {works}."
+    return f"You gave no hours of your own: {works} have equal shares of {hours} hours a year on {on}."
+
+
 def answer_sentence(answer: CostAnswer, names: Sequence[str]) -> str:
-    """Which card costs least for the mix, and how surely."""
+    """Which card costs least for the work, and how surely."""
+    names = [text.the(name) for name in names]
     if not answer.order:
-        return "No card's cost is known for this mix."
+        return "No card's cost is known for your work."
     first = answer.order[0]
     if len(answer.order) < 2:
-        return f"Only the {names[first]} can be priced for this mix."
+        return f"Only {names[first]} can be priced for your work."
     second = answer.order[1]
     ratio = answer.cards[second].ratio
     assert ratio is not None
-    multiple = f"{written(ratio[1], 'times')} times as much as the {names[first]}"
+    multiple = f"{written(ratio[1], 'times')} times as much as {names[first]}"
     between = f"{written(ratio[0], 'times')} to {written(ratio[2], 'times')}"
     if ratio[0] <= 1:
-        return f"No difference shown: for this mix the {names[second]} costs {multiple} ({between})."
-    return f"The {names[first]} costs least for this mix: the {names[second]} costs {multiple} ({between})."
+        return f"No difference shown: for your work {names[second]} costs {multiple} ({between})."
+    return text.sentence(
+        f"{names[first]} costs least for your work: {names[second]} costs {multiple} ({between})."
+    )
 
 
 def price_sentence(answer: CostAnswer, numbers: Numbers, currency: str) -> str:
@@ -76,11 +95,11 @@ def price_sentence(answer: CostAnswer, numbers: Numbers, currency: str) -> str:
             continue
         unit = f"{currency} an hour" if card.rented else currency
         if turn[1] <= 0:
-            sentences.append(f"The {card.name} wins at no price.")
+            sentences.append(text.sentence(f"{text.the(card.name)} wins at no price."))
             continue
         between = spread(turn, "price")
         sentences.append(
-            f"The {card.name} wins below {written(turn[1], 'price')} {unit}"
+            f"{text.sentence(text.the(card.name))} wins below {written(turn[1], 'price')} {unit}"
             f"{f' ({between})' if between else ''}."
         )
     return " ".join(sentences)
@@ -90,12 +109,14 @@ def power_sentence(costs: Costs) -> str:
     """What leaving the cards' power out of the costs means; empty where it is in them."""
     if not costs.power_unknown:
         return ""
-    left_out = f"Power is left out, since nobody told that of the {' or the '.join(costs.power_unknown)}"
+    left_out = (
+        f"Power is left out, since nobody told that of {' or '.join(map(text.the, costs.power_unknown))}"
+    )
     if costs.pair is None or costs.flip_watts is None:
         return f"{left_out}."
-    first, second = (costs.numbers.cards[place].name for place in costs.pair)
+    first, second = (text.the(costs.numbers.cards[place].name) for place in costs.pair)
     return (
-        f"{left_out}: the {first} would have to draw {written(costs.flip_watts, 'count')} W more than the "
+        f"{left_out}: {first} would have to draw {written(costs.flip_watts, 'count')} W more than "
         f"{second} to cost as much."
     )
 
@@ -118,14 +139,17 @@ def input_name(
     """What an input is called, and its unit."""
     name, _, place = sensitivity.key.partition(":")
     if name == "speed":
-        return f"speed, {numbers.cards[first].name} over {numbers.cards[second].name}", ""
+        return (
+            f"speed of {text.the(numbers.cards[first].name)} over {text.the(numbers.cards[second].name)}",
+            "",
+        )
     if name == "hours":
-        return f"hours, {numbers.rows[int(place)].name}", " h"
+        return f"hours of {numbers.rows[int(place)].name}", " h"
     if name == "price":
         card = numbers.cards[int(place)]
-        return f"price, {card.name}", f" {currency}{' an hour' if card.rented else ''}"
+        return f"price of {text.the(card.name)}", f" {currency}{' an hour' if card.rented else ''}"
     if name == "watts":
-        return f"power, {numbers.cards[int(place)].name}", " W"
+        return f"power of {text.the(numbers.cards[int(place)].name)}", " W"
     words, unit = INPUT_WORDS[name]
     money = f" {currency}" if name in ("electricity_price", "host_price") else ""
     return words, f"{money}{unit}"

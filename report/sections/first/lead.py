@@ -32,25 +32,26 @@ def _bought(analysis: Analysis) -> str:
     if costs is None or costs.answer is None or purchase is None or costs.pair is None:
         return ""
     first, second = (costs.answer.cards[place] for place in costs.pair)
-    names = [costs.inputs.offers[place].name for place in costs.pair]
+    names = [text.the(costs.inputs.offers[place].name) for place in costs.pair]
     ratio, turn = second.ratio, first.break_even
     if ratio is None or first.hours is None or second.hours is None:
         return ""
     share = first.hours[1] / second.hours[1]
-    time = f"the {names[0]} finishes in {text.percent(share)} of the time"
+    time = f"{names[0]} finishes in {text.percent(share)} of the time"
     if share > 1:
-        time = f"the {names[1]} finishes in {text.percent(1 / share)} of the time"
+        time = f"{names[1]} finishes in {text.percent(1 / share)} of the time"
     opening = f"At your prices both cost about the same for your work; {time}."
     if ratio[0] > 1:
         more = text.about(ratio[1], ratio[0], ratio[2])
-        dearer = f"the {names[1]} costs {more} times as much for your work"
-        opening = f"At your prices the {names[0]} costs least: {dearer}."
+        dearer = f"{names[1]} costs {more} times as much for your work"
+        opening = f"At your prices {names[0]} costs least: {dearer}."
     if turn is None or turn[1] <= 0:
         return opening
-    unit = f"{purchase.currency} an hour" if costs.numbers.cards[costs.pair[0]].rented else purchase.currency
+    rented = costs.numbers.cards[costs.pair[0]].rented
+    unit = f"{purchase.currency} an hour" if rented else purchase.currency
     between = wording.spread(turn, "price")
     price = f"{text.about(turn[1], turn[0], turn[2])} {unit}{f' ({between})' if between else ''}"
-    return f"{opening} Buy the {names[0]} below {price}."
+    return f"{opening} {'Rent' if rented else 'Buy'} {names[0]} below {price}."
 
 
 def facts(analysis: Analysis) -> tuple[Fact, ...]:
@@ -67,19 +68,18 @@ def _cost_facts(analysis: Analysis) -> Iterator[Fact]:
         return
     first = costs.answer.order[0]
     a_year = costs.answer.cards[first].cost
-    name = costs.inputs.offers[first].name
-    if a_year is not None and costs.inputs.own_mix:
-        year = tuple(value * wording.WEEKS_A_YEAR for value in a_year)
+    name = text.the(costs.inputs.offers[first].name)
+    if a_year is not None:
         yield Fact(
-            f"{text.about(year[1], year[0], year[2])} {purchase.currency}",
-            f"a year for your work on the {name}, the least",
+            f"{text.about(a_year[1], a_year[0], a_year[2])} {purchase.currency}",
+            f"a year for your work on {name}, the least",
         )
     turn = costs.answer.cards[first].break_even
     if turn is not None and turn[1] > 0:
         between = wording.spread(turn, "price")
         yield Fact(
             f"{text.about(turn[1], turn[0], turn[2])} {purchase.currency}",
-            f"the price below which the {name} costs least{f' ({between})' if between else ''}",
+            f"the price below which {name} costs least{f' ({between})' if between else ''}",
         )
 
 

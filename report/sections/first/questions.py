@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from report import text
+from report.acceptance.clause import brief
 from report.analysis import Analysis
 from report.comparisons.cells import Cell, fewest_runs
 from report.comparisons.speedups import FULL_PRECISION, Speedup
@@ -46,6 +47,7 @@ def questions(analysis: Analysis) -> tuple[Question, ...]:
         Question("How much memory and energy does it take?", tuple(_memory(cells)), ""),
         Question("What differs between the systems?", tuple(_differs(analysis)), "stacks"),
         Question("What failed?", tuple(_failed(analysis)), "failures"),
+        Question("When is a delivered machine accepted?", tuple(_accepted(analysis)), "acceptance"),
         Question("How is it measured again?", tuple(_again(analysis)), ""),
     )
     return tuple(question for question in asked if question.sentences)
@@ -91,23 +93,15 @@ def _cost(analysis: Analysis) -> Iterator[str]:
         return
     names = [offer.name for offer in costs.inputs.offers]
     yield wording.answer_sentence(costs.answer, names)
-    own = costs.inputs.own_mix
-    offered = []
-    for place in costs.answer.order:
+    for place in costs.answer.order[:MOST_NAMED]:
         card, quote = costs.answer.cards[place], costs.inputs.offers[place].quote
-        paid = card.cost if own else card.hourly
-        if paid is not None and quote is not None:
-            money = wording.written(paid[1] * (wording.WEEKS_A_YEAR if own else 1), "price")
-            every = "a year" if own else "an hour of use"
-            offered.append(
-                f"{names[place]}: {money} {purchase.currency} {every} (quote of {text.day(quote.date)})"
-            )
-    if offered:
-        yield f"{'; '.join(offered)}."
+        if card.cost is not None and quote is not None:
+            a_year = f"{wording.written(card.cost[1], 'price')} {purchase.currency} a year"
+            offer = f"{wording.price_of(quote)}, the offer of {text.day(quote.date)}"
+            yield f"{text.sentence(names[place])}: {a_year} at {offer}."
+    yield wording.work_sentence(costs.inputs)
     turn = wording.price_sentence(costs.answer, costs.numbers, purchase.currency)
     yield from (sentence for sentence in (turn, wording.power_sentence(costs)) if sentence)
-    if not own:
-        yield "No hours of your own are given, so each work counts alike."
 
 
 def _turns(analysis: Analysis) -> Iterator[str]:
@@ -275,6 +269,12 @@ def _failed(analysis: Analysis) -> Iterator[str]:
     reasons = Counter(text.failure_words(trial.failure.reason) for trial in failed if trial.failure)
     named = ", ".join(f"{reason} ({n})" for reason, n in reasons.most_common(MOST_NAMED))
     yield f"{text.count(len(failed), 'trial')} of {len(analysis.own):,}: {named}."
+
+
+def _accepted(analysis: Analysis) -> Iterator[str]:
+    """For a buyer alone."""
+    if analysis.clause and analysis.evidence.purchase and analysis.costs and analysis.costs.answer:
+        yield from brief(analysis.clause, "invoke accept BUNDLE")
 
 
 def _again(analysis: Analysis) -> Iterator[str]:

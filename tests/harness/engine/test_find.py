@@ -105,7 +105,9 @@ def test_the_engine_asked_for_by_name_is_taken_even_where_the_other_answers_firs
 def test_without_an_engine_auto_finds_none_and_a_name_is_refused_with_what_to_do(tmp_path, settings):
     environ = {"DOCKER_HOST": f"unix://{tmp_path}/nothing"}
     assert find.find("auto", settings, environ=environ) is None
-    with pytest.raises(NoEngine, match="Podman is asked for and does not answer; mend or unset DOCKER_HOST"):
+    with pytest.raises(
+        NoEngine, match="Podman is asked for and does not answer; correct or unset DOCKER_HOST"
+    ):
         find.find("podman", settings, environ=environ)
 
 

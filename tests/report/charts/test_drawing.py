@@ -18,7 +18,7 @@ from matplotlib import image as images
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from report.charts import style
-from report.charts.costs import BreakEven, CardCost, CostAgainstTime, Input, Tornado
+from report.charts.costs import CardCost, CostAgainstTime, Input, OfferPrice, PriceLine, Tornado
 from report.charts.drawing import Chart, as_png, draw
 from report.charts.intervals import GroupedIntervals, Intervals, Mark, Share, Shares
 from report.charts.lines import Curve, Curves, Wall
@@ -127,18 +127,15 @@ CHARTS: dict[str, Chart] = {
         ),
         (Bandwidth(2.8e12, True), Bandwidth(3.3e12, False)),
     ),
-    "costs": CostAgainstTime(COSTS, "hours for a week's mix", "cost, EUR"),
+    "costs": CostAgainstTime(COSTS, "hours a year", "cost, EUR"),
     "sensitivity": Tornado(1.4, (Input(f"price, {LONG_CARD}, 2,000 to 3,000 EUR", 0.9, 1.8),) * 3),
-    "break-even": BreakEven(
-        LONG_CARD,
-        "B",
-        2e3,
-        12.0,
-        22.0,
-        ((0.0, 3.0), (1e5, 400.0)),
+    "price line": PriceLine(
+        f"left of it: the {LONG_CARD}",
+        "right of it: B",
         (3e3, 4e3, 5e3),
-        f"price of the {LONG_CARD}",
-        "cost",
+        "4,000 EUR (3,000 to 5,000)",
+        (OfferPrice(f"{LONG_CARD}: 2,000 EUR", (1e3, 2e3, 3e3), 0), OfferPrice("B", (1e5,) * 3, 1)),
+        "price, EUR",
     ),
     "timelines": Timelines((TRIAL, TRIAL), "a", "amp-fp16"),
     "nothing": Curves((), "epoch"),

@@ -505,7 +505,7 @@ def test_a_quality_needs_its_epochs_and_its_pretrained_body():
     quality = claim(kind="quality", metric="perplexity", value=110.0, unit="ppl", card_class="any", epochs=30)
     assert word(quality, series()) == "holds here"
     assert because(quality.model_copy(update={"epochs": 40}), series()) == "epochs: 30 instead of 40"
-    assert "random body" in because(quality, series(weights="random"))
+    assert "random ones" in because(quality, series(weights="random"))
 
 
 def test_a_count_is_judged_without_a_spread():

@@ -117,7 +117,7 @@ def test_benchmarks_that_disagree_name_the_mix_that_turns_the_answer():
         *series(kind=build.CIFAR),
         *elsewhere(kind=build.CIFAR, seconds=0.125),
     ]
-    assert any("A mix with more than 67% of ResNet-50" in said for said in view(records).changes)
+    assert any("With more than 67% of ResNet-50" in said for said in view(records).changes)
 
 
 @given(st.lists(st.tuples(st.floats(0.2, 5), st.floats(1.01, 2)), min_size=1, max_size=6))

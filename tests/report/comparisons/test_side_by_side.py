@@ -10,7 +10,7 @@ import pytest
 
 from commands import report
 from harness.errors import GateError, UserError
-from harness.record import Record
+from harness.record import Machine, Record
 from report.comparisons import side_by_side
 from report.trials.reading import load
 from tests.helpers import bundled
@@ -19,13 +19,17 @@ from tests.helpers import records_builder as build
 OLD, NEW = "20260130-bbbbbb", "20260131-aaaaaa"
 
 
+def machine_with(driver: str, card: str = "Constructed Card A", digits: str = "a") -> Machine:
+    on = build.machine(card, label=f"card-{digits}", digits=digits)
+    return on.model_copy(update={"gpus": (on.gpus[0].model_copy(update={"driver": driver}),)})
+
+
 def runs(
     session: str, seconds: float, *, digits: str = "a", driver: str = "580.65", **more: Any
 ) -> list[Record]:
     """Five proven runs of one work, on a machine of its own driver."""
     card = more.pop("card", "Constructed Card A")
-    on = build.machine(card, label=f"card-{digits}", digits=digits)
-    on = on.model_copy(update={"gpus": (on.gpus[0].model_copy(update={"driver": driver}),)})
+    on = machine_with(driver, card, digits)
     values: dict[str, Any] = {"repeats": 5, "spread": 0.004, "batch_size": 20, **more}
     return build.series_of(build.LM, "fp32-ieee", seconds, on=on, card=card, session=session, **values)
 
@@ -64,7 +68,37 @@ def test_the_other_way_round_gives_the_reciprocal(updated):
 
 def test_a_side_is_named_by_its_driver_and_the_difference_is_shown(updated):
     said = "\n".join(side_by_side.lines(compared(updated, "driver 590", "driver=580")))
-    assert "driver: 590.10 | 580.65" in said
+    assert "  word_lm, driver: 590.10 | 580.65" in said
+
+
+def test_stacks_are_compared_workload_by_workload(tmp_path):
+    def on(record: Record) -> Record:
+        assert record.measurement
+        package = {"word_lm": "none", "cifar_fastai": "2.8.12"}[record.trial.asked.workload]
+        measurement = record.measurement.model_copy(update={"versions": {"fastai": package}})
+        return record.model_copy(update={"measurement": measurement})
+
+    records = [
+        on(record)
+        for session, driver in ((OLD, "580.65"), (NEW, "590.10"))
+        for record in (
+            *runs(session, 0.01, driver=driver),
+            *build.series_of(
+                build.CIFAR,
+                "fp32-ieee",
+                0.02,
+                on=machine_with(driver),
+                card="Constructed Card A",
+                session=session,
+                repeats=5,
+                batch_size=64,
+                first_order=50,
+            ),
+        )
+    ]
+    differ = dict(compared(clone(tmp_path, *records), NEW, OLD).stacks)
+    assert set(differ) == {"word_lm", "cifar_fastai"}
+    assert {name for found in differ.values() for name, _ in found} == {"driver"}
 
 
 def test_equal_sides_are_tied_and_not_ranked(tmp_path):

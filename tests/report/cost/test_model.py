@@ -38,12 +38,12 @@ def test_the_cost_of_a_mix_is_the_one_worked_out_by_hand():
     assert found.hourly == pytest.approx((hourly, hourly, hourly))
     assert found.cost == pytest.approx((40 * hourly,) * 3)
     assert found.kwh == pytest.approx((40 * 420 * 1.3 / 1000,) * 3)
-    assert found.week == pytest.approx((168 * 0.5 / 40,) * 3)
+    assert found.times == pytest.approx((8760 * 0.5 / 40,) * 3)
     row = found.rows[0]
-    assert row.cost and row.joules and row.week
+    assert row.cost and row.joules and row.year
     assert row.cost[1] == pytest.approx(hourly * 100 / 3600)
     assert row.joules[1] == pytest.approx(30_000)
-    assert row.week[1] == pytest.approx(168 * 0.5 * 3600 / 100)
+    assert row.year[1] == pytest.approx(8760 * 0.5 * 3600 / 100)
 
 
 def test_an_hour_of_a_rented_card_costs_its_price_and_no_power():
@@ -106,9 +106,9 @@ def test_more_hours_of_the_same_mix_cost_in_proportion_and_turn_no_ranking(seed,
 @settings(max_examples=40)
 def test_every_range_holds_its_best_value(seed):
     for found in answer(random_buyer(seed)).cards:
-        named = ("hours", "hourly", "cost", "kwh", "week", "ratio", "energy", "break_even")
+        named = ("hours", "hourly", "cost", "kwh", "times", "ratio", "energy", "break_even")
         ranges = [getattr(found, name) for name in named]
-        ranges += [one for row in found.rows for one in (row.cost, row.joules, row.week)]
+        ranges += [one for row in found.rows for one in (row.cost, row.joules, row.year)]
         assert all(low <= middle <= high for low, middle, high in filter(None, ranges))
 
 
@@ -181,10 +181,10 @@ def test_the_lever_that_moves_the_answer_most_stands_first():
 def test_no_ranking_is_claimed_where_the_range_includes_equality():
     close = pair(2000, 2000, 100.0, 100.0, 101.0, 101.0)
     said = answer_sentence(answer(close), ["A", "B"])
-    assert said.startswith("No difference shown: for this mix the B costs 1.01 times")
+    assert said.startswith("No difference shown: for your work the B costs 1.01 times")
     far = pair(2000, 2000, 100.0, 100.0, 300.0, 300.0)
     said = answer_sentence(answer(far), ["A", "B"])
-    assert said.startswith("The A costs least for this mix: the B costs 3.00 times")
+    assert said.startswith("The A costs least for your work: the B costs 3.00 times")
 
 
 def test_a_card_that_loses_even_for_nothing_wins_at_no_price():

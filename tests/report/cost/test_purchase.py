@@ -31,7 +31,7 @@ source = "a constructed offer"
 workload = "word_lm"
 model = "lstm"
 precision = "fp32-ieee"
-hours = 20
+hours_per_year = 1040
 """
 
 
@@ -69,8 +69,9 @@ def refused(old: str, new: str) -> str:
         ('currency = "EUR"', 'currency = "USD"', "currencies are not mixed"),
         ('currency = "EUR"', 'currency = "euro"', "'currency': it has to be three capital letters"),
         ("fp32-ieee", "fp31", "'work 1.precision': it has to be 'fp32-ieee'"),
-        ("hours = 20", "hours = 0", "'work 1.hours': 0 cannot be meant"),
-        ("hours = 20", "Hours = 20", "'work 1.hours': it is missing"),
+        ("hours_per_year = 1040", "hours_per_year = 0", "'work 1.hours_per_year': 0 cannot be meant"),
+        ("hours_per_year = 1040", "Hours = 20", "'work 1.hours_per_year': it is missing"),
+        ("hours_per_year = 1040", 'hours = "20"', "'hours' is of a week and no number"),
         ("budget = 60000", "residual_share = 1", "'residual_share': 1 cannot be meant"),
         ("budget = 60000", "pue = 0.9", "'pue': 0.9 cannot be meant"),
         ("budget = 60000", "slots = 2.5", "'slots': it has to be a valid integer"),

@@ -311,7 +311,14 @@ def test_generated_data_is_named_in_the_answer_and_at_its_figure(tmp_path: Path)
     text = html("quick", tmp_path)
     assert "GENERATED" in read(text).text("h1")
     article = text.split("<article")[1].split("</article>")[0]
-    for label in ("GENERATED DATA", "random body", "unpinned", "unproven window", "quick look", "projected"):
+    for label in (
+        "GENERATED DATA",
+        "random weights",
+        "unpinned",
+        "unproven window",
+        "quick look",
+        "projected",
+    ):
         assert label in article
 
 

@@ -90,7 +90,7 @@ def test_the_ratio_is_the_wider_range_that_the_first_sentence_names():
 def test_one_card_alone_has_no_ratio_and_with_a_file_the_page_says_what_is_missing():
     assert looked(of(A), None).costs is None
     costs = money(of(A))
-    assert costs.answer == f"Only the {A} can be priced for this mix."
+    assert costs.answer == f"Only the {A} can be priced for your work."
     assert (
         f"Only the {A} has ranked runs: to compare, copy another card's records into results/."
         in costs.caveats
@@ -113,9 +113,9 @@ def test_a_card_with_too_little_memory_does_not_fit_and_cannot_win():
             short[place] = record.model_copy(update={"measurement": measurement})
     measurement = money(short, FILE.replace("slots = 8", "slots = 8\nmemory_gib = 20"))
     assert beneath(measurement.offers)[B] == "does not fit: too little memory"
-    assert column(measurement.offers, "A week's mix")[B] == "–"
+    assert column(measurement.offers, "Cost a year")[B] == "–"
     assert column(measurement.offers, "How many")[B] == "0"
-    assert measurement.answer == f"Only the {A} can be priced for this mix."
+    assert measurement.answer == f"Only the {A} can be priced for your work."
 
 
 def test_a_card_that_failed_on_a_line_with_hours_has_no_total_and_keeps_its_other_lines():
@@ -132,7 +132,7 @@ def test_a_card_that_failed_on_a_line_with_hours_has_no_total_and_keeps_its_othe
     )
     costs = money(records)
     assert beneath(costs.offers)[B] == "ResNet-50, fp16-master, batch 164, cached: does not fit"
-    assert column(costs.offers, "A week's mix")[B] == "–"
+    assert column(costs.offers, "Cost a year")[B] == "–"
     assert costs.works is not None
     costs = [row[2] for row in costs.works.rows if row[1].startswith(B)]
     assert costs.count("–") == 1 and len(costs) == 2
@@ -150,10 +150,10 @@ def test_a_line_that_one_card_did_not_run_is_missing_and_not_slow():
 def test_hours_of_work_that_no_record_is_of_are_named_and_left_out():
     costs = money(build.two_cards(), FILE.replace('model = "lstm"', 'model = "transformer"'))
     assert any(
-        "20.0 hours a week of 'word_lm, transformer, fp32-ieee' are left out" in caveat
+        "1,040 hours a year of 'word_lm, transformer, fp32-ieee' are left out: on record are" in caveat
         for caveat in costs.caveats
     )
-    assert costs.setting.startswith("The mix: 1 line of your own, 30.0 hours a week")
+    assert costs.setting.startswith("Your work takes 1,560 hours a year")
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def drawing(watts: dict[str, float]) -> str:
 
 
 def dearer(costs: CostView) -> str:
-    found = re.search(r"for this mix the (.+?) costs ", costs.answer)
+    found = re.search(r"for your work the (.+?) costs ", costs.answer)
     assert found
     return found[1]
 

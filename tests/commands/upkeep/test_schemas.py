@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from commands.schemas import schemas
+from commands.upkeep.schemas import schemas
 from tests.helpers import ROOT
 
 FOLDER = ROOT / "docs" / "schema"

@@ -1,0 +1,1 @@
+"""What keeps the clone whole: its checks, its schemas and locks, and what may be removed."""

@@ -1,0 +1,57 @@
+"""What `invoke check` finds wrong: by the tools, and in every file that the product reads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from commands.upkeep import prose
+from harness.bundle.validate import record_problems
+from harness.errors import GateError, GpudynoError, UserError
+from harness.image.catalog import load_images
+from harness.plan import plan
+from harness.record import store
+from harness.record.cards import load_cards
+from harness.record.claims import load_claims
+
+TOOLS = (("ruff", "format", "--check", "."), ("ruff", "check", "."), ("mypy",))
+
+
+def tools(root: Path) -> Iterator[str]:
+    """A sentence for each tool that is not content; raises UserError where the extra `test` is missing."""
+    for command in TOOLS:
+        done = subprocess.run(
+            [sys.executable, "-m", *command], cwd=root, capture_output=True, text=True, check=False
+        )
+        if "No module named" in done.stderr:
+            raise UserError(
+                f"{command[0]} is not installed", remedy="install the extra: pip install -e '.[test]'"
+            )
+        if done.returncode:
+            yield f"{' '.join(command)}:\n{done.stdout}{done.stderr}".rstrip()
+
+
+def files(root: Path) -> Iterator[str]:
+    """A sentence for each plan, pin, claim, card or record that cannot be used as it is."""
+    readers: list[Callable[[], object]] = [partial(plan.load, root, name) for name in plan.names(root)]
+    readers += [partial(read, root) for read in (load_images, load_claims, load_cards)]
+    for read in readers:
+        try:
+            read()
+        except GpudynoError as error:
+            yield str(error)
+    yield from record_problems(root, store.read_all(root))
+
+
+def check(root: Path) -> None:
+    """Lints, type-checks, validates and reads what is written; raises GateError naming how many are wrong."""
+    problems = [*tools(root), *files(root), *prose.problems(root)]
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if problems:
+        found = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        raise GateError(found, remedy="correct what is listed above")
+    print("all is well")

@@ -75,7 +75,7 @@ def diagnose(root: Path, settings: Settings) -> tuple[Finding, ...]:
 
 def _data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
     kind = setup.selection.kind
-    folders = run_setup.data_folders(setup.settings)
+    folders = run_setup.data_folders(setup.settings, setup.root)
     names = [
         *plan.datasets(setup.plan, kind),
         *(f"weights-{model}" for model in plan.pretrained_models(setup.plan, kind)),

@@ -102,11 +102,11 @@ def data(root: Path, settings: Settings, only: str | None) -> None:
     with Screen() as screen:
         if only is not None:
             folder = default_folder()
-            fetch(only, folder, progress=_data_progress(screen))
+            fetch(only, folder, progress=data_progress(screen))
             screen.say(f"{only}: complete in {folder}")
             return
         setup = run_setup.prepare(root, settings)
-        resolved = run_setup.resolve_data(setup, _data_progress(screen), allow_generated=False)
+        resolved = run_setup.resolve_data(setup, data_progress(screen), allow_generated=False)
         _say_data(resolved, screen)
 
 
@@ -122,7 +122,7 @@ def _say_data(resolved: dict[str, Resolved], screen: Screen) -> None:
             screen.say(f"data: {name}: GENERATED in place of the real ({data_set.why})")
 
 
-def _data_progress(screen: Screen) -> FetchProgress:
+def data_progress(screen: Screen) -> FetchProgress:
     bars: dict[str, TaskID] = {}
 
     def show(label: str, done_bytes: int, total_bytes: int | None) -> None:
@@ -188,7 +188,7 @@ def run(root: Path, settings: Settings, how: How) -> Outcome | None:
             _say_matrix(setup, choose(setup, keep=how.keep), screen)
             return None
         built = _build(setup.image, setup.engine, screen) if how.build else setup.engine.built(setup.image)
-        resolved = run_setup.resolve_data(setup, _data_progress(screen))
+        resolved = run_setup.resolve_data(setup, data_progress(screen))
         _say_data(resolved, screen)
         with run_lock(own_folder(state_folder())):
             outcome = _run(setup, built, resolved, how, screen)

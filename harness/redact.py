@@ -86,7 +86,7 @@ NOBODY = frozenset((
     "test", "tests", "host", "python", "python3", "gpudyno", "none", "null", "unknown", "home", "data",
     "path", "repo", "tmp", "url", "address", "serial", "cpu", "gpu", "cuda", "rocm", "nvidia", "amd",
     "intel", "torch", "pytorch", "train", "valid", "model", "image", "windows", "darwin", "real",
-    "true", "false", "bench", "unit", "venv", "slurm", "fake", "error",
+    "true", "false", "bench", "unit", "venv", "slurm", "apptainer", "fake", "error",
 ))
 """Names that identify nobody: defaults, and the words of records and of the replacements themselves."""
 

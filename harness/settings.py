@@ -34,7 +34,7 @@ class Settings(Model):
     plan: str = "quick"
     device: str | None = None
     image: str | None = None
-    engine: Annotated[str, Field(pattern="^(auto|docker|podman|venv|here)$")] = "auto"
+    engine: Annotated[str, Field(pattern="^(auto|docker|podman|apptainer|venv|here)$")] = "auto"
     python: str | None = None
     data: str | None = None
     budget: str | None = None

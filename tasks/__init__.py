@@ -4,7 +4,7 @@ An option of the first verb holds for the whole line: `invoke build --plan missi
 """
 
 from tasks.buying import accept, bundle, quote, verify
-from tasks.measuring import build, data, doctor, plan, run
+from tasks.measuring import build, data, doctor, pack, plan, run
 from tasks.reading import claims, compare, report
 from tasks.upkeep import check, clean, contribute, gate, lock, test
 
@@ -21,6 +21,7 @@ __all__ = [
     "doctor",
     "gate",
     "lock",
+    "pack",
     "plan",
     "quote",
     "report",

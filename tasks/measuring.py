@@ -84,6 +84,36 @@ def build(
 @verb(
     help={
         **BUILDING,
+        "out": "the archive to write (default: gpudyno-<plan>.tar here)",
+        "pythons": "the versions of Python that the site may have, as 3.11,3.12 (default: this one's)",
+        "dry_run": "list what would go in, with sizes, and write nothing",
+    }
+)
+def pack(
+    c: Context,
+    plan: str = "",
+    device: str = "",
+    image: str = "",
+    engine: str = "",
+    python: str = "",
+    base: str = "",
+    wheelhouse: str = "",
+    out: str = "",
+    pythons: str = "",
+    dry_run: bool = False,
+) -> None:
+    """Write one archive with all that a plan needs at a site without internet; unpack.py lies in it."""
+    from commands.site import pack as packing
+
+    chosen = settings(
+        plan=plan, device=device, image=image, engine=engine, python=python, base=base, wheelhouse=wheelhouse
+    )
+    packing.pack(ROOT, chosen, out=out, pythons=pythons, dry_run=dry_run)
+
+
+@verb(
+    help={
+        **BUILDING,
         "budget": "a length of time such as 30m or 8h; what does not fit is left out in a stated order",
         "role": ROLE,
         "blocks": BLOCKS,

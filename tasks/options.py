@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PLAN = "the plan to take: a file in plans/, without .toml (default: quick)"
 DEVICE = "an index, several as 0,1, a UUID, or cpu (default: all cards of the model with the most memory)"
 IMAGE = "an image of docker/images.toml by its name; `build` needs no card for it (default: the device's)"
-ENGINE = "docker, podman, venv or here (default: the first that answers, else venv)"
+ENGINE = "docker, podman, apptainer, venv or here (default: the first that answers, else venv)"
 PYTHON = "an interpreter to take as it is; its records say 'unpinned'"
 BASE = "a base image in place of the pinned one; records say so, and no claim is judged on it"
 WHEELHOUSE = "a folder of wheels to install from first (for clusters without internet)"
@@ -25,7 +25,7 @@ CHOOSING = {**SHARED, "image": IMAGE}
 BUILDING = {**CHOOSING, "base": BASE, "wheelhouse": WHEELHOUSE}
 
 VERBS = (
-    *("doctor", "plan", "data", "build", "run", "report"),
+    *("doctor", "plan", "data", "build", "pack", "run", "report"),
     *("quote", "compare", "bundle", "verify", "accept", "contribute"),
     *("claims", "lock", "clean", "check", "gate", "test"),
 )

@@ -55,12 +55,20 @@ def pack(files: Sequence[tuple[str, Path]], out: IO[bytes]) -> None:
         tarfile.open(fileobj=squeezed, mode="w", format=tarfile.PAX_FORMAT) as tar,
     ):
         for name, path in files:
-            if not _NAME.fullmatch(name):
-                raise UserError(f"'{name}' is no name for a file of a bundle", remedy="rename it")
-            info = tarfile.TarInfo(f"{TOP}/{name}")
-            info.size = path.stat().st_size
-            with path.open("rb") as file:
-                tar.addfile(info, file)
+            add(tar, TOP, name, path)
+
+
+def add(tar: tarfile.TarFile, top: str, name: str, path: Path) -> None:
+    """Writes one file under its name below the top folder, with nobody's owner, mode or time.
+
+    Raises UserError for a name that leaves the folder or is longer than any of ours.
+    """
+    if not _NAME.fullmatch(name):
+        raise UserError(f"'{name}' is no name for a file of an archive", remedy="rename it")
+    info = tarfile.TarInfo(f"{top}/{name}")
+    info.size = path.stat().st_size
+    with path.open("rb") as file:
+        tar.addfile(info, file)
 
 
 def unpack(path: Path, folder: Path) -> Unpacked:

@@ -10,7 +10,7 @@ from harness.engine.container import RunSpec
 from harness.image.catalog import Image
 from harness.record import Environment, Model
 
-EngineName = Literal["docker", "podman", "venv", "here", "slurm", "fake"]
+EngineName = Literal["docker", "podman", "apptainer", "venv", "here", "slurm", "fake"]
 ContainerEngine = Literal["docker", "podman"]
 TITLES: dict[ContainerEngine, str] = {"docker": "Docker Engine", "podman": "Podman"}
 
@@ -49,6 +49,7 @@ class Built:
 
     environment: Environment
     interpreter: Path | None = None
+    sif: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness.engine.base import Say
+from harness.engine.base import EngineName, Say
 from harness.engine.connection import Client, Connection
 from harness.errors import MachineError, NoEngine, NoNetwork, NoSpace
 from harness.image.catalog import Image
 from harness.image.spec import ApexPart, BuildSpec, docker_build_argv, spec
+from harness.record import Environment
 from harness.settings import Settings
 
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
@@ -70,6 +71,38 @@ def build_settings(
         secrets={name: Path(path) for name, path in files.items() if path and path != os.devnull},
         proxy={name: environ[name] for name in PROXY_VARIABLES if environ.get(name)},
         network=None if settings.build_network == "default" else settings.build_network,
+    )
+
+
+def environment(
+    build_spec: BuildSpec,
+    engine: EngineName,
+    version: str | None,
+    image_id: str,
+    passed: Mapping[str, str],
+) -> Environment:
+    """An image as records name it, when an engine runs it."""
+    base = build_spec.base.partition("@")[0]
+    if build_spec.base_substituted:
+        # Where a substitute came from may name a company's own registry.
+        base = base.rpartition("/")[2]
+    reasons = (f"its base is {base}, not the pinned one",) if build_spec.base_substituted else ()
+    return Environment(
+        image=build_spec.image,
+        device=build_spec.device,
+        engine=engine,
+        engine_version=version,
+        pinned=not reasons,
+        unpinned_because=reasons,
+        tag=build_spec.tag,
+        image_id=image_id,
+        base=base,
+        base_digest=build_spec.base_digest,
+        base_digest_verified=build_spec.base_digest_verified,
+        base_substituted=build_spec.base_substituted,
+        lock_sha256=build_spec.lock_sha256,
+        build_arguments=build_spec.build_arguments,
+        passed_variables=dict(passed),
     )
 
 

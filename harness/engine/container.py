@@ -65,6 +65,7 @@ class RunSpec:
     """The folder below the workloads with the stack's own versions of them."""
     image_id: str | None = None
     interpreter: Path | None = None
+    sif: Path | None = None
     uid: int = UNPRIVILEGED
     gid: int = UNPRIVILEGED
     keep_id: bool = False
@@ -182,28 +183,50 @@ def _device_options(device: DeviceRequest, *, keep_id: bool) -> dict[str, Any]:
     return {}
 
 
-def _mount(source: Path, target: str, *, read_only: bool) -> dict[str, Any]:
-    return {"Type": "bind", "Source": str(source), "Target": target, "ReadOnly": read_only}
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One folder of the host's as a container sees it."""
+
+    source: Path
+    target: str
+    read_only: bool
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """As the Docker Engine API has it."""
+        source = str(self.source)
+        return {"Type": "bind", "Source": source, "Target": self.target, "ReadOnly": self.read_only}
+
+
+def mounts(spec: RunSpec) -> tuple[Mount, ...]:
+    """The folders of one trial in a container."""
+    return (
+        Mount(spec.folders.input, "/in", read_only=True),
+        Mount(spec.folders.output, "/out", read_only=False),
+        *(Mount(folder, f"/data/{name}", read_only=True) for name, folder in spec.folders.data),
+        Mount(spec.folders.cache, "/cache", read_only=False),
+        Mount(spec.folders.workloads, "/workloads", read_only=True),
+    )
+
+
+def inside(spec: RunSpec, *, own_devices: bool = True) -> dict[str, str]:
+    """A trial's variables in a container, which holds its own CUDA devices alone where `own_devices`."""
+    found = variables(spec.passed, input="/in", output="/out", data="/data", cache="/cache", home="/tmp")
+    found |= _shared_parts(spec, "/workloads")
+    if spec.device.kind != "cpu":
+        # Inside, the user's own indices would mean other cards: only those of the trial are shown.
+        found |= _visible(spec.device, inside=own_devices)
+    return found
 
 
 def config(spec: RunSpec) -> dict[str, Any]:
     """The whole body of the Docker Engine API's container creation for one trial."""
-    inside = variables(spec.passed, input="/in", output="/out", data="/data", cache="/cache", home="/tmp")
-    inside |= _shared_parts(spec, "/workloads")
-    if spec.device.kind != "cpu":
-        # Inside, the user's own indices would mean other cards: only those of the trial are shown.
-        inside |= _visible(spec.device, inside=True)
+    environment = inside(spec)
     unconfined = spec.device.kind == "rocm" and spec.device.rocm_unconfined
     host = {
         "NetworkMode": "none",
         "ReadonlyRootfs": not spec.writable_root,
-        "Mounts": [
-            _mount(spec.folders.input, "/in", read_only=True),
-            _mount(spec.folders.output, "/out", read_only=False),
-            *(_mount(folder, f"/data/{name}", read_only=True) for name, folder in spec.folders.data),
-            _mount(spec.folders.cache, "/cache", read_only=False),
-            _mount(spec.folders.workloads, "/workloads", read_only=True),
-        ],
+        "Mounts": [mount.body for mount in mounts(spec)],
         "Tmpfs": {"/tmp": "rw,exec,nosuid,nodev,mode=1777,size=4g"},
         "ShmSize": spec.shared_memory_bytes,
         "CapDrop": ["ALL"],
@@ -227,7 +250,7 @@ def config(spec: RunSpec) -> dict[str, Any]:
         "Cmd": ["python", f"/workloads/{workload_file(spec)}"],
         "User": f"{spec.uid}:{spec.gid}",
         "WorkingDir": "/tmp",
-        "Env": [f"{name}={value}" for name, value in sorted(inside.items())],
+        "Env": [f"{name}={value}" for name, value in sorted(environment.items())],
         # How a new process finds a running trial again.
         "Labels": {
             f"{LABEL}.session": spec.session,
@@ -245,7 +268,7 @@ def process(spec: RunSpec) -> tuple[tuple[str, ...], dict[str, str]]:
     if spec.interpreter is None:
         raise ValueError("a process needs an interpreter")
     home = spec.folders.output.parent / "home"
-    inside = variables(
+    environment = variables(
         spec.passed,
         input=str(spec.folders.input),
         output=str(spec.folders.output),
@@ -253,9 +276,9 @@ def process(spec: RunSpec) -> tuple[tuple[str, ...], dict[str, str]]:
         cache=str(spec.folders.cache),
         home=str(home),
     )
-    inside |= _visible(spec.device) | _shared_parts(spec, str(spec.folders.workloads))
+    environment |= _visible(spec.device) | _shared_parts(spec, str(spec.folders.workloads))
     script = spec.folders.workloads / workload_file(spec)
-    return (str(spec.interpreter), str(script)), inside
+    return (str(spec.interpreter), str(script)), environment
 
 
 def run_line(client: str, name: str, body: Mapping[str, Any]) -> str:

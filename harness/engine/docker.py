@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import docker.errors
 
@@ -23,12 +24,14 @@ from harness.engine.connection import Connection, answered
 from harness.engine.container import LABEL, UNPRIVILEGED, DeviceRequest, RunSpec, TrialFolders, run_line
 from harness.engine.local import LOG, log_tail
 from harness.errors import MachineError, NoDevice, NoEngine, NotBuilt
+from harness.image import packed
 from harness.image.catalog import Image
 from harness.image.spec import BuildSpec
 from harness.probe.files import Files
 from harness.record import DeviceKind, Environment
 
 ANSWER_SECONDS = 20
+WHOLE_IMAGE_SECONDS = 3600
 STOP_SECONDS = 10
 LOG_SECONDS = 5.0
 """How often a running trial's output is fetched; the engine's work must not show in what is measured."""
@@ -108,12 +111,25 @@ class DockerEngine:
         build_spec = self._build.spec(image)
         if self._image_id(build_spec) is not None:
             return ()
+        archive = packed.archive_of(self._build.root, build_spec.tag)
+        if archive.is_file():
+            return (
+                BuildStep(f"image {build_spec.tag}", f"{self.name} load --input {shlex.quote(str(archive))}"),
+            )
         client = building.needed_client(self.connection, os.environ)
         return (BuildStep(f"image {build_spec.tag}", building.shown(build_spec, client)),)
 
     def build(self, image: Image, say: Say) -> Built:
-        """Builds the image, or finds it built. Raises NoEngine, NoSpace, NoNetwork or MachineError."""
+        """Builds the image, or finds it built, or loads it from the clone's folder of images.
+
+        Raises NoEngine, NoSpace, NoNetwork or MachineError.
+        """
         build_spec = self._build.spec(image)
+        archive = packed.archive_of(self._build.root, build_spec.tag)
+        if self._image_id(build_spec) is None and archive.is_file():
+            say(f"loading {archive.name}")
+            with archive.open("rb") as file, answered(self._title, "load an image"), self._patient() as api:
+                list(api.load_image(file))
         if self._image_id(build_spec) is None:
             client = building.needed_client(self.connection, os.environ)
             log = self._build.logs / f"{build_spec.tag.replace(':', '-')}.log"
@@ -136,6 +152,29 @@ class DockerEngine:
             )
         return Built(self._environment(build_spec, image_id))
 
+    def save(self, image: Image, out: IO[bytes]) -> None:
+        """Writes a built image as an archive that Docker, Podman and Apptainer read; raises NotBuilt."""
+        tag = self.built(image).environment.tag
+        with answered(self._title, "save an image"), self._patient() as api:
+            for piece in api.get_image(tag):
+                out.write(piece)
+
+    def size_bytes(self, image: Image) -> int | None:
+        """What a built image holds, in bytes; null where it is not built."""
+        image_id = self._image_id(self._build.spec(image))
+        with answered(self._title, "look for an image"):
+            return int(self._api.inspect_image(image_id)["Size"]) if image_id else None
+
+    @contextlib.contextmanager
+    def _patient(self) -> Iterator[Any]:
+        """A connection for whole images: the engine says nothing while it reads or writes one."""
+        host, version = self.connection.host, self.connection.api_version
+        api = docker.APIClient(base_url=host, timeout=WHOLE_IMAGE_SECONDS, version=version)
+        try:
+            yield api
+        finally:
+            api.close()
+
     def _image_id(self, build_spec: BuildSpec) -> str | None:
         """The id of the image with this tag; Podman keeps its own under localhost/."""
         prefixes = ("localhost/", "") if self.connection.kind == "podman" else ("",)
@@ -145,29 +184,8 @@ class DockerEngine:
         return None
 
     def _environment(self, build_spec: BuildSpec, image_id: str) -> Environment:
-        base = build_spec.base.partition("@")[0]
-        if build_spec.base_substituted:
-            # Where a substitute came from may name a company's own registry.
-            base = base.rpartition("/")[2]
-        reasons = (f"its base is {base}, not the pinned one",) if build_spec.base_substituted else ()
-        return Environment(
-            image=build_spec.image,
-            device=build_spec.device,
-            engine=self.name,
-            engine_version=self.version(),
-            pinned=not reasons,
-            unpinned_because=reasons,
-            tag=build_spec.tag,
-            image_id=image_id,
-            base=base,
-            base_digest=build_spec.base_digest,
-            base_digest_verified=build_spec.base_digest_verified,
-            base_substituted=build_spec.base_substituted,
-            lock_sha256=build_spec.lock_sha256,
-            build_arguments=build_spec.build_arguments,
-            writable_root=self._opens_root(build_spec.device),
-            passed_variables=dict(self._passed),
-        )
+        made = building.environment(build_spec, self.name, self.version(), image_id, self._passed)
+        return made.model_copy(update={"writable_root": self._opens_root(build_spec.device)})
 
     def command(self, spec: RunSpec) -> str:
         """The equivalent `docker run` line."""

@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,9 @@ class Processes:
         inside["TMPDIR"] = str(_temporary(work))
         _temporary(work).mkdir(mode=0o700, exist_ok=True)
         _view(Path(inside["GPUDYNO_DATA"]), spec)
+        return self._begin(argv, inside, work)
+
+    def _begin(self, argv: Sequence[str], environment: Mapping[str, str], work: Path) -> Handle:
         inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         with (work / LOG).open("wb") as log:
             process = subprocess.Popen(
@@ -90,7 +93,7 @@ class Processes:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=work,
-                env={**inherited, **inside},
+                env={**inherited, **environment},
                 start_new_session=True,
             )
         _children[process.pid] = process

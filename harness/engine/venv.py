@@ -143,7 +143,7 @@ class VenvEngine(Processes):
         packages = len(lock_packages(self.root / "docker" / image.lock))
         for number, step in enumerate(steps, 1):
             say(f"{number}/{len(steps)} {step.label}", 0, packages if step.label == "packages" else None)
-            _first_that_works(step.label, step.alternatives, log, partial(say, total=packages))
+            first_that_works(step.label, step.alternatives, log, partial(say, total=packages))
         (folder / STAMP).write_text(json.dumps({"image": image.name, "unpinned_because": reasons}))
 
     def command(self, spec: RunSpec) -> str:
@@ -189,9 +189,10 @@ def _platform_reasons() -> tuple[str, ...]:
     return (f"the lock is for Linux x86-64, and this is {platform.system()} {platform.machine()}",)
 
 
-def _first_that_works(
+def first_that_works(
     label: str, alternatives: tuple[tuple[str, ...], ...], log: Path, say: Callable[..., None]
 ) -> None:
+    """Runs one command after the other until one ends well; raises NoNetwork or MachineError."""
     for number, argv in enumerate(alternatives, 1):
         if _streamed(argv, log, say) == 0:
             return
@@ -201,7 +202,9 @@ def _first_that_works(
     why = last[0].strip()[:200] if last else "no output"
     kind = NoNetwork if "onnect" in why or "resolve" in why.lower() else MachineError
     offline = "without a network, put the wheels into a folder and name it with GPUDYNO_WHEELHOUSE"
-    raise kind(f"{label} could not be installed: {why}", remedy=f"see .venvs/{log.name}; {offline}")
+    raise kind(
+        f"{label} could not be installed: {why}", remedy=f"see {log.parent.name}/{log.name}; {offline}"
+    )
 
 
 def _streamed(argv: tuple[str, ...], log: Path, say: Callable[..., None]) -> int:

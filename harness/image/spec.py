@@ -192,31 +192,64 @@ def venv_steps(
         )
     python = str(venv / "bin" / "python")
     make = VenvStep("virtual environment", ((interpreter, "-m", "venv", "--clear", str(venv)),))
+    install = (python, "-m", "pip", "install", "--no-input")
+    install += ("--no-deps", "--require-hashes", "--no-build-isolation")
     steps = [make]
     if image.channel:
         channel = ("--index-url", image.channel.address, *CHANNEL_PATIENCE)
         framework = root / "docker" / image.channel.lock
         names = " and ".join(package.name for package in image.channel.packages)
-        steps.append(VenvStep(names, _sources(python, framework, wheelhouse, channel)))
+        steps.append(VenvStep(names, _sources(install, framework, wheelhouse, channel)))
     if image.sources:
         tools = root / "docker" / image.sources.lock
-        steps.append(VenvStep(" and ".join(image.sources.tools), _sources(python, tools, wheelhouse)))
-    steps.append(VenvStep("packages", _sources(python, root / "docker" / image.lock, wheelhouse)))
+        steps.append(VenvStep(" and ".join(image.sources.tools), _sources(install, tools, wheelhouse)))
+    steps.append(VenvStep("packages", _sources(install, root / "docker" / image.lock, wheelhouse)))
     if image.channel and image.device == "cpu":
         steps.append(VenvStep("torchvision", (("sh", str(root / "docker" / STEPS), "torchvision", python),)))
     return tuple(steps)
 
 
+def wheel_steps(
+    image: Image,
+    *,
+    root: Path,
+    folder: Path,
+    python: str,
+    interpreter: str,
+    wheelhouse: Path | None = None,
+) -> tuple[VenvStep, ...]:
+    """The commands that fetch the wheels of an image's lock into `folder`, for one version of Python.
+
+    Their sources are those of `venv_steps`.
+    """
+    fetch = (interpreter, "-m", "pip", "download", *wheel_options(image.platform, python))
+    fetch += ("--no-deps", "--require-hashes", "--no-input", "--dest", str(folder))
+    steps = []
+    if image.channel:
+        channel = ("--index-url", image.channel.address, *CHANNEL_PATIENCE)
+        framework = root / "docker" / image.channel.lock
+        steps.append(VenvStep(f"channel for {python}", _sources(fetch, framework, wheelhouse, channel)))
+    lock = root / "docker" / image.lock
+    return (*steps, VenvStep(f"packages for {python}", _sources(fetch, lock, wheelhouse)))
+
+
+def wheel_options(platform: str, python: str) -> tuple[str, ...]:
+    """pip's options for wheels of another Python: those that glibc 2.28 and newer can load."""
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}[platform.rpartition("/")[2]]
+    names = [f"manylinux_2_{minor}" for minor in range(28, 4, -1)]
+    names += ["manylinux2014", "manylinux2010", "manylinux1", "linux"]
+    options = [word for name in names for word in ("--platform", f"{name}_{machine}")]
+    return ("--only-binary", ":all:", "--implementation", "cp", "--python-version", python, *options)
+
+
 def _sources(
-    python: str, requirements: Path, wheelhouse: Path | None, channel: tuple[str, ...] = ()
+    command: tuple[str, ...], requirements: Path, wheelhouse: Path | None, channel: tuple[str, ...] = ()
 ) -> tuple[tuple[str, ...], ...]:
-    install = (python, "-m", "pip", "install", "--no-input")
-    install_locked = (*install, "--no-deps", "--require-hashes", "--no-build-isolation")
     wheels = ("--find-links", str(wheelhouse)) if wheelhouse else ()
     ways: list[tuple[str, ...]] = [("--no-index", *wheels)] if wheels else []
     ways += [(*channel, *wheels)] if channel else []
     ways += [wheels]
-    return tuple((*install_locked, *way, "--requirement", str(requirements)) for way in ways)
+    return tuple((*command, *way, "--requirement", str(requirements)) for way in ways)
 
 
 def _addresses(image: Image) -> dict[str, str]:

@@ -172,12 +172,15 @@ class Environment(Model):
 
     image: Name
     device: DeviceKind
-    engine: Literal["docker", "podman", "venv", "here", "slurm", "fake"]
+    engine: Literal["docker", "podman", "apptainer", "venv", "here", "slurm", "fake"]
     engine_version: str | None = None
     pinned: bool
     unpinned_because: tuple[str, ...] = ()
     tag: str | None = None
     image_id: str | None = None
+    """The digest of the image's configuration, which OCI and Docker name an image by."""
+    sif_sha256: str | None = None
+    """Of the file that Apptainer made of that image and ran."""
     base: str | None = None
     base_digest: str | None = None
     base_digest_verified: bool = False

@@ -192,6 +192,7 @@ def _spec(job: Job, session_id: str, trial: Trial, attempt: int) -> RunSpec:
         own_workloads=job.own_workloads,
         image_id=job.built.environment.image_id,
         interpreter=job.built.interpreter,
+        sif=job.built.sif,
         uid=job.uid,
         gid=job.gid,
         keep_id=job.keep_id,

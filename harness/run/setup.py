@@ -13,14 +13,17 @@ from typing import cast
 
 from harness.data import fetch
 from harness.data.download import FetchProgress
+from harness.engine import apptainer
+from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Built, Engine
-from harness.engine.build import build_settings
+from harness.engine.build import BuildSettings, build_settings
 from harness.engine.container import UNPRIVILEGED, DeviceRequest
 from harness.engine.docker import DockerEngine
 from harness.engine.find import EngineChoice, find
 from harness.engine.local import HereEngine, identity
 from harness.engine.venv import VenvEngine
 from harness.errors import DataError, NoDevice, PlanError
+from harness.image import packed
 from harness.image.catalog import Image, ImageFile, choose, load_images
 from harness.image.lock import lock_packages
 from harness.machine import (
@@ -41,6 +44,7 @@ from harness.run.runner import Job
 from harness.settings import Settings
 
 WHEELHOUSE = "wheelhouse"
+DATA = "data"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,7 @@ def prepare(
     image, unserved = _image(images, selection, settings)
     passed = passed_variables(environ)
     unfit = partial(_unfit, image=image, machine=machine, device=request_of(selection, settings))
-    engine, lost = _engine(root, settings, passed, environ, unfit, refuse=refuse)
+    engine, lost = _engine(root, settings, passed, environ, image, unfit, refuse=refuse)
     return RunSetup(
         root=root,
         settings=settings,
@@ -115,7 +119,8 @@ def to_build(
         setup = prepare(root, settings, environ)
         return setup.image, setup.engine, setup.notes
     image = load_images(root).image(settings.image)
-    engine, lost = _engine(root, settings, passed_variables(environ), environ, lambda engine, choice: None)
+    passed = passed_variables(environ)
+    engine, lost = _engine(root, settings, passed, environ, image, lambda engine, choice: None)
     return image, engine, lost
 
 
@@ -158,6 +163,7 @@ def _engine(
     settings: Settings,
     passed: Mapping[str, str],
     environ: Mapping[str, str],
+    image: Image,
     unfit: Callable[[DockerEngine, str], str | None],
     *,
     refuse: bool = True,
@@ -170,7 +176,8 @@ def _engine(
         raise PlanError(
             f"--python names an interpreter, and the engine '{choice}' has its own", remedy="leave one out"
         )
-    if choice in ("docker", "podman") or (choice == "auto" and settings.python is None):
+    lost = "a virtual environment was asked for"
+    if choice in ("docker", "podman", "apptainer") or (choice == "auto" and settings.python is None):
         building = build_settings(
             settings,
             root=root,
@@ -178,6 +185,8 @@ def _engine(
             revision=revision(root)[0],
             environ=environ,
         )
+        if choice == "apptainer":
+            return ApptainerEngine(root, apptainer.needed(environ), building, recorded), ()
         engine = find(cast(EngineChoice, choice), building, passed=recorded, environ=environ)
         reason = unfit(engine, choice) if engine else None
         if engine is not None and reason is not None and choice != "auto" and refuse:
@@ -186,13 +195,29 @@ def _engine(
             _wheels_in_clone(root, settings)
             return engine, ()
         lost = reason or "no container engine answers"
-    else:
-        lost = "a virtual environment was asked for"
+        by_file = _by_file(root, environ, building, recorded, image)
+        if by_file is not None:
+            return by_file, (f"engine: Apptainer ({lost})",)
     wheels = Path(settings.wheelhouse).absolute() if settings.wheelhouse else root / WHEELHOUSE
     wheelhouse = wheels if wheels.is_dir() else None
     venv = VenvEngine(root, python=settings.python, wheelhouse=wheelhouse, passed=recorded)
     note = f"engine: a virtual environment ({lost}); the system libraries are this machine's, not pinned ones"
     return venv, (note,)
+
+
+def _by_file(
+    root: Path,
+    environ: Mapping[str, str],
+    building: BuildSettings,
+    passed: Mapping[str, str],
+    image: Image,
+) -> ApptainerEngine | None:
+    """Apptainer, where it is installed and the image lies in the clone as a file."""
+    program = apptainer.client(environ)
+    if program is None:
+        return None
+    engine = ApptainerEngine(root, program, building, passed)
+    return engine if engine.at_hand(image) else None
 
 
 def _wheels_in_clone(root: Path, settings: Settings) -> None:
@@ -217,7 +242,13 @@ def _unfit(
 
 
 def revision(root: Path) -> tuple[str | None, bool | None]:
-    """This clone's commit, and whether anything in it was changed; nulls outside of git."""
+    """This clone's commit, and whether anything in it was changed; nulls outside of git.
+
+    What came in an archive for a site without internet is not in git, and says itself what it was made of.
+    """
+    unpacked = packed.read(root)
+    if unpacked is not None:
+        return unpacked.revision, unpacked.modified
 
     def git(*words: str) -> str | None:
         try:
@@ -232,10 +263,10 @@ def revision(root: Path) -> tuple[str | None, bool | None]:
     return git("rev-parse", "HEAD"), None if changed is None else bool(changed)
 
 
-def data_folders(settings: Settings) -> fetch.DataFolders:
-    """The user's own data folder, and ours."""
-    own = Path(settings.data).expanduser().absolute() if settings.data else None
-    return fetch.DataFolders(own=own, cache=fetch.default_folder())
+def data_folders(settings: Settings, root: Path) -> fetch.DataFolders:
+    """The user's own data folder, else the clone's where it has one, and ours."""
+    own = Path(settings.data).expanduser().absolute() if settings.data else root / DATA
+    return fetch.DataFolders(own if settings.data or own.is_dir() else None, cache=fetch.default_folder())
 
 
 def resolve_data(
@@ -250,7 +281,7 @@ def resolve_data(
     allowed = setup.plan.generated_data if allow_generated is None else allow_generated
     resolved = fetch.resolve(
         plan.datasets(setup.plan, kind),
-        folders=data_folders(setup.settings),
+        folders=data_folders(setup.settings, setup.root),
         allow_generated=allowed,
         deadline_seconds=setup.settings.data_seconds,
         progress=progress,
@@ -259,7 +290,7 @@ def resolve_data(
     generated = any(answer.source == "generated" for answer in resolved.values())
     resolved |= fetch.resolve(
         weights,
-        folders=data_folders(setup.settings),
+        folders=data_folders(setup.settings, setup.root),
         allow_generated=True,
         deadline_seconds=0.0 if generated else setup.settings.data_seconds,
         progress=progress,
@@ -282,8 +313,8 @@ def trial_context(
 
 def job(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved]) -> Job:
     """All that stays the same over the trials of this line."""
-    user = setup.engine.user() if isinstance(setup.engine, DockerEngine) else None
-    names = local_names(setup.root, data_folders(setup.settings).own)
+    user = setup.engine.user() if isinstance(setup.engine, DockerEngine | ApptainerEngine) else None
+    names = local_names(setup.root, data_folders(setup.settings, setup.root).own)
     pinned = built.environment.lock_sha256 is not None
     return Job(
         root=setup.root,

@@ -1,0 +1,1 @@
+"""What happens at, or for, a site that is not this machine."""

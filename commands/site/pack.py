@@ -1,0 +1,229 @@
+"""One archive with all that a plan needs at a site without internet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from commands.measure import data_progress
+from commands.terminal import Screen
+from harness.data import fetch
+from harness.data.check import check, dataset_named
+from harness.engine.apptainer import ApptainerEngine
+from harness.engine.base import Engine
+from harness.engine.docker import DockerEngine
+from harness.errors import NotBuilt, UserError
+from harness.image import packed
+from harness.image.catalog import Image
+from harness.image.lock import lock_packages
+from harness.image.packed import Packed
+from harness.pack import contents, wheels
+from harness.pack.contents import Files, Group, group
+from harness.pack.write import beside, whole, write
+from harness.plan import plan
+from harness.run import setup as run_setup
+from harness.run.setup import WHEELHOUSE
+from harness.settings import Settings
+from harness.units import size
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a line of `pack` is about, before anything is fetched."""
+
+    root: Path
+    settings: Settings
+    image: Image
+    engine: Engine
+    pythons: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The plan's data sets, and its pretrained weights."""
+        run_plan, kind = plan.load(self.root, self.settings.plan), self.image.device
+        weights = tuple(f"weights-{model}" for model in plan.pretrained_models(run_plan, kind))
+        return plan.datasets(run_plan, kind), weights
+
+    @property
+    def wheelhouse(self) -> Path | None:
+        """The user's own wheels, where there are any."""
+        own = self.settings.wheelhouse
+        folder = Path(own).absolute() if own else self.root / WHEELHOUSE
+        return folder if folder.is_dir() else None
+
+
+def pack(root: Path, settings: Settings, *, out: str, pythons: str, dry_run: bool) -> None:
+    """Writes the archive, or lists what would go into it."""
+    if settings.python is not None:
+        raise UserError("an interpreter of yours cannot be packed", remedy="leave --python out")
+    image, engine, notes = run_setup.to_build(root, settings)
+    wanted = Wanted(root, settings, image, engine, wheels.asked_pythons(pythons))
+    top = f"gpudyno-{settings.plan}"
+    path = Path(out).absolute() if out else root / f"{top}.tar"
+    with Screen() as screen:
+        for note in notes:
+            screen.say(note)
+        if dry_run:
+            _say_groups(_expected(wanted), screen)
+            return
+        _write(wanted, top, path, screen)
+
+
+def _write(wanted: Wanted, top: str, path: Path, screen: Screen) -> None:
+    with beside(path) as scratch:
+        resolved = _resolved(wanted, screen)
+        project = contents.project(wanted.root, wanted.settings.plan)
+        host = _host_wheels(wanted, project, scratch, screen)
+        title, environment, made = _environment(wanted, scratch, screen)
+        data = contents.data(resolved)
+        revision, modified = run_setup.revision(wanted.root)
+        about = made.model_copy(
+            update={"revision": revision, "modified": modified, "lacking": contents.lacking(resolved)}
+        )
+        notes = scratch / "notes"
+        notes.mkdir()
+        (notes / packed.FILE).write_text(about.model_dump_json(indent=1) + "\n")
+        (notes / contents.SETTINGS).write_text(contents.settings_text(wanted.settings, about))
+        own = tuple((item.name, item) for item in sorted(notes.iterdir()))
+        groups = (
+            group("gpudyno and the plan", (*own, *project)),
+            group("packages of gpudyno's own", host),
+            group(title, environment),
+            group("data and weights", data),
+        )
+        total = sum(each.size_bytes or 0 for each in groups)
+        bar, done = screen.bar("packing", total), 0
+
+        def wrote(count: int) -> None:
+            nonlocal done
+            done += count
+            screen.move(bar, done, total, size(done), "packing")
+
+        sha256 = write((*own, *project, *host, *environment, *data), top, path, scratch, wrote)
+        screen.end(bar)
+    _say_groups(groups, screen)
+    for name in about.lacking:
+        screen.say(f"  left out: {name}, which could not be had")
+    screen.say(f"packed: {path} ({size(path.stat().st_size)})\nSHA-256: {sha256}")
+    screen.say(f"there: tar -xOf {path.name} {top}/unpack.py > unpack.py && python3 unpack.py {path.name}")
+
+
+def _resolved(wanted: Wanted, screen: Screen) -> dict[str, fetch.Resolved]:
+    """All data and weights of the plan, fetched where they are not at hand, if they can be had."""
+    names, weights = wanted.names
+    folders = run_setup.data_folders(wanted.settings, wanted.root)
+    may_lack = plan.load(wanted.root, wanted.settings.plan).generated_data
+    progress = data_progress(screen)
+    resolved = fetch.resolve(
+        names, folders=folders, allow_generated=may_lack, deadline_seconds=None, progress=progress
+    )
+    return resolved | fetch.resolve(
+        weights, folders=folders, allow_generated=True, deadline_seconds=None, progress=progress
+    )
+
+
+def _saying(screen: Screen) -> Callable[..., None]:
+    def say(line: str, done: int = 0, total: int | None = None) -> None:
+        if line:
+            screen.say(f"  {line.strip()}")
+
+    return say
+
+
+def _host_wheels(wanted: Wanted, project: Files, scratch: Path, screen: Screen) -> Files:
+    folder, log = scratch / "wheels", scratch / "pip.log"
+    folder.mkdir()
+    python, say = wheels.interpreter_with_pip(scratch), _saying(screen)
+    wheels.own(wheels.copied(project, scratch / "source"), folder, python=python, log=log, say=say)
+    wheels.host(
+        wanted.root,
+        folder,
+        platform=wanted.image.platform,
+        pythons=wanted.pythons,
+        python=python,
+        log=log,
+        say=say,
+    )
+    (folder / wheels.REQUIREMENTS).write_text(wheels.requirements(folder), encoding="utf-8")
+    return contents.in_folder("wheels", folder)
+
+
+def _environment(wanted: Wanted, scratch: Path, screen: Screen) -> tuple[str, Files, Packed]:
+    """The software stack in the form that the engine runs, and what pack.json says of it."""
+    image, engine = wanted.image, wanted.engine
+    about = Packed(plan=wanted.settings.plan, image=image.name, device=image.device, pythons=wanted.pythons)
+    if isinstance(engine, DockerEngine):
+        screen.say(f"saving image '{image.name}' from {engine.name}")
+        tag = _built_tag(engine, image)
+        path = packed.archive_of(scratch, tag)
+        with whole(path) as unfinished, unfinished.open("wb") as file:
+            engine.save(image, file)
+        name = path.relative_to(scratch).as_posix()
+        return "image", ((name, path),), about.model_copy(update={"tag": tag, "image_archive": name})
+    if isinstance(engine, ApptainerEngine):
+        tag = _built_tag(engine, image)
+        sif = packed.sif_of(wanted.root, tag)
+        name = sif.relative_to(wanted.root).as_posix()
+        files = ((name, sif), (name.replace(".sif", ".json"), sif.with_suffix(".json")))
+        return "image as a SIF", files, about.model_copy(update={"tag": tag, "sif": name})
+    folder = scratch / WHEELHOUSE
+    folder.mkdir()
+    wheels.locked(
+        image,
+        wanted.root,
+        folder,
+        pythons=wheels.for_image(image, wanted.pythons),
+        python=wheels.interpreter_with_pip(scratch),
+        wheelhouse=wanted.wheelhouse,
+        log=scratch / "pip.log",
+        say=_saying(screen),
+    )
+    return f"packages of '{image.name}'", contents.in_folder(WHEELHOUSE, folder), about
+
+
+def _built_tag(engine: Engine, image: Image) -> str:
+    built = engine.built(image)
+    if built.environment.tag is None:
+        raise NotBuilt(f"image '{image.name}' has no tag", remedy="run `invoke build`")
+    return built.environment.tag
+
+
+def _expected(wanted: Wanted) -> tuple[Group, ...]:
+    """What would go in. What is not here yet has no size."""
+    names, weights = wanted.names
+    folders = run_setup.data_folders(wanted.settings, wanted.root)
+    needed = [dataset_named(name) for name in (*names, *weights)]
+    members = [member for dataset in needed for member in dataset.members]
+    known = [member.size for member in members if member.size is not None]
+    stack = Group(f"packages of '{wanted.image.name}'", len(_locked(wanted)), None)
+    if isinstance(wanted.engine, DockerEngine):
+        stack = Group("image", 1, wanted.engine.size_bytes(wanted.image))
+    elif isinstance(wanted.engine, ApptainerEngine):
+        built = wanted.engine.expected(wanted.image)
+        there = built.sif is not None and built.sif.is_file()
+        stack = Group("image as a SIF", 2, built.sif.stat().st_size if built.sif and there else None)
+    at_hand = sum(
+        check(dataset, folder).state == "complete"
+        for dataset in needed
+        for folder in (folders.own, folders.cache)
+        if folder is not None
+    )
+    titled = f"data and weights ({min(at_hand, len(needed))} of {len(needed)} sets are at hand)"
+    return (
+        group("gpudyno and the plan", contents.project(wanted.root, wanted.settings.plan)),
+        Group("packages of gpudyno's own", None, None),
+        stack,
+        Group(titled, len(members), sum(known) if len(known) == len(members) else None),
+    )
+
+
+def _locked(wanted: Wanted) -> dict[str, str]:
+    return lock_packages(wanted.root / "docker" / wanted.image.lock)
+
+
+def _say_groups(groups: tuple[Group, ...], screen: Screen) -> None:
+    for each in groups:
+        shown = size(each.size_bytes) if each.size_bytes is not None else "not known before it is fetched"
+        count = f"{each.files} files" if each.files is not None else "files"
+        screen.say(f"  {each.title}: {count}, {shown}")

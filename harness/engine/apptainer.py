@@ -1,0 +1,232 @@
+"""Apptainer, or Singularity: trials in a SIF that was made of the same image, started by the user alone.
+
+Options and their limits are those of Apptainer 1.2 and SingularityCE 4.0 and newer.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.data.check import sha256_of
+from harness.engine import build as building
+from harness.engine import container
+from harness.engine.base import BuildStep, Built, EngineName, Handle, Say
+from harness.engine.build import BuildSettings
+from harness.engine.container import UNPRIVILEGED, RunSpec
+from harness.engine.docker import User, hand_over
+from harness.engine.local import Processes
+from harness.errors import DataError, MachineError, NoDevice, NoEngine, NoSpace, NotBuilt
+from harness.image import packed
+from harness.image.catalog import Image
+from harness.image.packed import SifNote
+from harness.image.spec import BuildSpec
+from harness.record import Environment, store
+
+CLIENTS = ("apptainer", "singularity")
+HOME = "/home/gpudyno"
+_DEVICES = {"cuda": ("--nv",), "rocm": ("--rocm",), "cpu": ()}
+
+
+def client(environ: Mapping[str, str] = os.environ) -> str | None:
+    """Apptainer on PATH, else Singularity; null where neither is."""
+    found = (shutil.which(name, path=environ.get("PATH")) for name in CLIENTS)
+    return next((path for path in found if path), None)
+
+
+def exec_line(
+    spec: RunSpec, sif: Path, program: str, *, root: bool
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """One trial as `apptainer exec`: its words, and the variables that it hands over. Pure.
+
+    A variable is handed over by its own name with a prefix, since --env parts a value at its commas. A home
+    folder cannot be set so. Only `root` may choose another user inside.
+    """
+    inside = container.inside(spec, own_devices=False)
+    inside.pop("HOME")
+    words = [program, "exec", "--containall", "--no-eval", "--net", "--network", "none", "--pwd", "/tmp"]
+    words += ["--home", f"{spec.folders.output.parent / 'home'}:{HOME}"]
+    # Without one of ours /tmp is in memory, with 64 MiB.
+    words += ["--workdir", str(spec.folders.output.parent / "tmp")]
+    words += ["--no-privs", "--security", f"uid:{spec.uid}", "--security", f"gid:{spec.gid}"] if root else []
+    words += _DEVICES[spec.device.kind]
+    for mount in container.mounts(spec):
+        words += ["--mount", _mount(mount.source, mount.target, read_only=mount.read_only)]
+    words += ["--memory", str(spec.memory_bytes)] if spec.memory_bytes is not None else []
+    words += [str(sif), "python", f"/workloads/{container.workload_file(spec)}"]
+    return tuple(words), {f"APPTAINERENV_{name}": value for name, value in sorted(inside.items())}
+
+
+def _mount(source: Path, target: str, *, read_only: bool) -> str:
+    """One mount, as a line of comma-separated values, in which a path may have commas and quotes."""
+    parts = ("type=bind", f"source={source}", f"destination={target}", *(("ro",) if read_only else ()))
+    return ",".join(_quoted(part) for part in parts)
+
+
+def _quoted(part: str) -> str:
+    return '"' + part.replace('"', '""') + '"' if re.search(r'[",]', part) else part
+
+
+@dataclass(frozen=True, slots=True)
+class ApptainerEngine(Processes):
+    """SIFs in the clone's folder of images, each made of the archive of an image that lies beside it."""
+
+    root: Path
+    program: str
+    settings: BuildSettings
+    passed: Mapping[str, str] = field(default_factory=dict)
+    name: EngineName = "apptainer"
+
+    def version(self) -> str | None:
+        """Its own version."""
+        try:
+            done = subprocess.run(
+                [self.program, "--version"], capture_output=True, text=True, timeout=20, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return done.stdout.split()[-1] if done.returncode == 0 and done.stdout.split() else None
+
+    def user(self) -> User:
+        """Who trials run as: the caller; where that is root, a user of no rights."""
+        if os.geteuid() == 0:
+            return User(UNPRIVILEGED, UNPRIVILEGED, keep_id=False)
+        return User(os.getuid(), os.getgid(), keep_id=False)
+
+    def at_hand(self, image: Image) -> bool:
+        """Whether the image lies in the clone, as a SIF or as an archive to make one of."""
+        tag = self.settings.spec(image).tag
+        return packed.sif_of(self.root, tag).is_file() or packed.archive_of(self.root, tag).is_file()
+
+    def steps(self, image: Image) -> tuple[BuildStep, ...]:
+        """What `build` would run: nothing where the SIF is made."""
+        tag = self.settings.spec(image).tag
+        sif = packed.sif_of(self.root, tag)
+        return () if sif.is_file() else (BuildStep(f"SIF of {tag}", shlex.join(self._build_line(tag, sif))),)
+
+    def _build_line(self, tag: str, sif: Path) -> tuple[str, ...]:
+        return (self.program, "build", str(sif), f"docker-archive:{packed.archive_of(self.root, tag)}")
+
+    def build(self, image: Image, say: Say) -> Built:
+        """Makes the SIF of an archive, or finds it made; raises NotBuilt, NoSpace or MachineError."""
+        tag = self.settings.spec(image).tag
+        sif, archive = packed.sif_of(self.root, tag), packed.archive_of(self.root, tag)
+        if not sif.is_file():
+            if not archive.is_file():
+                raise self._absent(image, tag)
+            say(f"making {sif.name} of {archive.name}")
+            self._make(tag, sif, archive)
+        return self.built(image)
+
+    def _make(self, tag: str, sif: Path, archive: Path) -> None:
+        image_id = packed.image_id(archive)
+        unfinished = sif.with_name(f".{sif.name}.part")
+        unfinished.unlink(missing_ok=True)
+        done = subprocess.run(
+            self._build_line(tag, unfinished), capture_output=True, text=True, errors="replace", check=False
+        )
+        if done.returncode != 0:
+            unfinished.unlink(missing_ok=True)
+            lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+            why = lines[-1].strip()[:300] if lines else "it printed nothing"
+            kind = NoSpace if "no space left" in done.stderr.lower() else MachineError
+            raise kind(
+                f"{Path(self.program).name} could not make a SIF of '{archive.name}': {why}",
+                remedy="set APPTAINER_TMPDIR to a folder with room, or make the SIF elsewhere",
+            )
+        note = SifNote(tag=tag, image_id=image_id, sif_sha256=sha256_of(unfinished))
+        store.write_whole(sif.with_suffix(".json"), note.model_dump_json() + "\n", replace=True)
+        unfinished.rename(sif)
+
+    def expected(self, image: Image) -> Built:
+        """The environment as `build` would make it."""
+        spec = self.settings.spec(image)
+        sif = packed.sif_of(self.root, spec.tag)
+        return Built(self._environment(spec, packed.note_of(sif)), sif=sif)
+
+    def built(self, image: Image) -> Built:
+        """The environment of a SIF that is there, whose hash is read anew.
+
+        Raises NotBuilt where there is none, DataError where it is not the file that was made.
+        """
+        spec = self.settings.spec(image)
+        sif = packed.sif_of(self.root, spec.tag)
+        note = packed.note_of(sif)
+        if not sif.is_file() or note is None:
+            raise self._absent(image, spec.tag)
+        if note.tag != spec.tag or sha256_of(sif) != note.sif_sha256:
+            raise DataError(
+                f"'{packed.IMAGES}/{sif.name}' is not the file that was made of image {spec.tag}",
+                remedy="remove it, and run `invoke build`",
+            )
+        return Built(self._environment(spec, note), sif=sif)
+
+    def _absent(self, image: Image, tag: str) -> NotBuilt:
+        archive = f"{packed.IMAGES}/{packed.archive_of(self.root, tag).name}"
+        if packed.archive_of(self.root, tag).is_file():
+            return NotBuilt(f"the SIF of image '{image.name}' is not made", remedy="run `invoke build`")
+        return NotBuilt(
+            f"image '{image.name}' ({tag}) is not here, and Apptainer makes a SIF only of an archive of it",
+            remedy=f"bring it by `invoke pack` from where Docker or Podman is, or save it as '{archive}'",
+        )
+
+    def _environment(self, spec: BuildSpec, note: SifNote | None) -> Environment:
+        image_id = note.image_id if note else spec.tag
+        made = building.environment(spec, self.name, self.version(), image_id, self.passed)
+        return made.model_copy(update={"sif_sha256": note.sif_sha256 if note else None})
+
+    def _line(self, spec: RunSpec) -> tuple[tuple[str, ...], dict[str, str]]:
+        sif = spec.sif or packed.sif_of(self.root, "IMAGE")
+        return exec_line(spec, sif, self.program, root=os.geteuid() == 0)
+
+    def command(self, spec: RunSpec) -> str:
+        """The trial as a person would type it."""
+        words, variables = self._line(spec)
+        return " ".join([*_shown(variables), shlex.join(words)])
+
+    def start(self, spec: RunSpec) -> Handle:
+        """Starts the trial as a process of the user's, which has the container's as its children.
+
+        Raises NotBuilt where the SIF is gone, NoDevice for cards that a container would not get.
+        """
+        if spec.sif is None or not spec.sif.is_file():
+            raise NotBuilt("the SIF is not there any more", remedy="run `invoke build`")
+        if spec.device.rocm_unconfined:
+            raise NoDevice("Apptainer has no unconfined containers", remedy="unset rocm_unconfined")
+        work = spec.folders.output.parent
+        for name in ("home", "tmp"):
+            (work / name).mkdir(exist_ok=True)
+        hand_over(spec.folders, spec.uid, spec.gid)
+        if os.geteuid() == 0:
+            for name in ("home", "tmp"):
+                os.chown(work / name, spec.uid, spec.gid)
+        words, variables = self._line(spec)
+        # By this name `find` knows the process again; inside it is another folder's.
+        return self._begin(words, {**variables, "GPUDYNO_OUT": str(spec.folders.output)}, work)
+
+    def forget(self, handle: Handle, work: Path) -> None:
+        """Removes an ended attempt's temporary files."""
+        for name in ("home", "tmp"):
+            shutil.rmtree(work / name, ignore_errors=True)
+
+
+def _shown(variables: Mapping[str, str]) -> Iterator[str]:
+    for name, value in variables.items():
+        yield f"{name}={shlex.quote(value)}"
+
+
+def needed(environ: Mapping[str, str]) -> str:
+    """Apptainer's program; raises NoEngine with what to do."""
+    program = client(environ)
+    if program is None:
+        raise NoEngine(
+            "Apptainer is asked for, and neither 'apptainer' nor 'singularity' is on PATH",
+            remedy="load the site's module for it, or use --engine venv",
+        )
+    return program

@@ -1,0 +1,96 @@
+"""What a site without internet has in place of a registry: images as files, and what came with them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import tarfile
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from harness.errors import DataError
+from harness.image.catalog import Sha256
+from harness.record import DeviceKind, Model, first_problem
+
+IMAGES = "images"
+"""The folder of a clone that holds them, each named by its tag."""
+FILE = "pack.json"
+
+_CONFIGURATION = re.compile(r"(?:^|/)([0-9a-f]{64})(?:\.json)?$")
+
+
+class Packed(Model):
+    """pack.json at the top of what `unpack.py` made: this gpudyno, and what came with it."""
+
+    pack: Literal[1] = 1
+    plan: str
+    image: str
+    device: DeviceKind
+    tag: str | None = None
+    image_archive: str | None = None
+    sif: str | None = None
+    pythons: tuple[str, ...]
+    """Those that the wheels are for."""
+    revision: str | None = None
+    """The clone's commit."""
+    modified: bool | None = None
+    """Whether anything in the clone was changed since."""
+    lacking: tuple[str, ...] = ()
+    """Data and weights of the plan that could not be had."""
+
+
+class SifNote(Model):
+    """What lies beside a SIF: the image that it was made of, by tag and digest, and its own hash."""
+
+    tag: str
+    image_id: str
+    sif_sha256: Sha256
+
+
+def read(root: Path) -> Packed | None:
+    """What this folder was unpacked from; null for a clone."""
+    path = root / FILE
+    if not path.is_file():
+        return None
+    try:
+        return Packed.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise DataError(f"{FILE}: {first_problem(error)}", remedy="unpack the archive anew") from None
+
+
+def archive_of(root: Path, tag: str) -> Path:
+    """Where an image of that tag lies as an archive, as `docker save` writes it."""
+    return root / IMAGES / f"{tag.replace(':', '-')}.tar"
+
+
+def sif_of(root: Path, tag: str) -> Path:
+    """Where it lies as a SIF."""
+    return archive_of(root, tag).with_suffix(".sif")
+
+
+def note_of(sif: Path) -> SifNote | None:
+    """What is known of a SIF; null where nothing is. Raises DataError for a note that cannot be read."""
+    path = sif.with_suffix(".json")
+    if not path.is_file():
+        return None
+    try:
+        return SifNote.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        problem = f"{IMAGES}/{path.name}: {first_problem(error)}"
+        raise DataError(problem, remedy="remove it and the .sif beside it, and build anew") from None
+
+
+def image_id(archive: Path) -> str:
+    """The digest of the image in an archive; raises DataError where it holds none that we know."""
+    found = None
+    with contextlib.suppress(OSError, tarfile.TarError, KeyError, TypeError, ValueError):
+        with tarfile.open(archive, "r:") as tar, tar.extractfile("manifest.json") or io.BytesIO() as file:
+            (entry,) = json.load(file)
+        found = _CONFIGURATION.search(entry["Config"])
+    if found is None:
+        raise DataError(f"'{archive.name}' is no archive of one image", remedy="make it with `docker save`")
+    return f"sha256:{found[1]}"

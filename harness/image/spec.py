@@ -192,8 +192,8 @@ def venv_steps(
         )
     python = str(venv / "bin" / "python")
     make = VenvStep("virtual environment", ((interpreter, "-m", "venv", "--clear", str(venv)),))
-    install = (python, "-m", "pip", "install", "--no-input")
-    install += ("--no-deps", "--require-hashes", "--no-build-isolation")
+    pip = (python, "-m", "pip", "install", "--no-input")
+    install = (*pip, "--no-deps", "--require-hashes", "--no-build-isolation")
     steps = [make]
     if image.channel:
         channel = ("--index-url", image.channel.address, *CHANNEL_PATIENCE)

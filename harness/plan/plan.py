@@ -224,7 +224,8 @@ def _nothing_planned(plan: Plan, context: PlanContext) -> PlanError:
     kinds = sorted({kind for measure in plan.measure for kind in measure.devices})
     if context.device not in kinds:
         return PlanError(
-            f"plan '{plan.name}' has nothing for the device kind '{context.device}' (it has {', '.join(kinds)})",
+            f"plan '{plan.name}' has nothing for the device kind '{context.device}' "
+            f"(it has {', '.join(kinds)})",
             remedy="choose another plan or --device",
         )
     images = sorted({image for measure in plan.measure for image in measure.images})

@@ -324,7 +324,9 @@ def job(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved]) -
         machine=setup.machine,
         device=request_of(setup.selection, setup.settings),
         harness=harness(setup.root),
-        data=lambda trial: trial_data(setup.plan, trial, resolved, data_folders(setup.settings).own),
+        data=lambda trial: trial_data(
+            setup.plan, trial, resolved, data_folders(setup.settings, setup.root).own
+        ),
         load=load,
         redact=lambda text: redact(text, names),
         locked=lock_packages(setup.root / "docker" / setup.image.lock) | setup.image.from_base

@@ -59,7 +59,7 @@ def read(root: Path) -> Packed | None:
     try:
         return Packed.model_validate_json(path.read_bytes())
     except ValidationError as error:
-        raise DataError(f"{FILE}: {first_problem(error)}", remedy="unpack the archive anew") from None
+        raise DataError(f"{FILE}: {first_problem(error)}", remedy="unpack the archive again") from None
 
 
 def archive_of(root: Path, tag: str) -> Path:
@@ -81,7 +81,7 @@ def note_of(sif: Path) -> SifNote | None:
         return SifNote.model_validate_json(path.read_bytes())
     except ValidationError as error:
         problem = f"{IMAGES}/{path.name}: {first_problem(error)}"
-        raise DataError(problem, remedy="remove it and the .sif beside it, and build anew") from None
+        raise DataError(problem, remedy="remove it and the .sif beside it, and build again") from None
 
 
 def image_id(archive: Path) -> str:

@@ -28,7 +28,7 @@ SPARE_BYTES = 16 << 20
 PART = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,180}"
 NAME = re.compile(r"(?:%s)(?:/(?:%s)){1,8}" % (PART, PART))
 LINE = re.compile(r"([0-9a-f]{64})  (\S+)")
-ANEW = "copy the archive anew"
+ANEW = "copy the archive again"
 NOT_OURS = "do not unpack it"
 
 

@@ -133,7 +133,7 @@ def train(setting: Setting) -> dict[str, Any]:
             place=setting.place,
             prepare=prepare.augmented,
         )
-    return fit(
+    measured = fit(
         setting,
         resnet44(options["batchnorm_momentum"]),
         batches,
@@ -150,6 +150,7 @@ def train(setting: Setting) -> dict[str, Any]:
         },
         structure={"classes": 10},
     )
+    return dict(measured, title=TITLE, about=ABOUT)
 
 
 def tensors(

@@ -156,8 +156,8 @@ def views(analysis: Analysis) -> tuple[WorkloadView, ...]:
         sections.append(
             WorkloadView(
                 anchor=anchor,
-                heading=heading(workload),
-                about=_about(workload, analysis.speedups),
+                heading=_own_words(members, "title") or heading(workload),
+                about=_about(workload, _own_words(members, "about"), analysis.speedups),
                 overview=(
                     *panels(members, analysis.speedups, anchor),
                     *batch_sweep.panels(mine, mine_failed, anchor),
@@ -171,8 +171,15 @@ def views(analysis: Analysis) -> tuple[WorkloadView, ...]:
     return tuple(sections)
 
 
-def _about(workload: str, gains: Sequence[Speedup]) -> str:
-    plain = text.WORKLOAD_ABOUT.get(workload, f"Workload {text.clean(workload, 60)}.")
+def _own_words(groups: Sequence[ComparisonGroup], field: str) -> str | None:
+    """What a workload's own file says of itself, where all of its trials here say the same."""
+    trials = [trial for group in groups for entry in group.entries for trial in entry.cell.trials]
+    said = {getattr(trial.record.measurement, field, None) for trial in trials}
+    return text.clean(words, 300) if len(said) == 1 and (words := said.pop()) else None
+
+
+def _about(workload: str, own: str | None, gains: Sequence[Speedup]) -> str:
+    plain = own or text.WORKLOAD_ABOUT.get(workload, f"Workload {text.clean(workload, 60)}.")
     return " ".join(
         [plain, *data_mode_sentences([gain for gain in gains if gain.of.key.workload == workload])]
     )

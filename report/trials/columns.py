@@ -85,6 +85,7 @@ COLUMNS = (
     Column("profile", "string", "`default`, or `tuned` for the card", "key"),
     Column("gpus", "Int64", "The number of devices", "key", unit="devices"),
     Column("options", "string", "The workload's options, as JSON", "key"),
+    Column("file_sha256", "string", "The hash of the user's own file, where that is the workload", "key"),
     Column("steps_per_epoch", "Int64", "Steps of one epoch of the protocol", "length", unit="steps"),
     Column("epochs", "Int64", "Epochs of the protocol", "length", unit="epochs"),
     Column("valid_batches", "Int64", "Batches of one validation of the protocol", "length", unit="batches"),

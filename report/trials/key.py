@@ -37,6 +37,7 @@ NAMES = {
     "profile": "profile",
     "gpus": "number of devices",
     "options": "options",
+    "file_sha256": "hash of the user's file",
     "steps_per_epoch": "steps per epoch",
     "epochs": "epochs",
     "valid_batches": "validation batches",
@@ -66,6 +67,8 @@ class Key:
     profile: str = "default"
     gpus: int = 1
     options: Pairs = ()
+    file_sha256: str | None = None
+    """Of a user's own workload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,7 @@ def key_of(record: Record) -> Key:
         profile=variant.profile,
         gpus=variant.gpus,
         options=tuple(sorted((name, value) for name, value in variant.options.items() if name != SIDE)),
+        file_sha256=asked.file.sha256 if asked.file else None,
     )
 
 

@@ -27,7 +27,8 @@ from report.comparisons.expectation import Expectation, expectations
 from report.comparisons.groups import ComparisonGroup, comparison_groups, left_over
 from report.comparisons.parity import Gate, Parity, early_gates, parities
 from report.comparisons.speedups import Speedup, speedups
-from report.comparisons.units.spread import units_of
+from report.comparisons.units.fleet import Fleet, fleets
+from report.comparisons.units.spread import UnitSpreads, unit_spreads, units_of
 from report.cost.costs import Costs, costs
 from report.cost.inputs import buyer
 from report.cost.purchase import Purchase, load_purchase
@@ -40,11 +41,12 @@ METHODS = {
     "account": "1",
     "sanity": "3",
     "intervals": "2",
-    "expectation": "3",
+    "expectation": "4",
+    "fleet": "1",
     "parity": "2",
     "claims": "4",
-    "cost": "4",
-    "acceptance": "2",
+    "cost": "5",
+    "acceptance": "3",
 }
 """The version of each method: raised when the same records can give another figure or word by it."""
 
@@ -100,6 +102,10 @@ class Analysis:
     speedups: tuple[Speedup, ...]
     parities: tuple[Parity, ...]
     early_gates: tuple[tuple[Trial, Gate], ...]
+    fleets: tuple[Fleet, ...]
+    """Of the leading session's cards, the units that did one work."""
+    spreads: UnitSpreads
+    """How far the units of each card on record lie apart."""
     expectations: tuple[Expectation, ...]
     verdicts: tuple[Judged, ...]
     costs: Costs | None
@@ -192,6 +198,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     paths = {trial.path for cell in grouped for trial in cell.trials}
     mix = buyer(groups, trials, evidence.purchase)
     unit_cv = evidence.purchase.unit_cv if evidence.purchase else None
+    spreads = unit_spreads(trials, unit_cv)
     return Analysis(
         evidence=evidence,
         question=question,
@@ -205,7 +212,9 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
         speedups=speedups(grouped),
         parities=parities(grouped),
         early_gates=early_gates(trial for trial in trials if trial.session == lead or trial.path in paths),
-        expectations=expectations(groups, mix, unit_cv) or expectations(groups, unit_cv=unit_cv),
+        fleets=fleets(trials, lead),
+        spreads=spreads,
+        expectations=expectations(groups, mix, spreads) or expectations(groups, spreads=spreads),
         verdicts=judge(evidence.claims.claims, groups, evidence.cards, batch_sweeps(own_cells, failed)),
         costs=costs(groups, trials, evidence.cards, evidence.purchase),
         clause=clause(own_cells, units_of(trials, own_cells, unit_cv), margin=question.margin),

@@ -16,7 +16,7 @@ from itertools import pairwise
 from report import text
 from report.comparisons.cells import Cell, Ratio, cell_ratio
 from report.comparisons.groups import ComparisonGroup, Entry
-from report.comparisons.units.spread import UnitBand, spread_of, unit_band
+from report.comparisons.units.spread import UnitBand, UnitSpreads, spreads_among, unit_band
 from report.trials.key import Key, ProtocolLength
 from report.trials.pairs import each_nearest_the_card, matched, same_but
 
@@ -84,12 +84,12 @@ class Expectation:
 
 
 def expectations(
-    groups: Sequence[ComparisonGroup], buyer: Buyer | None = None, unit_cv: float | None = None
+    groups: Sequence[ComparisonGroup], buyer: Buyer | None = None, spreads: UnitSpreads | None = None
 ) -> tuple[Expectation, ...]:
     """The leading systems against all with equal benchmarks: first what beats them most, then what they beat.
 
-    With a `buyer` only benchmarks that have hours count; a pair that ran none of them is left out. `unit_cv`
-    is what the buyer says of units of one model.
+    With a `buyer` only benchmarks that have hours count; a pair that ran none of them is left out. `spreads`
+    are of all units on record; by default of those in the groups.
     """
     entries = [entry for group in groups for entry in group.entries]
     own = _systems([entry for entry in entries if entry.own])
@@ -103,7 +103,8 @@ def expectations(
         beaten = (expectation.slow.machine, expectation.slow.card) in leading
         return not expectation.ranked, not beaten, -expectation.best if beaten else expectation.best
 
-    made = (_expectation(groups, a, b, len(compared), buyer, unit_cv) for a, b in compared)
+    spreads = spreads or spreads_among(entry.cell for entry in entries)
+    made = (_expectation(groups, a, b, len(compared), buyer, spreads) for a, b in compared)
     return tuple(sorted(made, key=rank))
 
 
@@ -160,7 +161,7 @@ def _expectation(
     b: System,
     comparisons: int,
     buyer: Buyer | None,
-    unit_cv: float | None,
+    spreads: UnitSpreads,
 ) -> Expectation:
     benchmarks = _benchmarks(groups, a, b, comparisons, buyer)
     best, _ = mix([benchmark.ratio for benchmark in benchmarks], _weights(benchmarks, buyer, groups))
@@ -169,9 +170,7 @@ def _expectation(
         benchmarks = [Benchmark(each.over, each.of, _inverse(each.ratio)) for each in benchmarks]
         a, b = b, a
     best, units = mix([benchmark.ratio for benchmark in benchmarks], _weights(benchmarks, buyer, groups))
-    cells = [entry.cell for group in groups for entry in group.entries]
-    spreads = [spread_of(cells, system.card, unit_cv) for system in (a, b)]
-    band = unit_band(*spreads, comparisons=comparisons)
+    band = unit_band(spreads.of(a.card), spreads.of(b.card), comparisons=comparisons)
     model = units and SpeedRange(*band.around(units.low, best, units.high))
     ranked = all(benchmark.of.ranked and benchmark.over.ranked for benchmark in benchmarks)
     return Expectation(

@@ -17,7 +17,7 @@ from report import text
 from report.comparisons.cells import Cell, cell_ratio
 from report.comparisons.expectation import Buyer
 from report.comparisons.groups import ComparisonGroup
-from report.comparisons.units.spread import UnitBand, UnitSpread, spread_of, unit_band
+from report.comparisons.units.spread import UnitBand, UnitSpread, unit_band, unit_spreads
 from report.cost.mix import MixLine, Offer, buyers_mix, default_mix, mix_lines, offers_on, ranked_cells
 from report.cost.purchase import FILE, Purchase
 from report.stats.intervals import Interval, blocks_interval
@@ -124,8 +124,8 @@ def cost_inputs(
     if not mix:
         return None
     on = _hours_on(offered, mix, purchase)
-    unit_cv = purchase.unit_cv if purchase else None
-    spreads = tuple(spread_of(cells, offer.card, unit_cv) for offer in offered)
+    on_record = unit_spreads(trials, purchase.unit_cv if purchase else None)
+    spreads = tuple(on_record.of(offer.card) for offer in offered)
     numbers = Numbers(
         inputs=_inputs(purchase),
         limits=_limits(purchase),

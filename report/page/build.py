@@ -17,6 +17,7 @@ from report.page.render import render
 from report.sections import (
     decision,
     environment,
+    fleet,
     headline,
     names,
     roofline,
@@ -114,6 +115,7 @@ def look(analysis: Analysis) -> PageView:
         written=text.day(analysis.question.now),
         costs=money.view(analysis),
         acceptance=lines(analysis.clause, "invoke accept BUNDLE") if analysis.clause else (),
+        fleets=fleet.views(analysis.fleets),
         self_consistency=self_consistency.table(inconsistencies(analysis.evidence.claims.claims)),
         limits=roofline.limits(analysis.with_ceilings, analysis.evidence.cards, "limits") if own else (),
     )

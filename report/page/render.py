@@ -60,7 +60,8 @@ def _panels(view: PageView) -> list[Panel]:
     panels += [panel for w in view.workloads for c in w.groups for panel in c.panels]
     panels += [study.panel for claims in view.claims for study in claims.drawn]
     panels += view.costs.panels if view.costs else ()
-    return panels + [limits.panel for limits in view.limits if limits.panel]
+    panels += [limits.panel for limits in view.limits if limits.panel]
+    return panels + [fleet.panel for fleet in view.fleets]
 
 
 def _markdown(view: PageView, ending: str) -> str:

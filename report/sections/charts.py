@@ -15,7 +15,7 @@ from report.comparisons.figures import Figure
 from report.comparisons.groups import ComparisonGroup, Entry
 from report.comparisons.speedups import Speedup
 from report.comparisons.time_breakdown import WITHOUT_CLOCK, time_breakdown
-from report.comparisons.units.spread import UnitBand, spread_of, unit_band
+from report.comparisons.units.spread import UnitBand, UnitSpreads, unit_band
 from report.sections import names
 from report.sections.view import Panel
 from report.stats.intervals import Interval
@@ -28,15 +28,17 @@ def panels(
     gains: Sequence[Speedup],
     published: Sequence[Claim],
     faster: Claim | None,
+    spreads: UnitSpreads,
     anchor: str,
 ) -> tuple[Panel, ...]:
     """The charts of one group that have something to show, in reading order.
 
-    `faster` is a published duration below all measured ones, which is then 1.00 of the time-scaled chart.
+    `faster` is a published duration below all measured ones, which is then 1.00 of the time-scaled chart;
+    `spreads` are of all units on record.
     """
     drawn = (
         seconds_panel(group, anchor),
-        scaled_panel(group, faster, anchor),
+        scaled_panel(group, faster, spreads, anchor),
         gains_panel(group, gains, published, anchor),
         _time_panel(group, anchor),
         energy_panel(group, anchor),
@@ -82,7 +84,9 @@ def _failures(group: ComparisonGroup) -> list[Mark]:
     ]
 
 
-def scaled_panel(group: ComparisonGroup, faster: Claim | None, anchor: str) -> Panel | None:
+def scaled_panel(
+    group: ComparisonGroup, faster: Claim | None, spreads: UnitSpreads, anchor: str
+) -> Panel | None:
     """Duration ÷ that of the row's fastest, 1.00, published or measured; or ÷ the baseline's."""
     reference = group.reference
     alone = len(group.entries) + len(group.published) < 2
@@ -98,7 +102,7 @@ def scaled_panel(group: ComparisonGroup, faster: Claim | None, anchor: str) -> P
             figure = _scaled_by(entry.cell.seconds, scale)
             value, interval = entry.scaled.estimate, entry.scaled.interval
             mark = _mark(entry, group, figure, names.scaled(entry), value, interval)
-            band = _other_units(group, entry, reference)
+            band = _other_units(spreads, entry, reference)
             bands += [band.label] if band else []
             marks.append(replace(mark, other_units=_widened(entry, value, band)))
     marks += _published_over(group, scale)
@@ -129,14 +133,14 @@ def _published_over(group: ComparisonGroup, scale: float) -> list[Mark]:
     return [published_mark(claim, value, text.times(value)) for claim, value in timed]
 
 
-def _other_units(group: ComparisonGroup, line: Entry, reference: Entry) -> UnitBand | None:
+def _other_units(spreads: UnitSpreads, line: Entry, reference: Entry) -> UnitBand | None:
     """Where another unit of this line's card may lie; null where the unit is the reference's own.
 
-    Measured where three units of the card did this very work.
+    Measured where three units of the card did one work.
     """
     if line.cell.machine == reference.cell.machine and line.cell.card == reference.cell.card:
         return None
-    return unit_band(spread_of((each.cell for each in group.entries), line.cell.card))
+    return unit_band(spreads.of(line.cell.card))
 
 
 def _widened(line: Entry, value: float, band: UnitBand | None) -> tuple[float, float] | None:

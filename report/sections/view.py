@@ -160,6 +160,16 @@ class ClaimsView:
 
 
 @dataclass(frozen=True, slots=True)
+class FleetView:
+    """Many units of one card: what is said of them, and their order drawn and listed."""
+
+    card: str
+    sentences: tuple[str, ...]
+    panel: Panel
+    table: Table
+
+
+@dataclass(frozen=True, slots=True)
 class CostView:
     """What cards cost for the buyer's work."""
 
@@ -225,6 +235,8 @@ class PageView:
     costs: CostView | None = None
     acceptance: tuple[str, ...] = ()
     """What a delivered machine must reach, and how often that rule is wrong."""
+    fleets: tuple[FleetView, ...] = ()
+    """Where several units of one card are on record: their order, and which of them stand out."""
     limits: tuple[LimitsView, ...] = ()
     self_consistency: Table | None = None
     """What published sources say otherwise than their own data."""

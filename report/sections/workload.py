@@ -216,7 +216,10 @@ def _group_view(
         heading=_heading(group),
         setting=_setting(group),
         badges=names.badges(cells),
-        panels=(*charts.panels(group, own, published, faster, anchor), *curves.panels(group, behind, anchor)),
+        panels=(
+            *charts.panels(group, own, published, faster, analysis.spreads, anchor),
+            *curves.panels(group, behind, anchor),
+        ),
         table=tables.group_table(group, own, published_is_faster=faster is not None),
         states=tables.run_quality_table(group, analysis.parities, analysis.early_gates),
         trials=trials.table(group),

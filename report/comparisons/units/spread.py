@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -12,7 +12,9 @@ import numpy
 from scipy import special
 
 from report.comparisons.cells import Cell
+from report.comparisons.units.outliers import outliers
 from report.stats.intervals import critical_t
+from report.trials.pairs import grouped_by
 from report.trials.trial import Trial
 
 ASSUMED_UNIT_CV = 0.03
@@ -40,6 +42,8 @@ class UnitSpread:
     units: int = 1
     given: bool = False
     """Whether the buyer's file says it."""
+    aside: int = 0
+    """Units that stand out, which are in no spread: a buyer sends such a one back."""
 
     @property
     def measured(self) -> bool:
@@ -49,7 +53,8 @@ class UnitSpread:
     def words(self) -> str:
         """How it is known."""
         if self.measured:
-            return f"measured on {self.units} units"
+            without = f", without {self.aside} that {'stands' if self.aside == 1 else 'stand'} out"
+            return f"measured on {self.units} units{without if self.aside else ''}"
         return f"standard deviation {cv_words(self.cv)} {'given' if self.given else 'assumed'}"
 
     def cvs(self, level: float = 0.90) -> tuple[float, ...]:
@@ -89,11 +94,12 @@ class UnitBand:
 def unit_spread(levels: Sequence[float], given: float | None = None) -> UnitSpread:
     """From one mean per unit of a model, in any one metric: measured where three units are on record.
 
-    Else the CV that the buyer gives, else the assumed one.
+    Without those that stand out, as the assumed one is. Else the CV that the buyer gives, or the assumed one.
     """
-    m = len(levels)
+    m, apart = len(levels), outliers(levels)
     if m >= UNITS_TO_MEASURE:
-        return UnitSpread(log_spread(levels), m - 1, m)
+        alike = [level for place, level in enumerate(levels) if place not in apart]
+        return UnitSpread(log_spread(alike), len(alike) - 1, len(alike), aside=len(apart))
     if given is not None:
         return UnitSpread(given, units=max(m, 1), given=True)
     return UnitSpread(units=max(m, 1))
@@ -120,21 +126,51 @@ def unit_band(*redrawn: UnitSpread, level: float = 0.95, comparisons: int = 1) -
     )
 
 
-def spread_of(cells: Iterable[Cell], card: str, given: float | None = None) -> UnitSpread:
-    """The spread of a card's units, over the one key that most of them were measured on."""
-    trials = (trial for cell in cells if cell.card == card for trial in cell.trials)
-    return unit_spread(unit_levels(trials), given)
+@dataclass(frozen=True, slots=True)
+class UnitSpreads:
+    """The spread of the units of each card on record; of any other card the given or the assumed one."""
+
+    by_card: Mapping[str, UnitSpread]
+    given: float | None = None
+
+    def of(self, card: str) -> UnitSpread:
+        """The spread of a card's units."""
+        return self.by_card.get(card) or unit_spread((), self.given)
+
+
+def unit_spreads(trials: Iterable[Trial], given: float | None = None) -> UnitSpreads:
+    """The spreads of all cards: of each over the one work and stack that most of its units have measured."""
+    cards = grouped_by(trials, lambda trial: trial.card)
+    return UnitSpreads({card: unit_spread(unit_levels(own), given) for card, own in cards.items()}, given)
+
+
+def spreads_among(cells: Iterable[Cell], given: float | None = None) -> UnitSpreads:
+    """The same where nothing but these cells is on record."""
+    return unit_spreads((trial for cell in cells for trial in cell.trials), given)
 
 
 def unit_levels(trials: Iterable[Trial]) -> list[float]:
-    """One mean throughput per unit, on the one card and key that most units were measured on."""
-    levels: dict[object, dict[str, list[float]]] = {}
-    for trial in trials:
-        rate = trial.samples_per_second if trial.verdict != "invalid" else None
-        if trial.device_unit and rate:
-            levels.setdefault((trial.key, trial.card), {}).setdefault(trial.device_unit, []).append(rate)
-    most: dict[str, list[float]] = max(levels.values(), key=len, default={})
-    return [fmean(values) for values in most.values()]
+    """One mean throughput per unit, on the one card, work and stack that most units were measured on."""
+    most: dict[str, list[Trial]] = max((units_by_work(trials)).values(), key=len, default={})
+    return [mean_rate(of_unit) for of_unit in most.values()]
+
+
+def units_by_work(trials: Iterable[Trial]) -> dict[Hashable, dict[str, list[Trial]]]:
+    """The trials of each unit that have a speed, by what keeps them apart: work, card and stack."""
+    timed = [trial for trial in trials if trial.verdict != "invalid" and trial.samples_per_second]
+    works = grouped_by(timed, lambda trial: (trial.key, trial.card, trial.stack))
+    by_unit = {work: grouped_by(own, _unit) for work, own in works.items()}
+    return {work: {unit: own for unit, own in units.items() if unit} for work, units in by_unit.items()}
+
+
+def _unit(trial: Trial) -> str:
+    """The card's own id; a processor is that of its machine."""
+    return trial.device_unit or (trial.machine if trial.environment.device == "cpu" else "")
+
+
+def mean_rate(trials: Sequence[Trial]) -> float:
+    """The mean throughput of a unit's trials."""
+    return fmean(trial.samples_per_second or 0.0 for trial in trials)
 
 
 def log_spread(values: Sequence[float]) -> float:
@@ -143,6 +179,6 @@ def log_spread(values: Sequence[float]) -> float:
 
 
 def units_of(trials: Sequence[Trial], cells: Sequence[Cell], given: float | None = None) -> UnitSpread:
-    """The spread of the units of the cells' model, over the one workload that most units have measured."""
-    places = {(cell.key, cell.card) for cell in cells}
-    return unit_spread(unit_levels(trial for trial in trials if (trial.key, trial.card) in places), given)
+    """The spread of the units of the cells' cards, over the one work and stack of the most units."""
+    cards = {cell.card for cell in cells}
+    return unit_spread(unit_levels(trial for trial in trials if trial.card in cards), given)

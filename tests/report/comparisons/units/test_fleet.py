@@ -1,0 +1,141 @@
+"""A fleet of constructed units: their order, those that stand out, and what their spread replaces."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from harness.record import Record
+from harness.record.claims import ClaimSet
+from harness.record.store import Results, Stored
+from report.analysis import Analysis, Evidence, Question, analyse
+from report.comparisons.units.fleet import Fleet, fleets
+from report.cost.purchase import Purchase
+from report.page.build import look
+from report.trials.table import trials_of
+from tests.helpers.records_devices import LEAD, runs
+from tests.helpers.records_fleet import CARD, SPREAD, fleet
+from tests.helpers.trial_tables import table
+
+
+def analysis(records: list[Record], purchase: Purchase | None = None) -> Analysis:
+    results = Results(tuple(Stored(f"results/{n}.json", one) for n, one in enumerate(records)), (), ())
+    evidence = Evidence(results, ClaimSet(), (), purchase)
+    return analyse(evidence, Question(datetime(2026, 2, 1, tzinfo=UTC), session=LEAD))
+
+
+def one(records: list[Record], lead: str | None = LEAD) -> Fleet:
+    (found,) = fleets(trials_of(table(records)), lead)
+    return found
+
+
+@pytest.fixture(scope="module")
+def sixty_four() -> Fleet:
+    return one(fleet(slow={37: 0.12, 5: 0.06}))
+
+
+def test_sixty_four_units_are_ranked_and_two_slow_ones_stand_out(sixty_four):
+    assert len(sixty_four.units) == 64
+    rates = [unit.rate for unit in sixty_four.units]
+    assert rates == sorted(rates, reverse=True)
+    assert [unit.name for unit in sixty_four.standing_out] == [
+        "constructed-node-09, card 1",
+        "constructed-node-01, card 1",
+    ]
+    assert sixty_four.standing_out[0].share == pytest.approx(0.88, abs=0.03)
+    assert sixty_four.standing_out[0].deviations < -8
+
+
+def test_the_spread_is_of_the_units_that_do_not_stand_out(sixty_four):
+    assert (sixty_four.spread.units, sixty_four.spread.aside) == (62, 2)
+    assert sixty_four.spread.cv == pytest.approx(SPREAD, rel=0.3)
+    assert 0 < sixty_four.told_apart < 0.01
+
+
+def test_nodes_of_one_session_are_as_many_units_as_those_of_several():
+    together = [record.model_copy(update={"session": LEAD}) for record in fleet(12)]
+    assert len(one(together).units) == len(one(fleet(12)).units) == 12
+
+
+def test_cards_of_a_node_whose_places_nobody_tells_have_names_of_their_own():
+    untold = [record.model_copy(update={"cards_given": (0,)}) for record in fleet(8)]
+    names = [unit.name for unit in one(untold).units]
+    assert len(set(names)) == 8
+    assert all(name.startswith("constructed-node-0") for name in names)
+
+
+def test_a_unit_that_ran_once_says_nothing_of_how_far_its_runs_lie_apart():
+    assert one(fleet(8, repeats=1)).told_apart is None
+
+
+def test_units_of_another_card_another_driver_or_of_an_invalid_trial_are_in_no_fleet():
+    other = fleet(4, card="Constructed Card G", seed=2)
+    both = fleets(trials_of(table([*fleet(8), *other])), LEAD)
+    assert [(found.card, len(found.units)) for found in both] == [(CARD, 8), ("Constructed Card G", 4)]
+    newer = [
+        record.model_copy(
+            update={
+                "machine": record.machine.model_copy(
+                    update={
+                        "gpus": tuple(
+                            gpu.model_copy(update={"driver": "590.00"}) for gpu in record.machine.gpus
+                        )
+                    }
+                )
+            }
+        )
+        for record in fleet(4, seed=3)
+    ]
+    assert len(one([*fleet(8), *newer]).units) == 8
+    invalid = fleet(4, seed=4, verdict="invalid", causes=("not-finite: constructed",))
+    assert len(one([*fleet(8), *invalid]).units) == 8
+
+
+def test_two_units_are_no_fleet_and_a_page_of_another_card_shows_none():
+    assert not fleets(trials_of(table(fleet(2, cards_per_machine=1))), LEAD)
+    assert not fleets(trials_of(table(fleet(8))), "20260101-000000")
+
+
+def test_processors_are_units_by_their_machine():
+    def on_cpu(record: Record) -> Record:
+        assert record.measurement
+        device = record.measurement.device.model_copy(update={"unit": None})
+        return record.model_copy(
+            update={
+                "environment": record.environment.model_copy(update={"device": "cpu"}),
+                "measurement": record.measurement.model_copy(update={"device": device}),
+                "cards_given": (),
+            }
+        )
+
+    found = one([on_cpu(record) for record in fleet(5, cards_per_machine=1)])
+    assert sorted(unit.name for unit in found.units) == [f"constructed-node-0{n}" for n in range(5)]
+
+
+def test_the_measured_spread_replaces_the_assumed_one_in_every_purchase_figure_whatever_work_it_is_of():
+    # Each card's own work is ResNet-50 in FP32; the fleet ran it in mixed precision.
+    work = runs("fp32-ieee", 0.1, repeats=5)
+    before, after = (
+        analysis([*work, *more]) for more in ([], fleet(30, card="Constructed Card A", cards_per_machine=1))
+    )
+    assert not before.spreads.of("Constructed Card A").measured
+    spread = after.spreads.of("Constructed Card A")
+    assert spread.measured and spread.units == 30
+    assert before.clause is not None and after.clause is not None
+    assert (before.clause.units.measured, after.clause.units) == (False, spread)
+
+
+def test_the_page_says_who_stands_out_by_which_test_and_what_the_spread_stands_for():
+    shown = look(analysis(fleet(slow={37: 0.12})))
+    (view,) = shown.fleets
+    words = " ".join(view.sentences)
+    assert "64 units ran ResNet-50 in amp-fp16" in words
+    assert "measured on 63 units, without 1 that stands out" in words
+    assert "in place of an assumed 3 %" in words
+    assert "constructed-node-09, card 1 (1" in words and "slower than the median) stands out" in words
+    assert "Generalised extreme Studentised deviate test" in words
+    assert len(view.table.rows) == 64
+    assert view.table.rows[-1][-1] == "stands out"
+    calm = look(analysis(fleet(10, seed=5))).fleets[0]
+    assert "No unit stands out." in calm.sentences

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
+from typing import Any
 
 from invoke.context import Context
 from invoke.exceptions import Exit
 
 from commands.line import verb
-from tasks.options import ROOT
+from tasks.options import ROOT, settings
 
 
 @verb(help={"session": "the session to publish (default: this machine's newest)"})
@@ -58,12 +58,20 @@ def check(c: Context) -> None:
     checking.check(ROOT)
 
 
-@verb(help={"only": "pass on to pytest: a file, or -k and a word"})
-def test(c: Context, only: str = "") -> None:
+@verb(
+    help={
+        "only": "pass on to pytest: a file, or -k and a word",
+        "all_images": "build the environment of every image that a CPU can run, and test its workloads too",
+    }
+)
+def test(c: Context, only: str = "", all_images: bool = False) -> None:
     """Run the tests (they need the extra `test`)."""
-    import shlex
-    import subprocess
+    from commands import testing
 
-    done = subprocess.run([sys.executable, "-m", "pytest", *shlex.split(only)], cwd=ROOT, check=False)
-    if done.returncode:
-        raise Exit(code=done.returncode)
+    code = testing.run(ROOT, only, _in_venv if all_images else None)
+    if code:
+        raise Exit(code=code)
+
+
+def _in_venv(image: str) -> Any:
+    return settings(image=image, device="cpu", engine="venv")

@@ -18,22 +18,42 @@ import pytest
 
 from harness.record import Measurement
 from tests.helpers.checks import golden
-from tests.helpers.workload_runner import PYTHON, WORKLOADS, Ended, need_stack, need_torch, run, trial
+from tests.helpers.workload_runner import PYTHON, WORKLOADS, Ended, module, need_stack, need_torch, run, trial
+
+data = module("parts.chexnet.data")
+protocol = module("parts.chexnet.protocol")
 
 IMAGES = 2
 STEPS = 3
 TOLERANCE = 1e-5
 AFTER_A_STEP = 1e-3
+SMALL = {"tensorflow2": 64}
+"""Pixels of a trial's images, where a framework can have them smaller."""
 GOLDEN = Path(__file__).parents[1] / "golden" / "chexnet_reference.json"
 
-STACKS = [pytest.param("mxnet", "gluon", "GluonTrainer", marks=pytest.mark.mxnet, id="mxnet")]
-STACKS += [pytest.param("chainer", "chainer7", "ChainerTrainer", marks=pytest.mark.chainer, id="chainer")]
+STACKS = [
+    pytest.param("tensorflow", "tensorflow2", "tensorflow", marks=pytest.mark.tensorflow, id="tensorflow"),
+    pytest.param("tensorflow", "tensorflow2", "keras-tensorflow", marks=pytest.mark.tensorflow, id="keras"),
+    pytest.param("mxnet", "gluon", "mxnet-gluon", marks=pytest.mark.mxnet, id="mxnet"),
+    pytest.param("chainer", "chainer7", "chainer", marks=pytest.mark.chainer, id="chainer"),
+]
+"""The image, the folder of its workloads, and the framework."""
+
+OF_ONE_CPU = STACKS[2:]
+
+TRAINERS = {
+    "pytorch": "import torch, chexnet as c; trainer = c.TorchTrainer(terms, torch.device('cpu'), c.Place())",
+    "tensorflow": "from tensorflow2 import chexnet; trainer = chexnet.trainer_of(terms, ['/CPU:0'])",
+    "keras-tensorflow": "from tensorflow2 import chexnet; trainer = chexnet.trainer_of(terms, ['/CPU:0'])",
+    "mxnet-gluon": "from gluon import chexnet; trainer = chexnet.GluonTrainer(terms)",
+    "chainer": "from chainer7 import chexnet; trainer = chexnet.ChainerTrainer(terms)",
+}
 
 GIVEN = f"""
 import json, sys
 import numpy as np
 from parts.chexnet import data, network, protocol, weights
-terms = protocol.Terms("chainer", protocol.FAIR, "fp32-ieee", {IMAGES}, 1, "single", 224, 4)
+terms = protocol.Terms(sys.argv[1], protocol.FAIR, "fp32-ieee", {IMAGES}, 1, "single", 224, 4)
 images, labels = data.batch(range({IMAGES}), terms)
 """
 
@@ -66,22 +86,21 @@ print(json.dumps(dict(outputs=outputs, losses=losses)))
 """
 
 FOUND = f"""
-from importlib import import_module
-trainer = getattr(import_module(sys.argv[1] + ".chexnet"), sys.argv[2])(terms)
 trainer.load(weights.neutral())
 before = trainer.outputs(images)
-losses = [trainer.step(images, labels) for _ in range({STEPS})]
-losses = [float(loss.asscalar() if hasattr(loss, "asscalar") else loss.array) for loss in losses]
+batch = trainer.arranged((images, labels))
+losses = [trainer.step(*batch) for _ in range({STEPS})]
+losses = [loss.asscalar() if hasattr(loss, "asscalar") else getattr(loss, "array", loss) for loss in losses]
 trainer.load(weights.neutral())
 again = trainer.outputs(images)
-print(json.dumps(dict(outputs=before.tolist(), again=again.tolist(), losses=losses,
+print(json.dumps(dict(outputs=before.tolist(), again=again.tolist(), losses=list(map(float, losses)),
                       parameters=[trainer.parameters(), network.parameters()])))
 """
 
 
-def told(python: str, script: str, *arguments: str) -> dict[str, Any]:
+def told(python: str, script: str, framework: str) -> dict[str, Any]:
     done = subprocess.run(
-        [python, "-B", "-W", "ignore", "-c", GIVEN + script, *arguments],
+        [python, "-B", "-W", "ignore", "-c", GIVEN + script, framework],
         env={**os.environ, "PYTHONPATH": str(WORKLOADS), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
@@ -98,7 +117,7 @@ def flat(rows: list[list[float]]) -> list[float]:
 @pytest.mark.torch
 def test_what_is_right_is_what_torchvision_s_network_computes_in_float64():
     need_torch()
-    found = told(PYTHON, REFERENCE)
+    found = told(PYTHON, REFERENCE, "pytorch")
     rounded = {
         "outputs": [[round(value, 9) for value in row] for row in found["outputs"]],
         "losses": [round(loss, 9) for loss in found["losses"]],
@@ -106,9 +125,8 @@ def test_what_is_right_is_what_torchvision_s_network_computes_in_float64():
     golden(GOLDEN.name, json.dumps(rounded, indent=1) + "\n")
 
 
-@pytest.mark.parametrize(("stack", "folder", "trainer"), STACKS)
-def test_a_framework_computes_and_learns_what_the_others_do(stack: str, folder: str, trainer: str):
-    found = told(need_stack(stack), FOUND, folder, trainer)
+def agrees(python: str, framework: str) -> None:
+    found = told(python, TRAINERS[framework] + FOUND, framework)
     right = json.loads(GOLDEN.read_text())
     assert found["parameters"] == [6_968_206, 6_968_206]
     assert flat(found["outputs"]) == pytest.approx(flat(right["outputs"]), abs=TOLERANCE)
@@ -118,31 +136,43 @@ def test_a_framework_computes_and_learns_what_the_others_do(stack: str, folder: 
     assert right["losses"][0] - right["losses"][1] > 10 * AFTER_A_STEP * right["losses"][0]
 
 
+@pytest.mark.torch
+def test_pytorch_computes_and_learns_what_float64_does():
+    need_torch()
+    agrees(PYTHON, "pytorch")
+
+
+@pytest.mark.parametrize(("stack", "folder", "framework"), STACKS)
+def test_a_framework_computes_and_learns_what_the_others_do(stack: str, folder: str, framework: str):
+    agrees(need_stack(stack), framework)
+
+
 def trained(stack: str, folder: str, at: Path, monkeypatch: pytest.MonkeyPatch, **given: Any) -> Ended:
     monkeypatch.setenv("PYTHONPATH", str(WORKLOADS))
     at.mkdir()
     asked = {"model": "densenet121", "batch_size": 2, "data_mode": "host", "data": "synthetic", **given}
     script = WORKLOADS / folder / "chexnet.py"
+    asked = {"timeout_seconds": 280, "image_size": SMALL.get(folder), **asked}
     return run(at, trial("chexnet", **asked), script=script, python=need_stack(stack))
 
 
-@pytest.mark.parametrize(("stack", "folder", "trainer"), STACKS)
-def test_a_trial_keeps_the_contract_in_either_protocol(stack, folder, trainer, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("stack", "folder", "framework"), STACKS)
+def test_a_trial_keeps_the_contract_in_either_protocol(stack, folder, framework, tmp_path, monkeypatch):
     found: dict[str, Measurement] = {}
-    for protocol in ("fair/1", "published/1"):
-        at = tmp_path / protocol.partition("/")[0]
-        ended = trained(stack, folder, at, monkeypatch, protocol=protocol, limit={"steps": 2})
-        found[protocol] = ended.measured
-        assert (found[protocol].workload, found[protocol].protocol_name) == ("chexnet", protocol)
-        assert found[protocol].versions[stack] == found[protocol].packages[stack]
-        assert found[protocol].precision.output_dtypes == {"float32": 121}
-        assert {probe.reads_as for probe in found[protocol].precision.probes} == {"fp32-ieee"}
-        assert found[protocol].window.samples == 4
-        assert found[protocol].protocol.stopped_by == "steps"
-        assert "scaled down: 2 images a device and step, of 64" in found[protocol].notes
-        assert sum(found[protocol].step_us.values()) * 1e-6 == pytest.approx(
-            found[protocol].window.seconds, rel=0.05
-        )
+    for name in ("fair/1", "published/1"):
+        at = tmp_path / name.partition("/")[0]
+        asked = {"protocol": name, "options": {"framework": framework}, "limit": {"steps": 2}}
+        ended = trained(stack, folder, at, monkeypatch, **asked)
+        found[name] = measured = ended.measured
+        assert (measured.workload, measured.protocol_name) == ("chexnet", name)
+        packages = measured.packages
+        assert measured.versions[stack] == packages.get(f"{stack}-cpu", packages.get(stack))
+        assert measured.precision.output_dtypes == {"float32": 121}
+        assert {probe.reads_as for probe in measured.precision.probes} == {"fp32-ieee"}
+        assert measured.window.samples == 4
+        assert measured.protocol.stopped_by == "steps"
+        assert "scaled down: 2 images a device and step, of 64" in measured.notes
+        assert sum(measured.step_us.values()) * 1e-6 == pytest.approx(measured.window.seconds, rel=0.05)
     constant = stack == "mxnet"
     assert found["fair/1"].data.distinct_batches == 4
     assert found["published/1"].data.distinct_batches == (1 if constant else 4)
@@ -150,10 +180,25 @@ def test_a_trial_keeps_the_contract_in_either_protocol(stack, folder, trainer, t
     assert found["published/1"].losses[0][1] != found["fair/1"].losses[0][1]
 
 
-@pytest.mark.parametrize(("stack", "folder", "trainer"), STACKS)
-def test_a_second_device_is_refused_by_name(stack, folder, trainer, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("stack", "folder", "framework"), OF_ONE_CPU)
+def test_a_second_device_is_refused_by_name(stack, folder, framework, tmp_path, monkeypatch):
     ended = trained(stack, folder, tmp_path / "two", monkeypatch, gpus=2, protocol="fair/1")
     assert ended.failed.reason == "no-device" and "runs on one CPU" in ended.failed.message
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("framework", ["tensorflow", "keras-tensorflow"])
+def test_two_devices_of_one_process_train_on_the_global_batch(framework, tmp_path, monkeypatch):
+    asked = {"protocol": "fair/1", "gpus": 2, "batch_size": 1, "options": {"framework": framework}}
+    found = trained("tensorflow", "tensorflow2", tmp_path / "two", monkeypatch, **asked).measured
+    assert (found.device.count, found.parallel, len(found.ranks)) == (2, "dp", 2)
+    assert (found.samples_per_step, found.window.samples) == (2, 6)
+    assert found.data.sha256 == data.sha256(data.batches(of_two_images()))
+    assert found.losses[0][1] != found.losses[2][1]
+
+
+def of_two_images() -> Any:
+    return protocol.Terms("tensorflow", protocol.FAIR, "fp32-ieee", 2, 1, "dp", 64, 4)
 
 
 @pytest.mark.mxnet

@@ -22,12 +22,18 @@ import tensorflow as tf
 
 from parts.chexnet import data, training
 from parts.chexnet.network import parameters
-from parts.chexnet.protocol import EPOCHS, terms
+from parts.chexnet.protocol import EPOCHS, Terms, terms
+from parts.chexnet.training import Trainer
 from tensorflow2 import device
 from tensorflow2.keras_fit import KerasFit
 from tensorflow2.low_level import LowLevel
 
 TRAINERS = {"tensorflow": LowLevel, "keras-tensorflow": KerasFit}
+
+
+def trainer_of(asked: Terms, devices: list[str]) -> Trainer:
+    """A framework's own trainer on these devices."""
+    return TRAINERS[asked.framework](asked, device.strategy(devices))
 
 
 def run(trial: Trial) -> dict[str, Any]:
@@ -39,7 +45,7 @@ def run(trial: Trial) -> dict[str, Any]:
         arithmetic = device.prepare(asked.precision, kind, devices)
         tf.keras.utils.set_random_seed(trial.seed % 2**32)
     with trial.phase("model"):
-        trainer = TRAINERS[asked.framework](asked, device.strategy(devices))
+        trainer = trainer_of(asked, devices)
     trial.stage("data")
     with trial.phase("data"):
         drawn = data.batches(asked)

@@ -92,6 +92,15 @@ class Terms:
         return LEARNING_RATE * (self.devices if self.manner.rate_by_devices else 1)
 
     @property
+    def data_name(self) -> str:
+        """What decides the content of an image and its labels."""
+        return "random: %s images of %d px, labels %s" % (
+            self.manner.images,
+            self.image_size,
+            self.manner.labels,
+        )
+
+    @property
     def notes(self) -> list[str]:
         """What is smaller than the protocol, and what a reader has to know."""
         notes = []

@@ -104,7 +104,7 @@ def measurement(
     return dict(
         {
             "data": {
-                "name": "random",
+                "name": terms.data_name,
                 "source": trial.asked["data"],
                 "sha256": sha256(batches),
                 "distinct_batches": len({images.tobytes() for images, _ in batches}),

@@ -1,0 +1,32 @@
+"""`invoke test --all-images`: which interpreters the tests are given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from commands import testing
+from harness.errors import NoEngine
+from tests.helpers import ROOT
+
+
+def test_every_image_that_a_cpu_runs_is_built_and_required_and_one_that_cannot_be_is_said(
+    monkeypatch, capsys
+):
+    asked: list[Any] = []
+
+    def build(root: Any, settings: Any, *, dry_run: bool) -> None:
+        asked.append(settings)
+        if settings == "settings of era-2019":
+            raise NoEngine("there is no Python 3.7", remedy="install it")
+
+    monkeypatch.setattr(testing.measure, "build", build)
+    monkeypatch.setenv("GPUDYNO_REQUIRE", "docker")
+    found = testing.interpreters(ROOT, lambda image: f"settings of {image}")
+    images = ["cpu", "era-2019", "tensorflow", "mxnet", "chainer"]
+    assert sorted(asked) == sorted(f"settings of {image}" for image in images)
+    required = found.pop("GPUDYNO_REQUIRE").split(",")
+    assert set(required) == {"docker", "torch", "tensorflow", "mxnet", "chainer"}
+    variables = {f"GPUDYNO_TEST_PYTHON_{name}" for name in ("TENSORFLOW", "MXNET", "CHAINER")}
+    assert found.keys() == {"GPUDYNO_TEST_PYTHON", *variables}
+    assert found["GPUDYNO_TEST_PYTHON_MXNET"].startswith(f"{ROOT}/.venvs/mxnet-")
+    assert "image 'era-2019' is left out: there is no Python 3.7" in capsys.readouterr().out

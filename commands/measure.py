@@ -12,10 +12,11 @@ from pathlib import Path
 from rich.progress import TaskID
 
 from commands.terminal import PlanWatcher, Screen, name_of, special
+from harness.data import chest_xray
 from harness.data.download import FetchProgress
 from harness.data.fetch import Resolved, default_folder, fetch
 from harness.engine.base import Built, Engine
-from harness.errors import GateError, NotBuilt
+from harness.errors import GateError, NotBuilt, UserError
 from harness.image.catalog import Image
 from harness.machine import own_folder, state_folder
 from harness.record import Session
@@ -108,6 +109,36 @@ def data(root: Path, settings: Settings, only: str | None) -> None:
         setup = run_setup.prepare(root, settings)
         resolved = run_setup.resolve_data(setup, data_progress(screen), allow_generated=False)
         _say_data(resolved, screen)
+
+
+def prepared_data(name: str, source: str) -> None:
+    """Makes a data set ready from a folder of the user's; raises UserError for one that is fetched."""
+    if name != chest_xray.NAME:
+        raise UserError(
+            f"'{name or 'data'}' is not made from a folder of yours", remedy=f"take --only {chest_xray.NAME}"
+        )
+    if not source:
+        raise UserError(
+            "ChestX-ray14 is behind a form of its makers, so it cannot be fetched",
+            remedy="unpack it, then name its folder with --from FOLDER",
+        )
+    # Loads Pillow, which no other verb needs.
+    from harness.data.prepare import prepare
+
+    with Screen() as screen:
+        bar = screen.bar("images", None)
+        done = prepare(
+            Path(source).expanduser(),
+            default_folder(),
+            expected=chest_xray.WHOLE,
+            watch=lambda there, of: screen.move(bar, there, of, f"{there:,}/{of:,} images"),
+        )
+        for part, size in done.sizes.items():
+            screen.say(f"{part}: {size.patients:,} patients, {size.images:,} images")
+        screen.say(
+            f"{name}: {done.made:,} images made, {done.kept:,} were there; complete in {done.folder}\n"
+            f"SHA-256 {done.sha256}, by Pillow {done.pillow}; its makers give no hash to check against"
+        )
 
 
 def _say_data(resolved: dict[str, Resolved], screen: Screen) -> None:

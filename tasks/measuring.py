@@ -48,15 +48,25 @@ def plan(
 @verb(
     help={
         **SHARED,
-        "only": "one data set by name: cifar-100, cifar-10, mnist, wikitext-2, weights-resnet18 …",
+        "only": "one data set by name: cifar-100, cifar-10, mnist, wikitext-2, weights-resnet18, chestxray …",
+        "from_": "with --only chestxray: the folder that you unpacked ChestX-ray14 into; it is only read",
     }
 )
 def data(
-    c: Context, plan: str = "", device: str = "", engine: str = "", python: str = "", only: str = ""
+    c: Context,
+    plan: str = "",
+    device: str = "",
+    engine: str = "",
+    python: str = "",
+    only: str = "",
+    from_: str = "",
 ) -> None:
     """Fetch the data and weights that a plan needs, each checked by its hash."""
     from commands import measure
 
+    if from_ or only == "chestxray":
+        measure.prepared_data(only, from_)
+        return
     measure.data(ROOT, settings(plan=plan, device=device, engine=engine, python=python), only or None)
 
 

@@ -6,8 +6,6 @@ Nothing here reads a pickle. A data folder is laid out as `cifar-100-python/`, `
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import gzip
 import os
 import shutil
@@ -16,7 +14,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
@@ -24,10 +22,10 @@ from typing import IO, Literal
 from harness.data.catalog import Dataset, Download
 from harness.data.check import Presence, cache_folder, check, dataset_named, first_fault
 from harness.data.download import Deadline, FetchProgress, Offline, TooSlow, download, silent
-from harness.errors import Busy, DataError, NoNetwork, NoSpace, UserError
+from harness.data.folder import check_free_space, locked, writable
+from harness.errors import DataError, NoNetwork
 
 _SPARE_BYTES = 64 << 20
-_ELSEWHERE = "free some space there, or set GPUDYNO_CACHE to a folder on another disk"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,7 @@ def fetch_dataset(dataset: Dataset, folder: Path, *, progress: FetchProgress, de
     if presence.state == "complete":
         return presence
     problems: list[NoNetwork | DataError] = []
-    with _writable(folder), _locked(folder):
+    with writable(folder), locked(folder):
         _check_free_space(dataset, folder)
         for way in dataset.ways:
             try:
@@ -143,44 +141,9 @@ def _real(dataset: Dataset, folder: Path, why: str) -> Resolved:
     return Resolved(dataset.name, "real", folder, dataset.subfolder, dataset.sha256, why)
 
 
-@contextmanager
-def _writable(folder: Path) -> Iterator[None]:
-    """Says in one sentence what a full disk or a folder that may not be written means."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            shutil.rmtree(folder / ".parts", ignore_errors=True)
-            raise NoSpace("the disk is full while fetching data", remedy=_ELSEWHERE) from None
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
-            problem = f"the data folder '{folder}' cannot be written ({error.strerror})"
-            raise UserError(problem, remedy=_ELSEWHERE) from None
-        raise
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Holds the folder for this process, and clears away what a killed one left half unpacked."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Busy("another gpudyno is fetching data", remedy="wait until it is done") from None
-        for left in (*folder.glob(".new-*"), *folder.glob(".old-*")):
-            shutil.rmtree(left, ignore_errors=True)
-        yield
-
-
 def _check_free_space(dataset: Dataset, folder: Path) -> None:
     unpacked = sum(member.size or 0 for member in dataset.members)
-    needed = dataset.download_bytes + unpacked + _SPARE_BYTES
-    free = shutil.disk_usage(folder).free
-    if free < needed:
-        raise NoSpace(
-            f"'{dataset.name}' needs {needed >> 20} MiB of disk and {free >> 20} MiB are free",
-            remedy=_ELSEWHERE,
-        )
+    check_free_space(dataset.name, dataset.download_bytes + unpacked + _SPARE_BYTES, folder)
 
 
 def _install(

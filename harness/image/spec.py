@@ -192,8 +192,8 @@ def venv_steps(
         )
     python = str(venv / "bin" / "python")
     make = VenvStep("virtual environment", ((interpreter, "-m", "venv", "--clear", str(venv)),))
-    pip = (python, "-m", "pip", "install", "--no-input")
-    install = (*pip, "--no-deps", "--require-hashes", "--no-build-isolation")
+    locked = ("--no-deps", "--require-hashes", "--no-build-isolation", "--no-input")
+    install = (python, "-m", "pip", "install", *locked)
     steps = [make]
     if image.channel:
         channel = ("--index-url", image.channel.address, *CHANNEL_PATIENCE)

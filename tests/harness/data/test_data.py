@@ -24,6 +24,7 @@ from harness.data import fetch as data
 from harness.data.catalog import DATASETS, Dataset, Download, Member
 from harness.data.check import dataset_named, present
 from harness.data.fetch import DataFolders
+from harness.data.folder import locked
 from harness.errors import Busy, DataError, NoNetwork, NoSpace, UserError
 from tests.helpers import ROOT
 from tests.helpers.checks import require
@@ -358,7 +359,7 @@ def test_weights_are_put_beside_others_that_are_there_already(mirror, tmp_path):
 
 
 def test_two_processes_do_not_fetch_into_one_folder(mirror, tmp_path):
-    with data._locked(tmp_path / "d"), pytest.raises(Busy, match="another gpudyno is fetching data"):
+    with locked(tmp_path / "d"), pytest.raises(Busy, match="another gpudyno is fetching data"):
         fetch(toy(f"{mirror.url}/toy.tar.gz"), tmp_path / "d")
 
 

@@ -1,0 +1,120 @@
+"""ChestX-ray14 as study 003 read it: who is in which part, and what each image shows.
+
+The table comes with the images (Wang et al., "ChestX-ray8", CVPR 2017; 112,120 images of 30,805
+patients). The study sorted the patients by their number, without shuffling, and took the first 0.7 to
+train on, the next 0.1 to validate, and the rest to test, so that no patient is in two parts. Of the
+findings "No Finding" is no label.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from harness.errors import DataError
+
+NAME = "chestxray"
+TABLE = "Data_Entry_2017.csv"
+LABELS = (
+    *("Atelectasis", "Cardiomegaly", "Effusion", "Infiltration", "Mass", "Nodule", "Pneumonia"),
+    *("Pneumothorax", "Consolidation", "Edema", "Emphysema", "Fibrosis", "Pleural_Thickening", "Hernia"),
+)
+NO_LABEL = "No Finding"
+PATIENT_SHARES = {"train": 0.7, "valid": 0.1}
+"""Each rounded down; the patients that are left are tested on."""
+
+Part = Literal["train", "valid", "test"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One image. `labels` are 0 or 1, in the order of LABELS."""
+
+    image: str
+    patient: int
+    labels: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much there is of one part."""
+
+    patients: int
+    images: int
+
+
+WHOLE: Mapping[Part, Size] = {
+    "train": Size(21563, 87306),
+    "valid": Size(3080, 7616),
+    "test": Size(6162, 17198),
+}
+"""The study's own; its text says 12,120 images where its code reads 112,120."""
+
+
+def read_table(path: Path) -> tuple[Entry, ...]:
+    """The table's rows in their order; raises DataError naming the line that is none."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = csv.DictReader(file)
+        missing = {"Image Index", "Finding Labels", "Patient ID"} - set(rows.fieldnames or ())
+        if missing:
+            raise DataError(
+                f"'{path.name}' has no column '{min(missing)}'", remedy="take the table as it came"
+            )
+        entries = tuple(_entry(row, rows.line_num, path.name) for row in rows)
+    names = {entry.image for entry in entries}
+    if len(names) != len(entries):
+        raise DataError(f"'{path.name}' names {len(entries) - len(names):,} images twice")
+    return entries
+
+
+def _entry(row: Mapping[str, str], line: int, name: str) -> Entry:
+    findings = row["Finding Labels"].split("|")
+    unknown = set(findings) - set(LABELS) - {NO_LABEL}
+    image = row["Image Index"]
+    if (
+        unknown
+        or not row["Patient ID"].isdecimal()
+        or Path(image).name != image
+        or Path(image).suffix != ".png"
+    ):
+        raise DataError(
+            f"line {line} of '{name}' is no row of that table: '{image}', '{row['Finding Labels']}', "
+            f"patient '{row['Patient ID']}'",
+            remedy="take the table as it came",
+        )
+    return Entry(image, int(row["Patient ID"]), tuple(int(label in findings) for label in LABELS))
+
+
+def parts(entries: Iterable[Entry]) -> dict[Part, tuple[Entry, ...]]:
+    """The images of each part, by patient, the patients in the order of their numbers."""
+    entries = tuple(entries)
+    patients = sorted({entry.patient for entry in entries})
+    train = int(PATIENT_SHARES["train"] * len(patients))
+    valid = train + int(PATIENT_SHARES["valid"] * len(patients))
+    part_of: dict[int, Part] = {}
+    for place, patient in enumerate(patients):
+        part_of[patient] = "train" if place < train else "valid" if place < valid else "test"
+    split: dict[Part, tuple[Entry, ...]] = {}
+    for part in WHOLE:
+        split[part] = tuple(entry for entry in entries if part_of[entry.patient] == part)
+    return split
+
+
+def sizes(split: Mapping[Part, tuple[Entry, ...]]) -> dict[Part, Size]:
+    """Patients and images of each part."""
+    return {part: Size(len({entry.patient for entry in of}), len(of)) for part, of in split.items()}
+
+
+def check_sizes(split: Mapping[Part, tuple[Entry, ...]], expected: Mapping[Part, Size]) -> None:
+    """Raises DataError with the first part that has not as many patients and images as it should."""
+    for part, found in sizes(split).items():
+        right = expected[part]
+        if found != right:
+            raise DataError(
+                f"'{TABLE}' gives {found.patients:,} patients with {found.images:,} images to '{part}' where "
+                f"{right.patients:,} with {right.images:,} belong",
+                remedy="take the whole table as it came",
+            )

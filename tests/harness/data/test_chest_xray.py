@@ -1,0 +1,245 @@
+"""ChestX-ray14 made ready, on a small folder of generated images with the real one's layout and table."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from commands import measure
+from harness.data import chest_xray
+from harness.data.chest_xray import LABELS, TABLE, WHOLE, Entry, Size, check_sizes, parts, read_table, sizes
+from harness.data.folder import locked
+from harness.data.prepare import PIXELS, Prepared, prepare
+from harness.errors import Busy, DataError, UserError
+from tests.helpers import ROOT
+
+COLUMNS = (
+    "Image Index,Finding Labels,Follow-up #,Patient ID,Patient Age,Patient Gender,View Position,"
+    "OriginalImage[Width,Height],OriginalImagePixelSpacing[x,y],"
+)
+PATIENTS = 10
+IMAGES = {"train": Size(7, 14), "valid": Size(1, 2), "test": Size(2, 4)}
+
+
+def generated(folder: Path, *, patients: int = PATIENTS, pixels: int = 32) -> Path:
+    """Two noisy images of each patient in the archives' folders, and the table beside them."""
+    rng = random.Random(1)
+    rows = []
+    for patient in range(1, patients + 1):
+        for follow_up in range(2):
+            name = f"{patient:08d}_{follow_up:03d}.png"
+            place = folder / f"images_{patient % 12 + 1:03d}" / "images"
+            place.mkdir(parents=True, exist_ok=True)
+            # The real ones are grey, and some have four channels.
+            mode, channels = ("RGBA", 4) if patient == 2 else ("L", 1)
+            Image.frombytes(mode, (pixels, pixels), rng.randbytes(pixels**2 * channels)).save(place / name)
+            findings = "|".join(rng.sample(LABELS, 2)) if follow_up else "No Finding"
+            rows.append(f"{name},{findings},{follow_up},{patient},058Y,M,PA,2682,2749,0.143,0.143,")
+    rng.shuffle(rows)
+    (folder / TABLE).write_text("\n".join([COLUMNS, *rows]) + "\n")
+    return folder
+
+
+def made(source: Path, folder: Path) -> Prepared:
+    return prepare(source, folder, expected=IMAGES, processes=2)
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return generated(tmp_path_factory.mktemp("chest"))
+
+
+@pytest.fixture(scope="module")
+def ready(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    return made(source, tmp_path_factory.mktemp("ready"))
+
+
+def test_the_study_s_counts_are_those_of_its_rule_for_as_many_patients():
+    entries = [Entry(f"{patient}.png", patient, (0,) * 14) for patient in range(1, 30806)]
+    assert {part: size.patients for part, size in sizes(parts(entries)).items()} == {
+        "train": 21563,
+        "valid": 3080,
+        "test": 6162,
+    }
+    assert sum(size.images for size in WHOLE.values()) == 112120
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=80))
+def test_no_patient_is_in_two_parts_and_no_image_is_lost(patients):
+    entries = [Entry(f"{place}.png", patient, (0,) * 14) for place, patient in enumerate(patients)]
+    split = parts(entries)
+    assert sorted(entry.image for of in split.values() for entry in of) == sorted(e.image for e in entries)
+    groups = [{entry.patient for entry in split[part]} for part in WHOLE]
+    assert sum(map(len, groups)) == len(set(patients))
+    numbers = [number for group in groups for number in sorted(group)]
+    assert numbers == sorted(numbers)
+
+
+def test_each_image_is_made_as_the_study_made_it_and_the_table_says_its_part(source: Path, ready: Prepared):
+    with (ready.folder / "table.csv").open() as file:
+        rows = {row["image"]: row for row in csv.DictReader(file)}
+    entries = {entry.image: entry for entry in read_table(source / TABLE)}
+    assert (ready.made, ready.kept, ready.sizes) == (20, 0, IMAGES)
+    assert set(rows) == set(entries) == {path.name for path in (ready.folder / "images").iterdir()}
+    for name, row in rows.items():
+        patient = int(name[:8])
+        assert int(row["patient"]) == patient
+        assert row["part"] == ("train" if patient <= 7 else "valid" if patient == 8 else "test")
+        assert tuple(int(row[label]) for label in LABELS) == entries[name].labels
+        assert sum(entries[name].labels) == (2 if name.endswith("001.png") else 0)
+    for name in ("00000001_000.png", "00000002_000.png"):
+        (before,) = source.rglob(name)
+        with Image.open(before) as image, Image.open(ready.folder / "images" / name) as small:
+            right = image.convert("RGB").resize((PIXELS, PIXELS), Image.Resampling.BILINEAR)
+            assert (small.mode, small.tobytes()) == ("RGB", right.tobytes())
+
+
+def test_the_sums_cover_every_file_and_are_the_data_s_hash(ready: Prepared):
+    content = (ready.folder / "SHA256SUMS").read_bytes()
+    assert ready.sha256 == hashlib.sha256(content).hexdigest()
+    done = subprocess.run(
+        ["sha256sum", "--check", "--quiet", "--strict", "SHA256SUMS"], cwd=ready.folder, check=False
+    )
+    assert done.returncode == 0
+    files = {str(p.relative_to(ready.folder)) for p in ready.folder.rglob("*") if p.is_file()}
+    assert files == {line.split("  ")[1] for line in content.decode().splitlines()} | {"SHA256SUMS"}
+
+
+def test_a_second_run_checks_and_keeps_and_mends_what_is_no_longer_its_hash(source: Path, tmp_path: Path):
+    first = made(source, tmp_path)
+    changed = first.folder / "images" / "00000003_000.png"
+    changed.write_bytes(changed.read_bytes()[:-1])
+    (first.folder / "images" / "00000004_000.png").unlink()
+    second = made(source, tmp_path)
+    assert (second.made, second.kept, second.sha256) == (2, 18, first.sha256)
+
+
+RUN = """
+import sys
+from pathlib import Path
+from harness.data.prepare import prepare
+from tests.harness.data.test_chest_xray import IMAGES
+if __name__ == "__main__":
+    many = {part: type(size)(size.patients * 8, size.images * 8) for part, size in IMAGES.items()}
+    prepare(Path(sys.argv[1]), Path(sys.argv[2]), expected=many, processes=2)
+"""
+
+
+def test_a_killed_run_leaves_no_half_image_and_no_process_and_the_next_goes_on(tmp_path: Path):
+    source = generated(tmp_path / "source", patients=80, pixels=700)
+    script = tmp_path / "run.py"
+    script.write_text(RUN)
+    sums = tmp_path / "out" / "chestxray" / "SHA256SUMS.part"
+    child = subprocess.Popen(
+        [sys.executable, "-B", script, source, tmp_path / "out"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        start_new_session=True,
+    )
+    while not (sums.exists() and sums.read_text().count("\n") > 20):
+        assert child.poll() is None
+        time.sleep(0.01)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    with sums.open("a") as file:
+        file.write("0123456789abcdef  images/000")
+    there = sums.read_text().count("  images/") - 1
+    many = {part: Size(size.patients * 8, size.images * 8) for part, size in IMAGES.items()}
+    done = prepare(source, tmp_path / "out", expected=many, processes=2)
+    assert (done.made, done.kept) == (160 - there, there) and there < 160
+    assert {path.suffix for path in (done.folder / "images").iterdir()} == {".png"}
+    deadline = time.monotonic() + 20
+    while _members_of(child.pid):
+        assert time.monotonic() < deadline, "a process of the killed run lives on"
+        time.sleep(0.1)
+
+
+def _members_of(session: int) -> list[str]:
+    """Processes of a session that are no zombies."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, of = stat.read_text().rpartition(")")[2].split()[:4]
+        except OSError:
+            continue
+        if int(of) == session and state != "Z":
+            found.append(stat.parent.name)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda text: text.replace("Patient ID", "Patient"), "has no column 'Patient ID'"),
+        (lambda text: text.replace("No Finding", "Nothing", 1), "is no row of that table"),
+        (lambda text: text.replace("00000001_000.png", "../1.png"), "is no row of that table: '../1.png'"),
+        (lambda text: text.replace("00000001_000.png", "00000001_001.png"), "names 1 images twice"),
+        (lambda text: text.replace("_000.png,", "_009.png,", 1), "1 of the 20 images that"),
+        (
+            lambda text: "\n".join(line for line in text.splitlines() if "00000010" not in line),
+            "gives 6 patients with 12 images to 'train' where 7 with 14 belong",
+        ),
+    ],
+    ids=["column", "finding", "path", "twice", "missing", "patients"],
+)
+def test_a_table_that_is_not_the_whole_one_is_refused_with_the_reason(source, tmp_path, change, words):
+    other = tmp_path / "source"
+    other.mkdir()
+    for folder in source.glob("images_*"):
+        (other / folder.name).symlink_to(folder)
+    (other / TABLE).write_text(change((source / TABLE).read_text()))
+    with pytest.raises(DataError, match=words):
+        made(other, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_image_that_cannot_be_read_is_named(tmp_path: Path):
+    source = generated(tmp_path / "source")
+    (bad,) = source.rglob("00000005_001.png")
+    bad.write_bytes(bad.read_bytes()[:200])
+    with pytest.raises(DataError, match=r"'00000005_001.png' cannot be read \(.*unpack its archive anew"):
+        made(source, tmp_path / "out")
+
+
+def test_two_at_a_time_are_refused(source: Path, tmp_path: Path):
+    with locked(tmp_path), pytest.raises(Busy):
+        made(source, tmp_path)
+
+
+def test_part_of_the_real_set_is_not_taken_for_the_whole():
+    with pytest.raises(DataError, match="where 21,563 with 87,306 belong; take the whole table"):
+        check_sizes(parts([Entry("1.png", 1, (0,) * 14)]), WHOLE)
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "words"),
+    [
+        ("chestxray", "", "behind a form .* name its folder with --from FOLDER"),
+        ("mnist", "somewhere", "'mnist' is not made from a folder of yours"),
+        ("chestxray", "/nowhere", "'/nowhere' has no 'Data_Entry_2017.csv' in it"),
+    ],
+)
+def test_the_verb_says_what_it_needs(name: str, source: str, words: str):
+    with pytest.raises(UserError, match=words):
+        measure.prepared_data(name, source)
+
+
+def test_the_verb_says_what_it_made(source: Path, tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.setenv("GPUDYNO_CACHE", str(tmp_path))
+    monkeypatch.setattr(chest_xray, "WHOLE", IMAGES)
+    measure.prepared_data("chestxray", str(source))
+    said = capsys.readouterr().out
+    assert "train: 7 patients, 14 images" in said
+    assert "chestxray: 20 images made, 0 were there; complete in " in said
+    assert "its makers give no hash" in said

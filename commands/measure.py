@@ -58,7 +58,7 @@ def show_plan(root: Path, settings: Settings) -> None:
     for note in setup.notes:
         screen.say(note)
     chosen = choose(setup)
-    _say_matrix(setup, chosen, screen)
+    say_matrix(setup, chosen, screen)
     screen.say("\nto build:")
     for step in setup.engine.steps(setup.image) or ():
         screen.say(f"  # {step.label}\n  {step.command}")
@@ -69,7 +69,7 @@ def show_plan(root: Path, settings: Settings) -> None:
         screen.say(f"  # {name_of(item.trial)}\n  {command_of(job, 'SESSION', item.trial)}")
 
 
-def _say_matrix(setup: RunSetup, chosen: Chosen, screen: Screen) -> None:
+def say_matrix(setup: RunSetup, chosen: Chosen, screen: Screen) -> None:
     rows: dict[tuple[str, ...], int] = {}
     for item in chosen.planned:
         asked, variant = item.trial.asked, item.trial.asked.variant
@@ -108,7 +108,7 @@ def data(root: Path, settings: Settings, only: str | None) -> None:
             return
         setup = run_setup.prepare(root, settings)
         resolved = run_setup.resolve_data(setup, data_progress(screen), allow_generated=False)
-        _say_data(resolved, screen)
+        say_data(resolved, screen)
 
 
 def prepared_data(name: str, source: str) -> None:
@@ -141,7 +141,7 @@ def prepared_data(name: str, source: str) -> None:
         )
 
 
-def _say_data(resolved: dict[str, Resolved], screen: Screen) -> None:
+def say_data(resolved: dict[str, Resolved], screen: Screen) -> None:
     for name, data_set in resolved.items():
         if data_set.source == "real":
             screen.say(f"data: {name}: {data_set.why}")
@@ -177,14 +177,14 @@ def build(root: Path, settings: Settings, *, dry_run: bool) -> None:
             for step in engine.steps(image):
                 screen.say(f"# {step.label}\n{step.command}")
             return
-        built = _build(image, engine, screen)
+        built = environment_of(image, engine, screen)
         what = built.environment.tag or built.environment.image
         pinned = "pinned" if built.environment.pinned else "UNPINNED"
         reasons = "; ".join(built.environment.unpinned_because)
         screen.say(f"environment: {what} ({engine.name}, {pinned}{': ' + reasons if reasons else ''})")
 
 
-def _build(image: Image, engine: Engine, screen: Screen) -> Built:
+def environment_of(image: Image, engine: Engine, screen: Screen) -> Built:
     try:
         return engine.built(image)
     except NotBuilt:
@@ -216,11 +216,15 @@ def run(root: Path, settings: Settings, how: How) -> Outcome | None:
         for note in setup.notes:
             screen.say(note)
         if how.dry_run:
-            _say_matrix(setup, choose(setup, keep=how.keep), screen)
+            say_matrix(setup, choose(setup, keep=how.keep), screen)
             return None
-        built = _build(setup.image, setup.engine, screen) if how.build else setup.engine.built(setup.image)
+        built = (
+            environment_of(setup.image, setup.engine, screen)
+            if how.build
+            else setup.engine.built(setup.image)
+        )
         resolved = run_setup.resolve_data(setup, data_progress(screen))
-        _say_data(resolved, screen)
+        say_data(resolved, screen)
         with run_lock(own_folder(state_folder())):
             outcome = _run(setup, built, resolved, how, screen)
         _say_outcome(outcome, screen)
@@ -249,7 +253,7 @@ def _run(setup: RunSetup, built: Built, resolved: dict[str, Resolved], how: How,
     exactly = bool(how.keep or setup.settings.role)
     opened = None if how.new_session else _going_on(setup, chosen, screen, exactly=exactly)
     if opened is None:
-        _say_matrix(setup, chosen, screen)
+        say_matrix(setup, chosen, screen)
         opened = session.begin(
             setup.root,
             setup.plan,

@@ -4,6 +4,7 @@ An option of the first verb holds for the whole line: `invoke build --plan missi
 """
 
 from tasks.buying import accept, bundle, quote, verify
+from tasks.cluster import cancel, collect, status, submit
 from tasks.measuring import build, data, doctor, pack, plan, run
 from tasks.reading import claims, compare, report
 from tasks.upkeep import check, clean, contribute, gate, lock, test
@@ -12,9 +13,11 @@ __all__ = [
     "accept",
     "build",
     "bundle",
+    "cancel",
     "check",
     "claims",
     "clean",
+    "collect",
     "compare",
     "contribute",
     "data",
@@ -26,6 +29,8 @@ __all__ = [
     "quote",
     "report",
     "run",
+    "status",
+    "submit",
     "test",
     "verify",
 ]

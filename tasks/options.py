@@ -26,6 +26,7 @@ BUILDING = {**CHOOSING, "base": BASE, "wheelhouse": WHEELHOUSE}
 
 VERBS = (
     *("doctor", "plan", "data", "build", "pack", "run", "report"),
+    *("submit", "status", "collect", "cancel"),
     *("quote", "compare", "bundle", "verify", "accept", "contribute"),
     *("claims", "lock", "clean", "check", "gate", "test"),
 )

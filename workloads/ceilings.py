@@ -137,7 +137,7 @@ def of_one_device(trial: Trial, model: str, options: dict[str, Any]) -> dict[str
 def of_rank(trial: Trial, place: Place, options: dict[str, Any]) -> dict[str, Any]:
     """The fastest all-reduce, as this rank of several has measured it."""
     with trial.phase("device"):
-        device = choose_own(trial.asked["device"], place.rank)
+        device = choose_own(trial.asked["device"], place.local)
         arithmetic = precision.prepare(trial.variant["precision"], device)
     seed_everything(trial.seed)
     with ranks.together(place, device, gradients=True), torch.no_grad():

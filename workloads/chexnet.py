@@ -134,7 +134,7 @@ def run(trial: Trial) -> dict[str, Any]:
         raise Failed("unsupported", "parallel 'dp' is DataParallel, which needs GPUs; take 'ddp'")
     place = place or Place()
     with trial.phase("device"):
-        device = choose_own(trial.asked["device"], place.rank, 1 if place.count > 1 else asked.devices)
+        device = choose_own(trial.asked["device"], place.local, 1 if place.count > 1 else asked.devices)
         torch.backends.cudnn.benchmark = trial.asked["protocol"] == PROTOCOLS[0]
         arithmetic = precision.prepare(asked.precision, device)
     meeting: contextlib.AbstractContextManager[None] = contextlib.nullcontext()

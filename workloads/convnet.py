@@ -258,7 +258,7 @@ def device_of(kind: str, setting: Setting) -> torch.device:
     """The device of this process, of the kind asked; raises Failed where there are too few."""
     if kind == "cpu" and setting.devices > 1:
         raise Failed("unsupported", "parallel 'dp' is DataParallel, which needs GPUs; take 'ddp'")
-    return choose_own(kind, setting.place.rank, setting.devices)
+    return choose_own(kind, setting.place.local, setting.devices)
 
 
 def update_of(setting: Setting, model: nn.Module, options: dict[str, Any], device: torch.device) -> Update:

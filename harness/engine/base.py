@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 from harness.engine.container import RunSpec
 from harness.image.catalog import Image
 from harness.record import Environment, Model
+from harness.record.result import Reason
 
 EngineName = Literal["docker", "podman", "apptainer", "venv", "here", "slurm", "fake"]
 ContainerEngine = Literal["docker", "podman"]
@@ -41,6 +42,10 @@ class Exit:
     """The kernel or the engine killed it for memory."""
     missing: bool = False
     """The engine knows nothing of it any more."""
+    cause: Reason | None = None
+    """What a scheduler says that it ended the trial for; null where the trial ended by itself."""
+    said: str = ""
+    """The scheduler's own words for it."""
 
 
 @dataclass(frozen=True, slots=True)

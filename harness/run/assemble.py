@@ -32,7 +32,7 @@ from harness.summary.statistics import judge_trial
 MEASUREMENT = "measurement.json"
 FAILURE = "failure.json"
 
-_MACHINERY = frozenset({"killed", "engine-gone", "disk-full"})
+_MACHINERY = frozenset({"killed", "engine-gone", "disk-full", "cancelled", "preempted", "node-failed"})
 _KILLED = (137, -9, 143, -15)
 
 
@@ -174,6 +174,8 @@ def _why(
     for holds, why in cases:
         if holds:
             return why
+    if exit.cause is not None:
+        return ("machinery" if exit.cause in _MACHINERY else "trial", "train", exit.cause, exit.said)
     if reported is not None:
         kind = "machinery" if reported.reason in _MACHINERY else "trial"
         return kind, reported.stage, reported.reason, reported.message

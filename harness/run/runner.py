@@ -21,6 +21,7 @@ from harness.record.events import FILE as EVENTS
 from harness.record.events import Follower, Progress
 from harness.run import assemble, batch_search, ledger, session, unrecorded
 from harness.run.assemble import Started
+from harness.run.conclude import Terms, conclude
 from harness.telemetry import recorder
 
 POLL_SECONDS = 0.25
@@ -342,40 +343,23 @@ def _write(
     timed_out: bool,
     watcher: Watcher,
 ) -> Record:
-    assembled = assemble.assemble(
+    terms = Terms(job.root, job.locked, job.over_base, job.redact)
+    record = conclude(
+        terms,
+        opened,
         started,
+        work,
         exit,
-        work / "out",
+        watcher.say,
+        earlier=[stored.record for stored in store.session_records(job.root, opened)],
         now=datetime.now(UTC),
-        locked=job.locked,
-        over_base=job.over_base,
-        redact=job.redact,
         timed_out=timed_out,
     )
-    recorder.stop(work)
-    record = assemble.judged(_with_changes(job, opened, recorder.added(assembled.record, work)))
-    if assembled.rejected is not None:
-        store.keep_rejected(job.root, opened, record.trial.id, record.attempt, assembled.rejected)
-    store.write_record(job.root, opened, record)
-    ledger.trial_ended(job.root, opened, record, watcher.say)
     if started.handle is not None and not exit.missing:
         job.engine.forget(started.handle, work)
     (work / unrecorded.FILE).unlink(missing_ok=True)
     watcher.trial_ends(record)
     return record
-
-
-def _with_changes(job: Job, opened: Session, record: Record) -> Record:
-    """Adds a warning for each thing that differs from the session's first measured trial."""
-    earlier = [
-        stored.record
-        for stored in store.session_records(job.root, opened)
-        if stored.record.measurement is not None
-        and stored.record.trial.asked.workload == record.trial.asked.workload
-    ]
-    first = min(earlier, key=lambda before: before.started_at, default=record)
-    changes = assemble.changed_since(first, record)
-    return record.model_copy(update={"warnings": (*record.warnings, *changes)})
 
 
 def _take_up(job: Job, opened: Session, watcher: Watcher) -> list[Record]:

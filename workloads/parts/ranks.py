@@ -4,6 +4,9 @@ The trial's own process starts a rank per device with torchrun's agent. A rank i
 folder of its own: it writes events and a measurement or a failure as any trial does. The launcher passes on
 what rank 0 tells, and joins the measurements; where a rank dies, the agent ends the others, and the trial
 fails in that rank's name. All of it meets at 127.0.0.1, since a container has no other network.
+
+Over several nodes each has a launcher of its own, and all see the same folder. They meet where the first
+one is; it alone joins what the ranks of all nodes measured.
 """
 
 import contextlib
@@ -34,6 +37,8 @@ from parts.trial import Failed, Trial
 HOME = "127.0.0.1"
 MARK = "GPUDYNO_RANKS"
 """Set by the launcher for its ranks."""
+NODES, NODE, MEET = "GPUDYNO_NODES", "GPUDYNO_NODE", "GPUDYNO_MEET"
+"""Set for a trial over several nodes: how many, which one this is from 0, and host:port of the first."""
 LOOK_SECONDS = 0.2
 ASK_EVERY_SECONDS = 1.0
 MEETING_SECONDS = 120.0
@@ -48,19 +53,26 @@ class Place:
 
     rank: int = 0
     count: int = 1
+    local: int = 0
+    """Among those of its own node."""
 
 
 def here() -> Place | None:
     """This process's place among its launcher's ranks; None in any other process."""
     if MARK not in os.environ:
         return None
-    return Place(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
+    return Place(*(int(os.environ[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK")))
 
 
 def settle() -> None:
     """Gives a rank its own folder, and ends it when its launcher is gone; call before the trial is read."""
     place = here()
     if place is None:
+        if _node():
+            # The first node's launcher alone speaks for the trial.
+            aside = Path(os.environ["GPUDYNO_OUT"]) / f"node-{_node()}"
+            aside.mkdir(parents=True, exist_ok=True)
+            os.environ["GPUDYNO_OUT"] = str(aside)
         return
     folder = _folder(Path(os.environ["GPUDYNO_OUT"]), place.rank)
     folder.mkdir(parents=True, exist_ok=True)
@@ -120,43 +132,77 @@ def launched(trial: Trial, parallel: str | None, count: int) -> dict[str, Any]:
 
     Raises Failed with the reason and the stage of the rank that died first.
     """
-    out = Path(trial.out_folder).resolve() / "ranks"
+    node, nodes = _node(), _nodes()
+    if count % nodes:
+        raise Failed("unsupported", f"{count} devices have no even place on {nodes} nodes")
+    own = Path(trial.out_folder).resolve()
+    out = (own.parent if node else own) / "ranks"
     out.mkdir(exist_ok=True)
-    threads = max(1, (os.cpu_count() or 1) // count)
-    os.environ.update({"GPUDYNO_OUT": str(out), MARK: str(count)})
-    for name, value in (
-        ("OMP_NUM_THREADS", str(threads)),
-        ("GLOO_SOCKET_IFNAME", "lo"),
-        ("NCCL_SOCKET_IFNAME", "lo"),
-    ):
-        os.environ.setdefault(name, value)
-    config = LaunchConfig(
-        min_nodes=1,
-        max_nodes=1,
-        nproc_per_node=count,
-        run_id=uuid.uuid4().hex,
-        rdzv_backend="c10d",
-        rdzv_endpoint=f"{HOME}:0",
-        local_addr=HOME,
-        max_restarts=0,
-        monitor_interval=LOOK_SECONDS,
-    )
+    threads = max(1, (os.cpu_count() or 1) // (count // nodes))
+    os.environ.update({"GPUDYNO_OUT": str(out), MARK: str(count), "OMP_NUM_THREADS": _threads(threads)})
+    if nodes == 1:
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+        os.environ.setdefault("NCCL_SOCKET_IFNAME", "lo")
+    config = _config(node, nodes, count)
     ended = threading.Event()
     follower = threading.Thread(target=_follow, args=(trial, _folder(out, 0), ended), daemon=True)
-    follower.start()
+    if not node:
+        follower.start()
     try:
         elastic_launch(config, sys.executable)("-u", str(Path(sys.argv[0]).resolve()))
     except ChildFailedError as error:
         codes = {rank: failure.exitcode for rank, failure in error.failures.items()}
+        trial.out_folder = str(out.parent)
         raise _why(trial, out, codes, count) from error
     except SignalException as error:
         sys.exit(128 + error.sigval)
     finally:
         ended.set()
-        follower.join()
+        if not node:
+            follower.join()
+    if node:
+        sys.exit(0)
     parts = [_read(_folder(out, rank) / "measurement.json") for rank in range(count)]
     trial.phases[:] = [dict(trial.phases[0], name="launcher"), *parts[0]["phases"]]
     return joined(parts, parallel)
+
+
+def _node() -> int:
+    return int(os.environ.get(NODE, "0")) if _nodes() > 1 else 0
+
+
+def _nodes() -> int:
+    return int(os.environ.get(NODES, "1"))
+
+
+def _threads(most: int) -> str:
+    return os.environ.get("OMP_NUM_THREADS", str(most))
+
+
+def _config(node: int, nodes: int, count: int) -> LaunchConfig:
+    """How this node's agent meets the others, or itself where it is the only one."""
+    meeting: dict[str, Any] = {
+        "rdzv_backend": "c10d",
+        "rdzv_endpoint": f"{HOME}:0",
+        "local_addr": HOME,
+        "run_id": uuid.uuid4().hex,
+    }
+    if nodes > 1:
+        point = os.environ[MEET]
+        meeting = {
+            "rdzv_backend": "static",
+            "rdzv_endpoint": point,
+            "rdzv_configs": {"rank": node, "timeout": MEETING_SECONDS},
+            "run_id": point,
+        }
+    return LaunchConfig(
+        min_nodes=nodes,
+        max_nodes=nodes,
+        nproc_per_node=count // nodes,
+        max_restarts=0,
+        monitor_interval=LOOK_SECONDS,
+        **meeting,
+    )
 
 
 def joined(parts: list[dict[str, Any]], parallel: str | None) -> dict[str, Any]:

@@ -142,7 +142,7 @@ def over_processes(
         raise Failed("unsupported", "parallel 'dp' is DataParallel, which needs GPUs; take 'ddp'")
     _refuse_unsupported(chosen, gpus)
     with trial.phase("device"):
-        device = choose_own(kind, place.rank if place else 0, devices) if shares else choose(kind, gpus)
+        device = choose_own(kind, place.local if place else 0, devices) if shares else choose(kind, gpus)
         torch.backends.cudnn.benchmark = trial.variant["profile"] == "tuned"
         precision.switch(label, device)
     seed_everything(trial.seed)

@@ -1,0 +1,243 @@
+"""A plan on a cluster: sent as jobs, followed from any shell, brought home as records."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from commands.measure import data_progress, environment_of, say_data, say_matrix
+from commands.terminal import Screen
+from harness.engine.scheduler import Scheduler
+from harness.engine.site import Site, load_site
+from harness.engine.slurm.scheduler import Slurm
+from harness.engine.slurm.script import script
+from harness.errors import UserError
+from harness.machine import local_names
+from harness.record import Record, Session
+from harness.run import batch_search, session
+from harness.run.choice import Chosen, choose
+from harness.run.jobs import prepare, send
+from harness.run.jobs import submission as kept
+from harness.run.jobs.collect import Collected, collect, records_of
+from harness.run.jobs.follow import Place, ask, places
+from harness.run.jobs.submission import Submission
+from harness.run.setup import RunSetup, resolve_data
+from harness.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """The switches of `submit`."""
+
+    site: str | None = None
+    nodes: int | None = None
+    each_node: bool = False
+    new_session: bool = False
+    retry: bool = False
+    listed: bool = False
+    dry_run: bool = False
+
+
+def submit(root: Path, settings: Settings, how: How, scheduler: Scheduler | None = None) -> None:
+    """Sends what a plan lacks as jobs; what waits or runs already is not sent again."""
+    scheduler = scheduler or Slurm()
+    site = _site(root, how)
+    setup = prepare.prepare(root, settings, site)
+    # A printed list is read by programs: what is said beside it goes elsewhere.
+    with Screen() as screen:
+        if how.dry_run:
+            _show(setup, site, scheduler, how, screen)
+            return
+        built = environment_of(setup.image, setup.engine, screen)
+        resolved = resolve_data(setup, data_progress(screen))
+        say_data(resolved, screen)
+        chosen = prepare.fitting(choose(setup, resolved), site)
+        desk = prepare.desk(setup, site, built, resolved)
+        with kept.alone(root):
+            for node in scheduler.nodes(site.partition) if how.each_node else (None,):
+                submission = _opened(setup, chosen, site, node, how, screen)
+                _send(root, desk, submission, scheduler, how, screen)
+
+
+def _site(root: Path, how: How) -> Site:
+    site = load_site(root, how.site)
+    return site if how.nodes is None else site.model_copy(update={"nodes": how.nodes})
+
+
+def _show(setup: RunSetup, site: Site, scheduler: Scheduler, how: How, screen: Screen) -> None:
+    """Prints each batch script as it would be sent."""
+    chosen = prepare.fitting(choose(setup), site)
+    say_matrix(setup, chosen, screen)
+    desk = prepare.desk(setup, site, setup.engine.expected(setup.image), {})
+    for node in scheduler.nodes(site.partition) if how.each_node else (None,):
+        submission = _new(setup, chosen, site, node)
+        missing = session.missing(submission.whole, ())
+        for batch in send.batches(desk, submission, missing):
+            screen.say(f"\n{script(batch, site)}")
+
+
+def _new(setup: RunSetup, chosen: Chosen, site: Site, node: str | None) -> Submission:
+    trials = prepare.of_each_card(chosen, site.gpus_per_node or 1) if node else None
+    return Submission(whole=prepare.whole(setup, chosen, trials), site=site, node=node)
+
+
+def _opened(
+    setup: RunSetup, chosen: Chosen, site: Site, node: str | None, how: How, screen: Screen
+) -> Submission:
+    """The plan's open submission, if what it asks for is still asked for, else a new one."""
+    opened = None if how.new_session else kept.opened(setup.root, setup.plan.name, node)
+    if opened is not None and _still_asked(opened.whole, setup, chosen, node):
+        screen.say(f"going on with submission {opened.id}")
+        return opened.model_copy(update={"site": site})
+    if opened is not None:
+        screen.say(f"submission {opened.id} asked for another plan, lock or data: a new one begins")
+    submission = _new(setup, chosen, site, node)
+    say_matrix(setup, chosen, screen)
+    kept.begin(setup.root, submission)
+    return submission
+
+
+def _still_asked(whole: Session, setup: RunSetup, chosen: Chosen, node: str | None) -> bool:
+    planned = [item.trial for item in chosen.planned]
+    wanted = {trial.asked.canonical() for trial in planned}
+    return whole.plan_sha256 == setup.plan.sha256 and all(
+        trial.asked.canonical() in wanted or batch_search.stands_between(trial, planned)
+        for trial in whole.trials
+    )
+
+
+def _send(
+    root: Path, desk: send.Desk, submission: Submission, scheduler: Scheduler, how: How, screen: Screen
+) -> None:
+    came = _collected(root, submission, scheduler, screen, hand_only=how.listed)
+    records = records_of(root, came.submission)
+    missing = session.missing(came.submission.whole, records, retry=how.retry)
+    unsent = [item for item in missing if item.trial.id not in came.in_flight]
+    parts = send.batches(desk, came.submission, unsent) if unsent else ()
+    if how.listed:
+        _, lines = send.by_hand(desk, came.submission, parts)
+        for path, place in lines:
+            screen.say(f"bash {shlex.quote(str(path))} {place}")
+        return
+    after = send.send(desk, came.submission, parts, scheduler, screen.say)
+    under_way = len(came.in_flight)
+    also = f", and {under_way} more wait or run" if under_way else ""
+    screen.say(f"submission {after.id}: {len(unsent)} trials sent{also} (`invoke status`, `invoke collect`)")
+
+
+def _collected(
+    root: Path, submission: Submission, scheduler: Scheduler, screen: Screen, *, hand_only: bool = False
+) -> Collected:
+    every = submission.site.ask_every_seconds
+    answer = ask(root, scheduler, every, silent=hand_only or not submission.batches)
+    return collect(root, submission, scheduler, answer, local_names(root), screen.say)
+
+
+def status(root: Path, scheduler: Scheduler | None = None) -> None:
+    """Prints how far each open submission is, and changes nothing."""
+    scheduler = scheduler or Slurm()
+    with Screen() as screen:
+        for submission in _all_open(root, screen):
+            answer = ask(root, scheduler, submission.site.ask_every_seconds, silent=_only_by_hand(submission))
+            found = places(root, submission, answer)
+            screen.say(_standing(submission, records_of(root, submission), found))
+            for line in _lines(submission, found):
+                screen.say(line)
+
+
+def _only_by_hand(submission: Submission) -> bool:
+    return all(batch.by_hand for batch in submission.batches)
+
+
+def _all_open(root: Path, screen: Screen) -> tuple[Submission, ...]:
+    found = kept.all_open(root)
+    if not found:
+        screen.say("no submission is under way (`invoke submit --plan NAME` begins one)")
+    return found
+
+
+def _standing(submission: Submission, records: Sequence[Record], found: Sequence[Place]) -> str:
+    whole = submission.whole
+    last = session.last_attempts(records)
+    measured = sum(record.measurement is not None for record in last.values())
+    failures = Counter(record.failure.reason for record in last.values() if record.failure)
+    running = {place.trial for place in found if place.running}
+    waiting = {place.trial for place in found if place.in_flight} - running
+    over = sum(attempt.over and not attempt.collected for place in found for attempt in place.attempts)
+    parts = [f"{measured} measured", *(f"{count} {reason}" for reason, count in sorted(failures.items()))]
+    parts += [f"{len(running)} running"] if running else []
+    parts += [f"{len(waiting)} waiting"] if waiting else []
+    parts += [f"{over} ended and not collected"] if over else []
+    where = f" on {submission.node}" if submission.node else ""
+    head = f"submission {submission.id}, plan {whole.plan}{where}: {len(whole.trials)} trials"
+    return f"{head}: {', '.join(parts)}"
+
+
+def _lines(submission: Submission, found: Sequence[Place]) -> Iterator[str]:
+    """A line for each batch with anything under way."""
+    for batch in submission.batches:
+        own = [place for place in found if place.batch.name == batch.name and place.in_flight]
+        if not own:
+            continue
+        words = Counter(place.state.word if place.state else "not known yet" for place in own)
+        nodes = sorted({place.state.nodes for place in own if place.state and place.state.nodes})
+        told = "; ".join(f"{count} {word}" for word, count in words.items())
+        job = f"job {batch.job}" if batch.job else batch.name
+        yield f"  {job}: {told}{' on ' + ', '.join(nodes) if nodes else ''}"
+
+
+def collect_all(root: Path, *, wait: bool = False, scheduler: Scheduler | None = None) -> None:
+    """Writes the records of what has ended; with `wait`, until nothing is under way."""
+    scheduler = scheduler or Slurm()
+    with Screen() as screen, kept.alone(root):
+        while True:
+            under_way = 0
+            for submission in _all_open(root, screen):
+                came = _collected(root, submission, scheduler, screen, hand_only=_only_by_hand(submission))
+                under_way += len(came.in_flight)
+                if came.records or not came.in_flight or not wait:
+                    _say_collected(came, screen)
+            if not wait or not under_way:
+                return
+            time.sleep(max(1.0, came.submission.site.ask_every_seconds))
+
+
+def _say_collected(came: Collected, screen: Screen) -> None:
+    for record in came.records:
+        if record.failure is not None:
+            screen.say(f"  {record.trial.id}: {record.failure.reason}: {record.failure.message}")
+    left = f"; {len(came.missing)} trials are left" if came.missing else "; the plan is complete"
+    again = ""
+    if came.missing:
+        unsent = len({item.trial.id for item in came.missing} - came.in_flight)
+        again = f", {unsent} of them in no job (`invoke submit` sends them)" if unsent else ""
+    screen.say(f"submission {came.submission.id}: {len(came.records)} records written{left}{again}")
+
+
+def cancel(root: Path, plan: str | None, scheduler: Scheduler | None = None) -> None:
+    """Ends the jobs of an open submission; what ran of them is collected as cancelled."""
+    scheduler = scheduler or Slurm()
+    with Screen() as screen, kept.alone(root):
+        chosen = [each for each in _all_open(root, screen) if plan is None or each.whole.plan == plan]
+        if plan is not None and not chosen:
+            raise UserError(f"no submission of plan '{plan}' is under way", remedy="see `invoke status`")
+        for submission in chosen:
+            answer = ask(root, scheduler, 0.0, silent=_only_by_hand(submission))
+            names = {batch.name for batch in submission.batches}
+            known = {
+                state.job for state in answer.states if state.name in names and state.standing != "ended"
+            }
+            sent = {
+                batch.job for batch in submission.batches if batch.job and batch.sent_at >= answer.asked_at
+            }
+            scheduler.cancel(sorted(known | sent))
+            given_up = tuple(
+                batch.model_copy(update={"given_up": True}) if batch.by_hand else batch
+                for batch in submission.batches
+            )
+            kept.write(root, submission.model_copy(update={"batches": given_up}))
+            screen.say(f"submission {submission.id}: {len(known | sent)} jobs cancelled")

@@ -1,0 +1,151 @@
+"""A site profile: what a cluster asks of every job, and what it runs containers with."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, ValidationError, model_validator
+
+from harness.errors import PlanError
+from harness.record import DeviceKind, Model, first_problem
+from harness.units import seconds_of
+
+FILE = "site.toml"
+"""In the clone, git-ignored: the profile that is taken where none is named."""
+
+Runtime = Literal["none", "apptainer", "pyxis"]
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def one_line(value: str) -> str:
+    """The same text; raises ValueError for one that a line of a batch script cannot hold."""
+    if _CONTROL.search(value):
+        raise ValueError(
+            f"{value!r} holds a line break or another control character, and a job's line cannot"
+        )
+    return value
+
+
+def _option(value: str) -> str:
+    if not value.startswith("-"):
+        raise ValueError(f"{value!r} is no option of sbatch: it begins with '--'")
+    return value
+
+
+def _length(value: str) -> str:
+    try:
+        seconds_of(value)
+    except PlanError:
+        raise ValueError(f"{value!r} is no length of time: write it as 30m, 8h or 1h30m") from None
+    return value
+
+
+def _absolute(value: str) -> str:
+    if not PurePosixPath(value).is_absolute():
+        raise ValueError(f"{value!r} is no whole path: it begins with '/'")
+    return value
+
+
+Line = Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(one_line)]
+SharedPath = Annotated[Line, AfterValidator(_absolute)]
+"""A path that is the same on every node."""
+
+
+class Mount(Model):
+    """A folder of the nodes that trials in containers see, read-only unless it says otherwise."""
+
+    source: SharedPath
+    target: SharedPath
+    read_only: bool = True
+
+    @property
+    def word(self) -> str:
+        """SOURCE:TARGET[:ro], as Apptainer and Pyxis write it."""
+        return f"{self.source}:{self.target}{':ro' if self.read_only else ''}"
+
+    @model_validator(mode="after")
+    def _can_be_written(self) -> Mount:
+        # Both runtimes part a mount at these, and neither can quote them.
+        wrong = [path for path in (self.source, self.target) if ":" in path or "," in path]
+        if wrong:
+            raise ValueError(f"{wrong[0]!r} holds ':' or ',', which part a mount")
+        return self
+
+
+class Site(Model):
+    """site.toml: one cluster as its users write jobs for it. What is left out is the site's own default."""
+
+    partition: Line | None = None
+    account: Line | None = None
+    qos: Line | None = None
+    time_limit: Annotated[Line, AfterValidator(_length)] | None = None
+    """Of each job, such as 30m or 8h. Without it a job has its trial's own limit and ten minutes to start."""
+    device: DeviceKind = "cpu"
+    """What the nodes compute on. The machine that submits may have none of it."""
+    capability: Line | None = None
+    """Of the nodes' cards, such as 8.0 or gfx942: which image serves them, and which precisions they have."""
+    nodes: Annotated[int, Field(ge=1, le=1024)] = 1
+    """How many a trial may take at most; `submit --nodes` goes before."""
+    gpus_per_node: Annotated[int, Field(ge=1, le=64)] | None = None
+    """Null: one; of a trial on processors alone, as many processes on a node as it asks for."""
+    gpu_type: Line | None = None
+    """As the site's jobs name it, such as a100."""
+    gpu_option: Literal["gpus-per-node", "gres"] = "gpus-per-node"
+    cpus_per_gpu: Annotated[int, Field(ge=1)] | None = None
+    """Of a trial on processors alone: of each of its processes."""
+    memory_per_node: Annotated[Line, Field(pattern=r"^[0-9]+[KMGT]?$")] | None = None
+    exclusive: bool = False
+    """Each job has its nodes alone: no other job disturbs what it measures."""
+    array_at_once: Annotated[int, Field(ge=1)] | None = None
+    """How many repeats of a variant may run at the same time; null leaves it to the scheduler."""
+    lines: tuple[Annotated[Line, AfterValidator(_option)], ...] = ()
+    """Further options of sbatch, such as --constraint=a100."""
+    modules: tuple[Line, ...] = ()
+    """Loaded in this order."""
+    commands: tuple[Line, ...] = ()
+    """Lines of shell that run before the trial, after the modules."""
+    runtime: Runtime = "none"
+    """What starts containers; `none` takes the virtual environment from the same lock."""
+    image: SharedPath | None = None
+    """Of a container: a SIF for Apptainer, a squashfs for Pyxis. Null: made from the image by its digest."""
+    mounts: tuple[Mount, ...] = ()
+    python: SharedPath | None = None
+    """The interpreter with gpudyno on the nodes; null: the one that submits."""
+    ask_every_seconds: Annotated[float, Field(ge=0)] = 30.0
+    """How often the scheduler is asked at most; between, the last answer is shown."""
+    network_interface: Annotated[Line, Field(pattern=r"^[A-Za-z0-9_.:-]{1,32}$")] | None = None
+    """Over which the processes of several nodes meet, such as ib0; null: that of the node's name."""
+
+    @property
+    def time_limit_seconds(self) -> float | None:
+        """The same in seconds."""
+        return seconds_of(self.time_limit) if self.time_limit else None
+
+    @model_validator(mode="after")
+    def _image_has_a_runtime(self) -> Site:
+        if self.image is not None and self.runtime == "none":
+            raise ValueError("image is named, and runtime is 'none', which takes no image")
+        return self
+
+
+def load_site(root: Path, named: str | None) -> Site:
+    """The profile that is named, else the clone's own, else one that asks for nothing.
+
+    Raises PlanError with the file, the field and the reason.
+    """
+    path = Path(named).expanduser() if named else root / FILE
+    if not path.is_file():
+        if named:
+            raise PlanError(f"there is no site profile '{named}'", remedy="see docs/cluster.md for one")
+        return Site()
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        return Site.model_validate(values)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise PlanError(f"{path.name} is not TOML: {error}", remedy="mend the line it names") from None
+    except ValidationError as error:
+        raise PlanError(f"{path.name}: {first_problem(error)}", remedy="see docs/cluster.md") from None

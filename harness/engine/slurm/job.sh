@@ -1,0 +1,118 @@
+#!/bin/bash{{ " -l" if modules }}
+# {{ title }}
+# Written by `invoke submit`, which sends it by sbatch. To change the jobs of a site, edit its profile; to change all
+# jobs, edit the template harness/engine/slurm/job.sh; to change these alone, edit this file and send it yourself.
+{% for option in options -%}
+#SBATCH {{ option }}
+{% endfor %}
+root={{ root }}
+jobs={{ jobs }}
+cache={{ cache }}
+python={{ python }}
+trials=(
+{%- for trial in trials %}
+    {{ trial }}
+{%- endfor %}
+)
+attempts=({{ attempts | join(" ") }})
+{% for line in modules -%}
+module load {{ line }}
+{% endfor -%}
+{% for line in commands -%}
+{{ line }}
+{% endfor %}
+# One task on each node. On the first it says which process is the trial's, so that the telemetry knows its own.
+task='
+{%- if runtime == "none" %}
+mkdir -p "$TMPDIR"
+{%- endif %}
+[ "${SLURM_NODEID:-0}" != 0 ] || echo $$ >"$GPUDYNO_PIDS"
+{%- if runtime == "apptainer" %}
+export APPTAINERENV_GPUDYNO_NODE=${SLURM_NODEID:-0}
+for name in CUDA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES; do
+    [ -z "${!name:-}" ] || export "APPTAINERENV_$name=${!name}"
+done
+{%- else %}
+export GPUDYNO_NODE=${SLURM_NODEID:-0}
+{%- endif %}
+"$@"
+{%- if runtime == "none" %}
+code=$?
+rm -rf "$TMPDIR"
+exit "$code"
+{%- endif %}
+'
+
+# The trial itself, in the work folder that is given.
+run() (
+    work=$1
+{%- for name, folder in links %}
+    mkdir -p "$work/data" && ln -sfn {{ folder }} "$work/data/"{{ name }}
+{%- endfor %}
+{%- for name, value in variables %}
+    export {{ name }}={{ value }}
+{%- endfor %}
+{%- if runtime == "none" %}
+    export TMPDIR=/tmp/gpudyno-${SLURM_JOB_ID:-$$}
+{%- endif %}
+{%- if card_variable %}
+    [ -z "$card" ] || export {{ card_variable }}="$card"
+{%- endif %}
+    launch=({{ srun | join(" \\\n        ") }})
+    # Another scheduler than SLURM starts this script as it is.
+    [ -n "${SLURM_JOB_ID:-}" ] || launch=()
+    exec "${launch[@]}" {{ shell }} -c "$task" trial \
+        {{ command | join(" \\\n        ") }}
+)
+
+# One trial from its first look at this node to its end. What is told of the end lies beside what was measured.
+measure() {
+    name=$1 attempt=$(($2 + ${SLURM_RESTART_COUNT:-0})) place=$3
+    work=$jobs/work/$name.a$attempt
+    mkdir -p "$work/in" "$work/out" "$work/home" "$work/tmp"
+    echo "gpudyno: $name.a$attempt begins"
+    echo "${SLURM_ARRAY_JOB_ID:-${SLURM_JOB_ID:-}}" >"$work/job"
+    if "$python" -m harness.run.jobs.node "$jobs" "$name" "$attempt" $place; then
+        card=$(<"$work/card") meet=$(<"$work/meet")
+{%- if warm %}
+        # Compilers fill their caches first, by a short trial that no record has.
+        warm=$jobs/work/$name.warm
+        if [ ! -e "$warm/done" ]; then
+            "$python" -m harness.run.jobs.node --warm "$jobs" "$name" && run "$warm" >"$warm/log.txt" 2>&1
+            touch "$warm/done"
+        fi
+{%- endif %}
+        "$python" -m harness.telemetry.sampler "$work/telemetry.jsonl" --kind {{ kind }} --cards "$(<"$work/cards")" \
+            --pids-file "$work/out/pids" --stop-file "$work/telemetry.stop" --parent $$ >/dev/null 2>&1 &
+        sampler=$!
+        run "$work" >"$work/log.txt" 2>&1 &
+        trial=$!
+        wait "$trial"
+        code=$?
+        while kill -0 "$trial" 2>/dev/null; do
+            wait "$trial"
+            code=$?
+        done
+        touch "$work/telemetry.stop"
+        wait "$sampler"
+    else
+        code=$?
+    fi
+    echo "code $code $(date +%s.%N)" >>"$work/ended"
+    return "$code"
+}
+
+trap '[ -z "${work:-}" ] || echo "signal TERM $(date +%s.%N)" >>"$work/ended"' TERM
+cd -- "$root" || exit 1
+{%- if cards %}
+cards=({{ cards | join(" ") }})
+worst=0
+for at in "${!trials[@]}"; do
+    measure "${trials[$at]}" "${attempts[$at]}" "${cards[$at]}" || worst=$?
+done
+exit "$worst"
+{%- else %}
+at=${1:-${SLURM_ARRAY_TASK_ID:-0}}
+measure "${trials[$at]}" "${attempts[$at]}" ""
+exit $?
+{%- endif %}

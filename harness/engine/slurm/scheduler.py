@@ -1,0 +1,184 @@
+"""SLURM's commands: the only place that runs them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.engine.scheduler import Standing, TaskState, Told
+from harness.errors import NoEngine, UserError
+from harness.record.result import Reason
+
+_ANSWER_SECONDS = 60.0
+
+_WAITING = frozenset({"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"})
+_CAUSES: Mapping[str, Reason] = {
+    "BOOT_FAIL": "node-failed",
+    "CANCELLED": "cancelled",
+    "DEADLINE": "timeout",
+    "NODE_FAIL": "node-failed",
+    "OUT_OF_MEMORY": "out-of-memory",
+    "PREEMPTED": "preempted",
+    "REVOKED": "cancelled",
+    "TIMEOUT": "timeout",
+}
+_ENDED = frozenset({"COMPLETED", "FAILED", *_CAUSES})
+
+_WIDTHS = {"ArrayJobID": 16, "ArrayTaskID": 16, "State": 20, "RestartCnt": 12, "Name": 64, "NodeList": 40}
+"""Columns of squeue, and Reason as the last one: it alone holds spaces."""
+
+_CUT = re.compile(
+    r"^slurmstepd\S*: error: \*\*\* JOB \d+ ON \S+ CANCELLED AT \S+(?: DUE TO (?P<why>[A-Z ,-]+))? \*\*\*",
+    re.M,
+)
+_OUT_OF_MEMORY = re.compile(r"\bdetected \d+ oom[-_]kill event", re.IGNORECASE)
+_WHY: Mapping[str, Reason] = {
+    "TIME LIMIT": "timeout",
+    "PREEMPTION": "preempted",
+    "JOB REQUEUE": "preempted",
+    "NODE FAILURE": "node-failed",
+}
+
+_KEPT_VARIABLES = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "TZ",
+    "TMPDIR",
+    "MODULEPATH",
+    "GPUDYNO_STATE",
+    "XDG_STATE_HOME",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Slurm:
+    """The SLURM whose commands are on PATH."""
+
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    def version(self) -> str | None:
+        """Such as "slurm-wlm 22.05.8"."""
+        return self._asked("squeue", "--version").strip() or None
+
+    def send(self, script: Path) -> int:
+        """The job's number; what sbatch refuses is the user's to mend."""
+        code, told, error = self._run("sbatch", "--parsable", str(script))
+        if code != 0:
+            why = _last_line(error)
+            raise UserError(
+                f"sbatch refused '{script.name}': {why}", remedy="change the site profile, or the script"
+            )
+        return int(told.strip().splitlines()[-1].partition(";")[0])
+
+    def states(self) -> tuple[TaskState, ...]:
+        """One squeue for all jobs, those included that ended a short while ago."""
+        columns = ",".join([*(f"{name}:{width}" for name, width in _WIDTHS.items()), "Reason:80"])
+        told = self._asked("squeue", "--me", "--states=all", "--array", "--noheader", f"--Format={columns}")
+        return tuple(_state(line) for line in told.splitlines() if line.strip())
+
+    def accounted(self, jobs: Sequence[int]) -> dict[tuple[int, int], Told]:
+        """By sacct, where accounting runs."""
+        words = ("sacct", "--allocations", "--noheader", "--parsable2", "--format=JobID,State")
+        code, told, _ = self._run(*words, f"--jobs={','.join(map(str, jobs))}")
+        return {} if code != 0 else dict(filter(None, map(_accounted, told.splitlines())))
+
+    def cancel(self, jobs: Sequence[int]) -> None:
+        """By scancel."""
+        if jobs:
+            self._asked("scancel", "--quiet", *map(str, jobs))
+
+    def nodes(self, partition: str | None) -> tuple[str, ...]:
+        """Those that are neither down nor drained."""
+        words = ["sinfo", "--Node", "--noheader", "--responding", "--format=%N %T"]
+        words += [f"--partition={partition}"] if partition else []
+        pairs = (line.split() for line in self._asked(*words).splitlines())
+        able = [pair[0] for pair in pairs if not pair[1].startswith(("down", "drain", "fail"))]
+        return tuple(dict.fromkeys(able))
+
+    def told(self, log: str) -> Told | None:
+        """What slurmstepd writes into a job's output as it ends it."""
+        if _OUT_OF_MEMORY.search(log):
+            return Told("out-of-memory", "SLURM's limit of memory ended it")
+        cuts = list(_CUT.finditer(log))
+        if not cuts:
+            return None
+        why = cuts[-1]["why"]
+        words = f"SLURM ended the job: {why.lower()}" if why else "SLURM was asked to cancel the job"
+        return Told(_WHY.get(why or "", "cancelled"), words)
+
+    def _asked(self, *words: str) -> str:
+        code, told, error = self._run(*words)
+        if code != 0:
+            raise NoEngine(
+                f"SLURM does not answer {words[0]}: {_last_line(error)}", remedy="try it again later"
+            )
+        return told
+
+    def _run(self, *words: str) -> tuple[int, str, str]:
+        kept = {
+            name: value
+            for name, value in self.environ.items()
+            if name in _KEPT_VARIABLES or name.startswith(("SLURM_CONF", "LC_"))
+        }
+        try:
+            done = subprocess.run(
+                words, env=kept, capture_output=True, text=True, timeout=_ANSWER_SECONDS, check=False
+            )
+        except FileNotFoundError:
+            raise NoEngine(
+                f"'{words[0]}' is not on PATH: this machine sends no jobs to SLURM",
+                remedy="run it on the cluster's login node, or take `invoke run`",
+            ) from None
+        except subprocess.TimeoutExpired:
+            raise NoEngine(
+                f"SLURM did not answer {words[0]} for {_ANSWER_SECONDS:.0f} s", remedy="try it again later"
+            ) from None
+        return done.returncode, done.stdout, done.stderr
+
+
+def _state(line: str) -> TaskState:
+    values: dict[str, str] = {}
+    at = 0
+    for name, width in _WIDTHS.items():
+        values[name] = line[at : at + width].strip()
+        at += width
+    state, reason = values["State"], line[at:].strip()
+    standing: Standing = "waiting" if state in _WAITING else "ended" if state in _ENDED else "running"
+    shown = state if reason in ("", "None") else f"{state} ({reason})"
+    return TaskState(
+        job=int(values["ArrayJobID"]),
+        task=_number(values["ArrayTaskID"]),
+        name=values["Name"],
+        standing=standing,
+        word=shown,
+        cause=_CAUSES.get(state),
+        restarts=_number(values["RestartCnt"]),
+        nodes=values["NodeList"],
+    )
+
+
+def _accounted(line: str) -> tuple[tuple[int, int], Told] | None:
+    """One line of sacct, such as 12_3|CANCELLED by 1000; none for a job that ended by itself."""
+    place, _, state = line.partition("|")
+    job, _, task = place.partition("_")
+    cause = _CAUSES.get(state.partition(" ")[0])
+    if cause is None or not job.isdigit():
+        return None
+    return (int(job), _number(task)), Told(cause, f"SLURM's accounting says {state}")
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdigit() else 0
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:200] if lines else "it printed nothing"

@@ -1,0 +1,261 @@
+"""One batch of jobs as a script that a person can read: pure, but for its template beside it."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined, Template
+
+from harness.engine import container
+from harness.engine.apptainer import exec_line
+from harness.engine.container import RunSpec
+from harness.engine.site import Site, one_line
+from harness.errors import UserError
+
+TEMPLATE = Path(__file__).with_name("job.sh")
+
+WORK, MEET, CACHE, ROOT = "@work@", "@meet@", "@cache@", "@root@"
+"""In a RunSpec's folders and variables: what is a variable of the script. Only a job knows the first two."""
+_TOKENS = (WORK, MEET, CACHE, ROOT)
+
+START_SECONDS = 600.0
+"""What a job has beside its trial's own limit, where the site sets none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Jobs that differ in their trial alone. `spec` is the first one's, with WORK as its folders' parent."""
+
+    name: str
+    title: str
+    root: Path
+    jobs: Path
+    """The submission's folder."""
+    cache: Path
+    python: str
+    """The interpreter with gpudyno, where the site has no other."""
+    trials: tuple[str, ...]
+    attempts: tuple[int, ...]
+    spec: RunSpec
+    warm: bool = False
+    dependency: str | None = None
+    node: str | None = None
+    """The node that the trials run on, one after the other."""
+    cards: tuple[int, ...] = ()
+    """Of each trial there its card, as the node counts them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A trial's devices over nodes."""
+
+    nodes: int
+    on_each: int
+
+
+def spread(gpus: int, site: Site) -> Spread | None:
+    """The fewest nodes that have as many devices; null where no even spread fits the site."""
+    if site.gpus_per_node is None:
+        on_each = gpus if site.device == "cpu" else 1
+    else:
+        on_each = min(gpus, site.gpus_per_node)
+    nodes = math.ceil(gpus / on_each)
+    return Spread(nodes, on_each) if nodes * on_each == gpus and nodes <= site.nodes else None
+
+
+def script(batch: Batch, site: Site) -> str:
+    """The batch script; raises UserError where a path or name holds what a job's line cannot."""
+    placed = spread(batch.spec.trial.asked.variant.gpus, site)
+    if placed is None:
+        raise ValueError("a trial that the site has no room for")
+    for text in (
+        str(batch.root),
+        str(batch.jobs),
+        batch.title,
+        batch.python,
+        *(str(path) for _, path in _data(batch)),
+    ):
+        _refuse(text, site)
+    words, variables = _command(batch.spec, site, placed)
+    values = {
+        "title": batch.title,
+        "options": _options(batch, site, placed),
+        "jobs": _quoted(str(batch.jobs)),
+        "root": _quoted(str(batch.root)),
+        "python": _quoted(site.python or batch.python),
+        "cache": _quoted(str(batch.cache)),
+        "trials": [_quoted(trial) for trial in batch.trials],
+        "attempts": batch.attempts,
+        "modules": [_quoted(module) for module in site.modules],
+        "commands": site.commands,
+        "runtime": site.runtime,
+        "links": [(_quoted(name), _quoted(str(path))) for name, path in _data(batch)]
+        if site.runtime == "none"
+        else [],
+        "variables": [(name, _quoted(value)) for name, value in sorted(variables.items())],
+        "card_variable": _card_variable(batch, site),
+        "srun": _srun(batch, site, placed),
+        "shell": "sh" if site.runtime == "pyxis" else "bash",
+        "command": [_quoted(word) for word in words],
+        "warm": batch.warm,
+        "kind": batch.spec.device.kind,
+        "cards": batch.cards,
+    }
+    return _template().render(values)
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
+    return environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
+
+
+def _refuse(text: str, site: Site) -> None:
+    try:
+        one_line(text)
+    except ValueError as error:
+        raise UserError(str(error), remedy="move the folder to a path without it") from None
+    parts = [char for char in ':,"' if char in text]
+    if site.runtime != "none" and parts and text.startswith("/"):
+        raise UserError(
+            f"the path '{text}' holds '{parts[0]}', at which a container's mounts are parted",
+            remedy="move the folder to a path without it",
+        )
+
+
+def _data(batch: Batch) -> tuple[tuple[str, Path], ...]:
+    return batch.spec.folders.data
+
+
+def _options(batch: Batch, site: Site, placed: Spread) -> list[str]:
+    """The lines after #SBATCH."""
+    devices = site.gpus_per_node or 1 if batch.node else placed.on_each
+    many = batch.node is None and len(batch.trials) > 1
+    at_once = f"%{site.array_at_once}" if site.array_at_once else ""
+    given = {
+        "job-name": batch.name,
+        "output": str(batch.jobs / ("log-%A_%a.txt" if many else "log-%j_0.txt")),
+        "array": f"0-{len(batch.trials) - 1}{at_once}" if many else None,
+        "partition": site.partition,
+        "account": site.account,
+        "qos": site.qos,
+        "nodes": placed.nodes,
+        "nodelist": batch.node,
+        "ntasks-per-node": 1,
+        "cpus-per-task": site.cpus_per_gpu and site.cpus_per_gpu * devices,
+        "mem": site.memory_per_node,
+        **_devices(site, devices),
+        "time": _minutes(batch, site),
+        "dependency": batch.dependency,
+    }
+    options = [f"--{name}={_for_sbatch(str(value))}" for name, value in given.items() if value is not None]
+    options += ["--exclusive"] if site.exclusive else []
+    options += ["--kill-on-invalid-dep=yes"] if batch.dependency else []
+    return [*options, "--open-mode=append", "--requeue", *site.lines]
+
+
+def _devices(site: Site, count: int) -> dict[str, str]:
+    if site.device == "cpu":
+        return {}
+    kind = f"{site.gpu_type}:" if site.gpu_type else ""
+    return {site.gpu_option: f"gpu:{kind}{count}" if site.gpu_option == "gres" else f"{kind}{count}"}
+
+
+def _minutes(batch: Batch, site: Site) -> int:
+    one = batch.spec.trial.timeout_seconds * (2 if batch.warm else 1)
+    trials = len(batch.trials) if batch.node else 1
+    seconds = site.time_limit_seconds or one * trials + START_SECONDS
+    return max(1, math.ceil(seconds / 60))
+
+
+def _for_sbatch(value: str) -> str:
+    """sbatch takes a value with spaces between quotes, and a backslash before one of its own."""
+    if not any(char in value for char in " \t'\"\\#"):
+        return value
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _srun(batch: Batch, site: Site, placed: Spread) -> list[str]:
+    words = ["srun", f"--nodes={placed.nodes}", f"--ntasks={placed.nodes}", "--ntasks-per-node=1"]
+    words += ["--kill-on-bad-exit=1", "--export=ALL"]
+    words += ['${SLURM_CPUS_PER_TASK:+--cpus-per-task="$SLURM_CPUS_PER_TASK"}'] if site.cpus_per_gpu else []
+    if site.runtime == "pyxis":
+        mounts = [
+            f"{m.source}:{m.target}{':ro' if m.read_only else ''}" for m in container.mounts(batch.spec)
+        ]
+        mounts += [mount.word for mount in site.mounts]
+        words += [f"--container-image={_quoted(_image(batch.spec))}", "--container-readonly"]
+        words += [f"--container-mounts={_quoted(','.join(mounts))}"]
+        words += ["--container-workdir=/tmp", "--no-container-mount-home"]
+    return words
+
+
+def _image(spec: RunSpec) -> str:
+    if spec.sif is None:
+        raise ValueError("a container needs the file of its image")
+    return str(spec.sif)
+
+
+def _card_variable(batch: Batch, site: Site) -> str | None:
+    if batch.node is None or site.device == "cpu":
+        return None
+    return "ROCR_VISIBLE_DEVICES" if site.device == "rocm" else "CUDA_VISIBLE_DEVICES"
+
+
+def _command(spec: RunSpec, site: Site, placed: Spread) -> tuple[Sequence[str], Mapping[str, str]]:
+    """The trial's words after srun's, and the variables that it is given."""
+    words: Sequence[str]
+    if site.runtime == "none":
+        words, given = container.process(spec)
+        # A job's own folder of the node: the path of a loader's socket has 107 letters at most.
+        del given["TMPDIR"]
+        variables = {**given, "GPUDYNO_PIDS": f"{given['GPUDYNO_OUT']}/pids"}
+    else:
+        words, variables = _contained(spec, site, placed)
+    prefix = "APPTAINERENV_" if site.runtime == "apptainer" else ""
+    if placed.nodes > 1:
+        # Several nodes meet over their network, not over a node's own loop.
+        del variables[f"{prefix}GLOO_SOCKET_IFNAME"]
+        variables |= {f"{prefix}{name}": value for name, value in _meeting(site, placed).items()}
+    return words, variables
+
+
+def _contained(spec: RunSpec, site: Site, placed: Spread) -> tuple[Sequence[str], dict[str, str]]:
+    if site.runtime == "pyxis":
+        words = ("python", f"/workloads/{container.workload_file(spec)}")
+        return words, {**container.inside(spec, own_devices=False), "GPUDYNO_PIDS": "/out/pids"}
+    words, variables = exec_line(spec, Path(_image(spec)), "apptainer", root=False)
+    if placed.nodes > 1:
+        at = words.index("--net")
+        words = (*words[:at], *words[at + 3 :])
+    at = words.index(_image(spec))
+    own = (part for mount in site.mounts for part in ("--bind", mount.word))
+    return (*words[:at], *own, *words[at:]), {**variables, "GPUDYNO_PIDS": f"{WORK}/out/pids"}
+
+
+def _meeting(site: Site, placed: Spread) -> dict[str, str]:
+    interface = site.network_interface
+    named = {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": interface} if interface else {}
+    return {"GPUDYNO_NODES": str(placed.nodes), "GPUDYNO_MEET": MEET, **named}
+
+
+def _quoted(text: str) -> str:
+    """A shell word, in which WORK and MEET are the job's own variables."""
+    parts = [text]
+    for token in _TOKENS:
+        parts = [piece for part in parts for piece in _parted(part, token)]
+    shown = [f'"${part.strip("@")}"' if part in _TOKENS else shlex.quote(part) for part in parts if part]
+    return "".join(shown) or "''"
+
+
+def _parted(text: str, token: str) -> list[str]:
+    pieces: list[str] = []
+    for piece in text.split(token):
+        pieces += [piece, token]
+    return pieces[:-1]

@@ -1,0 +1,214 @@
+"""Bringing records home: of each attempt that is over one record, in its machine's own session."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from harness.engine.base import Exit
+from harness.engine.scheduler import Scheduler, Told
+from harness.errors import RecordError
+from harness.image.catalog import load_images
+from harness.image.lock import lock_packages
+from harness.record import Environment, Record, Session, store
+from harness.record.ledger import parse_ledger
+from harness.redact import Names, redact
+from harness.run import batch_search, ledger, session
+from harness.run.assemble import Redact, Started
+from harness.run.conclude import Terms, conclude
+from harness.run.jobs import submission as kept
+from harness.run.jobs.follow import Answer, Attempt, Place, ended_at, ending, places
+from harness.run.jobs.node import NAMES
+from harness.run.jobs.submission import COLLECTED, OwnSession, Submission
+from harness.run.unrecorded import FILE as STARTED
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What one line brought home, and how the submission stands after it."""
+
+    submission: Submission
+    records: tuple[Record, ...]
+    blank: int
+    """Attempts that ended before anything was known of their machine: they can have no record."""
+    missing: tuple[session.Missing, ...]
+    """Trials that the plan lacks, whether or not a job of theirs is under way."""
+    places: tuple[Place, ...]
+
+    @property
+    def in_flight(self) -> frozenset[str]:
+        """Trials whose jobs wait or run."""
+        return frozenset(place.trial for place in self.places if place.in_flight)
+
+
+def collect(
+    root: Path, submission: Submission, scheduler: Scheduler, answer: Answer, names: Names, say: Say
+) -> Collected:
+    """Writes the records of all attempts that are over. It may be called again at any time.
+
+    `names` are this machine's; those of a node lie beside what ran there.
+    """
+    jobs = kept.folder(root, submission.id)
+    found = places(root, submission, answer)
+    over = [(place, each) for place in found for each in place.attempts if each.over and not each.collected]
+    accounted = _accounted(scheduler, over)
+    begun = [(started, place, each) for place, each in over if (started := _started(each.work))]
+    blank = {each.work for _, each in over} - {each.work for _, _, each in begun}
+    homes: dict[str, _Home] = {}
+    new = []
+    for started, place, attempt in sorted(begun, key=lambda item: item[0].started_at):
+        home = homes.setdefault(started.machine.id, _Home(root, submission, started.machine.id))
+        exit = ending(jobs, attempt, place, scheduler, accounted)
+        record = home.bring(attempt, started, exit, names, say)
+        new += [record] if record else []
+        (attempt.work / COLLECTED).touch()
+    for work in sorted(blank):
+        say(f"{work.name}: its job ended before it could look at its node; its log tells more")
+        (work / COLLECTED).touch()
+    return _stand(root, submission, tuple(new), len(blank), found)
+
+
+def _accounted(scheduler: Scheduler, over: Sequence[tuple[Place, Attempt]]) -> Mapping[tuple[int, int], Told]:
+    """What accounting knows of the jobs that their scheduler forgot and that told nothing themselves."""
+    forgotten = {
+        attempt.batch.job
+        for place, attempt in over
+        if place.state is None and attempt.code is None and attempt.batch.job is not None
+    }
+    return scheduler.accounted(sorted(forgotten)) if forgotten else {}
+
+
+def _started(work: Path) -> Started | None:
+    try:
+        return Started.parse((work / STARTED).read_bytes(), STARTED)
+    except (FileNotFoundError, RecordError):
+        return None
+
+
+class _Home:
+    """One machine's session of a submission, as far as its records are written."""
+
+    def __init__(self, root: Path, submission: Submission, machine: str) -> None:
+        path = kept.folder(root, submission.id) / "machines" / f"{machine}.json"
+        own = OwnSession.parse(path.read_bytes(), path.name)
+        self.root = root
+        self.whole = submission.whole
+        self.session = _session(root, submission.whole, own)
+        stored = store.session_records(root, self.session)
+        self.records = [each.record for each in stored]
+        path = store.ledger_path(root, self.session)
+        if path.is_file():
+            self.entered = set(parse_ledger(path.read_bytes(), path.as_posix()).starts)
+        else:
+            self.entered = set()
+            store.write_session(root, self.session)
+            ledger.begun(root, self.session)
+
+    def bring(self, attempt: Attempt, started: Started, exit: Exit, names: Names, say: Say) -> Record | None:
+        """Writes an attempt's record; null where an earlier line was cut short after it did."""
+        folder = store.session_folder(self.root, self.session)
+        if (folder / store.record_name(attempt.trial, attempt.number)).exists():
+            return None
+        self._plan(attempt.trial)
+        if (attempt.trial, attempt.number) not in self.entered:
+            ledger.trial_started(self.root, self.session, started, say)
+        now = max(ended_at(attempt), started.started_at)
+        number = session.block(self.session, started.trial, self.records, started.started_at)
+        record = conclude(
+            Terms(self.root, *_lock(self.root, started.environment), _redact(attempt.work, names)),
+            self.session,
+            started.model_copy(update={"block": number}),
+            attempt.work,
+            exit,
+            say,
+            earlier=self.records,
+            now=now,
+        )
+        self.records.append(record)
+        return record
+
+    def _plan(self, trial: str) -> None:
+        """A machine's session has those of the plan's trials that began on it."""
+        if any(each.id == trial for each in self.session.trials):
+            return
+        at, asked = next((at, each) for at, each in enumerate(self.whole.trials) if each.id == trial)
+        blocks = self.whole.blocks[at : at + 1]
+        self.session = self.session.model_copy(
+            update={
+                "trials": (*self.session.trials, asked),
+                "blocks": (*self.session.blocks, *blocks),
+            }
+        )
+        store.write_session(self.root, self.session)
+
+
+def _session(root: Path, whole: Session, own: OwnSession) -> Session:
+    """The machine's session as it is written, or as it begins."""
+    fresh = whole.model_copy(
+        update={
+            "id": own.id,
+            "number": own.number,
+            "machine": own.machine.id,
+            "label": own.machine.label,
+            "started_at": own.started_at,
+            "trials": (),
+            "blocks": (),
+        }
+    )
+    path = store.session_folder(root, fresh) / "session.json"
+    return Session.parse(path.read_bytes(), path.name) if path.is_file() else fresh
+
+
+def _lock(root: Path, environment: Environment) -> tuple[Mapping[str, str] | None, bool]:
+    return _locked(root, environment.image, environment.lock_sha256 is not None)
+
+
+@cache
+def _locked(root: Path, image_name: str, pinned: bool) -> tuple[Mapping[str, str] | None, bool]:
+    """What the environment's lock pins, and whether its base brings packages of its own."""
+    image = load_images(root).image(image_name)
+    locked = lock_packages(root / "docker" / image.lock) | image.from_base if pinned else None
+    return locked, bool(image.from_base)
+
+
+def _redact(work: Path, names: Names) -> Redact:
+    """Takes out the names of the attempt's node and of this machine."""
+    path = work / NAMES
+    told = json.loads(path.read_text()) if path.is_file() else {}
+    both = Names(
+        folders=tuple(sorted({*names.folders, *map(tuple, told.get("folders", ()))})),
+        users=tuple(sorted({*names.users, *told.get("users", ())})),
+        hosts=tuple(sorted({*names.hosts, *told.get("hosts", ())})),
+        serials=tuple(sorted({*names.serials, *told.get("serials", ())})),
+    )
+    return lambda text: redact(text, both)
+
+
+def records_of(root: Path, submission: Submission) -> tuple[Record, ...]:
+    """All records of a submission, of every machine that it ran on."""
+    folder = kept.folder(root, submission.id) / "machines"
+    found: list[Record] = []
+    for path in sorted(folder.glob("*.json")):
+        own = OwnSession.parse(path.read_bytes(), path.name)
+        found += [each.record for each in store.session_records(root, _session(root, submission.whole, own))]
+    return tuple(found)
+
+
+def _stand(
+    root: Path, submission: Submission, new: tuple[Record, ...], blank: int, found: tuple[Place, ...]
+) -> Collected:
+    """What is missing now; a plan that lacks nothing is complete."""
+    records = records_of(root, submission)
+    whole = batch_search.grown(submission.whole, records)
+    if whole is not submission.whole:
+        submission = submission.model_copy(update={"whole": whole})
+        kept.write(root, submission)
+    missing = session.missing(whole, records)
+    if not missing:
+        kept.close(root, submission)
+    return Collected(submission, new, blank, missing, found)

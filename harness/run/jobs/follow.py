@@ -1,0 +1,249 @@
+"""What became of the jobs: whether each attempt is over, and why it ended, the most telling source first."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import AwareDatetime
+
+from harness.engine.base import Exit
+from harness.engine.local import LOG, log_tail
+from harness.engine.scheduler import Scheduler, TaskState, Told
+from harness.errors import RecordError
+from harness.record import Model, store
+from harness.run.jobs import submission as kept
+from harness.run.jobs.submission import COLLECTED, ENDED, Sent, Submission
+
+_BEGINS = re.compile(r"^gpudyno: (\S+) begins$", re.M)
+_SECONDS = re.compile(r"[0-9]+\.[0-9]{9}")
+_LOG_BYTES = 2**20
+
+
+class Answer(Model):
+    """asked.json: what the scheduler told of all jobs, and when."""
+
+    asked_at: AwareDatetime
+    states: tuple[TaskState, ...]
+
+
+def ask(root: Path, scheduler: Scheduler, every_seconds: float, *, silent: bool = False) -> Answer:
+    """One question for all jobs of all submissions, or the last answer where that is younger.
+
+    Where it is `silent`, since no scheduler has any of the jobs, nobody is asked.
+    """
+    path = kept.jobs_folder(root) / "asked.json"
+    now = datetime.now(UTC)
+    if silent:
+        return Answer(asked_at=now, states=())
+    try:
+        last = Answer.parse(path.read_bytes(), path.name)
+        if 0 <= (now - last.asked_at).total_seconds() < every_seconds:
+            return last
+    except (FileNotFoundError, RecordError):
+        pass
+    answer = Answer(asked_at=now, states=scheduler.states())
+    store.write_whole(path, answer.model_dump_json() + "\n", replace=True)
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One that began on a node."""
+
+    trial: str
+    number: int
+    batch: Sent
+    task: int
+    work: Path
+    over: bool
+    last_of_job: bool
+
+    @property
+    def code(self) -> int | None:
+        """The code that it ended with; null where its job could not say."""
+        return code_of(self.work)
+
+    @property
+    def collected(self) -> bool:
+        """Its record is written, or it can have none."""
+        return (self.work / COLLECTED).exists()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One trial of one batch: what its scheduler tells of it, and the attempts that began."""
+
+    trial: str
+    batch: Sent
+    state: TaskState | None
+    in_flight: bool
+    attempts: tuple[Attempt, ...]
+
+    @property
+    def running(self) -> bool:
+        """An attempt has begun and is not over."""
+        return any(not attempt.over for attempt in self.attempts)
+
+
+def places(root: Path, submission: Submission, answer: Answer) -> tuple[Place, ...]:
+    """Each trial of each batch, in the order in which they were sent."""
+    jobs = kept.folder(root, submission.id)
+    begun = _begun(jobs)
+    owner = _owners(submission.batches, begun)
+    states = _by_place(answer.states)
+    found = []
+    for batch in submission.batches:
+        for at, trial in enumerate(batch.trials):
+            numbers = [n for n in begun.get(trial, ()) if owner[trial, n] == batch.name]
+            task = 0 if batch.node else at
+            found.append(_place(jobs, batch, trial, task, numbers, states.get((batch.name, task)), answer))
+    return tuple(found)
+
+
+def _owners(batches: Iterable[Sent], begun: Mapping[str, Sequence[int]]) -> dict[tuple[str, int], str]:
+    """By trial and attempt the batch that it is of: the last one whose attempts begin at it or below.
+
+    A batch whose jobs never began leaves its numbers to the next.
+    """
+    owners: dict[tuple[str, int], str] = {}
+    for batch in batches:
+        for trial, first in zip(batch.trials, batch.attempts, strict=True):
+            owners |= {(trial, number): batch.name for number in begun.get(trial, ()) if number >= first}
+    return owners
+
+
+def _begun(jobs: Path) -> dict[str, list[int]]:
+    """Of each trial the numbers of the attempts that began, by one look at the folder."""
+    numbers: dict[str, list[int]] = {}
+    work = jobs / "work"
+    for path in work.iterdir() if work.is_dir() else ():
+        trial, mark, number = path.name.rpartition(".a")
+        if mark and number.isdigit():
+            numbers.setdefault(trial, []).append(int(number))
+    return {trial: sorted(found) for trial, found in numbers.items()}
+
+
+def _by_place(states: Iterable[TaskState]) -> dict[tuple[str, int], TaskState]:
+    """By the batch's name and the task. Of two jobs of one name the newer one counts."""
+    return {(state.name, state.task): state for state in sorted(states, key=lambda state: state.job)}
+
+
+def _place(
+    jobs: Path,
+    batch: Sent,
+    trial: str,
+    task: int,
+    numbers: Sequence[int],
+    state: TaskState | None,
+    answer: Answer,
+) -> Place:
+    first = batch.attempts[batch.trials.index(trial)]
+    attempts = []
+    for number in numbers:
+        work = kept.work_folder(jobs, trial, number)
+        last = number == max(numbers)
+        over = not last or _is_over(work, batch, state, answer, number - first)
+        attempts.append(Attempt(trial, number, batch, task, work, over, last))
+    unheard = state is None and batch.sent_at >= answer.asked_at
+    in_flight = unheard or (state is not None and state.standing != "ended")
+    if batch.by_hand:
+        in_flight = not batch.given_up and not (attempts and attempts[-1].over)
+    elif state is not None and state.standing == "running" and attempts and attempts[-1].over:
+        # Its job does the rest of its work, or has its end not told yet: this trial's is done.
+        in_flight = attempts[-1].number - first < state.restarts
+    return Place(trial, batch, state, in_flight, tuple(attempts))
+
+
+def _is_over(work: Path, batch: Sent, state: TaskState | None, answer: Answer, restart: int) -> bool:
+    """Whether a job's newest attempt at a trial has ended, as far as anyone can tell."""
+    if code_of(work) is not None:
+        return True
+    if batch.by_hand:
+        return batch.given_up
+    if state is None:
+        return max(batch.sent_at.timestamp(), _begun_at(work)) < answer.asked_at.timestamp()
+    return state.standing == "ended" or restart < state.restarts
+
+
+def _begun_at(work: Path) -> float:
+    """By this machine's clock or its file server's; now, where it begins in this moment."""
+    try:
+        return (work / "job").stat().st_mtime
+    except FileNotFoundError:
+        return time.time()
+
+
+def told_by_job(work: Path) -> Iterator[tuple[str, str, float]]:
+    """What a job wrote of its own end: (code or signal, which, seconds since the epoch)."""
+    path = work / ENDED
+    for line in path.read_text().splitlines() if path.is_file() else ():
+        words = line.split()
+        # A node that dies may leave half a line.
+        if len(words) == 3 and _SECONDS.fullmatch(words[2]):
+            yield words[0], words[1], float(words[2])
+
+
+def code_of(work: Path) -> int | None:
+    """The code that an attempt ended with; null where its job could not say."""
+    codes = (int(value) for kind, value, _ in told_by_job(work) if kind == "code")
+    return next(codes, None)
+
+
+def ended_at(attempt: Attempt) -> datetime:
+    """When it ended: as its job says, else when it last wrote anything."""
+    told = [seconds for _, _, seconds in told_by_job(attempt.work)]
+    written = [path.stat().st_mtime for path in attempt.work.rglob("*") if path.is_file()]
+    return datetime.fromtimestamp(max(told or written), UTC)
+
+
+def ending(
+    jobs: Path,
+    attempt: Attempt,
+    place: Place,
+    scheduler: Scheduler,
+    accounted: Mapping[tuple[int, int], Told],
+) -> Exit:
+    """How an attempt ended, by what its job wrote, what its scheduler wrote and tells, and its accounting."""
+    code = code_of(attempt.work)
+    log = log_tail(attempt.work / LOG)
+    if code == 0:
+        return Exit(code=0, log=log)
+    own_log = _part_of_log(jobs, attempt)
+    told = scheduler.told(f"{own_log}\n{log}")
+    state = place.state if attempt.last_of_job else None
+    if told is None and state is not None and state.cause is not None:
+        told = Told(state.cause, f"the scheduler says {state.word}")
+    if told is None and code is None and state is not None:
+        told = accounted.get((state.job, attempt.task))
+    if told is None and code is None and attempt.batch.job is not None and attempt.last_of_job:
+        told = accounted.get((attempt.batch.job, attempt.task))
+    if told is None and code is None and not attempt.last_of_job:
+        told = Told("node-failed", "its node said no more, and the job was queued again")
+    if told is None and code is None and attempt.batch.given_up:
+        told = Told("cancelled", "it was given up")
+    if told is not None:
+        return Exit(code=code, log=log or own_log, cause=told.cause, said=told.words)
+    gone = code is None and place.state is None
+    return Exit(code=code, log=log or own_log, missing=gone)
+
+
+def _part_of_log(jobs: Path, attempt: Attempt) -> str:
+    """Of a job's output what was written while this attempt ran."""
+    told = attempt.work / "job"
+    number = told.read_text().strip() if told.is_file() else ""
+    path = jobs / f"log-{number}_{attempt.task}.txt"
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _LOG_BYTES))
+        text = file.read().decode("utf-8", "replace")
+    begins = list(_BEGINS.finditer(text))
+    for match, following in zip(begins, [*begins[1:], None], strict=True):
+        if match[1] == f"{attempt.trial}.a{attempt.number}":
+            return text[match.end() : following.start() if following else len(text)].strip()
+    return ""

@@ -1,0 +1,170 @@
+"""What a job does on its node before the trial begins: it looks at the machine, as a run on a laptop does.
+
+    python -m harness.run.jobs.node JOBS TRIAL ATTEMPT [CARD]
+    python -m harness.run.jobs.node --warm JOBS TRIAL
+
+It leaves with 1 where the node lacks the trial's devices, which is then written beside the trial.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+
+from harness.errors import NoDevice
+from harness.machine import Selection, load, local_names, look, own_folder, select, state_folder
+from harness.record import Machine, Reported, Trial, session_id, store
+from harness.run import ledger
+from harness.run.assemble import FAILURE, Started
+from harness.run.jobs.submission import Order, OwnSession, work_folder
+from harness.run.unrecorded import FILE as STARTED
+
+NAMES = "names.json"
+"""Beside an attempt: what its node is called, which no record may tell."""
+
+
+def begin(jobs: Path, name: str, attempt: int, card: int | None = None) -> int:
+    """Writes what an attempt's record needs of its beginning; `card` is the only one that it takes."""
+    order = _order(jobs, name)
+    work = work_folder(jobs, name, attempt)
+    machine, uuids = look(order.label)
+    machine = machine.model_copy(update={"declared": order.declared})
+    _write(work / NAMES, json.dumps(asdict(local_names())))
+    _lay_out(jobs, name, order.trial, work)
+    selection, lacking = _devices(order, machine, uuids, card)
+    own = _own_session(jobs, order, machine)
+    started = Started(
+        trial=order.trial,
+        attempt=attempt,
+        session=own.id,
+        plan=order.plan,
+        order=order.place,
+        block=1,
+        started_at=datetime.now(UTC),
+        environment=order.environment,
+        machine=machine,
+        cards_given=tuple(gpu.index for gpu in selection.gpus),
+        load=load(),
+        harness=order.harness,
+    )
+    _write(work / STARTED, started.model_dump_json())
+    marks = selection.uuids or tuple(str(gpu.index) for gpu in selection.gpus)
+    _write(work / "cards", ",".join(marks))
+    _write(work / "card", "" if card is None else ",".join(marks))
+    _write(work / "meet", _meeting_point(order.network_interface))
+    if lacking:
+        reported = Reported(stage="start", reason="no-device", message=lacking[:2000])
+        _write(work / "out" / FAILURE, reported.model_dump_json())
+    return 1 if lacking else 0
+
+
+def warm(jobs: Path, name: str) -> int:
+    """Lays out the short trial that fills the caches."""
+    order, work = _order(jobs, name), jobs / "work" / f"{name}.warm"
+    if order.warm is None:
+        return 1
+    for inner in ("in", "out", "home", "tmp"):
+        (work / inner).mkdir(parents=True, exist_ok=True)
+    _lay_out(jobs, name, order.warm, work)
+    return 0
+
+
+def _lay_out(jobs: Path, name: str, trial: Trial, work: Path) -> None:
+    """What the trial reads: what is asked of it, and the user's own file as it was when it was sent."""
+    _write(work / "in" / "trial.json", trial.model_dump_json(indent=1))
+    if trial.asked.file is not None:
+        own = (jobs / "orders" / f"{name}.py").read_text(encoding="utf-8")
+        store.write_whole(work / "in" / Path(trial.asked.file.name).name, own, replace=True)
+
+
+def _order(jobs: Path, name: str) -> Order:
+    path = jobs / "orders" / f"{name}.json"
+    return Order.parse(path.read_bytes(), path.name)
+
+
+def _write(path: Path, text: str) -> None:
+    store.write_whole(path, text + "\n" if text else text, replace=True)
+
+
+def _devices(
+    order: Order, machine: Machine, uuids: Mapping[str, str], card: int | None
+) -> tuple[Selection, str]:
+    """The trial's devices among those that the scheduler gave this job, and what is wrong with them."""
+    kind = order.trial.asked.device
+    if kind == "cpu":
+        return Selection("cpu"), ""
+    try:
+        found = select(machine, None, uuids=uuids, environ=os.environ)
+    except NoDevice as error:
+        return Selection(kind), str(error)
+    wanted = slice(0, order.devices) if card is None else slice(card, card + 1)
+    taken = Selection(kind, gpus=found.gpus[wanted], uuids=found.uuids[wanted])
+    if found.kind != kind or len(taken.gpus) < (1 if card is not None else order.devices):
+        seen = f"{len(found.gpus)} '{found.kind}' devices" if found.gpus else "no card"
+        return taken, f"{order.devices} '{kind}' devices are asked on this node; the job sees {seen}"
+    return taken, ""
+
+
+def _own_session(jobs: Path, order: Order, machine: Machine) -> OwnSession:
+    """This machine's session of the submission; the first job that begins on it makes it."""
+    path = jobs / "machines" / f"{machine.id}.json"
+    kept = own_folder(state_folder())
+    with _one_at_a_time(kept):
+        if not path.is_file():
+            now = datetime.now(UTC)
+            own = OwnSession(
+                id=session_id(now, secrets.token_hex(3)),
+                number=ledger.next_number(kept, _clone(jobs), machine.id),
+                machine=machine,
+                started_at=now,
+            )
+            _write(path, own.model_dump_json())
+        return OwnSession.parse(path.read_bytes(), path.name)
+
+
+def _clone(jobs: Path) -> Path:
+    """The clone whose state folder holds the submission's."""
+    return jobs.parents[3]
+
+
+@contextmanager
+def _one_at_a_time(kept: Path) -> Iterator[None]:
+    """Jobs that begin together on one machine."""
+    kept.mkdir(parents=True, exist_ok=True)
+    with (kept / "jobs.lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _meeting_point(interface: str | None) -> str:
+    """The address and a free port at which the processes of several nodes find this first one."""
+    host = socket.gethostname()
+    if interface is not None:
+        addresses = psutil.net_if_addrs().get(interface, [])
+        host = next((each.address for each in addresses if each.family == socket.AF_INET), host)
+    with socket.socket() as free:
+        free.bind(("", 0))
+        return f"{host}:{free.getsockname()[1]}"
+
+
+def main(words: list[str]) -> int:
+    """The command line."""
+    if words[:1] == ["--warm"]:
+        return warm(Path(words[1]), words[2])
+    jobs, name, attempt, *card = words
+    return begin(Path(jobs), name, int(attempt), int(card[0]) if card else None)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,160 @@
+"""From a line's settings and a site's profile to what its jobs stand on; this machine may have no card."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.data.fetch import Resolved
+from harness.engine import apptainer
+from harness.engine.apptainer import ApptainerEngine
+from harness.engine.base import Built, Engine
+from harness.engine.build import build_settings
+from harness.engine.site import Site
+from harness.engine.slurm.images import SiteImage
+from harness.engine.slurm.script import spread
+from harness.engine.venv import VenvEngine
+from harness.errors import UserError
+from harness.image.catalog import Image, choose, load_images
+from harness.machine import VISIBILITY, Selection, local_names, look, passed_variables, recorded_variables
+from harness.plan import plan
+from harness.plan.plan import Planned
+from harness.record import DeviceKind, Gpu, LeftOut, Machine, Session, Trial, session_id, store
+from harness.run import setup as run_setup
+from harness.run.choice import Chosen
+from harness.run.jobs.send import Desk
+from harness.run.setup import WHEELHOUSE, RunSetup
+from harness.settings import Settings
+
+_VENDORS: Mapping[DeviceKind, str] = {"cuda": "NVIDIA", "rocm": "AMD"}
+
+
+def prepare(root: Path, settings: Settings, site: Site, environ: Mapping[str, str] = os.environ) -> RunSetup:
+    """What `submit` works with, before anything is built or fetched.
+
+    Raises NoDevice where no image serves the site's devices, and what plan.load and load_images do.
+    """
+    machine, _ = look(settings.label)
+    selection = _selection(site)
+    images = load_images(root)
+    capability = (site.capability,) if site.capability else ()
+    image = choose(images, site.device, capability=capability, name=settings.image)
+    passed = {name: text for name, text in passed_variables(environ).items() if name not in VISIBILITY}
+    return RunSetup(
+        root=root,
+        settings=settings,
+        machine=machine,
+        selection=selection,
+        images=images,
+        image=image,
+        engine=_engine(root, settings, site, recorded_variables(passed, local_names(root)), environ),
+        plan=plan.load(root, settings.plan),
+        passed=passed,
+        notes=(),
+    )
+
+
+def _selection(site: Site) -> Selection:
+    """The devices that a trial may have at most, as far as the profile tells of them."""
+    if site.device == "cpu":
+        return Selection("cpu")
+    count = site.nodes * (site.gpus_per_node or 1)
+    card = {
+        "vendor": _VENDORS[site.device],
+        "name": site.gpu_type or "unknown",
+        "architecture": site.capability,
+    }
+    return Selection(
+        site.device, gpus=tuple(Gpu.model_validate({"index": at, **card}) for at in range(count))
+    )
+
+
+def _engine(
+    root: Path, settings: Settings, site: Site, recorded: Mapping[str, str], environ: Mapping[str, str]
+) -> Engine:
+    """What makes the environment that jobs start in."""
+    if site.runtime == "none":
+        wheels = Path(settings.wheelhouse).absolute() if settings.wheelhouse else root / WHEELHOUSE
+        wheelhouse = wheels if wheels.is_dir() else None
+        return VenvEngine(root, settings.python, wheelhouse, recorded, "slurm")
+    logs = store.state_folder(root) / "logs"
+    commit, _ = run_setup.revision(root)
+    building = build_settings(settings, root=root, logs=logs, revision=commit, environ=environ)
+    if site.image is not None:
+        return SiteImage(root, "apptainer", building, recorded, "slurm", Path(site.image))
+    if site.runtime == "pyxis":
+        raise UserError(
+            "the site profile names no image for Pyxis", remedy="name a squashfs: see docs/cluster.md"
+        )
+    return ApptainerEngine(root, apptainer.needed(environ), building, recorded, "slurm")
+
+
+def fitting(chosen: Chosen, site: Site) -> Chosen:
+    """The chosen trials but for those that the site's nodes have no even spread for."""
+    able = tuple(item for item in chosen.planned if spread(item.trial.asked.variant.gpus, site))
+    if not able:
+        raise UserError(
+            "no trial of the plan fits this site's nodes",
+            remedy="see 'nodes' and 'gpus_per_node' of its profile",
+        )
+    without = len(chosen.planned) - len(able)
+    reason = f"they have no even place on {site.nodes} nodes of {site.gpus_per_node or 1} devices"
+    line = (LeftOut(what="trials on more devices", trials=without, reason=reason),) if without else ()
+    return replace(chosen, planned=able, left_out=(*chosen.left_out, *line))
+
+
+def of_each_card(chosen: Chosen, cards: int) -> tuple[Trial, ...]:
+    """One trial of each of the plan's variants for each card of a node, the card's number as its repeat."""
+    first = {item.trial.asked.canonical(): item.trial for item in reversed(_first_repeats(chosen.planned))}
+    return tuple(
+        Trial.of(trial.asked, card, seed=trial.seed + card - 1, timeout_seconds=trial.timeout_seconds)
+        for card in range(1, cards + 1)
+        for trial in first.values()
+    )
+
+
+def _first_repeats(planned: Iterable[Planned]) -> list[Planned]:
+    return sorted(
+        (item for item in planned if item.trial.asked.variant.gpus == 1), key=lambda item: item.trial.repeat
+    )
+
+
+def whole(setup: RunSetup, chosen: Chosen, trials: Iterable[Trial] | None = None) -> Session:
+    """The plan over all machines, as a submission keeps it."""
+    now = datetime.now(UTC)
+    machine: Machine = setup.machine
+    return Session(
+        session=1,
+        id=session_id(now, secrets.token_hex(3)),
+        plan=setup.plan.name,
+        plan_sha256=setup.plan.sha256,
+        machine=machine.id,
+        label=machine.label,
+        started_at=now,
+        order_seed=chosen.order_seed,
+        trials=tuple(item.trial for item in chosen.planned) if trials is None else tuple(trials),
+        left_out=chosen.left_out,
+        notes=setup.notes,
+        blocks=tuple(item.block for item in chosen.planned) if trials is None else (),
+    )
+
+
+def desk(setup: RunSetup, site: Site, built: Built, resolved: Mapping[str, Resolved]) -> Desk:
+    """What all batches of a line stand on."""
+    image: Image = setup.image
+    own = run_setup.data_folders(setup.settings, setup.root).own
+    return Desk(
+        root=setup.root,
+        site=site,
+        built=built,
+        own_workloads=image.workloads,
+        harness=run_setup.harness(setup.root),
+        data=lambda trial: run_setup.trial_data(setup.plan, trial, resolved, own),
+        passed=setup.passed,
+        label=setup.settings.label,
+        declared=setup.settings.declared,
+    )

@@ -1,0 +1,247 @@
+"""Sending what a submission lacks: one batch for each variant, with its repeats as an array."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.engine.base import Built
+from harness.engine.container import DeviceRequest, RunSpec, TrialFolders, shared_memory
+from harness.engine.scheduler import Scheduler
+from harness.engine.site import Site
+from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, script, spread
+from harness.plan import own_file
+from harness.plan.estimate import WARM_UP_STEPS, warms_up
+from harness.record import Harness, Limit, Trial, store
+from harness.record.machine import Declared
+from harness.run.batch_search import FEWEST_BATCH_SIZES
+from harness.run.jobs import submission as kept
+from harness.run.jobs.submission import Order, Sent, Submission
+from harness.run.runner import WARM_UP_SECONDS
+from harness.run.session import PAUSE, Missing, sweep_key
+
+MOST_IN_ARRAY = 1000
+"""SLURM's own limit, where a site has not set another, is 1001."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What all batches of a line stand on."""
+
+    root: Path
+    site: Site
+    built: Built
+    own_workloads: str | None
+    harness: Harness
+    data: Callable[[Trial], tuple[tuple[str, Path], ...]]
+    passed: Mapping[str, str] = field(default_factory=dict)
+    label: str | None = None
+    declared: tuple[Declared, ...] = ()
+
+
+def batches(desk: Desk, submission: Submission, missing: Sequence[Missing]) -> tuple[Batch, ...]:
+    """What is missing as batches, those first whose first trial comes first in the plan."""
+    if submission.node is not None:
+        return (_batch(desk, submission, len(submission.batches) + 1, missing),)
+    groups: dict[tuple[str, int], list[Missing]] = {}
+    blocks = submission.whole.blocks
+    for item in missing:
+        block = blocks[item.order] if item.order < len(blocks) else 1
+        groups.setdefault((item.trial.asked.canonical(), block), []).append(item)
+    parts = [
+        group[at : at + MOST_IN_ARRAY]
+        for group in groups.values()
+        for at in range(0, len(group), MOST_IN_ARRAY)
+    ]
+    first = len(submission.batches) + 1
+    return tuple(_batch(desk, submission, number, part) for number, part in enumerate(parts, first))
+
+
+def _batch(desk: Desk, submission: Submission, number: int, items: Sequence[Missing]) -> Batch:
+    jobs = kept.folder(desk.root, submission.id).resolve()
+    variant = items[0].trial.asked.variant
+    what = f"{items[0].trial.asked.workload} {variant.model} {variant.precision}, batch {variant.batch_size}"
+    gpus = f", {variant.gpus} devices" if variant.gpus > 1 else ""
+    count = f"{len(items)} trials" if len(items) > 1 else "1 trial"
+    node = submission.node
+    where = f" on node {node}" if node else ""
+    return Batch(
+        name=f"gpudyno-{submission.id}-{number}",
+        title=f"{what}{gpus}: {count} of plan '{submission.whole.plan}'{where}",
+        root=desk.root.resolve(),
+        jobs=jobs,
+        cache=jobs / "cache" / items[0].trial.asked.environment,
+        python=sys.executable,
+        trials=tuple(item.trial.id for item in items),
+        attempts=tuple(_next_attempt(jobs, item) for item in items),
+        spec=_spec(desk, submission.id, items[0].trial),
+        warm=warms_up(items[0].trial),
+        node=node,
+        cards=tuple(item.trial.repeat - 1 for item in items) if node else (),
+    )
+
+
+def _next_attempt(jobs: Path, item: Missing) -> int:
+    """Beyond its records, an attempt may have begun that has none."""
+    return max(item.attempt, *(number + 1 for number in kept.attempts_of(jobs, item.trial.id)), 1)
+
+
+def _spec(desk: Desk, submission_id: str, trial: Trial) -> RunSpec:
+    work = Path(WORK)
+    return RunSpec(
+        trial=trial,
+        session=submission_id,
+        attempt=1,
+        folders=TrialFolders(
+            input=work / "in",
+            output=work / "out",
+            data=desk.data(trial),
+            cache=Path(CACHE),
+            workloads=Path(ROOT) / "workloads",
+        ),
+        device=DeviceRequest(trial.asked.device),
+        own_workloads=desk.own_workloads,
+        image_id=desk.built.environment.image_id,
+        interpreter=desk.built.interpreter,
+        sif=desk.built.sif,
+        shared_memory_bytes=shared_memory(trial),
+        passed=desk.passed,
+    )
+
+
+def lay_out(desk: Desk, submission: Submission, batch: Batch) -> None:
+    """Writes what the batch's jobs will read on their nodes."""
+    places = {trial.id: (place, trial) for place, trial in enumerate(submission.whole.trials)}
+    (batch.jobs / "work").mkdir(parents=True, exist_ok=True)
+    batch.cache.mkdir(parents=True, exist_ok=True)
+    for name in batch.trials:
+        place, trial = places[name]
+        spread_over = spread(trial.asked.variant.gpus, desk.site)
+        order = Order(
+            trial=trial,
+            place=place,
+            plan=submission.whole.plan,
+            submission=submission.id,
+            environment=desk.built.environment,
+            harness=desk.harness,
+            label=desk.label,
+            declared=desk.declared,
+            devices=spread_over.on_each if spread_over else 1,
+            network_interface=desk.site.network_interface,
+            warm=_warm(trial) if batch.warm else None,
+        )
+        path = batch.jobs / "orders" / f"{name}.json"
+        if trial.asked.file is not None:
+            store.write_whole(
+                path.with_suffix(".py"), own_file.content(desk.root, trial.asked.file).decode(), replace=True
+            )
+        store.write_whole(path, order.model_dump_json() + "\n", replace=True)
+
+
+def _warm(trial: Trial) -> Trial:
+    variant = trial.asked.variant.model_copy(update={"limit": Limit(steps=WARM_UP_STEPS, valid_batches=1)})
+    asked = trial.asked.model_copy(update={"variant": variant})
+    limit = min(trial.timeout_seconds, WARM_UP_SECONDS)
+    return Trial.of(asked, trial.repeat, seed=trial.seed, timeout_seconds=limit)
+
+
+def dependency(batch: Batch, submission: Submission, sent: Iterable[tuple[Batch, str]]) -> str | None:
+    """What a batch waits for among those sent before it, each with its job: null where order is all one.
+
+    A larger batch size of a sweep waits until the smaller one fitted. A later block of time waits until an
+    hour after an earlier one can have ended.
+    """
+    whole = submission.whole
+    blocks = dict(zip((trial.id for trial in whole.trials), whole.blocks, strict=False))
+    own = batch.spec.trial
+    smaller: list[tuple[int, str]] = []
+    earlier: list[str] = []
+    for other, job in sent:
+        size, trial = other.spec.trial.asked.variant.batch_size, other.spec.trial
+        if _is_sweep(own, submission) and sweep_key(trial) == sweep_key(own):
+            smaller += [(size, job)] if size < own.asked.variant.batch_size else []
+        if 0 < blocks.get(trial.id, 1) < blocks.get(own.id, 1):
+            minutes = (PAUSE.total_seconds() + trial.timeout_seconds) / 60
+            earlier.append(f"{job}+{minutes:.0f}")
+    parts = [f"afterok:{max(smaller)[1]}"] if smaller else []
+    parts += [f"after:{':'.join(earlier)}"] if earlier else []
+    return ",".join(parts) or None
+
+
+def _is_sweep(trial: Trial, submission: Submission) -> bool:
+    key = sweep_key(trial)
+    sizes = {each.asked.variant.batch_size for each in submission.whole.trials if sweep_key(each) == key}
+    return len(sizes) >= FEWEST_BATCH_SIZES
+
+
+def send(
+    desk: Desk, submission: Submission, parts: Sequence[Batch], scheduler: Scheduler, say: Say
+) -> Submission:
+    """Sends batches one after the other, each written down before; raises as Scheduler.send does."""
+    sent: list[tuple[Batch, str]] = []
+    for part in _smaller_first(parts):
+        batch = replace(part, dependency=dependency(part, submission, sent))
+        path = write(desk, submission, batch)
+        note = Sent(
+            name=batch.name,
+            trials=batch.trials,
+            attempts=batch.attempts,
+            node=batch.node,
+            sent_at=datetime.now(UTC),
+        )
+        submission = _with(desk.root, submission, note)
+        job = scheduler.send(path)
+        submission = _with(desk.root, submission, note.model_copy(update={"job": job}))
+        sent.append((batch, str(job)))
+        say(f"job {job}: {batch.title}")
+    return submission
+
+
+def _smaller_first(parts: Sequence[Batch]) -> list[Batch]:
+    """In their order, but that a sweep's batch sizes come from the smallest up."""
+    order: dict[str, int] = {}
+    for at, part in enumerate(parts):
+        order.setdefault(sweep_key(part.spec.trial), at)
+    return sorted(
+        parts,
+        key=lambda part: (order[sweep_key(part.spec.trial)], part.spec.trial.asked.variant.batch_size),
+    )
+
+
+def write(desk: Desk, submission: Submission, batch: Batch) -> Path:
+    """The batch's script, and what its jobs read."""
+    lay_out(desk, submission, batch)
+    path = batch.jobs / f"batch-{batch.name.rpartition('-')[2]}.sh"
+    store.write_whole(path, script(batch, desk.site), replace=True)
+    return path
+
+
+def by_hand(
+    desk: Desk, submission: Submission, parts: Sequence[Batch]
+) -> tuple[Submission, tuple[tuple[Path, int], ...]]:
+    """Writes batches that another scheduler will start: each trial's script, and its place in it."""
+    lines: list[tuple[Path, int]] = []
+    for batch in _smaller_first(parts):
+        path = write(desk, submission, batch)
+        note = Sent(
+            name=batch.name,
+            trials=batch.trials,
+            attempts=batch.attempts,
+            sent_at=datetime.now(UTC),
+            by_hand=True,
+        )
+        submission = _with(desk.root, submission, note)
+        lines += [(path, place) for place in range(len(batch.trials))]
+    return submission, tuple(lines)
+
+
+def _with(root: Path, submission: Submission, note: Sent) -> Submission:
+    others = tuple(each for each in submission.batches if each.name != note.name)
+    changed = submission.model_copy(update={"batches": (*others, note)})
+    kept.write(root, changed)
+    return changed

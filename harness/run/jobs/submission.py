@@ -1,0 +1,170 @@
+"""A plan that was sent to a scheduler, as it lies on the disk: whoever reads it, after any restart, goes on.
+
+results/.state/jobs/<id>/submission.json    what was asked, and the batches as they were sent
+                         orders/            of each trial what its job needs to know
+                         batch-<n>.sh       each batch script as it was sent, with its logs beside it
+                         machines/          of each node that a job began on, its session's id and number
+                         work/              a folder for each attempt
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import AwareDatetime
+
+from harness.engine.site import Site
+from harness.errors import Busy, RecordError
+from harness.record import Environment, Harness, Machine, Model, Session, Trial, store
+from harness.record.machine import Declared
+from harness.record.result import SessionId
+from harness.record.trial import Name
+
+FILE = "submission.json"
+ENDED = "ended"
+"""Beside what an attempt measured: what its job knows of its own end."""
+COLLECTED = "collected"
+"""Beside it: that its record is written, or why it can have none."""
+
+
+class Order(Model):
+    """orders/<trial>.json: what a job needs to know of its trial."""
+
+    trial: Trial
+    place: int
+    plan: Name
+    submission: SessionId
+    environment: Environment
+    harness: Harness
+    label: str | None = None
+    declared: tuple[Declared, ...] = ()
+    devices: int
+    """Of the trial, on each of its nodes."""
+    network_interface: str | None = None
+    warm: Trial | None = None
+    """The short trial that fills the caches first."""
+
+
+class Sent(Model):
+    """One batch: written before it is sent, so that a job is found by its name where the number was lost."""
+
+    name: str
+    trials: tuple[str, ...]
+    attempts: tuple[int, ...]
+    node: str | None = None
+    sent_at: AwareDatetime
+    job: int | None = None
+    by_hand: bool = False
+    """Printed for another scheduler: nobody here can be asked what became of it."""
+    given_up: bool = False
+    """Of one sent by hand, what has not ended is taken for ended."""
+
+
+class OwnSession(Model):
+    """machines/<id>.json: a node's own session of this submission."""
+
+    id: SessionId
+    number: int
+    machine: Machine
+    started_at: AwareDatetime
+
+
+class Submission(Model):
+    """submission.json"""
+
+    submission: int = 1
+    whole: Session
+    """The plan over all machines: its trials in their order. The sessions of the nodes are parts of it."""
+    site: Site
+    node: str | None = None
+    """The only node that it runs on, with a trial on each of its cards."""
+    batches: tuple[Sent, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """The date and six hex digits."""
+        return self.whole.id
+
+
+def jobs_folder(root: Path) -> Path:
+    """Where this clone's submissions lie."""
+    return store.state_folder(root) / "jobs"
+
+
+def folder(root: Path, submission_id: str) -> Path:
+    """One submission's."""
+    return jobs_folder(root) / submission_id
+
+
+def work_folder(jobs: Path, trial: str, attempt: int) -> Path:
+    """One attempt's."""
+    return jobs / "work" / f"{trial}.a{attempt}"
+
+
+def attempts_of(jobs: Path, trial: str) -> tuple[int, ...]:
+    """The numbers of a trial's attempts that began, in order."""
+    numbers = (path.name.rpartition(".a")[2] for path in (jobs / "work").glob(f"{trial}.a*"))
+    return tuple(sorted(int(number) for number in numbers if number.isdigit()))
+
+
+def write(root: Path, submission: Submission) -> None:
+    """Keeps it in place of what it was."""
+    text = submission.model_dump_json(indent=1) + "\n"
+    store.write_whole(folder(root, submission.id) / FILE, text, replace=True)
+
+
+def read(root: Path, submission_id: str) -> Submission:
+    """One submission; raises RecordError where it cannot be read."""
+    path = folder(root, submission_id) / FILE
+    try:
+        return Submission.parse(path.read_bytes(), path.relative_to(root).as_posix())
+    except FileNotFoundError:
+        raise RecordError(f"there is no submission '{submission_id}'", remedy="see `invoke status`") from None
+
+
+def _pointer(root: Path, plan: str, node: str | None) -> Path:
+    return jobs_folder(root) / "open" / (f"{plan}@{node}.txt" if node else f"{plan}.txt")
+
+
+def opened(root: Path, plan: str, node: str | None = None) -> Submission | None:
+    """The submission of a plan, to one node or to any, that is not complete; null where there is none."""
+    pointer = _pointer(root, plan, node)
+    return read(root, pointer.read_text().strip()) if pointer.is_file() else None
+
+
+def all_open(root: Path) -> tuple[Submission, ...]:
+    """Of all plans."""
+    pointers = sorted((jobs_folder(root) / "open").glob("*.txt"))
+    return tuple(read(root, pointer.read_text().strip()) for pointer in pointers)
+
+
+def begin(root: Path, submission: Submission) -> None:
+    """Keeps a new submission, which is then its plan's open one."""
+    write(root, submission)
+    store.write_whole(
+        _pointer(root, submission.whole.plan, submission.node), submission.id + "\n", replace=True
+    )
+
+
+def close(root: Path, submission: Submission) -> None:
+    """The plan is complete: the next line of it begins a new submission."""
+    pointer = _pointer(root, submission.whole.plan, submission.node)
+    if pointer.is_file() and pointer.read_text().strip() == submission.id:
+        pointer.unlink()
+
+
+@contextmanager
+def alone(root: Path) -> Iterator[None]:
+    """One line at a time sends, collects or cancels in a clone: raises Busy for a second one."""
+    jobs_folder(root).mkdir(parents=True, exist_ok=True)
+    with (jobs_folder(root) / "lock").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise Busy(
+                "another shell sends or collects jobs in this clone", remedy="wait for it to end"
+            ) from None
+        yield

@@ -1,0 +1,73 @@
+"""A clone whose trials are jobs: its profile asks its scheduler as often as a test does."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from commands import cluster
+from harness.engine.scheduler import Scheduler
+from harness.record import Record, store
+from harness.run.jobs import submission as kept
+from harness.settings import Settings
+from tests.helpers import ROOT, clone
+
+SITE = "ask_every_seconds = 0\n{more}\n"
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One clone with the plan 'mine', sent to one scheduler."""
+
+    root: Path
+    scheduler: Scheduler
+
+    def submit(self, python: str = sys.executable, **how: object) -> None:
+        """`invoke submit --plan mine`"""
+        settings = Settings(plan="mine", python=python)
+        cluster.submit(self.root, settings, cluster.How(**how), self.scheduler)
+
+    def collect(self, *, wait: bool = False) -> None:
+        """`invoke collect`"""
+        cluster.collect_all(self.root, wait=wait, scheduler=self.scheduler)
+
+    def status(self) -> None:
+        """`invoke status`"""
+        cluster.status(self.root, self.scheduler)
+
+    def cancel(self) -> None:
+        """`invoke cancel`"""
+        cluster.cancel(self.root, None, self.scheduler)
+
+    def records(self) -> list[Record]:
+        """In the order in which they began."""
+        found = [stored.record for stored in store.read_all(self.root).records]
+        return sorted(found, key=lambda record: record.started_at)
+
+    def ends(self) -> list[str]:
+        """Of each record, its failure's reason or "ok"; sorted."""
+        return sorted(record.failure.reason if record.failure else "ok" for record in self.records())
+
+    def jobs(self) -> list[int]:
+        """The numbers of the jobs of the open submissions."""
+        return [batch.job for each in kept.all_open(self.root) for batch in each.batches if batch.job]
+
+    def sent(self) -> list[str]:
+        """The names of all batches."""
+        files = sorted(self.root.glob("results/.state/jobs/*/submission.json"))
+        return [batch.name for file in files for batch in kept.read(self.root, file.parent.name).batches]
+
+    def begun(self) -> list[Path]:
+        """The work folders of attempts whose trial has begun its steps."""
+        return [
+            path.parent.parent for path in self.root.glob("results/.state/jobs/*/work/*/out/events.jsonl")
+        ]
+
+
+def bench(folder: Path, scheduler: Scheduler, *, site: str = "", **plan: object) -> Bench:
+    """A clone of stand-in trials; `site` is more of its profile."""
+    root = clone.make(folder, **plan)
+    (root / "harness").symlink_to(ROOT / "harness")
+    (root / "site.toml").write_text(SITE.format(more=site))
+    return Bench(root, scheduler)

@@ -24,6 +24,7 @@ from typing import Any, BinaryIO, Dict, List, NamedTuple, Optional, Sequence, Tu
 SUMS = "SHA256SUMS"
 PIECE_BYTES = 1 << 20
 BLOCK_BYTES = 512
+RECORD_BYTES = 20 * BLOCK_BYTES
 SPARE_BYTES = 16 << 20
 PART = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,180}"
 NAME = re.compile(r"(?:%s)(?:/(?:%s)){1,8}" % (PART, PART))
@@ -93,7 +94,7 @@ def check_ends(file: BinaryIO, entries: List[Entry], end: int) -> None:
             raise Refused("the archive is damaged after '%s'" % entry.name, ANEW)
     last = entries[-1] if entries else Entry("its beginning", 0, 0)
     end = min(end, last_byte)
-    if last_byte < last.offset + last.size + 2 * BLOCK_BYTES:
+    if last_byte % RECORD_BYTES or last_byte < last.offset + last.size + 2 * BLOCK_BYTES:
         raise Refused("the archive is cut short after or in '%s'" % last.name, ANEW)
     file.seek(end - end % BLOCK_BYTES)
     for piece in iter(lambda: file.read(PIECE_BYTES), b""):

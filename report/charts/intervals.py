@@ -219,7 +219,14 @@ def mark_style(precision: str, *, hollow: bool = False) -> Style:
 
 
 def _square(kind: str) -> Style:
-    return {"ls": "none", "marker": "s", "ms": 10, "mec": "none", "mfc": SHARE_COLOURS[kind]}
+    return {
+        "ls": "none",
+        "marker": "s",
+        "ms": 10,
+        "mec": SHARE_COLOURS[kind],
+        "mew": 0,
+        "mfc": SHARE_COLOURS[kind],
+    }
 
 
 Name = tuple[tuple[str, bool], ...]

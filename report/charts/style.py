@@ -50,7 +50,21 @@ MARKER_SIZES = {"o": 8.0, "s": 7.5, "D": 7.0, "^": 9.0, "x": 7.0}
 """Of marks that look equally large, px."""
 
 INPUT_WAIT, COMPUTE, OTHER = "#bf4b00", BLUE, "#5f6b78"
-"""Areas that carry white text."""
+"""Areas that carry text of the paper's colour."""
+
+DARK = {
+    INK: "#e8eaed",
+    SOFT: "#a4adb8",
+    RULE: "#3a424c",
+    PAPER: "#14181d",
+    BLUE: "#4f96f5",
+    GREEN: "#3ddc9f",
+    ORANGE: "#ff9a52",
+    PURPLE: "#e8a9d6",
+    INPUT_WAIT: "#ffab70",
+    OTHER: "#98a3af",
+}
+"""What the page makes of each colour for readers who prefer it dark; on paper it stays as drawn."""
 
 LABEL, NOTE = 12.0, 11.0
 """Sizes of text, px."""

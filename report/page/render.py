@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from report.charts.drawing import Drawing, as_png, draw, undrawn
+from report.charts.style import DARK
 from report.sections.published.self_consistency import RuleView
 from report.sections.view import PageView, Panel
 
@@ -79,7 +80,7 @@ def _html(view: PageView, drawings: Mapping[str, Drawing]) -> str:
     )
     html.filters["drawing"] = lambda panel: Markup(drawings[panel.name].page)
     html.filters["coded"] = coded
-    sheet = html.get_template("page.css").render()
+    sheet = html.get_template("page.css").render(dark=DARK)
     scripts = [html.get_template(name).render() for name in SCRIPTS]
     return html.get_template("page.html").render(
         page=view,

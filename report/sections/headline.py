@@ -157,17 +157,15 @@ def sureness(groups: Sequence[ComparisonGroup]) -> str:
         return "The line invoke build run report measures this machine and makes this page again."
     fewest = fewest_runs(cells)
     blocks = max(cell.blocks for cell in cells)
-    runs = f"Each figure stands on {fewest} or more runs, each a fresh process"
-    if fewest < FLOOR_RUNS:
-        runs = f"A quick look: as few as {text.count(fewest, 'run')} to a figure, each a fresh process"
-    sentences = [
-        f"{runs}, {'all within one block of time' if blocks == 1 else f'in {blocks} blocks of time'}."
-    ]
+    least = "as few as" if fewest < FLOOR_RUNS else "at least"
+    sitting = "from one sitting; another day may differ"
+    sittings = sitting if blocks == 1 else f"from {blocks} sittings an hour apart"
+    sentences = [f"Each figure averages {least} {text.count(fewest, 'run')} {sittings}."]
     if any(cell.verdict == "unproven" for cell in cells):
         sentences.append("Windows too short to show a settled speed are shown, never ranked.")
     if any(cell.key.data_source == "generated" for cell in cells):
         sentences.append("Part of it stands on GENERATED data.")
-    return " ".join([*sentences, "It speaks of this card, not of every card of its model."])
+    return " ".join([*sentences, "All of it speaks of this card, not of every card of its model."])
 
 
 def measured(trials: Sequence[Trial], started: datetime | None) -> str:

@@ -39,7 +39,7 @@ def badges(cells: Sequence[Cell]) -> tuple[Badge, ...]:
         (
             any(cell.key.weights == "random" for cell in cells),
             "random weights",
-            "without pretrained weights: accuracy and loss say nothing about the study",
+            "accuracy was not tested, only speed: the weights are not the pretrained ones",
         ),
         (
             any(not used.pinned for used in environments),
@@ -76,7 +76,7 @@ def badges(cells: Sequence[Cell]) -> tuple[Badge, ...]:
         (
             0 < fewest < FLOOR_RUNS,
             f"quick look, n = {fewest}",
-            f"{text.count(fewest, 'run')} where {FLOOR_RUNS} are the floor and {HEADLINE_RUNS} a headline",
+            f"{text.count(fewest, 'run')}; at least {FLOOR_RUNS} are wanted, {HEADLINE_RUNS} to decide by",
         ),
         (
             any(cell.length.projected and cell.seconds.n for cell in cells),

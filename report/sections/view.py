@@ -116,7 +116,7 @@ class WorkloadView:
 
 @dataclass(frozen=True, slots=True)
 class BottleneckView:
-    """Whose the time is: what the lines wait for, and how the boxes around the cards differ."""
+    """What limits the speed: what the lines wait for, and how the computers around the cards differ."""
 
     sentences: tuple[str, ...]
     differences: Table | None

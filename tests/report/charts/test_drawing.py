@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import re
 import subprocess
 import sys
 from io import BytesIO
@@ -182,9 +183,11 @@ def lab(light: np.ndarray) -> np.ndarray:
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
 
 
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("reader", SEEN_BY)
-def test_the_colours_of_precisions_stay_apart_for_every_reader(reader: str):
-    colours = (style.BLUE, style.GREEN, style.ORANGE, style.PURPLE)
+def test_the_colours_of_precisions_stay_apart_for_every_reader(reader: str, dark: bool):
+    drawn = (style.BLUE, style.GREEN, style.ORANGE, style.PURPLE)
+    colours = [style.DARK[colour] if dark else colour for colour in drawn]
     seen = [lab(SEEN_BY[reader] @ linear(colour)) for colour in colours]
     assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 15
 
@@ -194,6 +197,20 @@ def test_every_colour_that_carries_meaning_stands_out_from_the_paper():
         assert contrast(colour, style.PAPER) >= 3
     for colour in (style.INK, style.SOFT, style.INPUT_WAIT, style.COMPUTE, style.OTHER):
         assert contrast(colour, style.PAPER) >= 4.5
+
+
+def test_on_a_dark_page_every_colour_stands_out_as_far():
+    paper = style.DARK[style.PAPER]
+    for colour in (style.INK, style.SOFT, style.INPUT_WAIT, style.COMPUTE, style.OTHER):
+        assert contrast(style.DARK[colour], paper) >= 4.5
+    for colour in (style.BLUE, style.GREEN, style.ORANGE, style.PURPLE):
+        assert contrast(style.DARK[colour], paper) >= 3
+
+
+@EACH_CHART
+def test_no_colour_is_drawn_that_a_dark_page_would_not_change(chart: Chart):
+    drawn = set(re.findall(r'(?:fill|stroke)="(#[0-9a-f]{6})"', draw(chart, "name", "t", "u", "d").page))
+    assert drawn <= set(style.DARK)
 
 
 def test_precisions_of_one_chart_differ_in_mark_where_their_colour_is_one():

@@ -32,6 +32,7 @@ from harness.record import DEEP
 from harness.record.store import session_records
 from harness.run import setup as run_setup
 from harness.run.choice import choose
+from harness.run.data import data_folders
 from harness.run.setup import RunSetup
 from harness.settings import Settings
 
@@ -75,7 +76,7 @@ def diagnose(root: Path, settings: Settings) -> tuple[Finding, ...]:
 
 def _data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
     kind = setup.selection.kind
-    folders = run_setup.data_folders(setup.settings, setup.root)
+    folders = data_folders(setup.settings, setup.root)
     names = [
         *plan.datasets(setup.plan, kind),
         *(f"weights-{model}" for model in plan.pretrained_models(setup.plan, kind)),

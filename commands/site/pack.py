@@ -23,6 +23,7 @@ from harness.pack.contents import Files, Group, group
 from harness.pack.write import beside, whole, write
 from harness.plan import plan
 from harness.run import setup as run_setup
+from harness.run.data import data_folders
 from harness.run.setup import WHEELHOUSE
 from harness.settings import Settings
 from harness.units import size
@@ -112,7 +113,7 @@ def _write(wanted: Wanted, top: str, path: Path, screen: Screen) -> None:
 def _resolved(wanted: Wanted, screen: Screen) -> dict[str, fetch.Resolved]:
     """All data and weights of the plan, fetched where they are not at hand, if they can be had."""
     names, weights = wanted.names
-    folders = run_setup.data_folders(wanted.settings, wanted.root)
+    folders = data_folders(wanted.settings, wanted.root)
     may_lack = plan.load(wanted.root, wanted.settings.plan).generated_data
     progress = data_progress(screen)
     resolved = fetch.resolve(
@@ -192,7 +193,7 @@ def _built_tag(engine: Engine, image: Image) -> str:
 def _expected(wanted: Wanted) -> tuple[Group, ...]:
     """What would go in. What is not here yet has no size."""
     names, weights = wanted.names
-    folders = run_setup.data_folders(wanted.settings, wanted.root)
+    folders = data_folders(wanted.settings, wanted.root)
     needed = [dataset_named(name) for name in (*names, *weights)]
     members = [member for dataset in needed for member in dataset.members]
     known = [member.size for member in members if member.size is not None]

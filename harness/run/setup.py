@@ -22,7 +22,7 @@ from harness.engine.docker import DockerEngine
 from harness.engine.find import EngineChoice, find
 from harness.engine.local import HereEngine, identity
 from harness.engine.venv import VenvEngine
-from harness.errors import DataError, NoDevice, PlanError
+from harness.errors import NoDevice, PlanError
 from harness.image import packed
 from harness.image.catalog import Image, ImageFile, choose, load_images
 from harness.image.lock import lock_packages
@@ -38,13 +38,13 @@ from harness.machine import (
 )
 from harness.plan import plan
 from harness.plan.plan import Plan, PlanContext
-from harness.record import DataSource, Harness, Machine, Trial, store
+from harness.record import DataSource, Harness, Machine, store
 from harness.redact import redact
+from harness.run.data import data_folders, trial_data
 from harness.run.runner import Job
 from harness.settings import Settings
 
 WHEELHOUSE = "wheelhouse"
-DATA = "data"
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,12 +263,6 @@ def revision(root: Path) -> tuple[str | None, bool | None]:
     return git("rev-parse", "HEAD"), None if changed is None else bool(changed)
 
 
-def data_folders(settings: Settings, root: Path) -> fetch.DataFolders:
-    """The user's own data folder, else the clone's where it has one, and ours."""
-    own = Path(settings.data).expanduser().absolute() if settings.data else root / DATA
-    return fetch.DataFolders(own if settings.data or own.is_dir() else None, cache=fetch.default_folder())
-
-
 def resolve_data(
     setup: RunSetup, progress: FetchProgress, *, allow_generated: bool | None = None
 ) -> dict[str, fetch.Resolved]:
@@ -369,35 +363,3 @@ def harness(root: Path) -> Harness:
     """This gpudyno, as records name it."""
     commit, changed = revision(root)
     return Harness(version=version("gpudyno"), revision=commit, modified=changed)
-
-
-def trial_data(
-    run_plan: Plan, trial: Trial, resolved: Mapping[str, fetch.Resolved], own: Path | None = None
-) -> tuple[tuple[str, Path], ...]:
-    """The folders under /data that one trial sees: its data set, its weights, and one of the user's own.
-
-    `own` is the user's data folder; raises DataError where it lacks what a measure names.
-    """
-    request = trial.asked
-    measures = [
-        measure
-        for measure in run_plan.measure
-        if (measure.workload, measure.protocol) == (request.workload, request.protocol)
-        and measure.file == (request.file.name if request.file else None)
-    ]
-    names = [measure.data for measure in measures if measure.data]
-    if request.weights == "pretrained":
-        names.append(f"weights-{request.variant.model}")
-    folders = {
-        answer.subfolder: answer.folder / answer.subfolder
-        for name in names
-        if (answer := resolved.get(name)) and answer.folder is not None and answer.subfolder is not None
-    }
-    for folder in (measure.folder for measure in measures if measure.folder):
-        if own is None or not (own / folder).is_dir():
-            raise DataError(
-                f"plan '{run_plan.name}' needs the folder '{folder}', and your data folder has none",
-                remedy="put it there, and name the data folder with GPUDYNO_DATA",
-            )
-        folders[folder] = own / folder
-    return tuple(sorted(folders.items()))

@@ -228,8 +228,8 @@ def _command(spec: RunSpec, site: Site, placed: Spread) -> tuple[Sequence[str], 
 
 def _contained(spec: RunSpec, site: Site, placed: Spread) -> tuple[Sequence[str], dict[str, str]]:
     if site.runtime == "pyxis":
-        words = ("python", f"/workloads/{container.workload_file(spec)}")
-        return words, {**container.inside(spec, own_devices=False), "GPUDYNO_PIDS": "/out/pids"}
+        python = ("python", f"/workloads/{container.workload_file(spec)}")
+        return python, {**container.inside(spec, own_devices=False), "GPUDYNO_PIDS": "/out/pids"}
     words, variables = exec_line(spec, Path(_image(spec)), "apptainer", root=False)
     if placed.nodes > 1:
         at = words.index("--net")

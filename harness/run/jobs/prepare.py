@@ -26,6 +26,7 @@ from harness.plan.plan import Planned
 from harness.record import DeviceKind, Gpu, LeftOut, Machine, Session, Trial, session_id, store
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen
+from harness.run.data import data_folders, trial_data
 from harness.run.jobs.send import Desk
 from harness.run.setup import WHEELHOUSE, RunSetup
 from harness.settings import Settings
@@ -146,14 +147,14 @@ def whole(setup: RunSetup, chosen: Chosen, trials: Iterable[Trial] | None = None
 def desk(setup: RunSetup, site: Site, built: Built, resolved: Mapping[str, Resolved]) -> Desk:
     """What all batches of a line stand on."""
     image: Image = setup.image
-    own = run_setup.data_folders(setup.settings, setup.root).own
+    own = data_folders(setup.settings, setup.root).own
     return Desk(
         root=setup.root,
         site=site,
         built=built,
         own_workloads=image.workloads,
         harness=run_setup.harness(setup.root),
-        data=lambda trial: run_setup.trial_data(setup.plan, trial, resolved, own),
+        data=lambda trial: trial_data(setup.plan, trial, resolved, own),
         passed=setup.passed,
         label=setup.settings.label,
         declared=setup.settings.declared,

@@ -36,13 +36,18 @@ def with_hash(measure: Measure, root: Path, where: str) -> Measure:
             f"{where}: there is no file '{measure.file}' in the clone",
             remedy="name it as it lies below the clone's folder",
         )
-    return measure.model_copy(update={"file_sha256": hashlib.sha256(path.read_bytes()).hexdigest()})
+    text = path.read_bytes()
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        raise PlanError(f"'{measure.file}' is not UTF-8: {error}", remedy="save it as UTF-8") from None
+    return measure.model_copy(update={"sha256": hashlib.sha256(text).hexdigest()})
 
 
-def content(root: Path, file: OwnFile) -> bytes:
-    """The file's bytes; raises PlanError if it is not what was planned any more."""
+def content(root: Path, file: OwnFile) -> str:
+    """The file's text; raises PlanError if it is not what was planned any more."""
     path = root / file.name
     text = path.read_bytes() if path.is_file() else b""
     if hashlib.sha256(text).hexdigest() != file.sha256:
         raise PlanError(f"'{file.name}' was changed since the session began", remedy="start the line again")
-    return text
+    return text.decode()

@@ -55,7 +55,8 @@ class Measure(Model):
     targets: Targets = ()
     file: PathInClone | None = None
     """Of the workload `custom`: the user's own file, by its path in the clone."""
-    file_sha256: str | None = None
+    sha256: str | None = None
+    """Of that file."""
     folder: Name | None = None
     """Of the workload `custom`: a folder in the user's data folder, which is not checked."""
 
@@ -252,7 +253,7 @@ def _planned(plan: Plan, measure: Measure, variant: Variant, context: PlanContex
             "device": context.device,
             "environment": context.environment,
             "lock_sha256": context.lock_sha256,
-            "file": {"name": measure.file, "sha256": measure.file_sha256} if measure.file else None,
+            "file": {"name": measure.file, "sha256": measure.sha256} if measure.file else None,
         }
     )
     seed = (measure.seed if measure.seed is not None else 1111) + repeat - 1

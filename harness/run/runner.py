@@ -253,7 +253,7 @@ def _laid_out(job: Job, session_id: str, trial: Trial, attempt: int) -> RunSpec:
     store.write_whole(work / "in" / "trial.json", trial.model_dump_json(indent=1), replace=False)
     if trial.asked.file is not None:
         own = own_file.content(job.root, trial.asked.file)
-        (work / "in" / Path(trial.asked.file.name).name).write_bytes(own)
+        store.write_whole(work / "in" / Path(trial.asked.file.name).name, own, replace=False)
     return _spec(job, session_id, trial, attempt)
 
 

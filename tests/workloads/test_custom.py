@@ -191,7 +191,7 @@ def gpt(folder: Path, **told) -> Ended:
     sizes = {"width": 16, "heads": 2, "layers": 2}
     asked = {"model": "gpt", "protocol": "gpt/1", "sequence_length": 16, "batch_size": 2}
     asked |= {"options": {**sizes, **told.pop("options", {})}, "limit": {"steps": 3, "valid_batches": 2}}
-    data = told.pop("folder", "")
+    data = told.pop("data_folder", "")
     plain = own_trial(folder, "", **{**asked, **told})
     shutil.copy(ROOT / "examples" / "gpt_wikitext.py", folder / "in" / "line.py")
     return run(folder, plain, data=data)
@@ -208,6 +208,6 @@ def test_the_example_trains_a_gpt_in_bf16_on_one_device(tmp_path):
 @pytest.mark.parametrize("parallel", ["ddp", "fsdp"])
 def test_the_example_spreads_over_processes_on_real_text(parallel, tmp_path):
     need_data()
-    found = gpt(tmp_path, gpus=2, data="real", folder=DATA, options={"parallel": parallel}).measured
+    found = gpt(tmp_path, gpus=2, data="real", data_folder=DATA, options={"parallel": parallel}).measured
     assert (found.parallel, found.data.name, found.samples_per_step) == (parallel, "wikitext-2", 64)
     assert found.data.sha256

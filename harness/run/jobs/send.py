@@ -138,7 +138,7 @@ def lay_out(desk: Desk, submission: Submission, batch: Batch) -> None:
         path = batch.jobs / "orders" / f"{name}.json"
         if trial.asked.file is not None:
             store.write_whole(
-                path.with_suffix(".py"), own_file.content(desk.root, trial.asked.file).decode(), replace=True
+                path.with_suffix(".py"), own_file.content(desk.root, trial.asked.file), replace=True
             )
         store.write_whole(path, order.model_dump_json() + "\n", replace=True)
 

@@ -168,7 +168,7 @@ def test_a_file_of_the_users_own_is_asked_for_by_its_hash(tmp_path):
     assert asked[0].id != asked[1].id
     with pytest.raises(PlanError, match=r"'my models/net.py' was changed since the session began"):
         own_file.content(root, asked[0].asked.file)
-    assert own_file.content(root, asked[1].asked.file) == b"second = 2"
+    assert own_file.content(root, asked[1].asked.file) == "second = 2"
 
 
 @pytest.mark.parametrize(

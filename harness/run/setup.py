@@ -42,7 +42,6 @@ from harness.record import DataSource, Harness, Machine, store
 from harness.redact import redact
 from harness.run.data import data_folders, trial_data
 from harness.run.runner import Job
-from harness.run.trial_data import trial_data
 from harness.settings import Settings
 
 WHEELHOUSE = "wheelhouse"

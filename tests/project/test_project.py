@@ -255,7 +255,9 @@ def test_every_setting_stands_in_its_page(name):
     assert f"`{name}`" in (DOCS / "settings.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", sorted({*Plan.model_fields, *Measure.model_fields} - {"sha256", "file_sha256"}))
+@pytest.mark.parametrize(
+    "name", sorted({*Plan.model_fields, *Measure.model_fields} - {"sha256", "file_sha256"})
+)
 def test_every_key_of_a_plan_stands_in_its_page(name):
     assert f"`{name}`" in (DOCS / "plans.md").read_text(encoding="utf-8")
 

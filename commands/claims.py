@@ -21,8 +21,9 @@ from harness.run.choice import choose, speeds_of
 from harness.run.setup import RunSetup
 from harness.settings import Settings
 from harness.units import duration, seconds_of
+from report.analysis import Analysis
 from report.claims.constructed import Device
-from report.claims.judgeable import Judgeable, judgeable, needs_run
+from report.claims.judgeable import Judgeable, Way, judgeable, needs_run
 
 WIDTH = 80
 
@@ -117,6 +118,10 @@ def _of_plan(
     asked: Plan, claims: Sequence[Claim], cards: Sequence[Card], device: Device, data: DataSource = "real"
 ) -> tuple[Judgeable, ...]:
     """What a plan could judge on a device, all data and weights at hand, or none of them."""
+    return judgeable(claims, [item.trial for item in _planned(asked, device, data)], device, cards)
+
+
+def _planned(asked: Plan, device: Device, data: DataSource = "real") -> tuple[Planned, ...]:
     if not any(device.kind in part.devices for part in asked.measure):
         return ()
     sources = dict.fromkeys(plan.datasets(asked, device.kind), data)
@@ -125,7 +130,35 @@ def _of_plan(
     planned = plan.trials(asked, context, seed=0)
     card = _card(device) if device.kind != "cpu" else None
     able, _ = supported(planned, device.kind, card, 1)
-    return judgeable(claims, [item.trial for item in selection.one_full_each(able)], device, cards)
+    return tuple(selection.one_full_each(able))
+
+
+def ways(root: Path, analysis: Analysis) -> dict[str, Way]:
+    """What would judge the claims that no record of the leading session's device meets: by the quickest plan.
+
+    Told from records and plans alone, with all data at hand. A plan that cannot be read is no way.
+    """
+    first = next((trial for trial in analysis.own if trial.record.measurement), None)
+    if first is None:
+        return {}
+    device = Device(first.environment.device, first.device_name, first.device_capability)
+    unmet = [result.claim for result in analysis.verdicts if not result.compared]
+    records = [stored.record for stored in analysis.evidence.results.records]
+    speeds = estimate.speeds(records, first.machine, {})
+    found: dict[str, Way] = {}
+    for name in shipped(root):
+        try:
+            planned = _planned(plan.load(root, name), device)
+        except UserError:
+            continue
+        seconds = _seconds_each(planned, speeds)
+        trials = [item.trial for item in planned]
+        for one in judgeable(unmet, trials, device, analysis.evidence.cards):
+            way = Way(name, {trial: seconds[trial] for trial in sorted(one.trials)})
+            before = found.get(one.claim.id)
+            if needs_run(one.claim) and (before is None or way.seconds < before.seconds):
+                found[one.claim.id] = way
+    return found
 
 
 def _card(device: Device) -> Gpu:
@@ -157,8 +190,9 @@ def here(root: Path, settings: Settings) -> None:
         ids = sorted(_runs(offer.found))
         if ids:
             whole = duration(offer.seconds(frozenset().union(*(one.trials for one in offer.found))))
-            print(f"plan {offer.plan}: {len(ids)} claims, about {whole} for all of them")
-            print("\n".join(_wrapped(" ".join(ids))))
+            print(f"`invoke run --plan {offer.plan}`: {len(ids)} claims, about {whole} for all of them")
+            alone = {one.claim.id: duration(offer.seconds(one.trials)) for one in offer.found}
+            print("\n".join(_wrapped(", ".join(f"{claim} ({alone[claim]})" for claim in ids))))
             print()
     every = frozenset[str]().union(*(_runs(offer.found) for offer in offers))
     print(f"judgeable here: {len(every)}; `invoke run --claim ID` runs what one needs")

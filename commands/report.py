@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from commands import claims
 from commands.offer import PURCHASE, intact
 from harness.bundle import archive, bundle
 from harness.bundle.bundle import Opened
@@ -20,7 +21,7 @@ from harness.record import Record, differences
 from report import text
 from report.analysis import Question, analyse, evidence_in
 from report.comparisons import side_by_side
-from report.page.build import WrittenPage, build
+from report.page.build import WrittenPage, build, write
 
 
 def compare_two(root: Path, first: str, second: str, gate: str | None) -> None:
@@ -114,7 +115,9 @@ def report_on(
     """Writes the page of this clone's records, or of several bundles' with equal work side by side."""
     question = Question(datetime.now(UTC), session, machine_id(state_folder()), baseline)
     if not bundles:
-        written = build(root, out, question, csv=csv, png=png)
+        analysis = analyse(evidence_in(root), question)
+        question = replace(question, ways=claims.ways(root, analysis))
+        written = write(replace(analysis, question=question), out, csv=csv, png=png)
     else:
         with merged(root, bundles) as (clone, lead):
             question = replace(question, session=session or lead, machine=None)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from harness.summary.statistics import METHOD
 from report import text
 from report.acceptance.clause import MARGIN, Clause, clause
 from report.claims.judge import Judged, judge
+from report.claims.judgeable import Way
 from report.claims.matching import with_published
 from report.comparisons import selfcheck
 from report.comparisons.account import Account, accounts
@@ -79,6 +80,8 @@ class Question:
     baseline: str | None = None
     margin: float = MARGIN
     from_raw: bool = False
+    ways: Mapping[str, Way] = field(default_factory=dict)
+    """By their ids, what would judge the claims that no record meets; the report itself knows no plans."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.record import Claim
@@ -25,6 +25,19 @@ class Judgeable:
     claim: Claim
     trials: frozenset[str]
     """The ids of all trials of the cells that the verdict would rest on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A plan that would judge a claim here, and how long each of the trials takes that its verdict needs."""
+
+    plan: str
+    seconds_by_trial: Mapping[str, float]
+
+    @property
+    def seconds(self) -> float:
+        """Of all its trials."""
+        return sum(self.seconds_by_trial.values())
 
 
 def judgeable(

@@ -12,6 +12,7 @@ from report import text
 from report.claims.metrics import METRICS
 from report.comparisons.cells import PROJECTION_TOLERANCE, Cell, cell_ratio
 from report.comparisons.targets import to_target
+from report.trials.learning import validated_batches
 
 _VERSION = re.compile(r"\b(PyTorch|fastai|CUDA|driver|cuDNN) (\d[\w.]*)")
 
@@ -26,6 +27,7 @@ def obstacles(claim: Claim, cell: Cell, cards: Sequence[Card], places: Sequence[
         _card(claim, cell, cards),
         _stack(claim, cell),
         _data(claim, cell),
+        _validation(claim, cell),
         _length(claim, cell, places) if claim.target is None else _target(claim.target, cell),
     )
     return tuple(reason for reason in reasons if reason)
@@ -62,6 +64,18 @@ def _data(claim: Claim, cell: Cell) -> str | None:
         return "data: nothing that depends on the data is judged on generated data"
     if metric.kind == "quality" and cell.key.weights == "random":
         return "starting weights: random ones instead of pretrained ones"
+    return None
+
+
+def _validation(claim: Claim, cell: Cell) -> str | None:
+    """A quality on a part of the validation is another one."""
+    if claim.target is None and METRICS[claim.metric].kind != "quality":
+        return None
+    for trial in cell.trials:
+        measured = trial.record.measurement
+        batches = validated_batches(measured) if measured else None
+        if measured is not None and batches is not None:
+            return f"validation: {batches} instead of {measured.protocol.valid_batches} batches"
     return None
 
 

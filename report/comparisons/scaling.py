@@ -137,9 +137,8 @@ def scalings(cells: Sequence[Cell]) -> list[Scaling]:
 
 
 def _place(cell: Cell) -> Hashable:
-    # Steps follow from the batch of all devices together.
-    length = replace(cell.length, steps_per_epoch=0, valid_batches=0)
-    return _work(cell), length, cell.stack, cell.session, cell.trials[0].device_name
+    # Steps follow from the batch of all devices together; no speed and no target depends on the end of a run.
+    return _work(cell), cell.length.epochs, cell.stack, cell.session, cell.trials[0].device_name
 
 
 def _work(cell: Cell) -> Key:
@@ -153,9 +152,14 @@ def _by_machine(cells: Sequence[Cell]) -> list[list[Cell]]:
     """Each machine's alone where all have one device's run; else of equal works that of the most runs."""
     machines = list(grouped_by(cells, lambda cell: cell.machine).values())
     if all(any(ranks_of(cell) == 1 for cell in members) for members in machines if _several(members)):
-        return machines
+        return [_most_runs(members) for members in machines]
+    return [_most_runs(cells)]
+
+
+def _most_runs(cells: Sequence[Cell]) -> list[Cell]:
+    """One of each work: where it ran in several lengths, or on several machines, that of the most runs."""
     alike = grouped_by(cells, lambda cell: (cell.key.precision, parallelism_of(cell), ranks_of(cell)))
-    return [[max(same, key=lambda cell: cell.throughput.n) for same in alike.values()]]
+    return [max(same, key=lambda cell: cell.throughput.n) for same in alike.values()]
 
 
 def _several(cells: Sequence[Cell]) -> bool:

@@ -17,6 +17,7 @@ from report.sections.curves import QUALITY, over_time, quality_form, time_unit
 from report.sections.view import Panel, Table, tabled
 from report.stats.intervals import Runs, blocks_interval
 from report.trials.key import PARALLEL, VIRTUAL_RANKS
+from report.trials.learning import validated_batches
 from report.trials.trial import Trial
 
 MOST_WHISKERS = 6
@@ -190,10 +191,7 @@ def table(cells: Sequence[Cell]) -> Table | None:
     timed = [cell for cell in cells if cell.verdict != "invalid" and targets_of([cell])]
     rows, ratios = [], []
     for cell in timed:
-        row = {
-            "Work": _named(cell),
-            "Trained": text.count(max(t.epochs_trained or 0 for t in cell.trials), "epoch"),
-        }
+        row = {"Work": _named(cell), "Trained": _trained(cell)}
         for target in targets:
             ratio = families[id(cell)].over_single_to(cell, target) if id(cell) in families else None
             ratios += [ratio] if ratio else []
@@ -206,6 +204,16 @@ def table(cells: Sequence[Cell]) -> Table | None:
         "left out: one device works through all of them in turn."
     )
     return tabled(caption + names.together(ratios), rows) if rows else None
+
+
+def _trained(cell: Cell) -> str:
+    """How long its runs trained, and what they were validated on where that is not all."""
+    epochs = text.count(max(trial.epochs_trained or 0 for trial in cell.trials), "epoch")
+    measured = cell.trials[0].record.measurement
+    batches = validated_batches(measured) if measured else None
+    if measured is None or batches is None:
+        return epochs
+    return f"{epochs}\nvalidated on {batches:,} of {measured.protocol.valid_batches:,} batches"
 
 
 def _named(cell: Cell) -> str:

@@ -27,12 +27,12 @@ def reached(measured: Measurement, target: float) -> Reached | None:
     """The end of the first whole epoch that has the target; null where no epoch of the run had it.
 
     An accuracy is reached from below, a perplexity or a loss from above. Nothing is read between two
-    validations, and one of a part of its batches tells nothing.
+    validations. Where each is of a part of its batches only, so is what was reached: see `validated_batches`.
     """
     seconds = 0.0
     for epoch in measured.epochs:
         seconds += epoch.train_seconds + (epoch.valid_seconds or 0.0)
-        value = _validated(epoch, measured)
+        value = _validated(epoch)
         if value is not None and (value >= target if more_is_better(measured) else value <= target):
             return Reached(epoch.index, seconds)
     return None
@@ -49,7 +49,7 @@ def early_fall(measured: Measurement) -> float | None:
 
     In the unit of the quality. Null where fewer epochs were trained, or one of them was not validated.
     """
-    values = [_validated(epoch, measured) for epoch in measured.epochs[:EARLY_EPOCHS]]
+    values = [_validated(epoch) for epoch in measured.epochs[:EARLY_EPOCHS]]
     known = [value for value in values if value is not None]
     if len(known) < EARLY_EPOCHS:
         return None
@@ -71,11 +71,17 @@ def as_json(measured: Measurement, targets: Sequence[float]) -> tuple[str, str]:
 
 
 def _qualities(measured: Measurement) -> list[float]:
-    values = (_validated(epoch, measured) for epoch in measured.epochs)
+    values = (_validated(epoch) for epoch in measured.epochs)
     return [value for value in values if value is not None]
 
 
-def _validated(epoch: Epoch, measured: Measurement) -> float | None:
-    """The quality after a whole epoch, on all of the protocol's batches."""
-    partly = epoch.valid_batches is not None and epoch.valid_batches < measured.protocol.valid_batches
-    return epoch.quality if epoch.complete and not partly else None
+def _validated(epoch: Epoch) -> float | None:
+    """The quality after a whole epoch."""
+    return epoch.quality if epoch.complete else None
+
+
+def validated_batches(measured: Measurement) -> int | None:
+    """The fewest batches that an epoch was validated on; null where it was all of the protocol's."""
+    whole = measured.protocol.valid_batches
+    parts = (epoch.valid_batches for epoch in measured.epochs if _validated(epoch) is not None)
+    return min((part for part in parts if part is not None and part < whole), default=None)

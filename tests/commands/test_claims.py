@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 
@@ -9,8 +10,11 @@ from commands.claims import Offer
 from harness.errors import UserError
 from harness.record import Claim, Side
 from harness.record.claims import load_claims
+from report.analysis import Question, analyse, evidence_in
 from report.claims.judgeable import Judgeable
 from tests.helpers import ROOT
+
+QUICK_ON_A_CPU = "20261121-38cb4c"
 
 
 def test_the_list_names_every_claim_once_within_80_columns():
@@ -31,6 +35,16 @@ def test_the_count_tells_what_the_shipped_plans_can_judge(capsys):
     assert gpu >= 150
     assert cpu >= 8
     assert quick >= 3
+
+
+def test_an_unmet_claim_has_a_way_in_the_plan_that_is_quickest_for_the_records_own_device():
+    question = Question(datetime(2026, 12, 1, tzinfo=UTC), session=QUICK_ON_A_CPU)
+    found = analyse(evidence_in(ROOT, purchase=False), question)
+    ways = claims.ways(ROOT, found)
+    met = {result.claim.id for result in found.verdicts if result.compared}
+    assert ways and not met & ways.keys()
+    assert {way.plan for way in ways.values()} >= {"cpu-claims"}
+    assert all(way.seconds > 0 for way in ways.values())
 
 
 def offer(plan: str, seconds: dict[str, float], **claimed: str) -> Offer:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from harness.record import Claim, Side
 from report import text
+from report.claims.judgeable import Way
 from report.claims.judged import Judged
 from report.sections.view import ClaimsView, StudyView, Table
 from report.trials.pairs import grouped_by
@@ -38,13 +40,19 @@ MOST_REASONS = 12
 MOST_VALUES = 4
 """Values that one reason names before it only gives their number."""
 _INSTEAD = " instead of "
+NO_WAYS: Mapping[str, Way] = MappingProxyType({})
 
 
-def views(judged: Sequence[Judged], drawn: Sequence[StudyView], *, alone: bool) -> tuple[ClaimsView, ...]:
-    """A section per study; `alone` says that nothing was measured, so that none is judged."""
+def views(
+    judged: Sequence[Judged], drawn: Sequence[StudyView], ways: Mapping[str, Way], *, alone: bool
+) -> tuple[ClaimsView, ...]:
+    """A section per study; `alone` says that nothing was measured, so that none is judged.
+
+    `ways` are what would judge the claims that no record meets, by their ids.
+    """
     studies = grouped_by(judged, lambda result: result.claim.study)
     return tuple(
-        _view(study, results, place, [view for view in drawn if view.study == study], alone=alone)
+        _view(study, results, place, [view for view in drawn if view.study == study], ways, alone=alone)
         for place, (study, results) in enumerate(studies.items(), 1)
     )
 
@@ -76,22 +84,49 @@ def verdicts(judged: Sequence[Judged]) -> Table | None:
     return Table("Published claims, by study", ("Study", "Claims", "Verdicts"), tuple(rows))
 
 
-def unmet(judged: Sequence[Judged]) -> Table | None:
-    """What would make claims comparable that are not, each with how many need it; the most first."""
+def unmet(judged: Sequence[Judged], ways: Mapping[str, Way] = NO_WAYS) -> Table | None:
+    """What would make claims comparable that are not, each with how many need it; the most first.
+
+    With `ways`, by claim, each says which commands would judge how many of them here, and in how long.
+    """
     apart = [result for result in judged if not result.compared]
     needs = grouped_by(apart, lambda result: _needs(result.verdict.because))
     ordered = sorted(needs.items(), key=lambda need: -len(need[1]))
     rows = [
-        (_need(fields, results), str(len(results)), _studies(results))
+        (_need(fields, results), str(len(results)), _studies(results), _commands(results, ways))
         for fields, results in ordered[:MOST_REASONS]
     ]
     rest = [result for _, results in ordered[MOST_REASONS:] for result in results]
     if rest:
-        rows.append(("for other reasons, which the tables below name", str(len(rest)), _studies(rest)))
+        others = "for other reasons, which the tables below name"
+        rows.append((others, str(len(rest)), _studies(rest), _commands(rest, ways)))
     if not rows:
         return None
     caption = "What the other claims need, or why nothing can judge them."
-    return Table(caption, ("Need, or reason", "Claims", "Studies"), tuple(rows))
+    columns = ("Need, or reason", "Claims", "Studies", "Here, by")
+    if not any(ways.get(result.claim.id) for result in apart):
+        return Table(caption, columns[:-1], tuple(row[:-1] for row in rows))
+    return Table(caption, columns, tuple(rows))
+
+
+def _commands(results: Sequence[Judged], ways: Mapping[str, Way]) -> str:
+    """'`invoke run --plan perbos`, about 9.0 h: 80 claims', a line for each plan."""
+    met = [way for result in results if (way := ways.get(result.claim.id)) is not None]
+    lines = []
+    for name, alike in grouped_by(met, lambda way: way.plan).items():
+        trials: dict[str, float] = {}
+        for way in alike:
+            trials |= way.seconds_by_trial
+        claims = text.count(len(alike), "claim")
+        lines.append(f"invoke run --plan {name}, about {text.duration(sum(trials.values()))}: {claims}")
+    return "\n".join(lines[:MOST_VALUES]) or "–"
+
+
+def _own_way(result: Judged, ways: Mapping[str, Way]) -> str:
+    way = ways.get(result.claim.id)
+    if way is None:
+        return ""
+    return f"\ninvoke run --claim {result.claim.id}, about {text.duration(way.seconds)} here"
 
 
 def _needs(because: Sequence[str]) -> tuple[str, ...]:
@@ -139,7 +174,13 @@ def _studies(results: Iterable[Judged]) -> str:
 
 
 def _view(
-    study: str, results: Sequence[Judged], place: int, drawn: Sequence[StudyView], *, alone: bool
+    study: str,
+    results: Sequence[Judged],
+    place: int,
+    drawn: Sequence[StudyView],
+    ways: Mapping[str, Way],
+    *,
+    alone: bool,
 ) -> ClaimsView:
     met = sorted(
         (result for result in results if result.compared),
@@ -150,7 +191,7 @@ def _view(
         anchor=f"s-{place}",
         heading=f"Study {text.clean(study, 40)}",
         judged=_judged_table(met) if met else None,
-        apart=_apart_table(apart, alone) if apart else None,
+        apart=_apart_table(apart, ways, alone) if apart else None,
         caveats=tuple(
             dict.fromkeys(text.clean(caveat, 300) for result in results for caveat in result.claim.caveats)
         ),
@@ -170,7 +211,7 @@ def _judged_table(results: Sequence[Judged]) -> Table:
     return Table(caption, ("Claim", "Published", "Here", "Verdict", "Because"), rows)
 
 
-def _apart_table(results: Sequence[Judged], alone: bool) -> Table:
+def _apart_table(results: Sequence[Judged], ways: Mapping[str, Way], alone: bool) -> Table:
     columns = ("Claim", "Published", "Source") if alone else ("Claim", "Published", "Not comparable, because")
     rows = tuple(
         (
@@ -178,7 +219,7 @@ def _apart_table(results: Sequence[Judged], alone: bool) -> Table:
             published(result.claim),
             text.clean(result.claim.source, 120)
             if alone
-            else text.clean("; ".join(result.verdict.because), 240),
+            else text.clean("; ".join(result.verdict.because), 240) + _own_way(result, ways),
         )
         for result in results
     )

@@ -374,6 +374,26 @@ def test_a_run_that_ended_without_its_target_is_averaged_with_no_other():
     assert because(to_target("greater"), records) == "target: 2 of 5 runs ended after 12 epochs without 0.75"
 
 
+def test_a_target_on_a_part_of_the_validation_judges_no_claim():
+    records = [
+        record.model_copy(
+            update={
+                "measurement": record.measurement.model_copy(
+                    update={
+                        "epochs": tuple(
+                            epoch.model_copy(update={"valid_batches": 2})
+                            for epoch in record.measurement.epochs
+                        )
+                    }
+                )
+            }
+        )
+        for record in [*learned(4), *learned(9, batch=2048)]
+        if record.measurement
+    ]
+    assert because(to_target("greater"), records) == "validation: 2 instead of 6 batches"
+
+
 def test_epochs_to_a_target_grow_along_a_trend():
     points = [
         {"at": at, "of": {"model": "mlp", "precision": "fp32-ieee", "batch_size": 512 * at}}

@@ -47,15 +47,23 @@ def test_a_perplexity_or_a_loss_is_reached_from_above():
         assert learning.best(measured(falling, quality)) == 90.0
 
 
-def test_an_epoch_that_ended_early_or_was_validated_in_part_reaches_nothing_though_its_seconds_count():
+def test_an_epoch_that_ended_early_or_was_not_validated_reaches_nothing_though_its_seconds_count():
     epochs = [
         Epoch(index=1, steps=9, train_seconds=1.0, valid_seconds=1.0, quality=0.9, complete=False),
-        Epoch(index=2, steps=9, train_seconds=1.0, valid_seconds=1.0, quality=0.9, valid_batches=5),
+        Epoch(index=2, steps=9, train_seconds=1.0, valid_seconds=1.0),
         Epoch(index=3, steps=9, train_seconds=1.0, quality=None),
         Epoch(index=4, steps=9, train_seconds=1.0, valid_seconds=1.0, quality=0.5),
     ]
     assert learning.reached(measured([], epochs=epochs), 0.5) == learning.Reached(4, 7.0)
     assert learning.best(measured([], epochs=epochs)) == 0.5
+
+
+def test_validations_on_a_part_of_the_batches_are_told_from_those_on_all():
+    whole = build.CIFAR["valid_batches"]
+    for batches, told in ((None, None), (whole, None), (5, 5)):
+        epoch = Epoch(index=1, steps=9, train_seconds=1.0, quality=0.9, valid_batches=batches)
+        assert learning.validated_batches(measured([], epochs=[epoch])) == told
+        assert learning.reached(measured([], epochs=[epoch]), 0.9) == learning.Reached(1, 1.0)
 
 
 def test_early_falls_are_the_mean_loss_from_one_of_the_first_ten_epochs_to_the_next():

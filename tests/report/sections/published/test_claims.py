@@ -6,6 +6,7 @@ from collections import Counter
 
 from harness.record import Claim
 from harness.record.claims import load_claims
+from report.claims.judgeable import Way
 from report.claims.judged import Judged
 from report.sections.published import claims
 from report.stats.equivalence import Verdict, Word
@@ -74,6 +75,34 @@ def test_many_reasons_become_few_rows_that_count_every_claim():
     table = claims.unmet(results)
     assert table is not None and len(table.rows) == claims.MOST_REASONS + 1
     assert sum(int(row[1]) for row in table.rows) == 40
+
+
+def test_an_unmet_claim_names_the_command_that_would_judge_it_here_and_how_long_it_takes():
+    results = [
+        Judged(
+            claim("T4", 1.0, study="x").model_copy(update={"id": name}), Verdict("not comparable", (because,))
+        )
+        for name, because in (("one", "a"), ("two", "a"), ("three", "a"), ("four", "b"))
+    ]
+    ways = {
+        "one": Way("perbos", {"t1": 3600.0, "t2": 1800.0}),
+        "two": Way("perbos", {"t2": 1800.0, "t3": 1800.0}),
+        "three": Way("quick", {"t4": 60.0}),
+    }
+    table = claims.unmet(results, ways)
+    assert table is not None and table.columns[-1] == "Here, by"
+    assert [row[-1] for row in table.rows] == [
+        "invoke run --plan perbos, about 2 h: 2 claims\ninvoke run --plan quick, about 60 s: 1 claim",
+        "–",
+    ]
+    (view,) = claims.views(results, (), ways, alone=False)
+    assert view.apart is not None
+    assert [row[-1].split("\n")[1:] for row in view.apart.rows] == [
+        ["invoke run --claim one, about 90 min here"],
+        ["invoke run --claim two, about 60 min here"],
+        ["invoke run --claim three, about 60 s here"],
+        [],
+    ]
 
 
 def test_what_differs_in_many_values_names_some_and_counts_the_rest():

@@ -47,6 +47,8 @@ EPOCHS = {
     ("tensorcore_mlp", "warmed/1"): 100,
     ("mnist_cnn", "published/1"): 20,
     ("convnet", "synthetic/1"): 100,
+    ("chexnet", "published/1"): 5,
+    ("chexnet", "fair/1"): 5,
     ("cifar_resnet44", "published/1"): 40,
 }
 """How long each protocol is, as its workload says."""

@@ -97,6 +97,11 @@ def locked(
             f"image '{image.name}' takes {' and '.join(image.from_base)} from its base, not from wheels",
             remedy="pack it as an image, where Docker or Podman is",
         )
+    if image.sources:
+        raise MachineError(
+            f"image '{image.name}' builds {' and '.join(image.sources.packages)} from source, not from wheels",
+            remedy="pack it as an image, where Docker or Podman is",
+        )
     for version in pythons:
         steps = wheel_steps(
             image, root=root, folder=folder, python=version, interpreter=python, wheelhouse=wheelhouse

@@ -63,7 +63,7 @@ def resize(job: Resize) -> Resized:
             small = image.convert("RGB").resize((job.pixels, job.pixels), Image.Resampling.BILINEAR)
     except (OSError, SyntaxError, ValueError) as error:
         raise DataError(
-            f"the image '{job.source.name}' cannot be read ({error})", remedy="unpack its archive anew"
+            f"the image '{job.source.name}' cannot be read ({error})", remedy="unpack its archive again"
         ) from None
     # What the original says of itself would be written along.
     small.info.clear()

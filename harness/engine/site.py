@@ -146,6 +146,6 @@ def load_site(root: Path, named: str | None) -> Site:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
         return Site.model_validate(values)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise PlanError(f"{path.name} is not TOML: {error}", remedy="mend the line it names") from None
+        raise PlanError(f"{path.name} is not TOML: {error}", remedy="correct the line it names") from None
     except ValidationError as error:
         raise PlanError(f"{path.name}: {first_problem(error)}", remedy="see docs/cluster.md") from None

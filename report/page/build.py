@@ -146,7 +146,7 @@ def _linked(view: PageView) -> PageView:
 def _beside(analysis: Analysis) -> str:
     """What this machine's own figures say, where the first sentence is of something else."""
     answer = headline.answer(analysis.groups, analysis.speedups, len(analysis.evidence.claims.claims))
-    return "" if answer == lead(analysis) else answer
+    return "" if answer == lead(analysis) or not analysis.groups else answer
 
 
 def _filters(analysis: Analysis) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -23,6 +23,9 @@ def lead(analysis: Analysis) -> str:
         return headline.headline(analysis.expectations[0])
     if any(judged.compared for judged in analysis.verdicts) and analysis.groups:
         return claims.checked(analysis.verdicts)
+    if analysis.own and not analysis.groups:
+        failed = sum(trial.failure is not None for trial in analysis.own)
+        return f"No trial of this session gave a figure to show: {failed:,} of {len(analysis.own):,} failed."
     return headline.answer(analysis.groups, analysis.speedups, len(analysis.evidence.claims.claims))
 
 
@@ -117,4 +120,4 @@ def _own_facts(analysis: Analysis) -> Iterator[Fact]:
         yield Fact(
             f"{text.number(cell.throughput.mean)} {unit}s/s", f"{work(cell)}, {standing(cell) or 'measured'}"
         )
-    yield Fact(str(fewest_runs(cells)), "runs to a figure, at the least")
+    yield Fact(str(fewest_runs(cells)), "runs are the fewest that a figure averages")

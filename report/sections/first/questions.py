@@ -33,10 +33,22 @@ FIRST = (
 
 def questions(analysis: Analysis) -> tuple[Question, ...]:
     """The answers of page one, in the order in which they are asked."""
-    if not analysis.groups:
-        return (Question("How is this machine measured?", FIRST, ""),)
+    asked = _of_figures(analysis) if analysis.groups else _of_none(analysis)
+    return tuple(question for question in asked if question.sentences)
+
+
+def _of_none(analysis: Analysis) -> tuple[Question, ...]:
+    """Where no figure can be shown: what failed, or how to begin."""
+    return (
+        Question("What failed?", tuple(_failed(analysis)) if analysis.own else (), "failures"),
+        Question("How is it measured again?", tuple(_again(analysis)), ""),
+        Question("How is this machine measured?", () if analysis.own else FIRST, ""),
+    )
+
+
+def _of_figures(analysis: Analysis) -> tuple[Question, ...]:
     cells = analysis.measured_here
-    asked = (
+    return (
         Question("Which is faster, and by how much?", tuple(_faster(analysis)), "expected"),
         Question("What does it cost?", tuple(_cost(analysis)), "money"),
         Question("What would turn the answer?", tuple(_turns(analysis)), ""),
@@ -50,7 +62,6 @@ def questions(analysis: Analysis) -> tuple[Question, ...]:
         Question("When is a delivered machine accepted?", tuple(_accepted(analysis)), "acceptance"),
         Question("How is it measured again?", tuple(_again(analysis)), ""),
     )
-    return tuple(question for question in asked if question.sentences)
 
 
 def _faster(analysis: Analysis) -> Iterator[str]:
@@ -137,15 +148,16 @@ def _half_width(cell: Cell) -> float:
 def confidence(cells: Sequence[Cell]) -> tuple[str, str]:
     """One word for how far the figures carry, and why it is no better."""
     fewest, blocks = fewest_runs(cells), max((cell.blocks for cell in cells), default=0)
-    runs = f"{text.count(fewest, 'run')} to a figure at the least"
-    sittings = "all in one sitting" if blocks <= 1 else f"in {blocks} sittings an hour apart"
+    few = fewest < FLOOR_RUNS
+    runs = f"as few as {text.count(fewest, 'run')} to a figure"
+    runs += f", where at least {FLOOR_RUNS} are wanted" if few else ""
+    sittings = "all from one sitting" if blocks <= 1 else f"from {blocks} sittings an hour apart"
     weak = [
         (any(cell.verdict == "unproven" for cell in cells), "tests too short to have settled"),
         (any(cell.key.data_source == "generated" for cell in cells), "generated data in part"),
-        (fewest < FLOOR_RUNS, f"at least {FLOOR_RUNS} runs are wanted"),
     ]
     reasons = [reason for applies, reason in weak if applies]
-    if reasons:
+    if few or reasons:
         return "Weak", ", ".join((runs, sittings, *reasons))
     if fewest < HEADLINE_RUNS or blocks < BLOCKS_NEEDED:
         return (

@@ -208,7 +208,7 @@ def test_an_image_that_cannot_be_read_is_named(tmp_path: Path):
     source = generated(tmp_path / "source")
     (bad,) = source.rglob("00000005_001.png")
     bad.write_bytes(bad.read_bytes()[:200])
-    with pytest.raises(DataError, match=r"'00000005_001.png' cannot be read \(.*unpack its archive anew"):
+    with pytest.raises(DataError, match=r"'00000005_001.png' cannot be read \(.*unpack its archive again"):
         made(source, tmp_path / "out")
 
 

@@ -269,6 +269,19 @@ def test_an_empty_folder_gives_a_page_that_says_so(tmp_path: Path):
     assert "Nothing has been measured here yet" in read(html("empty", tmp_path)).text("h1")
 
 
+def test_a_session_of_failures_alone_leads_with_them_and_with_the_command_to_measure_again(tmp_path: Path):
+    tried = build.two_cards()[0]
+    failed = build.record(
+        tried.trial, None, on=tried.machine, session=tried.session, failure=build.out_of_memory()
+    )
+    build.write(tmp_path / "root", [failed])
+    written = page.build(tmp_path / "root", tmp_path / "out", Question(NOW))
+    shown = read(written.html.read_text(encoding="utf-8"))
+    assert shown.text("h1") == "No trial of this session gave a figure to show: 1 of 1 failed."
+    first = written.markdown.read_text(encoding="utf-8").partition("\n## ")[0]
+    assert "does not fit (1)" in first and "invoke run --plan" in first
+
+
 def test_published_numbers_alone_are_drawn_and_none_is_judged(tmp_path: Path):
     shown = read(html("published", tmp_path))
     assert "none of them judged" in shown.text("h1")

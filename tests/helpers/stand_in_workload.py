@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-INPUT, OUTPUT = Path(os.environ["GPUDYNO_IN"]), Path(os.environ["GPUDYNO_OUT"])
+INPUT, OUTPUT = (Path(os.environ.get(name, "")) for name in ("GPUDYNO_IN", "GPUDYNO_OUT"))
 
 
 def event(**fields):

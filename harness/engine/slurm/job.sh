@@ -65,6 +65,12 @@ run() (
         {{ command | join(" \\\n        ") }}
 )
 
+# This node as it is before the trial, and what of it the trial takes.
+look() {
+    "$python" -m harness.run.jobs.node "$jobs" "$name" "$attempt" $place || return
+    card=$(<"$work/card") meet=$(<"$work/meet")
+}
+
 # One trial from its first look at this node to its end. What is told of the end lies beside what was measured.
 measure() {
     name=$1 attempt=$(($2 + ${SLURM_RESTART_COUNT:-0})) place=$3
@@ -72,14 +78,14 @@ measure() {
     mkdir -p "$work/in" "$work/out" "$work/home" "$work/tmp"
     echo "gpudyno: $name.a$attempt begins"
     echo "${SLURM_ARRAY_JOB_ID:-${SLURM_JOB_ID:-}}" >"$work/job"
-    if "$python" -m harness.run.jobs.node "$jobs" "$name" "$attempt" $place; then
-        card=$(<"$work/card") meet=$(<"$work/meet")
+    if look; then
 {%- if warm %}
         # Compilers fill their caches first, by a short trial that no record has.
         warm=$jobs/work/$name.warm
         if [ ! -e "$warm/done" ]; then
             "$python" -m harness.run.jobs.node --warm "$jobs" "$name" && run "$warm" >"$warm/log.txt" 2>&1
             touch "$warm/done"
+            look
         fi
 {%- endif %}
         "$python" -m harness.telemetry.sampler "$work/telemetry.jsonl" --kind {{ kind }} --cards "$(<"$work/cards")" \

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -59,10 +59,13 @@ def collect(
     accounted = _accounted(scheduler, over)
     begun = [(started, place, each) for place, each in over if (started := _started(each.work))]
     blank = {each.work for _, each in over} - {each.work for _, _, each in begun}
-    homes: dict[str, _Home] = {}
+    machines = {started.machine.id for started, _, _ in begun}
+    homes = {machine: _Home(root, submission, machine) for machine in sorted(machines)}
+    for machine, home in homes.items():
+        home.plan({each.trial for started, _, each in begun if started.machine.id == machine})
     new = []
     for started, place, attempt in sorted(begun, key=lambda item: item[0].started_at):
-        home = homes.setdefault(started.machine.id, _Home(root, submission, started.machine.id))
+        home = homes[started.machine.id]
         exit = ending(jobs, attempt, place, scheduler, accounted)
         record = home.bring(attempt, started, exit, names, say)
         new += [record] if record else []
@@ -109,12 +112,30 @@ class _Home:
             store.write_session(root, self.session)
             ledger.begun(root, self.session)
 
+    def plan(self, begun: Collection[str]) -> None:
+        """A machine's session has those of the plan's trials that began on it."""
+        there = {trial.id for trial in self.session.trials}
+        blocks = self.whole.blocks or (1,) * len(self.whole.trials)
+        new = [
+            (trial, block)
+            for trial, block in zip(self.whole.trials, blocks, strict=False)
+            if trial.id in begun and trial.id not in there
+        ]
+        if not new:
+            return
+        self.session = self.session.model_copy(
+            update={
+                "trials": (*self.session.trials, *(trial for trial, _ in new)),
+                "blocks": (*self.session.blocks, *(block for _, block in new)),
+            }
+        )
+        store.write_session(self.root, self.session)
+
     def bring(self, attempt: Attempt, started: Started, exit: Exit, names: Names, say: Say) -> Record | None:
         """Writes an attempt's record; null where an earlier line was cut short after it did."""
         folder = store.session_folder(self.root, self.session)
         if (folder / store.record_name(attempt.trial, attempt.number)).exists():
             return None
-        self._plan(attempt.trial)
         if (attempt.trial, attempt.number) not in self.entered:
             ledger.trial_started(self.root, self.session, started, say)
         now = max(ended_at(attempt), started.started_at)
@@ -131,20 +152,6 @@ class _Home:
         )
         self.records.append(record)
         return record
-
-    def _plan(self, trial: str) -> None:
-        """A machine's session has those of the plan's trials that began on it."""
-        if any(each.id == trial for each in self.session.trials):
-            return
-        at, asked = next((at, each) for at, each in enumerate(self.whole.trials) if each.id == trial)
-        blocks = self.whole.blocks[at : at + 1]
-        self.session = self.session.model_copy(
-            update={
-                "trials": (*self.session.trials, asked),
-                "blocks": (*self.session.blocks, *blocks),
-            }
-        )
-        store.write_session(self.root, self.session)
 
 
 def _session(root: Path, whole: Session, own: OwnSession) -> Session:

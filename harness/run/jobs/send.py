@@ -156,8 +156,7 @@ def dependency(batch: Batch, submission: Submission, sent: Iterable[tuple[Batch,
     A larger batch size of a sweep waits until the smaller one fitted. A later block of time waits until an
     hour after an earlier one can have ended.
     """
-    whole = submission.whole
-    blocks = dict(zip((trial.id for trial in whole.trials), whole.blocks, strict=False))
+    blocks = _blocks(submission)
     own = batch.spec.trial
     smaller: list[tuple[int, str]] = []
     earlier: list[str] = []
@@ -184,7 +183,7 @@ def send(
 ) -> Submission:
     """Sends batches one after the other, each written down before; raises as Scheduler.send does."""
     sent: list[tuple[Batch, str]] = []
-    for part in _smaller_first(parts):
+    for part in in_order(parts, submission):
         batch = replace(part, dependency=dependency(part, submission, sent))
         path = write(desk, submission, batch)
         note = Sent(
@@ -202,15 +201,24 @@ def send(
     return submission
 
 
-def _smaller_first(parts: Sequence[Batch]) -> list[Batch]:
-    """In their order, but that a sweep's batch sizes come from the smallest up."""
-    order: dict[str, int] = {}
+def in_order(parts: Sequence[Batch], submission: Submission) -> list[Batch]:
+    """Earlier blocks of time first, and of a sweep the smaller batch sizes; else as they come."""
+    blocks = _blocks(submission)
+    places: dict[str, int] = {}
     for at, part in enumerate(parts):
-        order.setdefault(sweep_key(part.spec.trial), at)
-    return sorted(
-        parts,
-        key=lambda part: (order[sweep_key(part.spec.trial)], part.spec.trial.asked.variant.batch_size),
-    )
+        places.setdefault(sweep_key(part.spec.trial), at)
+
+    def key(part: Batch) -> tuple[int, int, int]:
+        trial = part.spec.trial
+        return blocks.get(trial.id, 1), places[sweep_key(trial)], trial.asked.variant.batch_size
+
+    return sorted(parts, key=key)
+
+
+def _blocks(submission: Submission) -> dict[str, int]:
+    """Of each trial the block of time that the plan has it in."""
+    whole = submission.whole
+    return dict(zip((trial.id for trial in whole.trials), whole.blocks, strict=False))
 
 
 def write(desk: Desk, submission: Submission, batch: Batch) -> Path:
@@ -226,7 +234,7 @@ def by_hand(
 ) -> tuple[Submission, tuple[tuple[Path, int], ...]]:
     """Writes batches that another scheduler will start: each trial's script, and its place in it."""
     lines: list[tuple[Path, int]] = []
-    for batch in _smaller_first(parts):
+    for batch in in_order(parts, submission):
         path = write(desk, submission, batch)
         note = Sent(
             name=batch.name,

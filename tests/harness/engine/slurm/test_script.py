@@ -1,0 +1,135 @@
+"""Batch scripts: each compared whole, and each one that bash reads without a complaint."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.engine.container import DeviceRequest, RunSpec, TrialFolders
+from harness.engine.site import Site
+from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, Spread, script, spread
+from harness.errors import UserError
+from harness.record import Asked, Limit, Trial, Variant
+from tests.helpers.checks import golden
+
+GPU_SITE = Site(
+    partition="gpu",
+    account="a-project",
+    device="cuda",
+    gpus_per_node=4,
+    gpu_type="a100",
+    nodes=4,
+    cpus_per_gpu=8,
+    memory_per_node="200G",
+    modules=("apptainer/1.3",),
+    network_interface="ib0",
+)
+
+
+def trial(gpus: int, device: str) -> Trial:
+    variant = Variant(
+        model="resnet50",
+        precision="amp-bf16",
+        batch_size=64,
+        data_mode="cached",
+        image_size=224,
+        gpus=gpus,
+        limit=Limit(steps=100),
+    )
+    asked = Asked(
+        workload="convnet",
+        protocol="synthetic/1",
+        variant=variant,
+        data="synthetic",
+        device=device,
+        environment="cuda",
+    )
+    return Trial.of(asked, 1, seed=1, timeout_seconds=600)
+
+
+def batch(gpus: int, device: str = "cuda", root: str = "/home/me/gpudyno", **more: object) -> Batch:
+    work = Path(WORK)
+    folders = TrialFolders(
+        input=work / "in",
+        output=work / "out",
+        data=(("cifar-10", Path("/scratch/my data/cifar-10")),),
+        cache=Path(CACHE),
+        workloads=Path(ROOT) / "workloads",
+    )
+    asked = trial(gpus, device)
+    spec = RunSpec(
+        trial=asked,
+        session="20261122-0a1b2c",
+        attempt=1,
+        folders=folders,
+        device=DeviceRequest(device),
+        interpreter=Path("/home/me/gpudyno/.venvs/cuda/bin/python"),
+        sif=Path("/images/cuda.sif"),
+        passed={"NCCL_ALGO": "Ring"},
+    )
+    jobs = Path(root) / "results/.state/jobs/20261122-0a1b2c"
+    whole = Batch(
+        name="gpudyno-20261122-0a1b2c-1",
+        title=f"convnet resnet50 amp-bf16, batch 64, {gpus} devices: 3 trials of plan 'mine'",
+        root=Path(root),
+        jobs=jobs,
+        cache=jobs / "cache/cuda",
+        python=f"{root}/.venv/bin/python",
+        trials=tuple(f"convnet-r{repeat}-0123456789ab" for repeat in (1, 2, 3)),
+        attempts=(1, 1, 2),
+        spec=spec,
+        warm=True,
+    )
+    return replace(whole, **more)
+
+
+SCRIPTS = {
+    "cpu": (batch(1, "cpu", '/home/me/it\'s "my" clone', warm=False), Site(array_at_once=2)),
+    "venv_2_gpus": (batch(2), GPU_SITE.model_copy(update={"gpu_option": "gres", "time_limit": "2h"})),
+    "apptainer_2_gpus": (batch(2), GPU_SITE.model_copy(update={"runtime": "apptainer"})),
+    "apptainer_16_gpus": (
+        batch(16, dependency="afterok:17"),
+        GPU_SITE.model_copy(update={"runtime": "apptainer"}),
+    ),
+    "pyxis_16_gpus": (batch(16), GPU_SITE.model_copy(update={"runtime": "pyxis"})),
+    "apptainer_rocm": (
+        batch(4, "rocm", warm=False),
+        GPU_SITE.model_copy(update={"runtime": "apptainer", "device": "rocm", "gpu_type": "mi300x"}),
+    ),
+    "each_card": (batch(1, node="gpu-07", cards=(0, 1, 3)), GPU_SITE),
+}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_batch_script_is_what_it_was_and_bash_reads_it(name):
+    text = script(*SCRIPTS[name])
+    golden(f"slurm_{name}.sh", text)
+    read = subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True, check=False)
+    assert (read.returncode, read.stderr) == (0, "")
+
+
+def test_a_path_with_a_line_break_is_refused_in_one_sentence():
+    with pytest.raises(UserError, match=r"holds a line break or another control character"):
+        script(batch(1, "cpu", "/home/me/a\nb"), Site())
+
+
+@pytest.mark.parametrize("path", ["/home/me/a:b", "/home/me/a,b", '/home/me/a"b'])
+def test_a_path_that_a_container_s_mounts_cannot_hold_is_refused(path):
+    with pytest.raises(UserError, match="at which a container's mounts are parted"):
+        script(batch(2, "cuda", path), GPU_SITE.model_copy(update={"runtime": "pyxis"}))
+
+
+@pytest.mark.parametrize(
+    ("gpus", "expected"),
+    [(1, Spread(1, 1)), (4, Spread(1, 4)), (8, Spread(2, 4)), (16, Spread(4, 4)), (6, None), (32, None)],
+)
+def test_a_trial_takes_the_fewest_nodes_that_it_fills_evenly(gpus, expected):
+    assert spread(gpus, GPU_SITE) == expected
+
+
+def test_processes_without_cards_stay_on_one_node_unless_the_site_says_otherwise():
+    assert spread(4, Site()) == Spread(1, 4)
+    assert spread(4, Site(gpus_per_node=2, nodes=2)) == Spread(2, 2)

@@ -1,0 +1,256 @@
+"""Trials in a SIF: the commands as written down, and run for real by a stand-in for Apptainer's program."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.engine.apptainer import ApptainerEngine, client, exec_line, needed
+from harness.engine.base import Running
+from harness.engine.build import BuildSettings
+from harness.engine.container import DeviceRequest, RunSpec, TrialFolders
+from harness.errors import DataError, MachineError, NoEngine, NotBuilt
+from harness.image import packed
+from harness.image.catalog import load_images
+from harness.record import Asked, Trial, Variant
+from harness.run.setup import prepare
+from harness.settings import Settings
+from tests.helpers import ROOT, TESTS
+from tests.helpers.checks import golden
+from tests.helpers.clone import make as make_clone
+from tests.helpers.minimal_image import make as make_rootfs
+
+UNITS = ("GPU-11111111-2222-3333-4444-555555555555", "GPU-66666666-7777-8888-9999-000000000000")
+LOOK = """
+import json, os, socket
+from pathlib import Path
+
+PLACES = ("/", "/in", "/out", "/data/set", "/cache", "/workloads", "/tmp")
+
+def attempt(path):
+    try:
+        Path(path, "x").write_text("x")
+        return True
+    except OSError:
+        return False
+
+found = {
+    "uid": os.getuid(),
+    "interfaces": sorted(os.listdir("/sys/class/net")),
+    "writable": [path for path in PLACES if attempt(path)],
+    "home": os.environ["HOME"] if attempt(os.environ["HOME"]) else None,
+    "data": Path("/data/set/a.txt").read_text(),
+    "variables": sorted(name for name in os.environ if "APPTAINER" in name or name == "SECRET"),
+}
+Path("/out/found.json").write_text(json.dumps(found))
+print("looked around")
+"""
+
+
+def spec(folder: Path, device: DeviceRequest | None = None, **changes) -> RunSpec:
+    asked = Asked(
+        workload="word_lm",
+        protocol="published/1",
+        variant=Variant(model="lstm", precision="fp32-ieee", batch_size=1, data_mode="cached"),
+        data="generated",
+        device="cpu",
+        environment="cpu",
+    )
+    folders = TrialFolders(
+        folder / "in",
+        folder / "out",
+        (("set", folder / "a set, with a comma"),),
+        folder / "cache",
+        folder / "w",
+    )
+    settings = {"uid": 1000, "gid": 1000, **changes}
+    trial = Trial.of(asked, 1, seed=1, timeout_seconds=60)
+    device = device or DeviceRequest("cpu")
+    return RunSpec(
+        trial=trial, session="20261122-0a1b2c", attempt=1, folders=folders, device=device, **settings
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "root"),
+    [
+        ("cpu", DeviceRequest("cpu"), False),
+        ("cpu_root", DeviceRequest("cpu"), True),
+        ("cuda", DeviceRequest("cuda", ids=UNITS), False),
+        ("cuda_by_index", DeviceRequest("cuda", indices=(1,)), False),
+        ("rocm", DeviceRequest("rocm", ids=("0123456789abcdef",), groups=(44, 993)), False),
+    ],
+)
+def test_a_trial_in_a_sif_is_asked_for_exactly_as_written_down(name, device, root):
+    asked = spec(
+        Path("/work/trial"), device, uid=10001 if root else 1000, memory_bytes=2**30 if root else None
+    )
+    words, variables = exec_line(asked, Path("/clone/images/cpu.sif"), "apptainer", root=root)
+    both = {"command": " ".join(words).split(" --"), "variables": variables}
+    golden(f"apptainer_{name}.json", json.dumps(both, indent=1) + "\n")
+
+
+def archive_of(rootfs: Path, path: Path) -> str:
+    """What `docker save` writes of an image of one layer; gives back the image's digest."""
+    configuration = json.dumps({"architecture": "amd64", "os": "linux", "config": {}}).encode()
+    digest = hashlib.sha256(configuration).hexdigest()
+    manifest = [{"Config": f"{digest}.json", "RepoTags": ["a:1"], "Layers": ["layer.tar"]}]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path, "w") as tar:
+        for name, content in (
+            (f"{digest}.json", configuration),
+            ("manifest.json", json.dumps(manifest).encode()),
+        ):
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+        tar.add(rootfs, arcname="layer.tar")
+    return f"sha256:{digest}"
+
+
+def program(folder: Path) -> Path:
+    """The stand-in, as it would lie on PATH."""
+    path = folder / "bin" / "apptainer"
+    path.parent.mkdir()
+    stand_in = TESTS / "helpers" / "stand_in_apptainer.py"
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{stand_in}" "$@"\n')
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture(scope="module")
+def rootfs(tmp_path_factory):
+    return make_rootfs(tmp_path_factory.mktemp("rootfs") / "rootfs.tar")
+
+
+@pytest.fixture
+def engine(tmp_path, rootfs):
+    tmp_path.chmod(0o755)
+    root = make_clone(tmp_path / "clone")
+    settings = BuildSettings(root=root, logs=tmp_path / "logs", base="a-base:1")
+    return ApptainerEngine(root, str(program(tmp_path)), settings)
+
+
+def quiet(line: str, done: int = 0, total: int | None = None) -> None:
+    pass
+
+
+def brought(engine: ApptainerEngine, rootfs: Path) -> str:
+    tag = engine.settings.spec(load_images(ROOT).image("cpu")).tag
+    return archive_of(rootfs, packed.archive_of(engine.root, tag))
+
+
+def namespaces() -> bool:
+    own = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    line = ["unshare", "--mount", "--net", "--pid", "--fork", *own, "true"]
+    return shutil.which("unshare") is not None and subprocess.run(line, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not namespaces(), reason="this machine gives no namespaces of one's own")
+def test_a_trial_runs_in_a_sif_of_the_image_with_its_own_folders_and_without_a_network(
+    engine, rootfs, tmp_path
+):
+    image = load_images(ROOT).image("cpu")
+    digest = brought(engine, rootfs)
+    built = engine.build(image, quiet)
+    assert built.environment.image_id == digest
+    assert built.environment.sif_sha256 == hashlib.sha256(built.sif.read_bytes()).hexdigest()
+    assert (built.environment.engine, built.environment.engine_version) == ("apptainer", "0-stand-in")
+    user, work = engine.user(), tmp_path / "work"
+    asked = spec(work, sif=built.sif, uid=user.uid, gid=user.gid, passed={"HSA_X": "a, b"})
+    for folder in (asked.folders.input, asked.folders.output, asked.folders.cache, asked.folders.workloads):
+        folder.mkdir(parents=True)
+    (asked.folders.workloads / "word_lm.py").write_text(LOOK)
+    ((_, data),) = asked.folders.data
+    data.mkdir()
+    (data / "a.txt").write_text("a sample")
+    handle = engine.start(asked)
+    assert engine.find("", work) == handle
+    while isinstance(state := engine.poll(handle, work), Running):
+        time.sleep(0.05)
+    assert (state.code, state.log) == (0, "looked around\n")
+    found = json.loads((asked.folders.output / "found.json").read_text())
+    inside_root = 10001 if os.geteuid() == 0 else 0
+    assert found == {
+        "uid": inside_root,
+        "interfaces": ["lo"],
+        "writable": ["/out", "/cache", "/tmp"],
+        "home": "/home/gpudyno",
+        "data": "a sample",
+        "variables": [],
+    }
+    engine.forget(handle, work)
+    assert not (work / "home").exists()
+
+
+def test_a_sif_that_is_not_the_file_that_was_made_is_refused(engine, rootfs):
+    image = load_images(ROOT).image("cpu")
+    brought(engine, rootfs)
+    assert [step.label for step in engine.steps(image)]
+    built = engine.build(image, quiet)
+    assert engine.steps(image) == ()
+    with built.sif.open("ab") as file:
+        file.write(b"x")
+    with pytest.raises(DataError, match="is not the file that was made"):
+        engine.built(image)
+
+
+def test_without_a_sif_or_an_archive_the_line_that_brings_one_is_named(engine, rootfs):
+    image = load_images(ROOT).image("cpu")
+    with pytest.raises(NotBuilt, match="invoke pack"):
+        engine.build(image, quiet)
+    brought(engine, rootfs)
+    with pytest.raises(NotBuilt, match="invoke build"):
+        engine.built(image)
+
+
+def test_a_sif_that_cannot_be_made_leaves_nothing_and_says_why(engine):
+    image = load_images(ROOT).image("cpu")
+    tag = engine.settings.spec(image).tag
+    path = packed.archive_of(engine.root, tag)
+    archive_of(ROOT / "LICENSE", path)
+    with pytest.raises(MachineError, match="could not make a SIF of"):
+        engine.build(image, quiet)
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+    path.write_bytes(b"no archive")
+    with pytest.raises(DataError, match="is no archive of one image"):
+        engine.build(image, quiet)
+
+
+def test_singularity_is_taken_where_apptainer_is_not_and_nothing_where_neither_is(tmp_path):
+    with pytest.raises(NoEngine, match="neither 'apptainer' nor 'singularity'"):
+        needed({"PATH": str(tmp_path)})
+    (tmp_path / "singularity").write_text("")
+    (tmp_path / "singularity").chmod(0o755)
+    assert client({"PATH": str(tmp_path)}) == str(tmp_path / "singularity")
+
+
+def test_apptainer_is_taken_unasked_only_where_no_engine_answers_and_the_image_lies_in_the_clone(
+    engine, rootfs, tmp_path
+):
+    environ = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "DOCKER_HOST": f"unix://{tmp_path}/none"}
+    settings = Settings(plan="mine", device="cpu", base="a-base:1")
+    assert prepare(engine.root, settings, environ).engine.name == "venv"
+    brought(engine, rootfs)
+    assert prepare(engine.root, settings, environ).engine.name == "apptainer"
+    named = settings.model_copy(update={"engine": "venv"})
+    assert prepare(engine.root, named, environ).engine.name == "venv"
+
+
+def test_the_command_is_shown_as_a_person_would_type_it(engine, rootfs):
+    brought(engine, rootfs)
+    built = engine.build(load_images(ROOT).image("cpu"), quiet)
+    shown = engine.command(replace(spec(Path("/w")), sif=built.sif, passed={"A": "b c"}))
+    assert "APPTAINERENV_A='b c'" in shown
+    assert shown.endswith(f"{built.sif} python /workloads/word_lm.py")

@@ -99,7 +99,8 @@ def locked(
         )
     if image.sources:
         raise MachineError(
-            f"image '{image.name}' builds {' and '.join(image.sources.packages)} from source, not from wheels",
+            f"image '{image.name}' builds {' and '.join(image.sources.packages)} from source, "
+            "not from wheels",
             remedy="pack it as an image, where Docker or Podman is",
         )
     for version in pythons:

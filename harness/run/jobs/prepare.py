@@ -29,7 +29,6 @@ from harness.run.choice import Chosen
 from harness.run.data import data_folders, trial_data
 from harness.run.jobs.send import Desk
 from harness.run.setup import WHEELHOUSE, RunSetup
-from harness.run.trial_data import trial_data
 from harness.settings import Settings
 
 _VENDORS: Mapping[DeviceKind, str] = {"cuda": "NVIDIA", "rocm": "AMD"}

@@ -14,8 +14,8 @@ LEVEL = 0.05
 FEWEST = 6
 """Of fewer nothing is named: one that stands out of five is as well explained by the other four."""
 
-MANY = 15
-"""From so many on more than one is looked for; of fewer the test holds its level for one alone (Grubbs)."""
+MANY = 25
+"""From so many on more than one is looked for; of fewer the level holds for one alone (Grubbs' test)."""
 
 MOST_SHARE = 0.2
 """Of many, what may stand out; more of them are no outliers and another kind."""

@@ -198,13 +198,10 @@ def test_a_second_device_is_refused_by_name(stack, folder, framework, tmp_path, 
 
 @pytest.mark.torch
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("framework", ["tensorflow", "keras-tensorflow"])
-def test_two_devices_of_one_process_learn_what_two_ranks_of_pytorch_do(framework, tmp_path, monkeypatch):
+def test_tensorflow_learns_on_two_devices_what_two_ranks_of_pytorch_do(tmp_path, monkeypatch):
     need_torch()
     asked = {"protocol": "fair/1", "gpus": 2, "batch_size": 4, "timeout_seconds": 280}
-    options = {"framework": framework}
-    found = trained("tensorflow", "tensorflow2", tmp_path / "two", monkeypatch, options=options, **asked)
-    measured = found.measured
+    measured = trained("tensorflow", "tensorflow2", tmp_path / "two", monkeypatch, **asked).measured
     assert (measured.device.count, measured.parallel, len(measured.ranks)) == (2, "dp", 2)
     assert (measured.samples_per_step, measured.window.samples) == (8, 24)
     (tmp_path / "ranks").mkdir()

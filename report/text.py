@@ -28,6 +28,7 @@ WORKLOAD_WORDS = {
     "convnet": "Image classifiers on synthetic images, on one device and on several",
     "tensorcore_mlp": "Matrix products alone: an MLP of three equal layers",
     "mnist_cnn": "A small convolutional network on MNIST",
+    "cifar_cnn": "A small convolutional network on CIFAR-10",
 }
 
 WORKLOAD_ABOUT = {
@@ -37,6 +38,7 @@ WORKLOAD_ABOUT = {
     "batch, resolution and optimiser are lost: protocol reconstructed).",
     "tensorcore_mlp": "Three linear layers on random numbers, a recipe for mixed precision (study 001).",
     "mnist_cnn": "Two convolutions and two linear layers learn MNIST's digits (study 001).",
+    "cifar_cnn": "Four convolutions and two linear layers learn CIFAR-10's classes (study 003).",
 }
 
 DATA_MODE_WORDS = {

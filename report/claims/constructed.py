@@ -50,10 +50,16 @@ EPOCHS = {
     ("chexnet", "published/1"): 5,
     ("chexnet", "fair/1"): 5,
     ("cifar_resnet44", "published/1"): 40,
+    ("cifar_cnn", "published/1"): 10,
 }
 """How long each protocol is, as its workload says."""
 
-QUALITIES = {"cifar_fastai": "accuracy", "cifar_resnet44": "accuracy", "word_lm": "perplexity"}
+QUALITIES = {
+    "cifar_fastai": "accuracy",
+    "cifar_resnet44": "accuracy",
+    "cifar_cnn": "accuracy",
+    "word_lm": "perplexity",
+}
 """What is validated, where anything is."""
 
 COUNTS_ON_A_CPU = ("tensorcore_mlp",)

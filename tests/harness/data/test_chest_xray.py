@@ -102,7 +102,7 @@ def test_each_image_is_made_as_the_study_made_it_and_the_table_says_its_part(sou
     for name in ("00000001_000.png", "00000002_000.png"):
         (before,) = source.rglob(name)
         with Image.open(before) as image, Image.open(ready.folder / "images" / name) as small:
-            right = image.convert("RGB").resize((PIXELS, PIXELS), Image.Resampling.BILINEAR)
+            right = image.resize((PIXELS, PIXELS), Image.Resampling.BILINEAR).convert("RGB")
             assert (small.mode, small.tobytes()) == ("RGB", right.tobytes())
 
 

@@ -151,6 +151,7 @@ def constant(workload: str, name: str) -> Any:
         ("convnet", "synthetic/1"),
         ("cifar_resnet44", "published/1"),
         ("parts/chexnet/protocol", "published/1"),
+        ("cifar_cnn", "published/1"),
     ],
 )
 def test_a_protocol_has_the_epochs_that_its_workload_says(workload, protocol):

@@ -12,7 +12,7 @@ from report.comparisons.cells import Cell, fewest_runs
 from report.comparisons.speedups import FULL_PRECISION, Speedup
 from report.comparisons.time_breakdown import time_breakdown
 from report.sections import environment, headline
-from report.sections.costs import wording
+from report.sections.costs import section, wording
 from report.sections.names import work
 from report.sections.published import claims
 from report.sections.view import Question
@@ -86,6 +86,8 @@ def _faster(analysis: Analysis) -> Iterator[str]:
     tied = [benchmark for benchmark in first.benchmarks if benchmark.ratio.tied]
     if tied and not first.tied:
         yield f"They tie on {_some([work(benchmark.of) for benchmark in tied])}."
+    elif len(first.benchmarks) > 1 and not first.tied:
+        yield f"Of {len(first.benchmarks)} works they tie on none."
     others = len(analysis.expectations) - 1
     if others:
         yield f"{text.count(others, 'more pair')} of systems stand below."
@@ -101,6 +103,7 @@ def _some(names: Sequence[str]) -> str:
 def _cost(analysis: Analysis) -> Iterator[str]:
     costs, purchase = analysis.costs, analysis.evidence.purchase
     if costs is None or costs.answer is None or purchase is None:
+        yield from _unpriced(analysis)
         return
     names = [offer.name for offer in costs.inputs.offers]
     yield wording.answer_sentence(costs.answer, names)
@@ -113,6 +116,15 @@ def _cost(analysis: Analysis) -> Iterator[str]:
     yield wording.work_sentence(costs.inputs)
     turn = wording.price_sentence(costs.answer, costs.numbers, purchase.currency)
     yield from (sentence for sentence in (turn, wording.power_sentence(costs)) if sentence)
+
+
+def _unpriced(analysis: Analysis) -> Iterator[str]:
+    """Without prices: by speed alone, how much more each may cost."""
+    view = section.view(analysis)
+    if view is not None:
+        yield view.answer
+    if analysis.evidence.purchase is None:
+        yield "No prices are given: `invoke quote` asks for them."
 
 
 def _turns(analysis: Analysis) -> Iterator[str]:
@@ -133,10 +145,14 @@ def _sure(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
     widest = max((cell for cell in cells if cell.throughput.interval), key=_half_width, default=None)
     if widest is not None and (interval := widest.throughput.interval):
         unit = text.clean(widest.trials[0].sample_unit, 20)
+        values = widest.throughput.values
+        apart = text.percent((max(values) - min(values)) / interval.estimate)
         yield (
-            f"The least certain figure is {work(widest)}: {text.number(interval.low)} to "
-            f"{text.number(interval.high)} {unit}s a second."
+            f"The least certain figure is {work(widest)}, {text.number(interval.low)} to "
+            f"{text.number(interval.high)} {unit}s a second: its {len(values)} runs lie {apart} apart."
         )
+    if cells and all(cell.key.data_source == "real" for cell in cells):
+        yield "All data is real."
     yield from _spoiled([trial for cell in cells for trial in cell.trials])
 
 
@@ -175,6 +191,8 @@ def _spoiled(trials: Sequence[Trial]) -> Iterator[str]:
         named = ", ".join(f"{text.clean(cause, 40)} ({n})" for cause, n in causes.most_common(MOST_NAMED))
         count = text.count(len(invalid), "trial")
         yield f"{count} of {len(trials):,} are invalid and count nowhere: {named}."
+    elif trials:
+        yield "No trial is invalid."
     warned = Counter(warning.partition(":")[0] for trial in trials for warning in set(trial.record.warnings))
     if warned:
         named = ", ".join(f"{text.clean(name, 40)} ({n})" for name, n in warned.most_common(MOST_NAMED))
@@ -215,7 +233,13 @@ def _precision(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
     strict = [gain for gain in gains if gain.over.key.precision == "fp32-ieee"] or gains
     best = headline.best_of_each_workload(strict)
     if not best:
-        yield "It was not measured: one precision alone ran."
+        named = [
+            f"{name}, {BASELINES[name]}"
+            for name in FULL_PRECISION
+            if name in {c.key.precision for c in cells}
+        ]
+        ran = f": {'; '.join(named)}" if named else ""
+        yield f"It was not measured: no 16-bit precision ran beside a 32-bit one{ran}."
         return
     sized = sorted(best, key=lambda gain: _parameters(gain.of))
     for gain in sized[:1] if len(sized) == 1 else (sized[0], sized[-1]):
@@ -269,8 +293,8 @@ def _differs(analysis: Analysis) -> Iterator[str]:
     boxes = environment.boxes_differ(analysis.shown)
     if boxes:
         yield boxes
-    if not fields and not boxes and analysis.expectations:
-        yield "Nothing that is known of, besides the systems that are compared."
+    if not fields and analysis.expectations:
+        yield "Their software is the same."
 
 
 def _failed(analysis: Analysis) -> Iterator[str]:

@@ -130,7 +130,7 @@ def test_an_archive_that_is_cut_short_is_said_to_be_so_and_nothing_becomes_of_it
     code, words = said(archive, tmp_path / "site")
     assert code == 2
     assert "cut short" in words
-    assert "copy the archive anew" in words
+    assert "copy the archive again" in words
     assert not (tmp_path / "site").exists()
 
 

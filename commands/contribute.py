@@ -12,10 +12,12 @@ from pathlib import Path
 
 from commands import gate
 from harness.bundle import archive
-from harness.errors import GateError, UserError
+from harness.errors import GateError, MachineError, UserError
 from harness.machine import machine_id, state_folder
 from harness.record import DEEP, Record, Session, store
 from harness.record.store import Stored
+from report.page import render
+from report.text import clean, count
 
 TEXT = "PULL_REQUEST.md"
 BASES = ("origin/main", "main", "HEAD")
@@ -48,7 +50,7 @@ def publish(root: Path, session: str | None) -> None:
     for problem in refused:
         print(problem, file=sys.stderr)
     if refused:
-        raise GateError(f"{len(refused)} problems", remedy="correct what is listed above")
+        raise GateError(count(len(refused), "problem"), remedy="correct what is listed above")
     made = prepare(root, chosen, records, root / "report" / "out" / f"contribution-{chosen.id}")
     print(f"\nThe gate lets it pass. {len(made.files)} files, {made.bytes / 1e6:.2f} MB, under CC0 1.0.")
     print(f"The text of the pull request: {made.text}")
@@ -134,18 +136,25 @@ def pull_request(session: Session, records: Sequence[Stored]) -> str:
         "",
         f"Session `{session.id}`, plan `{session.plan}`, {len(records)} records.",
         "",
-        f"- Devices: {devices}",
-        f"- Environment: {environment.image} by {environment.engine}, {pinned}",
+        f"- Devices: {_cell(devices)}",
+        f"- Environment: {environment.image} by {environment.engine}, {_cell(pinned)}",
         f"- Ended as: {', '.join(f'{n} {word}' for word, n in sorted(ends.items()))}",
         "",
         "| work | records |",
         "| --- | --- |",
         *(f"| {_cell(work)} | {n} |" for work, n in sorted(rows.items())),
         "",
-        "The records are published under CC0 1.0 (`results/LICENSE`). All records of the session are here, "
-        "failures included, and none was changed.",
+        f"The records are published under CC0 1.0 (`results/LICENSE`). {_how_many(session, records)}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _how_many(session: Session, records: Sequence[Stored]) -> str:
+    recorded = {stored.record.trial.id for stored in records}
+    lacking = sum(trial.id not in recorded for trial in session.trials)
+    if lacking:
+        return f"{count(lacking, 'trial')} of the session's plan left no record here; failures are included."
+    return "Each trial of the session's plan has its record here, failures included."
 
 
 def _work(record: Record) -> str:
@@ -164,9 +173,12 @@ def _end(record: Record) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    return render.inert(render.markdown_text(clean(text, 200)))
 
 
 def _is_commit(root: Path, name: str) -> bool:
     command = ["git", "-C", str(root), "rev-parse", "--verify", "-q", name]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        raise MachineError("git is not on the PATH", remedy="install git") from None

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from harness.bundle import validate
 from harness.bundle.validate import folder_problems
-from harness.errors import GateError, UserError
+from harness.errors import GateError, MachineError, UserError
 from harness.record import store
 from harness.record.ledger import LEDGER_BYTES
 from report import text
@@ -27,6 +27,10 @@ from report.page.build import look
 from report.sections.view import PageView
 
 MOST_FILES = 2000
+WHAT_READING_SHOWS = (
+    "They agree with themselves and their session, which is all that reading shows: a signed bundle would "
+    "say who answers for them, and a run by someone else whether they hold."
+)
 
 _PLACE = re.compile(
     r"results/\d{4}-\d{2}-\d{2}/[a-z0-9][a-z0-9.-]{0,63}-\d{8}-[0-9a-f]{6}/[A-Za-z0-9_][A-Za-z0-9_.-]{0,120}\.json"
@@ -89,13 +93,20 @@ def _judged(
     refused += _too_large(diff, sizes)
     if len(diff) > MOST_FILES:
         refused.append(f"results: {len(diff)} files, where one contribution has at most {MOST_FILES}")
-    if refused or not diff:
-        return tuple(refused) or ("results: no record is added",)
+    if refused:
+        return tuple(refused)
+    if not any(_is_record(change.path) for change in diff):
+        return ("results: no record is added",)
     for change in diff:
         path = folder / change.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content(change))
     return tuple(folder_problems(folder))
+
+
+def _is_record(path: str) -> bool:
+    name = PurePosixPath(path).name
+    return name.endswith(".json") and name != "session.json" and not name.endswith(store.REJECTED)
 
 
 def changes(root: Path, base: str, head: str) -> tuple[Change, ...]:
@@ -172,7 +183,10 @@ def _commit(root: Path, name: str) -> str:
 
 
 def _git(root: Path, *words: str, given: bytes = b"") -> bytes:
-    done = subprocess.run(["git", "-C", str(root), *words], input=given, capture_output=True, check=False)
+    try:
+        done = subprocess.run(["git", "-C", str(root), *words], input=given, capture_output=True, check=False)
+    except FileNotFoundError:
+        raise MachineError("git is not on the PATH", remedy="install git") from None
     if done.returncode:
         last_line = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
         raise UserError(
@@ -194,7 +208,8 @@ def judge(root: Path, base: str, head: str, comment: Path | None) -> None:
     for problem in refused:
         print(text.clean(problem, 500), file=sys.stderr)
     if refused:
-        raise GateError(f"{len(refused)} problems", remedy="correct what is listed above")
+        raise GateError(text.count(len(refused), "problem"), remedy="correct what is listed above")
+    print(WHAT_READING_SHOWS)
     print("the records are good")
 
 

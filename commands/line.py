@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import io
 import shlex
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any
@@ -93,12 +95,20 @@ def _refused(error: OSError) -> str:
     return f"'{error.filename or 'a file'}' cannot be read or written ({error.strerror}); {remedy}"
 
 
+def _write_anything() -> None:
+    """A terminal that has no character for something shows a question mark in its place."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
 def verb(**options: Any) -> Callable[[Callable[..., None]], Any]:
     """A task whose errors are one sentence on standard error and the exit code of their kind."""
 
     def decorate(body: Callable[..., None]) -> Any:
         @wraps(body)
         def guarded(*given: Any, **named: Any) -> None:
+            _write_anything()
             try:
                 body(*given, **named)
             except GpudynoError as error:

@@ -161,7 +161,9 @@ def verify(path: Path, signers: Path | None) -> None:
         if opened.signed is not None:
             print(f"  signature: good, {opened.signed.key}, {_whose(opened.signed.signer)}")
         elif (opened.folder / bundle.SIGNATURE).is_file() is False:
-            print("  signature: none")
+            print(
+                "  signature: none, so nobody answers for its samples; a run by someone else would show more"
+            )
         if opened.manifest is not None:
             more, by_method = _figure_problems(opened, opened.manifest)
             problems += more

@@ -3,28 +3,76 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from commands import measure
-from harness.errors import GpudynoError
+from harness.engine.venv import VenvEngine
+from harness.errors import GpudynoError, UserError
 from harness.image.catalog import load_images
 from harness.image.spec import venv_name
+from harness.record.claims import nearest
 from harness.settings import Settings
 
 PREFIX = "GPUDYNO_TEST_PYTHON"
 OWN_NAMES = {"cpu": ("torch", PREFIX), "era-2019": ("torch_era", f"{PREFIX}_ERA")}
-"""The mark of tests that need an image, and the variable that names its interpreter, where not as usual."""
+"""Where the mark of an image's tests and the variable of its interpreter are not as usual."""
 
 
 def run(root: Path, only: str, settings_of: Callable[[str], Settings] | None = None) -> int:
-    """pytest's exit code; `settings_of` an image's name asks for every image that a CPU can run."""
-    environ = os.environ | (interpreters(root, settings_of) if settings_of else {})
-    command = [sys.executable, "-m", "pytest", *shlex.split(only)]
+    """Runs the tests, or those that `only` names, and gives pytest's exit code; each skip says why.
+
+    `settings_of` an image's name asks for every image that a CPU can run. Raises UserError where no test has
+    the name.
+    """
+    environ = built(root) | os.environ | (interpreters(root, settings_of) if settings_of else {})
+    command = [sys.executable, "-m", "pytest", "-rs", *selected(root, only)]
     return subprocess.run(command, cwd=root, env=environ, check=False).returncode
+
+
+def built(root: Path) -> dict[str, str]:
+    """The variables that name the interpreters of those environments that are in `.venvs/`."""
+    found = {}
+    for name, image in load_images(root).images.items():
+        with suppress(GpudynoError):
+            found[_names(name)[1]] = str(VenvEngine(root).built(image).interpreter)
+    return found
+
+
+def _names(image: str) -> tuple[str, str]:
+    """The mark of tests that need an image, and the variable that names its interpreter."""
+    return OWN_NAMES.get(image, (image, f"{PREFIX}_{image.upper().replace('-', '_')}"))
+
+
+def selected(root: Path, only: str) -> list[str]:
+    """What pytest is given for a test's name, a part of one, or words of pytest's own.
+
+    Of a name only the files that have it are read, so that one test takes seconds.
+    """
+    words = shlex.split(only)
+    if (
+        not words
+        or (len(words) > 1 and words[0].startswith("-"))
+        or (root / words[0].split("::")[0]).exists()
+    ):
+        return words
+    name = "_".join(words)
+    files = [path for path in sorted((root / "tests").rglob("test_*.py")) if name in path.read_text("utf-8")]
+    if not files:
+        tests = {
+            test
+            for path in (root / "tests").rglob("test_*.py")
+            for test in re.findall(r"^def (test_\w+)", path.read_text("utf-8"), re.MULTILINE)
+        }
+        raise UserError(
+            f"no test has '{name}' in its name{nearest(name, tests)}", remedy="name a part of one"
+        )
+    return [*(str(path.relative_to(root)) for path in files), "-k", name]
 
 
 def interpreters(root: Path, settings_of: Callable[[str], Settings]) -> dict[str, str]:
@@ -36,7 +84,7 @@ def interpreters(root: Path, settings_of: Callable[[str], Settings]) -> dict[str
     for name, image in load_images(root).images.items():
         if "cpu" not in image.devices:
             continue
-        need, variable = OWN_NAMES.get(name, (name, f"{PREFIX}_{name.upper()}"))
+        need, variable = _names(name)
         try:
             measure.build(root, settings_of(name), dry_run=False)
         except GpudynoError as error:

@@ -34,6 +34,9 @@ _INSIDE = re.compile(
     r"(?<![0-9A-Za-z_])(?:(?=[\w.-]*[\d-])[A-Za-z][\w-]*|[a-z][\w-]*\.[\w-]+)(?:\.[\w-]+)*"
     r"\.(?:local|lan|internal|intranet|corp|localdomain|home\.arpa)(?![0-9A-Za-z_.])"
 )
+_NAME = re.compile(r"[\w.-]{1,300}")
+"""As much as a host's name has, and no more at once: the search in it takes the square of its length."""
+
 _VERSION_BEFORE = re.compile(
     r"(?:[\w\]]==|\b(?:nvidia|cud|cub|nccl|torch|triton|rocm)[\w-]*[-_]|\b(?:version|driver|v)[\s:=\"']{0,4})$",
     re.I,
@@ -46,7 +49,11 @@ def cut_addresses(text: str, *, versions: bool = False) -> str:
     `versions` says that four numbers outside the private ranges are no address here.
     """
     text = _IPV6.sub(_ipv6, _MAC.sub("<address>", _EC2.sub("<host>", text)))
-    return _INSIDE.sub("<host>", _IPV4.sub(partial(_ipv4, versions), text))
+    return _NAME.sub(_inside, _IPV4.sub(partial(_ipv4, versions), text))
+
+
+def _inside(match: re.Match[str]) -> str:
+    return _INSIDE.sub("<host>", match.group())
 
 
 def _ipv4(versions: bool, match: re.Match[str]) -> str:
@@ -154,9 +161,12 @@ def redact(text: str, names: Names, *, keep: int = KEPT_CHARACTERS) -> str:
 
 
 def leaks(record_json: str, names: Names) -> tuple[str, ...]:
-    """What a record would give away, as "'field' holds a path"; raises ValueError where it is no JSON."""
+    """What a record would give away, as "'field' holds a path".
+
+    Raises ValueError where it is no JSON, or where a key stands twice: a reader sees the last one alone.
+    """
     sentences: list[str] = []
-    for field, value in _strings(json.loads(record_json), ""):
+    for field, value in _strings(json.loads(record_json, object_pairs_hook=_each_key_once), ""):
         if {"packages", "versions"} & set(field.split(".")) and _VERSION.fullmatch(value):
             continue
         rules = _VALUE_RULES if field.rsplit(".", 1)[-1] in VERSIONED else _RULES
@@ -166,6 +176,14 @@ def leaks(record_json: str, names: Names) -> tuple[str, ...]:
                 sentences.append(f"'{field}' holds {what}")
             value = without
     return tuple(dict.fromkeys(sentences))
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        twice = next(key for at, (key, _) in enumerate(pairs) if key in dict(pairs[:at]))
+        raise ValueError(f"the key '{twice[:40]}' stands twice")
+    return fields
 
 
 def redact_value(field: str, value: str, names: Names) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -10,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationError
 
 from harness.errors import PlanError
-from harness.record import Model, Role, first_problem
+from harness.record import Model, Role, first_problem, parse_toml
 from harness.record.machine import Declared
 from harness.units import seconds_of
 
@@ -66,12 +65,22 @@ def load(root: Path, environ: Mapping[str, str], options: Mapping[str, Any]) -> 
     return settings
 
 
+def own_path(given: str) -> Path:
+    """A path as a user writes it; raises PlanError where its `~name` is nobody's."""
+    try:
+        return Path(given).expanduser()
+    except RuntimeError:
+        raise PlanError(
+            f"'{given[:80]}' names no user of this machine", remedy="write the path out"
+        ) from None
+
+
 def _from_file(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        values = parse_toml(path.read_bytes())
+    except ValueError as error:
         raise PlanError(f"{path.name} is not TOML: {error}", remedy="correct the line it names") from None
     _validated(values, path.name)
     return values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from harness.record import DEEP, Session
 from harness.record.cards import Card
 from harness.record.claims import ClaimSet, load_claims
 from harness.record.store import Results, Stored, read_all
+from harness.summary import contradictions
 from harness.summary.statistics import METHOD
 from report import text
 from report.acceptance.clause import MARGIN, Clause, clause
@@ -164,10 +165,13 @@ class Analysis:
 def evidence_in(root: Path, *, purchase: bool = True) -> Evidence:
     """The records, claims, cards and, with `purchase`, the buyer's file of a clone or an unpacked bundle.
 
-    Raises RecordError where the claims cannot be read; unreadable records are problems of the results.
+    Raises RecordError where the claims cannot be read; records that cannot be read, or that contradict
+    their session, are problems of the results.
     """
     bought = load_purchase(root) if purchase else None
-    return Evidence(read_all(root), load_claims(root), cards_of(root), bought)
+    results = read_all(root)
+    results = replace(results, problems=(*results.problems, *contradictions.among(results)))
+    return Evidence(results, load_claims(root), cards_of(root), bought)
 
 
 def analyse(evidence: Evidence, question: Question) -> Analysis:

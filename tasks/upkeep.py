@@ -34,12 +34,17 @@ def gate(c: Context, base: str = "main", head: str = "HEAD", comment: str = "") 
     gating.judge(ROOT, base, head, Path(comment) if comment else None)
 
 
-@verb(help={"image": "the image whose lock is written again, by its name in docker/images.toml"})
-def lock(c: Context, image: str) -> None:
+@verb(
+    help={
+        "image": "the image whose lock is written again, by its name in docker/images.toml",
+        "package": "move this package alone, as torch==2.14.1, with its channel's hashes",
+    }
+)
+def lock(c: Context, image: str, package: str = "") -> None:
     """Resolve an image's versions and its base's digest anew: the only way that either changes."""
     from commands.upkeep import lock as locking
 
-    locking.lock(ROOT, image)
+    locking.lock(ROOT, image, package)
 
 
 @verb(help={"yes": "remove without asking", "data": "also remove the data that was fetched"})
@@ -60,7 +65,7 @@ def check(c: Context) -> None:
 
 @verb(
     help={
-        "only": "pass on to pytest: a file, or -k and a word",
+        "only": "a test's name or a part of it, a file, or words of pytest's own",
         "all_images": "build the environment of every image that a CPU can run, and test its workloads too",
     }
 )

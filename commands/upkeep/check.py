@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from commands.upkeep import prose
+from commands.upkeep import names, prose
 from harness.bundle.validate import record_problems
 from harness.errors import GateError, GpudynoError, UserError
 from harness.image.catalog import load_images
@@ -16,6 +16,7 @@ from harness.plan import plan
 from harness.record import store
 from harness.record.cards import load_cards
 from harness.record.claims import load_claims
+from report.text import count
 
 TOOLS = (("ruff", "format", "--check", "."), ("ruff", "check", "."), ("mypy",))
 
@@ -38,11 +39,15 @@ def files(root: Path) -> Iterator[str]:
     """A sentence for each plan, pin, claim, card or record that cannot be used as it is."""
     readers: list[Callable[[], object]] = [partial(plan.load, root, name) for name in plan.names(root)]
     readers += [partial(read, root) for read in (load_images, load_claims, load_cards)]
+    unreadable = False
     for read in readers:
         try:
             read()
         except GpudynoError as error:
+            unreadable = True
             yield str(error)
+    if not unreadable:
+        yield from names.problems(root)
     yield from record_problems(root, store.read_all(root))
 
 
@@ -52,6 +57,5 @@ def check(root: Path) -> None:
     for problem in problems:
         print(problem, file=sys.stderr)
     if problems:
-        found = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        raise GateError(found, remedy="correct what is listed above")
+        raise GateError(count(len(problems), "problem"), remedy="correct what is listed above")
     print("all is well")

@@ -64,9 +64,17 @@ def clean(root: Path, *, yes: bool, data: bool) -> None:
         return
     for item in removables:
         print(f"{item.size_bytes / 1e6:10.1f} MB  {item.name}")
-    if not yes and input("remove all of it? [y/N] ").strip().lower() not in ("y", "yes"):
+    if not yes and _answer("remove all of it? [y/N] ") not in ("y", "yes"):
         print("nothing was removed")
         return
     for item in removables:
         item.remove()
     print("removed")
+
+
+def _answer(question: str) -> str:
+    """What was typed; nothing where there is no one to type."""
+    try:
+        return input(question).strip().lower()
+    except EOFError:
+        return ""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from harness.bundle import archive, signature
 from harness.bundle.ro_crate import FILE as CRATE
@@ -20,6 +22,7 @@ from harness.data.check import sha256_of
 from harness.errors import RecordError, UserError
 from harness.image.catalog import load_images
 from harness.record import Harness, Model, Record, Session, store
+from harness.record.base import Moment
 from harness.record.claims import FOLDER as CLAIMS
 from harness.record.result import SessionId
 from harness.record.store import Stored
@@ -39,7 +42,7 @@ class Manifest(Model):
 
     bundle: Literal[1, 2]
     gpudyno: Harness
-    as_of: AwareDatetime
+    as_of: Moment
     """The end of the newest trial, or the day of the newest quote: the page is dated by it."""
     session: SessionId | None
     """The session that the page leads with."""
@@ -51,6 +54,14 @@ class Manifest(Model):
     """From the SHA-256 of each lock that a record names to the file that holds it."""
     notes: tuple[str, ...] = ()
     """What belongs here and this clone did not have."""
+
+
+_OURS = re.compile(
+    rf"{SUMS}(\.sig)?|{re.escape(CRATE)}|bundle\.json|analysis\.json|purchase\.toml|page/.+|docker/.+"
+    r"|plans/[^/]+\.toml|results/(cards\.toml|LICENSE|claims/[^/]+\.toml|ledger/[^/]+/[^/]+\.jsonl"
+    r"|[^/]+/[^/]+/[^/]+\.json)"
+)
+"""What a bundle may hold; `page/` is held against the page that is made anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +88,13 @@ def gather(root: Path, folder: Path, sessions: Iterable[str]) -> tuple[dict[str,
     for name in chosen:
         if name not in session_of:
             raise UserError(f"there is no session '{name}' in results/", remedy="name one of its folders")
-        for path in sorted(store.session_folder(root, session_of[name]).glob("*.json")):
+        own = sorted(store.session_folder(root, session_of[name]).glob("*.json"))
+        if not any(path.name != "session.json" for path in own):
+            raise UserError(
+                f"session '{name}' has no record in the folder that its label names",
+                remedy="name the folder as its session.json says",
+            )
+        for path in own:
             archive.copy_into(folder, path.relative_to(root).as_posix(), path)
         notes += _plan(root, folder, session_of[name])
     for stored in store.read_all(folder).records:
@@ -144,15 +161,7 @@ def write(folder: Path, manifest: Manifest, out: Path, *, key: Path | None = Non
     """Describes, sums up and, with a `key`, signs what lies in `folder`, and writes it as one archive."""
     manifest_text = json.dumps(manifest.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
     (folder / MANIFEST).write_text(manifest_text, encoding="utf-8")
-    sizes = {name: (folder / name).stat().st_size for name in names_in(folder)}
-    crate = describe(
-        store.read_all(folder).records,
-        sizes,
-        locks=manifest.locks,
-        as_of=manifest.as_of,
-        version=manifest.gpudyno.version,
-    )
-    (folder / CRATE).write_text(crate, encoding="utf-8")
+    (folder / CRATE).write_text(_crate(folder, manifest), encoding="utf-8")
     names = names_in(folder)
     sums = "".join(f"{sha256_of(folder / name)}  {name}\n" for name in names)
     (folder / SUMS).write_text(sums, encoding="ascii")
@@ -184,6 +193,7 @@ def open_bundle(path: Path, folder: Path, *, signers: Path | None = None) -> Ope
     unpacked = archive.unpack(path, folder)
     problems = _sum_problems(folder, unpacked.names)
     problems += unpacked.problems
+    problems += [f"{name}: is no file of a bundle" for name in unpacked.names if not _OURS.fullmatch(name)]
     signed = None
     try:
         signed = _signed(folder, signers)
@@ -194,6 +204,8 @@ def open_bundle(path: Path, folder: Path, *, signers: Path | None = None) -> Ope
         manifest = Manifest.parse(_read(folder / MANIFEST), MANIFEST)
         problems += _lock_problems(folder, manifest)
         problems += _session_problems(folder, manifest)
+        problems += _sources_problems(folder, manifest)
+        problems += _crate_problems(folder, manifest)
     except RecordError as error:
         problems.append(error.problem)
     problems += folder_problems(folder)
@@ -244,6 +256,41 @@ def _lock_problems(folder: Path, manifest: Manifest) -> list[str]:
         for sha256, name in sorted(manifest.locks.items())
         if name not in names_in(folder) or sha256_of(folder / name) != sha256
     ]
+
+
+def _sources_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
+    """Locks and plans that records name, and the bundle neither holds nor says that it lacks."""
+    results = store.read_all(folder)
+    named = {stored.record.environment.lock_sha256 for stored in results.records} - {None}
+    for sha256 in sorted(digest for digest in named - manifest.locks.keys() if digest):
+        if not any(f"the lock {sha256[:12]} " in note for note in manifest.notes):
+            yield f"{MANIFEST}: does not say where the lock {sha256[:12]} of its records is"
+    for session in results.sessions:
+        path = folder / "plans" / f"{session.plan}.toml"
+        said = any(f"the plan '{session.plan}' " in note for note in manifest.notes)
+        if path.is_file() and not said and sha256_of(path) != session.plan_sha256:
+            yield f"plans/{path.name}: is not the plan that session {session.id} ran"
+        elif not path.is_file() and not said:
+            yield f"plans/{path.name}: is missing, and nothing says why"
+
+
+def _crate_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
+    """A description that this release would not have written."""
+    if manifest.gpudyno.version != version("gpudyno"):
+        return
+    if (folder / CRATE).is_file() and (folder / CRATE).read_bytes() != _crate(folder, manifest).encode():
+        yield f"{CRATE}: describes something else"
+
+
+def _crate(folder: Path, manifest: Manifest) -> str:
+    sizes = {name: (folder / name).stat().st_size for name in names_in(folder) if name != CRATE}
+    return describe(
+        store.read_all(folder).records,
+        sizes,
+        locks=manifest.locks,
+        as_of=manifest.as_of,
+        version=manifest.gpudyno.version,
+    )
 
 
 def _session_problems(folder: Path, manifest: Manifest) -> list[str]:

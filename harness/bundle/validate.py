@@ -12,7 +12,8 @@ from harness.errors import RecordError
 from harness.record import Record, Session, store
 from harness.record.store import Results
 from harness.redact import Names, leaks
-from harness.summary.statistics import METHOD, judge_trial
+from harness.summary import contradictions
+from harness.summary.statistics import CLOSE, METHOD, judge_trial
 
 RECORD_BYTES = 300_000
 
@@ -24,19 +25,24 @@ def record_problems(root: Path, results: Results) -> Iterator[str]:
         path = root / stored.path
         if path.stat().st_size > RECORD_BYTES:
             yield f"{stored.path}: {path.stat().st_size} bytes, where a record has at most {RECORD_BYTES}"
+        yield from _leaks(path, stored.path)
+
+
+def _leaks(path: Path, where: str) -> Iterator[str]:
+    try:
         for leak in leaks(path.read_text(encoding="utf-8"), Names()):
-            yield f"{stored.path}: {leak}"
-
-
-CLOSE = 1e-6
-"""Relative: two builds of one library may add up in another order."""
+            yield f"{where}: {leak}"
+    except OSError as error:
+        yield f"{where}: cannot be read ({error.strerror})"
+    except (ValueError, RecursionError) as error:
+        yield f"{where}: is not JSON ({error})"
 
 
 def folder_problems(root: Path) -> Iterator[str]:
     """What is wrong with the records and sessions below results/ of a folder."""
     results = store.read_all(root)
     yield from record_problems(root, results)
-    yield from _other_files(root)
+    yield from _other_files(root, results)
     yield from _ledger_problems(root, results)
     yield from session_problems(root)
     sessions = {session.id: session for session in results.sessions}
@@ -48,10 +54,18 @@ def folder_problems(root: Path) -> Iterator[str]:
         why = _misplaced(stored.path, stored.record, session) or _summary_problem(stored.record)
         if why:
             yield f"{stored.path}: {why}"
+        found = (*contradictions.within(stored.record), *contradictions.of_another_place(stored.record))
+        yield from (f"{stored.path}: {sentence}" for sentence in found)
+    yield from contradictions.among(results)
 
 
-def _other_files(root: Path) -> Iterator[str]:
-    """Sessions, and measurements that were rejected: they name nobody either."""
+def _other_files(root: Path, results: Results) -> Iterator[str]:
+    """Sessions, and measurements that were rejected: they name nobody, and stand beside their failure."""
+    failed = {
+        stored.path.removesuffix(".json")
+        for stored in results.records
+        if stored.record.failure is not None and stored.record.failure.reason == "bad-measurement"
+    }
     for path in sorted(store.results_folder(root).glob("*/*/*.json")):
         if path.name != "session.json" and not path.name.endswith(store.REJECTED):
             continue
@@ -59,11 +73,10 @@ def _other_files(root: Path) -> Iterator[str]:
         if path.stat().st_size > RECORD_BYTES:
             yield f"{where}: {path.stat().st_size} bytes, where a file has at most {RECORD_BYTES}"
             continue
-        try:
-            for leak in leaks(path.read_text(encoding="utf-8"), Names()):
-                yield f"{where}: {leak}"
-        except (ValueError, RecursionError):
-            yield f"{where}: is not JSON"
+        if path.name != "session.json" and where.removesuffix(store.REJECTED) not in failed:
+            yield f"{where}: no record beside it says that its measurement was refused"
+        elif path.is_file():
+            yield from _leaks(path, where)
 
 
 def _ledger_problems(root: Path, results: Results) -> Iterator[str]:

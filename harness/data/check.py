@@ -103,7 +103,7 @@ class _Stamps:
     def read(cls, file: Path) -> _Stamps:
         try:
             entries = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             entries = {}
         return cls(file, entries if isinstance(entries, dict) else {})
 

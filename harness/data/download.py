@@ -9,14 +9,17 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import pooch
 import requests
+import urllib3
 from requests.utils import get_environ_proxies, select_proxy
 
 from harness.data.catalog import Download
@@ -28,6 +31,12 @@ SILENCE_SECONDS = 15.0
 TRIES_PER_MIRROR = 3
 CHUNK_BYTES = 32 * 1024
 """Small, so that a slow server is noticed in time: the deadline is looked at once per chunk."""
+
+LEAST_BYTES_PER_SECOND = 1024
+"""A mirror that sends less than this for SLOW_SECONDS is left for the next one."""
+
+SLOW_SECONDS = 30.0
+MOST_REDIRECTS = 5
 
 USER_AGENT = "gpudyno/0.1 (benchmark harness; pooch)"
 """One mirror answers 403 to the default of Python's urllib."""
@@ -122,6 +131,7 @@ def _verdict(item: Download, refusals: list[_Refusal]) -> NoNetwork | DataError:
 def _from_mirror(url: str, item: Download, part: _Part) -> _Refusal | None:
     mirror = urlsplit(url).hostname or url
     refusal = _Refusal(mirror, "not tried")
+    part.path.touch()
     for _ in range(TRIES_PER_MIRROR):
         part.deadline.hold(item.name)
         start = part.size()
@@ -161,39 +171,58 @@ def _transfer(url: str, mirror: str, part: _Part, start: int) -> _Refusal | None
     replies: list[requests.Response] = []
     try:
         with part:
-            _downloader(part, start, replies)(url=url, output_file=part, pooch=None)
-    except requests.HTTPError as error:
-        status = error.response.status_code
-        if status == requests.codes.requested_range_not_satisfiable:
-            part.restart()
-            return _Refusal(mirror, "cannot resume", again=True)
-        return _Refusal(mirror, f"answered {status} {error.response.reason}")
-    except requests.exceptions.ChunkedEncodingError:
-        return _Refusal(mirror, "cut the transfer off", again=True)
-    except (requests.Timeout, requests.ConnectionError):
-        if replies:
-            return _Refusal(mirror, "fell silent", again=True)
-        return _Refusal(mirror, "cannot be reached", answered=False)
-    except requests.RequestException as error:
-        return _Refusal(mirror, f"failed ({type(error).__name__})")
+            _downloader(part, start, mirror, replies)(url=url, output_file=part, pooch=None)
     except _Overlong:
         part.restart()
         return _Refusal(mirror, "gave more bytes than belong", wrong=True)
+    except requests.HTTPError as error:
+        return _answered_with(error.response, mirror, part)
+    except (requests.RequestException, urllib3.exceptions.HTTPError, ValueError, _Trickle) as error:
+        return _broken_off(error, mirror, begun=bool(replies))
     finally:
         for reply in replies:
             reply.close()
     return None
 
 
-def _downloader(part: _Part, start: int, replies: list[requests.Response]) -> Any:
+def _answered_with(reply: requests.Response, mirror: str, part: _Part) -> _Refusal:
+    if reply.status_code == requests.codes.requested_range_not_satisfiable:
+        part.restart()
+        return _Refusal(mirror, "cannot resume", again=True)
+    return _Refusal(mirror, f"answered {reply.status_code} {reply.reason}")
+
+
+def _broken_off(error: Exception, mirror: str, *, begun: bool) -> _Refusal:
+    if isinstance(error, _Trickle):
+        return _Refusal(mirror, f"sends less than {LEAST_BYTES_PER_SECOND} bytes a second")
+    if isinstance(error, (requests.exceptions.ChunkedEncodingError, urllib3.exceptions.ProtocolError)):
+        return _Refusal(mirror, "cut the transfer off", again=True)
+    if isinstance(error, (requests.Timeout, requests.ConnectionError, urllib3.exceptions.TimeoutError)):
+        if begun:
+            return _Refusal(mirror, "fell silent", again=True)
+        return _Refusal(mirror, "cannot be reached", answered=False)
+    return _Refusal(mirror, f"failed ({type(error).__name__})")
+
+
+def _as_it_comes(reply: requests.Response, chunk_size: int) -> Iterator[bytes]:
+    """A reply's bytes without waiting for a whole chunk, so that the deadline is looked at whatever comes."""
+    while piece := reply.raw.read1(chunk_size):
+        yield piece
+
+
+def _downloader(part: _Part, start: int, mirror: str, replies: list[requests.Response]) -> Any:
     headers = {"User-Agent": USER_AGENT, "Accept-Encoding": "identity"}
     if start:
         headers["Range"] = f"bytes={start}-"
 
     def on_reply(reply: requests.Response, **_: Any) -> None:
         replies.append(reply)
+        part.deadline.hold(mirror)
+        if len(replies) > MOST_REDIRECTS:
+            raise requests.TooManyRedirects
         if reply.is_redirect or not reply.ok:
             return
+        reply.iter_content = partial(_as_it_comes, reply)  # type: ignore[method-assign]
         goes_on = reply.headers.get("Content-Range", "").startswith(f"bytes {start}-")
         if start and not (reply.status_code == requests.codes.partial_content and goes_on):
             part.restart()
@@ -230,6 +259,10 @@ class _Overlong(Exception):
     """More bytes arrive than the file has."""
 
 
+class _Trickle(Exception):
+    """Bytes arrive, and too few to wait for."""
+
+
 class _Part:
     """A growing `.part` file that pooch writes to: it counts, reports progress and keeps the deadline."""
 
@@ -239,7 +272,8 @@ class _Part:
         self._item = item
         self._progress = progress
         self._total = item.size
-        self._done = 0
+        self._done = self._begin = 0
+        self._looked_at = 0.0
         self._file: Any = None
 
     def size(self) -> int:
@@ -247,7 +281,8 @@ class _Part:
 
     def __enter__(self) -> _Part:
         self._file = self.path.open("ab", buffering=0)
-        self._done = self.size()
+        self._done = self._begin = self.size()
+        self._looked_at = time.monotonic()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -272,8 +307,18 @@ class _Part:
         while rest:
             rest = rest[self._file.write(rest) :]
         self._done += len(chunk)
+        self._look()
         self._progress(self._item.name, self._done, self._total)
         return len(chunk)
+
+    def _look(self) -> None:
+        """Raises _Trickle where too little arrived since the last look."""
+        now = time.monotonic()
+        if now - self._looked_at < SLOW_SECONDS:
+            return
+        if self._done - self._begin < LEAST_BYTES_PER_SECOND * SLOW_SECONDS:
+            raise _Trickle
+        self._begin, self._looked_at = self._done, now
 
     def flush(self) -> None:
         """Nothing is buffered."""

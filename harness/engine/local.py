@@ -157,7 +157,10 @@ def identity(path: Path = IDENTITY) -> dict[str, Any] | None:
     """The image's own description of itself; null outside of an image."""
     if not path.is_file():
         return None
-    content = json.loads(path.read_text())
+    try:
+        content = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return None
     return content if isinstance(content, dict) else None
 
 

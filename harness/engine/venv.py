@@ -23,6 +23,7 @@ from harness.image.catalog import Image
 from harness.image.lock import lock_packages, lock_sha256
 from harness.image.spec import venv_name, venv_steps
 from harness.record import Environment
+from harness.settings import own_path
 
 STAMP = "gpudyno.json"
 """Written last into a whole environment: what it was made from."""
@@ -68,7 +69,7 @@ class VenvEngine(Processes):
         if self.python:
             return self._as_it_is(image)
         folder = self._folder(image)
-        if not (folder / STAMP).is_file():
+        if _reasons(folder) is None:
             self._make(image, folder, say)
         return self.built(image)
 
@@ -84,12 +85,11 @@ class VenvEngine(Processes):
         if self.python:
             return self._as_it_is(image)
         folder = self._folder(image)
-        stamp = folder / STAMP
-        if not stamp.is_file():
+        reasons = _reasons(folder)
+        if reasons is None:
             raise NotBuilt(
                 f"the environment of image '{image.name}' is not built", remedy="run `invoke build`"
             )
-        reasons = tuple(json.loads(stamp.read_text())["unpinned_because"])
         interpreter = folder / "bin" / "python"
         return Built(self._environment(image, reasons), interpreter)
 
@@ -106,7 +106,7 @@ class VenvEngine(Processes):
         )
 
     def _as_it_is(self, image: Image) -> Built:
-        interpreter = shutil.which(Path(self.python or "").expanduser())
+        interpreter = shutil.which(own_path(self.python or ""))
         if interpreter is None:
             raise NoEngine(
                 f"there is no interpreter '{self.python}'",
@@ -155,6 +155,15 @@ class VenvEngine(Processes):
             if name.startswith(("GPUDYNO", "PYTHONPATH"))
         ]
         return " ".join([*shown, shlex.join(argv)])
+
+
+def _reasons(folder: Path) -> tuple[str, ...] | None:
+    """Why a whole environment is unpinned; null of one that was left half made, its stamp among it."""
+    try:
+        stamp = json.loads((folder / STAMP).read_bytes())
+        return tuple(str(reason) for reason in stamp["unpinned_because"])
+    except (OSError, ValueError, RecursionError, KeyError, TypeError):
+        return None
 
 
 def find_python(version: str) -> str | None:

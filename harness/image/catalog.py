@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from harness.errors import NoDevice, PlanError, UserError
-from harness.record import DeviceKind, Model, first_problem
+from harness.record import DeviceKind, Model, first_problem, parse_toml
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
@@ -132,9 +131,10 @@ class ImageFile(Model):
     def _each_image_has_a_lock_of_its_own(self) -> ImageFile:
         names: dict[str, str] = {}
         for image in self.images.values():
-            first = names.setdefault(image.lock, image.name)
-            if first != image.name:
-                raise ValueError(f"images '{first}' and '{image.name}' both name the lock {image.lock}")
+            for lock in (image.lock, *((image.channel.lock,) if image.channel else ())):
+                if lock in names:
+                    raise ValueError(f"images '{names[lock]}' and '{image.name}' both name the lock {lock}")
+                names[lock] = image.name
         return self
 
     @model_validator(mode="before")
@@ -159,13 +159,13 @@ def load_images(root: Path) -> ImageFile:
     """Reads docker/images.toml; raises PlanError with the file, the key and the reason."""
     path = root / "docker" / "images.toml"
     try:
-        return ImageFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        return ImageFile.model_validate(parse_toml(path.read_bytes()))
     except FileNotFoundError:
         raise PlanError("docker/images.toml is not there", remedy="run gpudyno from its clone") from None
-    except tomllib.TOMLDecodeError as error:
-        raise PlanError(f"docker/images.toml: {error}", remedy="mend it") from None
     except ValidationError as error:
         raise PlanError(f"docker/images.toml: {first_problem(error)}", remedy="mend it") from None
+    except ValueError as error:
+        raise PlanError(f"docker/images.toml: {error}", remedy="mend it") from None
 
 
 def choose(

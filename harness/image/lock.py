@@ -34,13 +34,15 @@ def run_quietly(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def relock(image: Image, root: Path, *, run: Run = run_quietly) -> LockReport:
-    """Resolves an image's requirements anew and its base's digest.
+def relock(image: Image, root: Path, *, run: Run = run_quietly, only: str | None = None) -> LockReport:
+    """Resolves an image's requirements anew and its base's digest; with `only` moves that package alone.
 
     Raises MachineError where uv is missing, NoNetwork where no index answers, and UserError where the
     requirements cannot be met.
     """
-    changed = [*_resolve_packages(image, root, run)]
+    changed = [*_resolve_packages(image, root, run, only)]
+    if only is not None:
+        return LockReport(tuple(changed), ())
     digest = resolve_digest(image.base, run)
     if digest is None:
         unreachable = (f"the digest of {image.base}: no registry or no 'docker buildx' answers",)
@@ -58,11 +60,13 @@ def compile_argv(
     excludes: Path,
     output: Path,
     constraints: Path | None = None,
+    only: str | None = None,
 ) -> tuple[str, ...]:
     """uv's command line: hashes for every file of a version, no address and no path in the output."""
     command = [uv, "pip", "compile", str(root / "docker" / image.requirements)]
     command += ["--python-version", python, "--python-platform", _uv_platform(image.platform)]
-    command += ["--only-binary", ":all:", "--generate-hashes", "--no-header", "--no-annotate", "--upgrade"]
+    command += ["--only-binary", ":all:", "--generate-hashes", "--no-header", "--no-annotate"]
+    command += ["--upgrade"] if only is None else ["--upgrade-package", only]
     command += ["--quiet", "--excludes", str(excludes), "--output-file", str(output)]
     command += ["--constraints", str(constraints)] if constraints else []
     if image.sources:
@@ -93,12 +97,12 @@ def channel_text(packages: Sequence[ChannelPackage]) -> str:
     )
 
 
-def _resolve_packages(image: Image, root: Path, run: Run) -> list[str]:
+def _resolve_packages(image: Image, root: Path, run: Run, only: str | None) -> list[str]:
     uv = shutil.which("uv")
     if uv is None:
         raise MachineError("uv is not on the PATH, and it makes the locks", remedy="'pip install uv'")
     with tempfile.TemporaryDirectory() as folder:
-        resolved = _resolve(image, root, uv, Path(folder), run)
+        resolved = _resolve(image, root, uv, Path(folder), run, only)
     header = lock_header(image)
     changed = []
     if image.channel:
@@ -112,13 +116,16 @@ def _resolve_packages(image: Image, root: Path, run: Run) -> list[str]:
     return changed + _write(root, image.lock, header + "".join(blocks.values()))
 
 
-def _resolve(image: Image, root: Path, uv: str, folder: Path, run: Run) -> str:
+def _resolve(image: Image, root: Path, uv: str, folder: Path, run: Run, only: str | None) -> str:
     """Resolves for the image's own Python; its other Pythons have to come to the same packages."""
     excludes = folder / "excludes.txt"
     excludes.write_text("\n".join([*image.left_out, *image.from_base]) + "\n", encoding="utf-8")
     first = folder / f"{image.python}.txt"
     for python in image.pythons:
         output = folder / f"{python}.txt"
+        if only is not None:
+            # What uv finds in its output stays as it is, but for the package that is asked for.
+            shutil.copyfile(root / "docker" / image.lock, output)
         argv = compile_argv(
             image,
             root,
@@ -127,6 +134,7 @@ def _resolve(image: Image, root: Path, uv: str, folder: Path, run: Run) -> str:
             excludes=excludes,
             output=output,
             constraints=None if output == first else first,
+            only=only,
         )
         done = run(argv)
         if done.returncode:
@@ -217,6 +225,31 @@ def lock_packages(path: Path) -> dict[str, str]:
     """Name → version of a hashed requirement file, names as PEP 503 normalises them."""
     text = path.read_text(encoding="utf-8")
     return {normal_name(pin["name"]): pin["version"] for pin in _PINNED.finditer(text)}
+
+
+def disagreements(image: Image, root: Path) -> tuple[str, ...]:
+    """Where an image's requirements, channel, base and lock name one package in two versions."""
+    wanted = {
+        **{normal_name(package.name): package.version for package in _channel_packages(image)},
+        **{normal_name(name): version for name, version in image.from_base.items()},
+    }
+    clauses = []
+    asked = lock_packages(root / "docker" / image.requirements)
+    for name, version in asked.items():
+        if name in wanted and not _satisfies(wanted[name], version):
+            clauses.append(
+                f"docker/{image.requirements} asks for {name} {version}, and {wanted[name]} is pinned"
+            )
+    locked = lock_packages(root / "docker" / image.lock)
+    for package in _channel_packages(image):
+        found = locked.get(normal_name(package.name))
+        if found != package.version:
+            clauses.append(f"docker/{image.lock} has {package.name} {found}, and {package.version} is pinned")
+    return tuple(clauses)
+
+
+def _channel_packages(image: Image) -> tuple[ChannelPackage, ...]:
+    return image.channel.packages if image.channel else ()
 
 
 def normal_name(name: str) -> str:

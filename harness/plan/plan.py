@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import random
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,8 +14,19 @@ from pydantic import Field, ValidationError
 
 from harness.errors import PlanError, UserError
 from harness.plan import own_file
-from harness.record import Asked, DataSource, DeviceKind, Limit, Model, Role, Trial, Variant, first_problem
-from harness.record.trial import Name, Option, PathInClone, Precision, Targets
+from harness.record import (
+    Asked,
+    DataSource,
+    DeviceKind,
+    Limit,
+    Model,
+    Role,
+    Trial,
+    Variant,
+    first_problem,
+    parse_toml,
+)
+from harness.record.trial import Name, Option, PathInClone, Precision, ProtocolName, Targets
 
 NO_BLOCK = 0
 """Where a full-length trial stands: between blocks of time, whose pause it may fill."""
@@ -28,7 +38,7 @@ class Measure(Model):
     """One workload over a matrix: a list is a dimension, a table is looked up by precision or by model."""
 
     workload: Name
-    protocol: str
+    protocol: ProtocolName
     devices: tuple[DeviceKind, ...] = ("cpu", "cuda", "rocm")
     images: tuple[Name, ...] = ()
     """The images that have what it needs; empty where that is all of them."""
@@ -118,8 +128,8 @@ def load(root: Path, name: str) -> Plan:
     text = path.read_bytes()
     where = f"plans/{path.name}"
     try:
-        raw = tomllib.loads(text.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raw = parse_toml(text)
+    except ValueError as error:
         raise PlanError(f"{where} is not TOML: {error}", remedy="correct the line it names") from None
     try:
         plan = Plan.model_validate({**raw, "sha256": hashlib.sha256(text).hexdigest()})

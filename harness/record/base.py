@@ -5,9 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
+import tomllib
+from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AllowInfNan, BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError
+from pydantic import (
+    AfterValidator,
+    AllowInfNan,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    PlainSerializer,
+    ValidationError,
+)
 
 from harness.errors import RecordError
 
@@ -35,6 +47,16 @@ Number = Annotated[
     PlainSerializer(_write_number, when_used="json"),
 ]
 """A float that may be not finite; in JSON the strings "nan", "inf" and "-inf"."""
+
+
+def _of_our_time(moment: datetime) -> datetime:
+    if not 2000 <= moment.year < 2200:
+        raise ValueError(f"the year {moment.year} is none of a record's")
+    return moment
+
+
+Moment = Annotated[AwareDatetime, AfterValidator(_of_our_time)]
+"""A date with its time and zone, far enough from the calendar's ends to be reckoned with."""
 
 
 class Model(BaseModel):
@@ -69,6 +91,25 @@ def canonical_json(value: Any) -> str:
 def short_hash(value: Any, digits: int = 12) -> str:
     """The first hex digits of the SHA-256 of a value's canonical JSON."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:digits]
+
+
+TOML_BYTES = 2 * 2**20
+"""More than any table that was published."""
+
+_DEEP_KEY = re.compile(rb"(?<![\w\"'.-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){24}")
+"""tomllib's time and memory grow with the square of a dotted key's parts."""
+
+
+def parse_toml(content: bytes) -> dict[str, Any]:
+    """A TOML file's tables; raises ValueError, in one clause, for whatever is none or has no end."""
+    if len(content) > TOML_BYTES:
+        raise ValueError(f"{len(content)} bytes, where a file has at most {TOML_BYTES}")
+    if _DEEP_KEY.search(content):
+        raise ValueError("a key has too many parts")
+    try:
+        return tomllib.loads(content.decode())
+    except RecursionError:
+        raise ValueError("its values are nested too deep") from None
 
 
 def first_problem(error: ValidationError) -> str:

@@ -31,11 +31,11 @@ class Side(Model):
     """Null means any card."""
     model: str
     precision: Precision | None = None
-    batch_size: int | None = None
-    gpus: int = 1
+    batch_size: Annotated[int, Field(ge=1)] | None = None
+    gpus: Annotated[int, Field(ge=1)] = 1
     data_mode: DataMode | None = None
     layout: Literal["contiguous", "channels_last"] | None = None
-    image_size: int | None = None
+    image_size: Annotated[int, Field(ge=1)] | None = None
     options: dict[str, Option] = {}
 
 
@@ -112,8 +112,8 @@ class Claim(Model):
     """How many epochs the figure stands for; null where it does not depend on them."""
     half_digit: Annotated[float, Field(ge=0)] = 0.0
     """Half of the last printed digit: what rounding may hide."""
-    spread: float | None = None
-    runs: int | None = None
+    spread: Annotated[float, Field(ge=0)] | None = None
+    runs: Annotated[int, Field(ge=1)] | None = None
     margin: Annotated[float, Field(gt=0, lt=1)] = 0.05
     """Declared beforehand: the relative difference that still counts as reproduced."""
     card_class: CardClass | None = None

@@ -8,16 +8,16 @@ cards that results/cards.toml does not have. A `[[tables]]` is many claims in fe
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from harness.errors import UserError
-from harness.record import Claim, Curve, DeviceKind, Model, Side
+from harness.record import Claim, Curve, DeviceKind, Model, Side, parse_toml
 from harness.record.cards import FILE as CARDS
 from harness.record.cards import Card, find, in_class, load_cards, plain_name
 from harness.record.claim import ClaimTable, written_out
@@ -133,12 +133,12 @@ class _ClaimReader:
         self._shown = shown
         self._used: set[str] = set()
         try:
-            text = path.read_text(encoding="utf-8")
-            content = tomllib.loads(text)
-        except (OSError, ValueError, RecursionError) as error:
+            text = path.read_bytes()
+            content = parse_toml(text)
+        except (OSError, ValueError) as error:
             self.problems.append(f"{shown}: the whole: is not readable TOML ({error})")
             return
-        self._lines = text.splitlines()
+        self._lines = text.decode().splitlines()
         self._read(content, known)
 
     def _problem(self, field: str, message: str) -> None:
@@ -228,6 +228,13 @@ class _ClaimReader:
             return None
 
 
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What may have been meant, as a clause; empty where nothing is near."""
+    found = get_close_matches(name.casefold(), {one.casefold(): one for one in known}, n=1, cutoff=0.75)
+    meant = next((one for one in known if found and one.casefold() == found[0]), None)
+    return f"; is '{meant}' meant?" if meant else ""
+
+
 def sides(claim: Claim) -> tuple[Side, ...]:
     """All that a claim speaks of, those of a trend's points too."""
     own = [(claim.of, claim.over)] if not claim.points else [(at.of, at.over) for at in claim.points]
@@ -250,7 +257,7 @@ def _faults(claim: Claim, cards: set[str] | None) -> Iterator[str]:
         yield "source: is empty"
     for card in sorted({side.card for side in sides(claim) if side.card}):
         if cards is not None and card not in cards:
-            yield f"of.card: '{card}' is neither in {CARDS} nor in [cards]"
+            yield f"of.card: '{card}' is neither in {CARDS} nor in [cards]{nearest(card, cards)}"
 
 
 def _form_faults(claim: Claim) -> Iterator[str]:

@@ -45,7 +45,7 @@ class Follower:
 def _after(progress: Progress, line: bytes) -> Progress:
     try:
         event: Any = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return progress
     if not isinstance(event, dict):
         return progress
@@ -73,6 +73,6 @@ def segments(path: Path) -> tuple[tuple[float, float], ...]:
         try:
             event = json.loads(line)
             spans.append((float(event["begin"]), float(event["end"])))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             continue
     return tuple(spans)

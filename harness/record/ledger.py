@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, Field, RootModel, ValidationError
+from pydantic import Field, RootModel, ValidationError
 
 from harness.errors import RecordError
-from harness.record.base import Model, first_problem
+from harness.record.base import Model, Moment, first_problem
 from harness.record.result import Reason, SessionId
 from harness.record.trial import Name
 
@@ -38,7 +38,7 @@ class LedgerBegin(Model):
     """Of this machine's sessions, from 1 on, over all clones: a gap is a session that is not here."""
     plan: Name
     plan_sha256: Sha256
-    at: AwareDatetime
+    at: Moment
 
 
 class TrialStart(Model):
@@ -47,7 +47,7 @@ class TrialStart(Model):
     event: Literal["start"] = "start"
     trial: TrialId
     attempt: Count
-    at: AwareDatetime
+    at: Moment
 
 
 class TrialEnd(Model):
@@ -56,7 +56,7 @@ class TrialEnd(Model):
     event: Literal["end"] = "end"
     trial: TrialId
     attempt: Count
-    at: AwareDatetime
+    at: Moment
     outcome: Literal["measured", "failed", "stopped"]
     reason: Reason | None = None
 

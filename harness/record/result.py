@@ -9,9 +9,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AwareDatetime, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from harness.record.base import Model, Number
+from harness.record.base import Model, Moment, Number
 from harness.record.machine import Environment, Load, Machine
 from harness.record.measurement import Measurement
 from harness.record.telemetry import Telemetry
@@ -128,8 +128,8 @@ class Record(Model):
     """The place of the trial in its session's randomised order."""
     block: Annotated[int, Field(ge=1)] = 1
     plan: Name
-    started_at: AwareDatetime
-    wall_seconds: Annotated[float, Field(ge=0)]
+    started_at: Moment
+    wall_seconds: Annotated[float, Field(ge=0, le=1e9)]
     trial: Trial
     environment: Environment
     machine: Machine
@@ -170,8 +170,8 @@ class Session(Model):
     plan: Name
     plan_sha256: str
     machine: str
-    label: str
-    started_at: AwareDatetime
+    label: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+    started_at: Moment
     order_seed: int
     budget_seconds: float | None = None
     trials: tuple[Trial, ...]

@@ -43,7 +43,7 @@ def unpack(text: str, typecode: Literal["I", "Q", "i"], count: int, what: str) -
 class Series(Model):
     """Durations in microseconds. Above 20,000 of them each value is the sum over `steps_per_value` steps."""
 
-    count: Annotated[int, Field(ge=0, le=1_000_000)]
+    count: Annotated[int, Field(ge=0, le=STEPS_KEPT_SINGLE)]
     steps_per_value: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     microseconds: Annotated[str, Field(max_length=400_000)]
     """Base64 of deflated little-endian unsigned 32-bit integers (64-bit where a value needs it)."""

@@ -199,9 +199,26 @@ def _whole_number(digits: str) -> int:
     return value
 
 
+MOST_BYTES = 16 * 2**20
+"""What is larger is no record, and is not read."""
+
+
+def _content(path: Path, where: str) -> bytes:
+    """A file's bytes; raises RecordError for what is no plain file, too large, or not readable."""
+    try:
+        size = path.stat().st_size
+        if not path.is_file():
+            raise RecordError(f"{where}: is no file", remedy="remove it")
+        if size > MOST_BYTES:
+            raise RecordError(f"{where}: {size} bytes, which no record has", remedy="remove it")
+        return path.read_bytes()
+    except OSError as error:
+        raise RecordError(f"{where}: cannot be read ({error.strerror})", remedy="make it readable") from None
+
+
 def read_record(path: Path, where: str) -> Record:
     """Reads one record of this or an older schema; raises RecordError with its path and the reason."""
-    text = path.read_bytes()
+    text = _content(path, where)
     if not _LONG_NUMBER.search(text):
         with suppress(ValidationError):
             return Record.model_validate_json(text)
@@ -211,7 +228,7 @@ def read_record(path: Path, where: str) -> Record:
 def _lifted(text: bytes, where: str) -> Record:
     """A record that is none of today's as it stands: of an older schema, or refused with the reason."""
     try:
-        raw = json.loads(text, parse_int=_whole_number)
+        raw = json.loads(text.decode(), parse_int=_whole_number)
     except ValueError as error:
         raise RecordError(
             f"{where}: the file is cut short or not JSON ({error})", remedy="remove it or fetch it again"
@@ -244,7 +261,7 @@ def read_all(root: Path) -> Results:
     for path, where in _files(root, results_folder(root), "*/*/*.json"):
         try:
             if path.name == "session.json":
-                sessions.append(Session.parse(path.read_bytes(), where))
+                sessions.append(Session.parse(_content(path, where), where))
             else:
                 records.append(Stored(where, read_record(path, where)))
         except RecordError as error:
@@ -276,7 +293,7 @@ def read_sessions(root: Path) -> tuple[Session, ...]:
     sessions: list[Session] = []
     for path, where in _files(root, results_folder(root), "*/*/session.json"):
         with suppress(RecordError):
-            sessions.append(Session.parse(path.read_bytes(), where))
+            sessions.append(Session.parse(_content(path, where), where))
     return tuple(sessions)
 
 

@@ -34,6 +34,7 @@ Role = Literal["timing", "full", "ladder"]
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")]
 Option = bool | int | float | str
+ProtocolName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*/[1-9][0-9]*$")]
 
 Targets = Annotated[tuple[Annotated[float, Field(gt=0)], ...], Field(exclude_if=lambda targets: not targets)]
 """Values of the trial's own quality: accuracies (0 to 1) to be reached, perplexities or losses to fall to."""
@@ -95,7 +96,7 @@ class Asked(Model):
     """The part of a trial that its id is a hash of."""
 
     workload: Name
-    protocol: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*/[1-9][0-9]*$")]
+    protocol: ProtocolName
     variant: Variant
     data: DataSource
     weights: Literal["pretrained", "random"] | None = None

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-
-from pydantic import AwareDatetime
 
 from harness.engine.base import Exit, Handle
 from harness.engine.container import run_name
@@ -25,12 +23,23 @@ from harness.record import (
     Reported,
     Trial,
 )
+from harness.record.base import Moment
 from harness.record.trial import Name
 from harness.summary.device_checks import CHANGED
 from harness.summary.statistics import judge_trial
 
 MEASUREMENT = "measurement.json"
 FAILURE = "failure.json"
+
+MOST_BYTES = 32 * 2**20
+"""Of what a workload writes at its end: a million steps are 8 MB."""
+
+MEASURED_BYTES = 1_000_000
+"""Of a measurement in its record, with its series packed."""
+
+REJECTED_BYTES = 200_000
+FULL_BYTES = 2**20
+"""Where less is free than this, what a process could not write says nothing of its trial."""
 
 _MACHINERY = frozenset({"killed", "engine-gone", "disk-full", "cancelled", "preempted", "node-failed"})
 _KILLED = (137, -9, 143, -15)
@@ -45,7 +54,7 @@ class Started(Model):
     plan: Name
     order: int
     block: int
-    started_at: AwareDatetime
+    started_at: Moment
     environment: Environment
     machine: Machine
     cards_given: tuple[int, ...] = ()
@@ -76,31 +85,50 @@ def assemble(
     exit: Exit,
     output: Path,
     *,
-    now: datetime,
+    wall_seconds: float,
     locked: Mapping[str, str] | None,
     redact: Redact,
     over_base: bool = False,
     timed_out: bool = False,
 ) -> Assembled:
     """The record of one attempt. `locked` is what its lock pins; null where no lock holds it."""
-    text = _read(output / MEASUREMENT)
-    measurement, problem = _parsed(started.trial, text)
+    text, problem = _read(output / MEASUREMENT)
+    measurement = None
+    if text is not None and not problem:
+        measurement, problem = _parsed(started.trial, text)
+    if measurement is not None and (output / FAILURE).exists():
+        measurement, problem = None, f"{FAILURE} lies beside {MEASUREMENT}"
     if measurement is not None:
         environment = _checked(started.environment, locked, measurement, over_base)
-        return Assembled(_record(started, now, environment, measurement=measurement))
+        record = _record(started, wall_seconds, environment, measurement=measurement)
+        return Assembled(record.model_copy(update={"warnings": _after_the_end(exit)}))
     failure = _failure(started, exit, output, problem, redact, timed_out)
-    rejected = redact(text) if text is not None else None
-    return Assembled(_record(started, now, started.environment, failure=failure), rejected)
+    rejected = redact(text[:REJECTED_BYTES]) if text is not None else None
+    return Assembled(_record(started, wall_seconds, started.environment, failure=failure), rejected)
 
 
-def _read(path: Path) -> str | None:
-    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
-
-
-def _parsed(trial: Trial, text: str | None) -> tuple[Measurement | None, str]:
-    """The measurement if it validates and speaks of this trial; else null and what is wrong with it."""
-    if text is None:
+def _read(path: Path) -> tuple[str | None, str]:
+    """A file's text, cut where it has no end, and what is wrong with its size; null where there is none."""
+    if not path.is_file():
         return None, ""
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        return content[:REJECTED_BYTES].decode(
+            errors="replace"
+        ), f"{path.name} has more than {MOST_BYTES} bytes"
+    return content.decode(errors="replace"), ""
+
+
+def _after_the_end(exit: Exit) -> tuple[str, ...]:
+    """What became of a process that had written its measurement."""
+    if exit.code in (None, 0):
+        return ()
+    return (f"it ended with code {exit.code} after its measurement was written",)
+
+
+def _parsed(trial: Trial, text: str) -> tuple[Measurement | None, str]:
+    """The measurement if it validates and speaks of this trial; else null and what is wrong with it."""
     try:
         measurement = Measurement.parse(text, MEASUREMENT)
     except RecordError as error:
@@ -116,6 +144,12 @@ def _parsed(trial: Trial, text: str | None) -> tuple[Measurement | None, str]:
     for what, (measured, requested) in pairs.items():
         if measured != requested:
             return None, f"{MEASUREMENT}: its {what} is '{measured}' where '{requested}' was asked for"
+    size = len(measurement.model_dump_json())
+    if size > MEASURED_BYTES:
+        return (
+            None,
+            f"{MEASUREMENT}: a record would hold {size} bytes of it, and holds {MEASURED_BYTES} at most",
+        )
     return measurement, ""
 
 
@@ -136,7 +170,7 @@ def _checked(
 def _failure(
     started: Started, exit: Exit, output: Path, problem: str, redact: Redact, timed_out: bool
 ) -> Failure:
-    kind, stage, reason, message = _why(started, exit, _reported(output), problem, timed_out)
+    kind, stage, reason, message = _why(started, exit, output, problem, timed_out)
     return Failure.model_validate(
         {
             "kind": kind,
@@ -150,8 +184,8 @@ def _failure(
 
 
 def _reported(output: Path) -> Reported | None:
-    text = _read(output / FAILURE)
-    if text is None:
+    text, problem = _read(output / FAILURE)
+    if text is None or problem:
         return None
     try:
         return Reported.parse(text, FAILURE)
@@ -160,7 +194,7 @@ def _reported(output: Path) -> Reported | None:
 
 
 def _why(
-    started: Started, exit: Exit, reported: Reported | None, problem: str, timed_out: bool
+    started: Started, exit: Exit, output: Path, problem: str, timed_out: bool
 ) -> tuple[str, str, str, str]:
     """kind, stage, reason and message of a failure, the most telling source first."""
     limit = f"the trial ran past its limit of {started.trial.timeout_seconds:.0f} s and was stopped"
@@ -176,6 +210,7 @@ def _why(
             return why
     if exit.cause is not None:
         return ("machinery" if exit.cause in _MACHINERY else "trial", "train", exit.cause, exit.said)
+    reported = _reported(output)
     if reported is not None:
         kind = "machinery" if reported.reason in _MACHINERY else "trial"
         return kind, reported.stage, reported.reason, reported.message
@@ -186,12 +221,15 @@ def _why(
             "killed",
             "it was killed from outside before its measurement was written",
         )
+    if shutil.disk_usage(output).free < FULL_BYTES:
+        full = f"it ended with code {code} and left no measurement, and the disk is full"
+        return "machinery", "collect", "disk-full", full
     return "trial", "start", "error", f"it ended with code {code} and left no measurement"
 
 
 def _record(
     started: Started,
-    now: datetime,
+    wall_seconds: float,
     environment: Environment,
     *,
     measurement: Measurement | None = None,
@@ -203,7 +241,8 @@ def _record(
             **kept,
             "record": 1,
             "status": "ok" if measurement is not None else "failed",
-            "wall_seconds": max(0.0, (now - started.started_at).total_seconds()),
+            # A clock that was set while nobody watched the trial may make less of it than it measured.
+            "wall_seconds": max(wall_seconds, measurement.window.seconds if measurement else 0.0),
             "environment": environment,
             "measurement": measurement,
             "failure": failure,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from harness.engine.base import Exit
@@ -34,10 +33,10 @@ def conclude(
     say: Callable[[str], None],
     *,
     earlier: Iterable[Record],
-    now: datetime,
+    wall_seconds: float,
     timed_out: bool = False,
 ) -> Record:
-    """Writes the record of an attempt that has ended at `now`; raises as store.write_record does.
+    """Writes the record of an attempt that took `wall_seconds`; raises as store.write_record does.
 
     `earlier` are the session's records by now.
     """
@@ -45,7 +44,7 @@ def conclude(
         started,
         exit,
         work / "out",
-        now=now,
+        wall_seconds=wall_seconds,
         locked=terms.locked,
         over_base=terms.over_base,
         redact=terms.redact,

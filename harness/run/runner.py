@@ -144,7 +144,8 @@ def _rested(job: Job, opened: Session, trial: Trial, records: list[Record], watc
         f"the next block of time begins at {begins:%H:%M}, so that an hour lies between; "
         "Ctrl-C and `invoke run` after that do as well"
     )
-    while session.rest(opened, trial, records, datetime.now(UTC)):
+    until = time.monotonic() + wait.total_seconds()
+    while time.monotonic() < until:
         time.sleep(POLL_SECONDS)
     return True
 
@@ -262,7 +263,7 @@ def _attempt(
 ) -> Record:
     work = store.work_folder(job.root, opened.id, item.trial.id, item.attempt)
     spec = _laid_out(job, opened.id, item.trial, item.attempt)
-    now = datetime.now(UTC)
+    now, began = datetime.now(UTC), time.monotonic()
     started = Started(
         trial=item.trial,
         attempt=item.attempt,
@@ -284,18 +285,26 @@ def _attempt(
         started = started.model_copy(update={"handle": handle})
         store.write_whole(work / unrecorded.FILE, started.model_dump_json(), replace=True)
         recorder.start(work, spec.device, job.engine.pid(handle))
-        return _see_through(job, opened, started, work, watcher)
+        return _see_through(job, opened, started, work, watcher, began)
 
 
-def _see_through(job: Job, opened: Session, started: Started, work: Path, watcher: Watcher) -> Record:
-    """Waits for a started trial and writes its record."""
+def _see_through(
+    job: Job, opened: Session, started: Started, work: Path, watcher: Watcher, began: float
+) -> Record:
+    """Waits for a started trial and writes its record. `began` is of time.monotonic, which nobody sets."""
     try:
         exit, timed_out = _wait(job, started, work, watcher)
     except NoEngine as gone:
         watcher.say(str(gone))
-        _write(job, opened, started, work, Exit(code=None, log="", missing=True), False, watcher)
+        _write(job, opened, started, work, Exit(code=None, log="", missing=True), False, watcher, began)
         raise
-    return _write(job, opened, started, work, exit, timed_out, watcher)
+    return _write(job, opened, started, work, exit, timed_out, watcher, began)
+
+
+def _began(started: Started) -> float:
+    """When an earlier process started a trial, on this one's clock; no longer ago than its limit."""
+    elapsed = (datetime.now(UTC) - started.started_at).total_seconds()
+    return time.monotonic() - min(max(0.0, elapsed), started.trial.timeout_seconds)
 
 
 @contextmanager
@@ -321,12 +330,12 @@ def _wait(job: Job, started: Started, work: Path, watcher: Watcher) -> tuple[Exi
     if handle is None:
         return Exit(code=None, log=""), False
     follower = Follower(work / "out" / EVENTS)
-    limit = started.trial.timeout_seconds + GRACE_SECONDS
+    until = time.monotonic() + started.trial.timeout_seconds + GRACE_SECONDS
     while True:
         state = job.engine.poll(handle, work)
         if not isinstance(state, Running):
             return state, False
-        if (datetime.now(UTC) - started.started_at).total_seconds() > limit:
+        if time.monotonic() > until:
             job.engine.stop(handle, work)
             ended = job.engine.poll(handle, work)
             return (Exit(code=None, log="") if isinstance(ended, Running) else ended), True
@@ -342,6 +351,7 @@ def _write(
     exit: Exit,
     timed_out: bool,
     watcher: Watcher,
+    began: float,
 ) -> Record:
     terms = Terms(job.root, job.locked, job.over_base, job.redact)
     record = conclude(
@@ -352,7 +362,7 @@ def _write(
         exit,
         watcher.say,
         earlier=[stored.record for stored in store.session_records(job.root, opened)],
-        now=datetime.now(UTC),
+        wall_seconds=time.monotonic() - began,
         timed_out=timed_out,
     )
     if started.handle is not None and not exit.missing:
@@ -374,5 +384,5 @@ def _take_up(job: Job, opened: Session, watcher: Watcher) -> list[Record]:
         if started.handle is None:
             started = started.model_copy(update={"handle": job.engine.find(started.name, work)})
         with _stopped_by_ctrl_c(job, opened, started, work, watcher):
-            taken.append(_see_through(job, opened, started, work, watcher))
+            taken.append(_see_through(job, opened, started, work, watcher, _began(started)))
     return taken

@@ -53,13 +53,16 @@ def block(session: Session, trial: Trial, records: Sequence[Record], now: dateti
 
 
 def rest(session: Session, trial: Trial, records: Sequence[Record], now: datetime) -> timedelta:
-    """How long a trial still waits: an hour after the last block, where the plan has it in a later one."""
+    """How long a trial still waits: an hour after the last block, where the plan has it in a later one.
+
+    An hour is the most, also where the clock was set since.
+    """
     planned = _planned(session)
     last = _last_end(session, records)
     reached = max((planned.get(record.trial.id, 1) for record in records), default=1)
     if last is None or planned.get(trial.id, 1) <= reached:
         return timedelta(0)
-    return max(timedelta(0), last + PAUSE - now)
+    return min(PAUSE, max(timedelta(0), last + PAUSE - now))
 
 
 def _planned(session: Session) -> dict[str, int]:

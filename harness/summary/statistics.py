@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import numpy
@@ -14,6 +15,9 @@ from harness.summary.steady_state import steady_state
 
 METHOD = "4"
 """The version of this method; a stored summary of another is computed anew."""
+
+CLOSE = 1e-6
+"""Relative: two builds of one library may add up in another order."""
 
 MOST_MEMORY_SHARE = 0.95
 """Of a device's memory: a batch that reserves more is not taken for one that fits."""
@@ -78,6 +82,14 @@ def judge_trial(record: Record) -> Summary | None:
             "notes": tuple(note for severity, note in causes if severity == "note"),
         }
     )
+
+
+def fits(record: Record, summary: Summary) -> bool:
+    """Whether a stored summary is of the present method, and its throughput that of the raw samples."""
+    if record.measurement is None or summary.method != METHOD:
+        return False
+    throughput = _throughput(record.measurement, summary.steady)
+    return math.isclose(summary.throughput, throughput, rel_tol=CLOSE)
 
 
 def _verdict(severities: set[str]) -> Verdict:

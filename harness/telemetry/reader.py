@@ -59,7 +59,7 @@ def read(path: Path, segments: Segments = (), items: int | None = None) -> Telem
         return None
     try:
         return _thinned(lines[0], samples, lines[-1], segments, items)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise RecordError(
             f"{path.name} is not what the telemetry writes ({type(error).__name__})",
             remedy="its trial is recorded without it",
@@ -102,7 +102,7 @@ def _lines(path: Path) -> Iterator[Sample]:
     for line in text.splitlines():
         try:
             value = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(value, dict):
             yield value

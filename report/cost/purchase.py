@@ -5,7 +5,6 @@ It belongs to the buyer and is never in the repository. No price is built in: wh
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from harness.errors import UserError
-from harness.record import Model
+from harness.record import Model, parse_toml
 from harness.record.trial import DataMode, Precision
 
 FILE = "purchase.toml"
@@ -205,19 +204,19 @@ def load_purchase(root: Path) -> Purchase | None:
     if not path.is_file():
         return None
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{FILE} cannot be read ({error})", remedy=REMEDY) from None
+        text = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{FILE} cannot be read ({error.strerror})", remedy=REMEDY) from None
     return parse_purchase(text)
 
 
-def parse_purchase(text: str, where: str = FILE) -> Purchase:
+def parse_purchase(text: str | bytes, where: str = FILE) -> Purchase:
     """A buyer's file from its text; raises UserError that names the quote, the key and what is wrong."""
     try:
-        return Purchase.model_validate(tomllib.loads(text))
+        return Purchase.model_validate(parse_toml(text.encode() if isinstance(text, str) else text))
     except ValidationError as error:
         raise UserError(f"{where}: {problem(error)}", remedy=REMEDY) from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise UserError(f"{where} is not TOML: {error}", remedy=REMEDY) from None
 
 

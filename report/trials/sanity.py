@@ -14,6 +14,7 @@ from pandas import DataFrame
 
 from harness.record import Precision
 from harness.record.cards import Card, find, peak_tflops
+from harness.summary import contradictions
 from harness.summary.device_checks import used_cards
 from report.trials.columns import IDENTITY, KEY
 from report.trials.pairs import without
@@ -101,11 +102,17 @@ def trial_flags(table: DataFrame, cards: Sequence[Card]) -> list[tuple[Flag, ...
             session_jump,
             idle_device(busy_share),
             other_form(trial.machine_label, _card_and_form(trial.device_name, cards)),
+            *contradictory(trial),
         )
         if rate is not None
         else ()
         for rate, gpus, trial, peak_share, single, session_jump, busy_share in columns
     ]
+
+
+def contradictory(trial: Trial) -> tuple[Flag, ...]:
+    """What a record says against itself: no run of ours wrote it as it stands."""
+    return tuple(Flag("contradicts-itself", sentence) for sentence in contradictions.within(trial.record))
 
 
 def _above_highest_clock(trial: Trial, peak_share: float | None, cards: Sequence[Card]) -> Flag | None:

@@ -18,9 +18,6 @@ from report.trials.columns import IDENTITY, KEY
 from report.trials.table import row_groups, trials_of
 from report.trials.trial import Trial
 
-SLACK = 0.02
-"""Of a sum of steps: two clocks, and the first step of a segment, may differ by so much."""
-
 LEAST_OTHERS = 4
 """Equal runs that a run's end is held against, besides itself."""
 
@@ -52,7 +49,7 @@ def too_good(table: DataFrame) -> list[tuple[Flag, ...]]:
     runs = ceiling_runs(trial.record for trial in trials)
     shared = all_reduce.runs(trial.record for trial in trials)
     for place, trial in enumerate(trials):
-        found = (_above_ceiling(trial, runs), _above_all_reduce(trial, shared), _shorter(trial))
+        found = (_above_ceiling(trial, runs), _above_all_reduce(trial, shared))
         flagged[place] += (flag for flag in found if flag)
     for place, flag in (*_alike(table, trials), *_ends(table, trials), *_starts(table, trials)):
         flagged[place].append(flag)
@@ -99,15 +96,6 @@ def _above_all_reduce(trial: Trial, runs: Mapping[all_reduce.Devices, Sequence[M
         f"{len(runs[devices])} runs of all-reduce: those were disturbed, or less was shared than is counted"
     )
     return Flag("above-ceiling", sentence, "warn")
-
-
-def _shorter(trial: Trial) -> Flag | None:
-    """A trial that was over before its own steps can have been."""
-    measured = trial.record.measurement
-    if measured is None or trial.record.wall_seconds >= (1 - SLACK) * measured.window.seconds:
-        return None
-    sentence = f"its {measured.window.seconds:.4g} s of steps stand in {trial.record.wall_seconds:.4g} s"
-    return Flag("shorter-than-its-steps", sentence)
 
 
 def _alike(table: DataFrame, trials: Sequence[Trial]) -> list[tuple[int, Flag]]:

@@ -72,7 +72,7 @@ def test_what_the_gate_would_refuse_is_told_and_nothing_is_written(clone, capsys
     raw = json.loads(path.read_text())
     raw["summary"]["throughput"] *= 2
     path.write_text(json.dumps(raw))
-    with pytest.raises(GateError, match="1 problems"):
+    with pytest.raises(GateError, match="1 problem;"):
         contribute.publish(clone, None)
     assert "its raw samples do not give its summary's 'throughput'" in capsys.readouterr().err
     assert not (clone / "report").exists()

@@ -314,7 +314,8 @@ def test_a_comment_calls_nobody_links_nothing_and_runs_nothing(clone):
     for path in folder.glob("*.json"):
         raw = json.loads(path.read_text())
         if "measurement" in raw:
-            raw["measurement"]["device"]["name"] = f"{HOSTILE} \u202egap eht\u2067 {'L' * 10_000}"
+            name = f"{HOSTILE} \u202egap eht\u2067 {'L' * 10_000}"
+            raw["measurement"]["device"]["name"] = raw["machine"]["gpus"][0]["name"] = name
             path.write_text(json.dumps(raw))
     said = commented(clone)
     assert "everyone" in said

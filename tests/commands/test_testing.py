@@ -1,11 +1,13 @@
-"""`invoke test --all-images`: which interpreters the tests are given."""
+"""`invoke test`: how a test is found by its name, and which interpreters the tests are given."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from commands import testing
-from harness.errors import NoEngine
+from harness.errors import NoEngine, UserError
 from tests.helpers import ROOT
 
 
@@ -30,3 +32,18 @@ def test_every_image_that_a_cpu_runs_is_built_and_required_and_one_that_cannot_b
     assert found.keys() == {"GPUDYNO_TEST_PYTHON", *variables}
     assert found["GPUDYNO_TEST_PYTHON_MXNET"].startswith(f"{ROOT}/.venvs/mxnet-")
     assert "image 'era-2019' is left out: there is no Python 3.7" in capsys.readouterr().out
+
+
+def test_a_test_is_found_by_its_name_in_the_files_that_have_it_alone():
+    words = "two images never write one lock"
+    assert testing.selected(ROOT, words) == [
+        "tests/commands/upkeep/test_names.py",
+        "-k",
+        words.replace(" ", "_"),
+    ]
+    assert testing.selected(ROOT, "tests/project") == ["tests/project"]
+    assert testing.selected(ROOT, "-k 'a or b'") == ["-k", "a or b"]
+    assert testing.selected(ROOT, "") == []
+    missing = "two_" + "imagess_never_write_one_lock"
+    with pytest.raises(UserError, match="is 'test_two_images_never_write_one_lock' meant"):
+        testing.selected(ROOT, missing)

@@ -95,6 +95,7 @@ def one_card(
         session=session,
         within=within,
         repeats=repeats,
+        lock_sha256=lock_sha256(),
     )
 
 
@@ -115,7 +116,7 @@ def proven(
     within = build.environment(lock_sha256=lock_sha256())
     found = []
     for repeat in (1, 2, 3):
-        asked = build.trial(kind, precision, repeat, batch_size=batch_size)
+        asked = build.trial(kind, precision, repeat, batch_size=batch_size, lock_sha256=lock_sha256())
         step = seconds * (1 + 0.01 * (repeat - 2))
         short = build.measurement(kind, asked, step, card=card, seed=repeat, **measured)
         whole = build.measurement(

@@ -110,6 +110,7 @@ def trial(
     device: str = "cuda",
     weights: str | None = None,
     limit: Limit | None = None,
+    lock_sha256: str = "a" * 64,
     **variant: Any,
 ) -> Trial:
     """One trial as a plan would ask for it."""
@@ -130,7 +131,7 @@ def trial(
         weights=weights,  # type: ignore[arg-type]
         device=device,  # type: ignore[arg-type]
         environment="cuda" if device == "cuda" else device,
-        lock_sha256="a" * 64,
+        lock_sha256=lock_sha256,
     )
     return Trial.of(asked, repeat, seed=repeat, timeout_seconds=600.0)
 

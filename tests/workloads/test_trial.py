@@ -54,6 +54,13 @@ def test_a_trial_that_goes_wrong_says_where_and_why_and_leaves_no_measurement(tm
     assert not list((tmp_path / "out").glob("measurement*"))
 
 
+def test_a_log_on_a_full_disk_keeps_no_failure_from_being_written(tmp_path):
+    ended = end_of(
+        tmp_path, "sys.stderr = open('/dev/full', 'w'); raise OSError(28, 'No space left on device')"
+    )
+    assert ended.failed.reason == "disk-full"
+
+
 @pytest.mark.parametrize(
     "words",
     [

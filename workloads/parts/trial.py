@@ -191,7 +191,9 @@ def main(run, workload_file):
         trial.event("end")
         trial.succeed(measurement)
     except Exception as error:
-        traceback.print_exc()
+        # The log may lie on the disk that is full: what it cannot take must not keep the failure from it.
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
         trial.end(*why(error))
 
 

@@ -138,7 +138,7 @@ class _Home:
             return None
         if (attempt.trial, attempt.number) not in self.entered:
             ledger.trial_started(self.root, self.session, started, say)
-        now = max(ended_at(attempt), started.started_at)
+        elapsed = ended_at(attempt) - started.started_at
         number = session.block(self.session, started.trial, self.records, started.started_at)
         record = conclude(
             Terms(self.root, *_lock(self.root, started.environment), _redact(attempt.work, names)),
@@ -148,7 +148,7 @@ class _Home:
             exit,
             say,
             earlier=self.records,
-            now=now,
+            wall_seconds=max(0.0, elapsed.total_seconds()),
         )
         self.records.append(record)
         return record

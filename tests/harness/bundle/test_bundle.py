@@ -39,7 +39,7 @@ NO_RANK = "so no price can be set against it"
 
 def failed(session: str = bundled.LEAD) -> Record:
     on = build.machine("Constructed Card A", label="card-a", digits="a")
-    asked = build.trial(build.CIFAR, "fp32-ieee", 1, batch_size=256)
+    asked = build.trial(build.CIFAR, "fp32-ieee", 1, batch_size=256, lock_sha256=bundled.lock_sha256())
     within = build.environment(
         lock_sha256=bundled.lock_sha256(), passed_variables={"CUDA_LAUNCH_BLOCKING": "1"}
     )
@@ -265,6 +265,44 @@ def test_samples_that_were_made_faster_change_the_page(clone, good, tmp_path, ca
 def test_a_lock_that_is_not_its_records_is_named(good, tmp_path, capsys):
     change = replaced("docker/cuda/lock.txt", "==", "==9")
     assert "docker/cuda/lock.txt: is not the lock" in differs(forged(good, tmp_path, change), capsys)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda work: (work / "ro-crate-metadata.json").write_text("{}"), "json: describes something else"),
+        (
+            lambda work: (work / "CERTIFICATE.html").write_text("gold"),
+            "CERTIFICATE.html: is no file of a bundle",
+        ),
+        (
+            lambda work: (work / "results" / "GOLD.html").write_text("gold"),
+            "GOLD.html: is no file of a bundle",
+        ),
+        (replaced("plans/constructed.toml", "repeats = 3", "repeats = 9"), "is not the plan that session"),
+        (lambda work: (work / "plans" / "constructed.toml").unlink(), "is missing, and nothing says why"),
+    ],
+)
+def test_what_was_resealed_with_something_else_in_it_is_named(good, tmp_path, capsys, change, said):
+    assert said in differs(forged(good, tmp_path, change), capsys)
+
+
+def test_locks_that_are_left_out_without_a_word_are_named(good, tmp_path, capsys):
+    def change(work: Path) -> None:
+        manifest = json.loads((work / bundle.MANIFEST).read_text())
+        (work / bundle.MANIFEST).write_text(json.dumps(manifest | {"locks": {}}))
+
+    said = differs(forged(good, tmp_path, change), capsys)
+    assert f"does not say where the lock {bundled.lock_sha256()[:12]} of its records is" in said
+
+
+def test_a_session_whose_label_names_another_folder_packs_nothing_in_silence(clone, tmp_path):
+    other = tmp_path / "clone"
+    shutil.copytree(clone, other)
+    path = next(other.glob("results/*/*-a-*/session.json"))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"label": "elsewhere"}))
+    with pytest.raises(UserError, match="has no record in the folder that its label names"):
+        offer.pack(other, offer.Packing(out=tmp_path / "b.tar.gz", session=bundled.LEAD))
 
 
 def test_a_record_from_elsewhere_is_refused_as_the_gate_would(good, tmp_path, capsys):

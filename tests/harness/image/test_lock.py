@@ -13,6 +13,7 @@ import pytest
 from harness.errors import MachineError, NoNetwork, UserError
 from harness.image.catalog import Image, load_images
 from harness.image.lock import lock_packages, relock
+from harness.image.repin import repin
 from tests.helpers import ROOT
 from tests.helpers.checks import golden
 
@@ -163,3 +164,49 @@ def test_without_uv_it_is_said_how_to_get_it(clone: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(MachineError, match=r"uv is not on the PATH.*pip install uv"):
         relock(image(clone, "cpu"), clone, run=Outside())
+
+
+def wheels(version: str, *pythons: str) -> str:
+    """A channel's page, with what else lies there."""
+    names = [f"torch-{version}%2Bcpu-cp{python}-cp{python}-manylinux_2_28_x86_64.whl" for python in pythons]
+    names += [name.replace("x86_64", "aarch64") for name in names] + ["torch-1.0.0-cp311-cp311-win_amd64.whl"]
+    names.append(f"torch-{version}%2Bcpu-cp313-cp313t-manylinux_2_28_x86_64.whl")
+    return "".join(
+        f'<a href="/whl/cpu/{name}#sha256={number:064x}">{name}</a>\n' for number, name in enumerate(names, 1)
+    )
+
+
+def test_one_package_moves_with_its_channel_s_hashes_and_nothing_else(clone: Path):
+    outside, asked = Outside(), []
+
+    def page(address: str) -> str:
+        asked.append(address)
+        return wheels("2.14.1", "311", "312", "313")
+
+    repin(clone, "cpu", "torch==2.14.1", run=outside, page=page)
+    (torch, _) = image(clone, "cpu").channel.packages
+    assert asked == ["https://download.pytorch.org/whl/cpu/torch/"]
+    assert (torch.version, torch.sha256) == ("2.14.1+cpu", tuple(f"{number:064x}" for number in (1, 2, 3)))
+    assert "\ntorch==2.14.1\n" in (clone / "docker" / "cpu" / "requirements.in").read_text()
+    assert lock_packages(clone / "docker" / "cpu" / "lock.txt")["torch"] == "2.14.1+cpu"
+    commands = [command for command in outside.asked if "compile" in command]
+    assert len(commands) == len(outside.asked) == 3, "the base keeps its digest"
+    assert all(_after(command, "--upgrade-package") == "torch==2.14.1" for command in commands)
+    assert not any("--upgrade" in command for command in commands)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("torch==2.14.1", "has no wheel of torch 2.14.1\\+cpu for Python 3.13"),
+        ("torch", "names no version of a package"),
+        ("tensorflow==2.1", "has no package 'tensorflow'"),
+    ],
+)
+def test_what_cannot_move_leaves_every_file_as_it_was(clone: Path, asked, said):
+    before = {path: path.read_bytes() for path in clone.rglob("*") if path.is_file()}
+    with pytest.raises(UserError, match=said):
+        repin(clone, "cpu", asked, run=Outside(), page=lambda address: wheels("2.14.1", "311", "312"))
+    with pytest.raises(NoNetwork):
+        repin(clone, "cpu", "timm==9.9", run=Outside(said="dns error"))
+    assert {path: path.read_bytes() for path in clone.rglob("*") if path.is_file()} == before

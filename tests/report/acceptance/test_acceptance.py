@@ -105,7 +105,10 @@ def answered(bench: Path, delivered: list[Record], capsys) -> str:
 
 
 def delivered(**more: Any) -> list[Record]:
-    return bundled.one_card(DELIVERED, **more)
+    """Runs of their own: equal to those of the order but for the order of their steps."""
+    ordered = bundled.one_card()
+    runs = build.with_own_steps([*ordered, *bundled.one_card(DELIVERED, **more)])
+    return list(runs)[len(ordered) :]
 
 
 def of_machine(records: list[Record], **gpu: Any) -> list[Record]:
@@ -232,6 +235,7 @@ def test_another_protocol_is_told_by_the_field(bench, capsys):
         session=DELIVERED,
         within=build.environment(lock_sha256=bundled.lock_sha256()),
     )
+    other = list(build.with_own_steps([*bundled.one_card(), *other]))[3:]
     with pytest.raises(UserError, match="another protocol: ordered published/1, delivered published/2"):
         answered(bench, other, capsys)
 
@@ -354,6 +358,11 @@ def test_the_records_that_the_order_stands_on_are_no_delivery(bench, capsys):
     bundle = offer.pack(ordered, offer.Packing(out=bench / "o.tar.gz"))
     with pytest.raises(UserError, match=f"session {bundled.LEAD} is one that the bundle itself stands on"):
         accept.accept(ordered, Settings(), bundle, bundled.LEAD)
+
+
+def test_the_order_s_own_records_under_another_session_s_name_are_no_delivery(bench, capsys):
+    with pytest.raises(GateError, match="NO DELIVERY: 3 of its records have the very samples of the order"):
+        answered(bench, bundled.one_card(DELIVERED), capsys)
 
 
 @pytest.mark.parametrize(("opened", "anew"), [(None, False), (DELIVERED, False), (bundled.LEAD, True)])

@@ -50,6 +50,12 @@ def perturbed(real: Record, number: int) -> Record:
         update={
             **series,
             "window": measured.window.model_copy(update={"seconds": seconds}),
+            "epochs": tuple(
+                epoch.model_copy(
+                    update={"train_seconds": epoch.train_seconds * seconds / measured.window.seconds}
+                )
+                for epoch in measured.epochs
+            ),
             "losses": tuple((step, loss * noise.gauss(1, 0.005)) for step, loss in measured.losses),
             "precision": measured.precision.model_copy(update={"probes": probes}),
         }

@@ -14,7 +14,7 @@ from tests.helpers.records_devices import runs, summed, with_parameters
 from tests.helpers.trial_tables import table
 from tests.helpers.watched_records import record
 
-NEW = {"above-ceiling", "shorter-than-its-steps", "too-alike", "ends-too-well", "starts-too-well"}
+NEW = {"above-ceiling", "contradicts-itself", "too-alike", "ends-too-well", "starts-too-well"}
 
 
 def marks(records: list[Record]) -> list[tuple[str, set[str]]]:
@@ -89,7 +89,7 @@ def test_a_step_shorter_than_the_sum_of_its_gradients_in_every_run_is_marked(rea
 
 def test_a_trial_that_was_over_before_its_steps_can_have_been_is_invalid():
     short = record().model_copy(update={"wall_seconds": 60.0})
-    assert marks([short, record(repeat=2)]) == [("invalid", {"shorter-than-its-steps"}), ("valid", set())]
+    assert marks([short, record(repeat=2)]) == [("invalid", {"contradicts-itself"}), ("valid", set())]
 
 
 def test_runs_that_share_every_step_are_no_runs_and_neither_are_steps_without_any_spread():

@@ -1,0 +1,157 @@
+"""What a record says against itself, and what the records of a session say against each other or it.
+
+Each is something that no run of ours writes. What agrees with itself throughout is found by no reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from itertools import pairwise
+
+from harness.record import Measurement, Record, Session
+from harness.record.store import Results, Stored
+
+CLOCKS_APART = 0.02
+"""Of a window: two clocks, and the first step of a segment, may differ by so much."""
+
+SAMPLED_SECONDS = 1.0
+"""The telemetry's windows are rounded, and those outside its samples are left out."""
+
+LEAST_STEPS = 50
+"""Of fewer steps two runs may have the same by chance."""
+
+SET_BACK = timedelta(seconds=2)
+"""By so much a clock may be set while a session runs."""
+
+PAUSE = timedelta(minutes=59)
+"""An hour lies between two blocks, but for a clock that is set."""
+
+
+def within(record: Record) -> Iterator[str]:
+    """Each thing in a record that another part of it denies."""
+    asked, measured = record.trial.asked, record.measurement
+    if measured is None:
+        return
+    pairs = (
+        ("workload", measured.workload, asked.workload),
+        ("protocol", measured.protocol_name, asked.protocol),
+        ("precision", measured.precision.label, asked.variant.precision),
+        ("data source", measured.data.source, asked.data),
+        ("device", measured.device.kind, asked.device),
+    )
+    for what, found, wanted in pairs:
+        if found != wanted:
+            yield f"its {what} is {found[:80]!r}, where {wanted!r} was asked for"
+    yield from _window(record, measured)
+
+
+def of_another_place(record: Record) -> Iterator[str]:
+    """An environment, devices or telemetry that are not those of what was asked, measured, or at hand."""
+    asked, environment, measured = record.trial.asked, record.environment, record.measurement
+    if environment.lock_sha256 not in (None, asked.lock_sha256):
+        yield f"its lock is {environment.lock_sha256[:12]!r}, where another was asked for"
+    if environment.device != asked.device:
+        yield f"its environment is for '{environment.device}', where '{asked.device}' was asked for"
+    if measured is None:
+        return
+    if measured.device.count != asked.variant.gpus:
+        yield f"it ran on {measured.device.count} devices, where {asked.variant.gpus} were asked for"
+    # Of AMD's cards a driver and a framework give one chip two names.
+    names = {gpu.name for gpu in record.machine.gpus if gpu.vendor == "NVIDIA"}
+    if measured.device.kind == "cuda" and names and not any(measured.device.name in name for name in names):
+        yield f"it ran on {measured.device.name[:80]!r}, which its machine does not have"
+    window_seconds = measured.window.seconds
+    sampled = sum(end - begin for begin, end in record.telemetry.windows) if record.telemetry else 0.0
+    if sampled > (1 + CLOCKS_APART) * window_seconds + SAMPLED_SECONDS:
+        yield f"its telemetry saw {sampled:.4g} s of a window of {window_seconds:.4g} s"
+
+
+def _window(record: Record, measured: Measurement) -> Iterator[str]:
+    """Steps, samples and seconds of the window, counted in every way that a record has."""
+    window, series = measured.window, measured.step_us
+    steps = series.count * series.steps_per_value
+    if not window.steps - series.steps_per_value < steps <= window.steps:
+        yield f"its window has {window.steps} steps, and its series has {steps}"
+    if window.samples > window.steps * measured.samples_per_step:
+        yield f"{window.samples} samples are more than {window.steps} steps of {measured.samples_per_step}"
+    slack = max(CLOCKS_APART * window.seconds, 0.01)
+    if record.wall_seconds + slack < window.seconds:
+        yield f"its window of {window.seconds:.4g} s stands in {record.wall_seconds:.4g} s"
+    trained = sum(epoch.train_seconds for epoch in measured.epochs)
+    if (
+        sum(epoch.steps for epoch in measured.epochs) == window.steps
+        and abs(trained - window.seconds) > slack
+    ):
+        yield f"its epochs trained for {trained:.4g} s in a window of {window.seconds:.4g} s"
+
+
+def among(results: Results) -> Iterator[str]:
+    """What `across` finds in each session."""
+    of_session: dict[str, list[Stored]] = {}
+    for stored in results.records:
+        of_session.setdefault(stored.record.session, []).append(stored)
+    for session in results.sessions:
+        yield from across(session, of_session.get(session.id, []))
+
+
+def across(session: Session, records: Sequence[Stored]) -> Iterator[str]:
+    """Each thing in a session's records that its plan, its clock or another of its records denies."""
+    planned = {trial.id: trial for trial in session.trials}
+    for stored in records:
+        record = stored.record
+        for what, found, wanted in (
+            ("plan", record.plan, session.plan),
+            ("trial", record.trial, planned.get(record.trial.id, record.trial)),
+        ):
+            if found != wanted:
+                yield f"{stored.path}: its {what} is not its session's"
+        if record.started_at < session.started_at - SET_BACK:
+            yield f"{stored.path}: it started before its session"
+    yield from _one_after_the_other(records)
+    yield from _measured_twice(records)
+    yield from same_samples(records)
+
+
+def _one_after_the_other(records: Sequence[Stored]) -> Iterator[str]:
+    """A session runs one trial at a time, and an hour lies between its blocks."""
+    ordered = sorted(records, key=lambda stored: (stored.record.started_at, stored.path))
+    for before, after in pairwise(ordered):
+        # A clock that is set back between two trials makes them overlap, and hardly by half of one.
+        half = before.record.started_at + timedelta(seconds=before.record.wall_seconds / 2)
+        if after.record.started_at < half - SET_BACK:
+            yield f"{after.path}: it started before '{before.record.trial.id}' had ended"
+    earlier = [(stored.record.block, stored) for stored in ordered]
+    for (before_block, before), (block, after) in pairwise(earlier):
+        if block > before_block and after.record.started_at - before.record.started_at < PAUSE:
+            yield f"{after.path}: it is of block {block}, and no hour lies before it"
+
+
+def _measured_twice(records: Sequence[Stored]) -> Iterator[str]:
+    """A trial that was measured is done: no attempt follows."""
+    done: dict[str, int] = {}
+    for stored in sorted(records, key=lambda stored: stored.record.attempt):
+        record = stored.record
+        if record.trial.id in done:
+            yield f"{stored.path}: attempt {done[record.trial.id]} of it was measured already"
+        if record.measurement is not None:
+            done.setdefault(record.trial.id, record.attempt)
+
+
+def same_samples(records: Sequence[Stored], others: Sequence[Stored] = ()) -> Iterator[str]:
+    """Records whose every step took as long as in another of them, or in one of `others`."""
+    seen: dict[str, str] = {}
+    for stored in others:
+        if (steps := _steps(stored.record)) is not None:
+            seen.setdefault(steps, stored.path)
+    for stored in records:
+        if (steps := _steps(stored.record)) is None:
+            continue
+        if seen.get(steps, stored.path) != stored.path:
+            yield f"{stored.path}: every step took as long as in '{seen[steps]}'"
+        seen.setdefault(steps, stored.path)
+
+
+def _steps(record: Record) -> str | None:
+    series = record.measurement.step_us if record.measurement else None
+    return series.microseconds if series is not None and series.count >= LEAST_STEPS else None

@@ -1,0 +1,145 @@
+"""Files that nobody means: each is refused in one sentence, soon, by whichever reader meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness import settings
+from harness.data import check
+from harness.errors import RecordError, UserError
+from harness.image.catalog import load_images
+from harness.plan import plan
+from harness.record import Session, store
+from harness.record.cards import load_cards
+from harness.record.claims import load_claims
+from harness.record.events import Follower, segments
+from harness.record.series import STEPS_KEPT_SINGLE, Series
+from harness.redact import Names, leaks, redact
+from harness.telemetry import reader
+from report.cost.purchase import load_purchase
+from tests.helpers import ROOT
+from tests.helpers import records_builder as build
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "gpudyno.toml": lambda root: settings.load(root, {}, {}),
+    "plans/x.toml": lambda root: plan.load(root, "x"),
+    "docker/images.toml": load_images,
+    "results/cards.toml": load_cards,
+    "results/claims/x.toml": load_claims,
+    "purchase.toml": load_purchase,
+}
+MEANT_BY_NOBODY = {
+    "nested": b"x = " + b"[" * 100_000,
+    "dotted": b"a." * 30_000 + b"a = 1",
+    "quoted": b'"a" . ' * 30_000 + b"a = 1",
+    "not UTF-8": b"x = '\xe9'",
+    "cut": b"x = [",
+    "large": b"# " + b"a" * 3_000_000,
+}
+
+
+@pytest.mark.parametrize("content", MEANT_BY_NOBODY.values(), ids=MEANT_BY_NOBODY)
+@pytest.mark.parametrize("name", READERS)
+def test_every_reader_of_toml_answers_in_a_sentence_and_soon(tmp_path, name, content):
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    begun = time.monotonic()
+    with pytest.raises(UserError, match=path.name):
+        READERS[name](tmp_path)
+    assert time.monotonic() - begun < 5
+
+
+def test_the_shipped_files_pass_the_same_bounds():
+    assert load_cards(ROOT) and load_claims(ROOT).claims and load_images(ROOT).images
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)*", "A{1,9}", "x" * 201])
+def test_a_card_s_pattern_has_nothing_that_repeats(tmp_path, pattern):
+    text = (ROOT / "results" / "cards.toml").read_text()
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "cards.toml").write_text(
+        text.replace('name_regex = "GTX 1080 Ti"', f"name_regex = '{pattern}'")
+    )
+    with pytest.raises(UserError, match="name_regex': is no name with optional parts"):
+        load_cards(tmp_path)
+
+
+def written(root: Path) -> Path:
+    build.write(root, build.two_cards()[:2])
+    return next(path for path in sorted(root.glob("results/*/*/*.json")) if path.name != "session.json")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "utf-32"])
+def test_a_record_in_another_encoding_is_refused_and_the_others_are_read(tmp_path, encoding):
+    path = written(tmp_path)
+    path.write_bytes(path.read_text().encode(encoding))
+    found = store.read_all(tmp_path)
+    assert len(found.records) == 1 and path.name in found.problems[0]
+
+
+def test_a_folder_a_pipe_and_a_file_without_end_are_no_records_and_stop_no_reader(tmp_path):
+    path = written(tmp_path)
+    (path.parent / "a.json").mkdir()
+    os.mkfifo(path.parent / "b.json")
+    with (path.parent / "c.json").open("wb") as file:
+        file.truncate(store.MOST_BYTES + 1)
+    found = store.read_all(tmp_path)
+    assert len(found.records) == 2
+    assert [problem.partition(": ")[2][:20] for problem in found.problems] == [
+        "is no file; remove i",
+        "is no file; remove i",
+        "16777217 bytes, whic",
+    ]
+
+
+def test_a_date_at_the_calendar_s_end_is_none_of_a_record_s(tmp_path):
+    path = written(tmp_path)
+    raw = json.loads(path.read_text()) | {"started_at": "9999-12-31T23:59:59Z"}
+    path.write_text(json.dumps(raw))
+    with pytest.raises(RecordError, match="the year 9999 is none of a record's"):
+        store.read_record(path, "x")
+
+
+def test_a_session_s_label_leads_to_no_other_folder(tmp_path):
+    written(tmp_path)
+    (session,) = store.read_sessions(tmp_path)
+    with pytest.raises(RecordError, match="'label'"):
+        Session.parse(json.dumps(session.model_dump(mode="json") | {"label": "../../x"}), "x")
+
+
+def test_a_series_of_more_values_than_any_record_keeps_is_refused():
+    assert Series.of([1] * 1_000_000).count == STEPS_KEPT_SINGLE
+    with pytest.raises(ValueError, match="less than or equal to 20000"):
+        Series(count=STEPS_KEPT_SINGLE + 1, microseconds="")
+
+
+def test_lines_without_end_in_events_telemetry_and_stamps_are_passed_over(tmp_path):
+    lines = tmp_path / "lines.jsonl"
+    deep = "[" * 100_000
+    endless = f'{{"event": "segment", "begin": {"9" * 400}, "end": 3}}'
+    lines.write_text(f'{{"segment": {deep}\n{endless}\n{{"event": "segment", "begin": 1, "end": 2}}\n')
+    assert segments(lines) == ((1.0, 2.0),)
+    assert Follower(lines).look().stage == "start"
+    assert [line["end"] for line in reader._lines(lines)] == [3, 2]
+    lines.write_text(deep)
+    assert check._Stamps.read(lines)._entries == {}
+
+
+@pytest.mark.parametrize("piece", ["a.", "a-", "a1.", "\\n/"])
+def test_a_long_line_of_anything_is_redacted_soon(piece):
+    begun = time.monotonic()
+    redact(piece * 60_000, Names())
+    leaks(json.dumps({"warnings": [piece * 60_000]}), Names())
+    assert time.monotonic() - begun < 20
+
+
+def test_a_key_that_stands_twice_hides_nothing():
+    with pytest.raises(ValueError, match="the key 'log' stands twice"):
+        leaks('{"log": "/home/alice/x", "log": "fine"}', Names())

@@ -1,0 +1,116 @@
+"""What a trial leaves behind becomes one record, whatever it left and whatever the clock says meanwhile."""
+
+from __future__ import annotations
+
+import json
+from collections import namedtuple
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from harness.engine.base import Exit
+from harness.record import store
+from harness.run import assemble, runner, session
+from tests.helpers import clone
+
+ENDED = Exit(code=1, log="")
+
+
+@pytest.fixture
+def left(tmp_path):
+    """What a measured stand-in was started with, and a folder with what it wrote."""
+    root = clone.make(tmp_path / "clone", repeats=1)
+    outcome = runner.run(clone.job(root), clone.open_session(root), clone.Quiet())
+    (work, *_) = sorted((root / "results" / ".state" / "work").glob("*/*"))
+    stored = next(
+        each.record for each in store.read_all(root).records if work.name.startswith(each.record.trial.id)
+    )
+    kept = {name: getattr(stored, name) for name in assemble.Started.model_fields if name != "handle"}
+    started = assemble.Started(**{**kept, "session": outcome.session.id})
+    return started, work / "out"
+
+
+def assembled(left, exit: Exit = ENDED, wall_seconds: float = 5.0) -> assemble.Assembled:
+    started, output = left
+    return assemble.assemble(
+        started, exit, output, wall_seconds=wall_seconds, locked=None, redact=lambda text: text
+    )
+
+
+def test_a_measurement_beside_a_failure_is_no_measurement(left):
+    (left[1] / "failure.json").write_text('{"stage": "train", "reason": "error", "message": "x"}')
+    made = assembled(left)
+    assert made.record.failure.reason == "bad-measurement"
+    assert made.record.failure.message == "failure.json lies beside measurement.json"
+
+
+@pytest.mark.parametrize("code", [7, -11])
+def test_a_process_that_dies_after_its_measurement_says_so_on_record(left, code):
+    made = assembled(left, Exit(code=code, log=""))
+    assert made.record.warnings == (f"it ended with code {code} after its measurement was written",)
+    assert assembled(left, Exit(code=0, log="")).record.warnings == ()
+
+
+def test_a_measurement_without_end_is_neither_read_whole_nor_kept_whole(left):
+    path = left[1] / "measurement.json"
+    with path.open("ab") as file:
+        file.truncate(assemble.MOST_BYTES + 1)
+    made = assembled(left)
+    assert made.record.failure.message == f"measurement.json has more than {assemble.MOST_BYTES} bytes"
+    assert len(made.rejected or "") <= assemble.REJECTED_BYTES
+
+
+def test_a_measurement_that_fills_a_record_is_refused_with_its_size(left):
+    path = left[1] / "measurement.json"
+    raw = json.loads(path.read_text()) | {"notes": ["x" * (assemble.MEASURED_BYTES + 1)]}
+    path.write_text(json.dumps(raw))
+    made = assembled(left)
+    assert (
+        made.record.failure.reason == "bad-measurement"
+        and "a record would hold" in made.record.failure.message
+    )
+
+
+def test_what_a_full_disk_kept_from_being_written_is_tried_again(left, monkeypatch):
+    (left[1] / "measurement.json").unlink()
+    assert assembled(left).record.failure.kind == "trial"
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(assemble.shutil, "disk_usage", lambda path: usage(1, 1, 0))
+    failure = assembled(left).record.failure
+    assert (failure.kind, failure.reason) == ("machinery", "disk-full")
+
+
+def test_a_trial_takes_no_less_than_its_window_whatever_the_clock_says(left):
+    window = assembled(left).record.measurement.window.seconds
+    assert assembled(left, wall_seconds=0.0).record.wall_seconds == window
+
+
+class SetClock(datetime):
+    """A wall clock that somebody sets."""
+
+    ahead = timedelta(0)
+
+    @classmethod
+    def now(cls, tz=None):
+        cls.ahead += timedelta(hours=2)
+        return datetime.now(tz) + cls.ahead
+
+
+def test_a_clock_that_is_set_forward_times_no_trial_out(tmp_path, monkeypatch):
+    root = clone.make(tmp_path, repeats=1)
+    monkeypatch.setattr(runner, "datetime", SetClock)
+    outcome = runner.run(clone.job(root), clone.open_session(root), clone.Quiet())
+    assert (outcome.failed, outcome.complete) == (0, True)
+    assert max(stored.record.wall_seconds for stored in store.read_all(root).records) < 60
+
+
+def test_a_record_of_next_month_makes_no_block_wait_longer_than_an_hour(tmp_path):
+    root = clone.make(tmp_path, repeats=2, blocks=2)
+    opened = clone.open_session(root)
+    runner.run(
+        clone.job(root), opened.model_copy(update={"trials": opened.trials[:1], "blocks": ()}), clone.Quiet()
+    )
+    (stored,) = store.read_all(root).records
+    ahead = stored.record.model_copy(update={"started_at": datetime.now(UTC) + timedelta(days=30)})
+    last = next(trial for trial, block in zip(opened.trials, opened.blocks, strict=True) if block == 2)
+    assert session.rest(opened, last, [ahead], datetime.now(UTC)) == session.PAUSE

@@ -1,0 +1,138 @@
+"""What a record or a session says against itself is named. The records were measured, then changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from harness.record import Record, Session, store
+from harness.record.store import Stored
+from harness.summary import contradictions
+from tests.helpers import ROOT
+
+RESULTS = store.read_all(ROOT)
+SESSION = next(session for session in RESULTS.sessions if len(session.trials) == 12)
+OWN = tuple(
+    sorted(
+        (stored for stored in RESULTS.records if stored.record.session == SESSION.id),
+        key=lambda stored: stored.record.started_at,
+    )
+)
+
+
+def measured(record: Record, part: str, **changes: Any) -> Record:
+    """The record with other values in one part of its measurement, or in the measurement itself."""
+    measurement = record.measurement
+    assert measurement is not None
+    if part:
+        changes = {part: getattr(measurement, part).model_copy(update=changes)}
+    return record.model_copy(update={"measurement": measurement.model_copy(update=changes)})
+
+
+def said_of(record: Record) -> str:
+    return "\n".join((*contradictions.within(record), *contradictions.of_another_place(record)))
+
+
+def said_across(*records: Stored, session: Session = SESSION) -> str:
+    return "\n".join(contradictions.across(session, records))
+
+
+def changed(stored: Stored, **changes: Any) -> Stored:
+    return replace(stored, record=stored.record.model_copy(update=changes))
+
+
+def test_nothing_that_was_measured_here_contradicts_itself():
+    assert [said_of(stored.record) for stored in RESULTS.records if said_of(stored.record)] == []
+    assert list(contradictions.among(RESULTS)) == []
+
+
+def epochs(record: Record, factor: float) -> Record:
+    assert record.measurement is not None
+    longer = tuple(
+        epoch.model_copy(update={"train_seconds": epoch.train_seconds * factor})
+        for epoch in record.measurement.epochs
+    )
+    return measured(record, "", epochs=longer)
+
+
+def faster(record: Record, factor: float) -> Record:
+    """What a hand changes first: the window alone, so that the throughput grows."""
+    assert record.measurement is not None
+    return measured(record, "window", seconds=record.measurement.window.seconds / factor)
+
+
+FORGED = {
+    "more samples a step than there are": (
+        lambda record: measured(record, "window", samples=round(record.measurement.window.samples * 1.2)),
+        "samples are more than",
+    ),
+    "more steps than the series has": (
+        lambda record: measured(record, "window", steps=record.measurement.window.steps * 2),
+        "steps, and its series has",
+    ),
+    "epochs that took another time": (lambda record: epochs(record, 0.9), "its epochs trained for"),
+    "a window that is shorter than its epochs": (
+        lambda record: faster(record, 1.1),
+        "its epochs trained for",
+    ),
+    "a trial that is shorter than its window": (
+        lambda record: record.model_copy(update={"wall_seconds": 1.0}),
+        "stands in 1 s",
+    ),
+    "another lock": (
+        lambda record: record.model_copy(
+            update={"environment": record.environment.model_copy(update={"lock_sha256": "f" * 64})}
+        ),
+        "its lock is 'ffffffffffff'",
+    ),
+    "more devices": (lambda record: measured(record, "device", count=8), "it ran on 8 devices"),
+    "another precision": (
+        lambda record: measured(record, "precision", label="amp-fp16"),
+        "its precision is 'amp-fp16'",
+    ),
+    "another workload": (lambda record: measured(record, "", workload="mnist_cnn"), "its workload is"),
+    "generated data as real": (
+        lambda record: measured(record, "data", source="synthetic"),
+        "its data source is",
+    ),
+}
+
+
+@pytest.mark.parametrize(("forge", "says"), FORGED.values(), ids=FORGED)
+def test_what_was_changed_in_one_place_is_named(forge, says):
+    record = OWN[0].record
+    assert said_of(record) == ""
+    assert says in said_of(forge(record))
+
+
+def test_a_record_of_another_plan_or_seed_is_not_its_session_s():
+    assert f"{OWN[0].path}: its plan is not its session's" in said_across(changed(OWN[0], plan="other"))
+    trial = OWN[0].record.trial.model_copy(update={"seed": 99})
+    assert "its trial is not its session's" in said_across(changed(OWN[0], trial=trial))
+
+
+def test_trials_at_one_moment_before_their_session_or_in_blocks_without_a_pause_are_named():
+    first, second = OWN[:2]
+    begun = first.record.started_at
+    assert "had ended" in said_across(first, changed(second, started_at=begun))
+    early = SESSION.started_at - timedelta(days=1)
+    assert "it started before its session" in said_across(changed(first, started_at=early))
+    assert "it is of block 2, and no hour lies before it" in said_across(first, changed(second, block=2))
+    later = second.record.started_at + timedelta(hours=1, minutes=2)
+    assert said_across(first, changed(second, block=2, started_at=later)) == ""
+
+
+def test_an_attempt_after_one_that_was_measured_is_named():
+    again = Stored("again.json", OWN[0].record.model_copy(update={"attempt": 2}))
+    assert "again.json: attempt 1 of it was measured already" in said_across(OWN[0], again)
+
+
+def test_samples_that_stand_twice_are_named_within_a_session_and_beside_others():
+    copied = Stored("copy.json", OWN[0].record)
+    assert list(contradictions.same_samples([copied], [OWN[0]])) == [
+        f"copy.json: every step took as long as in '{OWN[0].path}'"
+    ]
+    assert list(contradictions.same_samples(OWN, OWN)) == []

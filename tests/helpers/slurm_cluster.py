@@ -91,7 +91,8 @@ class Cluster:
         return dict(line.split() for line in told.splitlines())
 
     def start_node(self, name: str) -> None:
-        """Starts a node's slurmd, and waits for its pid."""
+        """Starts a node's slurmd, and waits for its pid; one that was killed has left its own."""
+        (self.folder / f"{name}.pid").unlink(missing_ok=True)
         subprocess.run(
             ["slurmd", "-N", name, "-f", str(self.folder / "slurm.conf")],
             env={**os.environ, **self.environ, "PATH": _path()},

@@ -9,7 +9,7 @@ from benchmarks.coverage.lines import line
 from benchmarks.coverage.samples import CV, Floats, in_blocks, scaled
 from report.comparisons.expectation import expectations
 from report.comparisons.groups import comparison_groups
-from report.comparisons.units.spread import UnitSpread, cv_words, unit_band, unit_spread
+from report.comparisons.units.spread import UnitSpread, cv_words, spreads_among, unit_band, unit_spread
 from report.stats.intervals import blocks_interval
 
 DELIVERED = Target(95)
@@ -33,7 +33,7 @@ def one_unit_each(cv: float, *, works: int = 1, given: float | None = None) -> C
             for place, (level, speed) in enumerate(zip((1.0, RATIO), measured, strict=True))
         ]
         groups = comparison_groups(cells, cells[0].session, baseline=None)
-        (expected,) = expectations(groups, unit_cv=given)
+        (expected,) = expectations(groups, spreads=spreads_among(cells, given))
         truth = RATIO * delivered[0] / delivered[1]
         caveat = given is None and not expected.band.measured
         return Draw(expected.model is not None and expected.model.includes(float(truth)), caveat)

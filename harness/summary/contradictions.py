@@ -18,7 +18,7 @@ CLOCKS_APART = 0.02
 SAMPLED_SECONDS = 1.0
 """The telemetry's windows are rounded, and those outside its samples are left out."""
 
-LEAST_STEPS = 50
+LEAST_STEPS = 20
 """Of fewer steps two runs may have the same by chance."""
 
 SET_BACK = timedelta(seconds=2)

@@ -243,7 +243,8 @@ def _squares(values: Sequence[float]) -> float:
     if min(values) == max(values):
         return 0.0
     middle = fmean(values)
-    return math.fsum((value - middle) ** 2 for value in values)
+    # A power raises where a product of floats gives infinity, as of an absurd figure in a record.
+    return math.fsum((value - middle) * (value - middle) for value in values)
 
 
 def _estimate(

@@ -45,5 +45,5 @@ def test_a_test_is_found_by_its_name_in_the_files_that_have_it_alone():
     assert testing.selected(ROOT, "-k 'a or b'") == ["-k", "a or b"]
     assert testing.selected(ROOT, "") == []
     missing = "two_" + "imagess_never_write_one_lock"
-    with pytest.raises(UserError, match="is 'test_two_images_never_write_one_lock' meant"):
+    with pytest.raises(UserError, match=r"is 'test_two_images_never_write_one.lock' meant"):
         testing.selected(ROOT, missing)

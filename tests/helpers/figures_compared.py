@@ -103,7 +103,7 @@ def _group(group: ComparisonGroup, view: GroupView, report: Report) -> dict[str,
         "ranked": group.ranked,
         "comparisons": group.comparisons,
         "baseline_missing": group.baseline_missing,
-        "members": [_member(line, group) for line in group.entries],
+        "members": [_member(line, group, report) for line in group.entries],
         "failed": [trial(row.path) for row in group.failed],
         "published": _published(group, report),
         "stack_differences": group.stacks,
@@ -134,7 +134,7 @@ def _published(group: ComparisonGroup, report: Report) -> dict[str, Any]:
     }
 
 
-def _member(line: Entry, group: ComparisonGroup) -> dict[str, Any]:
+def _member(line: Entry, group: ComparisonGroup, report: Report) -> dict[str, Any]:
     cell, parts = line.cell, time_breakdown.time_breakdown(line.cell)
     return {
         "trials": trials_of(cell),
@@ -153,7 +153,7 @@ def _member(line: Entry, group: ComparisonGroup) -> dict[str, Any]:
         "own": line.own,
         "metrics": _metrics(cell),
         "ratio": ratio(line.scaled),
-        "ratio_of_other_units": _other_units(line, group),
+        "ratio_of_other_units": _other_units(line, group, report),
         "time": parts and {"input_wait": parts.input_wait, "compute": parts.compute, "other": parts.other},
     }
 
@@ -164,11 +164,11 @@ def _metrics(cell: Cell) -> dict[str, Any]:
     return {name: values for name, values in found.items() if values is not None}
 
 
-def _other_units(line: Entry, group: ComparisonGroup) -> dict[str, Any] | None:
+def _other_units(line: Entry, group: ComparisonGroup, report: Report) -> dict[str, Any] | None:
     """Where another unit of this card may lie; null for the reference's own unit."""
     if group.reference is None or line.scaled is None:
         return None
-    found = charts._other_units(group, line, group.reference)
+    found = charts._other_units(report.analysis.spreads, line, group.reference)
     return None if found is None else band(found)
 
 

@@ -50,7 +50,7 @@ def odd_numbers() -> list[Record]:
         epoch.model_copy(update={"valid_loss": float("nan")}) for epoch in first.measurement.epochs
     )
     first = first.model_copy(update={"measurement": first.measurement.model_copy(update={"epochs": epochs})})
-    below = second.summary.model_copy(update={"protocol_seconds": -5.0, "throughput": float("inf")})
+    below = second.summary.model_copy(update={"protocol_seconds": -5.0, "step_seconds_median": float("inf")})
     second = second.model_copy(update={"summary": below})
     third = third.model_copy(update={"started_at": third.started_at.replace(year=2099)})
     return [first, second, third]

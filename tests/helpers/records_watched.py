@@ -21,6 +21,7 @@ from harness.record import (
     Telemetry,
     Trace,
     TraceStats,
+    Window,
 )
 from tests.helpers import records_builder as build
 
@@ -90,8 +91,11 @@ def watched(record: Record, *, waits: float = 0.12, host: float = 0.15, steps: i
         kind="dynamic", first=65536, last=32768, skipped_steps=1, history=((0, 65536), (steps // 3, 32768))
     )
     precision = measured.precision.model_copy(update={"loss_scale": scale if mixed else None})
+    samples = measured.window.samples * steps // measured.window.steps
+    window = Window(seconds=sum(series) / 1e6, steps=steps, samples=samples)
     measured = measured.model_copy(
         update={
+            "window": window,
             "step_us": Series.of(series),
             "input_us": Series.of([round(value * waits) for value in series]),
             "device_us": Series.of([round(value * (1 - host)) for value in series]),
@@ -100,6 +104,7 @@ def watched(record: Record, *, waits: float = 0.12, host: float = 0.15, steps: i
     )
     summary = summary.model_copy(
         update={
+            "throughput": (samples - cut * measured.samples_per_step) / (sum(series[cut:]) / 1e6),
             "input_share": waits,
             "host_bound_share": host,
             "steady": Steady(kind="warm-up", first_step=cut, changes=(cut,), slope=0.001),
@@ -108,6 +113,7 @@ def watched(record: Record, *, waits: float = 0.12, host: float = 0.15, steps: i
     load = Load(busy_cpus=0.2, memory_available_bytes=2**34, other_gpu_processes=0)
     found = telemetry(record.order)
     update = {"measurement": measured, "summary": summary, "telemetry": found, "load": load}
+    update["wall_seconds"] = max(record.wall_seconds, window.seconds + 5.0)
     return record.model_copy(update=update)
 
 
@@ -169,6 +175,11 @@ def _on_several(record: Record, devices: int) -> Record:
     assert record.measurement and record.summary
     window = record.measurement.window
     more = window.model_copy(update={"samples": window.samples * devices})
-    measured = record.measurement.model_copy(update={"window": more, "parallel": "ddp"})
+    update = {
+        "window": more,
+        "parallel": "ddp",
+        "samples_per_step": record.measurement.samples_per_step * devices,
+    }
+    measured = record.measurement.model_copy(update=update)
     summary = record.summary.model_copy(update={"throughput": record.summary.throughput * devices * 0.94})
     return record.model_copy(update={"measurement": measured, "summary": summary})

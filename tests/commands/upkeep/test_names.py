@@ -16,7 +16,7 @@ from tests.helpers import ROOT
 @pytest.fixture
 def clone(tmp_path) -> Path:
     """All that names stand in, as it is here."""
-    for name in ("plans", "docker", "workloads", "results/claims"):
+    for name in ("plans", "docker", "workloads", "examples", "results/claims"):
         shutil.copytree(ROOT / name, tmp_path / name)
     shutil.copy(ROOT / "results" / "cards.toml", tmp_path / "results")
     return tmp_path

@@ -108,9 +108,9 @@ def test_rows_are_in_the_order_of_their_start(trials):
 def test_a_figure_that_is_none_is_null_and_says_so_in_the_causes_where_no_run_can_give_it():
     made = table(odd_numbers()).sort_values("order")
     assert list(made["valid_loss"].isna()) == [True, False, False]
-    assert list(made["samples_per_second"].isna()) == [False, True, False]
-    assert "its throughput reads inf, which no run can give" in made["causes"].iloc[1]
-    assert all(math.isfinite(value) for value in made["samples_per_second"].dropna())
+    assert list(made["step_seconds"].isna()) == [False, True, False]
+    assert "its step seconds reads inf, which no run can give" in made["causes"].iloc[1]
+    assert all(math.isfinite(value) for value in made["step_seconds"].dropna())
 
 
 @pytest.mark.parametrize(

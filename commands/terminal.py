@@ -140,14 +140,19 @@ def name_of(trial: Trial) -> str:
 
 
 def special(variant: Variant) -> str:
-    """What is not as usual: several devices and how they share the work, a layout, the tuned profile."""
+    """What is not as usual: several devices and how they share the work, a layout, a profile, other options."""
     parallel = variant.options.get("parallel")
     words = (
         f"{variant.gpus} devices{f' {parallel}' if parallel else ''}" if variant.gpus > 1 else "",
         variant.layout if variant.layout != "contiguous" else "",
         variant.profile if variant.profile != "default" else "",
     )
-    return " ".join(word for word in words if word)
+    options = (
+        name.replace("_", " ") if value is True else f"{name.replace('_', ' ')} {value}"
+        for name, value in sorted(variant.options.items())
+        if name != "parallel" and value is not False
+    )
+    return " ".join(word for word in (*words, *options) if word)
 
 
 def result_of(record: Record) -> str:

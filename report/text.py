@@ -53,6 +53,11 @@ def count(value: int, noun: str, plural: str | None = None) -> str:
     return f"{value:,} {noun if value == 1 else plural or noun + 's'}"
 
 
+def on_nodes(nodes: int) -> str:
+    """' on 2 nodes' behind a number of devices; empty for one node, where nothing needs to be said."""
+    return f" on {nodes} nodes" if nodes > 1 else ""
+
+
 def number(value: float | None, digits: int = 3) -> str:
     """A number with thousands separators and about `digits` significant digits; a dash where unknown."""
     if value is None:

@@ -8,7 +8,14 @@ from commands.line import verb
 from tasks.options import BLOCKS, BUILDING, CHOOSING, DRY_RUN, ROLE, ROOT, SHARED, settings
 
 
-@verb(help={**CHOOSING, "deep": "also build, and take each path that a long plan will need once"})
+@verb(
+    help={
+        **CHOOSING,
+        "deep": "also build, and take each path that a long plan will need once",
+        "site": "try a cluster by one short job: its profile (default: site.toml in the clone)",
+    },
+    optional=["site"],
+)
 def doctor(
     c: Context,
     plan: str = "",
@@ -17,11 +24,18 @@ def doctor(
     engine: str = "",
     python: str = "",
     deep: bool = False,
+    site: str = "",
 ) -> None:
-    """Say what this machine can do and what a plan needs; change nothing, but for --deep."""
+    """Say what this machine can do and what a plan needs; change nothing, but for --deep and --site."""
     from commands import doctor as diagnosing
 
     chosen = settings(plan=plan, device=device, image=image, engine=engine, python=python)
+    if site:
+        from commands.site import doctor as cluster
+
+        # Without a value its answer is no text.
+        cluster.doctor(ROOT, chosen, site if isinstance(site, str) else None)
+        return
     (diagnosing.deep if deep else diagnosing.doctor)(ROOT, chosen)
 
 

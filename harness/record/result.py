@@ -138,6 +138,8 @@ class Record(Model):
 
     Empty on a processor, and in records from before this was kept.
     """
+    nodes: Annotated[int, Field(ge=1)] = 1
+    """Over how many machines its devices are spread evenly; `machine` and `cards_given` are of the first."""
     load: Load = Load()
     measurement: Measurement | None = None
     failure: Failure | None = None

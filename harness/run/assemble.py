@@ -58,6 +58,7 @@ class Started(Model):
     environment: Environment
     machine: Machine
     cards_given: tuple[int, ...] = ()
+    nodes: int = 1
     load: Load
     harness: Harness
     handle: Handle | None = None

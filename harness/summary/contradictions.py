@@ -57,6 +57,8 @@ def of_another_place(record: Record) -> Iterator[str]:
         return
     if measured.device.count != asked.variant.gpus:
         yield f"it ran on {measured.device.count} devices, where {asked.variant.gpus} were asked for"
+    if asked.variant.gpus % record.nodes:
+        yield f"its {asked.variant.gpus} devices have no even place on its {record.nodes} nodes"
     # Of AMD's cards a driver and a framework give one chip two names.
     names = {gpu.name for gpu in record.machine.gpus if gpu.vendor == "NVIDIA"}
     if measured.device.kind == "cuda" and names and not any(measured.device.name in name for name in names):

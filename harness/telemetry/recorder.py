@@ -73,7 +73,8 @@ def added(record: Record, work: Path) -> Record:
     path = work / FILE
     if not path.is_file():
         return record
-    items = record.measurement.window.samples if record.measurement else None
+    # Of several nodes the first alone is watched, and the samples are of all.
+    items = record.measurement.window.samples if record.measurement and record.nodes == 1 else None
     try:
         telemetry = reader.read(path, segments(work / "out" / EVENTS), items)
     except RecordError as error:

@@ -36,6 +36,7 @@ def side_differences(side: Side, claim: Claim, cell: Cell) -> tuple[str, ...]:
         ("protocol", claim.protocol, key.protocol),
         ("model", side.model.casefold(), key.model.casefold()),
         ("number of devices", side.gpus, key.gpus),
+        ("number of nodes", 1, key.nodes),
         ("profile", "default", key.profile),
         ("precision", side.precision, key.precision),
         ("batch size", side.batch_size, key.batch_size),

@@ -148,6 +148,7 @@ def _in_row(cell: Cell, place: _RowPlace, metric: str) -> bool:
     figure = figure_of(cell, metric)
     return (
         (cell.key.workload, cell.key.model.casefold(), cell.key.gpus) == (workload, model, gpus)
+        and cell.key.nodes == 1
         and epochs in (None, cell.length.epochs)
         and figure is not None
         and figure.mean is not None

@@ -40,14 +40,21 @@ class Scaling:
         return next((c for c in self.cells if ranks_of(c) == 1 and c.key.precision == precision), None)
 
     def shared(self, precision: str, way: str) -> list[Cell]:
-        """Several devices, by their number."""
+        """Several devices, by their number and that of their nodes."""
         cells = [c for c in self.cells if c.key.precision == precision and parallelism_of(c) == way]
-        return sorted(cells, key=ranks_of)
+        return sorted(cells, key=lambda cell: (ranks_of(cell), cell.key.nodes))
 
     def with_single(self, precision: str, way: str) -> list[Cell]:
-        """The same, with one device before them."""
+        """One device, and of each number of devices those on the fewest nodes: one point of a line each."""
         single = self.single(precision)
-        return [*([single] if single else []), *self.shared(precision, way)]
+        by_number = grouped_by(self.shared(precision, way), ranks_of).values()
+        return [*([single] if single else []), *(alike[0] for alike in by_number)]
+
+    @property
+    def undrawn(self) -> bool:
+        """Whether as many devices stand on fewer nodes, so that no line has all of its cells."""
+        lines = (self.shared(precision, way) for precision, way in self.lines())
+        return any(len(cells) > len(set(map(ranks_of, cells))) for cells in lines)
 
     def over_single(self, cell: Cell) -> Ratio | None:
         """Its throughput over one device's; the level holds for all of the workload's together."""
@@ -142,7 +149,7 @@ def _place(cell: Cell) -> Hashable:
 
 
 def _work(cell: Cell) -> Key:
-    """The key less precision, number of devices and how they share; the loss scale stays."""
+    """The key less precision, number of devices, their nodes and how they share; the loss scale stays."""
     shared = (PARALLEL, VIRTUAL_RANKS)
     options = tuple(option for option in cell.key.options if option[0] not in shared)
     return replace(without(cell.key, "gpus"), precision="", options=options)
@@ -158,7 +165,9 @@ def _by_machine(cells: Sequence[Cell]) -> list[list[Cell]]:
 
 def _most_runs(cells: Sequence[Cell]) -> list[Cell]:
     """One of each work: where it ran in several lengths, or on several machines, that of the most runs."""
-    alike = grouped_by(cells, lambda cell: (cell.key.precision, parallelism_of(cell), ranks_of(cell)))
+    alike = grouped_by(
+        cells, lambda cell: (cell.key.precision, parallelism_of(cell), ranks_of(cell), cell.key.nodes)
+    )
     return [max(same, key=lambda cell: cell.throughput.n) for same in alike.values()]
 
 

@@ -11,7 +11,7 @@ from pandas import DataFrame
 from harness.errors import UserError
 from report.comparisons.cells import Cell, Ratio, cell_ratio, cells_of, standing
 from report.stats.intervals import FLOOR_RUNS, quality_label, rare_runs_missed
-from report.text import clean, failure_words, short_card, times
+from report.text import clean, failure_words, on_nodes, short_card, times
 from report.trials.key import Key, differing, stack_differences
 from report.trials.pairs import grouped_by, matched, same_but
 from report.trials.table import trials_of
@@ -159,7 +159,7 @@ def what(key: Key) -> str:
     """A key in a few words."""
     size = f" {key.image_size} px" if key.image_size else ""
     options = "".join(f", {name} {value}" for name, value in key.options)
-    gpus = f", {key.gpus} devices" if key.gpus > 1 else ""
+    gpus = f", {key.gpus} devices{on_nodes(key.nodes)}" if key.gpus > 1 else ""
     return clean(
         f"{key.workload} {key.protocol} {key.model}{size}, {key.precision}, batch {key.batch_size}, "
         f"{key.data_source} data, {key.data_mode}{gpus}{options}",

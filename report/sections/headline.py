@@ -60,8 +60,8 @@ def _gain_clauses(gains: Sequence[Speedup]) -> list[str]:
 
 def _plainest(gains: Sequence[Speedup]) -> list[Speedup]:
     """Those of one device in the default profile, where there are any: a sentence mixes no settings."""
-    least = min((gain.of.key.gpus, gain.of.key.profile != "default") for gain in gains)
-    return [gain for gain in gains if (gain.of.key.gpus, gain.of.key.profile != "default") == least]
+    settings = [(gain.of.key.gpus, gain.of.key.nodes, gain.of.key.profile != "default") for gain in gains]
+    return [gain for gain, setting in zip(gains, settings, strict=True) if setting == min(settings)]
 
 
 def best_supported(gains: Sequence[Speedup]) -> list[Speedup]:

@@ -103,10 +103,11 @@ def work(cell: Cell) -> str:
 
 
 def setting(key: Key) -> str:
-    """What besides batch and data marks a work: ', 2 devices (ddp), tuned'; empty where nothing does."""
+    """What besides batch and data marks a work: ', 2 devices on 2 nodes (ddp), tuned'; empty for nothing."""
     options = dict(key.options)
     way, virtual = options.get(PARALLEL), options.get(VIRTUAL_RANKS, 1)
-    parts = [f"{key.gpus} devices" + (f" ({way})" if way else "")] if key.gpus > 1 else []
+    devices = f"{key.gpus} devices{text.on_nodes(key.nodes)}"
+    parts = [devices + (f" ({way})" if way else "")] if key.gpus > 1 else []
     parts += [] if virtual == 1 else [f"{virtual} virtual ranks"]
     parts += [] if key.profile == "default" else [key.profile]
     parts += [] if key.layout == "contiguous" else [key.layout]

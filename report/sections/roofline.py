@@ -47,14 +47,15 @@ def limits(trials: Sequence[Trial], cards: Sequence[Card], anchor: str) -> tuple
     for number, (device, own) in enumerate(devices.items(), 1):
         view = _limits(own, cards, by_device.get(device, {}), f"{anchor}-{number}")
         if view is not None:
-            said = [all_reduce_words(found) for (first, _), found in together.items() if first == device]
+            said = [all_reduce_words(found) for (first, *_), found in together.items() if first == device]
             views.append(replace(view, notes=(*view.notes, *said)))
     return tuple(views)
 
 
 def all_reduce_words(found: all_reduce.Reached) -> str:
     """What several devices reach together, and what is left of it in the smallest and largest messages."""
-    several = f"{found.devices} {'processes' if found.backend == 'gloo' else 'devices'}"
+    noun = "processes" if found.backend == "gloo" else "devices"
+    several = f"{found.devices} {noun}{text.on_nodes(found.nodes)}"
     words = f"An all-reduce over {several} reaches {_gigabytes(found.bus_bytes_per_second)} of bus bandwidth"
     if found.bus_of_sizes:
         ends = (found.bus_of_sizes[0], found.bus_of_sizes[-1])

@@ -1,4 +1,4 @@
-"""Several devices of one machine: what each way of sharing the work reaches, against one device alone."""
+"""Several devices, on one node or more: what each way of sharing the work reaches, against one alone."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from report.sections import names, targets
 from report.sections.roofline import all_reduce_words
 from report.sections.view import Panel, Table, tabled
 from report.trials.all_reduce import Devices, Reached, devices_of, gradient_bytes, least_seconds
+from report.trials.pairs import grouped_by
 from report.trials.trial import Trial
 
 DASHES = {"ddp": None, "dp": (6.0, 3.0), "fsdp": (2.0, 2.0)}
@@ -154,11 +155,11 @@ def _study(families: Sequence[Scaling], gains: Sequence[Speedup]) -> Table:
     rows = []
     for family in families:
         real = [cell for cell in family.cells if parallelism_of(cell) != VIRTUAL]
-        for count, way in sorted({(cell.key.gpus, parallelism_of(cell)) for cell in real}):
-            own = {c.key.precision: c for c in real if (c.key.gpus, parallelism_of(c)) == (count, way)}
+        for devices, alike in sorted(grouped_by(real, _place).items()):
+            own = {cell.key.precision: cell for cell in alike}
             speeds = [names.rate(own[name]) if name in own else "–" for name in precisions]
             times = [names.gain(over.get(id(own.get(name)))) for name in mixed]
-            rows.append((_named(family), _devices(count, way), *speeds, *times))
+            rows.append((_named(family), _devices(*devices), *speeds, *times))
     unit = families[0].cells[0].trials[0].sample_unit
     columns = ("Model", "Devices", *precisions, *(f"{name} over {STRICT}" for name in mixed))
     caption = (
@@ -166,15 +167,21 @@ def _study(families: Sequence[Scaling], gains: Sequence[Speedup]) -> Table:
         f"Of {PARALLELISMS['each']} the figure is that of one copy while the others run."
     )
     caption += names.together(gain.ratio for gain in over.values())
+    if any(family.undrawn for family in families):
+        caption += " Where as many devices ran on fewer and on more nodes, the charts have the fewest."
     return Table(caption, columns, tuple(rows))
+
+
+def _place(cell: Cell) -> tuple[int, int, str]:
+    return cell.key.gpus, cell.key.nodes, parallelism_of(cell)
 
 
 def _named(family: Scaling) -> str:
     return f"{text.model_name(family.key.model)}{names.setting(family.key)}\n{family.unit}"
 
 
-def _devices(count: int, way: str) -> str:
-    return f"{count}\n{PARALLELISMS[way]}" if way else str(count)
+def _devices(count: int, nodes: int, way: str) -> str:
+    return f"{count}{text.on_nodes(nodes)}" + (f"\n{PARALLELISMS[way]}" if way else "")
 
 
 def _shares(families: Sequence[Scaling], ceilings: Mapping[Devices, Reached]) -> Table:
@@ -192,7 +199,7 @@ def _shares(families: Sequence[Scaling], ceilings: Mapping[Devices, Reached]) ->
                     {
                         "Model": _named(family),
                         "Precision": precision,
-                        "Devices": _devices(cell.key.gpus, way),
+                        "Devices": _devices(*_place(cell)),
                         f"{unit.capitalize()}s / s, all devices": _together(cell, way),
                         "Efficiency": _against(against, cell.key.gpus, way),
                         "Least for its gradients": _gradients(cell, family, ceiling),
@@ -222,7 +229,8 @@ def _ceiling_words(cell: Cell, family: Scaling, ceiling: Reached | None) -> str:
     if ceiling is not None:
         return all_reduce_words(ceiling)
     return (
-        f"No all-reduce was measured over {cell.key.gpus} devices of {family.unit}: "
+        f"No all-reduce was measured over {cell.key.gpus} devices{text.on_nodes(cell.key.nodes)} "
+        f"of {family.unit}: "
         "`invoke run --plan ceilings` does it."
     )
 

@@ -221,6 +221,7 @@ def _named(cell: Cell) -> str:
     ranks = (
         f"{ranks_of(cell)} {PARALLELISMS[way]}" if way == VIRTUAL else text.count(ranks_of(cell), "device")
     )
+    ranks += text.on_nodes(cell.key.nodes)
     shared = f", {PARALLELISMS[way]}" if way and way != VIRTUAL else ""
     options = "".join(
         f", {name} {value}" for name, value in cell.key.options if name not in (PARALLEL, VIRTUAL_RANKS)

@@ -14,8 +14,8 @@ BUS = "all_reduce_bus_gb_per_second"
 
 VALUE_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 
-Devices = tuple[Device, int]
-"""The first of them, and their number."""
+Devices = tuple[Device, int, int]
+"""The first of them, their number, and that of their nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,7 @@ class Reached:
     """The medians of the trials that summed over the same devices; bandwidths as nccl-tests defines them."""
 
     devices: int
+    nodes: int
     algorithm_bytes_per_second: float
     bus_bytes_per_second: float
     bus_of_sizes: tuple[tuple[int, float], ...]
@@ -35,7 +36,7 @@ class Reached:
 def devices_of(record: Record) -> Devices | None:
     """Which devices a record is of; null where nothing was measured."""
     device = device_of(record)
-    return (device, record.trial.asked.variant.gpus) if device else None
+    return (device, record.trial.asked.variant.gpus, record.nodes) if device else None
 
 
 def runs(records: Iterable[Record]) -> dict[Devices, list[Measurement]]:
@@ -54,8 +55,8 @@ def runs(records: Iterable[Record]) -> dict[Devices, list[Measurement]]:
 
 def reached(records: Iterable[Record]) -> dict[Devices, Reached]:
     """The ceilings of all devices that were measured together, fewer devices first."""
-    found = sorted(runs(records).items(), key=lambda one: one[0][1])
-    return {devices: _reached(devices[1], measured) for devices, measured in found}
+    found = sorted(runs(records).items(), key=lambda one: one[0][1:])
+    return {devices: _reached(*devices[1:], measured) for devices, measured in found}
 
 
 def bus_factor(devices: int) -> float:
@@ -82,7 +83,7 @@ def least_seconds(measured: Measurement, algorithm_bytes_per_second: float) -> f
     return None if size is None else size / algorithm_bytes_per_second
 
 
-def _reached(devices: int, measured: Sequence[Measurement]) -> Reached:
+def _reached(devices: int, nodes: int, measured: Sequence[Measurement]) -> Reached:
     by_size: dict[int, list[float]] = {}
     for size in (size for one in measured if one.all_reduce for size in one.all_reduce.sizes):
         if seconds := _call_seconds(size):
@@ -92,6 +93,7 @@ def _reached(devices: int, measured: Sequence[Measurement]) -> Reached:
     assert first is not None
     return Reached(
         devices,
+        nodes,
         median(one.ceilings[ALGORITHM] for one in measured) * 1e9,
         median(one.ceilings[BUS] for one in measured) * 1e9,
         tuple((size, median(rates)) for size, rates in sorted(by_size.items())),

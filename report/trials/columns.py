@@ -84,6 +84,9 @@ COLUMNS = (
     Column("layout", "string", "The memory layout: `contiguous` or `channels_last`", "key"),
     Column("profile", "string", "`default`, or `tuned` for the card", "key"),
     Column("gpus", "Int64", "The number of devices", "key", unit="devices"),
+    Column(
+        "nodes", "Int64", "The number of machines that these devices are spread over", "key", unit="nodes"
+    ),
     Column("options", "string", "The workload's options, as JSON", "key"),
     Column("file_sha256", "string", "The hash of the user's own file, where that is the workload", "key"),
     Column("steps_per_epoch", "Int64", "Steps of one epoch of the protocol", "length", unit="steps"),

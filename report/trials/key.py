@@ -36,6 +36,7 @@ NAMES = {
     "layout": "memory layout",
     "profile": "profile",
     "gpus": "number of devices",
+    "nodes": "number of nodes",
     "options": "options",
     "file_sha256": "hash of the user's file",
     "steps_per_epoch": "steps per epoch",
@@ -66,6 +67,8 @@ class Key:
     layout: str = "contiguous"
     profile: str = "default"
     gpus: int = 1
+    nodes: int = 1
+    """Over which the devices are spread evenly."""
     options: Pairs = ()
     file_sha256: str | None = None
     """Of a user's own workload."""
@@ -116,6 +119,7 @@ def key_of(record: Record) -> Key:
         layout=variant.layout,
         profile=variant.profile,
         gpus=variant.gpus,
+        nodes=record.nodes,
         options=tuple(sorted((name, value) for name, value in variant.options.items() if name != SIDE)),
         file_sha256=asked.file.sha256 if asked.file else None,
     )

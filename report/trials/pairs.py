@@ -21,12 +21,12 @@ GOES_ALONG: Mapping[str, tuple[str, ...]] = {
     "batch_size": ("steps_per_epoch", "valid_batches"),
     "data_mode": ("data_sha256",),
     "profile": ("options.compile",),
-    "gpus": (f"options.{PARALLEL}",),
+    "gpus": ("nodes", f"options.{PARALLEL}"),
 }
 """What is left out together with a field: other fields, and options by a pattern of their names.
 
 A loss scale says how a precision is done, `compile` how a profile is tuned, `parallel` how devices share a
-step. Steps follow from the batch size, and a data mode may have data of its own.
+step, which may need more nodes. Steps follow from the batch size, and a data mode may have data of its own.
 """
 
 MEASURED_FIELDS = ("data_sha256", "weights", "weights_sha256")

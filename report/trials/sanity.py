@@ -156,7 +156,8 @@ def _one_device_rates(table: DataFrame, believed: Sequence[float | None]) -> lis
     """Of each trial, the median throughput of the same workload on one device; null where none is known."""
     rows, trials = _workloads(table), trials_of(table)
     options = pandas.array([as_json(without(trial.key, "gpus").options) for trial in trials], dtype="string")
-    one_device = rows.assign(gpus=pandas.array([1] * len(rows), dtype="Int64"), options=options)
+    one = pandas.array([1] * len(rows), dtype="Int64")
+    one_device = rows.assign(gpus=one, nodes=one, options=options)
     all_rows = pandas.concat([rows, one_device])
     medians: list[float | None] = [None] * len(table)
     for alike in row_groups(all_rows, WORKLOAD):

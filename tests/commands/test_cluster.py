@@ -155,6 +155,17 @@ def test_printed_commands_run_without_a_scheduler_and_their_records_are_collecte
     assert bench.ends() == ["ok"] * 4
 
 
+@pytest.mark.parametrize(("nodes", "on_each"), [(1, 2), (2, 1)])
+def test_a_record_says_over_how_many_nodes_its_trial_s_devices_were(nodes, on_each, tmp_path):
+    site = f"nodes = {nodes}\ngpus_per_node = {on_each}"
+    bench = cluster.bench(tmp_path / "clone", FakeScheduler(), site=site, repeats=1)
+    path = bench.root / "plans" / "mine.toml"
+    path.write_text(path.read_text() + "gpus = 2\n")
+    bench.submit()
+    bench.collect()
+    assert [record.nodes for record in bench.records()] == [nodes] * 2
+
+
 def test_each_node_of_the_partition_measures_each_of_its_cards(tmp_path):
     scheduler = FakeScheduler()
     bench = cluster.bench(tmp_path / "clone", scheduler, site="gpus_per_node = 3", repeats=1)

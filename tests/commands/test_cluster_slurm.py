@@ -162,6 +162,19 @@ def test_a_job_past_its_time_limit_ends_as_a_time_out(real, timing_out):
     assert timing_out.records()[0].failure.message == "SLURM ended the job: time limit"
 
 
+def test_one_short_job_says_of_each_of_the_four_whether_the_site_has_it(real, tmp_path, capsys):
+    bench = begin(tmp_path / "clone", site="[[mounts]]\nsource = '/tmp'\ntarget = '/scratch'")
+    (tmp_path / "sets").mkdir()
+    bench.try_site(data=str(tmp_path / "sets"))
+    said = capsys.readouterr().out.splitlines()
+    job = said[0].partition(":")[0]
+    assert job.startswith("job ") and said[1] == f"ok      write-back: what {job} wrote is here"
+    assert said[2] == f"ok      mounts: the node has '{tmp_path / 'sets'}'"
+    assert [line.partition(":")[0] for line in said[3:]] == ["ok      device", "ok      offline start"]
+    assert [(record.plan, record.environment.engine) for record in bench.records()] == [("deep", "slurm")]
+    assert bench.jobs() == []
+
+
 def test_two_ranks_on_two_nodes_share_a_batch_and_one_measurement(real, tmp_path):
     need_torch()
     bench = cluster.bench(tmp_path, Slurm(), site="nodes = 2\ngpus_per_node = 1", repeats=1)
@@ -173,7 +186,7 @@ def test_two_ranks_on_two_nodes_share_a_batch_and_one_measurement(real, tmp_path
     (record,) = bench.records()
     assert record.measurement is not None, record.failure
     assert [rank.rank for rank in record.measurement.ranks] == [0, 1]
-    assert record.measurement.device.count == 2
+    assert (record.measurement.device.count, record.nodes) == (2, 2)
     assert record.measurement.samples_per_step == 4
     nodes = real.ask("squeue", "--states=all", "--noheader", "--format=%j %N", f"--name={bench.sent()[-1]}")
     assert nodes.split()[1] == "n[1-2]"

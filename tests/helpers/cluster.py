@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from commands import cluster
+from commands.site import doctor
 from harness.engine.scheduler import Scheduler
 from harness.record import Record, store
 from harness.run.jobs import submission as kept
@@ -14,6 +15,21 @@ from harness.settings import Settings
 from tests.helpers import ROOT, clone
 
 SITE = "ask_every_seconds = 0\n{more}\n"
+DEEP = """
+name = "deep"
+title = "paths"
+repeats = 1
+timeout_seconds = 60
+
+[[measure]]
+workload = "stand_in"
+protocol = "published/1"
+model = ["folders", "clock"]
+precision = "fp32-ieee"
+batch_size = 1
+data_mode = "cached"
+options = {{ {options} }}
+"""
 
 
 @dataclass(frozen=True)
@@ -39,6 +55,11 @@ class Bench:
     def cancel(self) -> None:
         """`invoke cancel`"""
         cluster.cancel(self.root, None, self.scheduler)
+
+    def try_site(self, options: str = "", **settings: str) -> None:
+        """`invoke doctor --site`, with a stand-in for the path that it takes."""
+        (self.root / "plans" / "deep.toml").write_text(DEEP.format(options=options))
+        doctor.doctor(self.root, Settings(python=sys.executable, **settings), None, self.scheduler)
 
     def records(self) -> list[Record]:
         """In the order in which they began."""

@@ -28,6 +28,7 @@ GIB = 2**30
 def runs(precision: str, seconds: float, *, repeats: int = 3, **told: Any) -> list[Record]:
     """Repeats of one work on one device or shared by several, as its launcher would have measured it."""
     way, gpus, order = told.pop("way", None), told.pop("gpus", 1), told.pop("order", 0)
+    nodes = told.pop("nodes", 1)
     changes: dict[str, Any] = told.pop("changes", {})
     kind = {**CONVNET, **told.pop("kind", {})}
     values: dict[str, Any] = {"batch_size": 32, "data": "synthetic", "limit": TIMED, **told}
@@ -60,7 +61,7 @@ def runs(precision: str, seconds: float, *, repeats: int = 3, **told: Any) -> li
             ranks=ranks,
             **changes,
         )
-        found.append(build.record(asked, measured, on=ON, session=LEAD, order=order + repeat))
+        found.append(build.record(asked, measured, on=ON, session=LEAD, order=order + repeat, nodes=nodes))
     return found
 
 

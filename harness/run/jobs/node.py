@@ -3,7 +3,7 @@
     python -m harness.run.jobs.node JOBS TRIAL ATTEMPT [CARD]
     python -m harness.run.jobs.node --warm JOBS TRIAL
 
-It leaves with 1 where the node lacks the trial's devices, which is then written beside the trial.
+It leaves with 1 where the node lacks the trial's devices or a folder, which is then written beside the trial.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import psutil
 from harness.errors import NoDevice
 from harness.machine import Selection, load, local_names, look, own_folder, select, state_folder
 from harness.record import Machine, Reported, Trial, session_id, store
+from harness.record.result import Reason
 from harness.run import ledger
 from harness.run.assemble import FAILURE, Started
 from harness.run.jobs.submission import Order, OwnSession, work_folder
@@ -32,6 +33,8 @@ from harness.run.unrecorded import FILE as STARTED
 
 NAMES = "names.json"
 """Beside an attempt: what its node is called, which no record may tell."""
+ABSENT = "absent.json"
+"""Beside an attempt: the folders that its node lacks."""
 
 
 def begin(jobs: Path, name: str, attempt: int, card: int | None = None) -> int:
@@ -43,6 +46,7 @@ def begin(jobs: Path, name: str, attempt: int, card: int | None = None) -> int:
     _write(work / NAMES, json.dumps(asdict(local_names())))
     _lay_out(jobs, name, order.trial, work)
     selection, lacking = _devices(order, machine, uuids, card)
+    absent = [folder for folder in order.folders if not Path(folder).exists()]
     own = _own_session(jobs, order, machine)
     started = Started(
         trial=order.trial,
@@ -55,6 +59,7 @@ def begin(jobs: Path, name: str, attempt: int, card: int | None = None) -> int:
         environment=order.environment,
         machine=machine,
         cards_given=tuple(gpu.index for gpu in selection.gpus),
+        nodes=order.nodes,
         load=load(),
         harness=order.harness,
     )
@@ -63,10 +68,17 @@ def begin(jobs: Path, name: str, attempt: int, card: int | None = None) -> int:
     _write(work / "cards", ",".join(marks))
     _write(work / "card", "" if card is None else ",".join(marks))
     _write(work / "meet", _meeting_point(order.network_interface))
+    _write(work / ABSENT, json.dumps(absent))
     if lacking:
-        reported = Reported(stage="start", reason="no-device", message=lacking[:2000])
-        _write(work / "out" / FAILURE, reported.model_dump_json())
-    return 1 if lacking else 0
+        _refuse(work, "no-device", lacking)
+    elif absent:
+        _refuse(work, "error", f"'{absent[0]}' is not on this node")
+    return 1 if lacking or absent else 0
+
+
+def _refuse(work: Path, reason: Reason, message: str) -> None:
+    reported = Reported(stage="start", reason=reason, message=message[:2000])
+    _write(work / "out" / FAILURE, reported.model_dump_json())
 
 
 def warm(jobs: Path, name: str) -> int:

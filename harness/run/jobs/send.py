@@ -12,7 +12,7 @@ from harness.engine.base import Built
 from harness.engine.container import DeviceRequest, RunSpec, TrialFolders, shared_memory
 from harness.engine.scheduler import Scheduler
 from harness.engine.site import Site
-from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, script, spread
+from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, Spread, script, spread
 from harness.plan import own_file
 from harness.plan.estimate import WARM_UP_STEPS, warms_up
 from harness.record import Harness, Limit, Trial, store
@@ -121,7 +121,7 @@ def lay_out(desk: Desk, submission: Submission, batch: Batch) -> None:
     batch.cache.mkdir(parents=True, exist_ok=True)
     for name in batch.trials:
         place, trial = places[name]
-        spread_over = spread(trial.asked.variant.gpus, desk.site)
+        placed = spread(trial.asked.variant.gpus, desk.site) or Spread(nodes=1, on_each=1)
         order = Order(
             trial=trial,
             place=place,
@@ -131,7 +131,9 @@ def lay_out(desk: Desk, submission: Submission, batch: Batch) -> None:
             harness=desk.harness,
             label=desk.label,
             declared=desk.declared,
-            devices=spread_over.on_each if spread_over else 1,
+            devices=placed.on_each,
+            nodes=placed.nodes,
+            folders=_folders(desk, trial),
             network_interface=desk.site.network_interface,
             warm=_warm(trial) if batch.warm else None,
         )
@@ -141,6 +143,12 @@ def lay_out(desk: Desk, submission: Submission, batch: Batch) -> None:
                 path.with_suffix(".py"), own_file.content(desk.root, trial.asked.file), replace=True
             )
         store.write_whole(path, order.model_dump_json() + "\n", replace=True)
+
+
+def _folders(desk: Desk, trial: Trial) -> tuple[str, ...]:
+    """The site's mounts, where a container has them, and the trial's data."""
+    mounts = () if desk.site.runtime == "none" else desk.site.mounts
+    return (*(mount.source for mount in mounts), *(str(folder) for _, folder in desk.data(trial)))
 
 
 def _warm(trial: Trial) -> Trial:

@@ -43,6 +43,9 @@ class Order(Model):
     declared: tuple[Declared, ...] = ()
     devices: int
     """Of the trial, on each of its nodes."""
+    nodes: int = 1
+    folders: tuple[str, ...] = ()
+    """Of its nodes, which it reads: without one of them it does not begin."""
     network_interface: str | None = None
     warm: Trial | None = None
     """The short trial that fills the caches first."""

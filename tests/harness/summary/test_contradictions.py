@@ -89,6 +89,10 @@ FORGED = {
         "its lock is 'ffffffffffff'",
     ),
     "more devices": (lambda record: measured(record, "device", count=8), "it ran on 8 devices"),
+    "more nodes than devices": (
+        lambda record: record.model_copy(update={"nodes": 2}),
+        "its 1 devices have no even place on its 2 nodes",
+    ),
     "another precision": (
         lambda record: measured(record, "precision", label="amp-fp16"),
         "its precision is 'amp-fp16'",

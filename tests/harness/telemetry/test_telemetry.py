@@ -199,7 +199,9 @@ def test_a_fault_of_another_slice_is_not_this_one_s(instance, xids):
     assert card["xids"] == xids
 
 
-def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: DeviceRequest, *watts: int) -> Record:
+def recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: DeviceRequest, *watts: int, nodes: int = 1
+) -> Record:
     """A record with what the sampler, asked as the harness asks it, sees of cards without a UUID."""
     asked: list[list[str]] = []
     monkeypatch.setattr(recorder, "_children", {})
@@ -220,7 +222,7 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: DeviceRequ
         sampler.run(out, watching, 1.0, ending, Clock(lambda seconds: None))
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "events.jsonl").write_text('{"event": "segment", "begin": 1010.0, "end": 1080.0}\n')
-    return recorder.added(record().model_copy(update={"telemetry": None}), tmp_path)
+    return recorder.added(record().model_copy(update={"telemetry": None, "nodes": nodes}), tmp_path)
 
 
 def test_without_uuids_the_joules_are_those_of_the_cards_that_the_trial_was_given(tmp_path, monkeypatch):
@@ -228,6 +230,17 @@ def test_without_uuids_the_joules_are_those_of_the_cards_that_the_trial_was_give
     assert [card.index for card in found.telemetry.cards] == [1]
     assert found.telemetry.energy.joules == pytest.approx(200 * 70)
     assert found.warnings == ()
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_the_joules_of_the_first_of_two_nodes_are_not_shared_out_over_the_samples_of_both(
+    nodes, tmp_path, monkeypatch
+):
+    energy = recorded(
+        tmp_path, monkeypatch, DeviceRequest("cuda", indices=(0,)), 200, nodes=nodes
+    ).telemetry.energy
+    assert energy.joules == pytest.approx(200 * 70)
+    assert (energy.joules_per_sample is None) == (nodes == 2)
 
 
 def test_in_a_rented_container_the_neighbours_are_unknown_and_not_none(tmp_path, monkeypatch):

@@ -174,6 +174,13 @@ def test_every_field_that_differs_is_named(change, said):
     assert because(claim(of=side), series(**change)) == said
 
 
+def test_a_published_figure_of_two_devices_is_taken_for_that_of_one_node():
+    side = {**claim().of.model_dump(), "gpus": 2}
+    two = [record.model_copy(update={"nodes": 2}) for record in series(gpus=2)]
+    assert because(claim(of=side), two) == "number of nodes: 2 instead of 1"
+    assert word(claim(of=side), series(gpus=2)) == "reproduced"
+
+
 def test_nothing_that_depends_on_the_data_is_judged_on_generated_data():
     said = "data: nothing that depends on the data is judged on generated data"
     assert because(claim(), series(data="generated")) == said

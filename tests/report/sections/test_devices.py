@@ -113,6 +113,42 @@ def test_the_least_that_gradients_take_stands_beside_what_a_step_lost_to_sharing
     )
 
 
+def test_as_many_devices_on_two_nodes_have_rows_and_an_all_reduce_of_their_own_and_no_line():
+    changes = with_parameters("fp32-ieee", 25_000_000)
+    ddp = {"way": "ddp", "changes": changes}
+    work = of(
+        [
+            *runs("fp32-ieee", 0.100, changes=changes),
+            *runs("fp32-ieee", 0.105, gpus=2, order=10, **ddp),
+            *runs("fp32-ieee", 0.125, gpus=2, nodes=2, order=20, **ddp),
+            *runs("fp32-ieee", 0.128, gpus=4, nodes=2, order=30, **ddp),
+            *summed(2, 40.0),
+            *summed(2, 4.0, nodes=2, order=410),
+        ]
+    )
+    throughput = {row[1]: row[2].split("\n")[0] for row in one(work, "what each precision gains").rows}
+    assert throughput == {
+        "1": "320",
+        "2\nDistributedDataParallel": "610",
+        "2 on 2 nodes\nDistributedDataParallel": "512",
+        "4 on 2 nodes\nDistributedDataParallel": "1,000",
+    }
+    assert one(work, "what each precision gains").caption.endswith("the charts have the fewest.")
+    shares = one(work, "Several devices against one")
+    least = {row[2].split("\n")[0]: row[5].split("\n")[0] for row in shares.rows}
+    assert least == {
+        "2": "2.50 ms of a step's 105 ms",
+        "2 on 2 nodes": "25.0 ms of a step's 125 ms",
+        "4 on 2 nodes": "not measured",
+    }
+    assert "An all-reduce over 2 devices on 2 nodes reaches 4.00 GB/s" in shares.caption
+    assert "No all-reduce was measured over 4 devices on 2 nodes of" in shares.caption
+    scaling = next(panel.alt for panel in work.overview if panel.title == "ResNet-50: scaling")
+    assert "fp32-ieee ddp: 1.00 on 1, 1.90 on 2, 3.12 on 4" in scaling
+    headings = {group.heading for group in work.groups}
+    assert "ResNet-50, batch 32, cached data, 2 devices on 2 nodes (ddp)" in headings
+
+
 def test_what_several_devices_reach_together_is_told_of_their_machine_and_is_no_ceiling_of_one():
     (work, *_) = runs("fp32-ieee", 0.1, repeats=1, changes={"flops": Flops(per_sample=1e9)})
     rows = trials_of(table([work, *summed(2, 40.0)]))

@@ -60,6 +60,7 @@ KEYS = st.builds(
     image_size=st.sampled_from([None, 224]),
     profile=st.sampled_from(["default", "tuned"]),
     gpus=st.sampled_from([1, 2]),
+    nodes=st.sampled_from([1, 2]),
     options=options(loss_scale=["dynamic"], parallel=["dp", "ddp"], compile=[False], classes=[10]),
 )
 LENGTHS = st.builds(
@@ -127,7 +128,7 @@ def test_an_item_is_matched_with_the_references_in_its_place_and_no_other(items,
         ("precision", {}, {"precision": "amp-fp16", "options": (("loss_scale", "dynamic"),)}),
         ("data_mode", {}, {"data_mode": "host", "data_sha256": "e"}),
         ("profile", {}, {"profile": "tuned", "options": (("compile", False),)}),
-        ("gpus", {}, {"gpus": 4, "options": (("parallel", "ddp"),)}),
+        ("gpus", {}, {"gpus": 4, "nodes": 2, "options": (("parallel", "ddp"),)}),
         ("weights", {}, {"weights": "random"}),
     ],
 )

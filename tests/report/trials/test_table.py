@@ -21,7 +21,7 @@ from report.trials import load
 from report.trials.columns import COLUMNS, IDENTITY, check, markdown
 from report.trials.key import Key, ProtocolLength, Stack
 from report.trials.table import row_groups, trials_of, write_csv
-from tests.helpers import ROOT
+from tests.helpers import ROOT, TESTS
 from tests.helpers import records_builder as build
 from tests.helpers.records_hostile import hostile, odd_numbers
 from tests.helpers.trial_tables import table
@@ -46,6 +46,13 @@ def test_every_column_has_its_type_whatever_the_records_hold(trials):
 def test_every_field_that_keeps_figures_apart_is_a_column(part, model):
     sources = [column.source for column in COLUMNS if column.part == part]
     assert sources == [f"{part}.{field.name}" for field in fields(model)]
+
+
+def test_a_record_from_before_nodes_were_kept_is_of_one():
+    path = TESTS / "records" / "real-word_lm-5ae72a.json"
+    text = path.read_text(encoding="utf-8")
+    assert '"nodes"' not in text
+    assert list(table([Record.parse(text, path.name)])["nodes"]) == [1]
 
 
 def test_the_page_of_the_columns_is_that_of_the_schema():

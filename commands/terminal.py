@@ -140,7 +140,7 @@ def name_of(trial: Trial) -> str:
 
 
 def special(variant: Variant) -> str:
-    """What is not as usual: several devices and how they share the work, a layout, a profile, other options."""
+    """What is not as usual: several devices and how they share work, a layout, a profile, options."""
     parallel = variant.options.get("parallel")
     words = (
         f"{variant.gpus} devices{f' {parallel}' if parallel else ''}" if variant.gpus > 1 else "",

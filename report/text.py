@@ -29,6 +29,7 @@ WORKLOAD_WORDS = {
     "tensorcore_mlp": "Matrix products alone: an MLP of three equal layers",
     "mnist_cnn": "A small convolutional network on MNIST",
     "cifar_cnn": "A small convolutional network on CIFAR-10",
+    "chexnet": "DenseNet-121 with 14 labels, in several frameworks",
 }
 
 WORKLOAD_ABOUT = {
@@ -39,6 +40,7 @@ WORKLOAD_ABOUT = {
     "tensorcore_mlp": "Three linear layers on random numbers, a recipe for mixed precision (study 001).",
     "mnist_cnn": "Two convolutions and two linear layers learn MNIST's digits (study 001).",
     "cifar_cnn": "Four convolutions and two linear layers learn CIFAR-10's classes (study 003).",
+    "chexnet": "DenseNet-121 trains on random images, with the same weights in each framework (study 003).",
 }
 
 DATA_MODE_WORDS = {
@@ -191,6 +193,7 @@ _MAKERS = re.compile(
 _RESNET = re.compile(r"resnet(\d+)")
 _EFFICIENT = re.compile(r"efficientnet_b(\d)")
 _WRITTEN = {
+    "densenet121": "DenseNet-121",
     "inception_v3": "InceptionV3",
     "mlp": "MLP",
     "cnn": "CNN",

@@ -30,6 +30,8 @@ from parts.device import choose_own, facts, seed_everything, software
 from parts.ranks import Place
 
 FRAMEWORKS = {"pytorch": ("dp", "ddp"), "pytorch-loss-per-gpu": ("dp",)}
+NAMES = {"pytorch": "PyTorch", "pytorch-loss-per-gpu": "PyTorch, loss per GPU"}
+WAYS = {"dp": "DataParallel", "ddp": "DistributedDataParallel"}
 PRECISIONS = ("fp32-ieee", "fp32-tf32", "fp32-default")
 NORM = {"scale": "weight", "shift": "bias", "mean": "running_mean", "variance": "running_var"}
 
@@ -172,10 +174,26 @@ def measured(
             parameter_dtypes=precision.parameter_types(trainer.network),
             method="none",
         ),
+        "framework": {
+            "name": NAMES[asked.framework],
+            "version": torch.__version__,
+            "ways": {way: WAYS[way] for way in FRAMEWORKS[asked.framework]},
+            "differs": differs(asked),
+        },
         "samples_per_step": len(batches[0][1]),
         "ranks": entries(clock, asked, place, device),
     }
     return training.measurement(trial, asked, clock, epochs, drawn, found)
+
+
+def differs(asked: Terms) -> list[str]:
+    """What this does otherwise than other frameworks do."""
+    found = ["torchvision's network"]
+    if asked.framework == "pytorch-loss-per-gpu":
+        found.append("each device takes its own loss, and their mean is trained on")
+    if torch.backends.cudnn.benchmark:
+        found.append("cudnn.benchmark is on, as published")
+    return found
 
 
 def own_part(drawn: list[data.Batch], asked: Terms, place: Place, *, pinned: bool) -> list[data.Batch]:

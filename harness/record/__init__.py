@@ -9,6 +9,7 @@ from harness.record.measurement import (
     DeviceUsed,
     Epoch,
     Flops,
+    FrameworkUsed,
     KernelTime,
     LossScale,
     Measurement,

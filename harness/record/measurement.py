@@ -192,6 +192,21 @@ class Rank(Model):
     memory: Memory = Memory()
 
 
+class FrameworkUsed(Model):
+    """The framework that trained, in a workload that several have."""
+
+    name: Annotated[str, Field(min_length=1, max_length=40)]
+    version: Annotated[str, Field(min_length=1, max_length=40)]
+    retired: bool = False
+    """Whether its makers have ended it."""
+    compiled: Annotated[str | None, Field(max_length=80)] = None
+    """What compiles a training step; null where its operations run one by one."""
+    ways: dict[str, Annotated[str, Field(max_length=80)]] = {}
+    """By the names of `parallel`, how several devices can share a step; empty where one alone can train."""
+    differs: tuple[Annotated[str, Field(max_length=200)], ...] = ()
+    """What its version of the workload does otherwise than those of other frameworks."""
+
+
 class Measurement(Model):
     """out/measurement.json. All step series are aligned: value i of each belongs to the same steps."""
 
@@ -203,6 +218,8 @@ class Measurement(Model):
     """What the workload calls itself, where it does."""
     about: Annotated[str | None, Field(max_length=300, exclude_if=lambda about: about is None)] = None
     """In a sentence what it measures."""
+    framework: Annotated[FrameworkUsed | None, Field(exclude_if=lambda framework: framework is None)] = None
+    """Null of a workload that one framework alone has."""
     device: DeviceUsed
     versions: dict[str, str | None]
     packages: dict[str, str]

@@ -18,7 +18,7 @@ from report.claims.matching import LENGTH_OPTIONS, PUBLISHED_IMAGE_SIZES, SCALED
 from report.claims.metrics import METRICS
 from report.comparisons.cells import Cell
 from report.comparisons.figures import Figure
-from report.trials.key import NAMES, PARALLEL, Pairs, Value
+from report.trials.key import FRAMEWORK, NAMES, PARALLEL, Pairs, Value
 from report.trials.pairs import grouped_by
 
 DRAWN = (
@@ -35,14 +35,11 @@ MORE_IS_BETTER = ("throughput",)
 
 _TERMS = ("protocol", "data_mode", "image_size", "layout", "profile")
 
-FRAMEWORK = "framework"
-"""An option that is a part of the stack, which may differ within a row."""
-
 MOST_ROWS, MOST_LINES = 24, 110
 """Of a picture; the name of a row is a line, and so is each figure and what parts those behind it."""
 MOST_PUBLISHED, MOST_MEASURED = 16, 8
 """In a row."""
-MOST_PUBLISHED_BEHIND, MOST_MEASURED_BEHIND = 8, 4
+MOST_PUBLISHED_BEHIND, MOST_MEASURED_BEHIND = 8, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,15 +208,16 @@ class _Base:
 
 
 def _base(claims: Sequence[Claim], own: Sequence[Cell], metric: str) -> _Base:
-    """The publication on whose terms most was measured; else the first study's, with the most entries."""
+    """The publication on whose terms most was measured, or to which it comes nearest; else the first study's,
+    with the most entries."""
     groups = grouped_by(claims, lambda claim: (claim.study, _terms_of(claim), _options_of(claim)))
     bases = [(study, base) for (study, *_), members in groups.items() for base in _bases(members)]
 
-    def fit(place: tuple[str, _Base]) -> tuple[int, bool, int]:
+    def fit(place: tuple[str, _Base]) -> tuple[int, int, bool, int]:
         study, base = place
-        measured = sum(not _measured(cell, base, metric).differs for cell in own)
+        differing = [len(_measured(cell, base, metric).differs) for cell in own]
         published = sum(not _published(claim, base).differs for claim in claims)
-        return measured, study == claims[0].study, published
+        return differing.count(0), -sum(differing), study == claims[0].study, published
 
     return max(bases, key=fit)[1]
 

@@ -112,6 +112,13 @@ def parallelism_of(cell: Cell) -> str:
     return (measured.parallel if measured and cell.key.gpus > 1 else None) or ""
 
 
+def way_name(cell: Cell) -> str:
+    """The same as people write it, by the framework's own words where its record has them."""
+    way, measured = parallelism_of(cell), cell.trials[0].record.measurement
+    own = measured.framework.ways.get(way) if measured and measured.framework else None
+    return own or PARALLELISMS.get(way, "")
+
+
 def ranks_of(cell: Cell) -> int:
     """Its devices, or the virtual ranks of its one device."""
     return _virtual_ranks(cell) if _virtual_ranks(cell) > 1 else cell.key.gpus

@@ -13,7 +13,7 @@ from report.comparisons.speedups import ProfileGain, Speedup
 from report.sections.view import Badge
 from report.stats.intervals import FLOOR_RUNS, HEADLINE_RUNS
 from report.text import short_card
-from report.trials.key import PARALLEL, VIRTUAL_RANKS, Key
+from report.trials.key import FRAMEWORK, PARALLEL, VIRTUAL_RANKS, Key
 
 
 def badges(cells: Sequence[Cell]) -> tuple[Badge, ...]:
@@ -103,11 +103,12 @@ def work(cell: Cell) -> str:
 
 
 def setting(key: Key) -> str:
-    """What besides batch and data marks a work: ', 2 devices on 2 nodes (ddp), tuned'; empty for nothing."""
+    """What besides batch and data marks a work: ', chainer, 2 devices on 2 nodes (ddp)'; else empty."""
     options = dict(key.options)
     way, virtual = options.get(PARALLEL), options.get(VIRTUAL_RANKS, 1)
     devices = f"{key.gpus} devices{text.on_nodes(key.nodes)}"
-    parts = [devices + (f" ({way})" if way else "")] if key.gpus > 1 else []
+    parts = [str(options[FRAMEWORK])] if FRAMEWORK in options else []
+    parts += [devices + (f" ({way})" if way else "")] if key.gpus > 1 else []
     parts += [] if virtual == 1 else [f"{virtual} virtual ranks"]
     parts += [] if key.profile == "default" else [key.profile]
     parts += [] if key.layout == "contiguous" else [key.layout]

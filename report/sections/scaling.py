@@ -21,6 +21,7 @@ from report.comparisons.scaling import (
     parallelism_of,
     scalings,
     step_seconds,
+    way_name,
 )
 from report.comparisons.speedups import Speedup
 from report.sections import names, targets
@@ -155,11 +156,11 @@ def _study(families: Sequence[Scaling], gains: Sequence[Speedup]) -> Table:
     rows = []
     for family in families:
         real = [cell for cell in family.cells if parallelism_of(cell) != VIRTUAL]
-        for devices, alike in sorted(grouped_by(real, _place).items()):
+        for _, alike in sorted(grouped_by(real, _place).items()):
             own = {cell.key.precision: cell for cell in alike}
             speeds = [names.rate(own[name]) if name in own else "–" for name in precisions]
             times = [names.gain(over.get(id(own.get(name)))) for name in mixed]
-            rows.append((_named(family), _devices(*devices), *speeds, *times))
+            rows.append((_named(family), _devices(alike[0]), *speeds, *times))
     unit = families[0].cells[0].trials[0].sample_unit
     columns = ("Model", "Devices", *precisions, *(f"{name} over {STRICT}" for name in mixed))
     caption = (
@@ -180,8 +181,9 @@ def _named(family: Scaling) -> str:
     return f"{text.model_name(family.key.model)}{names.setting(family.key)}\n{family.unit}"
 
 
-def _devices(count: int, nodes: int, way: str) -> str:
-    return f"{count}{text.on_nodes(nodes)}" + (f"\n{PARALLELISMS[way]}" if way else "")
+def _devices(cell: Cell) -> str:
+    way = text.clean(way_name(cell), 40)
+    return f"{cell.key.gpus}{text.on_nodes(cell.key.nodes)}" + (f"\n{way}" if way else "")
 
 
 def _shares(families: Sequence[Scaling], ceilings: Mapping[Devices, Reached]) -> Table:
@@ -199,7 +201,7 @@ def _shares(families: Sequence[Scaling], ceilings: Mapping[Devices, Reached]) ->
                     {
                         "Model": _named(family),
                         "Precision": precision,
-                        "Devices": _devices(*_place(cell)),
+                        "Devices": _devices(cell),
                         f"{unit.capitalize()}s / s, all devices": _together(cell, way),
                         "Efficiency": _against(against, cell.key.gpus, way),
                         "Least for its gradients": _gradients(cell, family, ceiling),

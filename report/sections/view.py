@@ -170,6 +170,26 @@ class FleetView:
 
 
 @dataclass(frozen=True, slots=True)
+class FrameworkWorkView:
+    """One work that several frameworks did alike on one machine."""
+
+    heading: str
+    sentences: tuple[str, ...]
+    panel: Panel | None
+    figures: Table
+    load: Table | None
+    """Of several devices, what the first carries."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameworksView:
+    """What the frameworks are, and how they stand against each other."""
+
+    characteristics: Table
+    works: tuple[FrameworkWorkView, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CostView:
     """What cards cost for the buyer's work."""
 
@@ -233,6 +253,7 @@ class PageView:
     """How often the same measured against itself showed no difference."""
     written: str
     costs: CostView | None = None
+    frameworks: FrameworksView | None = None
     acceptance: tuple[str, ...] = ()
     """What a delivered machine must reach, and how often that rule is wrong."""
     fleets: tuple[FleetView, ...] = ()

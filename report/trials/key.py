@@ -17,6 +17,9 @@ PARALLEL = "parallel"
 VIRTUAL_RANKS = "virtual_ranks"
 """An option that says how many ranks one device stands in for, each with its own part of a step's batch."""
 
+FRAMEWORK = "framework"
+"""An option that says which framework trains; its versions are the stack's."""
+
 Value = bool | int | float | str | None
 Pairs = tuple[tuple[str, Value], ...]
 

@@ -37,6 +37,13 @@ STACKS = [
 """The image, the folder of its workloads, and the framework."""
 
 OF_ONE_CPU = STACKS[2:]
+TOLD = {
+    "tensorflow": ("TensorFlow", False),
+    "keras-tensorflow": ("Keras", False),
+    "mxnet-gluon": ("MXNet, Gluon", True),
+    "chainer": ("Chainer", True),
+}
+"""The name that each framework's record has, and whether it is retired."""
 
 TRAINERS = {
     "pytorch": "import torch, chexnet as c; trainer = c.TorchTrainer(terms, torch.device('cpu'), c.Place())",
@@ -161,6 +168,9 @@ def keeps_the_contract(
     assert (measured.workload, measured.protocol_name) == ("chexnet", name)
     packages = measured.packages
     assert measured.versions[stack] == packages.get(f"{stack}-cpu", packages.get(stack))
+    told = measured.framework
+    assert told is not None and (told.name, told.retired) == TOLD[framework]
+    assert told.version in measured.versions.values() and told.differs
     assert measured.precision.output_dtypes == {"float32": 121}
     assert {probe.reads_as for probe in measured.precision.probes} == {"fp32-ieee"}
     assert measured.window.samples == 4

@@ -33,7 +33,7 @@ from parts.step_clock import StepClock
 
 NORM_NAMES = {"scale": "gamma", "shift": "beta", "mean": "avg_mean", "variance": "avg_var"}
 NAMES = {"weight": "W", "bias": "b"}
-NOTES = ["DenseNet-121 written with Chainer's links, where the study took it from a Caffe file"]
+DIFFERS = ["DenseNet-121 written with Chainer's links, where the study took it from a Caffe file"]
 
 
 def run(trial: Trial) -> dict[str, Any]:
@@ -69,7 +69,12 @@ def run(trial: Trial) -> dict[str, Any]:
         "device": {"kind": "cpu", "name": processor_name(), "threads": threads},
         "versions": dict(versions(), chainer=chainer.__version__, numpy=np.__version__),
         "precision": precision,
-        "notes": NOTES,
+        "framework": {
+            "name": "Chainer",
+            "version": chainer.__version__,
+            "retired": True,
+            "differs": DIFFERS,
+        },
     }
     return measurement(trial, asked, clock, epochs, given, found)
 

@@ -28,7 +28,7 @@ from parts.step_clock import StepClock
 
 LAYERS = (gluon.nn.Conv2D, gluon.nn.BatchNorm, gluon.nn.Dense)
 OWN_NAMES = {"scale": "gamma", "shift": "beta", "mean": "running_mean", "variance": "running_var"}
-NOTES = ["each step waited for: MXNet's engine works behind the host on a CPU too"]
+DIFFERS = ["each step waited for: MXNet's engine works behind the host on a CPU too"]
 
 
 def run(trial: Trial) -> dict[str, Any]:
@@ -67,7 +67,13 @@ def run(trial: Trial) -> dict[str, Any]:
         "device": {"kind": "cpu", "name": processor_name(), "threads": threads},
         "versions": dict(versions(), mxnet=mx.__version__, numpy=np.__version__),
         "precision": precision,
-        "notes": NOTES,
+        "framework": {
+            "name": "MXNet, Gluon",
+            "version": mx.__version__,
+            "retired": True,
+            "compiled": "Gluon, hybridised",
+            "differs": DIFFERS,
+        },
     }
     return measurement(trial, asked, clock, epochs, given, found)
 

@@ -23,7 +23,6 @@ import tensorflow as tf
 from parts.chexnet import data, training
 from parts.chexnet.network import parameters
 from parts.chexnet.protocol import EPOCHS, Terms, terms
-from parts.chexnet.training import Trainer
 from tensorflow2 import device
 from tensorflow2.keras_fit import KerasFit
 from tensorflow2.low_level import LowLevel
@@ -31,14 +30,14 @@ from tensorflow2.low_level import LowLevel
 TRAINERS = {"tensorflow": LowLevel, "keras-tensorflow": KerasFit}
 
 
-def trainer_of(asked: Terms, devices: list[str]) -> Trainer:
+def trainer_of(asked: Terms, devices: list[str]) -> LowLevel | KerasFit:
     """A framework's own trainer on these devices."""
     return TRAINERS[asked.framework](asked, device.strategy(devices))
 
 
 def run(trial: Trial) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
-    asked = terms(trial, dict.fromkeys(TRAINERS, ("dp",)), device.PRECISIONS)
+    asked = terms(trial, dict.fromkeys(TRAINERS, tuple(device.WAYS)), device.PRECISIONS)
     kind = trial.asked["device"]
     with trial.phase("device"):
         devices = device.choose(kind, asked.devices)
@@ -68,6 +67,7 @@ def run(trial: Trial) -> dict[str, Any]:
             output_dtypes=dict(trainer.output_types),
             parameter_dtypes={"float32": parameters()},
         ),
+        "framework": dict(trainer.facts(), ways=device.WAYS),
         "ranks": [{"rank": number, "memory": device.memory([name])} for number, name in enumerate(devices)]
         if asked.devices > 1
         else [],

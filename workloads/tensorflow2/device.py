@@ -11,6 +11,7 @@ import tensorflow as tf
 from parts import arithmetic, step_clock
 from parts.trial import Failed, processor_name, versions
 
+WAYS = {"dp": "MirroredStrategy"}
 PRECISIONS = ("fp32-ieee", "fp32-tf32", "fp32-default")
 
 

@@ -25,6 +25,12 @@ KEPT = ("mean", "variance")
 class LowLevel(Trainer):
     """Variables by their neutral names."""
 
+    DIFFERS = (
+        "channels last",
+        "TensorFlow's own operations on variables, without Keras",
+        "its fused Adam, whose epsilon stands beside the uncorrected second moment",
+    )
+
     def __init__(self, terms: Terms, strategy: tf.distribute.Strategy) -> None:
         self.terms, self.strategy = terms, strategy
         self.output_types: Counter[str] = Counter()
@@ -76,6 +82,16 @@ class LowLevel(Trainer):
     def parameters(self) -> int:
         """Trained numbers."""
         return sum(int(np.prod(variable.shape)) for variable in self.trained.values())
+
+    def facts(self) -> dict[str, Any]:
+        """The framework, as a measurement tells it."""
+        differs = list(self.DIFFERS)
+        return {
+            "name": "TensorFlow",
+            "version": tf.__version__,
+            "compiled": "tf.function",
+            "differs": differs,
+        }
 
     def logits(self, images: tf.Tensor, *, training: bool) -> tf.Tensor:
         """The network on images with their channels last."""

@@ -12,7 +12,6 @@ from report.analysis import Analysis
 from report.charts.intervals import Mark
 from report.charts.rows import MarkRow, MarkRows
 from report.claims.studies import (
-    FRAMEWORK,
     MORE_IS_BETTER,
     StudyEntry,
     StudyFigure,
@@ -22,7 +21,7 @@ from report.claims.studies import (
 )
 from report.comparisons.cells import Cell, unit_of
 from report.sections.view import Panel, StudyView, Table
-from report.trials.key import NAMES, Value
+from report.trials.key import FRAMEWORK, NAMES, Value
 
 TITLES = {
     "protocol_seconds": "time-scaled",

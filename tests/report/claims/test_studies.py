@@ -181,6 +181,26 @@ def test_of_throughput_the_most_is_one_and_comes_first():
     ]
 
 
+def test_where_nothing_is_on_published_terms_the_row_takes_those_that_come_nearest_to_what_was_measured():
+    claims = [
+        claim("V100", 1000.0, options={"framework": "pytorch", "data": "real"}),
+        claim("V100", 1500.0, options={"framework": "keras", "data": "real"}),
+        claim("V100", 900.0, options={"framework": "pytorch", "data": "synthetic"}),
+    ]
+    fair = {"kind": {**build.CIFAR, "protocol": "fair/1"}}
+    own = [
+        cell
+        for name in ("pytorch", "keras")
+        for cell in measured(950.0, options={"framework": name, "data": "synthetic"}, **fair)
+    ]
+    (row,) = figure(claims, own).rows
+    assert [entry.value for entry in row.entries] == [900.0]
+    assert [entry.differs for entry in row.behind if isinstance(entry.source, Cell)] == [
+        (("protocol", "fair/1"),),
+        (("protocol", "fair/1"),),
+    ]
+
+
 def test_a_framework_is_a_part_of_the_stack_and_other_options_keep_figures_apart():
     claims = [
         claim("V100", 1000.0, options={"framework": "pytorch", "data": "real"}),

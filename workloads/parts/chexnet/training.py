@@ -96,9 +96,8 @@ def measurement(
     batches: list[Batch],
     found: dict[str, Any],
 ) -> dict[str, Any]:
-    """A measurement's part that all frameworks tell alike, and `found`: device, versions, precision, more
-    notes."""
-    found = dict(found)
+    """A measurement's part that all frameworks tell alike, and `found`: framework, device, versions,
+    precision."""
     protocol = {"steps_per_epoch": clock.steps_per_epoch, "epochs": EPOCHS, "valid_batches": 0}
     flops = {"per_sample": float(network.operations_per_image(terms.image_size)), "method": network.METHOD}
     return dict(
@@ -123,7 +122,7 @@ def measurement(
                 "image_size": terms.image_size,
             },
             "parallel": terms.parallel if terms.devices > 1 else None,
-            "notes": terms.notes + found.pop("notes", []),
+            "notes": terms.notes,
         },
         **clock.series(),
         **found,

@@ -146,7 +146,13 @@ def _sizes(root: Path, diff: Sequence[Change]) -> dict[str, int]:
     """The bytes of each plain file that is added, by git's own count."""
     added = [change for change in diff if change.letter == "A" and change.mode == _PLAIN_FILE]
     blobs = "".join(f"{change.blob}\n" for change in added).encode()
-    sizes = _git(root, "cat-file", "--batch-check=%(objectsize)", given=blobs).split()
+    sizes = _git(root, "cat-file", "--batch-check=%(objectsize)", given=blobs).decode().splitlines()
+    for change, size in zip(added, sizes, strict=True):
+        if not size.isdigit():
+            raise UserError(
+                f"'{change.path}' has no content in this clone",
+                remedy="commit the file, or fetch the whole commit",
+            )
     return {change.path: int(size) for change, size in zip(added, sizes, strict=True)}
 
 

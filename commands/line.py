@@ -18,6 +18,9 @@ from harness.errors import GpudynoError, UserError
 REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR)
 """What a system answers about a disk or a folder; any other error of it is a defect of ours."""
 
+NO_NAME = (errno.ENAMETOOLONG, errno.ELOOP)
+"""What it answers about a name that no file can have."""
+
 LINE_OPTIONS = ("--plan", "--device", "--image", "--engine", "--python", "--base", "--wheelhouse")
 """What the whole line shares: half of it with another plan or device would be no line."""
 
@@ -88,6 +91,16 @@ def _without(words: Sequence[str], name: str) -> list[str]:
     return others
 
 
+def _exit(error: OSError) -> Exception:
+    """What ends a verb: a sentence, or the error itself where it is a defect of ours."""
+    if error.errno in NO_NAME:
+        wrong = UserError(
+            f"'{str(error.filename)[:80]}' is no name of a file ({error.strerror})", remedy="name another one"
+        )
+        return Exit(f"gpudyno: {wrong}", code=wrong.exit_code)
+    return Exit(f"gpudyno: {_refused(error)}", code=4) if error.errno in REFUSED else error
+
+
 def _refused(error: OSError) -> str:
     """What the system refused, as a sentence."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
@@ -116,9 +129,7 @@ def verb(**options: Any) -> Callable[[Callable[..., None]], Any]:
             except BrokenPipeError:
                 raise Exit(code=0) from None
             except OSError as error:
-                if error.errno not in REFUSED:
-                    raise
-                raise Exit(f"gpudyno: {_refused(error)}", code=4) from None
+                raise _exit(error) from None
             except KeyboardInterrupt:
                 raise Exit("gpudyno: stopped; `invoke run` goes on where it was", code=130) from None
 

@@ -1,4 +1,4 @@
-"""`invoke test`: pytest, and with --all-images the workloads of every image that a CPU can run."""
+"""`invoke test`: pytest, with --all-images each image that a CPU can run, or with --campaign the attacks."""
 
 from __future__ import annotations
 
@@ -33,6 +33,12 @@ def run(root: Path, only: str, settings_of: Callable[[str], Settings] | None = N
     environ = built(root) | os.environ | (interpreters(root, settings_of) if settings_of else {})
     command = [sys.executable, "-m", "pytest", "-rs", *selected(root, only)]
     return subprocess.run(command, cwd=root, env=environ, check=False).returncode
+
+
+def campaign(root: Path, what: str) -> int:
+    """Attacks what is read and run for so long, or makes one attack again; gives 1 where something broke."""
+    command = [sys.executable, "-m", "tests.campaign", what]
+    return subprocess.run(command, cwd=root, check=False).returncode
 
 
 def built(root: Path) -> dict[str, str]:

@@ -17,6 +17,23 @@ GpudynoError (1, our defect)
 
 from __future__ import annotations
 
+import re
+import unicodedata
+
+_LIST = re.compile(r"\n(?=  \S)")
+"""Between the items of a list below a sentence."""
+
+
+def _shown(text: str) -> str:
+    """What is quoted from a file or an answer commands no terminal, and begins no line of its own."""
+    return "\n".join("".join(map(_harmless, part)) for part in _LIST.split(text))
+
+
+def _harmless(letter: str) -> str:
+    if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
+        return letter.encode("unicode_escape").decode()
+    return letter
+
 
 class GpudynoError(Exception):
     """One sentence: what is wrong, where, and why; then what to do about it."""
@@ -24,9 +41,9 @@ class GpudynoError(Exception):
     exit_code = 1
 
     def __init__(self, problem: str, *, remedy: str = "") -> None:
-        self.problem = problem
-        self.remedy = remedy
-        super().__init__(f"{problem}; {remedy}" if remedy else problem)
+        self.problem = _shown(problem)
+        self.remedy = _shown(remedy)
+        super().__init__(f"{self.problem}; {self.remedy}" if remedy else self.problem)
 
 
 class UserError(GpudynoError):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from harness.errors import PlanError
-from harness.record import DeviceKind, Model, first_problem
+from harness.record import DeviceKind, Model, first_problem, parse_toml
+from harness.settings import own_path
 from harness.units import seconds_of
 
 FILE = "site.toml"
@@ -137,15 +137,14 @@ def load_site(root: Path, named: str | None) -> Site:
 
     Raises PlanError with the file, the field and the reason.
     """
-    path = Path(named).expanduser() if named else root / FILE
+    path = own_path(named) if named else root / FILE
     if not path.is_file():
         if named:
             raise PlanError(f"there is no site profile '{named}'", remedy="see docs/cluster.md for one")
         return Site()
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-        return Site.model_validate(values)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise PlanError(f"{path.name} is not TOML: {error}", remedy="correct the line it names") from None
+        return Site.model_validate(parse_toml(path.read_bytes()))
     except ValidationError as error:
         raise PlanError(f"{path.name}: {first_problem(error)}", remedy="see docs/cluster.md") from None
+    except ValueError as error:
+        raise PlanError(f"{path.name} is not TOML: {error}", remedy="correct the line it names") from None

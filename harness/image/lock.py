@@ -222,8 +222,15 @@ def lock_sha256(root: Path, path: str) -> str:
 
 
 def lock_packages(path: Path) -> dict[str, str]:
-    """Name → version of a hashed requirement file, names as PEP 503 normalises them."""
-    text = path.read_text(encoding="utf-8")
+    """Name → version of a hashed requirement file, names as PEP 503 normalises them.
+
+    Raises PlanError where it is missing or no text.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (FileNotFoundError, UnicodeDecodeError) as error:
+        wrong = "is not there" if isinstance(error, FileNotFoundError) else "is not UTF-8"
+        raise PlanError(f"'{path.name}' {wrong}", remedy="write it with 'invoke lock --image NAME'") from None
     return {normal_name(pin["name"]): pin["version"] for pin in _PINNED.finditer(text)}
 
 

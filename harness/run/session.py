@@ -93,8 +93,9 @@ def find_open(root: Path, plan: str) -> Session | None:
     pointer = _pointer(root, plan)
     if not pointer.is_file():
         return None
-    path = store.results_folder(root) / pointer.read_text().strip() / "session.json"
-    if not path.is_file():
+    name = store.pointed(pointer)
+    path = store.results_folder(root) / name / "session.json"
+    if not name or not path.is_file():
         return None
     try:
         return Session.parse(path.read_bytes(), path.relative_to(root).as_posix())

@@ -77,6 +77,10 @@ def _window(record: Record, measured: Measurement) -> Iterator[str]:
         yield f"its window has {window.steps} steps, and its series has {steps}"
     if window.samples > window.steps * measured.samples_per_step:
         yield f"{window.samples} samples are more than {window.steps} steps of {measured.samples_per_step}"
+    # A file of the user's may make its batches as it likes; of ours the last one of an epoch may be smaller.
+    least_full = window.steps - max(len(measured.epochs), 1)
+    if record.trial.asked.file is None and window.samples < least_full * measured.samples_per_step:
+        yield f"{window.samples} samples are fewer than {window.steps} steps of {measured.samples_per_step}"
     slack = max(CLOCKS_APART * window.seconds, 0.01)
     if record.wall_seconds + slack < window.seconds:
         yield f"its window of {window.seconds:.4g} s stands in {record.wall_seconds:.4g} s"

@@ -123,6 +123,16 @@ def test_a_record_that_is_there_is_never_changed_or_removed(clone):
     assert "is there already" in found
 
 
+def test_a_file_whose_content_no_clone_has_is_named(clone):
+    base = git(clone, "rev-parse", "HEAD")
+    name = "results/2026-01-31/a-20260131-aaaaaa/a.json"
+    git(clone, "update-index", "--add", "--info-only", "--cacheinfo", f"100644,{'1' * 40},{name}")
+    tree = git(clone, "write-tree", "--missing-ok")
+    head = git(clone, "commit-tree", tree, "-p", base, "-m", "without its content")
+    with pytest.raises(UserError, match=r"a\.json' has no content in this clone"):
+        gate.problems(clone, base, head)
+
+
 def test_a_link_is_no_record(clone):
     folder = contribute(clone)
     (folder / "trial.json").symlink_to("/etc/hostname")

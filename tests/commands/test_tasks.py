@@ -29,6 +29,7 @@ def state(tmp_path: Path) -> dict[str, str]:
     ("words", "says", "code"),
     [
         (("run", "--plan", "mision"), "there is no plan 'mision'; the plans are", 2),
+        (("submit", "--site", "9" * 300), "is no name of a file (File name too long); name another one", 2),
         (("build", "run", "--plan", "deep"), "write `invoke build --plan deep run`", 2),
         (("run", "--device", "7"), "the device '7' is not on this machine", 4),
         (("run", "--engine", "kubernetes"), "'engine'", 2),

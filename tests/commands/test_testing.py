@@ -34,6 +34,19 @@ def test_every_image_that_a_cpu_runs_is_built_and_required_and_one_that_cannot_b
     assert "image 'era-2019' is left out: there is no Python 3.7" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("what", "code", "says"),
+    [
+        ("events:7", 0, "events:7 broke nothing"),
+        ("evnts:7", 2, "is 'events' meant"),
+        ("soon", 2, "'soon' is no length of time"),
+    ],
+)
+def test_a_campaign_is_so_long_or_one_attack_and_anything_else_is_refused(capfd, what, code, says):
+    assert testing.campaign(ROOT, what) == code
+    assert says in "".join(capfd.readouterr())
+
+
 def test_a_test_is_found_by_its_name_in_the_files_that_have_it_alone():
     words = "two images never write one lock"
     assert testing.selected(ROOT, words) == [

@@ -35,6 +35,7 @@ _CUT = re.compile(
     r"^slurmstepd\S*: error: \*\*\* JOB \d+ ON \S+ CANCELLED AT \S+(?: DUE TO (?P<why>[A-Z ,-]+))? \*\*\*",
     re.M,
 )
+_NUMBER = re.compile(r"[0-9]{1,18}")
 _OUT_OF_MEMORY = re.compile(r"\bdetected \d+ oom[-_]kill event", re.IGNORECASE)
 _WHY: Mapping[str, Reason] = {
     "TIME LIMIT": "timeout",
@@ -76,13 +77,19 @@ class Slurm:
             raise UserError(
                 f"sbatch refused '{script.name}': {why}", remedy="change the site profile, or the script"
             )
-        return int(told.strip().splitlines()[-1].partition(";")[0])
+        number = "".join(told.split()[-1:]).partition(";")[0]
+        if not _NUMBER.fullmatch(number):
+            raise NoEngine(
+                f"sbatch took '{script.name}' and answered {told[:80]!r}, which is no number of a job",
+                remedy="look for the job with squeue, and cancel it",
+            )
+        return int(number)
 
     def states(self) -> tuple[TaskState, ...]:
         """One squeue for all jobs, those included that ended a short while ago."""
         columns = ",".join([*(f"{name}:{width}" for name, width in _WIDTHS.items()), "Reason:80"])
         told = self._asked("squeue", "--me", "--states=all", "--array", "--noheader", f"--Format={columns}")
-        return tuple(_state(line) for line in told.splitlines() if line.strip())
+        return tuple(_state(line) for line in told.split("\n") if line.strip())
 
     def accounted(self, jobs: Sequence[int]) -> dict[tuple[int, int], Told]:
         """By sacct, where accounting runs."""
@@ -100,7 +107,9 @@ class Slurm:
         words = ["sinfo", "--Node", "--noheader", "--responding", "--format=%N %T"]
         words += [f"--partition={partition}"] if partition else []
         pairs = (line.split() for line in self._asked(*words).splitlines())
-        able = [pair[0] for pair in pairs if not pair[1].startswith(("down", "drain", "fail"))]
+        able = [
+            pair[0] for pair in pairs if len(pair) == 2 and not pair[1].startswith(("down", "drain", "fail"))
+        ]
         return tuple(dict.fromkeys(able))
 
     def told(self, log: str) -> Told | None:
@@ -129,9 +138,7 @@ class Slurm:
             if name in _KEPT_VARIABLES or name.startswith(("SLURM_CONF", "LC_"))
         }
         try:
-            done = subprocess.run(
-                words, env=kept, capture_output=True, text=True, timeout=_ANSWER_SECONDS, check=False
-            )
+            done = subprocess.run(words, env=kept, capture_output=True, timeout=_ANSWER_SECONDS, check=False)
         except FileNotFoundError:
             raise NoEngine(
                 f"'{words[0]}' is not on PATH: this machine sends no jobs to SLURM",
@@ -141,7 +148,7 @@ class Slurm:
             raise NoEngine(
                 f"SLURM did not answer {words[0]} for {_ANSWER_SECONDS:.0f} s", remedy="try it again later"
             ) from None
-        return done.returncode, done.stdout, done.stderr
+        return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
 
 
 def _state(line: str) -> TaskState:
@@ -151,6 +158,8 @@ def _state(line: str) -> TaskState:
         values[name] = line[at : at + width].strip()
         at += width
     state, reason = values["State"], line[at:].strip()
+    if not _NUMBER.fullmatch(values["ArrayJobID"]):
+        raise NoEngine(f"squeue answered {line[:80]!r}, which tells of no job", remedy="try it again later")
     standing: Standing = "waiting" if state in _WAITING else "ended" if state in _ENDED else "running"
     shown = state if reason in ("", "None") else f"{state} ({reason})"
     return TaskState(
@@ -170,13 +179,13 @@ def _accounted(line: str) -> tuple[tuple[int, int], Told] | None:
     place, _, state = line.partition("|")
     job, _, task = place.partition("_")
     cause = _CAUSES.get(state.partition(" ")[0])
-    if cause is None or not job.isdigit():
+    if cause is None or not _NUMBER.fullmatch(job):
         return None
     return (int(job), _number(task)), Told(cause, f"SLURM's accounting says {state}")
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isdigit() else 0
+    return int(text) if _NUMBER.fullmatch(text) else 0
 
 
 def _last_line(text: str) -> str:

@@ -124,7 +124,7 @@ def read(root: Path, submission_id: str) -> Submission:
     path = folder(root, submission_id) / FILE
     try:
         return Submission.parse(path.read_bytes(), path.relative_to(root).as_posix())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise RecordError(f"there is no submission '{submission_id}'", remedy="see `invoke status`") from None
 
 
@@ -135,13 +135,13 @@ def _pointer(root: Path, plan: str, node: str | None) -> Path:
 def opened(root: Path, plan: str, node: str | None = None) -> Submission | None:
     """The submission of a plan, to one node or to any, that is not complete; null where there is none."""
     pointer = _pointer(root, plan, node)
-    return read(root, pointer.read_text().strip()) if pointer.is_file() else None
+    return read(root, store.pointed(pointer)) if pointer.is_file() else None
 
 
 def all_open(root: Path) -> tuple[Submission, ...]:
     """Of all plans."""
     pointers = sorted((jobs_folder(root) / "open").glob("*.txt"))
-    return tuple(read(root, pointer.read_text().strip()) for pointer in pointers)
+    return tuple(read(root, store.pointed(pointer)) for pointer in pointers)
 
 
 def begin(root: Path, submission: Submission) -> None:
@@ -155,7 +155,7 @@ def begin(root: Path, submission: Submission) -> None:
 def close(root: Path, submission: Submission) -> None:
     """The plan is complete: the next line of it begins a new submission."""
     pointer = _pointer(root, submission.whole.plan, submission.node)
-    if pointer.is_file() and pointer.read_text().strip() == submission.id:
+    if pointer.is_file() and store.pointed(pointer) == submission.id:
         pointer.unlink()
 
 

@@ -26,6 +26,8 @@ def test_the_clone_s_own_profile_is_taken_where_none_is_named(tmp_path):
 def test_a_profile_that_is_named_and_not_there_is_refused(tmp_path):
     with pytest.raises(PlanError, match=r"no site profile 'elsewhere\.toml'"):
         load_site(tmp_path, "elsewhere.toml")
+    with pytest.raises(PlanError, match="names no user of this machine"):
+        load_site(tmp_path, "~nobody-has-this-name/site.toml")
 
 
 @pytest.mark.parametrize(

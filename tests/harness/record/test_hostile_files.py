@@ -12,8 +12,10 @@ import pytest
 
 from harness import settings
 from harness.data import check
-from harness.errors import RecordError, UserError
+from harness.engine.site import load_site
+from harness.errors import PlanError, RecordError, UserError
 from harness.image.catalog import load_images
+from harness.image.lock import lock_packages
 from harness.plan import plan
 from harness.record import Session, store
 from harness.record.cards import load_cards
@@ -21,6 +23,8 @@ from harness.record.claims import load_claims
 from harness.record.events import Follower, segments
 from harness.record.series import STEPS_KEPT_SINGLE, Series
 from harness.redact import Names, leaks, redact
+from harness.run import session
+from harness.run.jobs import submission
 from harness.telemetry import reader
 from report.cost.purchase import load_purchase
 from tests.helpers import ROOT
@@ -33,6 +37,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "results/cards.toml": load_cards,
     "results/claims/x.toml": load_claims,
     "purchase.toml": load_purchase,
+    "site.toml": lambda root: load_site(root, None),
 }
 MEANT_BY_NOBODY = {
     "nested": b"x = " + b"[" * 100_000,
@@ -138,6 +143,31 @@ def test_a_long_line_of_anything_is_redacted_soon(piece):
     redact(piece * 60_000, Names())
     leaks(json.dumps({"warnings": [piece * 60_000]}), Names())
     assert time.monotonic() - begun < 20
+
+
+def test_a_lock_that_is_no_text_or_not_there_is_refused_by_its_name(tmp_path):
+    (tmp_path / "lock.txt").write_bytes(b"a==1\xff\n")
+    with pytest.raises(PlanError, match=r"'lock\.txt' is not UTF-8"):
+        lock_packages(tmp_path / "lock.txt")
+    with pytest.raises(PlanError, match=r"'gone\.txt' is not there"):
+        lock_packages(tmp_path / "gone.txt")
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"a\0b", b"../../x", b"/etc", b"x" * 5000, b"a\nb"])
+def test_a_pointer_that_no_run_wrote_points_at_no_session_and_no_submission(tmp_path, content):
+    for folder in ("open", "jobs/open"):
+        pointer = store.state_folder(tmp_path) / folder / "mine.txt"
+        pointer.parent.mkdir(parents=True)
+        pointer.write_bytes(content)
+    assert session.find_open(tmp_path, "mine") is None
+    with pytest.raises(RecordError):
+        submission.all_open(tmp_path)
+
+
+def test_what_an_error_quotes_commands_no_terminal_and_begins_no_line():
+    said = str(UserError("'\x1b[31m\u202ered\ngpudyno: fine' is no plan", remedy="name\ranother"))
+    assert said == r"'\x1b[31m\u202ered\ngpudyno: fine' is no plan; name\ranother"
+    assert str(UserError("2 problems\n  a: b\n  c: d")).splitlines()[1:] == ["  a: b", "  c: d"]
 
 
 def test_a_key_that_stands_twice_hides_nothing():

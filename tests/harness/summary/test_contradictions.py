@@ -69,6 +69,12 @@ FORGED = {
         lambda record: measured(record, "window", samples=round(record.measurement.window.samples * 1.2)),
         "samples are more than",
     ),
+    "fewer samples than its steps have": (
+        lambda record: measured(
+            record, "", samples_per_step=round(record.measurement.samples_per_step * 1.2)
+        ),
+        "samples are fewer than",
+    ),
     "more steps than the series has": (
         lambda record: measured(record, "window", steps=record.measurement.window.steps * 2),
         "steps, and its series has",

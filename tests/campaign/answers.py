@@ -1,0 +1,78 @@
+"""What a cluster's commands answer, and what this machine keeps between two lines: pointers and locks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from random import Random
+
+from harness.data.check import _Stamps
+from harness.engine.slurm.scheduler import Slurm
+from harness.record import store
+from harness.run import ledger, session
+from harness.run.jobs import submission
+from tests.campaign.attack import Attack
+from tests.campaign.mutation import TEXTS, changed_bytes, drawn
+
+ANSWERS: Mapping[str, bytes] = {
+    "squeue": (
+        b"12              3               RUNNING             1           gpudyno-20261122-0a1b2c-1        "
+        b"                               n[1-2]                                  None\n"
+    ),
+    "sbatch": b"12;cluster\n",
+    "sacct": b"12_3|CANCELLED by 1000\n13|COMPLETED\n",
+    "sinfo": b"node1 idle\nnode2 down*\n",
+    "scancel": b"",
+}
+
+
+def _scheduler(rng: Random, root: Path) -> None:
+    """Programs in place of SLURM's, whose answers are changed or those of nothing that is known."""
+    for name, answer in ANSWERS.items():
+        text = changed_bytes(answer, rng) if rng.random() < 0.7 else drawn(TEXTS, rng).encode()
+        (root / f"{name}.txt").write_bytes(text)
+        error = rng.choice(STDERR)
+        (root / name).write_text(
+            f"#!/bin/sh\ncat '{root}/{name}.txt'\necho '{error}' >&2\nexit {rng.choice((0, 0, 0, 1))}\n"
+        )
+        (root / name).chmod(0o755)
+    slurm = Slurm({"PATH": f"{root}:/bin:/usr/bin"})
+    asked: tuple[Callable[[], object], ...] = (
+        slurm.version,
+        slurm.states,
+        lambda: slurm.send(root / "squeue.txt"),
+        lambda: slurm.accounted((12, 13)),
+        lambda: slurm.nodes("gpu"),
+        lambda: slurm.cancel((12,)),
+        lambda: slurm.told((root / "squeue.txt").read_text(errors="replace")),
+    )
+    rng.choice(asked)()
+
+
+STDERR = ("", "error: invalid partition", "slurm_load_jobs error: Unable to contact slurm controller")
+
+
+def _kept(rng: Random, root: Path) -> None:
+    """Files of a clone's or user's state, as a crash or an editor left them."""
+    content = changed_bytes(drawn(TEXTS, rng).encode(), rng)
+    state = store.state_folder(root)
+    names: tuple[tuple[Path, Callable[[], object]], ...] = (
+        (root / "sessions-begun", lambda: ledger.next_number(root, root, "0123456789ab")),
+        (state / "open" / "mine.txt", lambda: session.find_open(root, "mine")),
+        (submission.jobs_folder(root) / "open" / "mine.txt", lambda: submission.all_open(root)),
+        (root / "data-stamps.json", lambda: _Stamps.read(root / "data-stamps.json")),
+        (root / "run.lock", lambda: _locked(root)),
+    )
+    path, read = rng.choice(names)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    read()
+
+
+def _locked(root: Path) -> None:
+    """A lock's file may hold anything, and two runs never hold it."""
+    with session.run_lock(root), session.run_lock(root):
+        raise AssertionError("a lock was held twice")
+
+
+ATTACKS: Mapping[str, Attack] = {"scheduler": _scheduler, "kept": _kept}

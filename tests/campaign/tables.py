@@ -1,0 +1,158 @@
+"""Files that a person writes: plans, settings, prices, claims, cards, images, locks, sites; and variables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from commands.quote import checked
+from harness import settings
+from harness.engine.site import load_site
+from harness.image.catalog import load_images
+from harness.image.lock import disagreements, lock_packages
+from harness.plan import plan
+from harness.record import DataSource, DeviceKind
+from harness.record.cards import load_cards
+from harness.record.claims import load_claims
+from harness.redact import Names, redact
+from harness.units import seconds_of
+from report.cost.purchase import Quote, load_purchase
+from tests.campaign.attack import Attack
+from tests.campaign.mutation import TEXTS, changed, changed_toml, drawn
+from tests.helpers import ROOT
+
+PURCHASE = b"""
+currency = "EUR"
+budget = 20000
+life_years = 4
+utilisation = { low = 0.4, best = 0.6, high = 0.8 }
+electricity_price = 0.3
+hours_on = "Card A"
+
+[[quote]]
+card = "Card A"
+price = 1999
+currency = "EUR"
+date = 2026-01-31
+source = "an offer"
+watts = 350
+
+[[quote]]
+card = "Card B"
+price_per_hour = { low = 1.5, best = 2, high = 3 }
+currency = "EUR"
+date = 2026-01-31
+source = "a price list"
+
+[[work]]
+workload = "word_lm"
+model = "lstm"
+precision = "fp32-ieee"
+hours_per_year = 500
+"""
+SETTINGS = b"""
+plan = "quick"
+device = "cpu"
+budget = "30m"
+blocks = 3
+data_seconds = 90.0
+memory_bytes = 8589934592
+declared = ["power-limit"]
+"""
+SITE = b"""
+partition = "gpu"
+account = "project"
+time_limit = "2h"
+nodes = 1
+"""
+
+
+def _planned(root: Path) -> None:
+    loaded = plan.load(root, "x")
+    device: DeviceKind = "cuda" if any("cuda" in measure.devices for measure in loaded.measure) else "cpu"
+    sources: dict[str, DataSource] = {name: "synthetic" for name in plan.datasets(loaded, device)}
+    plan.trials(loaded, plan.PlanContext(device, "cuda", None, sources, {}), seed=1)
+
+
+def _images(root: Path) -> None:
+    for image in load_images(root).images.values():
+        disagreements(image, ROOT)
+
+
+Read = Callable[[Path], object]
+FILES: Mapping[str, tuple[str, Callable[[Random], bytes], Read]] = {
+    "plan": ("plans/x.toml", lambda rng: _named_x(_one_of("plans", rng)), _planned),
+    "settings": ("gpudyno.toml", lambda rng: SETTINGS, lambda root: settings.load(root, {}, {})),
+    "purchase": ("purchase.toml", lambda rng: PURCHASE, load_purchase),
+    "claims": ("results/claims/x.toml", lambda rng: _one_of("results/claims", rng), load_claims),
+    "cards": ("results/cards.toml", lambda rng: _content("results/cards.toml"), load_cards),
+    "images": ("docker/images.toml", lambda rng: _content("docker/images.toml"), _images),
+    "site": ("site.toml", lambda rng: SITE, lambda root: load_site(root, None)),
+    "lock": (
+        "lock.txt",
+        lambda rng: _content("docker/cpu/lock.txt"),
+        lambda root: lock_packages(root / "lock.txt"),
+    ),
+}
+
+
+def _content(name: str) -> bytes:
+    return (ROOT / name).read_bytes()
+
+
+def _one_of(folder: str, rng: Random) -> bytes:
+    return rng.choice(sorted((ROOT / folder).glob("*.toml"))).read_bytes()
+
+
+def _named_x(plan_text: bytes) -> bytes:
+    return re.sub(rb"^name = .*$", b'name = "x"', plan_text, count=1, flags=re.MULTILINE)
+
+
+def _of_file(name: str, content: Callable[[Random], bytes], read: Read) -> Attack:
+    def attack(rng: Random, root: Path) -> None:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(changed(content(rng), rng, changed_toml))
+        read(root)
+
+    return attack
+
+
+def _environment(rng: Random, root: Path) -> None:
+    name = rng.choice([*settings.Settings.model_fields, drawn(TEXTS, rng)])
+    value = drawn(TEXTS, rng)
+    settings.load(root, {f"GPUDYNO_{name.upper()}": value}, {})
+
+
+def _asked(root: Path, text: str) -> None:
+    """An answer to one of the interview's questions; what it refuses, it asks again."""
+    for field in Quote.model_fields:
+        with suppress(ValueError):
+            checked(Quote, field, text)
+
+
+NAMES: tuple[Callable[[Path, str], Any], ...] = (
+    plan.load,
+    load_site,
+    lambda root, text: settings.load(root, {}, {"label": text}),
+    lambda root, text: settings.own_path(text),
+    lambda root, text: seconds_of(text),
+    lambda root, text: load_images(ROOT).image(text),
+    lambda root, text: redact(text, Names()),
+    _asked,
+)
+
+
+def _name(rng: Random, root: Path) -> None:
+    rng.choice(NAMES)(root, drawn(TEXTS, rng))
+
+
+ATTACKS: Mapping[str, Attack] = {
+    **{kind: _of_file(*parts) for kind, parts in FILES.items()},
+    "environment": _environment,
+    "name": _name,
+}

@@ -1,0 +1,121 @@
+"""What a trial leaves behind: measurement, failure, events, telemetry; and the run's own notes of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from random import Random
+
+from harness.engine.base import Exit
+from harness.record import store
+from harness.record.events import Follower, segments
+from harness.run import assemble, unrecorded
+from harness.telemetry import reader
+from tests.campaign.attack import Attack, Broken
+from tests.campaign.mutation import TEXTS, Change, changed, changed_json, changed_lines, drawn
+from tests.helpers.records_builder import two_cards
+from tests.helpers.stand_in_workload import measurement
+
+FAILURE = b'{"stage": "train", "reason": "out-of-memory", "message": "it does not fit"}'
+EVENTS = b"""{"event": "stage", "stage": "train"}
+{"event": "progress", "done": 1, "total": 20, "unit": "step"}
+{"event": "segment", "begin": 10.5, "end": 12.75}
+"""
+
+
+@cache
+def _started() -> assemble.Started:
+    """Of a constructed record."""
+    record = next(record for record in two_cards() if record.measurement)
+    return assemble.Started(
+        **{name: getattr(record, name) for name in assemble.Started.model_fields if name != "handle"}
+    )
+
+
+def _measurement() -> bytes:
+    return json.dumps(measurement(_started().trial.asked.model_dump(mode="json"), 20)).encode()
+
+
+@cache
+def _telemetry() -> bytes:
+    """As the sampler writes it: a head, samples, an end."""
+    head = {"source": "none", "interval_seconds": 0.1, "cards": [], "began": 10.0}
+    sample = {
+        "cards": [],
+        "cpu": {
+            "utilization_percent": 50.0,
+            "mhz": 2000.0,
+            "temperature_c": None,
+            "memory_used_bytes": 1e9,
+            "load": 1.0,
+        },
+    }
+    lines = [
+        head,
+        *({"t": at / 10, **sample} for at in range(30)),
+        {"end": "stopped", "samples": 30, "missing": {}},
+    ]
+    return "".join(json.dumps(line) + "\n" for line in lines).encode()
+
+
+def _assembled(output: Path) -> None:
+    code = 0 if (output / assemble.MEASUREMENT).exists() else 1
+    made = assemble.assemble(
+        _started(), Exit(code=code, log=""), output, wall_seconds=5.0, locked={}, redact=lambda text: text
+    )
+    text = store.dump(assemble.judged(made.record))
+    (output / "record.json").write_text(text, encoding="utf-8")
+    if store.dump(store.read_record(output / "record.json", "record.json")) != text:
+        raise Broken("lost records", "a record reads back otherwise than it was written")
+
+
+def _of(name: str, content: Callable[[], bytes], change: Change, read: Callable[[Path], object]) -> Attack:
+    def attack(rng: Random, root: Path) -> None:
+        (root / name).write_bytes(changed(content(), rng, change))
+        read(root)
+
+    return attack
+
+
+def _kept(root: Path) -> None:
+    """A note of a started trial that cannot be read is removed, and stops no run."""
+    work = store.work_folder(root, "20260131-aaaaaa", "x-r1-0", 1)
+    work.mkdir(parents=True)
+    (root / "started.json").rename(work / unrecorded.FILE)
+    for started, _ in unrecorded.attempts(root, "*"):
+        assert started.name
+
+
+def _log(rng: Random, root: Path) -> None:
+    """A log's end, whatever a process printed."""
+    made = assemble.assemble(
+        _started(),
+        Exit(code=rng.choice((0, 1, 7, -11, 137, None)), log=drawn(TEXTS, rng) * 50),
+        root,
+        wall_seconds=rng.choice((0.0, 5.0, 1e9)),
+        locked=None,
+        redact=lambda text: text,
+    )
+    store.dump(made.record)
+
+
+ATTACKS: Mapping[str, Attack] = {
+    "measurement": _of(assemble.MEASUREMENT, _measurement, changed_json, _assembled),
+    "failure": _of(assemble.FAILURE, lambda: FAILURE, changed_json, _assembled),
+    "events": _of(
+        "events.jsonl",
+        lambda: EVENTS,
+        changed_lines,
+        lambda root: (Follower(root / "events.jsonl").look(), segments(root / "events.jsonl")),
+    ),
+    "telemetry": _of(
+        reader.FILE,
+        _telemetry,
+        changed_lines,
+        lambda root: reader.read(root / reader.FILE, ((10.5, 12.5),), 100),
+    ),
+    "started": _of("started.json", lambda: _started().model_dump_json().encode(), changed_json, _kept),
+    "log": _log,
+}

@@ -1,0 +1,156 @@
+"""The verbs as a person calls them, each in a fresh process of a clone in which one thing is wrong."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from random import Random
+
+from tests.campaign.archives import bundle
+from tests.campaign.attack import DOCUMENTED, MOST_SECONDS, Attack, Broken
+from tests.campaign.mutation import (
+    MARK,
+    TEXTS,
+    Change,
+    changed,
+    changed_bytes,
+    changed_json,
+    changed_toml,
+    drawn,
+)
+from tests.campaign.records import lay_out
+from tests.campaign.tables import PURCHASE, SETTINGS
+from tests.helpers import ROOT
+
+PARTS = ("commands", "harness", "report", "tasks", "docker", "plans", "workloads", "results/claims")
+CPU = ("--device", "cpu", "--engine", "venv")
+X = "\N{WHITE SQUARE}"
+"""In a line, a word that nobody means."""
+
+LINES: tuple[tuple[str, ...], ...] = (
+    ("plan", "--plan", "quick", *CPU),
+    ("plan", "--plan", X, *CPU),
+    ("run", "--plan", "quick", "--dry-run", *CPU),
+    ("run", "--dry-run", "--budget", X, *CPU),
+    ("run", "--dry-run", "--claim", X, *CPU),
+    ("build", "--dry-run", "--image", X, "--engine", "venv"),
+    ("claims",),
+    ("claims", "--here", *CPU),
+    ("compare", "cb7a72", "e09923"),
+    ("compare", X, "e09923"),
+    ("compare", "cb7a72", "e09923", "--fail-below", X),
+    ("verify", "offer.tar.gz"),
+    ("accept", "offer.tar.gz", "--records", X, *CPU),
+    ("report",),
+    ("report", "--bundle", "offer.tar.gz"),
+    ("report", "--baseline", X),
+    ("bundle", "--out", "new.tar.gz"),
+    ("bundle", "--out", "new.tar.gz", "--session", X),
+    ("quote", "--yes"),
+    ("contribute", "--session", "20261121-cb7a72"),
+    ("contribute", "--session", X),
+    ("status",),
+    ("collect",),
+)
+CHANGES: Mapping[str, Change] = {
+    "results/cards.toml": changed_toml,
+    "results/claims/*.toml": changed_toml,
+    "results/2*/*/*.json": changed_json,
+    "results/ledger/*/*.jsonl": changed_bytes,
+    "docker/images.toml": changed_toml,
+    "plans/quick.toml": changed_toml,
+    "gpudyno.toml": changed_toml,
+    "purchase.toml": changed_toml,
+    "offer.tar.gz": changed_bytes,
+}
+
+
+@cache
+def _template() -> Path:
+    """A clone with two sessions, kept until the process ends; its modules are compiled once."""
+    kept = tempfile.TemporaryDirectory(prefix="gpudyno-campaign-clone-")
+    _KEPT.append(kept)
+    root = Path(kept.name)
+    unwanted = shutil.ignore_patterns("out", "__pycache__")
+    for part in PARTS:
+        shutil.copytree(ROOT / part, root / part, ignore=unwanted)
+    lay_out(root)
+    (root / "gpudyno.toml").write_bytes(SETTINGS)
+    (root / "purchase.toml").write_bytes(PURCHASE)
+    (root / "offer.tar.gz").write_bytes(bundle())
+    subprocess.run([sys.executable, "-m", "compileall", "-q", *PARTS[:4]], cwd=root, check=True)
+    return root
+
+
+_KEPT: list[tempfile.TemporaryDirectory[str]] = []
+
+
+def _called(root: Path, words: tuple[str, ...], given: bytes, **variables: str) -> tuple[int, str]:
+    """The exit code and what went to standard error."""
+    hosts = ("GPUDYNO_", "DOCKER_HOST", "CONTAINER_HOST")
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(hosts)}
+    beside = {"HOME": "home", "GPUDYNO_STATE": "state", "GPUDYNO_CACHE": "cache", "TMPDIR": "tmp"}
+    for name in beside.values():
+        (root.parent / name).mkdir(exist_ok=True)
+    environ |= {name: str(root.parent / folder) for name, folder in beside.items()} | variables
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "invoke", *words],
+            cwd=root,
+            env=environ,
+            input=given,
+            capture_output=True,
+            timeout=MOST_SECONDS - 5,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise Broken("hangs", f"`invoke {' '.join(words)[:200]}` had not ended after a minute") from None
+    return done.returncode, done.stderr.decode(errors="replace")
+
+
+def _attack(rng: Random, folder: Path) -> None:
+    root = folder / "clone"
+    shutil.copytree(_template(), root)
+    line = rng.choice(LINES)
+    variables: dict[str, str] = {}
+    own_words = X in line
+    if own_words:
+        word = drawn(TEXTS, rng).replace("\0", "")
+        line = tuple(word if each == X else each for each in line)
+    elif rng.random() < 0.1:
+        variables = {
+            rng.choice(("GPUDYNO_PLAN", "GPUDYNO_DATA", "GPUDYNO_LABEL", "COLUMNS", "LANG")): "\x1b[31m"
+        }
+    else:
+        pattern = rng.choice(sorted(CHANGES))
+        path = rng.choice(sorted(root.glob(pattern)))
+        path.write_bytes(changed(path.read_bytes(), rng, CHANGES[pattern]))
+    before = _records(root)
+    given = drawn(TEXTS, rng).encode() + b"\n" * rng.randrange(40)
+    code, said = _called(root, line, given, **variables)
+    _judge(root, " ".join(line)[:200], code, said, own_words=own_words)
+    if _records(root) != before:
+        raise Broken("lost records", f"`invoke {line[0]}` changed what lies in results/")
+
+
+def _records(root: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in root.glob("results/2*/*/*")}
+
+
+def _judge(root: Path, line: str, code: int, said: str, *, own_words: bool) -> None:
+    sentence = said.strip().splitlines()[-1:] and said.strip().splitlines()[-1].startswith("gpudyno: ")
+    refused = code == 1 and own_words and "Traceback" not in said
+    if "Traceback" in said or not (code == 0 or refused or (code in DOCUMENTED and sentence)):
+        raise Broken("tracebacks", f"`invoke {line}` left code {code} and said {said[-400:]!r}")
+    for path in (root / "report" / "out").rglob("*"):
+        if path.suffix in (".html", ".md", ".svg") and f"<{MARK}" in path.read_text(encoding="utf-8"):
+            raise Broken("silent wrong figures", f"`invoke {line}` brought an element into {path.name}")
+
+
+ATTACKS: Mapping[str, Attack] = {"verb": _attack}

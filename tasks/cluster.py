@@ -19,7 +19,7 @@ SITE = "the cluster's profile, a TOML file (default: site.toml in the clone, whe
         "nodes": "how many nodes a trial may take at most (default: the profile's)",
         "each_node": "a trial on each card of each node of the partition, in place of the plan's repeats",
         "label": "the machines' name in results/ (default: their devices)",
-        "new_session": "begin anew instead of going on with the open submission",
+        "new_session": "start over instead of going on with the open submission",
         "retry": "also repeat trials that failed by themselves, such as out of memory",
         "list": "send nothing, and print a command for each trial, for any other scheduler",
         "dry_run": "print each batch script, and send none",

@@ -16,7 +16,7 @@ from tasks.options import DEVICE, ENGINE, PYTHON, ROOT, relative, settings
         "baseline": "what 1.00 is in the time-scaled charts: part of a card's name, a label or a precision",
         "session": "the session that the page leads with (default: this machine's newest)",
         "bundle": "a bundle's file whose records to take in place of results/; may be given several times",
-        "pdf": "also print report/out/report.pdf, by an installed Chromium; page one is a decision sheet",
+        "pdf": "also print report/out/report.pdf, by an installed Chromium; page one is one sheet",
         "csv": "also write report/out/trials.csv, a row for each trial; docs/trials.md has its columns",
         "png": "also write each chart as PNG, which report.md then shows: for mail, and comments on code",
     },

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from report.comparisons.cells import Cell, Ratio, cell_ratio, repeated
 from report.trials.key import Value, differing
-from report.trials.pairs import at_same_batch, grouped_by, matched, same_but, without
+from report.trials.pairs import at_same_batch, grouped_by, matched, nearest_the_card, same_but, without
 
 FULL_PRECISION = ("fp32-ieee", "fp32-default", "fp32-tf32")
 
@@ -79,3 +79,20 @@ def profile_gains(cells: Sequence[Cell]) -> tuple[ProfileGain, ...]:
     together = sum(map(repeated, pairs))
     gains = [(*pair, cell_ratio(*pair, "throughput", comparisons=together)) for pair in pairs]
     return tuple(ProfileGain(of, over, gain) for of, over, gain in gains if gain is not None)
+
+
+def best_supported(gains: Sequence[Speedup]) -> list[Speedup]:
+    """Of each model and pair of precisions the gain with the most runs, in the mode nearest the card."""
+    supported: dict[tuple[object, ...], Speedup] = {}
+    for gain in nearest_the_card(gains, lambda gain: gain.of.key):
+        key = gain.of.key
+        place = (key.protocol, key.model, key.precision, key.batch_size, gain.over.key.precision)
+        if place not in supported or sum(gain.ratio.n) > sum(supported[place].ratio.n):
+            supported[place] = gain
+    return list(supported.values())
+
+
+def best_of_each_workload(gains: Sequence[Speedup]) -> list[Speedup]:
+    """The best supported gains of each workload, each in its own mode nearest the card."""
+    by_workload = grouped_by(gains, lambda gain: gain.of.key.workload).values()
+    return [gain for members in by_workload for gain in best_supported(members)]

@@ -8,28 +8,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from report import text
-from report.acceptance.clause import lines
 from report.analysis import Analysis, Question, analyse, evidence_in
 from report.claims.self_consistency.rules import inconsistencies
 from report.comparisons import selfcheck
 from report.comparisons.cells import unit_of
 from report.page.render import render
-from report.sections import (
-    decision,
-    environment,
-    fleet,
-    frameworks,
-    headline,
-    names,
-    roofline,
-    tables,
-    workload,
-)
+from report.sections import acceptance, names
+from report.sections.answer import decision, headline
+from report.sections.answer.lead import facts, lead
+from report.sections.answer.questions import questions
 from report.sections.costs import section as money
-from report.sections.first.lead import facts, lead
-from report.sections.first.questions import questions
+from report.sections.limits import bottleneck, roofline
 from report.sections.published import claims, self_consistency, studies
-from report.sections.view import PageView
+from report.sections.ran import environment, left_over
+from report.sections.sureness import caveats, changes, fleet
+from report.sections.view import PageView, Part
+from report.sections.workloads import frameworks, workload
 from report.trials.table import write_csv
 from report.trials.trial import Trial
 
@@ -79,13 +73,13 @@ def look(analysis: Analysis) -> PageView:
     groups, gains, expected = analysis.groups, analysis.speedups, analysis.expectations
     own, session = analysis.own, analysis.leading_session
     badges = names.badges(analysis.measured_here)
-    drawn = studies.views(analysis)
+    drawn, costs = studies.views(analysis), money.view(analysis)
     view = PageView(
         title="gpudyno report",
         measured=headline.measured(own, min((trial.started_at for trial in own), default=None)),
         answer=lead(analysis),
         beside=_beside(analysis),
-        sureness=headline.sureness(groups),
+        sureness=caveats.sureness(groups),
         counted=analysis.accounts[0].sentence() if analysis.accounts else "",
         badges=badges,
         facts=facts(analysis),
@@ -93,12 +87,12 @@ def look(analysis: Analysis) -> PageView:
         decision=decision.decision(groups, gains),
         expected=headline.table(expected),
         mix=headline.mix(expected),
-        changes=headline.would_change(expected),
-        caveats=decision.caveats(analysis, badges),
-        bottleneck=environment.bottleneck(groups, analysis.shown),
+        changes=changes.would_change(expected),
+        caveats=caveats.caveats(analysis, badges),
+        bottleneck=bottleneck.bottleneck(groups, analysis.shown),
         filters=_filters(analysis),
         workloads=workload.views(analysis),
-        study=studies.brief(analysis),
+        study=None if costs and costs.offers else studies.brief(analysis),
         checked=claims.checked(analysis.verdicts) if groups else "",
         verdicts=claims.verdicts(analysis.verdicts) if groups else None,
         unmet=claims.unmet(analysis.verdicts, analysis.question.ways) if groups else None,
@@ -110,15 +104,15 @@ def look(analysis: Analysis) -> PageView:
         accounts=environment.accounts(analysis.accounts),
         failures=environment.failures(own),
         warnings=_warnings(own),
-        left_over=tables.left_over(analysis.left_over, groups),
-        left_out=environment.left_out(session.left_out if session else ()),
+        left_over=left_over.left_over(analysis.left_over, groups),
+        left_out=left_over.left_out(session.left_out if session else ()),
         problems=tuple(text.clean(problem, 300) for problem in analysis.evidence.results.problems),
-        glossary=tables.glossary(),
+        glossary=environment.glossary(),
         selfcheck=selfcheck.rate_line([stored.record for stored in analysis.evidence.results.records]),
         written=text.day(analysis.question.now),
-        costs=money.view(analysis),
+        costs=costs,
         frameworks=frameworks.view(analysis),
-        acceptance=lines(analysis.clause, "invoke accept BUNDLE") if analysis.clause else (),
+        acceptance=acceptance.sentences(analysis),
         fleets=fleet.views(analysis.fleets),
         self_consistency=self_consistency.table(inconsistencies(analysis.evidence.claims.claims)),
         limits=roofline.limits(analysis.with_ceilings, analysis.evidence.cards, "limits") if own else (),
@@ -127,22 +121,30 @@ def look(analysis: Analysis) -> PageView:
 
 
 def _linked(view: PageView) -> PageView:
-    """The view whose questions lead to parts of the page that are there, and to no others."""
-    present = {
-        "expected": view.expected or view.decision,
-        "doubt": view.caveats or view.changes,
-        "money": view.costs,
-        "limits": view.limits,
-        "acceptance": view.acceptance,
-        "claims": view.claims,
-        "stacks": view.stacks,
-        "failures": view.failures or view.warnings or view.problems,
-    }
+    """The view with its parts; its questions lead to what is there, and nowhere else."""
+    parts = tuple(part for part, has in _parts(view) if has)
+    present = {part.anchor for part in parts} | ({"failures"} if view.failures else set())
     asked = (
-        question if present.get(question.anchor) else replace(question, anchor="")
+        question if question.anchor in present else replace(question, anchor="")
         for question in view.questions
     )
-    return replace(view, questions=tuple(asked))
+    return replace(view, parts=parts, questions=tuple(asked))
+
+
+def _parts(view: PageView) -> tuple[tuple[Part, bool], ...]:
+    """Each part of the page, and whether it has anything to say."""
+    bound = view.bottleneck is not None and bool(view.bottleneck.sentences)
+    doubt = view.caveats or view.changes or view.warnings or view.problems or view.fleets
+    return (
+        (Part("answer", "expected", "Pair by pair"), view.expected is not None),
+        (Part("published", "claims", "Published numbers"), bool(view.claims)),
+        (Part("workloads", "workloads", "Workloads"), bool(view.workloads or view.frameworks)),
+        (Part("limits", "limits", "What limits the speed"), bool(view.limits) or bound),
+        (Part("costs", "money", "Costs"), view.costs is not None),
+        (Part("acceptance", "acceptance", "Acceptance"), bool(view.acceptance)),
+        (Part("sureness", "doubt", "How sure is this"), bool(doubt)),
+        (Part("ran", "stacks", "What ran"), True),
+    )
 
 
 def _beside(analysis: Analysis) -> str:

@@ -208,6 +208,15 @@ class CostView:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """One of the page's parts below page one: its template, its place, and what the contents call it."""
+
+    name: str
+    anchor: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
 class PageView:
     """The whole page, top to bottom."""
 
@@ -223,6 +232,7 @@ class PageView:
     questions: tuple[Question, ...]
     """Page one: what a reader asks, each with its answer."""
     decision: Table | None
+    """Every line, short enough for a comment; the page itself has each figure in its workload alone."""
     expected: Table | None
     mix: Table | None
     changes: tuple[str, ...]
@@ -232,7 +242,7 @@ class PageView:
     """What a reader may filter by: cards, workloads, precisions, each with its values."""
     workloads: tuple[WorkloadView, ...]
     study: StudyView | None
-    """The study that says most of this machine, or the first where nothing was measured."""
+    """What page one draws where there are no prices: the study that says most of this machine."""
     checked: str
     """How many published claims this machine can check, and what came of it."""
     verdicts: Table | None
@@ -261,3 +271,5 @@ class PageView:
     limits: tuple[LimitsView, ...] = ()
     self_consistency: Table | None = None
     """What published sources say otherwise than their own data."""
+    parts: tuple[Part, ...] = ()
+    """The parts that have something to say, in their order."""

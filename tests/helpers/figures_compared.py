@@ -16,10 +16,10 @@ from report.comparisons.expectation import System as Party
 from report.comparisons.groups import ComparisonGroup, Entry
 from report.comparisons.scaling import Scaling
 from report.comparisons.side_by_side import Comparison
-from report.sections import charts
-from report.sections import scaling as scaling_module
-from report.sections import workload as modes
 from report.sections.view import GroupView
+from report.sections.workloads import charts
+from report.sections.workloads import scaling as scaling_module
+from report.sections.workloads import workload as modes
 from report.trials import pairs
 from tests.helpers.figures_read import (
     Report,

@@ -7,8 +7,8 @@ from typing import Any
 
 from report.comparisons import selfcheck as checking
 from report.comparisons.selfcheck import Check
-from report.sections import roofline
-from report.sections import trials as traces
+from report.sections.limits import roofline
+from report.sections.workloads import trials as traces
 from report.trials import ceilings, pairs
 from report.trials.ceilings import RooflinePoint
 from report.trials.trial import Trial

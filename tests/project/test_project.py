@@ -112,8 +112,7 @@ def test_a_room_imports_only_from_rooms_below_its_own(path):
     "folder", sorted({path.parent for path in modules("commands", "harness", "report", "tasks")})
 )
 def test_no_folder_holds_more_modules_than_a_person_keeps_in_mind(folder):
-    most = 16 if folder.name == "sections" else MOST_MODULES
-    assert len([path for path in folder.glob("*.py") if path.name != "__init__.py"]) <= most
+    assert len([path for path in folder.glob("*.py") if path.name != "__init__.py"]) <= MOST_MODULES
 
 
 @pytest.mark.parametrize("path", modules("report"), ids=name_of)

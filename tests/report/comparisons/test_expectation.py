@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from harness.record import Cpu, Limit
 from report.comparisons import expectation
 from report.comparisons.cells import Ratio
-from report.sections import environment, headline
+from report.sections.answer import headline
+from report.sections.ran import environment
 from report.stats.intervals import Interval
 from tests.helpers import records_builder as build
 from tests.report.comparisons.test_groups import LEAD, ON, elsewhere, found, series, view

@@ -153,8 +153,11 @@ document.getElementById('frame').addEventListener('load', event => {{
   shownAfter.line.pressed = line.getAttribute('aria-pressed') + (page.activeElement === line);
   line.click();
   shownAfter.line.again = beside();
-  const table = page.querySelector('.decision table'), head = table.tHead.rows[0].cells[4];
-  const column = () => [...table.tBodies[0].rows].map(row => row.cells[4].querySelector('bdi').textContent);
+  const table = all('.figures table').find(element => element.tBodies[0].rows.length > 3);
+  const place = [...table.tHead.rows[0].cells].findIndex(head => head.textContent.startsWith('Total'));
+  const head = table.tHead.rows[0].cells[place];
+  const column = () => [...table.tBodies[0].rows].map(row =>
+    row.cells[place].querySelector('bdi').textContent);
   const button = head.querySelector('button');
   button.focus();
   shownAfter.focused = page.activeElement === button;
@@ -212,7 +215,7 @@ def test_a_table_is_sorted_by_a_button_that_the_keyboard_reaches(pressed: dict[s
 
     assert pressed["focused"] and pressed["sort"] == "descending"
     rising = [seconds(words) for words in pressed["up"] if words.endswith(" s")]
-    assert rising == sorted(rising) and len(rising) > 4
+    assert rising == sorted(rising) and len(rising) > 2
     assert [seconds(words) for words in pressed["down"] if words.endswith(" s")] == rising[::-1]
 
 

@@ -24,9 +24,10 @@ from report.comparisons.scaling import (
     way_name,
 )
 from report.comparisons.speedups import Speedup
-from report.sections import names, targets
-from report.sections.roofline import all_reduce_words
+from report.sections import names
+from report.sections.limits.roofline import all_reduce_words
 from report.sections.view import Panel, Table, tabled
+from report.sections.workloads import targets
 from report.trials.all_reduce import Devices, Reached, devices_of, gradient_bytes, least_seconds
 from report.trials.pairs import grouped_by
 from report.trials.trial import Trial

@@ -13,7 +13,7 @@ from harness.record import Flops, Record
 from harness.record.cards import load_cards
 from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark, rate
 from report.charts.style import DESK
-from report.sections.roofline import limits
+from report.sections.limits.roofline import limits
 from report.trials.table import trials_of
 from report.trials.trial import Trial
 from tests.helpers import ROOT

@@ -1,4 +1,4 @@
-"""The boxes around the cards: what differs between them by name, and what is to be said of each once."""
+"""What ran on what: software, machines and the computers around the cards, and what failed."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from harness.record import LeftOut, Machine, PrecisionFound, Probe, differing_fields
+from harness.record import Machine, PrecisionFound, Probe, differing_fields
 from harness.summary.device_checks import machine_remarks
-from report.comparisons import time_breakdown
 from report.comparisons.account import Account
-from report.comparisons.cells import Cell, unit_of
-from report.comparisons.groups import ComparisonGroup
-from report.sections.view import BottleneckView, FailureView, Table
-from report.text import clean, clean_lines, count, gibibytes, model_name, percent
+from report.sections.view import FailureView, Table
+from report.text import PRECISION_WORDS, clean, clean_lines, gibibytes
 from report.trials.pairs import grouped_by
 from report.trials.trial import Trial
 
@@ -236,14 +233,6 @@ def _probed(precisions: Sequence[PrecisionFound]) -> str:
     return "\n".join(words) or "not probed"
 
 
-def left_out(entries: Sequence[LeftOut]) -> Table | None:
-    """What a budget or a machine left out of the plan."""
-    if not entries:
-        return None
-    rows = tuple((clean(entry.what, 80), str(entry.trials), clean(entry.reason, 120)) for entry in entries)
-    return Table("Planned and left out", ("What", "Trials", "Why"), rows)
-
-
 def accounts(of_machines: Sequence[Account]) -> Table | None:
     """Of each machine how much of what it started is shown, and what became of the rest."""
     if not of_machines:
@@ -263,66 +252,7 @@ def accounts(of_machines: Sequence[Account]) -> Table | None:
     return Table(caption, columns, rows)
 
 
-MOST_SAID = 6
 MOST_MACHINES = 6
-
-
-def bottleneck(groups: Sequence[ComparisonGroup], trials: Sequence[Trial]) -> BottleneckView | None:
-    """What can be said of the lines that are drawn, the leading session's machines first."""
-    cells = [entry.cell for group in groups for entry in group.entries]
-    cells.sort(key=lambda cell: -(cell.input_share.mean or 0.0))
-    machines = first_of(trials)
-    sentences = _waiting_lines(cells)[:MOST_SAID]
-    if not sentences:
-        sentences = _waiting_least(cells)
-    shown = list(machines.values())[:MOST_MACHINES]
-    if not sentences and not shown:
-        return None
-    boxes = boxes_differ(trials)
-    return BottleneckView((*sentences, boxes) if boxes else sentences, apart(shown), remarks(trials))
-
-
-def boxes_differ(trials: Sequence[Trial]) -> str:
-    """In what the machines differ besides their cards, in a sentence; empty where in nothing."""
-    differences = apart(list(first_of(trials).values())[:MOST_MACHINES])
-    rows = differences.rows if differences is not None else ()
-    fields = [row[0] for row in rows if not row[0].startswith("device ")]
-    return f"The computers around the cards differ too, in {clean(', '.join(fields), 400)}." if fields else ""
-
-
-def _waiting_lines(cells: Sequence[Cell]) -> tuple[str, ...]:
-    """Of each card the line that waits most, and of how many more the same can be said."""
-    units: dict[str, list[tuple[Cell, str]]] = {}
-    for cell in cells:
-        bound = next((trial.bottleneck for trial in cell.trials if trial.bottleneck), "")
-        if bound:
-            units.setdefault(unit_of(cell), []).append((cell, bound))
-    sentences = []
-    for unit, bound_lines in units.items():
-        cell, bound = bound_lines[0]
-        key = cell.key
-        work = f"{model_name(key.model)} in {key.precision}, {key.data_mode} data"
-        more = len(bound_lines) - 1
-        tail = f" {count(more, 'more line')} of it waited too, none longer." if more else ""
-        sentences.append(f"{unit}, {work}: {bound}{tail}")
-    return tuple(sentences)
-
-
-def _waiting_least(cells: Sequence[Cell]) -> tuple[str, ...]:
-    """Where no line is bound by its host: how little they waited."""
-    waits = [
-        breakdown.input_wait
-        for cell in cells
-        if (breakdown := time_breakdown.time_breakdown(cell)) is not None
-    ]
-    if not waits:
-        return ("How long the lines waited for input was not measured.",)
-    most = max(waits)
-    waited = f"for more than {percent(most)} of its time" if most >= 0.005 else "at all"
-    return (
-        f"The card's, as far as the clocks tell: no line waited for input {waited}, "
-        "so a faster loader shortens nothing here.",
-    )
 
 
 def remarks(trials: Sequence[Trial]) -> Table | None:
@@ -336,3 +266,9 @@ def remarks(trials: Sequence[Trial]) -> Table | None:
     if not rows:
         return None
     return Table("What is to be known of each machine.", ("Machine", "Remarks"), tuple(rows[:40]))
+
+
+def glossary() -> Table:
+    """The precision labels in plain words."""
+    rows = tuple((name, meaning) for name, meaning in PRECISION_WORDS.items())
+    return Table("What the precision labels mean", ("Label", "Meaning"), rows)

@@ -55,7 +55,7 @@ def of(card: str) -> list[Record]:
 
 def test_the_markdown_of_the_money_is_exactly_this():
     text = render(looked(build.two_cards())).markdown
-    section = re.search(r"^## What it costs\n.*?(?=^## )", text, re.S | re.M)
+    section = re.search(r"^## What does it cost\?\n.*?(?=^## )", text, re.S | re.M)
     assert section
     golden("money.md", section[0])
 

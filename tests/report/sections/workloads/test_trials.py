@@ -17,8 +17,8 @@ from report.comparisons import time_breakdown
 from report.comparisons.parity import Gate, Parity
 from report.page import build as page
 from report.page import pdf
-from report.sections import tables
-from report.sections import trials as traces
+from report.sections.workloads import tables
+from report.sections.workloads import trials as traces
 from tests.helpers import records_builder as build
 from tests.helpers import records_watched as watch
 from tests.helpers.page_reader import read

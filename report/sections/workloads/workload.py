@@ -1,4 +1,4 @@
-"""The same work fed in two ways: why mixed precision gains with one loader what it does not with another."""
+"""Each workload of the page, and why mixed precision gains with one loader what it does not with another."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from report.charts.intervals import GroupedIntervals, Mark
 from report.claims import matching
 from report.comparisons.cells import Cell
 from report.comparisons.groups import ComparisonGroup, faster_published
-from report.comparisons.speedups import FULL_PRECISION, Speedup
+from report.comparisons.speedups import FULL_PRECISION, Speedup, best_supported
 from report.comparisons.time_breakdown import time_breakdown
-from report.sections import batch_sweep, charts, curves, names, scaling, tables, trials
-from report.sections.headline import best_supported
+from report.sections import names
 from report.sections.view import GroupView, Panel, Table, WorkloadView
+from report.sections.workloads import batch_sweep, charts, curves, scaling, tables, trials
 from report.trials.all_reduce import Devices, Reached, reached
 from report.trials.pairs import Place, grouped_by, matched, same_but
 from report.trials.table import trials_of

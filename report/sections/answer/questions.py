@@ -6,15 +6,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from report import text
-from report.acceptance.clause import brief
 from report.analysis import Analysis
 from report.comparisons.cells import Cell, fewest_runs
-from report.comparisons.speedups import FULL_PRECISION, Speedup
+from report.comparisons.speedups import FULL_PRECISION, Speedup, best_of_each_workload
 from report.comparisons.time_breakdown import time_breakdown
-from report.sections import environment, headline
+from report.sections import acceptance
+from report.sections.answer import headline
 from report.sections.costs import section, wording
+from report.sections.limits.bottleneck import boxes_differ
 from report.sections.names import work
 from report.sections.published import claims
+from report.sections.sureness.changes import would_change
 from report.sections.view import Question
 from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS, HEADLINE_RUNS
 from report.trials.trial import Trial
@@ -59,7 +61,7 @@ def _of_figures(analysis: Analysis) -> tuple[Question, ...]:
         Question("How much memory and energy does it take?", tuple(_memory(cells)), ""),
         Question("What differs between the systems?", tuple(_differs(analysis)), "stacks"),
         Question("What failed?", tuple(_failed(analysis)), "failures"),
-        Question("When is a delivered machine accepted?", tuple(_accepted(analysis)), "acceptance"),
+        Question("When is a delivered machine accepted?", acceptance.in_brief(analysis), "acceptance"),
         Question("How is it measured again?", tuple(_again(analysis)), ""),
     )
 
@@ -128,7 +130,7 @@ def _unpriced(analysis: Analysis) -> Iterator[str]:
 
 
 def _turns(analysis: Analysis) -> Iterator[str]:
-    yield from headline.would_change(analysis.expectations)[:2]
+    yield from would_change(analysis.expectations)[:2]
     costs, purchase = analysis.costs, analysis.evidence.purchase
     if costs and costs.pair and costs.sensitivities and purchase:
         most = costs.sensitivities[0]
@@ -231,7 +233,7 @@ def _precision(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
         if id(gain.of) in own and gain.of.key.precision not in FULL_PRECISION
     ]
     strict = [gain for gain in gains if gain.over.key.precision == "fp32-ieee"] or gains
-    best = headline.best_of_each_workload(strict)
+    best = best_of_each_workload(strict)
     if not best:
         named = [
             f"{name}, {BASELINES[name]}"
@@ -290,7 +292,7 @@ def _differs(analysis: Analysis) -> Iterator[str]:
             for name, values in fields.items()
         ]
         yield f"The software differs: {_some(named)}."
-    boxes = environment.boxes_differ(analysis.shown)
+    boxes = boxes_differ(analysis.shown)
     if boxes:
         yield boxes
     if not fields and analysis.expectations:
@@ -305,12 +307,6 @@ def _failed(analysis: Analysis) -> Iterator[str]:
     reasons = Counter(text.failure_words(trial.failure.reason) for trial in failed if trial.failure)
     named = ", ".join(f"{reason} ({n})" for reason, n in reasons.most_common(MOST_NAMED))
     yield f"{text.count(len(failed), 'trial')} of {len(analysis.own):,}: {named}."
-
-
-def _accepted(analysis: Analysis) -> Iterator[str]:
-    """For a buyer alone."""
-    if analysis.clause and analysis.evidence.purchase and analysis.costs and analysis.costs.answer:
-        yield from brief(analysis.clause, "invoke accept BUNDLE")
 
 
 def _again(analysis: Analysis) -> Iterator[str]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from report import text
 from report.analysis import Analysis
 from report.comparisons.cells import fewest_runs, standing
-from report.sections import headline
+from report.comparisons.speedups import best_of_each_workload
+from report.sections.answer import headline
 from report.sections.costs import wording
 from report.sections.names import work
 from report.sections.published import claims
@@ -106,7 +107,7 @@ def _own_facts(analysis: Analysis) -> Iterator[Fact]:
         hold = sum(judged.verdict.word in claims.HOLDS for judged in compared)
         yield Fact(f"{hold} of {len(compared)}", "published claims that can be checked here hold")
     own = [gain for gain in analysis.speedups if any(gain.of is cell for cell in cells)]
-    best = headline.best_of_each_workload(own)
+    best = best_of_each_workload(own)
     if best:
         most = max(best, key=lambda gain: gain.ratio.estimate)
         yield Fact(

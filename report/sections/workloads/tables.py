@@ -1,9 +1,9 @@
-"""What the profile `tuned` gains over `default`: a figure of its own, since no chart holds both."""
+"""The tables of a group: its figures, how each line ran, and what they stand on."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from report import text
 from report.comparisons import time_breakdown
@@ -15,7 +15,7 @@ from report.comparisons.cells import (
     standing,
     unit_of,
 )
-from report.comparisons.groups import ComparisonGroup, Entry, apart, differences
+from report.comparisons.groups import ComparisonGroup, Entry, apart
 from report.comparisons.parity import SPEED_ONLY, Gate, Parity, scale_words
 from report.comparisons.speedups import Speedup, profile_gains
 from report.sections import names as names_module
@@ -69,9 +69,12 @@ def run_quality_table(group: ComparisonGroup, parities: Sequence[Parity], gates:
     return _where_known("How each line ran.", rows, group)
 
 
-def _where_known(caption: str, rows: Sequence[dict[str, str]], group: ComparisonGroup) -> Table:
+def _where_known(
+    caption: str, rows: Sequence[dict[str, str]], group: ComparisonGroup, failed: Sequence[Trial] = ()
+) -> Table:
     kept = [name for name in rows[0] if any(row[name] != "–" for row in rows)]
     keys = [(unit_of(entry.cell), entry.cell.key.precision) for entry in group.entries]
+    keys += [(text.unit_name(trial.card, trial.machine_label), trial.key.precision) for trial in failed]
     return tabled(caption, [{name: row[name] for name in kept} for row in rows], keys)
 
 
@@ -165,13 +168,10 @@ def interval_words(line: Entry) -> str:
     return "\n".join(words)
 
 
-MOST_LEFT_OVER = 60
-
-
 def group_table(
     group: ComparisonGroup, gains: Sequence[Speedup], *, published_is_faster: bool = False
 ) -> Table:
-    """One row per line; a column stays away where no line has its figure."""
+    """One row per line and per failure; a column stays away where no line has its figure."""
     unit = group.entries[0].cell.trials[0].sample_unit.capitalize()
     rows = [
         {
@@ -195,7 +195,17 @@ def group_table(
     own = [gain.ratio for gain in gains if any(gain.of is entry.cell for entry in group.entries)]
     caption += names_module.together(scaled, "The time-scaled intervals")
     caption += names_module.together(own, "Those against 32-bit")
-    return _where_known(caption, rows, group)
+    rows += [_failed(trial, group, rows[0]) for trial in group.failed]
+    return _where_known(caption, rows, group, group.failed)
+
+
+def _failed(trial: Trial, group: ComparisonGroup, columns: Iterable[str]) -> dict[str, str]:
+    assert trial.failure is not None
+    name = names_module.line_name(trial.card, trial.machine_label, trial.key.precision, group)
+    row = dict.fromkeys(columns, "–")
+    row["Line"] = f"{name}\nbatch {trial.key.batch_size}, repeat {trial.repeat}"
+    row["Total"] = text.failure_words(trial.failure.reason)
+    return row
 
 
 def _name(line: Entry, group: ComparisonGroup) -> str:
@@ -289,28 +299,3 @@ def provenance(group: ComparisonGroup) -> Provenance:
     commands = tuple(f"invoke run --plan {text.clean(plan, 64)} --new-session" for plan in plans)
     words = f"{text.count(len(trials), 'record')} in {text.count(len(group.entries), 'line')}"
     return Provenance(words, tuple(text.clean(trial.path, 160) for trial in trials), commands)
-
-
-def left_over(cells: Sequence[Cell], groups: Sequence[ComparisonGroup]) -> Table | None:
-    """Records of other sessions that stand in no row here, with the field that keeps them out."""
-    if not cells:
-        return None
-    rows = []
-    for cell in cells[:MOST_LEFT_OVER]:
-        reasons = [differences(group, cell) for group in groups]
-        closest = min((fields for fields in reasons if fields), key=len, default=())
-        why = "; ".join(f"{name} {here} instead of {there}" for name, there, here in closest[:3])
-        what = f"{cell.key.workload}, {cell.key.model}, {cell.key.precision}, batch {cell.key.batch_size}"
-        where = f"{text.clean(cell.machine_label, 30)}, session {cell.session}"
-        why = text.clean(why or "nothing: an older session of the same machine", 160)
-        rows.append((text.clean(what, 80), where, str(len(cell.trials)), why))
-    caption = "On record, but not compared: what keeps each away from the nearest chart of this page."
-    if len(cells) > MOST_LEFT_OVER:
-        caption += f" {len(cells) - MOST_LEFT_OVER:,} more are not listed."
-    return Table(caption, ("What", "Where", "Trials", "Differs in"), tuple(rows))
-
-
-def glossary() -> Table:
-    """The precision labels in plain words."""
-    rows = tuple((name, meaning) for name, meaning in text.PRECISION_WORDS.items())
-    return Table("What the precision labels mean", ("Label", "Meaning"), rows)

@@ -9,8 +9,8 @@ from harness.record.cards import load_cards
 from report import text
 from report.claims import matching
 from report.comparisons import batch_sweeps, cells
-from report.sections import roofline
-from report.sections.environment import stacks
+from report.sections.limits import roofline
+from report.sections.ran.environment import stacks
 from report.sections.view import Table, WorkloadView
 from report.trials.table import trials_of
 from tests.helpers import ROOT

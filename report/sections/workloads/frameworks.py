@@ -15,9 +15,9 @@ from report.claims.studies import DRAWN
 from report.comparisons.cells import Cell, Ratio, cell_ratio, own_spread, repeated, standing, unit_of
 from report.comparisons.figures import Figure
 from report.comparisons.scaling import parallelism_of, step_seconds, way_name
-from report.sections.charts import ratios_panel
-from report.sections.scaling import load_words, memory_words
 from report.sections.view import FrameworksView, FrameworkWorkView, Panel, Table, tabled
+from report.sections.workloads.charts import ratios_panel
+from report.sections.workloads.scaling import load_words, memory_words
 from report.trials.key import FRAMEWORK, PARALLEL
 from report.trials.pairs import grouped_by
 
@@ -185,7 +185,7 @@ def _sentences(work: Work, drawn: bool) -> tuple[str, ...]:
     if len({line.cell.session for line in work.alike}) > 1:
         said.append("Each framework ran in a session of its image: other hours of the same machine.")
     if drawn:
-        said.append("The published times of these frameworks stand under “What was published”.")
+        said.append("The published times of these frameworks stand under “Published numbers”.")
     return tuple(said)
 
 

@@ -13,8 +13,8 @@ from report.comparisons.figures import Figure
 from report.comparisons.scaling import PARALLELISMS, VIRTUAL, Scaling, parallelism_of, ranks_of, scalings
 from report.comparisons.targets import ToTarget, targets_of, to_target
 from report.sections import names
-from report.sections.curves import QUALITY, over_time, quality_form, time_unit
 from report.sections.view import Panel, Table, tabled
+from report.sections.workloads.curves import QUALITY, over_time, quality_form, time_unit
 from report.stats.intervals import Runs, blocks_interval
 from report.trials.key import PARALLEL, VIRTUAL_RANKS
 from report.trials.learning import validated_batches

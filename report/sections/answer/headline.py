@@ -1,26 +1,17 @@
-"""The first screen: one sentence that answers, how sure it is, the decision table, and what is in doubt."""
+"""What was found, in one sentence, and the table of every pair of systems."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from statistics import fmean, stdev
 
 from report import text
-from report.comparisons.cells import Cell, fewest_runs, side_by_side
+from report.comparisons.cells import Cell
 from report.comparisons.expectation import Benchmark, Expectation, SpeedRange
 from report.comparisons.groups import ComparisonGroup
-from report.comparisons.speedups import FULL_PRECISION, Speedup
-from report.sections import names
+from report.comparisons.speedups import FULL_PRECISION, Speedup, best_supported
 from report.sections.view import Table
-from report.stats.intervals import (
-    ASSUMED_BLOCK_SPREAD,
-    BLOCKS_NEEDED,
-    FLOOR_RUNS,
-    HEADLINE_RUNS,
-    runs_needed,
-)
-from report.trials.pairs import grouped_by, nearest_the_card
+from report.trials.pairs import grouped_by
 from report.trials.trial import Trial
 
 MOST_NAMED_GAINS = 2
@@ -62,23 +53,6 @@ def _plainest(gains: Sequence[Speedup]) -> list[Speedup]:
     """Those of one device in the default profile, where there are any: a sentence mixes no settings."""
     settings = [(gain.of.key.gpus, gain.of.key.nodes, gain.of.key.profile != "default") for gain in gains]
     return [gain for gain, setting in zip(gains, settings, strict=True) if setting == min(settings)]
-
-
-def best_supported(gains: Sequence[Speedup]) -> list[Speedup]:
-    """Of each model and pair of precisions the gain with the most runs, in the mode nearest the card."""
-    supported: dict[tuple[object, ...], Speedup] = {}
-    for gain in nearest_the_card(gains, lambda gain: gain.of.key):
-        key = gain.of.key
-        place = (key.protocol, key.model, key.precision, key.batch_size, gain.over.key.precision)
-        if place not in supported or sum(gain.ratio.n) > sum(supported[place].ratio.n):
-            supported[place] = gain
-    return list(supported.values())
-
-
-def best_of_each_workload(gains: Sequence[Speedup]) -> list[Speedup]:
-    """The best supported gains of each workload, each in its own mode nearest the card."""
-    by_workload = grouped_by(gains, lambda gain: gain.of.key.workload).values()
-    return [gain for members in by_workload for gain in best_supported(members)]
 
 
 def _workload_clause(gains: Sequence[Speedup]) -> str:
@@ -148,24 +122,6 @@ def _rate_clause(cell: Cell) -> str:
     spread = f"95 % interval {text.between(rate.interval)}" if rate.interval else "a single run"
     unit = text.clean(cell.trials[0].sample_unit, 20)
     return f"trained {text.number(rate.mean)} {unit}s a second ({spread})"
-
-
-def sureness(groups: Sequence[ComparisonGroup]) -> str:
-    """How far the sentence carries: runs, blocks, and that one card is not its model."""
-    cells = [entry.cell for group in groups for entry in group.entries if entry.own]
-    if not cells:
-        return "The line invoke build run report measures this machine and makes this page again."
-    fewest = fewest_runs(cells)
-    blocks = max(cell.blocks for cell in cells)
-    least = "as few as" if fewest < FLOOR_RUNS else "at least"
-    sitting = "from one sitting; another day may differ"
-    sittings = sitting if blocks == 1 else f"from {blocks} sittings an hour apart"
-    sentences = [f"Each figure averages {least} {text.count(fewest, 'run')} {sittings}."]
-    if any(cell.verdict == "unproven" for cell in cells):
-        sentences.append("Windows too short to show a settled speed are shown, never ranked.")
-    if any(cell.key.data_source == "generated" for cell in cells):
-        sentences.append("Part of it stands on GENERATED data.")
-    return " ".join([*sentences, "All of it speaks of this card, not of every card of its model."])
 
 
 def measured(trials: Sequence[Trial], started: datetime | None) -> str:
@@ -274,82 +230,4 @@ def _work(work: Benchmark, expectation: Expectation) -> tuple[str, ...]:
         spread,
         wide,
         f"n = {work.ratio.n[0]} + {work.ratio.n[1]}",
-    )
-
-
-def would_change(expectations: Sequence[Expectation]) -> tuple[str, ...]:
-    """What would change the answer: other units, other shares, more runs, a loader that keeps up."""
-    if not expectations or expectations[0].units is None or expectations[0].model is None:
-        return ()
-    first = expectations[0]
-    sentences = [_units(first), _mix(first), _runs(first), _waiting(first)]
-    return tuple(sentence for sentence in sentences if sentence)
-
-
-def _units(expectation: Expectation) -> str:
-    assert expectation.units is not None and expectation.model is not None
-    if not expectation.model.includes(1.0):
-        still = f"{text.times(expectation.model.low)} times as fast ({expectation.band.label})"
-        return f"Even a slow unit of the faster type beats a fast one of the slower: it is still {still}."
-    if expectation.units.includes(1.0):
-        return "These two units cannot be told apart, so other units may turn it either way."
-    return (
-        f"Other units may turn it: these two differ, but two others of their models need not "
-        f"({expectation.band.label})."
-    )
-
-
-def _mix(expectation: Expectation) -> str:
-    """Where works disagree: the share of the slower side's time from which on the answer turns."""
-    gains = [(1 / work.ratio.estimate, work) for work in expectation.benchmarks]
-    worst, best = max(gains, key=lambda pair: pair[0]), min(gains, key=lambda pair: pair[0])
-    if len(gains) < 2:
-        return "Other work may answer differently: this is one work alone."
-    if worst[0] <= 1:
-        least = text.times(worst[1].ratio.estimate)
-        fast = f"{text.the(expectation.fast.name)} is at least {least} times as fast in each"
-        return f"By the best estimates no shares of these works turn it: {fast}."
-    if best[0] >= 1:
-        return ""
-    share = (1 - best[0]) / (worst[0] - best[0])
-    of, over = (names.work(each[1].of) for each in (worst, best))
-    return f"With more than {share:.0%} of {of} beside {over} it turns."
-
-
-def _runs(expectation: Expectation) -> str:
-    """How many runs would make these two units' interval leave 1; their spread is what the runs showed."""
-    assert expectation.units is not None
-    blocks = min(min(work.of.blocks, work.over.blocks) for work in expectation.benchmarks)
-    fewest = min(min(work.ratio.n) for work in expectation.benchmarks)
-    if not expectation.units.includes(1.0):
-        if blocks < 3:
-            return "A machine's hours and days differ: three blocks an hour apart would show by how much."
-        return ""
-    width = abs(expectation.best - 1)
-    spread = max(_cv(cell) for work in expectation.benchmarks for cell in (work.of, work.over))
-    if width < 0.002 or not spread:
-        return f"More than {fewest} runs a side would narrow the interval."
-    apart = blocks < BLOCKS_NEEDED and not all(side_by_side(w.of, w.over) for w in expectation.benchmarks)
-    needed = runs_needed(spread, width, block_spread=ASSUMED_BLOCK_SPREAD if apart else 0.0)
-    if needed is None:
-        return "Runs alone would not tell it: three blocks an hour apart on each machine might."
-    if needed <= HEADLINE_RUNS:
-        needed = max(needed, fewest + 1)
-        return f"About {needed} runs a side would tell a difference of this size in four of five cases."
-    return f"A difference of this size needs about {needed} runs a side to be told in four of five cases."
-
-
-def _cv(cell: Cell) -> float:
-    values = cell.seconds.values or cell.throughput.values
-    return stdev(values) / fmean(values) if len(values) > 1 else 0.0
-
-
-def _waiting(expectation: Expectation) -> str:
-    waits = [(work.of.input_share.mean or 0.0, work) for work in expectation.benchmarks]
-    share, work = max(waits, key=lambda pair: pair[0], default=(0.0, None))
-    if work is None or share <= 0.1:
-        return ""
-    what = names.work(work.of)
-    return (
-        f"A loader that keeps up: {expectation.fast.name} waited for input {share:.0%} of the time on {what}."
     )

@@ -1,0 +1,1 @@
+"""Page one, and the table of every pair: what was found."""

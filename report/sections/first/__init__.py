@@ -1,1 +1,0 @@
-"""Page one: what it leads with, and the questions that it answers."""

@@ -1,0 +1,1 @@
+"""What ran: software, machines, failures, and what was left out."""

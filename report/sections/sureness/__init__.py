@@ -1,0 +1,1 @@
+"""How sure is this: what is in doubt, what would change the answer, and how units differ."""

@@ -1,0 +1,90 @@
+"""What would change the answer: other units, other shares, more runs, a loader that keeps up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean, stdev
+
+from report import text
+from report.comparisons.cells import Cell, side_by_side
+from report.comparisons.expectation import Expectation
+from report.sections import names
+from report.stats.intervals import ASSUMED_BLOCK_SPREAD, BLOCKS_NEEDED, HEADLINE_RUNS, runs_needed
+
+
+def would_change(expectations: Sequence[Expectation]) -> tuple[str, ...]:
+    """What would change the answer: other units, other shares, more runs, a loader that keeps up."""
+    if not expectations or expectations[0].units is None or expectations[0].model is None:
+        return ()
+    first = expectations[0]
+    sentences = [_units(first), _mix(first), _runs(first), _waiting(first)]
+    return tuple(sentence for sentence in sentences if sentence)
+
+
+def _units(expectation: Expectation) -> str:
+    assert expectation.units is not None and expectation.model is not None
+    if not expectation.model.includes(1.0):
+        still = f"{text.times(expectation.model.low)} times as fast ({expectation.band.label})"
+        return f"Even a slow unit of the faster type beats a fast one of the slower: it is still {still}."
+    if expectation.units.includes(1.0):
+        return "These two units cannot be told apart, so other units may turn it either way."
+    return (
+        f"Other units may turn it: these two differ, but two others of their models need not "
+        f"({expectation.band.label})."
+    )
+
+
+def _mix(expectation: Expectation) -> str:
+    """Where works disagree: the share of the slower side's time from which on the answer turns."""
+    gains = [(1 / work.ratio.estimate, work) for work in expectation.benchmarks]
+    worst, best = max(gains, key=lambda pair: pair[0]), min(gains, key=lambda pair: pair[0])
+    if len(gains) < 2:
+        return "Other work may answer differently: this is one work alone."
+    if worst[0] <= 1:
+        least = text.times(worst[1].ratio.estimate)
+        fast = f"{text.the(expectation.fast.name)} is at least {least} times as fast in each"
+        return f"By the best estimates no shares of these works turn it: {fast}."
+    if best[0] >= 1:
+        return ""
+    share = (1 - best[0]) / (worst[0] - best[0])
+    of, over = (names.work(each[1].of) for each in (worst, best))
+    return f"With more than {share:.0%} of {of} beside {over} it turns."
+
+
+def _runs(expectation: Expectation) -> str:
+    """How many runs would make these two units' interval leave 1; their spread is what the runs showed."""
+    assert expectation.units is not None
+    blocks = min(min(work.of.blocks, work.over.blocks) for work in expectation.benchmarks)
+    fewest = min(min(work.ratio.n) for work in expectation.benchmarks)
+    if not expectation.units.includes(1.0):
+        if blocks < 3:
+            return "A machine's hours and days differ: three blocks an hour apart would show by how much."
+        return ""
+    width = abs(expectation.best - 1)
+    spread = max(_cv(cell) for work in expectation.benchmarks for cell in (work.of, work.over))
+    if width < 0.002 or not spread:
+        return f"More than {fewest} runs a side would narrow the interval."
+    apart = blocks < BLOCKS_NEEDED and not all(side_by_side(w.of, w.over) for w in expectation.benchmarks)
+    needed = runs_needed(spread, width, block_spread=ASSUMED_BLOCK_SPREAD if apart else 0.0)
+    if needed is None:
+        return "Runs alone would not tell it: three blocks an hour apart on each machine might."
+    if needed <= HEADLINE_RUNS:
+        needed = max(needed, fewest + 1)
+        return f"About {needed} runs a side would tell a difference of this size in four of five cases."
+    return f"A difference of this size needs about {needed} runs a side to be told in four of five cases."
+
+
+def _cv(cell: Cell) -> float:
+    values = cell.seconds.values or cell.throughput.values
+    return stdev(values) / fmean(values) if len(values) > 1 else 0.0
+
+
+def _waiting(expectation: Expectation) -> str:
+    waits = [(work.of.input_share.mean or 0.0, work) for work in expectation.benchmarks]
+    share, work = max(waits, key=lambda pair: pair[0], default=(0.0, None))
+    if work is None or share <= 0.1:
+        return ""
+    what = names.work(work.of)
+    return (
+        f"A loader that keeps up: {expectation.fast.name} waited for input {share:.0%} of the time on {what}."
+    )

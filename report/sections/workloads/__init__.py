@@ -1,0 +1,1 @@
+"""Each workload: its charts, its figures, and every trial of it."""

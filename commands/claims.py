@@ -37,27 +37,43 @@ UNRANKED = (DEEP, "smoke", "ranks", "selfcheck", "ceilings")
 
 
 def listed(root: Path) -> None:
-    """Prints every claim by study and workload, within 80 columns."""
+    """Prints every claim by study and workload with its source, within 80 columns where an address allows."""
     print("\n".join(lines(load_claims(root))))
+    print("`invoke claims --here` says what this machine can judge, in which plan and how long")
 
 
 def lines(claim_set: ClaimSet) -> list[str]:
-    """One or more lines for each claim, grouped by study and workload, and how many there are."""
+    """Lines for each claim, grouped by study and workload, and how many there are.
+
+    A source stands below the first of the claims one after the other that have it.
+    """
     out: list[str] = []
     group: tuple[str, str] | None = None
+    source = ""
     for claim in sorted(claim_set.claims, key=lambda claim: (claim.study, claim.workload)):
         if (claim.study, claim.workload) != group:
             group = (claim.study, claim.workload)
+            source = ""
             out += ([""] if out else []) + [f"study {claim.study}, {claim.workload} {claim.protocol}"]
         out.append(f"  {claim.id}")
         out += _wrapped(f"{claim.kind}: {_figure(claim)}", indent="    ")
+        if claim.source != source:
+            source = claim.source
+            out += _wrapped(f"from {source}", indent="    ")
     claims, curves = len(claim_set.claims), len(claim_set.curves)
     epochs = sum(len(curve.epochs) for curve in claim_set.curves)
     return [*out, "", f"{claims} claims, {curves} curves of {epochs} epochs in all"]
 
 
 def _wrapped(text: str, indent: str = "  ") -> list[str]:
-    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
 
 
 def _figure(claim: Claim) -> str:

@@ -16,6 +16,7 @@ from harness.errors import GateError, MachineError, UserError
 from harness.machine import machine_id, state_folder
 from harness.record import DEEP, Record, Session, store
 from harness.record.store import Stored
+from harness.summary import circumstances
 from report.page import render
 from report.text import clean, count
 
@@ -43,9 +44,13 @@ def publish(root: Path, session: str | None) -> None:
     chosen = session_of(root, session, machine_id(state_folder()))
     records = store.session_records(root, chosen)
     if not records:
-        raise UserError(f"session {chosen.id} has no record yet", remedy="`invoke run` goes on with it")
+        raise UserError(
+            f"session {chosen.id} has no record yet", remedy=f"`invoke run --plan {chosen.plan}` goes on"
+        )
     print(f"{records[0].path}, as it would be published:\n{shown(records[0].record)}")
     print("\n".join(["", "and with it:", *(f"  {stored.path}" for stored in records[1:])]))
+    for line in circumstances.sentences(stored.record for stored in records):
+        print(line)
     refused = problems(root, chosen)
     for problem in refused:
         print(problem, file=sys.stderr)
@@ -143,6 +148,8 @@ def pull_request(session: Session, records: Sequence[Stored]) -> str:
         "| work | records |",
         "| --- | --- |",
         *(f"| {_cell(work)} | {n} |" for work, n in sorted(rows.items())),
+        "",
+        *(f"- {_cell(line)}" for line in circumstances.sentences(stored.record for stored in records)),
         "",
         f"The records are published under CC0 1.0 (`results/LICENSE`). {_how_many(session, records)}",
     ]

@@ -20,6 +20,7 @@ from harness.bundle.validate import folder_problems
 from harness.errors import GateError, MachineError, UserError
 from harness.record import store
 from harness.record.ledger import LEDGER_BYTES
+from harness.summary import circumstances
 from report import text
 from report.analysis import Question, analyse, evidence_in
 from report.page import render
@@ -208,13 +209,17 @@ def judge(root: Path, base: str, head: str, comment: Path | None) -> None:
     """
     with TemporaryDirectory() as folder:
         refused = laid_out(root, base, head, Path(folder))
+        brought = () if refused else [each.record for each in store.read_all(Path(folder)).records]
+        happened = circumstances.sentences(brought)
         if comment is not None:
             view = None if refused else _beside(root, Path(folder))
-            comment.write_text(render.comment(view, refused), encoding="utf-8")
+            comment.write_text(render.comment(view, refused, happened), encoding="utf-8")
     for problem in refused:
         print(text.clean(problem, 500), file=sys.stderr)
     if refused:
         raise GateError(text.count(len(refused), "problem"), remedy="correct what is listed above")
+    for line in happened:
+        print(text.clean(line, 200))
     print(WHAT_READING_SHOWS)
     print("the records are good")
 

@@ -131,7 +131,7 @@ def verb(**options: Any) -> Callable[[Callable[..., None]], Any]:
             except OSError as error:
                 raise _exit(error) from None
             except KeyboardInterrupt:
-                raise Exit("gpudyno: stopped; `invoke run` goes on where it was", code=130) from None
+                raise Exit("gpudyno: stopped; the same line goes on where it was", code=130) from None
 
         return task(**options)(guarded)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -20,7 +21,7 @@ from harness.errors import GateError, NotBuilt, UserError
 from harness.image.catalog import Image
 from harness.machine import own_folder, state_folder
 from harness.record import Session
-from harness.record.store import read_all
+from harness.record.store import read_all, session_records
 from harness.run import batch_search, ledger, session
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen, Keep, choose, narrowed, trial_seconds
@@ -28,8 +29,10 @@ from harness.run.runner import Outcome, command_of
 from harness.run.runner import run as run_session
 from harness.run.session import run_lock
 from harness.run.setup import RunSetup
-from harness.settings import Settings
+from harness.settings import Settings, words
+from harness.summary import circumstances
 from harness.units import duration
+from report import text
 from report.comparisons import selfcheck
 
 _BUILD_STEP = re.compile(r"(?:\[(?:[\w-]+ +)?|STEP )(\d+)/(\d+)")
@@ -227,7 +230,7 @@ def run(root: Path, settings: Settings, how: How) -> Outcome | None:
         say_data(resolved, screen)
         with run_lock(own_folder(state_folder())):
             outcome = _run(setup, built, resolved, how, screen)
-        _say_outcome(outcome, screen)
+        _say_outcome(root, settings, outcome, screen)
     if setup.plan.name == selfcheck.PLAN:
         _say_selfcheck(root)
     if how.strict and outcome.failed:
@@ -297,7 +300,11 @@ def _going_on(setup: RunSetup, chosen: Chosen, screen: Screen, *, exactly: bool)
     return None
 
 
-def _say_outcome(outcome: Outcome, screen: Screen) -> None:
+def _say_outcome(root: Path, settings: Settings, outcome: Outcome, screen: Screen) -> None:
+    """What was run, what happened to the session's trials, and the line that goes on where some are left."""
     failed = f", {outcome.failed} of them failed" if outcome.failed else ""
-    left = "" if outcome.complete else f"; {outcome.left} trials are left (`invoke run` goes on)"
-    screen.say(f"session {outcome.session.id}: {outcome.ran} trials run{failed}{left}")
+    again = f"`{shlex.join(('invoke', 'run', *words(settings)))}` goes on"
+    left = "" if outcome.complete else f"; {text.count(outcome.left, 'trial')} left: {again}"
+    screen.say(f"session {outcome.session.id}: {text.count(outcome.ran, 'trial')} run{failed}{left}")
+    for line in circumstances.sentences(stored.record for stored in session_records(root, outcome.session)):
+        screen.say(f"  {line}")

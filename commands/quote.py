@@ -37,7 +37,7 @@ QUOTE = {
     "watts": "its power limit, W",
 }
 OWNED = {
-    "life_years": "years of life",
+    "life_years": "years of life; nothing: 4 are assumed, 2 to 8",
     "utilisation": "utilisation, of all hours those in which it trains, 0 to 1",
     "electricity_price": "price of a kilowatt-hour",
 }
@@ -60,7 +60,10 @@ WORK = {
     "batch_size": "its batch size",
 }
 HOURS = {"hours_per_year": "hours a year"}
-REQUIRED = {"currency", "card", "price_per_hour", "source", *OWNED, "model", "precision", "hours_per_year"}
+REQUIRED = {
+    *("currency", "card", "price_per_hour", "source", "utilisation", "electricity_price"),
+    *("model", "precision", "hours_per_year"),
+}
 
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?:([.,])\d{3})(?:\1\d{3})+")
 """Several groups of three: 1,800,000 or 1.800.000."""

@@ -65,6 +65,13 @@ def load(root: Path, environ: Mapping[str, str], options: Mapping[str, Any]) -> 
     return settings
 
 
+def words(settings: Settings) -> tuple[str, ...]:
+    """The options of a line that asks for the same work, of those that were given."""
+    fields = ("plan", "image", "device", "engine", "python", "base", "wheelhouse", "role", "blocks", "label")
+    given = {name: str(value) for name in fields if (value := getattr(settings, name)) not in (None, "auto")}
+    return tuple(word for name, value in given.items() for word in (f"--{name}", value))
+
+
 def own_path(given: str) -> Path:
     """A path as a user writes it; raises PlanError where its `~name` is nobody's."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +38,20 @@ def gate(c: Context, base: str = "main", head: str = "HEAD", comment: str = "") 
 @verb(
     help={
         "image": "the image whose lock is written again, by its name in docker/images.toml",
-        "package": "move this package alone, as torch==2.14.1, with its channel's hashes",
-    }
+        "package": "move this package alone, as torch==2.14.1, with its channel's hashes; may be given again",
+    },
+    iterable=["package"],
 )
-def lock(c: Context, image: str, package: str = "") -> None:
+def lock(c: Context, image: str, package: list[str] | None = None) -> None:
     """Resolve an image's versions and its base's digest anew: the only way that either changes."""
-    from commands.upkeep import lock as locking
+    from harness.image.catalog import load_images
+    from harness.image.lock import relock
+    from harness.image.repin import repin
 
-    locking.lock(ROOT, image, package)
+    report = repin(ROOT, image, package) if package else relock(load_images(ROOT).image(image), ROOT)
+    print("\n".join(report.changed) or f"{image}: nothing changed")
+    for line in report.unreachable:
+        print(f"not reached: {line}", file=sys.stderr)
 
 
 @verb(help={"yes": "remove without asking", "data": "also remove the data that was fetched"})

@@ -186,7 +186,7 @@ def _environment(wanted: Wanted, scratch: Path, screen: Screen) -> tuple[str, Fi
 def _built_tag(engine: Engine, image: Image) -> str:
     built = engine.built(image)
     if built.environment.tag is None:
-        raise NotBuilt(f"image '{image.name}' has no tag", remedy="run `invoke build`")
+        raise NotBuilt(f"image '{image.name}' has no tag", remedy=f"run `invoke build --image {image.name}`")
     return built.environment.tag
 
 

@@ -3,36 +3,91 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harness.data.catalog import DATASETS
-from harness.image.catalog import load_images
-from harness.image.lock import disagreements
+from harness.image.catalog import Image, load_images
+from harness.image.lock import disagreements, lock_packages
 from harness.plan import plan
-from harness.record.claims import load_claims, nearest
+from harness.plan.plan import Measure
+from harness.record.claims import load_claims, nearest, sides
+
+_PROTOCOL = re.compile(r"\b[a-z][a-z-]*/[0-9]+\b")
 
 
 def problems(root: Path) -> Iterator[str]:
     """A sentence for each name in a plan, a claim or an image that the rest of the clone does not have."""
-    workloads = {path.stem for path in (root / "workloads").glob("*.py")}
+    workloads = {path.stem: path.read_text(encoding="utf-8") for path in (root / "workloads").glob("*.py")}
+    claims, images = load_claims(root).claims, load_images(root).images.values()
+    models = {(claim.workload, side.model) for claim in claims for side in sides(claim)}
     for name in plan.names(root):
         for measure in plan.load(root, name).measure:
-            if measure.workload not in workloads:
-                meant = nearest(measure.workload, workloads)
-                yield f"plans/{name}.toml: '{measure.workload}' is no workload{meant}"
-            if measure.data is not None and measure.data not in DATASETS:
-                yield f"plans/{name}.toml: '{measure.data}' is no data set{nearest(measure.data, DATASETS)}"
+            for clause in _of_a_measure(measure, workloads, {image.name for image in images}, models):
+                yield f"plans/{name}.toml: {clause}"
     # A figure may be of a workload that is not here; a name that is nearly one of those that are is a typo.
-    claimed = {claim.workload: claim.id for claim in load_claims(root).claims}
-    for workload in sorted(claimed.keys() - workloads):
-        alike = [known for known in workloads if _digits(known) == _digits(workload)]
-        if meant := nearest(workload, alike):
+    claimed = {claim.workload: claim.id for claim in claims}
+    for workload in sorted(claimed.keys() - workloads.keys()):
+        if meant := _meant(workload, workloads):
             yield f"results/claims: '{claimed[workload]}' is of workload '{workload}'{meant}"
-    for image in load_images(root).images.values():
+    for image in images:
         yield from disagreements(image, root)
+    yield from _apart(root, [image for image in images if not image.by_name_alone])
+
+
+def _apart(root: Path, images: Sequence[Image]) -> Iterator[str]:
+    """Images that a device calls for have one release of what they share: their records are compared."""
+    shared: dict[str, dict[str, list[str]]] = {}
+    for image in images:
+        for name, version in lock_packages(root / "docker" / image.requirements).items():
+            shared.setdefault(name, {}).setdefault(version, []).append(image.name)
+    for name, versions in shared.items():
+        if len(versions) > 1:
+            named = "; ".join(f"{version} in {', '.join(of)}" for version, of in versions.items())
+            yield f"docker: the images have several releases of {name} ({named}): move it in all of them"
+
+
+def _of_a_measure(
+    measure: Measure,
+    workloads: Mapping[str, str],
+    images: Collection[str],
+    models: Collection[tuple[str, str]],
+) -> Iterator[str]:
+    """`workloads` are their sources by name, `models` those of published figures with their workloads."""
+    source = workloads.get(measure.workload)
+    if source is None:
+        yield f"'{measure.workload}' is no workload{nearest(measure.workload, workloads)}"
+        return
+    if measure.data is not None and measure.data not in DATASETS:
+        yield f"'{measure.data}' is no data set{nearest(measure.data, DATASETS)}"
+    for image in measure.images:
+        if image not in images:
+            yield f"'{image}' is no image{nearest(image, images)}"
+    # The user's own file brings protocols and models of its own.
+    if measure.file is not None:
+        return
+    protocols = set(_PROTOCOL.findall(source))
+    if measure.protocol not in protocols:
+        meant = nearest(measure.protocol, protocols)
+        yield f"'{measure.protocol}' is no protocol of {measure.workload}{meant}"
+    known = {model for workload, model in models if workload == measure.workload}
+    for model in _values(measure.model):
+        if model not in known and model not in source and (meant := _meant(model, known)):
+            yield f"'{model}' is a model that no figure of {measure.workload} names{meant}"
+
+
+def _values(dimension: object) -> list[str]:
+    if isinstance(dimension, dict):
+        return [text for value in dimension.values() for text in _values(value)]
+    if isinstance(dimension, (list, tuple)):
+        return [text for value in dimension for text in _values(value)]
+    return [dimension] if isinstance(dimension, str) else []
+
+
+def _meant(name: str, known: Collection[str]) -> str:
+    """The nearest of the names that have the same numbers: others, as of data sets, are no typo."""
+    return nearest(name, [one for one in known if _digits(one) == _digits(name)])
 
 
 def _digits(name: str) -> str:
-    """Two names that differ in a number, as of a data set, are two things and no typo."""
     return re.sub(r"\D", "", name)

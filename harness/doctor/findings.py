@@ -112,8 +112,10 @@ def _data(around: Surroundings) -> Iterator[Finding]:
         yield Finding("ok", f"network: {reached} of {len(around.answered)} data hosts answer")
     elif around.answered and missing:
         stand_in = all(need.may_be_generated for need in missing)
-        weights_alone = all(need.name.startswith("weights-") for need in missing)
-        instead = "random weights" if weights_alone else "generated data"
+        kinds = {
+            "random weights" if need.name.startswith("weights-") else "generated data" for need in missing
+        }
+        instead = " and ".join(sorted(kinds))
         yield Finding(
             "warn" if stand_in else "problem",
             "network: no data host answers, and "

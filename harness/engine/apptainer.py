@@ -170,7 +170,10 @@ class ApptainerEngine(Processes):
     def _absent(self, image: Image, tag: str) -> NotBuilt:
         archive = f"{packed.IMAGES}/{packed.archive_of(self.root, tag).name}"
         if packed.archive_of(self.root, tag).is_file():
-            return NotBuilt(f"the SIF of image '{image.name}' is not made", remedy="run `invoke build`")
+            return NotBuilt(
+                f"the SIF of image '{image.name}' is not made",
+                remedy=f"run `invoke build --image {image.name}`",
+            )
         return NotBuilt(
             f"image '{image.name}' ({tag}) is not here, and Apptainer makes a SIF only of an archive of it",
             remedy=f"bring it by `invoke pack` from where Docker or Podman is, or save it as '{archive}'",

@@ -148,7 +148,7 @@ class DockerEngine:
         if image_id is None:
             raise NotBuilt(
                 f"image '{image.name}' ({build_spec.tag}) is not built in {self._title}",
-                remedy="run `invoke build`",
+                remedy=f"run `invoke build --image {image.name}`",
             )
         return Built(self._environment(build_spec, image_id))
 

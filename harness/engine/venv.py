@@ -88,7 +88,8 @@ class VenvEngine(Processes):
         reasons = _reasons(folder)
         if reasons is None:
             raise NotBuilt(
-                f"the environment of image '{image.name}' is not built", remedy="run `invoke build`"
+                f"the environment of image '{image.name}' is not built",
+                remedy=f"run `invoke build --image {image.name}`",
             )
         interpreter = folder / "bin" / "python"
         return Built(self._environment(image, reasons), interpreter)

@@ -131,7 +131,7 @@ class ImageFile(Model):
     def _each_image_has_a_lock_of_its_own(self) -> ImageFile:
         names: dict[str, str] = {}
         for image in self.images.values():
-            for lock in (image.lock, *((image.channel.lock,) if image.channel else ())):
+            for lock in (image.lock, *(part.lock for part in (image.channel, image.sources) if part)):
                 if lock in names:
                     raise ValueError(f"images '{names[lock]}' and '{image.name}' both name the lock {lock}")
                 names[lock] = image.name

@@ -34,14 +34,16 @@ def run_quietly(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def relock(image: Image, root: Path, *, run: Run = run_quietly, only: str | None = None) -> LockReport:
-    """Resolves an image's requirements anew and its base's digest; with `only` moves that package alone.
+def relock(image: Image, root: Path, *, run: Run = run_quietly, only: Sequence[str] = ()) -> LockReport:
+    """Resolves an image's requirements anew and its base's digest; with `only` moves those packages alone.
 
     Raises MachineError where uv is missing, NoNetwork where no index answers, and UserError where the
     requirements cannot be met.
     """
+    before = _locked(image, root)
     changed = [*_resolve_packages(image, root, run, only)]
-    if only is not None:
+    changed += moved(before, _locked(image, root))
+    if only:
         return LockReport(tuple(changed), ())
     digest = resolve_digest(image.base, run)
     if digest is None:
@@ -49,6 +51,21 @@ def relock(image: Image, root: Path, *, run: Run = run_quietly, only: str | None
         return LockReport(tuple(changed), unreachable)
     changed += _write_digest(image, digest, root)
     return LockReport(tuple(changed), ())
+
+
+def _locked(image: Image, root: Path) -> dict[str, str]:
+    path = root / "docker" / image.lock
+    return lock_packages(path) if path.exists() else {}
+
+
+def moved(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
+    """A clause for each package whose version is another, or that came or went."""
+    names = sorted(before.keys() | after.keys())
+    return tuple(
+        f"{name}: {before.get(name, 'not there')} → {after.get(name, 'gone')}"
+        for name in names
+        if before.get(name) != after.get(name)
+    )
 
 
 def compile_argv(
@@ -60,13 +77,15 @@ def compile_argv(
     excludes: Path,
     output: Path,
     constraints: Path | None = None,
-    only: str | None = None,
+    only: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """uv's command line: hashes for every file of a version, no address and no path in the output."""
     command = [uv, "pip", "compile", str(root / "docker" / image.requirements)]
-    command += ["--python-version", python, "--python-platform", _uv_platform(image.platform)]
+    command += ["--python-version", python, "--python-platform", uv_platform(image.platform)]
     command += ["--only-binary", ":all:", "--generate-hashes", "--no-header", "--no-annotate"]
-    command += ["--upgrade"] if only is None else ["--upgrade-package", only]
+    command += [] if only else ["--upgrade"]
+    for pin in only:
+        command += ["--upgrade-package", pin]
     command += ["--quiet", "--excludes", str(excludes), "--output-file", str(output)]
     command += ["--constraints", str(constraints)] if constraints else []
     if image.sources:
@@ -97,10 +116,16 @@ def channel_text(packages: Sequence[ChannelPackage]) -> str:
     )
 
 
-def _resolve_packages(image: Image, root: Path, run: Run, only: str | None) -> list[str]:
+def uv_program() -> str:
+    """uv's path; raises MachineError where it is missing."""
     uv = shutil.which("uv")
     if uv is None:
         raise MachineError("uv is not on the PATH, and it makes the locks", remedy="'pip install uv'")
+    return uv
+
+
+def _resolve_packages(image: Image, root: Path, run: Run, only: Sequence[str]) -> list[str]:
+    uv = uv_program()
     with tempfile.TemporaryDirectory() as folder:
         resolved = _resolve(image, root, uv, Path(folder), run, only)
     header = lock_header(image)
@@ -116,14 +141,14 @@ def _resolve_packages(image: Image, root: Path, run: Run, only: str | None) -> l
     return changed + _write(root, image.lock, header + "".join(blocks.values()))
 
 
-def _resolve(image: Image, root: Path, uv: str, folder: Path, run: Run, only: str | None) -> str:
+def _resolve(image: Image, root: Path, uv: str, folder: Path, run: Run, only: Sequence[str]) -> str:
     """Resolves for the image's own Python; its other Pythons have to come to the same packages."""
     excludes = folder / "excludes.txt"
     excludes.write_text("\n".join([*image.left_out, *image.from_base]) + "\n", encoding="utf-8")
     first = folder / f"{image.python}.txt"
     for python in image.pythons:
         output = folder / f"{python}.txt"
-        if only is not None:
+        if only:
             # What uv finds in its output stays as it is, but for the package that is asked for.
             shutil.copyfile(root / "docker" / image.lock, output)
         argv = compile_argv(
@@ -138,7 +163,7 @@ def _resolve(image: Image, root: Path, uv: str, folder: Path, run: Run, only: st
         )
         done = run(argv)
         if done.returncode:
-            raise _uv_failed(image, python, done.stderr)
+            raise uv_failed(image, python, done.stderr)
         if output.read_bytes() != first.read_bytes():
             raise UserError(
                 f"docker/{image.requirements} gives Python {python} other packages than {image.python}",
@@ -162,7 +187,8 @@ def _write(root: Path, path: str, text: str) -> list[str]:
     return [f"docker/{path} is written again"]
 
 
-def _uv_failed(image: Image, python: str, stderr: str) -> MachineError | UserError:
+def uv_failed(image: Image, python: str, stderr: str) -> MachineError | UserError:
+    """Why uv resolved nothing: no index, or versions that do not go together."""
     last = " ".join(stderr.split())[-400:]
     if re.search(r"dns|connect|timed out|fetch", stderr, re.IGNORECASE):
         return NoNetwork(
@@ -170,11 +196,12 @@ def _uv_failed(image: Image, python: str, stderr: str) -> MachineError | UserErr
         )
     return UserError(
         f"docker/{image.requirements} cannot be resolved for Python {python}: {last}",
-        remedy="change its versions",
+        remedy="change its versions; what needs each other moves by one line with several --package",
     )
 
 
-def _uv_platform(platform: str) -> str:
+def uv_platform(platform: str) -> str:
+    """A platform as uv calls it, of the oldest system that images serve."""
     return {"linux/amd64": "x86_64-manylinux_2_28", "linux/arm64": "aarch64-manylinux_2_28"}[platform]
 
 
@@ -206,7 +233,9 @@ def _write_digest(image: Image, digest: str, root: Path) -> list[str]:
     return [f"the base of '{image.name}' is {digest}, verified"]
 
 
-_PINNED = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s;\\]+)", re.MULTILINE)
+_PINNED = re.compile(
+    r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==(?P<version>[^\s;\\]+)", re.MULTILINE
+)
 _TOOLS = frozenset({"pip", "setuptools", "wheel"})
 """What an environment is made with; they are the stack's only where a lock names them."""
 
@@ -243,7 +272,7 @@ def disagreements(image: Image, root: Path) -> tuple[str, ...]:
     clauses = []
     asked = lock_packages(root / "docker" / image.requirements)
     for name, version in asked.items():
-        if name in wanted and not _satisfies(wanted[name], version):
+        if name in wanted and not satisfies(wanted[name], version):
             clauses.append(
                 f"docker/{image.requirements} asks for {name} {version}, and {wanted[name]} is pinned"
             )
@@ -252,6 +281,12 @@ def disagreements(image: Image, root: Path) -> tuple[str, ...]:
         found = locked.get(normal_name(package.name))
         if found != package.version:
             clauses.append(f"docker/{image.lock} has {package.name} {found}, and {package.version} is pinned")
+    for name, version in asked.items():
+        if name not in wanted and not satisfies(locked.get(name, "none of it"), version):
+            has = locked.get(name, "none of it")
+            clauses.append(
+                f"docker/{image.requirements} asks for {name} {version}, and {image.lock} has {has}"
+            )
     return tuple(clauses)
 
 
@@ -278,7 +313,7 @@ def differences(
     for name, version in sorted(locked.items()):
         if name not in installed:
             clauses.append(f"{name} {version} is locked and not installed")
-        elif not _satisfies(installed[name], version):
+        elif not satisfies(installed[name], version):
             clauses.append(f"{name} is {installed[name]} where {version} is locked")
     if not over_base:
         extra = sorted(installed.keys() - locked.keys() - _TOOLS)
@@ -286,5 +321,6 @@ def differences(
     return tuple(clauses)
 
 
-def _satisfies(installed: str, locked: str) -> bool:
+def satisfies(installed: str, locked: str) -> bool:
+    """Whether a version is the one asked for, or a build of it where any build will do."""
     return installed == locked or ("+" not in locked and installed.split("+")[0] == locked)

@@ -310,6 +310,6 @@ def speaks_of(
 
 
 def same_card(published: str, name: str, cards: Sequence[Card]) -> bool:
-    """Whether a device's name is that of the card a publication names."""
+    """Whether a device's name is that of the card or processor that a publication names, its maker aside."""
     card = find(name, cards)
-    return published == (card.name if card else plain_name(name))
+    return published == card.name if card else plain_name(published) == plain_name(name)

@@ -142,7 +142,7 @@ def _rested(job: Job, opened: Session, trial: Trial, records: list[Record], watc
     begins = (datetime.now(UTC) + wait).astimezone()
     watcher.say(
         f"the next block of time begins at {begins:%H:%M}, so that an hour lies between; "
-        "Ctrl-C and `invoke run` after that do as well"
+        "Ctrl-C, and the same line after that, do as well"
     )
     until = time.monotonic() + wait.total_seconds()
     while time.monotonic() < until:

@@ -14,7 +14,7 @@ from report.comparisons.cells import PROJECTION_TOLERANCE, Cell, cell_ratio
 from report.comparisons.targets import to_target
 from report.trials.learning import validated_batches
 
-_VERSION = re.compile(r"\b(PyTorch|fastai|CUDA|driver|cuDNN) (\d[\w.]*)")
+_VERSION = re.compile(r"\b(PyTorch|fastai|CUDA|driver|cuDNN) (\d[\w.+]*)")
 
 
 def obstacles(claim: Claim, cell: Cell, cards: Sequence[Card], places: Sequence[Cell]) -> tuple[str, ...]:
@@ -53,9 +53,15 @@ def _stack(claim: Claim, cell: Cell) -> str | None:
     used["driver"] = cell.stack.driver or "unknown"
     for name, claimed in _VERSION.findall(claim.stack):
         version = used.get(renamed.get(name.casefold(), name.casefold()), "unknown")
-        if version != claimed and not version.startswith(f"{claimed}."):
+        if not _is_of(version, claimed):
             return f"stack: {name} {version} instead of {claimed}"
     return None if _VERSION.search(claim.stack) else f"stack: not {claim.stack}"
+
+
+def _is_of(version: str, claimed: str) -> bool:
+    """2.13.0+cpu is of 2.13.0 and of 2.13; a build that is claimed has to be that build."""
+    release = version if "+" in claimed else version.partition("+")[0]
+    return release == claimed or release.startswith(f"{claimed}.")
 
 
 def _data(claim: Claim, cell: Cell) -> str | None:

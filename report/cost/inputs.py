@@ -46,6 +46,8 @@ NEUTRAL: dict[str, Range] = {
     "electricity_price": (0.0, 0.0, 0.0),
 }
 """For files of rented cards alone, and where there is no file: no figure that is shown depends on them."""
+LIFE_YEARS: Range = (2.0, 4.0, 8.0)
+"""Assumed, and said so, where a bought card's life is not given; which the page weighs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,7 @@ def cost_inputs(
         purchase,
         own,
         tuple(_all_measured(mix, i) for i in range(len(offered))),
-        (*missing, *unrecorded, *_single_runs(mix)),
+        (*missing, *unrecorded, *_assumptions(purchase), *_single_runs(mix)),
     )
 
 
@@ -202,14 +204,27 @@ def _inputs(purchase: Purchase | None) -> dict[str, Range]:
     for name in INPUTS:
         given = getattr(purchase, name) if purchase else None
         ranges[name] = given.values if given else NEUTRAL.get(name, (0.0, 0.0, 0.0))
+    if _life_assumed(purchase):
+        ranges["life_years"] = LIFE_YEARS
     ranges["pue"] = purchase.pue.values if purchase else (1.0, 1.0, 1.0)
     return ranges
+
+
+def _life_assumed(purchase: Purchase | None) -> bool:
+    return purchase is not None and purchase.buys and purchase.life_years is None
+
+
+def _assumptions(purchase: Purchase | None) -> tuple[str, ...]:
+    if not _life_assumed(purchase):
+        return ()
+    low, best, high = LIFE_YEARS
+    return (f"How long a card is used was not given: {best:g} years, {low:g} to {high:g}, are assumed.",)
 
 
 def _limits(purchase: Purchase | None) -> dict[str, float | None]:
     if purchase is None:
         return dict.fromkeys(("budget", "cards", "slots", "watts"))
-    lives = purchase.life_years is not None and purchase.utilisation is not None
+    lives = (purchase.buys or purchase.life_years is not None) and purchase.utilisation is not None
     return {
         "budget": purchase.budget if lives else None,
         "cards": purchase.cards,

@@ -178,6 +178,11 @@ class Purchase(Model):
     """The card on which the work takes the hours given."""
     work: tuple[WorkloadHours, ...] = ()
 
+    @property
+    def buys(self) -> bool:
+        """Whether a card is bought, and not all of them rented."""
+        return not all(quote.rented for quote in self.quote)
+
     @model_validator(mode="after")
     def _one_currency(self) -> Self:
         for number, quote in enumerate(self.quote, 1):
@@ -189,10 +194,10 @@ class Purchase(Model):
         return self
 
     @model_validator(mode="after")
-    def _bought_cards_have_a_life(self) -> Self:
-        if all(quote.rented for quote in self.quote):
+    def _bought_cards_have_running_costs(self) -> Self:
+        if not self.buys:
             return self
-        for name in ("life_years", "utilisation", "electricity_price"):
+        for name in ("utilisation", "electricity_price"):
             if getattr(self, name) is None:
                 raise ValueError(f"a card that is bought needs '{name}'")
         return self

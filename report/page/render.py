@@ -92,13 +92,15 @@ def _html(view: PageView, drawings: Mapping[str, Drawing]) -> str:
     )
 
 
-def comment(view: PageView | None, problems: Sequence[str]) -> str:
+def comment(view: PageView | None, problems: Sequence[str], happened: Sequence[str] = ()) -> str:
     """What a code host shows below a contribution: its first screen as Markdown, or why it is refused.
 
-    Nobody is called by it, and nothing linked: whatever the records say stays text.
+    `happened` is what its trials met, in sentences. Nobody is called by it, and nothing linked: whatever the
+    records say stays text.
     """
     made = _plain(lambda text: inert(markdown_text(text))).get_template("comment.md")
-    body = _closed_up(made.render(page=view, problems=problems[:MOST_PROBLEMS], count=len(problems)))
+    shown = {"page": view, "problems": problems[:MOST_PROBLEMS], "count": len(problems), "happened": happened}
+    body = _closed_up(made.render(shown))
     return body if len(body) <= MOST_CHARACTERS else f"{body[:MOST_CHARACTERS]}\n\n… cut here"
 
 

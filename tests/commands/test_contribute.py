@@ -52,6 +52,14 @@ def test_a_session_becomes_a_folder_a_text_and_lines_that_the_gate_lets_pass(clo
     assert "CC0 1.0" in text and "Constructed Card A" in text and "3 unproven" in text
 
 
+def test_what_happened_to_the_runs_is_told_before_they_are_sent_and_in_the_text(clone, capsys):
+    contribute.publish(clone, None)
+    line = "3 of 3 measured trials: it ended before its speed had settled"
+    assert f"\n{line}\n" in capsys.readouterr().out
+    made = clone / "report" / "out" / f"contribution-{bundled.LEAD}" / contribute.TEXT
+    assert f"- {line}\n" in made.read_text()
+
+
 def test_the_line_that_is_printed_makes_a_commit_that_the_gate_lets_pass(clone, capsys):
     contribute.publish(clone, None)
     line = next(one for one in capsys.readouterr().out.splitlines() if one.strip().startswith("git switch"))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from commands import gate
 from harness.errors import GateError, RecordError, UserError
-from harness.record import Session, store
+from harness.record import Load, Session, store
 from harness.record.claims import ClaimSet
 from harness.summary.statistics import judge_trial
 from report.page import render
@@ -43,13 +43,14 @@ def clone(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def contribute(clone: Path) -> Path:
+def contribute(clone: Path, load: Load | None = None) -> Path:
     """The folder of one session of one card, as a run leaves it; two measured trials."""
-    records = [
-        record.model_copy(update={"summary": judge_trial(record)})
+    measured = [
+        record.model_copy(update={"load": load or record.load})
         for record in two_cards()[:2]
         if record.measurement is not None
     ]
+    records = [record.model_copy(update={"summary": judge_trial(record)}) for record in measured]
     first = records[0]
     session = Session(
         session=1,
@@ -305,6 +306,14 @@ def test_a_good_contribution_is_answered_with_its_comparison(clone):
     said = commented(clone)
     assert said.startswith("**The gate lets it pass.**")
     assert re.search(r"^\| ResNet-50, \w+ \| Constructed Card A", said, re.M)
+
+
+def test_a_busy_machine_is_named_in_the_answer_and_its_comment(clone, capsys):
+    contribute(clone, Load(busy_cpus=7.5))
+    said = commented(clone)
+    line = "2 of 2 measured trials: the machine did other work before it began"
+    assert f"- {line}\n" in said
+    assert f"{line}\n" in capsys.readouterr().out
 
 
 def test_a_refused_contribution_is_answered_with_what_is_wrong_and_no_figure(clone):

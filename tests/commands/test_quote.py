@@ -64,6 +64,15 @@ def test_a_value_that_cannot_be_meant_is_asked_for_again_with_the_reason(tmp_pat
     assert sum(line.startswith("utilisation") for line in said) == 3
 
 
+def test_years_of_life_may_be_left_out(tmp_path):
+    path = tmp_path / "purchase.toml"
+    answers = list(WHOLE)
+    assert answers[7] == "3 4 5"
+    answers[7] = ""
+    assert asked(path, answers)[0]
+    assert parse_purchase(path.read_text()).life_years is None
+
+
 def test_a_rented_card_is_asked_for_no_life(tmp_path):
     path = tmp_path / "purchase.toml"
     answers = ("EUR", "Card A", "", "0.5", "2026-01-05", "a page", "", "n", *LIMITS, "", "")

@@ -12,6 +12,10 @@ from harness.errors import PlanError
 from harness.image.catalog import load_images
 from tests.helpers import ROOT
 
+BUILD = load_images(ROOT).image("cpu").channel.packages[0].version
+RELEASE = BUILD.partition("+")[0]
+"""Of the torch that the images share."""
+
 
 @pytest.fixture
 def clone(tmp_path) -> Path:
@@ -50,16 +54,46 @@ def test_all_that_is_shipped_agrees(clone):
             "'wikitext-3' is no data set; is 'wikitext-2' meant?",
         ),
         (
+            "plans/chexnet.toml",
+            'images = ["tensorflow-cuda"]',
+            'images = ["tensorflow-cud"]',
+            "'tensorflow-cud' is no image; is 'tensorflow-cuda' meant?",
+        ),
+        (
+            "plans/quick.toml",
+            'protocol = "published/1"',
+            'protocol = "publishd/1"',
+            "'publishd/1' is no protocol of word_lm; is 'published/1' meant?",
+        ),
+        (
+            "plans/mission.toml",
+            '"resnet152"',
+            '"rezne152"',
+            "'rezne152' is a model that no figure of cifar_fastai names; is 'resnet152' meant?",
+        ),
+        (
             "docker/cpu/requirements.in",
-            "torch==2.13.0",
-            "torch==2.14.1",
-            "docker/cpu/requirements.in asks for torch 2.14.1, and 2.13.0+cpu is pinned",
+            f"torch=={RELEASE}",
+            "torch==99.1",
+            f"docker/cpu/requirements.in asks for torch 99.1, and {BUILD} is pinned",
+        ),
+        (
+            "docker/cpu/requirements.in",
+            f"torch=={RELEASE}",
+            "torch==99.1",
+            f"the images have several releases of torch (99.1 in cpu; {RELEASE} in cuda, cuda126, rocm)",
         ),
         (
             "docker/cpu/lock.txt",
-            "torch==2.13.0+cpu",
-            "torch==2.12.0+cpu",
-            "docker/cpu/lock.txt has torch 2.12.0+cpu, and 2.13.0+cpu is pinned",
+            f"torch=={BUILD}",
+            "torch==99.1+cpu",
+            f"docker/cpu/lock.txt has torch 99.1+cpu, and {BUILD} is pinned",
+        ),
+        (
+            "docker/tensorflow-cuda/requirements.in",
+            "tensorflow[and-cuda]==",
+            "tensorflow[and-cuda]==9",
+            "docker/tensorflow-cuda/requirements.in asks for tensorflow 9",
         ),
         (
             "results/claims/s001.toml",
@@ -74,8 +108,9 @@ def test_a_name_that_nothing_else_has_is_told_with_the_nearest(clone, name, old,
     assert said in changed(clone, name, old, new)
 
 
-def test_two_images_never_write_one_lock(clone):
+@pytest.mark.parametrize("own", ["cpu/channel.txt", "chainer/tools.txt", "cuda/lock.txt"])
+def test_two_images_never_write_one_lock(clone, own):
     path = clone / "docker" / "images.toml"
-    path.write_text(path.read_text().replace('lock = "cpu/channel.txt"', 'lock = "cpu/lock.txt"', 1))
+    path.write_text(path.read_text().replace(f'lock = "{own}"', 'lock = "cpu/lock.txt"', 1))
     with pytest.raises(PlanError, match=r"both name the lock cpu/lock\.txt"):
         load_images(clone)

@@ -208,7 +208,7 @@ def test_what_stands_in_the_way_makes_the_machine_not_ready(more, words):
     ("names", "instead"),
     [
         (["cifar-100"], "generated data"),
-        (["cifar-100", "weights-resnet18"], "generated data"),
+        (["cifar-100", "weights-resnet18"], "generated data and random weights"),
         (["weights-resnet18"], "random weights"),
     ],
 )

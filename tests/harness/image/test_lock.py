@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pytest
 
 from harness.errors import MachineError, NoNetwork, UserError
 from harness.image.catalog import Image, load_images
 from harness.image.lock import lock_packages, relock
-from harness.image.repin import repin
+from harness.image.repin import read_page, repin
 from tests.helpers import ROOT
 from tests.helpers.checks import golden
 
@@ -25,6 +30,9 @@ timm==1.0.32 \\
 fastai==2.8.13 \\
     --hash=sha256:{0}
 """.format("a" * 64, "b" * 64)
+
+
+OF_THE_INDEX = "torchvision==0.29.1 \\\n    --hash=sha256:" + "e" * 64 + "\n"
 
 
 class Outside:
@@ -42,6 +50,9 @@ class Outside:
             return subprocess.CompletedProcess(command, self.manifest is None, self.manifest or "", "")
         if self.said is not None:
             return subprocess.CompletedProcess(command, 1, "", self.said)
+        if "--no-deps" in command:
+            Path(_after(command, "--output-file")).write_text(OF_THE_INDEX)
+            return subprocess.CompletedProcess(command, 0, "", "")
         self.excludes = Path(_after(command, "--excludes")).read_text()
         odd = "six==1.17.0 \\\n    --hash=sha256:" + "c" * 64 + "\n"
         text = self.resolved + (odd if _after(command, "--python-version") == self.odd_python else "")
@@ -80,7 +91,8 @@ def test_the_lock_is_asked_of_uv_for_every_python_and_holds_no_path(clone: Path)
 def test_the_lock_is_sorted_and_ends_with_what_the_channel_pins(clone: Path):
     relock(image(clone, "cpu"), clone, run=Outside())
     locked = lock_packages(clone / "docker" / "cpu" / "lock.txt")
-    assert locked == {"fastai": "2.8.13", "timm": "1.0.32", "torch": "2.13.0+cpu", "torchvision": "0.28.0"}
+    pinned = {package.name: package.version for package in image(clone, "cpu").channel.packages}
+    assert locked == {"fastai": "2.8.13", "timm": "1.0.32", **pinned}
     assert list(locked) == sorted(locked)
 
 
@@ -166,11 +178,11 @@ def test_without_uv_it_is_said_how_to_get_it(clone: Path, monkeypatch: pytest.Mo
         relock(image(clone, "cpu"), clone, run=Outside())
 
 
-def wheels(version: str, *pythons: str) -> str:
+def wheels(version: str, *pythons: str, name: str = "torch") -> str:
     """A channel's page, with what else lies there."""
-    names = [f"torch-{version}%2Bcpu-cp{python}-cp{python}-manylinux_2_28_x86_64.whl" for python in pythons]
+    names = [f"{name}-{version}%2Bcpu-cp{python}-cp{python}-manylinux_2_28_x86_64.whl" for python in pythons]
     names += [name.replace("x86_64", "aarch64") for name in names] + ["torch-1.0.0-cp311-cp311-win_amd64.whl"]
-    names.append(f"torch-{version}%2Bcpu-cp313-cp313t-manylinux_2_28_x86_64.whl")
+    names.append(f"{name}-{version}%2Bcpu-cp313-cp313t-manylinux_2_28_x86_64.whl")
     return "".join(
         f'<a href="/whl/cpu/{name}#sha256={number:064x}">{name}</a>\n' for number, name in enumerate(names, 1)
     )
@@ -183,30 +195,94 @@ def test_one_package_moves_with_its_channel_s_hashes_and_nothing_else(clone: Pat
         asked.append(address)
         return wheels("2.14.1", "311", "312", "313")
 
-    repin(clone, "cpu", "torch==2.14.1", run=outside, page=page)
-    (torch, _) = image(clone, "cpu").channel.packages
-    assert asked == ["https://download.pytorch.org/whl/cpu/torch/"]
+    report = repin(clone, "cpu", ["torch==2.14.1"], run=outside, page=page)
+    (torch, other) = image(clone, "cpu").channel.packages
+    assert asked == [f"{image(clone, 'cpu').channel.address}/torch/"]
     assert (torch.version, torch.sha256) == ("2.14.1+cpu", tuple(f"{number:064x}" for number in (1, 2, 3)))
+    assert other == image(ROOT, "cpu").channel.packages[1]
     assert "\ntorch==2.14.1\n" in (clone / "docker" / "cpu" / "requirements.in").read_text()
     assert lock_packages(clone / "docker" / "cpu" / "lock.txt")["torch"] == "2.14.1+cpu"
+    was = image(ROOT, "cpu").channel.packages[0].version
+    assert f"torch: {was} → 2.14.1+cpu" in report.changed
     commands = [command for command in outside.asked if "compile" in command]
     assert len(commands) == len(outside.asked) == 3, "the base keeps its digest"
     assert all(_after(command, "--upgrade-package") == "torch==2.14.1" for command in commands)
     assert not any("--upgrade" in command for command in commands)
 
 
+class Channel(BaseHTTPRequestHandler):
+    """A vendor's channel on this machine, with two packages."""
+
+    def do_GET(self) -> None:
+        pages = {
+            "/whl/cpu/torch/": wheels("2.14.1", "311", "312", "313"),
+            "/whl/cpu/torchvision/": wheels("0.29.1", "311", "312", "313", name="torchvision"),
+        }
+        self.send_response(200 if self.path in pages else 404)
+        self.end_headers()
+        self.wfile.write(pages.get(self.path, "").encode())
+
+    def log_message(self, format: str, *words: Any) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture
+def channel() -> Iterator[Callable[[str], str]]:
+    """What a page's address gives where the channel is played on this machine."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Channel)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    here = f"http://127.0.0.1:{server.server_address[1]}"
+    yield lambda address: read_page(re.sub(r"^https://[^/]+", here, address))
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_packages_that_need_each_other_move_together_from_a_channel_that_answers(clone: Path, channel):
+    outside = Outside()
+    repin(clone, "cpu", ["torch==2.14.1", "torchvision==0.29.1"], run=outside, page=channel)
+    torch, vision = image(clone, "cpu").channel.packages
+    own = tuple(f"{number:064x}" for number in (1, 2, 3))
+    assert (torch.version, torch.sha256) == ("2.14.1+cpu", own)
+    assert (vision.version, vision.sha256) == ("0.29.1", (*own, "e" * 64)), "the index's build is pinned too"
+    (first, *_) = [command for command in outside.asked if "--upgrade-package" in command]
+    assert [after for word, after in pairwise(first) if word == "--upgrade-package"] == [
+        "torch==2.14.1",
+        "torchvision==0.29.1",
+    ]
+    text = (clone / "docker" / "cpu" / "channel.txt").read_text()
+    assert "torch==2.14.1+cpu" in text and "torchvision==0.29.1" in text
+
+
+def test_a_channel_that_does_not_have_the_page_is_said_and_every_file_stays(clone: Path, channel):
+    before = {path: path.read_bytes() for path in clone.rglob("*") if path.is_file()}
+    with pytest.raises(NoNetwork, match="the channel did not give 'http://127"):
+        repin(clone, "cpu", ["torch==2.14.1"], run=Outside(), page=lambda address: channel(address + "x"))
+    assert {path: path.read_bytes() for path in clone.rglob("*") if path.is_file()} == before
+
+
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("name", "asked", "said"),
     [
-        ("torch==2.14.1", "has no wheel of torch 2.14.1\\+cpu for Python 3.13"),
-        ("torch", "names no version of a package"),
-        ("tensorflow==2.1", "has no package 'tensorflow'"),
+        ("cpu", "torch==2.14.1", r"no wheel of torch 2\.14\.1\+cpu with a SHA-256 for Python 3\.13"),
+        ("cpu", "torch", "names no version of a package"),
+        ("cpu", "tensorflow==2.1", "has no package 'tensorflow'"),
+        ("rocm", "torch==2.14.1", "'torch' of image 'rocm' comes with its base"),
     ],
 )
-def test_what_cannot_move_leaves_every_file_as_it_was(clone: Path, asked, said):
+def test_what_cannot_move_leaves_every_file_as_it_was(clone: Path, name, asked, said):
     before = {path: path.read_bytes() for path in clone.rglob("*") if path.is_file()}
     with pytest.raises(UserError, match=said):
-        repin(clone, "cpu", asked, run=Outside(), page=lambda address: wheels("2.14.1", "311", "312"))
+        repin(clone, name, [asked], run=Outside(), page=lambda address: wheels("2.14.1", "311", "312"))
     with pytest.raises(NoNetwork):
-        repin(clone, "cpu", "timm==9.9", run=Outside(said="dns error"))
+        repin(clone, name, ["timm==9.9"], run=Outside(said="dns error"))
     assert {path: path.read_bytes() for path in clone.rglob("*") if path.is_file()} == before
+
+
+def test_a_requirement_with_extras_moves_too(clone: Path):
+    outside = Outside()
+    outside.resolved = RESOLVED.replace("timm==1.0.32", "tensorflow==2.22.0")
+    repin(clone, "tensorflow-cuda", ["tensorflow==2.22.0"], run=outside)
+    text = (clone / "docker" / "tensorflow-cuda" / "requirements.in").read_text()
+    assert "tensorflow[and-cuda]==2.22.0" in text

@@ -150,3 +150,11 @@ def test_a_trial_on_more_cards_than_there_are_is_left_out_and_a_cpu_has_as_many_
         assert [(line.what, line.reason) for line in out] == (
             [("4 GPUs", "the session measures on 2")] if kind == "cuda" else []
         )
+
+
+def test_the_readme_promises_for_its_first_line_what_the_plan_reckons_with_on_a_cpu():
+    context = PlanContext("cpu", "cpu", None, CONTEXT.sources, {"resnet18": True})
+    planned = plan.trials(plan.load(ROOT, "quick"), context, 1)
+    seconds = sum(estimate.seconds(item, estimate.Speeds()) for item in planned)
+    assert (len(planned), units.duration(seconds)) == (14, "5 min"), seconds
+    assert "five minutes for 14 short trials" in (ROOT / "README.md").read_text(encoding="utf-8")

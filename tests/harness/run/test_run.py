@@ -16,9 +16,10 @@ from commands import measure
 from commands.terminal import Screen
 from harness.engine.container import DeviceRequest
 from harness.errors import Busy, UserError
-from harness.record import store
+from harness.record import Cpu, Load, store
 from harness.run import runner, session
 from harness.run.choice import choose
+from harness.settings import Settings
 from harness.telemetry import recorder
 from tests.helpers import ROOT, clone
 
@@ -33,6 +34,9 @@ from harness.run import runner
 root = Path({root!r})
 runner.run(clone.job(root), clone.open_session(root), clone.Quiet())
 """
+
+
+WITH_CORES = clone.MACHINE.model_copy(update={"cpu": Cpu(model="a stand-in", cores=2)})
 
 
 def records(root: Path):
@@ -348,6 +352,18 @@ def test_a_plan_that_was_changed_since_its_session_began_begins_a_new_one_and_sa
     assert said in capsys.readouterr().out
     numbers = sorted(ledger.begin.number for ledger in store.read_all(root).ledgers)
     assert numbers == [1, 2]
+
+
+def test_a_run_ends_with_what_happened_to_its_trials_and_the_whole_line_that_goes_on(tmp_path, capsys):
+    root = clone.make(tmp_path, repeats=1)
+    busy = replace(clone.job(root), load=lambda: Load(busy_cpus=99.0), machine=WITH_CORES)
+    outcome = replace(runner.run(busy, clone.open_session(root), clone.Quiet()), left=1, complete=False)
+    asked = Settings(plan="mine", image="era-2019", device="cpu")
+    measure._say_outcome(root, asked, outcome, Screen())
+    first, *happened = capsys.readouterr().out.splitlines()
+    again = "`invoke run --plan mine --image era-2019 --device cpu` goes on"
+    assert first == f"session {outcome.session.id}: 2 trials run; 1 trial left: {again}"
+    assert "  2 of 2 measured trials: the machine did other work before it began" in happened
 
 
 def test_a_budget_reads_the_results_once_and_not_for_each_trial_that_is_left(tmp_path, monkeypatch):

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from harness.record import Record
+from harness.record import Claim, Record
 from harness.record.cards import load_cards
-from harness.record.claims import load_claims
+from harness.record.claims import load_claims, same_card
 from report.claims.judge import Judged, judge
 from report.comparisons import cells, groups
 from tests.helpers import ROOT
@@ -44,14 +44,40 @@ def records(versions: dict[str, str], card: str = "NVIDIA GeForce RTX 2080 Ti") 
     ]
 
 
-def judged(found: list[Record]) -> Judged:
+def judged(found: list[Record], *, claim: Claim = CLAIM) -> Judged:
     grouped = groups.comparison_groups(cells.cells_of(table(found)), SESSION, baseline=None)
-    (one,) = judge([CLAIM], grouped, load_cards(ROOT))
+    (one,) = judge([claim], grouped, load_cards(ROOT))
     return one
 
 
 def test_a_figure_that_is_met_on_the_study_s_own_stack_and_card_is_reproduced():
     assert judged(records(STUDY)).verdict.word == "reproduced"
+
+
+@pytest.mark.parametrize(
+    ("used", "claimed", "same"),
+    [
+        ("2.13.0+cpu", "2.13.0", True),
+        ("2.13.0+cu130", "2.13", True),
+        ("2.13.0+cpu", "2.13.0+cpu", True),
+        ("2.13.0", "2.13.0+cpu", False),
+        ("2.13.10", "2.13.1", False),
+    ],
+)
+def test_a_build_is_of_the_release_that_was_published_and_another_release_is_not(used, claimed, same):
+    given = CLAIM.model_copy(update={"stack": f"PyTorch {claimed}, fastai 1.0.41"})
+    word = judged(records({**STUDY, "torch": used}), claim=given).verdict.word
+    assert word == ("reproduced" if same else "not comparable")
+
+
+def test_a_processor_is_the_one_that_a_publication_names_with_its_maker_or_without():
+    for published, there in (
+        ("AMD EPYC", "AMD EPYC"),
+        ("EPYC 9B14", "AMD EPYC 9B14"),
+        ("RTX 9999", "NVIDIA RTX 9999"),
+    ):
+        assert same_card(published, there, ())
+    assert not same_card("AMD EPYC 9B14", "AMD EPYC 9B45", ())
 
 
 @pytest.mark.parametrize(

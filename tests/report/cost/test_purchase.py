@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from commands.quote import as_toml
 from harness.errors import UserError
+from harness.record.store import read_all
 from report.cost.purchase import FILE, Purchase, Quote, WorkloadHours, load_purchase, parse_purchase
 from tests.helpers import ROOT
 
@@ -53,7 +54,7 @@ def refused(old: str, new: str) -> str:
         ("utilisation = 0.5", "utilisation = 1.5", "'utilisation': 1.5 cannot be meant"),
         ("low = 3", "low = 6", "'life_years': 6, 4, 5 are not low ≤ best ≤ high"),
         ("low = 3, ", "", "'life_years.low': it is missing"),
-        ("life_years = { low = 3, best = 4, high = 5 }", "", "a card that is bought needs 'life_years'"),
+        ("electricity_price = 0.25", "", "a card that is bought needs 'electricity_price'"),
         ("life_years = { low = 3, best = 4, high = 5 }", "life_years = 90", "'life_years': 90 cannot be"),
         ("price = 1800", "price = 0", "'quote 1.price': 0 cannot be meant"),
         ("price = 1800", "price = -3", "'quote 1.price': -3 cannot be meant"),
@@ -118,6 +119,19 @@ def test_a_written_file_reads_back_as_it_was(card, source, price, budget):
         }
     )
     assert parse_purchase(as_toml(found)) == found
+
+
+def test_the_example_s_work_is_on_record_in_a_fresh_clone_under_the_names_that_it_has():
+    page = DOCS.read_text(encoding="utf-8")
+    example = re.search(r"```toml\n(.*?)```", page, re.S)
+    assert example
+    given = [(work.workload, work.model, work.precision) for work in parse_purchase(example[1]).work]
+    recorded = {
+        (asked.workload, asked.variant.model, asked.variant.precision)
+        for stored in read_all(ROOT).records
+        for asked in (stored.record.trial.asked,)
+    }
+    assert given and set(given) <= recorded
 
 
 def test_the_page_on_the_file_has_an_example_that_is_valid_and_every_key():

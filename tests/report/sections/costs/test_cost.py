@@ -87,6 +87,15 @@ def test_the_ratio_is_the_wider_range_that_the_first_sentence_names():
     assert f"({between})" in shown.costs.answer
 
 
+def test_a_life_that_is_not_given_is_assumed_and_said_to_be():
+    without = re.sub(r"^life_years.*\n", "", FILE, flags=re.M)
+    assert without != FILE
+    made, whole = money(build.two_cards(), without), money(build.two_cards())
+    said = "How long a card is used was not given: 4 years, 2 to 8, are assumed."
+    assert said in made.caveats and said not in whole.caveats
+    assert made.answer
+
+
 def test_one_card_alone_has_no_ratio_and_with_a_file_the_page_says_what_is_missing():
     assert looked(of(A), None).costs is None
     costs = money(of(A))

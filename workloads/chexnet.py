@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from parts import precision, ranks
+from parts import precision, ranks, source
 from parts.chexnet import data, training
 from parts.chexnet.network import BLOCKS
 from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, PROTOCOLS, Terms, terms
@@ -161,7 +161,6 @@ def measured(
     with trial.phase("first_step"), precision.counted_output_types(trainer.network) as output_types:
         training.begin(trainer, batches[0])
     clock = Clock(trial, device, steps_per_epoch=asked.steps_per_epoch, epochs=EPOCHS)
-    trial.stage("train")
     over = ranks.End(clock, place).over if place.count > 1 else clock.over
     epochs = training.train(trial, clock, asked, batches, trainer, over)
     trial.stage("collect")
@@ -178,6 +177,9 @@ def measured(
             "name": NAMES[asked.framework],
             "version": torch.__version__,
             "ways": {way: WAYS[way] for way in FRAMEWORKS[asked.framework]},
+            "layout": "channels first",
+            "loader": f"none: tensors in {'pinned ' if device.type == 'cuda' else ''}host memory",
+            "lines": source.lines(__file__, "torch"),
             "differs": differs(asked),
         },
         "samples_per_step": len(batches[0][1]),

@@ -11,6 +11,7 @@ from harness.record.measurement import (
     Flops,
     FrameworkUsed,
     KernelTime,
+    LinesOfCode,
     LossScale,
     Measurement,
     Memory,
@@ -36,7 +37,16 @@ from harness.record.result import (
     session_id,
 )
 from harness.record.series import Series
-from harness.record.telemetry import CardTelemetry, CpuTelemetry, Energy, Others, Telemetry, Trace, TraceStats
+from harness.record.telemetry import (
+    CardTelemetry,
+    CpuTelemetry,
+    Energy,
+    Others,
+    PhaseSpan,
+    Telemetry,
+    Trace,
+    TraceStats,
+)
 from harness.record.trial import (
     Asked,
     DataMode,

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 FILE = "events.jsonl"
+MARKED_STAGES = ("valid", "checkpoint", "test")
+"""Stages beside the training, each from its event to that of the next stage."""
+MOST_SPANS = 400
+"""Of one trial; what comes after them is left out, for a record stays small."""
+
+Span = tuple[str, float, float]
+"""A phase's name, begin and end, in the machine's monotonic seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +72,43 @@ def _after(progress: Progress, line: bytes) -> Progress:
 
 def segments(path: Path) -> tuple[tuple[float, float], ...]:
     """Begin and end of each measured training segment, in the machine's monotonic seconds."""
+    found = []
+    for event in _events(path, b'"segment"'):
+        try:
+            found.append((float(event["begin"]), float(event["end"])))
+        except (ValueError, KeyError, TypeError, OverflowError):
+            continue
+    return tuple(found)
+
+
+def spans(path: Path) -> tuple[Span, ...]:
+    """The phases of the setup, and validations, checkpoints and tests; older trials told no times of them."""
+    found: list[Span] = []
+    stage: tuple[str, float] | None = None
+    for event in _events(path, b'"phase"', b'"stage"'):
+        try:
+            if event["event"] == "phase":
+                found.append((str(event["name"]), float(event["begin"]), float(event["end"])))
+                continue
+            at = float(event["at"])
+            if stage is not None and stage[0] in MARKED_STAGES:
+                found.append((*stage, at))
+            stage = str(event["stage"]), at
+        except (ValueError, KeyError, TypeError, OverflowError):
+            continue
+    return tuple(found[:MOST_SPANS])
+
+
+def _events(path: Path, *kinds: bytes) -> Iterator[dict[str, Any]]:
+    """Those of the lines that name one of the kinds; lines that cannot be read are passed over."""
     if not path.is_file():
-        return ()
-    spans = []
+        return
     for line in path.read_bytes().splitlines():
-        if b'"segment"' not in line:
+        if not any(kind in line for kind in kinds):
             continue
         try:
             event = json.loads(line)
-            spans.append((float(event["begin"]), float(event["end"])))
-        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        except (ValueError, RecursionError):
             continue
-    return tuple(spans)
+        if isinstance(event, dict):
+            yield event

@@ -192,6 +192,17 @@ class Rank(Model):
     memory: Memory = Memory()
 
 
+class LinesOfCode(Model):
+    """Without comments and docstrings, as they were when it trained."""
+
+    own: Annotated[int, Field(ge=0)]
+    """Of the framework's own version of the workload."""
+    framework_parts: Annotated[int, Field(ge=0)]
+    """Of shared parts that import the framework: other workloads in it need them too."""
+    shared_parts: Annotated[int, Field(ge=0)]
+    """Of shared parts that import no framework."""
+
+
 class FrameworkUsed(Model):
     """The framework that trained, in a workload that several have."""
 
@@ -203,6 +214,12 @@ class FrameworkUsed(Model):
     """What compiles a training step; null where its operations run one by one."""
     ways: dict[str, Annotated[str, Field(max_length=80)]] = {}
     """By the names of `parallel`, how several devices can share a step; empty where one alone can train."""
+    layout: Annotated[str | None, Field(max_length=40, exclude_if=lambda value: value is None)] = None
+    """Where an image's channels stand in memory: 'channels first' or 'channels last'."""
+    loader: Annotated[str | None, Field(max_length=80, exclude_if=lambda value: value is None)] = None
+    """What hands a step its batch."""
+    lines: Annotated[LinesOfCode | None, Field(exclude_if=lambda value: value is None)] = None
+    """How long its version of the workload is."""
     differs: tuple[Annotated[str, Field(max_length=200)], ...] = ()
     """What its version of the workload does otherwise than those of other frameworks."""
 

@@ -25,7 +25,7 @@ DEEP = "deep"
 SessionId = Annotated[str, Field(pattern=r"^[0-9]{8}-[0-9a-f]{6}$")]
 
 
-Stage = Literal["start", "setup", "data", "train", "valid", "collect"]
+Stage = Literal["start", "setup", "data", "train", "valid", "checkpoint", "test", "collect"]
 Reason = Literal[
     "out-of-memory",
     "not-finite",

@@ -10,7 +10,17 @@ from statistics import fmean
 from typing import Any
 
 from harness.errors import RecordError
-from harness.record.telemetry import CardTelemetry, CpuTelemetry, Energy, Others, Telemetry, Trace, TraceStats
+from harness.record.events import Span
+from harness.record.telemetry import (
+    CardTelemetry,
+    CpuTelemetry,
+    Energy,
+    Others,
+    PhaseSpan,
+    Telemetry,
+    Trace,
+    TraceStats,
+)
 from harness.telemetry.energy import Read, Windows, energy
 
 FILE = "telemetry.jsonl"
@@ -47,18 +57,21 @@ Segments = Sequence[tuple[float, float]]
 """Begin and end of each measured training segment, in the machine's monotonic seconds."""
 
 
-def read(path: Path, segments: Segments = (), items: int | None = None) -> Telemetry | None:
+def read(
+    path: Path, segments: Segments = (), items: int | None = None, spans: Sequence[Span] = ()
+) -> Telemetry | None:
     """The telemetry of one trial; None where nothing was sampled. Lines that are cut short are left out.
 
-    `items` are the training samples of the segments, for the energy of one. Raises RecordError where the
-    lines are not what the telemetry writes.
+    `items` are the training samples of the segments, for the energy of one; `spans` are its other phases.
+    Raises RecordError where the lines are not what the telemetry writes.
     """
     lines = list(_lines(path))
     samples = [line for line in lines[1:] if "t" in line]
     if not samples:
         return None
     try:
-        return _thinned(lines[0], samples, lines[-1], segments, items)
+        found = _thinned(lines[0], samples, lines[-1], segments, items)
+        return found.model_copy(update={"phases": _phases(lines[0]["began"], samples[-1]["t"], spans)})
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise RecordError(
             f"{path.name} is not what the telemetry writes ({type(error).__name__})",
@@ -113,6 +126,19 @@ def _windows(head: Sample, segments: Segments, samples: Sequence[Sample]) -> lis
     began, until = head["began"], samples[-1]["t"]
     shifted = [(round(begin - began, 3), round(end - began, 3)) for begin, end in segments]
     return [(begin, end) for begin, end in shifted if end > begin and begin >= -1.0 and end <= until + 1.0]
+
+
+def _phases(began: float, until: float, spans: Sequence[Span]) -> tuple[PhaseSpan, ...]:
+    """The spans in the telemetry's own seconds, as far as it was there."""
+    shifted = [
+        (name, max(begin - began, 0.0), min(end - began, until))
+        for name, begin, end in sorted(spans, key=lambda span: span[1])
+    ]
+    return tuple(
+        PhaseSpan(name=name[:40], begin=round(begin, 3), end=round(end, 3))
+        for name, begin, end in shifted
+        if end > begin
+    )
 
 
 def _slots(samples: Sequence[Sample], seconds: float, cards: int) -> list[list[Sample]]:

@@ -14,7 +14,7 @@ from harness.probe.files import Files
 from harness.probe.system import contained
 from harness.record import Record
 from harness.record.events import FILE as EVENTS
-from harness.record.events import segments
+from harness.record.events import segments, spans
 from harness.telemetry import reader, sampler
 
 FILE = "telemetry.jsonl"
@@ -76,7 +76,8 @@ def added(record: Record, work: Path) -> Record:
     # Of several nodes the first alone is watched, and the samples are of all.
     items = record.measurement.window.samples if record.measurement and record.nodes == 1 else None
     try:
-        telemetry = reader.read(path, segments(work / "out" / EVENTS), items)
+        events = work / "out" / EVENTS
+        telemetry = reader.read(path, segments(events), items, spans(events))
     except RecordError as error:
         return record.model_copy(update={"warnings": (*record.warnings, str(error))})
     warnings = record.warnings

@@ -46,6 +46,16 @@ CARD_LOOKS = (Look(BLUE, "o"), Look(ORANGE, "s"), Look(GREEN, "^"), Look(PURPLE,
 SERIES_LOOKS = (*CARD_LOOKS, Look(SOFT, "x"))
 """Of lines of one precision that differ in something else; taken in turn."""
 
+PHASE_COLOURS = {
+    "training": BLUE,
+    "validation": GREEN,
+    "test": PURPLE,
+    "compiling": ORANGE,
+    "checkpoint": INK,
+    "setup": SOFT,
+}
+"""Grounds under what a trial did when; the name of each stands on it or in the legend."""
+
 MARKER_SIZES = {"o": 8.0, "s": 7.5, "D": 7.0, "^": 9.0, "x": 7.0}
 """Of marks that look equally large, px."""
 

@@ -149,7 +149,7 @@ class Timelines:
         for begin, end in _merged(window for trial, _ in shown for window in trial.windows)[:MOST_WINDOWS]:
             axes.axvspan(begin, end, color=BLUE, alpha=0.07, lw=0, gid=strip.part)
         for trial, quantity in sorted(shown, key=lambda pair: pair[0].doubtful):
-            stroke(axes, *_thinned(trial.times, quantity.values), {**self._ink(trial), "lw": 1.3}, strip.part)
+            stroke(axes, *thinned(trial.times, quantity.values), {**self._ink(trial), "lw": 1.3}, strip.part)
 
 
 class _Strips:
@@ -211,11 +211,13 @@ def _merged(windows: Iterable[tuple[float, float]]) -> list[tuple[float, float]]
     return merged
 
 
-def _thinned(times: Sequence[float], values: Sequence[float | None]) -> tuple[list[float], list[float]]:
-    """Means of equal counts, and a gap where nothing is known."""
+def thinned(
+    times: Sequence[float], values: Sequence[float | None], most: int = MOST_VALUES
+) -> tuple[list[float], list[float]]:
+    """Means of equal counts, at most so many, and a gap where nothing is known."""
     pairs = list(zip(times, values, strict=False))
     xs, ys = [], []
-    for start, stop in _buckets(len(pairs), MOST_VALUES):
+    for start, stop in _buckets(len(pairs), most):
         known = [value for _, value in pairs[start:stop] if value is not None]
         xs.append(fmean(time for time, _ in pairs[start:stop]))
         ys.append(fmean(known) if known else nan)

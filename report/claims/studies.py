@@ -1,15 +1,15 @@
 """Studies drawn again with what was measured: which figures stand in one row, and which behind its line.
 
-A row is one model on a number of devices. It has the terms of one publication: protocol, data mode, image
-size, layout, profile, options, and the batch, or the batches where a study fixes one for each precision. What
-has other terms, as far as both say theirs, stands behind the row's line with what differs. Cards, precisions
-and software stacks may differ within a row.
+A row is one model on a number of devices, and on one kind of data where an option names it. It has the terms
+of one publication: protocol, data mode, image size, layout, profile, options, and the batch, or the batches
+where a study fixes one for each precision. What has other terms, as far as both say theirs, stands behind the
+row's line with what differs. Cards, precisions and software stacks may differ within a row.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -18,7 +18,7 @@ from report.claims.matching import LENGTH_OPTIONS, PUBLISHED_IMAGE_SIZES, SCALED
 from report.claims.metrics import METRICS
 from report.comparisons.cells import Cell
 from report.comparisons.figures import Figure
-from report.trials.key import FRAMEWORK, NAMES, PARALLEL, Pairs, Value
+from report.trials.key import DATA, FRAMEWORK, NAMES, PARALLEL, Pairs, Value
 from report.trials.pairs import grouped_by
 
 DRAWN = (
@@ -63,6 +63,8 @@ class StudyRow:
     model: str
     gpus: int
     epochs: int | None
+    data: str | None
+    """What an option says of the data, such as 'synthetic'; null where the publication has no such option."""
     entries: tuple[StudyEntry, ...]
     behind: tuple[StudyEntry, ...] = ()
     left_out: tuple[StudyEntry, ...] = ()
@@ -132,21 +134,27 @@ def _figure(
     )
 
 
-_RowPlace = tuple[str, str, int, int | None]
+_RowPlace = tuple[str, str, int, int | None, str | None]
 
 
 def _row_of_claim(claim: Claim) -> _RowPlace:
     epochs = claim.epochs if claim.metric == "protocol_seconds" else None
-    return claim.workload, claim.of.model.casefold(), claim.of.gpus, epochs
+    return claim.workload, claim.of.model.casefold(), claim.of.gpus, epochs, _data(claim.of.options)
+
+
+def _data(options: Mapping[str, Value]) -> str | None:
+    named = options.get(DATA)
+    return None if named is None else str(named)
 
 
 def _in_row(cell: Cell, place: _RowPlace, metric: str) -> bool:
-    workload, model, gpus, epochs = place
+    workload, model, gpus, epochs, data = place
     figure = figure_of(cell, metric)
     return (
         (cell.key.workload, cell.key.model.casefold(), cell.key.gpus) == (workload, model, gpus)
         and cell.key.nodes == 1
         and epochs in (None, cell.length.epochs)
+        and data in (None, _data(dict(cell.key.options)))
         and figure is not None
         and figure.mean is not None
         and figure.mean > 0
@@ -178,8 +186,8 @@ def _row(
     others = [_measured(cell, base, metric) for cell in beside if _in_row(cell, place, metric)]
     published = [_published(claim, base) for claim in claims]
     entries = [*published, *measured, *(entry for entry in others if not entry.differs)]
-    workload, _, gpus, epochs = place
-    row = StudyRow(workload, claims[0].of.model, gpus, epochs, _scaled(entries, metric))
+    workload, _, gpus, epochs, data = place
+    row = StudyRow(workload, claims[0].of.model, gpus, epochs, data, _scaled(entries, metric))
     return _with_room(row)
 
 

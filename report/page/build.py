@@ -23,7 +23,8 @@ from report.sections.published import claims, self_consistency, studies
 from report.sections.ran import environment, left_over
 from report.sections.sureness import caveats, changes, fleet
 from report.sections.view import PageView, Part
-from report.sections.workloads import frameworks, workload
+from report.sections.workloads import workload
+from report.sections.workloads.frameworks import section as frameworks
 from report.trials.table import write_csv
 from report.trials.trial import Trial
 

@@ -176,6 +176,8 @@ class FrameworkWorkView:
     heading: str
     sentences: tuple[str, ...]
     panel: Panel | None
+    timelines: Panel | None
+    """What each made of its devices; null where none was watched."""
     figures: Table
     load: Table | None
     """Of several devices, what the first carries."""
@@ -186,7 +188,17 @@ class FrameworksView:
     """What the frameworks are, and how they stand against each other."""
 
     characteristics: Table
+    differences: tuple[str, ...]
+    """What each does otherwise than the others."""
     works: tuple[FrameworkWorkView, ...]
+    pairs: Table | None
+    """Each against itself: several devices against one, real data against synthetic."""
+
+    @property
+    def panels(self) -> tuple[Panel, ...]:
+        """All of its charts, in their order."""
+        drawn = (panel for work in self.works for panel in (work.panel, work.timelines))
+        return tuple(panel for panel in drawn if panel is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,9 @@ VIRTUAL_RANKS = "virtual_ranks"
 FRAMEWORK = "framework"
 """An option that says which framework trains; its versions are the stack's."""
 
+DATA = "data"
+"""An option that says on which data, real or synthetic, where one workload has both."""
+
 Value = bool | int | float | str | None
 Pairs = tuple[tuple[str, Value], ...]
 

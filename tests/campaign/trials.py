@@ -10,7 +10,7 @@ from random import Random
 
 from harness.engine.base import Exit
 from harness.record import store
-from harness.record.events import Follower, segments
+from harness.record.events import Follower, segments, spans
 from harness.run import assemble, unrecorded
 from harness.telemetry import reader
 from tests.campaign.attack import Attack, Broken
@@ -19,9 +19,12 @@ from tests.helpers.records_builder import two_cards
 from tests.helpers.stand_in_workload import measurement
 
 FAILURE = b'{"stage": "train", "reason": "out-of-memory", "message": "it does not fit"}'
-EVENTS = b"""{"event": "stage", "stage": "train"}
+EVENTS = b"""{"event": "phase", "name": "import", "seconds": 1.5, "begin": 8.5, "end": 10.0}
+{"event": "stage", "stage": "train", "at": 10.0}
 {"event": "progress", "done": 1, "total": 20, "unit": "step"}
 {"event": "segment", "begin": 10.5, "end": 12.75}
+{"event": "stage", "stage": "valid", "at": 12.75}
+{"event": "stage", "stage": "collect", "at": 13.0}
 """
 
 
@@ -36,6 +39,10 @@ def _started() -> assemble.Started:
 
 def _measurement() -> bytes:
     return json.dumps(measurement(_started().trial.asked.model_dump(mode="json"), 20)).encode()
+
+
+def _followed(path: Path) -> object:
+    return Follower(path).look()
 
 
 @cache
@@ -108,13 +115,13 @@ ATTACKS: Mapping[str, Attack] = {
         "events.jsonl",
         lambda: EVENTS,
         changed_lines,
-        lambda root: (Follower(root / "events.jsonl").look(), segments(root / "events.jsonl")),
+        lambda root: [ask(root / "events.jsonl") for ask in (_followed, segments, spans)],
     ),
     "telemetry": _of(
         reader.FILE,
         _telemetry,
         changed_lines,
-        lambda root: reader.read(root / reader.FILE, ((10.5, 12.5),), 100),
+        lambda root: reader.read(root / reader.FILE, ((10.5, 12.5),), 100, (("valid", 12.5, 13.0),)),
     ),
     "started": _of("started.json", lambda: _started().model_dump_json().encode(), changed_json, _kept),
     "log": _log,

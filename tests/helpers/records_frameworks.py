@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from harness.record import FrameworkUsed, Limit, Memory, Rank, Record, Window
+from harness.record import (
+    CardTelemetry,
+    CpuTelemetry,
+    FrameworkUsed,
+    Limit,
+    LinesOfCode,
+    Memory,
+    PhaseSpan,
+    Rank,
+    Record,
+    Telemetry,
+    Trace,
+    TraceStats,
+    Window,
+)
 from tests.helpers import records_builder as build
 
 LEAD = "20260131-aaaaaa"
@@ -24,20 +39,26 @@ USED = {
         name="PyTorch",
         version="2.13.0",
         ways={"dp": "DataParallel", "ddp": "DistributedDataParallel"},
+        layout="channels first",
+        loader="none: pinned tensors in host memory",
+        lines=LinesOfCode(own=170, framework_parts=560, shared_parts=1920),
         differs=("torchvision's network",),
     ),
     "pytorch-loss-per-gpu": FrameworkUsed(
         name="PyTorch, loss per GPU", version="2.13.0", ways={"dp": "DataParallel"}
     ),
     "tensorflow": FrameworkUsed(
-        name="TensorFlow", version="2.21.0", compiled="tf.function", ways=WAYS, differs=("channels last",)
+        name="TensorFlow", version="2.21.0", compiled="tf.function", ways=WAYS, layout="channels last"
     ),
     "keras-tensorflow": FrameworkUsed(
         name="Keras",
         version="3.15.1",
         compiled="XLA",
         ways=WAYS,
-        differs=("channels last", "a callback is the clock"),
+        layout="channels last",
+        loader="keras.utils.PyDataset",
+        lines=LinesOfCode(own=270, framework_parts=0, shared_parts=1920),
+        differs=("Keras' own loop", "a callback is the clock"),
     ),
     "chainer": FrameworkUsed(name="Chainer", version="7.8.1", retired=True),
 }
@@ -53,6 +74,7 @@ CHEXNET: dict[str, Any] = {
     "valid_batches": 0,
 }
 GIB = 2**30
+SETUP = (("import", 0.0, 6.0), ("data", 6.0, 9.0), ("first_step", 10.0, 19.0))
 
 
 def runs(framework: str, seconds: float, *, repeats: int = 5, **told: Any) -> list[Record]:
@@ -60,6 +82,7 @@ def runs(framework: str, seconds: float, *, repeats: int = 5, **told: Any) -> li
     kind = {**CHEXNET, "protocol": told.pop("protocol", "fair/1")}
     on = told.pop("on", build.machine(CARD, label="card-a", digits="a"))
     way, gpus = told.pop("way", None), told.pop("gpus", 1)
+    kind["steps_per_epoch"] //= gpus
     session, order = SESSIONS[framework]
     verdict, changes = told.pop("verdict", "valid"), told.pop("changes", {})
     values: dict[str, Any] = {
@@ -108,3 +131,38 @@ def runs(framework: str, seconds: float, *, repeats: int = 5, **told: Any) -> li
             )
         )
     return found
+
+
+def watched(
+    records: Iterable[Record],
+    *busy: float,
+    phases: Sequence[tuple[str, float, float]] = SETUP,
+    windows: Sequence[tuple[float, float]] = ((20.0, 55.0),),
+    seconds: int = 60,
+) -> list[Record]:
+    """The records as if their devices had been watched; each was so many percent busy while it trained."""
+    at = range(seconds + 1)
+
+    def use(percent: float) -> TraceStats:
+        trains = [any(begin <= second <= end for begin, end in windows) for second in at]
+        return TraceStats(mean=Trace.of([percent if each else 2.0 for each in trains], 0.1))
+
+    taken = TraceStats(mean=Trace.of([(0.5 + 9.5 * (second > 8)) * GIB for second in at], 2.0**20))
+    cards = tuple(
+        CardTelemetry(index=place, name=CARD, utilization_percent=use(percent), memory_used_bytes=taken)
+        for place, percent in enumerate(busy)
+    )
+    seen = Telemetry(
+        source="nvml" if cards else "none",
+        interval_seconds=1.0,
+        seconds=float(seconds),
+        samples=seconds + 1,
+        seconds_per_value=1.0,
+        times=Trace.of([float(second) for second in at], 0.01),
+        windows=tuple(windows),
+        phases=tuple(PhaseSpan(name=name, begin=begin, end=end) for name, begin, end in phases),
+        cards=cards,
+        cpu=CpuTelemetry(utilization_percent=use(95.0), memory_used_bytes=taken),
+        ended="told to",
+    )
+    return [record.model_copy(update={"telemetry": seen}) for record in records]

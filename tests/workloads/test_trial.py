@@ -10,12 +10,14 @@ import pickle
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from harness.data.check import dataset_named
+from harness.record.events import spans
 from tests.helpers.workload_runner import DATA, WORKLOADS, Ended, module, need_data, run, trial
 
 ANY_PYTHON = ("parts.trial", "parts.datasets", "parts.source", "parts.level")
@@ -93,6 +95,17 @@ def test_a_trial_that_hangs_ends_itself_when_its_time_is_over(tmp_path):
     assert ended.failed.reason == "timeout"
     assert ended.failed.stage == "train"
     assert "0.5 s" in ended.failed.message
+
+
+def test_every_phase_and_stage_says_when_on_the_machine_s_own_clock(tmp_path):
+    began = time.perf_counter()
+    body = "[trial.stage('valid'), trial.phase_took('first_step', 0.0), trial.stage('collect')]"
+    end_of(tmp_path, body)
+    marked = spans(tmp_path / "out" / "events.jsonl")
+    assert [name for name, *_ in marked] == ["import", "first_step", "valid"]
+    times = [at for name, begin, end in (marked[0], marked[2]) for at in (begin, end)]
+    assert times == sorted(times), "the import is over before a validation begins"
+    assert began < times[0] and times[-1] < time.perf_counter()
 
 
 def test_the_side_that_a_trial_stands_on_is_an_option_that_no_workload_sees(tmp_path):
@@ -228,6 +241,22 @@ class Bomb:
 
     def __reduce__(self) -> tuple[object, tuple[str, ...]]:
         return os.mkdir, (str(self.path),)
+
+
+def test_lines_of_code_are_counted_apart_for_the_framework_and_without_words(tmp_path):
+    (tmp_path / "parts").mkdir()
+    files = {
+        "own.py": '"""Says\nwhat."""\nimport parts.one, parts.two, other  # why\n\nx = [\n    1,\n]\n"a"\n',
+        "other.py": "y = 1\n",
+        "parts/__init__.py": "",
+        "parts/one.py": 'import frame.work\n\n\ndef f():\n    """Says."""\n    return """a\n\nb"""\n',
+        "parts/two.py": "import numpy\n# no code\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    counted = source.lines(str(tmp_path / "own.py"), "frame")
+    assert counted == {"own": 5, "framework_parts": 5, "shared_parts": 1}
+    assert source.lines(str(tmp_path / "own.py"), "frame", without=["other"])["own"] == 4
 
 
 def test_a_data_file_that_is_not_the_official_one_is_named_and_never_opened(tmp_path):

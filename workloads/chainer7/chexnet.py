@@ -24,7 +24,7 @@ with warnings.catch_warnings():
     import chainer.links as L  # noqa: N812
 
 from chainer7.densenet import DenseNet121
-from parts import arithmetic
+from parts import arithmetic, source
 from parts.chexnet import network
 from parts.chexnet.data import batches
 from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, Terms, terms
@@ -73,6 +73,9 @@ def run(trial: Trial) -> dict[str, Any]:
             "name": "Chainer",
             "version": chainer.__version__,
             "retired": True,
+            "layout": "channels first",
+            "loader": "none: NumPy arrays in host memory",
+            "lines": source.lines(__file__, "chainer"),
             "differs": DIFFERS,
         },
     }

@@ -83,6 +83,7 @@ def run(trial: Trial) -> dict[str, Any]:
     ended = clock.ended(epochs, whole=valid_batches == len(valid))
     test_loss = None
     if valid_batches == len(valid) and len(epochs) == clock.epochs and epochs[-1]["complete"]:
+        trial.stage("test")
         test = Text(in_columns(corpus.test, VALID_BATCH_SIZE, home), bptt)
         test_loss = validation_loss(task, test, len(test))
 

@@ -19,7 +19,7 @@ import mxnet as mx
 import numpy as np
 from mxnet import autograd, gluon
 
-from parts import arithmetic
+from parts import arithmetic, source
 from parts.chexnet import network
 from parts.chexnet.data import batches
 from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, IMAGE_SIZE, Terms, terms
@@ -72,6 +72,9 @@ def run(trial: Trial) -> dict[str, Any]:
             "version": mx.__version__,
             "retired": True,
             "compiled": "Gluon, hybridised",
+            "layout": "channels first",
+            "loader": "none: NumPy arrays in host memory",
+            "lines": source.lines(__file__, "mxnet"),
             "differs": DIFFERS,
         },
     }

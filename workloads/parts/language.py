@@ -136,6 +136,7 @@ def train_epochs(
             epoch.update(valid_seconds=taken[0], valid_batches=valid_batches, valid_loss=loss)
             epoch.update(quality=perplexity(loss))
             if loss < best:
+                trial.stage("checkpoint")
                 best, best_weights = loss, copy_on_host(task.model)
             else:
                 rate /= SMALLER_RATE

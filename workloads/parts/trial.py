@@ -110,9 +110,9 @@ class Trial(object):
         return whole if capped is None else min(whole, capped)
 
     def stage(self, name):
-        """Says which part of the work has begun."""
+        """Says which part of the work has begun: the one before it has ended."""
         self.stage_now = name
-        self.event("stage", stage=name)
+        self.event("stage", stage=name, at=time.perf_counter())
 
     @contextlib.contextmanager
     def phase(self, name):
@@ -122,9 +122,11 @@ class Trial(object):
         self.phase_took(name, time.perf_counter() - begin)
 
     def phase_took(self, name, seconds):
-        """Notes a part of the setup that was timed elsewhere."""
+        """Notes a part of the setup that was timed elsewhere and ends now."""
+        # The machine's monotonic clock, so that a phase can be marked in the telemetry.
+        end = time.perf_counter()
         self.phases.append({"name": name, "seconds": seconds})
-        self.event("phase", name=name, seconds=round(seconds, 6))
+        self.event("phase", name=name, seconds=round(seconds, 6), begin=end - seconds, end=end)
 
     def event(self, kind, **fields):
         """Appends one line to `events.jsonl`; a reader may follow it."""

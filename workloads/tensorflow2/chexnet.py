@@ -20,6 +20,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from parts import source
 from parts.chexnet import data, training
 from parts.chexnet.network import parameters
 from parts.chexnet.protocol import EPOCHS, Terms, terms
@@ -33,6 +34,12 @@ TRAINERS = {"tensorflow": LowLevel, "keras-tensorflow": KerasFit}
 def trainer_of(asked: Terms, devices: list[str]) -> LowLevel | KerasFit:
     """A framework's own trainer on these devices."""
     return TRAINERS[asked.framework](asked, device.strategy(devices))
+
+
+def lines(trainer: type) -> dict[str, int]:
+    """How long one framework's version is, without the other's trainer."""
+    others = [other.__module__ for other in TRAINERS.values() if other is not trainer]
+    return source.lines(__file__, "tensorflow", without=others)
 
 
 def run(trial: Trial) -> dict[str, Any]:
@@ -53,7 +60,6 @@ def run(trial: Trial) -> dict[str, Any]:
     with trial.phase("first_step"):
         training.begin(trainer, batches[0])
     clock = device.Clock(trial, devices, steps_per_epoch=asked.steps_per_epoch, epochs=EPOCHS)
-    trial.stage("train")
     if isinstance(trainer, KerasFit):
         epochs = trainer.train(trial, clock, batches)
     else:
@@ -67,7 +73,9 @@ def run(trial: Trial) -> dict[str, Any]:
             output_dtypes=dict(trainer.output_types),
             parameter_dtypes={"float32": parameters()},
         ),
-        "framework": dict(trainer.facts(), ways=device.WAYS),
+        "framework": dict(
+            trainer.facts(), ways=device.WAYS, layout="channels last", lines=lines(type(trainer))
+        ),
         "ranks": [{"rank": number, "memory": device.memory([name])} for number, name in enumerate(devices)]
         if asked.devices > 1
         else [],

@@ -14,7 +14,7 @@ from parts.chexnet.protocol import BETAS, CLASSES, Terms
 from parts.chexnet.training import Trainer
 from parts.trial import Trial
 from tensorflow2.device import Clock
-from tensorflow2.low_level import arranged_weight
+from tensorflow2.layout import arranged_weight, channels_last
 
 BATCH_NORM = ("scale", "shift", "mean", "variance")
 
@@ -23,7 +23,6 @@ class KerasFit(Trainer):
     """A compiled Keras model."""
 
     DIFFERS = (
-        "channels last",
         "Keras' own network, loop and Adam; a callback is the clock",
         "its norms' epsilon of 1.001e-5 is set to the 1e-5 of the others",
     )
@@ -67,8 +66,7 @@ class KerasFit(Trainer):
 
     def arranged(self, batch: Batch) -> Batch:
         """Images with their channels last."""
-        images, labels = batch
-        return np.ascontiguousarray(images.transpose(0, 2, 3, 1)), labels
+        return channels_last(batch)
 
     def outputs(self, images: np.ndarray) -> np.ndarray:
         """The 14 outputs before the sigmoid, by the running means."""
@@ -87,10 +85,17 @@ class KerasFit(Trainer):
         """The framework, as a measurement tells it."""
         compiled = "XLA" if self.model.jit_compile else "tf.function"
         differs = list(self.DIFFERS)
-        return {"name": "Keras", "version": keras.__version__, "compiled": compiled, "differs": differs}
+        return {
+            "name": "Keras",
+            "version": keras.__version__,
+            "compiled": compiled,
+            "loader": "keras.utils.PyDataset over batches in host memory",
+            "differs": differs,
+        }
 
     def train(self, trial: Trial, clock: Clock, batches: list[Batch]) -> list[dict[str, Any]]:
         """Epochs until the protocol or the trial's limit ends; one record each."""
+        trial.stage("train")
         marks = Marks(trial, clock, self.terms)
         self._fit(batches, clock.steps_per_epoch, clock.epochs, [marks])
         return marks.epochs

@@ -18,6 +18,7 @@ from parts.chexnet import network
 from parts.chexnet.data import Batch
 from parts.chexnet.protocol import BETAS, Terms
 from parts.chexnet.training import Trainer
+from tensorflow2.layout import arranged_weight, channels_last
 
 KEPT = ("mean", "variance")
 
@@ -26,7 +27,6 @@ class LowLevel(Trainer):
     """Variables by their neutral names."""
 
     DIFFERS = (
-        "channels last",
         "TensorFlow's own operations on variables, without Keras",
         "its fused Adam, whose epsilon stands beside the uncorrected second moment",
     )
@@ -59,8 +59,7 @@ class LowLevel(Trainer):
 
     def arranged(self, batch: Batch) -> Batch:
         """Images with their channels last."""
-        images, labels = batch
-        return np.ascontiguousarray(images.transpose(0, 2, 3, 1)), labels
+        return channels_last(batch)
 
     def outputs(self, images: np.ndarray) -> np.ndarray:
         """The 14 outputs before the sigmoid, by the running means."""
@@ -90,6 +89,7 @@ class LowLevel(Trainer):
             "name": "TensorFlow",
             "version": tf.__version__,
             "compiled": "tf.function",
+            "loader": "none: NumPy arrays in host memory",
             "differs": differs,
         }
 
@@ -171,11 +171,6 @@ class LowLevel(Trainer):
             epsilon=self.terms.manner.adam_epsilon,
             grad=gradient,
         )
-
-
-def arranged_weight(array: np.ndarray) -> np.ndarray:
-    """A neutral array as TensorFlow takes it: (height, width, inputs, outputs), or (inputs, outputs)."""
-    return array.transpose({4: (2, 3, 1, 0), 2: (1, 0), 1: (0,)}[array.ndim])
 
 
 def _shapes() -> list[tuple[str, tuple[int, ...]]]:

@@ -68,12 +68,12 @@ def brief(analysis: Analysis) -> StudyView | None:
 
 
 def _telling(figure: StudyFigure) -> tuple[int, int, bool, int]:
-    """Rows with something measured in them; behind a line; a whole duration; rows in all."""
+    """Rows with something measured in them; behind a line; a whole duration; models by number of devices."""
     return (
         sum(row.measured > 0 for row in figure.rows),
         sum(row.measured_behind > 0 for row in figure.rows),
         figure.metric == "protocol_seconds",
-        len(figure.rows),
+        len({(row.workload, row.model, row.gpus) for row in figure.rows}),
     )
 
 
@@ -127,7 +127,8 @@ def _labels(figure: StudyFigure) -> list[str]:
 
 
 def _label(row: StudyRow) -> str:
-    return text.model_name(row.model) + (f", {row.gpus} devices" if row.gpus > 1 else "")
+    data = f" on {text.clean(row.data, 20)} data" if row.data else ""
+    return text.model_name(row.model) + data + (f", {row.gpus} devices" if row.gpus > 1 else "")
 
 
 def _apart(row: StudyRow, rows: Sequence[StudyRow]) -> str:
@@ -192,6 +193,17 @@ def _measured(entry: StudyEntry, cell: Cell, figure: StudyFigure, analysis: Anal
 
 
 def _name(entry: StudyEntry) -> str:
+    """Its framework where it names one, else its card and precision."""
+    return _framework(entry) or _card(entry)
+
+
+def _framework(entry: StudyEntry) -> str:
+    source = entry.source
+    options = dict(source.key.options) if isinstance(source, Cell) else source.of.options
+    return text.clean(options[FRAMEWORK], 24) if FRAMEWORK in options else ""
+
+
+def _card(entry: StudyEntry) -> str:
     source = entry.source
     card = source.card if isinstance(source, Cell) else source.of.card or "any card"
     return f"{text.short_card(card)} {entry.precision}".strip()
@@ -210,10 +222,8 @@ def _ends(entry: StudyEntry, cell: Cell, figure: StudyFigure) -> tuple[float, fl
 
 
 def _terms(entry: StudyEntry) -> list[str]:
-    """The framework where a figure names its own, the batch, and in brackets what is not the row's."""
-    source = entry.source
-    options = dict(source.key.options) if isinstance(source, Cell) else source.of.options
-    parts = [text.clean(options[FRAMEWORK], 24)] if FRAMEWORK in options else []
+    """The card where a figure names its framework, the batch, and in brackets what is not the row's."""
+    parts = [_card(entry)] if _framework(entry) else []
     alike = entry.batch_size and NAMES["batch_size"] not in dict(entry.differs)
     parts += [f"batch {entry.batch_size}"] if alike else []
     other = ", ".join(_term(name, value) for name, value in entry.differs)
@@ -309,5 +319,5 @@ def _folded(figure: StudyFigure, labels: Sequence[str]) -> Table | None:
         return None
     caption = f"{text.count(len(rows), 'figure')} for which the picture has no room."
     return Table(
-        caption, ("Model", "Card and precision", "Terms", "Figure", "Scaled"), tuple(rows[:MOST_FOLDED])
+        caption, ("Model", "Card or framework", "Terms", "Figure", "Scaled"), tuple(rows[:MOST_FOLDED])
     )

@@ -32,6 +32,7 @@ from report.trials.all_reduce import Devices, Reached, devices_of, gradient_byte
 from report.trials.pairs import grouped_by
 from report.trials.trial import Trial
 
+AT_WORK = "time at work"
 DASHES = {"ddp": None, "dp": (6.0, 3.0), "fsdp": (2.0, 2.0)}
 """Colour says the precision, so the way of sharing is told by the dash."""
 
@@ -294,7 +295,7 @@ def load_words(trials: Sequence[Trial]) -> str:
     for name, pairs in (
         ("memory", [_first_and_others([_peak(r.memory) for r in ranks]) for ranks in _ranks(trials)]),
         ("forward pass", [_first_and_others([r.forward_seconds for r in ranks]) for ranks in _ranks(trials)]),
-        ("time at work", [_first_and_others(list(busy_shares(trial.record))) for trial in trials]),
+        (AT_WORK, [_first_and_others(list(busy_shares(trial.record))) for trial in trials]),
     ):
         shares = [first / others for pair in pairs if pair for first, others in [pair] if others]
         if shares:

@@ -28,6 +28,7 @@ from report.charts.rows import MarkRow, MarkRows
 from report.charts.sheet import DPI, MARGIN, PNG_SCALE, Sheet, stroke
 from report.charts.style import DESK, NARROW, PRECISION_LOOKS, Layout, cut, width_of, wrapped
 from report.charts.trial import Quantity, StepTimes, Timelines, TrialTimeline
+from report.charts.utilization import DeviceUse, Phase, UseRow, UseRows
 from tests.helpers import ROOT, records_hostile
 from tests.helpers.page_reader import read
 
@@ -97,6 +98,21 @@ TRIAL = TrialTimeline(
     ),
     ((0, 65536.0), (120, 32768.0)),
 )
+USE = UseRow(
+    f"{LONG_CARD} (DistributedDataParallel)",
+    "GPU 0 did 31 % of the work of four",
+    (0.0, 20.0, 40.0),
+    (
+        DeviceUse("GPU 0", (2.0, None, 98.0), (0.5, 10.0, 10.0)),
+        DeviceUse("GPU 1", (2.0, 70.0, 71.0), (0.5, None, None)),
+    ),
+    (
+        Phase("setup", "setup", 0.0, 3.0),
+        Phase("compiling", "first step: compiles, autotunes", 3.0, 19.0),
+        Phase("training", "training, synthetic data", 19.0, 40.0),
+        Phase("test", "test", 40.0, 40.001),
+    ),
+)
 COSTS = (CardCost("Card A: 12 (11 to 14) EUR", (40.0, 50.0, 55.0), (11.0, 12.0, 14.0)),) * 3
 CHARTS: dict[str, Chart] = {
     "intervals": Intervals(MARKS),
@@ -139,6 +155,7 @@ CHARTS: dict[str, Chart] = {
         "price, EUR",
     ),
     "timelines": Timelines((TRIAL, TRIAL), "a", "amp-fp16"),
+    "use": UseRows((USE, USE)),
     "nothing": Curves((), "epoch"),
 }
 EACH_CHART = pytest.mark.parametrize("chart", CHARTS.values(), ids=CHARTS)

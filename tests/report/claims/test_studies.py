@@ -193,8 +193,9 @@ def test_where_nothing_is_on_published_terms_the_row_takes_those_that_come_neare
         for name in ("pytorch", "keras")
         for cell in measured(950.0, options={"framework": name, "data": "synthetic"}, **fair)
     ]
-    (row,) = figure(claims, own).rows
+    real, row = figure(claims, own).rows
     assert [entry.value for entry in row.entries] == [900.0]
+    assert not (real.measured or real.measured_behind), "synthetic data stands beside synthetic data alone"
     assert [entry.differs for entry in row.behind if isinstance(entry.source, Cell)] == [
         (("protocol", "fair/1"),),
         (("protocol", "fair/1"),),
@@ -203,13 +204,29 @@ def test_where_nothing_is_on_published_terms_the_row_takes_those_that_come_neare
 
 def test_a_framework_is_a_part_of_the_stack_and_other_options_keep_figures_apart():
     claims = [
-        claim("V100", 1000.0, options={"framework": "pytorch", "data": "real"}),
-        claim("V100", 1500.0, options={"framework": "keras", "data": "real"}),
-        claim("V100", 900.0, options={"framework": "pytorch", "data": "synthetic"}),
+        claim("V100", 1000.0, options={"framework": "pytorch", "workers": 6}),
+        claim("V100", 1500.0, options={"framework": "keras", "workers": 6}),
+        claim("V100", 900.0, options={"framework": "pytorch", "workers": 24}),
     ]
     (row,) = figure(claims).rows
     assert [entry.value for entry in row.entries] == [1000.0, 1500.0]
-    assert [entry.differs for entry in row.behind] == [(("data", "synthetic"),)]
+    assert [entry.differs for entry in row.behind] == [(("workers", 24),)]
+
+
+def test_real_and_synthetic_data_have_a_row_each():
+    claims = [
+        claim("V100", 1000.0 + 100 * place, options={"framework": "pytorch", "data": data}, gpus=gpus)
+        for place, (data, gpus) in enumerate(
+            (("real", 1), ("synthetic", 1), ("real", 4), ("synthetic", 4), ("synthetic", 4))
+        )
+    ]
+    rows = figure(claims).rows
+    assert [(row.data, row.gpus, len(row.entries), row.behind) for row in rows] == [
+        ("real", 1, 1, ()),
+        ("synthetic", 1, 1, ()),
+        ("real", 4, 1, ()),
+        ("synthetic", 4, 2, ()),
+    ]
 
 
 def test_an_option_that_one_figure_has_alone_keeps_it_apart():

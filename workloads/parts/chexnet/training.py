@@ -67,6 +67,7 @@ def train(
     over: Callable[[], object] | None = None,
 ) -> list[dict[str, Any]]:
     """Epochs until the protocol or the trial's limit ends; one each. `over` is for ranks."""
+    trial.stage("train")
     over = over or clock.over
     every = terms.manner.reads_loss_every
     epochs: list[dict[str, Any]] = []

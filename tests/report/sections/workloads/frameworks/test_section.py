@@ -117,19 +117,35 @@ def test_frameworks_on_two_nodes_of_one_session_are_not_set_against_each_other()
 
 
 def test_what_each_framework_is_stands_first_with_what_it_does_differently():
-    keras = runs("keras-tensorflow", 0.3)
-    assert of([*three(), *keras]).characteristics.rows == (
+    shown = of([*three(), *runs("keras-tensorflow", 0.3)])
+    assert shown.characteristics.rows == (
         (
             "PyTorch",
             "2.13.0",
             "alive",
-            "DataParallel, DistributedDataParallel",
             "nothing: eager",
-            "torchvision's network",
+            "DataParallel, DistributedDataParallel",
+            "channels first",
+            "none: pinned tensors in host memory",
+            "170\n560 shared in it, 1,920 shared by all",
         ),
-        ("TensorFlow", "2.21.0", "alive", "MirroredStrategy", "tf.function", "channels last"),
-        ("Keras", "3.15.1", "alive", "MirroredStrategy", "XLA", "channels last; a callback is the clock"),
-        ("Chainer", "7.8.1", "retired", "one device alone", "nothing: eager", "–"),
+        ("TensorFlow", "2.21.0", "alive", "tf.function", "MirroredStrategy", "channels last", "–", "–"),
+        (
+            "Keras",
+            "3.15.1",
+            "alive",
+            "XLA",
+            "MirroredStrategy",
+            "channels last",
+            "keras.utils.PyDataset",
+            "270\n1,920 shared by all",
+        ),
+        ("Chainer", "7.8.1", "retired", "nothing: eager", "one device alone", "–", "–", "–"),
+    )
+    assert "docstring" in shown.characteristics.caption
+    assert shown.differences == (
+        "PyTorch: torchvision's network.",
+        "Keras: Keras' own loop; a callback is the clock.",
     )
 
 
@@ -137,9 +153,10 @@ def test_a_record_from_before_workloads_told_their_framework_has_its_name_and_ve
     silent = {"changes": {"framework": None}}
     shown = of([*runs("pytorch", 0.2, **silent), *runs("chainer", 0.4, **silent)])
     assert shown.characteristics.rows == (
-        ("pytorch", "pytorch 1.2.3", "–", "–", "–", "–"),
-        ("chainer", "chainer 1.2.3", "–", "–", "–", "–"),
+        ("pytorch", "pytorch 1.2.3", *6 * ("–",)),
+        ("chainer", "chainer 1.2.3", *6 * ("–",)),
     )
+    assert "docstring" not in shown.characteristics.caption and not shown.differences
 
 
 def test_ways_of_sharing_a_step_are_lines_by_the_framework_s_own_words_with_the_load_of_the_first_device():

@@ -235,9 +235,6 @@ def cancel(root: Path, plan: str | None, scheduler: Scheduler | None = None) -> 
                 batch.job for batch in submission.batches if batch.job and batch.sent_at >= answer.asked_at
             }
             scheduler.cancel(sorted(known | sent))
-            given_up = tuple(
-                batch.model_copy(update={"given_up": True}) if batch.by_hand else batch
-                for batch in submission.batches
-            )
+            given_up = tuple(batch.model_copy(update={"given_up": True}) for batch in submission.batches)
             kept.write(root, submission.model_copy(update={"batches": given_up}))
             screen.say(f"submission {submission.id}: {len(known | sent)} jobs cancelled")

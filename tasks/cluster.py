@@ -17,7 +17,7 @@ SITE = "the cluster's profile, a TOML file (default: site.toml in the clone, whe
         "image": IMAGE,
         "python": PYTHON,
         "nodes": "how many nodes a trial may take at most (default: the profile's)",
-        "each_node": "a trial on each card of each node of the partition, in place of the plan's repeats",
+        "each_node": "the plan's trials on each card of each node of the partition",
         "label": "the machines' name in results/ (default: their devices)",
         "new_session": "start over instead of going on with the open submission",
         "retry": "also repeat trials that failed by themselves, such as out of memory",

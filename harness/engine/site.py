@@ -117,6 +117,8 @@ class Site(Model):
     """The interpreter with gpudyno on the nodes; null: the one that submits."""
     ask_every_seconds: Annotated[float, Field(ge=0)] = 30.0
     """How often the scheduler is asked at most; between, the last answer is shown."""
+    ranks: Literal["torchrun", "srun"] = "torchrun"
+    """What starts the processes of a trial on several devices: one task on each node, or a task for each."""
     network_interface: Annotated[Line, Field(pattern=r"^[A-Za-z0-9_.:-]{1,32}$")] | None = None
     """Over which the processes of several nodes meet, such as ib0; null: that of the node's name."""
 

@@ -11,6 +11,7 @@ import tomlkit
 
 from harness.data.catalog import DATASETS
 from harness.data.fetch import Resolved
+from harness.engine import site
 from harness.errors import UserError
 from harness.image.packed import Packed
 from harness.settings import Settings
@@ -41,13 +42,13 @@ def group(title: str, files: Files) -> Group:
 def project(root: Path, plan: str) -> Files:
     """gpudyno as it lies in this clone, the user's own files in it among it; raises UserError outside of one.
 
-    What git ignores stays here.
+    What git ignores stays here, but for the plan and the profile of the site.
     """
     line = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(line, capture_output=True, text=True, check=False)
     if listed.returncode != 0:
         raise UserError("this is no clone of gpudyno's, which alone can be packed", remedy="pack in a clone")
-    names = {name for name in listed.stdout.split("\0") if name} | {f"plans/{plan}.toml"}
+    names = {name for name in listed.stdout.split("\0") if name} | {f"plans/{plan}.toml", site.FILE}
     wanted = sorted(name for name in names if not (name.startswith((".", *_LEFT_OUT)) or "/." in name))
     return tuple((name, root / name) for name in wanted if (root / name).is_file())
 

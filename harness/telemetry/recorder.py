@@ -81,6 +81,9 @@ def added(record: Record, work: Path) -> Record:
     except RecordError as error:
         return record.model_copy(update={"warnings": (*record.warnings, str(error))})
     warnings = record.warnings
+    if record.nodes > 1:
+        others = "node was" if record.nodes == 2 else f"{record.nodes - 1} nodes were"
+        warnings = (*warnings, f"telemetry: the first node alone was watched, and the other {others} not")
     if telemetry is not None and telemetry.source != "none" and not telemetry.cards:
         why = telemetry.energy.unknown_because
         warnings = (*warnings, f"telemetry: its cards were not watched ({why}): state and energy are unknown")

@@ -12,7 +12,7 @@ import pytest
 from harness.errors import Busy, NoEngine
 from harness.machine import local_names
 from harness.record import Load, store
-from harness.run.jobs import follow, node
+from harness.run.jobs import follow, node, unbegun
 from harness.run.jobs import submission as kept
 from tests.helpers import clone, cluster
 from tests.helpers.fake_scheduler import FakeScheduler
@@ -23,7 +23,8 @@ def _a_machine_that_is_read_at_once(tmp_path, monkeypatch):
     """Looking at the real one takes a second, a thousand times over."""
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
     names = local_names()
-    monkeypatch.setattr(node, "look", lambda label: (clone.MACHINE, {}))
+    for module in (node, unbegun):
+        monkeypatch.setattr(module, "look", lambda label: (clone.MACHINE, {}))
     monkeypatch.setattr(node, "load", Load)
     monkeypatch.setattr(node, "local_names", lambda: names)
     monkeypatch.setattr(os, "fsync", lambda handle: None)
@@ -68,6 +69,7 @@ def test_of_a_thousand_trials_none_is_lost_though_one_job_in_twenty_goes_wrong(t
     assert reasons["engine-gone"] == wrong["forgotten"]
     assert reasons["node-failed"] == wrong["its node died"] + wrong["queued again"]
     assert reasons["error"] == wrong["the trial failed"]
+    assert reasons["cancelled"] == wrong["cancelled before it began"]
     blank = capsys.readouterr().out.count("it could look at its node")
     assert blank == wrong["its node died before it looked"]
     (ledger,) = store.read_all(bench.root).ledgers
@@ -166,17 +168,38 @@ def test_a_record_says_over_how_many_nodes_its_trial_s_devices_were(nodes, on_ea
     assert [record.nodes for record in bench.records()] == [nodes] * 2
 
 
-def test_each_node_of_the_partition_measures_each_of_its_cards(tmp_path):
+def test_each_node_of_the_partition_measures_each_of_its_cards_as_often_as_the_plan_says(tmp_path):
     scheduler = FakeScheduler()
-    bench = cluster.bench(tmp_path / "clone", scheduler, site="gpus_per_node = 3", repeats=1)
+    bench = cluster.bench(tmp_path / "clone", scheduler, site="gpus_per_node = 3", repeats=2)
     bench.submit(each_node=True)
     opened = kept.all_open(bench.root)
     assert [each.node for each in opened] == ["n1", "n2"]
-    assert [sorted(trial.repeat for trial in each.whole.trials) for each in opened] == [
-        [1, 1, 2, 2, 3, 3]
-    ] * 2
+    numbers = [sorted(trial.repeat for trial in each.whole.trials) for each in opened]
+    assert numbers == [sorted([1, 2, 3, 4, 5, 6] * 2)] * 2
     script = next(kept.folder(bench.root, opened[0].id).glob("batch-1.sh")).read_text()
-    assert "#SBATCH --nodelist=n1\n" in script and "cards=(0 0 1 1 2 2)" in script
+    assert "#SBATCH --nodelist=n1\n" in script and "cards=(0 0 1 1 2 2 0 0 1 1 2 2)" in script
+
+
+def test_a_job_that_is_cancelled_while_it_waits_leaves_a_record_that_says_so(tmp_path):
+    scheduler = FakeScheduler(waits=True)
+    bench = cluster.bench(tmp_path / "clone", scheduler, repeats=1)
+    bench.submit()
+    bench.collect()
+    assert bench.ends() == []
+    bench.cancel()
+    for _ in range(2):
+        bench.collect()
+        assert bench.ends() == ["cancelled"] * 2
+    (message,) = {record.failure.message for record in bench.records() if record.failure}
+    assert message == (
+        "it was cancelled by `invoke cancel`; it ran on no node, "
+        "and the machine told here is the one that sent it"
+    )
+    scheduler.waits = False
+    bench.submit()
+    bench.collect()
+    assert bench.ends() == ["cancelled", "cancelled", "ok", "ok"]
+    assert {record.attempt for record in bench.records() if record.measurement} == {2}
 
 
 def test_an_answer_of_a_scheduler_that_was_cut_short_is_asked_for_again(tmp_path):

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from commands import measure
 from harness.bundle.validate import record_problems
 from harness.engine.slurm.scheduler import Slurm
 from harness.record import store
+from harness.settings import Settings
 from tests.helpers import ROOT, cluster, slurm_cluster
 from tests.helpers.checks import require
 from tests.helpers.slurm_cluster import wait_for
-from tests.helpers.workload_runner import PYTHON, need_torch
+from tests.helpers.workload_runner import DATA, PYTHON, need_data, need_torch
 
 pytestmark = pytest.mark.slurm
 
@@ -34,6 +36,25 @@ data_mode = "cached"
 gpus = 2
 options = { classes = 10 }
 limit = { steps = 4 }
+"""
+OWN_MODEL = """
+name = "mine"
+title = "the example, for three steps"
+repeats = 1
+timeout_seconds = 200
+
+[[measure]]
+workload = "custom"
+file = "examples/gpt_wikitext.py"
+protocol = "gpt/1"
+data = "wikitext-2"
+model = "gpt"
+precision = "fp32-ieee"
+batch_size = 2
+sequence_length = 16
+data_mode = "device"
+options = { width = 16, heads = 2, layers = 1 }
+limit = { steps = 3, valid_batches = 2 }
 """
 LONG = "step_seconds = 3.0"
 
@@ -175,18 +196,63 @@ def test_one_short_job_says_of_each_of_the_four_whether_the_site_has_it(real, tm
     assert bench.jobs() == []
 
 
-def test_two_ranks_on_two_nodes_share_a_batch_and_one_measurement(real, tmp_path):
-    need_torch()
-    bench = cluster.bench(tmp_path, Slurm(), site="nodes = 2\ngpus_per_node = 1", repeats=1)
+def of_workloads(folder: Path, plan: str, site: str = "") -> cluster.Bench:
+    """A clone with the workloads and the examples as they are."""
+    bench = cluster.bench(folder, Slurm(), site=site)
     shutil.rmtree(bench.root / "workloads")
-    shutil.copytree(ROOT / "workloads", bench.root / "workloads")
-    (bench.root / "plans" / "mine.toml").write_text(TWO_RANKS)
+    for name in ("workloads", "examples"):
+        shutil.copytree(ROOT / name, bench.root / name)
+    (bench.root / "plans" / "mine.toml").write_text(plan)
+    return bench
+
+
+@pytest.mark.parametrize(
+    ("nodes", "on_each", "site"),
+    [(2, 1, "nodes = 2\ngpus_per_node = 1"), (1, 2, 'ranks = "srun"\nlines = ["--nodelist=n2"]')],
+)
+def test_two_ranks_share_a_batch_and_one_measurement_on_two_nodes_and_as_two_tasks_of_one(
+    real, tmp_path, nodes, on_each, site
+):
+    need_torch()
+    bench = of_workloads(tmp_path, TWO_RANKS, site)
     bench.submit(python=PYTHON)
     bench.collect(wait=True)
     (record,) = bench.records()
     assert record.measurement is not None, record.failure
     assert [rank.rank for rank in record.measurement.ranks] == [0, 1]
-    assert (record.measurement.device.count, record.nodes) == (2, 2)
+    assert (record.measurement.device.count, record.nodes) == (2, nodes)
     assert record.measurement.samples_per_step == 4
-    nodes = real.ask("squeue", "--states=all", "--noheader", "--format=%j %N", f"--name={bench.sent()[-1]}")
-    assert nodes.split()[1] == "n[1-2]"
+    unwatched = "telemetry: the first node alone was watched, and the other node was not"
+    assert (unwatched in record.warnings) == (nodes == 2)
+    (script,) = bench.root.glob("results/.state/jobs/*/batch-1.sh")
+    assert f"#SBATCH --nodes={nodes}\n#SBATCH --ntasks-per-node={on_each}\n" in script.read_text()
+
+
+def test_a_file_of_ones_own_measures_the_same_as_a_job_and_in_the_virtual_environment(real, tmp_path):
+    need_torch()
+    need_data()
+    bench = of_workloads(tmp_path, OWN_MODEL)
+    bench.submit(python=PYTHON, data=DATA)
+    bench.collect(wait=True)
+    measure.run(bench.root, Settings(plan="mine", engine="venv", python=PYTHON, data=DATA), measure.How())
+    job, run = bench.records()
+    assert [each.environment.engine for each in (job, run)] == ["slurm", "venv"]
+    assert (job.trial, job.failure, run.failure) == (run.trial, None, None)
+    assert job.measurement.title == run.measurement.title == "Small GPT on WikiText-2"
+    assert [loss for _, loss in job.measurement.losses] == pytest.approx(
+        [loss for _, loss in run.measurement.losses], rel=1e-3
+    )
+
+
+def test_a_job_that_is_cancelled_while_it_waits_has_a_record_that_says_so(real, tmp_path):
+    bench = begin(tmp_path, site='lines = ["--hold"]', repeats=3)
+    bench.submit()
+    first, second = bench.jobs()
+    # SLURM forgets one of an array that never began as soon as it is cancelled.
+    real.ask("scancel", f"{first}_0", str(second))
+    bench.collect()
+    assert bench.ends() == [*["cancelled"] * 3, "engine-gone"]
+    bench.cancel()
+    wait_for(lambda: (bench.collect(), len(bench.ends()) == 6)[1], 20)
+    assert bench.ends() == [*["cancelled"] * 5, "engine-gone"]
+    assert all("it ran on no node" in record.failure.message for record in bench.records())

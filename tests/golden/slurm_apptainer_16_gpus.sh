@@ -32,7 +32,7 @@ module load apptainer/1.3
 
 # One task on each node. On the first it says which process is the trial's, so that the telemetry knows its own.
 task='
-[ "${SLURM_NODEID:-0}" != 0 ] || echo $$ >"$GPUDYNO_PIDS"
+[ "${SLURM_NODEID:-0}" != 0 ] || echo $$ >>"$GPUDYNO_PIDS"
 export APPTAINERENV_GPUDYNO_NODE=${SLURM_NODEID:-0}
 for name in CUDA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES; do
     [ -z "${!name:-}" ] || export "APPTAINERENV_$name=${!name}"

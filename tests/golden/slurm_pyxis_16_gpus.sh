@@ -30,7 +30,7 @@ module load apptainer/1.3
 
 # One task on each node. On the first it says which process is the trial's, so that the telemetry knows its own.
 task='
-[ "${SLURM_NODEID:-0}" != 0 ] || echo $$ >"$GPUDYNO_PIDS"
+[ "${SLURM_NODEID:-0}" != 0 ] || echo $$ >>"$GPUDYNO_PIDS"
 export GPUDYNO_NODE=${SLURM_NODEID:-0}
 "$@"
 '

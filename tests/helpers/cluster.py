@@ -39,9 +39,9 @@ class Bench:
     root: Path
     scheduler: Scheduler
 
-    def submit(self, python: str = sys.executable, **how: object) -> None:
+    def submit(self, python: str = sys.executable, data: str | None = None, **how: object) -> None:
         """`invoke submit --plan mine`"""
-        settings = Settings(plan="mine", python=python)
+        settings = Settings(plan="mine", python=python, data=data)
         cluster.submit(self.root, settings, cluster.How(**how), self.scheduler)
 
     def collect(self, *, wait: bool = False) -> None:

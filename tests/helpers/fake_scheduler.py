@@ -34,6 +34,8 @@ class FakeScheduler:
     wrong_share: float = 0.0
     cut_short_at: int | None = None
     """The batch at which the line that sends is cut short, its job being accepted."""
+    waits: bool = False
+    """Nothing is run: all that was sent waits."""
     random: random.Random = field(default_factory=lambda: random.Random(7))
     waiting: list[tuple[int, int, str, Path, str, int]] = field(default_factory=list)
     told_states: list[TaskState] = field(default_factory=list)
@@ -63,6 +65,8 @@ class FakeScheduler:
     def states(self) -> tuple[TaskState, ...]:
         """What it tells, once all that waits has run."""
         self.asked += 1
+        if self.waits:
+            return (*self.told_states, *(_waiting(*waits) for waits in self.waiting))
         for waits in self.waiting:
             self.told_states += self._run(*waits)
         self.waiting.clear()
@@ -131,6 +135,10 @@ class FakeScheduler:
             (work / inner).mkdir(parents=True)
         (work / "job").write_text(f"{job}\n")
         return work
+
+
+def _waiting(job: int, task: int, name: str, *_: object) -> TaskState:
+    return TaskState(job=job, task=task, name=name, standing="waiting", word="PENDING")
 
 
 def _end(work: Path, code: int) -> None:

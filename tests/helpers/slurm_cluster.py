@@ -1,4 +1,7 @@
-"""A real SLURM of its own: munged, slurmctld and two slurmd, two nodes on one machine, all in one folder."""
+"""A real SLURM of its own: munged, slurmctld and two slurmd, two nodes on one machine, all in one folder.
+
+python -m tests.helpers.slurm_cluster COMMAND…     runs a command that finds it by SLURM_CONF
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -202,3 +207,16 @@ def wait_for(condition, seconds: float):
             return answer
         time.sleep(0.1)
     raise AssertionError("it did not come to pass")
+
+
+def main(words: list[str]) -> int:
+    """Gives the command's exit code."""
+    why = missing()
+    if why is not None:
+        sys.exit(f"no SLURM can be started here: {why}")
+    with tempfile.TemporaryDirectory() as folder, running(Path(folder) / "cluster") as cluster:
+        return subprocess.run(words, env={**os.environ, **cluster.environ}, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -6,7 +6,8 @@ what rank 0 tells, and joins the measurements; where a rank dies, the agent ends
 fails in that rank's name. All of it meets at 127.0.0.1, since a container has no other network.
 
 Over several nodes each has a launcher of its own, and all see the same folder. They meet where the first
-one is; it alone joins what the ranks of all nodes measured.
+one is; it alone joins what the ranks of all nodes measured. Where a scheduler starts a task for each rank,
+each has a launcher of its own, too, as if on a node by itself.
 """
 
 import contextlib
@@ -39,6 +40,8 @@ MARK = "GPUDYNO_RANKS"
 """Set by the launcher for its ranks."""
 NODES, NODE, MEET = "GPUDYNO_NODES", "GPUDYNO_NODE", "GPUDYNO_MEET"
 """Set for a trial over several nodes: how many, which one this is from 0, and host:port of the first."""
+LOCAL, ON_NODE = "GPUDYNO_LOCAL", "GPUDYNO_ON_NODE"
+"""Set where each rank has a launcher: its place among those of its node, from 0, and their number."""
 LOOK_SECONDS = 0.2
 ASK_EVERY_SECONDS = 1.0
 MEETING_SECONDS = 120.0
@@ -61,7 +64,8 @@ def here() -> Place | None:
     """This process's place among its launcher's ranks; None in any other process."""
     if MARK not in os.environ:
         return None
-    return Place(*(int(os.environ[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK")))
+    rank, count, local = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
+    return Place(rank, count, local + int(os.environ.get(LOCAL, "0")))
 
 
 def settle() -> None:
@@ -138,7 +142,8 @@ def launched(trial: Trial, parallel: str | None, count: int) -> dict[str, Any]:
     own = Path(trial.out_folder).resolve()
     out = (own.parent if node else own) / "ranks"
     out.mkdir(exist_ok=True)
-    threads = max(1, (os.cpu_count() or 1) // (count // nodes))
+    on_node = int(os.environ.get(ON_NODE, count // nodes))
+    threads = max(1, (os.cpu_count() or 1) // on_node)
     os.environ.update({"GPUDYNO_OUT": str(out), MARK: str(count), "OMP_NUM_THREADS": _threads(threads)})
     if nodes == 1:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")

@@ -21,19 +21,32 @@ module load {{ line }}
 {% for line in commands -%}
 {{ line }}
 {% endfor %}
+{% if rank_by_rank -%}
+# One task for each process. On the first node each says which it is, so that the telemetry knows the trial's own.
+{% else -%}
 # One task on each node. On the first it says which process is the trial's, so that the telemetry knows its own.
+{% endif -%}
 task='
 {%- if runtime == "none" %}
+{%- if rank_by_rank %}
+export TMPDIR=$TMPDIR.$SLURM_LOCALID
+{%- endif %}
 mkdir -p "$TMPDIR"
 {%- endif %}
-[ "${SLURM_NODEID:-0}" != 0 ] || echo $$ >"$GPUDYNO_PIDS"
+[ "${SLURM_NODEID:-0}" != 0 ] || echo $$ >>"$GPUDYNO_PIDS"
 {%- if runtime == "apptainer" %}
-export APPTAINERENV_GPUDYNO_NODE=${SLURM_NODEID:-0}
+export APPTAINERENV_GPUDYNO_NODE=${SLURM_{{ "PROCID" if rank_by_rank else "NODEID" }}:-0}
+{%- if rank_by_rank %}
+export APPTAINERENV_GPUDYNO_LOCAL=$SLURM_LOCALID
+{%- endif %}
 for name in CUDA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES; do
     [ -z "${!name:-}" ] || export "APPTAINERENV_$name=${!name}"
 done
 {%- else %}
-export GPUDYNO_NODE=${SLURM_NODEID:-0}
+export GPUDYNO_NODE=${SLURM_{{ "PROCID" if rank_by_rank else "NODEID" }}:-0}
+{%- if rank_by_rank %}
+export GPUDYNO_LOCAL=$SLURM_LOCALID
+{%- endif %}
 {%- endif %}
 "$@"
 {%- if runtime == "none" %}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -52,10 +52,11 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A trial's devices over nodes."""
+    """A trial's devices over nodes, and the tasks that srun starts on each."""
 
     nodes: int
     on_each: int
+    tasks: int = 1
 
 
 def spread(gpus: int, site: Site) -> Spread | None:
@@ -73,6 +74,8 @@ def script(batch: Batch, site: Site) -> str:
     placed = spread(batch.spec.trial.asked.variant.gpus, site)
     if placed is None:
         raise ValueError("a trial that the site has no room for")
+    if site.ranks == "srun" and _has_ranks(batch.spec):
+        placed = replace(placed, tasks=placed.on_each)
     for text in (
         str(batch.root),
         str(batch.jobs),
@@ -102,11 +105,17 @@ def script(batch: Batch, site: Site) -> str:
         "srun": _srun(batch, site, placed),
         "shell": "sh" if site.runtime == "pyxis" else "bash",
         "command": [_quoted(word) for word in words],
+        "rank_by_rank": placed.tasks > 1,
         "warm": batch.warm,
         "kind": batch.spec.device.kind,
         "cards": batch.cards,
     }
     return _template().render(values)
+
+
+def _has_ranks(spec: RunSpec) -> bool:
+    """Whether its devices have a process each, of PyTorch's, which may be started apart."""
+    return spec.own_workloads is None and spec.trial.asked.variant.options.get("parallel") != "dp"
 
 
 @cache
@@ -146,8 +155,8 @@ def _options(batch: Batch, site: Site, placed: Spread) -> list[str]:
         "qos": site.qos,
         "nodes": placed.nodes,
         "nodelist": batch.node,
-        "ntasks-per-node": 1,
-        "cpus-per-task": site.cpus_per_gpu and site.cpus_per_gpu * devices,
+        "ntasks-per-node": placed.tasks,
+        "cpus-per-task": site.cpus_per_gpu and site.cpus_per_gpu * devices // placed.tasks,
         "mem": site.memory_per_node,
         **_devices(site, devices),
         "time": _minutes(batch, site),
@@ -182,7 +191,8 @@ def _for_sbatch(value: str) -> str:
 
 
 def _srun(batch: Batch, site: Site, placed: Spread) -> list[str]:
-    words = ["srun", f"--nodes={placed.nodes}", f"--ntasks={placed.nodes}", "--ntasks-per-node=1"]
+    words = ["srun", f"--nodes={placed.nodes}", f"--ntasks={placed.nodes * placed.tasks}"]
+    words += [f"--ntasks-per-node={placed.tasks}"]
     words += ["--kill-on-bad-exit=1", "--export=ALL"]
     words += ['${SLURM_CPUS_PER_TASK:+--cpus-per-task="$SLURM_CPUS_PER_TASK"}'] if site.cpus_per_gpu else []
     if site.runtime == "pyxis":
@@ -222,6 +232,7 @@ def _command(spec: RunSpec, site: Site, placed: Spread) -> tuple[Sequence[str], 
     if placed.nodes > 1:
         # Several nodes meet over their network, not over a node's own loop.
         del variables[f"{prefix}GLOO_SOCKET_IFNAME"]
+    if placed.nodes * placed.tasks > 1:
         variables |= {f"{prefix}{name}": value for name, value in _meeting(site, placed).items()}
     return words, variables
 
@@ -231,7 +242,7 @@ def _contained(spec: RunSpec, site: Site, placed: Spread) -> tuple[Sequence[str]
         python = ("python", f"/workloads/{container.workload_file(spec)}")
         return python, {**container.inside(spec, own_devices=False), "GPUDYNO_PIDS": "/out/pids"}
     words, variables = exec_line(spec, Path(_image(spec)), "apptainer", root=False)
-    if placed.nodes > 1:
+    if placed.nodes * placed.tasks > 1:
         at = words.index("--net")
         words = (*words[:at], *words[at + 3 :])
     at = words.index(_image(spec))
@@ -240,9 +251,11 @@ def _contained(spec: RunSpec, site: Site, placed: Spread) -> tuple[Sequence[str]
 
 
 def _meeting(site: Site, placed: Spread) -> dict[str, str]:
-    interface = site.network_interface
+    """How the trial's launchers, one for each task, find each other."""
+    interface = site.network_interface if placed.nodes > 1 else None
     named = {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": interface} if interface else {}
-    return {"GPUDYNO_NODES": str(placed.nodes), "GPUDYNO_MEET": MEET, **named}
+    named |= {"GPUDYNO_ON_NODE": str(placed.on_each)} if placed.tasks > 1 else {}
+    return {"GPUDYNO_NODES": str(placed.nodes * placed.tasks), "GPUDYNO_MEET": MEET, **named}
 
 
 def _quoted(text: str) -> str:

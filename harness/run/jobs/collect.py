@@ -20,6 +20,7 @@ from harness.run import batch_search, ledger, session
 from harness.run.assemble import Redact, Started
 from harness.run.conclude import Terms, conclude
 from harness.run.jobs import submission as kept
+from harness.run.jobs import unbegun
 from harness.run.jobs.follow import Answer, Attempt, Place, ended_at, ending, places
 from harness.run.jobs.node import NAMES
 from harness.run.jobs.submission import COLLECTED, OwnSession, Submission
@@ -35,7 +36,7 @@ class Collected:
     submission: Submission
     records: tuple[Record, ...]
     blank: int
-    """Attempts that ended before anything was known of their machine: they can have no record."""
+    """Attempts that ended on a node before anything was known of it: they can have no record."""
     missing: tuple[session.Missing, ...]
     """Trials that the plan lacks, whether or not a job of theirs is under way."""
     places: tuple[Place, ...]
@@ -56,18 +57,21 @@ def collect(
     jobs = kept.folder(root, submission.id)
     found = places(root, submission, answer)
     over = [(place, each) for place in found for each in place.attempts if each.over and not each.collected]
-    accounted = _accounted(scheduler, over)
-    begun = [(started, place, each) for place, each in over if (started := _started(each.work))]
-    blank = {each.work for _, each in over} - {each.work for _, _, each in begun}
-    machines = {started.machine.id for started, _, _ in begun}
+    accounted = _accounted(scheduler, over, found)
+    ends = [
+        (started, each, ending(jobs, each, place, scheduler, accounted))
+        for place, each in over
+        if (started := _started(each.work))
+    ]
+    blank = {each.work for _, each in over} - {each.work for _, each, _ in ends}
+    ends += unbegun.write_down(jobs, unbegun.ended(found, accounted), names)
+    machines = {started.machine.id for started, _, _ in ends}
     homes = {machine: _Home(root, submission, machine) for machine in sorted(machines)}
     for machine, home in homes.items():
-        home.plan({each.trial for started, _, each in begun if started.machine.id == machine})
+        home.plan({each.trial for started, each, _ in ends if started.machine.id == machine})
     new = []
-    for started, place, attempt in sorted(begun, key=lambda item: item[0].started_at):
-        home = homes[started.machine.id]
-        exit = ending(jobs, attempt, place, scheduler, accounted)
-        record = home.bring(attempt, started, exit, names, say)
+    for started, attempt, exit in sorted(ends, key=lambda item: item[0].started_at):
+        record = homes[started.machine.id].bring(attempt, started, exit, names, say)
         new += [record] if record else []
         (attempt.work / COLLECTED).touch()
     for work in sorted(blank):
@@ -76,13 +80,13 @@ def collect(
     return _stand(root, submission, tuple(new), len(blank), found)
 
 
-def _accounted(scheduler: Scheduler, over: Sequence[tuple[Place, Attempt]]) -> Mapping[tuple[int, int], Told]:
+def _accounted(
+    scheduler: Scheduler, over: Sequence[tuple[Place, Attempt]], found: Sequence[Place]
+) -> Mapping[tuple[int, int], Told]:
     """What accounting knows of the jobs that their scheduler forgot and that told nothing themselves."""
-    forgotten = {
-        attempt.batch.job
-        for place, attempt in over
-        if place.state is None and attempt.code is None and attempt.batch.job is not None
-    }
+    silent = [place for place, attempt in over if attempt.code is None]
+    silent += [place for place in found if not (place.attempts or place.in_flight or place.batch.by_hand)]
+    forgotten = {place.batch.job for place in silent if place.state is None and place.batch.job is not None}
     return scheduler.accounted(sorted(forgotten)) if forgotten else {}
 
 

@@ -98,9 +98,9 @@ def places(root: Path, submission: Submission, answer: Answer) -> tuple[Place, .
     states = _by_place(answer.states)
     found = []
     for batch in submission.batches:
-        for at, trial in enumerate(batch.trials):
+        for trial in batch.trials:
             numbers = [n for n in begun.get(trial, ()) if owner[trial, n] == batch.name]
-            task = 0 if batch.node else at
+            task = batch.task_of(trial)
             found.append(_place(jobs, batch, trial, task, numbers, states.get((batch.name, task)), answer))
     return tuple(found)
 

@@ -39,15 +39,15 @@ ABSENT = "absent.json"
 
 def begin(jobs: Path, name: str, attempt: int, card: int | None = None) -> int:
     """Writes what an attempt's record needs of its beginning; `card` is the only one that it takes."""
-    order = _order(jobs, name)
+    order = read_order(jobs, name)
     work = work_folder(jobs, name, attempt)
     machine, uuids = look(order.label)
     machine = machine.model_copy(update={"declared": order.declared})
-    _write(work / NAMES, json.dumps(asdict(local_names())))
+    keep(work / NAMES, json.dumps(asdict(local_names())))
     _lay_out(jobs, name, order.trial, work)
     selection, lacking = _devices(order, machine, uuids, card)
     absent = [folder for folder in order.folders if not Path(folder).exists()]
-    own = _own_session(jobs, order, machine)
+    own = own_session(jobs, order, machine)
     started = Started(
         trial=order.trial,
         attempt=attempt,
@@ -63,12 +63,12 @@ def begin(jobs: Path, name: str, attempt: int, card: int | None = None) -> int:
         load=load(),
         harness=order.harness,
     )
-    _write(work / STARTED, started.model_dump_json())
+    keep(work / STARTED, started.model_dump_json())
     marks = selection.uuids or tuple(str(gpu.index) for gpu in selection.gpus)
-    _write(work / "cards", ",".join(marks))
-    _write(work / "card", "" if card is None else ",".join(marks))
-    _write(work / "meet", _meeting_point(order.network_interface))
-    _write(work / ABSENT, json.dumps(absent))
+    keep(work / "cards", ",".join(marks))
+    keep(work / "card", "" if card is None else ",".join(marks))
+    keep(work / "meet", _meeting_point(order.network_interface))
+    keep(work / ABSENT, json.dumps(absent))
     if lacking:
         _refuse(work, "no-device", lacking)
     elif absent:
@@ -78,12 +78,12 @@ def begin(jobs: Path, name: str, attempt: int, card: int | None = None) -> int:
 
 def _refuse(work: Path, reason: Reason, message: str) -> None:
     reported = Reported(stage="start", reason=reason, message=message[:2000])
-    _write(work / "out" / FAILURE, reported.model_dump_json())
+    keep(work / "out" / FAILURE, reported.model_dump_json())
 
 
 def warm(jobs: Path, name: str) -> int:
     """Lays out the short trial that fills the caches."""
-    order, work = _order(jobs, name), jobs / "work" / f"{name}.warm"
+    order, work = read_order(jobs, name), jobs / "work" / f"{name}.warm"
     if order.warm is None:
         return 1
     for inner in ("in", "out", "home", "tmp"):
@@ -94,18 +94,20 @@ def warm(jobs: Path, name: str) -> int:
 
 def _lay_out(jobs: Path, name: str, trial: Trial, work: Path) -> None:
     """What the trial reads: what is asked of it, and the user's own file as it was when it was sent."""
-    _write(work / "in" / "trial.json", trial.model_dump_json(indent=1))
+    keep(work / "in" / "trial.json", trial.model_dump_json(indent=1))
     if trial.asked.file is not None:
         own = (jobs / "orders" / f"{name}.py").read_text(encoding="utf-8")
         store.write_whole(work / "in" / Path(trial.asked.file.name).name, own, replace=True)
 
 
-def _order(jobs: Path, name: str) -> Order:
+def read_order(jobs: Path, name: str) -> Order:
+    """What a job needs to know of its trial."""
     path = jobs / "orders" / f"{name}.json"
     return Order.parse(path.read_bytes(), path.name)
 
 
-def _write(path: Path, text: str) -> None:
+def keep(path: Path, text: str) -> None:
+    """Writes a line in place of what was there, whole or not at all."""
     store.write_whole(path, text + "\n" if text else text, replace=True)
 
 
@@ -128,7 +130,7 @@ def _devices(
     return taken, ""
 
 
-def _own_session(jobs: Path, order: Order, machine: Machine) -> OwnSession:
+def own_session(jobs: Path, order: Order, machine: Machine) -> OwnSession:
     """This machine's session of the submission; the first job that begins on it makes it."""
     path = jobs / "machines" / f"{machine.id}.json"
     kept = own_folder(state_folder())
@@ -141,7 +143,7 @@ def _own_session(jobs: Path, order: Order, machine: Machine) -> OwnSession:
                 machine=machine,
                 started_at=now,
             )
-            _write(path, own.model_dump_json())
+            keep(path, own.model_dump_json())
         return OwnSession.parse(path.read_bytes(), path.name)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -109,12 +110,17 @@ def fitting(chosen: Chosen, site: Site) -> Chosen:
 
 
 def of_each_card(chosen: Chosen, cards: int) -> tuple[Trial, ...]:
-    """One trial of each of the plan's variants for each card of a node, the card's number as its repeat."""
+    """The plan's trials on one device for each card of a node, one round of the cards after the other.
+
+    Trial n of a variant, counted from 1 over all rounds, is that of card (n - 1) modulo the number of cards.
+    """
     first = {item.trial.asked.canonical(): item.trial for item in reversed(_first_repeats(chosen.planned))}
+    rounds = Counter(item.trial.asked.canonical() for item in chosen.planned)
     return tuple(
-        Trial.of(trial.asked, card, seed=trial.seed + card - 1, timeout_seconds=trial.timeout_seconds)
-        for card in range(1, cards + 1)
-        for trial in first.values()
+        Trial.of(trial.asked, number, seed=trial.seed + number - 1, timeout_seconds=trial.timeout_seconds)
+        for number in range(1, cards * max(rounds.values(), default=0) + 1)
+        for canonical, trial in first.items()
+        if number <= cards * rounds[canonical]
     )
 
 

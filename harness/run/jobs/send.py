@@ -68,7 +68,7 @@ def _batch(desk: Desk, submission: Submission, number: int, items: Sequence[Miss
     what = f"{items[0].trial.asked.workload} {variant.model} {variant.precision}, batch {variant.batch_size}"
     gpus = f", {variant.gpus} devices" if variant.gpus > 1 else ""
     count = f"{len(items)} trials" if len(items) > 1 else "1 trial"
-    node = submission.node
+    node, cards = submission.node, desk.site.gpus_per_node or 1
     where = f" on node {node}" if node else ""
     return Batch(
         name=f"gpudyno-{submission.id}-{number}",
@@ -82,7 +82,7 @@ def _batch(desk: Desk, submission: Submission, number: int, items: Sequence[Miss
         spec=_spec(desk, submission.id, items[0].trial),
         warm=warms_up(items[0].trial),
         node=node,
-        cards=tuple(item.trial.repeat - 1 for item in items) if node else (),
+        cards=tuple((item.trial.repeat - 1) % cards for item in items) if node else (),
     )
 
 

@@ -63,7 +63,11 @@ class Sent(Model):
     by_hand: bool = False
     """Printed for another scheduler: nobody here can be asked what became of it."""
     given_up: bool = False
-    """Of one sent by hand, what has not ended is taken for ended."""
+    """It was cancelled from here. Of one sent by hand, what has not ended is taken for ended."""
+
+    def task_of(self, trial: str) -> int:
+        """Which of the job's tasks a trial is. On a node of its own one task takes them all."""
+        return 0 if self.node else self.trials.index(trial)
 
 
 class OwnSession(Model):

@@ -236,9 +236,9 @@ def test_without_uuids_the_joules_are_those_of_the_cards_that_the_trial_was_give
 def test_the_joules_of_the_first_of_two_nodes_are_not_shared_out_over_the_samples_of_both(
     nodes, tmp_path, monkeypatch
 ):
-    energy = recorded(
-        tmp_path, monkeypatch, DeviceRequest("cuda", indices=(0,)), 200, nodes=nodes
-    ).telemetry.energy
+    record = recorded(tmp_path, monkeypatch, DeviceRequest("cuda", indices=(0,)), 200, nodes=nodes)
+    energy = record.telemetry.energy
+    assert any("the first node alone was watched" in each for each in record.warnings) == (nodes == 2)
     assert energy.joules == pytest.approx(200 * 70)
     assert (energy.joules_per_sample is None) == (nodes == 2)
 

@@ -94,6 +94,11 @@ SCRIPTS = {
         batch(16, dependency="afterok:17"),
         GPU_SITE.model_copy(update={"runtime": "apptainer"}),
     ),
+    "venv_2_ranks": (batch(2), GPU_SITE.model_copy(update={"ranks": "srun"})),
+    "apptainer_16_ranks": (
+        batch(16),
+        GPU_SITE.model_copy(update={"runtime": "apptainer", "ranks": "srun"}),
+    ),
     "pyxis_16_gpus": (batch(16), GPU_SITE.model_copy(update={"runtime": "pyxis"})),
     "apptainer_rocm": (
         batch(4, "rocm", warm=False),

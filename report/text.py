@@ -210,6 +210,11 @@ def short_card(name: str) -> str:
     return clean(short or name, 24)
 
 
+def run_again(plan: str, image: str) -> str:
+    """The line that measures a plan once more, in the environment that it had."""
+    return f"invoke run --plan {clean(plan, 64)} --image {clean(image, 64)} --new-session"
+
+
 def model_name(name: str) -> str:
     """A model as people write it: 'ResNet-50', 'LSTM'."""
     size = _RESNET.fullmatch(name.casefold())

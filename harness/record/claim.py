@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
@@ -14,6 +15,8 @@ from harness.record.trial import DataMode, Name, Option, Precision
 
 NOT_PUBLISHED = ("", "-", "–")
 """Cells without a figure."""
+
+_LONGEST_ID = 64
 
 _FIGURE = re.compile(r"-?\d[\d,]*(\.\d+)?")
 
@@ -258,7 +261,10 @@ def _with(table: Mapping[str, Any], path: list[str], value: Option) -> dict[str,
 
 
 def _named(name: str, claim: Mapping[str, Any]) -> str:
-    """The id with what stands in braces looked up; what is not there stays, and is refused as an id."""
+    """The id with what stands in braces looked up; what is not there stays, and is refused as an id.
+
+    One that is longer than an id may be is cut, and ends with what tells it from others that begin alike.
+    """
 
     def found(braces: re.Match[str]) -> str:
         value: Any = claim
@@ -266,7 +272,11 @@ def _named(name: str, claim: Mapping[str, Any]) -> str:
             value = value.get(part) if isinstance(value, Mapping) else None
         return braces[0] if value is None else _plain(str(value))
 
-    return re.sub(r"\{([\w.]+)\}", found, name)
+    whole = re.sub(r"\{([\w.]+)\}", found, name)
+    if len(whole) <= _LONGEST_ID:
+        return whole
+    mark = hashlib.sha256(whole.encode()).hexdigest()[:8]
+    return f"{whole[: _LONGEST_ID - len(mark) - 1]}-{mark}"
 
 
 def _plain(value: str) -> str:

@@ -37,6 +37,8 @@ _TERMS = ("protocol", "data_mode", "image_size", "layout", "profile")
 
 MOST_ROWS, MOST_LINES = 24, 110
 """Of a picture; the name of a row is a line, and so is each figure and what parts those behind it."""
+MOST_PICTURES = 8
+"""Of one metric of a study; the rows of further ones are a table."""
 MOST_PUBLISHED, MOST_MEASURED = 16, 8
 """In a row."""
 MOST_PUBLISHED_BEHIND, MOST_MEASURED_BEHIND = 8, 6
@@ -109,6 +111,32 @@ def study_figures(
     )
 
 
+def pictures(figure: StudyFigure) -> tuple[StudyFigure, ...]:
+    """The figure itself, then the rows that it has no room for, as many to a picture as that has room for.
+
+    What MOST_PICTURES have no room for stays folded in the last.
+    """
+    sheets: list[list[StudyRow]] = [[]]
+    for row in figure.folded:
+        if not _has_room([*sheets[-1], row]) and sheets[-1]:
+            sheets.append([])
+        sheets[-1].append(row)
+    if not figure.folded:
+        return (figure,)
+    drawn, rest = sheets[: MOST_PICTURES - 1], sheets[MOST_PICTURES - 1 :]
+    further = [replace(figure, rows=tuple(sheet), folded=()) for sheet in drawn]
+    further[-1] = replace(further[-1], folded=tuple(row for sheet in rest for row in sheet))
+    return replace(figure, folded=()), *further
+
+
+def _has_room(rows: Sequence[StudyRow]) -> bool:
+    return len(rows) <= MOST_ROWS and sum(map(_lines, rows)) <= MOST_LINES
+
+
+def _lines(row: StudyRow) -> int:
+    return 1 + len(row.entries) + len(row.behind) + bool(row.behind)
+
+
 def _is_drawn(claim: Claim) -> bool:
     return claim.kind == "absolute" and claim.metric in DRAWN and claim.value is not None and claim.value > 0
 
@@ -172,7 +200,7 @@ def _nearest_rows(rows: Sequence[StudyRow]) -> frozenset[int]:
     """The places of those with something measured, and of what stands nearest to them in the publication."""
     own = [place for place, row in enumerate(rows) if row.measured or row.measured_behind] or [0]
     order = sorted(range(len(rows)), key=lambda place: min(abs(place - other) for other in own))
-    taken = accumulate(1 + len(rows[n].entries) + len(rows[n].behind) + bool(rows[n].behind) for n in order)
+    taken = accumulate(_lines(rows[n]) for n in order)
     room = max(sum(lines <= MOST_LINES for lines in taken), 1)
     return frozenset(order[: min(room, MOST_ROWS)])
 

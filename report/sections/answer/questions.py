@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from harness.summary import circumstances
+from harness.summary.checks import cause_name
 from report import text
 from report.analysis import Analysis
 from report.comparisons.cells import Cell, fewest_runs
@@ -28,7 +30,7 @@ BASELINES = {
 }
 MOST_NAMED = 3
 FIRST = (
-    "`invoke build run report` measures it for the first time, in about ten minutes.",
+    "`invoke build run report` measures it for the first time; `invoke plan` says for how long.",
     "`invoke claims --here` says which of these figures it can judge, and in how many hours.",
 )
 
@@ -195,10 +197,16 @@ def _spoiled(trials: Sequence[Trial]) -> Iterator[str]:
         yield f"{count} of {len(trials):,} are invalid and count nowhere: {named}."
     elif trials:
         yield "No trial is invalid."
-    warned = Counter(warning.partition(":")[0] for trial in trials for warning in set(trial.record.warnings))
-    if warned:
-        named = ", ".join(f"{text.clean(name, 40)} ({n})" for name, n in warned.most_common(MOST_NAMED))
-        yield f"Warnings, by how many of {text.count(len(trials), 'trial')} carry them: {named}."
+    counted = [() if trial.verdict == "invalid" else _told(trial) for trial in trials]
+    met = circumstances.of_causes(counted)
+    yield from (f"{text.clean(sentence, 120)}." for sentence in met[:MOST_NAMED])
+
+
+def _told(trial: Trial) -> tuple[str, ...]:
+    """What disturbed a trial, without what the confidence says already."""
+    return tuple(
+        cause for cause in trial.causes if cause_name(cause) not in ("short-window", "generated-data")
+    )
 
 
 def _published(analysis: Analysis) -> Iterator[str]:
@@ -310,6 +318,6 @@ def _failed(analysis: Analysis) -> Iterator[str]:
 
 
 def _again(analysis: Analysis) -> Iterator[str]:
-    plans = dict.fromkeys(trial.record.plan for trial in analysis.own)
-    for plan in plans:
-        yield f"`invoke run --plan {text.clean(plan, 64)} --new-session`, in this clone and on this machine."
+    asked = dict.fromkeys((trial.record.plan, trial.record.environment.image) for trial in analysis.own)
+    for plan, image in asked:
+        yield f"`{text.run_again(plan, image)}`, in this clone and on this machine."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -281,8 +282,17 @@ def published(claim: Claim) -> str:
     if claim.value is None:
         return "–"
     sign = {"equal": "", "less": "under ", "greater": "over "}[claim.relation]
-    value = figure(claim, claim.value)
+    value = as_printed(claim, claim.value)
     return f"{sign}{value}\n{'single run' if claim.runs == 1 else text.count(claim.runs or 0, 'run')}"
+
+
+def as_printed(claim: Claim, value: float) -> str:
+    """A published value with the digits of its source, where these are known and the unit is the source's."""
+    converted = claim.kind == "ratio" or claim.metric in ("peak_bytes", "accuracy", "best_accuracy")
+    if converted or not claim.half_digit:
+        return figure(claim, value)
+    places = max(0, round(-math.log10(2 * claim.half_digit)))
+    return f"{value:,.{places}f}{' s' if claim.unit == 's' else ''}"
 
 
 def figure(claim: Claim, value: float) -> str:

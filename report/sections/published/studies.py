@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from harness.record import Claim
@@ -17,6 +17,7 @@ from report.claims.studies import (
     StudyFigure,
     StudyRow,
     figure_of,
+    pictures,
     study_figures,
 )
 from report.comparisons.cells import Cell, unit_of
@@ -49,7 +50,17 @@ def views(analysis: Analysis) -> tuple[StudyView, ...]:
     """Every study drawn again, the one that says most of this machine first."""
     drawn = study_figures(analysis.evidence.claims.claims, *_cells(analysis))
     ordered = sorted(drawn, key=_telling, reverse=True)
-    return tuple(_view(figure, f"study-{place}", analysis) for place, figure in enumerate(ordered, 1))
+    return tuple(
+        view for place, figure in enumerate(ordered, 1) for view in _views(figure, f"study-{place}", analysis)
+    )
+
+
+def _views(figure: StudyFigure, name: str, analysis: Analysis) -> Iterator[StudyView]:
+    """One picture, or several that say which they are."""
+    sheets = pictures(figure)
+    for number, sheet in enumerate(sheets, 1):
+        which = f" ({number} of {len(sheets)})" if len(sheets) > 1 else ""
+        yield _view(sheet, name if number == 1 else f"{name}-{number}", analysis, which)
 
 
 def brief(analysis: Analysis) -> StudyView | None:
@@ -60,7 +71,7 @@ def brief(analysis: Analysis) -> StudyView | None:
     drawn = study_figures(analysis.evidence.claims.claims, *_cells(analysis))
     figure = max(drawn, key=_telling, default=None)
     if figure is None or not analysis.groups:
-        return None if figure is None else _view(figure, "study-lead", analysis)
+        return None if figure is None else next(_views(figure, "study-lead", analysis))
     own = [row for row in figure.rows if row.measured or row.measured_behind][:MOST_LEADING]
     if not own:
         return None
@@ -90,7 +101,7 @@ def _cells(analysis: Analysis) -> tuple[list[Cell], list[Cell]]:
     return own, [entry.cell for entry in entries if not entry.own]
 
 
-def _view(figure: StudyFigure, name: str, analysis: Analysis) -> StudyView:
+def _view(figure: StudyFigure, name: str, analysis: Analysis, which: str = "") -> StudyView:
     letters = _letters(figure)
     labels = _labels(figure)
     rows = tuple(
@@ -104,7 +115,7 @@ def _view(figure: StudyFigure, name: str, analysis: Analysis) -> StudyView:
     alt = "; ".join(
         f"{row.label}: " + ", ".join(f"{mark.label} {mark.text}" for mark in row.marks) for row in rows
     )
-    title = f"Study {text.clean(figure.study, 40)}: {TITLES[figure.metric]}"
+    title = f"Study {text.clean(figure.study, 40)}: {TITLES[figure.metric]}{which}"
     panel = Panel(name, title, _unit(figure), MarkRows(rows, APART), alt)
     return StudyView(
         study=figure.study,
@@ -317,7 +328,8 @@ def _folded(figure: StudyFigure, labels: Sequence[str]) -> Table | None:
     ]
     if not rows:
         return None
-    caption = f"{text.count(len(rows), 'figure')} for which the picture has no room."
+    caption = f"{text.count(len(rows), 'figure')} for which the picture has no room"
+    caption += f", the first {MOST_FOLDED}; the list of claims has all." if len(rows) > MOST_FOLDED else "."
     return Table(
         caption, ("Model", "Card or framework", "Terms", "Figure", "Scaled"), tuple(rows[:MOST_FOLDED])
     )

@@ -295,7 +295,7 @@ def provenance(group: ComparisonGroup) -> Provenance:
     """The records a group stands on, and the lines that measure them again."""
     trials = [trial for entry in group.entries for trial in entry.cell.trials]
     own = [trial for entry in group.entries if entry.own for trial in entry.cell.trials]
-    plans = dict.fromkeys(trial.record.plan for trial in own or trials)
-    commands = tuple(f"invoke run --plan {text.clean(plan, 64)} --new-session" for plan in plans)
+    asked = dict.fromkeys((trial.record.plan, trial.record.environment.image) for trial in own or trials)
+    commands = tuple(text.run_again(plan, image) for plan, image in asked)
     words = f"{text.count(len(trials), 'record')} in {text.count(len(group.entries), 'line')}"
     return Provenance(words, tuple(text.clean(trial.path, 160) for trial in trials), commands)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
+from collections import Counter
 from datetime import UTC, datetime
+from itertools import islice, product
 
 import pytest
 
@@ -12,6 +15,7 @@ from harness.record.claims import FOLDER, load_claims
 from report.analysis import Question, analyse, evidence_in
 from report.claims.self_consistency.rules import inconsistencies
 from report.page.build import look
+from report.sections.published import claims
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.records_devices import CONVNET, TIMED
@@ -85,6 +89,71 @@ def test_the_example_is_judged_on_records_of_its_card_and_the_rest_says_what_kee
     }
     elsewhere = verdicts["my-bench-h200-sxm-141gb-resnet50-amp-fp16"]
     assert elsewhere.because == (f"card: {CARD} instead of H200 SXM 141GB",)
+
+
+CARDS = ("RTX 4090", "H200 SXM 141GB", "RTX 3090")
+MODELS = (
+    *("resnet50", "resnet101", "inception_v3", "efficientnet_b0"),
+    *("timm/vit_base_patch16_224", "timm/convnext_tiny", "timm/mixnet_l"),
+)
+GENERATED = """
+[defaults]
+study = "generated-bench"
+workload = "convnet"
+protocol = "synthetic/1"
+source = "generated for a test: nobody measured it"
+
+[[tables]]
+id = "generated-{{of.card}}-{{of.model}}-{{of.precision}}-{{of.gpus}}-{{of.data_mode}}-{{of.image_size}}"
+kind = "absolute"
+metric = "throughput"
+unit = "images/s"
+runs = 1
+stack = "PyTorch 2.9, CUDA 12.8"
+of = {{ batch_size = 64 }}
+columns = ["of.card", "of.model", "of.precision", "of.gpus", "of.data_mode", "of.image_size", "value"]
+rows = [
+{rows}
+]
+"""
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A clone with a table of 483 generated rows, and records of its first rows' card."""
+    cells = product(CARDS, MODELS, ("fp32-tf32", "amp-fp16", "amp-bf16"), (1, 2, 4, 8), ("cached", "host"))
+    rows = [
+        [*cell, 224 if n % 3 else 288, "1183" if n == 8 else f"{100 + n * 1.37:.3f}"]
+        for n, cell in enumerate(islice(cells, 483))
+    ]
+    root = tmp_path_factory.mktemp("large")
+    (root / FOLDER).mkdir(parents=True)
+    text = GENERATED.format(rows="".join(f"  {json.dumps(row)},\n" for row in rows))
+    (root / FOLDER / "generated-bench.toml").write_text(text, encoding="utf-8")
+    shutil.copy(ROOT / "results" / "cards.toml", root / "results")
+    build.write(root, measured("amp-fp16", PRINTED["amp-fp16"]))
+    return root
+
+
+def test_each_of_483_rows_has_an_id_and_a_label_of_its_own_and_its_figure_as_printed(large):
+    found = load_claims(large).claims
+    assert len(found) == len({claim.id for claim in found}) == len(set(map(claims.row_label, found))) == 483
+    assert max(len(claim.id) for claim in found) <= 64
+    assert claims.published(found[1]).startswith("101.370\n")
+
+
+def test_each_of_483_rows_is_drawn_or_listed_and_one_is_judged_on_this_machine_s_records(large):
+    analysis = analyse(evidence_in(large), Question(NOW))
+    words = Counter(judged.verdict.word for judged in analysis.verdicts)
+    assert words == {"reproduced": 1, "not comparable": 482}
+    (study,) = look(analysis).claims
+    assert study.judged and study.apart and len(study.judged.rows) + len(study.apart.rows) == 483
+    pictures = [each.panel.chart.rows for each in study.drawn]
+    assert len(pictures) > 1
+    drawn = [mark for rows in pictures for row in rows for mark in (*row.marks, *row.behind)]
+    folded = sum(len(each.folded.rows) for each in study.drawn if each.folded)
+    assert sum(mark.published for mark in drawn) + folded == 483
+    assert sum(not mark.published for mark in drawn) == 1
 
 
 def test_the_example_stands_on_the_page_before_anything_was_measured(root):

@@ -10,6 +10,7 @@ from harness.record.claims import ClaimSet
 from harness.record.store import Results, Stored
 from report.charts.intervals import Intervals
 from report.charts.rows import MarkRow, MarkRows
+from report.claims.studies import MOST_PICTURES, MOST_ROWS
 from report.sections.view import PageView, StudyView
 from tests.helpers.views import view_of
 from tests.report.claims.test_studies import OF_A_STUDY, RESNET, WHOLE, claim
@@ -109,16 +110,25 @@ def test_without_a_record_the_published_cards_stand_alone():
     assert all(mark.published for row in rows(shown.study) for mark in row.marks)
 
 
-def test_what_has_no_room_is_folded_into_a_table_that_is_whole():
+def test_what_one_picture_has_no_room_for_stands_in_further_ones_and_no_figure_is_lost():
     claims = [claim("RTX 3090", 1000.0 + n, model=f"model-{n}") for n in range(40)]
     found = view(resnets(), [*claims, *OF_A_STUDY])
     assert found.study is not None and [row.label for row in rows(found.study)] == ["ResNet-50"]
-    (shown,) = [drawn for each in found.claims for drawn in each.drawn]
-    assert shown.folded is not None
-    drawn = [row.label for row in rows(shown)]
-    folded = [row[0] for row in shown.folded.rows]
-    assert sorted([*drawn, *folded]) == sorted([*(f"model-{n}" for n in range(40)), "ResNet-50"])
-    assert shown.folded.caption == f"{len(folded)} figures for which the picture has no room."
+    first, second = [drawn for each in found.claims for drawn in each.drawn]
+    assert [each.panel.title[-8:] for each in (first, second)] == ["(1 of 2)", "(2 of 2)"]
+    assert first.panel.name != second.panel.name and not first.folded and not second.folded
+    drawn = [row.label for each in (first, second) for row in rows(each)]
+    assert sorted(drawn) == sorted([*(f"model-{n}" for n in range(40)), "ResNet-50"])
+
+
+def test_what_all_pictures_have_no_room_for_is_a_table_that_counts_every_figure():
+    claims = [claim("RTX 3090", 1000.0 + n, model=f"model-{n}") for n in range(MOST_PICTURES * MOST_ROWS + 9)]
+    found = view([], claims)
+    assert found.study is not None and found.study.panel.title.endswith(f"(1 of {MOST_PICTURES})")
+    shown = [drawn for each in found.claims for drawn in each.drawn]
+    assert len(shown) == MOST_PICTURES - 1, "the first leads the page"
+    assert shown[-1].folded is not None
+    assert shown[-1].folded.caption == "9 figures for which the picture has no room."
 
 
 def scaled(records: Sequence[Record], **question: str) -> tuple[str, list[tuple[str, str]]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from commands import measure
+from harness.data import prepared
 from harness.data.catalog import DATASETS
 from harness.data.check import present
 from harness.data.fetch import default_folder
@@ -83,14 +84,16 @@ def _data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
     ]
     needs = []
     for name in names:
-        copies = [present(name, folder) for folder in (folders.own, folders.cache) if folder is not None]
+        made_here = name in prepared.PREPARED
+        look = prepared.present if made_here else present
+        copies = [look(name, folder) for folder in (folders.own, folders.cache) if folder is not None]
         corrupt = next((copy for copy in copies if copy.state == "corrupt"), None)
         needs.append(
             DataNeed(
                 name=name,
                 at_hand=any(copy.state == "complete" for copy in copies),
-                download_bytes=DATASETS[name].download_bytes,
-                may_be_generated=setup.plan.generated_data or name.startswith("weights-"),
+                download_bytes=0 if made_here else DATASETS[name].download_bytes,
+                may_be_generated=not made_here and (setup.plan.generated_data or name.startswith("weights-")),
                 problem=f"data: '{corrupt.file}' is not what its hash says: {corrupt.why}" if corrupt else "",
             )
         )
@@ -99,7 +102,8 @@ def _data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
 
 def _hosts(needs: tuple[DataNeed, ...]) -> tuple[str, ...]:
     """The first host of each data set that is missing."""
-    first = [DATASETS[need.name].ways[0][0].urls[0] for need in needs if not need.at_hand]
+    fetched = [need.name for need in needs if not need.at_hand and need.name not in prepared.PREPARED]
+    first = [DATASETS[name].ways[0][0].urls[0] for name in fetched]
     return tuple(dict.fromkeys(urlsplit(url).hostname or "" for url in first))
 
 

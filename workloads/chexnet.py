@@ -7,7 +7,13 @@ the loss is taken on each device by itself, the mean is trained on, and nothing 
 end.
 
 `published/1` has cudnn.benchmark, as the notebook; `fair/1` has torch's default. A step copies pinned images
-without waiting for the copy.
+without waiting for the copy. On real X-rays the weights are ImageNet's where the trial has them, with a head
+drawn by the rule that all frameworks have.
+
+`loading/1` is the loader alone. Options of loading, each by itself as in the protocol
+(`parts.chexnet.loading`): `workers`, in `loader` "processes" or "threads"; files of `source_pixels` 264 or
+1024 in `format` "png" or "jpeg"; `valid_batch` "larger", four times that of training; `valid_loader` "before
+training"; `valid_devices` "first"; `loss` "read each step" or "kept" on the device.
 """
 
 from parts.trial import Failed, Trial, main  # isort: skip  (its clock starts with this line)
@@ -15,24 +21,32 @@ from parts.trial import Failed, Trial, main  # isort: skip  (its clock starts wi
 from parts.vision import torchvision  # isort: skip
 
 import contextlib
+import io
+import re
 from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import distributed, nn
 
-from parts import precision, ranks, source
-from parts.chexnet import data, training
+from parts import datasets, precision, ranks, source
+from parts.chexnet import loading, sources, training, weights
 from parts.chexnet.network import BLOCKS
-from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, PROTOCOLS, Terms, terms
+from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, LOADER, LOADING, PROTOCOLS, Terms, terms
+from parts.chexnet.sources import Held
 from parts.clock import Clock, memory
 from parts.device import choose_own, facts, seed_everything, software
 from parts.ranks import Place
+from parts.step_clock import StepClock
+from parts.training.parallel import same_buffers
 
 FRAMEWORKS = {"pytorch": ("dp", "ddp"), "pytorch-loss-per-gpu": ("dp",)}
 NAMES = {"pytorch": "PyTorch", "pytorch-loss-per-gpu": "PyTorch, loss per GPU"}
 WAYS = {"dp": "DataParallel", "ddp": "DistributedDataParallel"}
 PRECISIONS = ("fp32-ieee", "fp32-tf32", "fp32-default")
+DATA = ("synthetic", "real", "files")
+WEIGHTS = "densenet121-a639ec97.pth"
+"""torchvision's, trained on ImageNet."""
 NORM = {"scale": "weight", "shift": "bias", "mean": "running_mean", "variance": "running_var"}
 
 
@@ -55,6 +69,8 @@ class TorchTrainer(training.Trainer):
         self.terms, self.device = asked, device
         self.network = torchvision.models.densenet121(weights=None, num_classes=CLASSES).to(device)
         self.model: nn.Module = self.network
+        self.evaluated: nn.Module = self.network
+        self.place = place
         self.loss_inside = asked.framework == "pytorch-loss-per-gpu"
         if self.loss_inside:
             self.model = WithLoss(self.network, asked.manner.loss_of_logits)
@@ -62,7 +78,10 @@ class TorchTrainer(training.Trainer):
             ids = [device] if device.type == "cuda" else None
             self.model = nn.parallel.DistributedDataParallel(self.network, device_ids=ids)
         elif asked.devices > 1:
-            self.model = nn.DataParallel(self.model, list(range(asked.devices)))
+            devices = list(range(asked.devices))
+            self.model = nn.DataParallel(self.model, devices)
+            if asked.loading.get("valid_devices") != "first":
+                self.evaluated = nn.DataParallel(self.network, devices)
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
         """Takes over weights, and begins Adam anew."""
@@ -76,11 +95,26 @@ class TorchTrainer(training.Trainer):
             eps=self.terms.manner.adam_epsilon,
         )
 
-    def outputs(self, images: np.ndarray) -> np.ndarray:
-        """The 14 outputs before the sigmoid, by the running means."""
+    def outputs(self, images: Any) -> np.ndarray:
+        """The 14 outputs before the sigmoid, by the running means; takes arrays and tensors."""
         self.network.eval()
+        images = torch.as_tensor(images).to(self.device, non_blocking=True)
         with torch.no_grad():
-            return self.network(torch.from_numpy(images).to(self.device)).cpu().numpy()
+            return self.evaluated(images).cpu().numpy()
+
+    def together(self, outputs: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What all ranks have of them."""
+        if self.place.count == 1:
+            return outputs, labels
+        every: list[Any] = [None] * self.place.count
+        distributed.all_gather_object(every, (outputs, labels))
+        return tuple(np.concatenate(half) for half in zip(*every, strict=True))
+
+    def evaluation(self, held: Held | None) -> training.Evaluation | None:
+        """Of a part; ranks evaluate rank 0's running means and variances."""
+        if held is None:
+            return None
+        return Evaluation(self, held.batches, held.whole, self.together)
 
     def step(self, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """One training step; takes NumPy arrays too."""
@@ -99,6 +133,16 @@ class TorchTrainer(training.Trainer):
     def parameters(self) -> int:
         """Trained numbers."""
         return sum(weight.numel() for weight in self.network.parameters() if weight.requires_grad)
+
+
+class Evaluation(training.Evaluation):
+    """Of one network where there are several ranks."""
+
+    def __call__(self) -> training.Scores:
+        """As everywhere, all ranks with the same running means."""
+        if self.trainer.place.count > 1:
+            same_buffers(self.trainer.network)
+        return super().__call__()
 
 
 def loss_of(logits: torch.Tensor, labels: torch.Tensor, of_logits: bool) -> torch.Tensor:
@@ -126,10 +170,23 @@ def torch_name(name: str) -> str:
     return f"{module}.{NORM.get(part, part)}"
 
 
+def pretrained(content: bytes) -> dict[str, np.ndarray]:
+    """torchvision's file as neutral arrays, with the head that is drawn by rule."""
+    state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    # The file is older than names that may hold no point: `norm.1` is now `norm1`.
+    state = {re.sub(r"(norm|conv)\.([12])\.", r"\1\2.", name): value for name, value in state.items()}
+    return {
+        name: array if name.startswith("head/") else state[torch_name(name)].numpy()
+        for name, array in weights.neutral().items()
+    }
+
+
 def run(trial: Trial) -> dict[str, Any]:
     """One trial of the protocol, by itself or as the ranks that it is made of."""
-    asked = terms(trial, FRAMEWORKS, PRECISIONS)
+    asked = terms(trial, FRAMEWORKS, PRECISIONS, data=DATA, more=LOADER)
     place = ranks.here()
+    if asked.protocol == LOADING:
+        return loaded(trial, asked)
     if asked.devices > 1 and asked.parallel == "ddp" and place is None:
         return ranks.launched(trial, "ddp", asked.devices)
     if trial.asked["device"] == "cpu" and asked.devices > 1 and asked.parallel == "dp":
@@ -146,6 +203,47 @@ def run(trial: Trial) -> dict[str, Any]:
         return measured(trial, asked, place, device, arithmetic)
 
 
+def loaded(trial: Trial, asked: Terms) -> dict[str, Any]:
+    """The loader alone: no device has anything to do."""
+    with trial.phase("device"):
+        device = choose_own(trial.asked["device"], 0, asked.devices)
+    trial.stage("data")
+    with trial.phase("data"):
+        seed_everything(trial.seed)
+        given = sources.given(trial, asked, Place(), pinned=device.type == "cuda")
+    clock = StepClock(trial, steps_per_epoch=given.terms.steps_per_epoch, epochs=EPOCHS)
+    epochs = training.loaded(trial, clock, given.train)
+    trial.stage("collect")
+    arithmetic = {"label": asked.precision, "output_dtypes": {}, "parameter_dtypes": {}, "method": "none"}
+    found = {**told(trial, asked, device, asked.devices), "precision": arithmetic}
+    return training.measurement(trial, given.terms, clock, epochs, given.facts, found)
+
+
+def told(trial: Trial, asked: Terms, device: torch.device, count: int) -> dict[str, Any]:
+    """Device, versions and framework, as a measurement has them."""
+    return {
+        "device": dict(facts(trial.asked["device"], device), count=count),
+        "versions": software(torchvision),
+        "framework": {
+            "name": NAMES[asked.framework],
+            "version": torch.__version__,
+            "ways": {way: WAYS[way] for way in FRAMEWORKS[asked.framework]},
+            "layout": "channels first",
+            "loader": loading.named(asked, pinned=device.type == "cuda"),
+            "lines": source.lines(__file__, "torch"),
+            "differs": differs(asked),
+        },
+    }
+
+
+def beginning(trial: Trial) -> tuple[dict[str, np.ndarray] | None, dict[str, Any]]:
+    """ImageNet's weights where training begins with them, and what a measurement tells of them."""
+    if trial.asked["weights"] != "pretrained":
+        return None, {}
+    content, digest = datasets.weights(trial.data_folder, WEIGHTS)
+    return pretrained(content), {"weights": "pretrained", "weights_sha256": digest}
+
+
 def measured(
     trial: Trial, asked: Terms, place: Place, device: torch.device, arithmetic: dict[str, Any]
 ) -> dict[str, Any]:
@@ -155,37 +253,32 @@ def measured(
         trainer = TorchTrainer(asked, device, place)
     trial.stage("data")
     with trial.phase("data"):
-        drawn = data.batches(asked)
-        batches = own_part(drawn, asked, place, pinned=device.type == "cuda")
+        given = sources.given(trial, asked, place, pinned=device.type == "cuda")
+        asked = given.terms
+        arrays, begun = beginning(trial)
+        valid, test = trainer.evaluation(given.valid), trainer.evaluation(given.test)
     trial.stage("setup")
     with trial.phase("first_step"), precision.counted_output_types(trainer.network) as output_types:
-        training.begin(trainer, batches[0])
+        training.begin(trainer, given.first, arrays)
     clock = Clock(trial, device, steps_per_epoch=asked.steps_per_epoch, epochs=EPOCHS)
     over = ranks.End(clock, place).over if place.count > 1 else clock.over
-    epochs = training.train(trial, clock, asked, batches, trainer, over)
+    epochs = training.train(trial, clock, asked, given.train, trainer, over, valid)
+    score = training.tested(trial, test, given.labels)
     trial.stage("collect")
     found = {
-        "device": dict(facts(trial.asked["device"], device), count=1 if place.count > 1 else asked.devices),
-        "versions": software(torchvision),
+        **told(trial, asked, device, 1 if place.count > 1 else asked.devices),
+        **score,
         "precision": dict(
             arithmetic,
             output_dtypes=output_types,
             parameter_dtypes=precision.parameter_types(trainer.network),
             method="none",
         ),
-        "framework": {
-            "name": NAMES[asked.framework],
-            "version": torch.__version__,
-            "ways": {way: WAYS[way] for way in FRAMEWORKS[asked.framework]},
-            "layout": "channels first",
-            "loader": f"none: tensors in {'pinned ' if device.type == 'cuda' else ''}host memory",
-            "lines": source.lines(__file__, "torch"),
-            "differs": differs(asked),
-        },
-        "samples_per_step": len(batches[0][1]),
+        "samples_per_step": len(given.first[1]),
         "ranks": entries(clock, asked, place, device),
     }
-    return training.measurement(trial, asked, clock, epochs, drawn, found)
+    data = {**clock.batches(), **begun, **given.facts}
+    return training.measurement(trial, asked, clock, epochs, data, found, valid)
 
 
 def differs(asked: Terms) -> list[str]:
@@ -196,15 +289,6 @@ def differs(asked: Terms) -> list[str]:
     if torch.backends.cudnn.benchmark:
         found.append("cudnn.benchmark is on, as published")
     return found
-
-
-def own_part(drawn: list[data.Batch], asked: Terms, place: Place, *, pinned: bool) -> list[data.Batch]:
-    """This process's part of each global batch, as tensors that a copy need not wait for."""
-    part = slice(None)
-    if place.count > 1:
-        part = slice(place.rank * asked.batch_size, (place.rank + 1) * asked.batch_size)
-    tensors = [tuple(torch.from_numpy(half[part]) for half in batch) for batch in drawn]
-    return [tuple(half.pin_memory() for half in batch) for batch in tensors] if pinned else tensors
 
 
 def entries(clock: Clock, asked: Terms, place: Place, device: torch.device) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harness.data.catalog import DATASETS
+from harness.data.prepared import PREPARED
 from harness.image.catalog import Image, load_images
 from harness.image.lock import disagreements, lock_packages
 from harness.plan import plan
@@ -58,7 +59,7 @@ def _of_a_measure(
     if source is None:
         yield f"'{measure.workload}' is no workload{nearest(measure.workload, workloads)}"
         return
-    if measure.data is not None and measure.data not in DATASETS:
+    if measure.data is not None and measure.data not in (*DATASETS, *PREPARED):
         yield f"'{measure.data}' is no data set{nearest(measure.data, DATASETS)}"
     for image in measure.images:
         if image not in images:

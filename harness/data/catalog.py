@@ -7,6 +7,7 @@ computed from files with those archives' hashes. A size that no source gives is 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -14,7 +15,10 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One file of a data folder: its path below the folder, its size in bytes and its hash."""
+    """One file of a data folder: its path below the folder, its size in bytes and its hash.
+
+    Of a hash its makers may have published the first digits alone.
+    """
 
     path: str
     size: int | None
@@ -148,13 +152,20 @@ def _mnist_file(member: Member) -> Download:
     return Download(f"{name}.gz", "gzip", size, sha256, urls, {name: member.path})
 
 
+_MODELS = re.compile("resnet|densenet")
+
+
+def _written(found: re.Match[str]) -> str:
+    return {"resnet": "ResNet-", "densenet": "DenseNet-"}[found[0]]
+
+
 def _weights(model: str, size: int | None, sha256: str) -> Dataset:
     name = f"{model}-{sha256[:8]}.pth"
     member = Member(f"weights/{name}", size, sha256)
     url = f"https://download.pytorch.org/models/{name}"
     return Dataset(
         name=f"weights-{model}",
-        title=f"{model.replace('resnet', 'ResNet-')}, ImageNet weights IMAGENET1K_V1 of torchvision",
+        title=f"{_MODELS.sub(_written, model)}, ImageNet weights IMAGENET1K_V1 of torchvision",
         terms="torchvision is BSD-3-Clause; ImageNet, on which they were trained, is for research only",
         members=(member,),
         ways=((Download(name, "plain", size, sha256, (url,), {name: member.path}),),),
@@ -231,6 +242,8 @@ _ALL = (
     _weights("resnet50", 102530333, "0676ba61b6795bbe1773cffd859882e5e297624d384b6993f7c9e683e722fb8a"),
     _weights("resnet101", None, "63fe2227b86e8f1f2063f43a75c84d195911b6a0eace650907dd3dc62dd49a0a"),
     _weights("resnet152", None, "394f9c45966e3651a89bbb78a48410a6755854ce4a5ab64927cf1c7247f85e58"),
+    # All that its name says, and what PyTorch's own download checks: no public file has more of it.
+    _weights("densenet121", None, "a639ec97"),
 )
 
 DATASETS: Mapping[str, Dataset] = {dataset.name: dataset for dataset in _ALL}

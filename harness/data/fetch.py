@@ -19,10 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
+from harness.data import prepared
 from harness.data.catalog import Dataset, Download
 from harness.data.check import Presence, cache_folder, check, dataset_named, first_fault
 from harness.data.download import Deadline, FetchProgress, Offline, TooSlow, download, silent
 from harness.data.folder import check_free_space, locked, writable
+from harness.data.prepared import PREPARED
 from harness.errors import DataError, NoNetwork
 
 _SPARE_BYTES = 64 << 20
@@ -101,10 +103,11 @@ def resolve(
     The user's folder is asked first and then ours. With `allow_generated` a data set that cannot be had, at
     once without a network or after `deadline_seconds` of downloading in all, is answered as generated; else
     there is no limit and fetch's errors are raised. Raises DataError where a file in the user's folder is
-    not what its hash says.
+    not what its hash says, and where a set that only its user can bring is not made ready.
     """
-    datasets = {name: dataset_named(name) for name in names}
+    datasets = {name: dataset_named(name) for name in names if name not in PREPARED}
     resolved = {name: _at_hand(dataset, folders) for name, dataset in datasets.items()}
+    resolved |= {name: _made_ready(name, folders) for name in names if name in PREPARED}
     missing = [datasets[name] for name, place in resolved.items() if place is None]
     deadline = Deadline(deadline_seconds if allow_generated else None)
     offline: Offline | None = None
@@ -120,6 +123,18 @@ def resolve(
             offline = problem if isinstance(problem, Offline) else None
             resolved[dataset.name] = Resolved(dataset.name, "generated", None, None, None, problem.problem)
     return {name: place for name, place in resolved.items() if place is not None}
+
+
+def _made_ready(name: str, folders: DataFolders) -> Resolved:
+    """Where a set lies that only its user can bring; nothing is generated in its place."""
+    for folder in (folders.own, folders.cache):
+        found = prepared.present(name, folder) if folder is not None else None
+        if folder is not None and found is not None and found.state == "complete":
+            sha256 = prepared.sha256(name, folder)
+            return Resolved(name, "real", folder, name, sha256, "made ready before, all its files there")
+        if found is not None and found.state == "corrupt":
+            raise DataError(f"'{found.file}' in '{folder}': {found.why}", remedy=prepared.HOW)
+    raise DataError(f"'{name}' is not made ready, and nothing can fetch it", remedy=prepared.HOW)
 
 
 def _at_hand(dataset: Dataset, folders: DataFolders) -> Resolved | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from harness.data.prepared import HOW, PREPARED
 from harness.doctor import devices
 from harness.doctor.surroundings import Disk, Estimate, Finding, Surroundings
 from harness.engine.base import TITLES
@@ -106,7 +107,8 @@ def _data(around: Surroundings) -> Iterator[Finding]:
             yield Finding("ok", f"data: {need.name} is at hand")
         else:
             fetched = f" ({size(need.download_bytes)})" if need.download_bytes else ""
-            yield Finding("warn", f"data: {need.name}{fetched} is not at hand", "invoke data fetches it")
+            how = HOW if need.name in PREPARED else "invoke data fetches it"
+            yield Finding("warn", f"data: {need.name}{fetched} is not at hand", how)
     reached = sum(around.answered.values())
     if reached:
         yield Finding("ok", f"network: {reached} of {len(around.answered)} data hosts answer")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import tomlkit
 
+from harness.data import prepared
 from harness.data.catalog import DATASETS
 from harness.data.fetch import Resolved
 from harness.engine import site
@@ -56,11 +57,17 @@ def project(root: Path, plan: str) -> Files:
 def data(resolved: Mapping[str, Resolved]) -> Files:
     """The files of the data sets and weights that are at hand, and no other files of their folders."""
     return tuple(
-        (f"data/{member.path}", found.folder / member.path)
+        (f"data/{path}", found.folder / path)
         for name, found in sorted(resolved.items())
         if found.folder is not None
-        for member in DATASETS[name].members
+        for path in _paths(name, found.folder)
     )
+
+
+def _paths(name: str, folder: Path) -> tuple[str, ...]:
+    if name in prepared.PREPARED:
+        return prepared.files(name, folder)
+    return tuple(member.path for member in DATASETS[name].members)
 
 
 def lacking(resolved: Mapping[str, Resolved]) -> tuple[str, ...]:

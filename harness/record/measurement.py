@@ -78,6 +78,7 @@ class DataFound(Model):
     sha256: str | None = None
     train_items: int | None = None
     valid_items: int | None = None
+    test_items: Annotated[int | None, Field(exclude_if=lambda items: items is None)] = None
     weights: Literal["pretrained", "random"] | None = None
     weights_sha256: str | None = None
     distinct_batches: Annotated[int, Field(ge=1)] | None = None
@@ -263,9 +264,13 @@ class Measurement(Model):
 
     Empty where the loop has no such norm; a step that a dynamic loss scale dropped has none, or none finite.
     """
-    quality_name: Literal["accuracy", "perplexity", "loss"] | None = None
+    quality_name: Literal["accuracy", "perplexity", "loss", "auc"] | None = None
+    """"auc" is the mean area under the ROC curve over all labels."""
     test_quality: Number | None = None
-    """The metric on the test split after all epochs asked, with the weights of the best validation."""
+    """The metric on the test split after all epochs asked, with the weights of the best validation, or with
+    the last where the workload keeps none."""
+    test_qualities: Annotated[dict[str, Number | None], Field(exclude_if=lambda found: not found)] = {}
+    """The same for each label; null where the test split has no image with it, or none without."""
     memory: Memory
     parallel: Literal["dp", "ddp", "fsdp", "each"] | None = None
     """Several devices: DataParallel, DistributedDataParallel, FSDP, or independent copies at once."""

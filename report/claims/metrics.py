@@ -64,7 +64,7 @@ METRICS = {
     "device_utilization": Metric("duration"),
     "device_memory_share": Metric("memory"),
     "train_loss": Metric("quality", "train_loss"),
-    "auc": Metric("quality"),
+    "auc": Metric("quality", "test_quality"),
 }
 
 _SOURCES = {column.name: column.source.split(".") for column in COLUMNS}

@@ -137,11 +137,11 @@ def _parity(of: Cell, over: Cell | None, comparisons: int) -> Parity:
     reason = _unjudged(of, over)
     if reason or over is None:
         return Parity(of, over, None, f"{SPEED_ONLY}: {reason}")
-    by_accuracy = of.trials[0].quality_name == "accuracy"
+    more_is_better = of.trials[0].quality_name in ("accuracy", "auc")
     verdict = non_inferior(
         _ends(over),
         _ends(of),
-        greater_is_better=by_accuracy,
+        greater_is_better=more_is_better,
         comparisons=comparisons,
     )
     if verdict.interval is None:

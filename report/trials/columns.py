@@ -111,7 +111,7 @@ COLUMNS = (
     Column("samples_per_second", "Float64", "Throughput of all devices together", unit="samples/s"),
     Column("step_seconds", "Float64", "Median of the steady steps", unit="s"),
     Column("quality", "Float64", "The workload's metric at the last validation", at="last_validated.quality"),
-    Column("quality_name", "string", "What `quality` is: `accuracy` (0 to 1), `perplexity` or `loss`"),
+    Column("quality_name", "string", "What `quality` is: `accuracy` (0 to 1), `auc`, `perplexity` or `loss`"),
     Column("best_quality", "Float64", "The best of all validations"),
     Column(
         "early_fall", "Float64", "What `quality` loses from one of the first ten epochs to the next, a mean"

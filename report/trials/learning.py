@@ -26,7 +26,7 @@ class Reached:
 def reached(measured: Measurement, target: float) -> Reached | None:
     """The end of the first whole epoch that has the target; null where no epoch of the run had it.
 
-    An accuracy is reached from below, a perplexity or a loss from above. Nothing is read between two
+    An accuracy or AUC is reached from below, a perplexity or loss from above. Nothing is read between two
     validations. Where each is of a part of its batches only, so is what was reached: see `validated_batches`.
     """
     seconds = 0.0
@@ -58,8 +58,8 @@ def early_fall(measured: Measurement) -> float | None:
 
 
 def more_is_better(measured: Measurement) -> bool:
-    """Whether more of its quality is better: of an accuracy, and of no loss or perplexity."""
-    return measured.quality_name == "accuracy"
+    """Whether more of its quality is better: of an accuracy or an AUC, and of no loss or perplexity."""
+    return measured.quality_name in ("accuracy", "auc")
 
 
 def as_json(measured: Measurement, targets: Sequence[float]) -> tuple[str, str]:

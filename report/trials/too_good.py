@@ -156,7 +156,7 @@ def _end(trial: Trial, name: str) -> float | None:
         value = getattr(epoch, name) if epoch else None
     if value is None or not math.isfinite(value):
         return None
-    return value if name == "quality" and trial.quality_name == "accuracy" else -value
+    return value if name == "quality" and trial.quality_name in ("accuracy", "auc") else -value
 
 
 def _beyond(value: float, others: Sequence[float], tests: int) -> bool:

@@ -28,7 +28,7 @@ from parts import arithmetic, source
 from parts.chexnet import network
 from parts.chexnet.data import batches
 from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, Terms, terms
-from parts.chexnet.training import Trainer, begin, measurement, train
+from parts.chexnet.training import Trainer, begin, measurement, of_arrays, train
 from parts.step_clock import StepClock
 
 NORM_NAMES = {"scale": "gamma", "shift": "beta", "mean": "avg_mean", "variance": "avg_var"}
@@ -79,7 +79,7 @@ def run(trial: Trial) -> dict[str, Any]:
             "differs": DIFFERS,
         },
     }
-    return measurement(trial, asked, clock, epochs, given, found)
+    return measurement(trial, asked, clock, epochs, of_arrays(given), found)
 
 
 class ChainerTrainer(Trainer):

@@ -102,9 +102,10 @@ class StepClock:
             self._norms.append((len(self.step_us) + 1, self._kept(norm)))
 
     def step(self, loss: Any, samples: int) -> None:
-        """The step's work is issued; `samples` of them went through it."""
+        """The step's work is issued; `samples` of them went through it, and its loss, if it trained."""
         self._step_ends()
-        self._pending_losses.append(self._kept(loss))
+        if loss is not None:
+            self._pending_losses.append(self._kept(loss))
         self.samples += samples
         now = time.perf_counter_ns()
         self.step_us.append((now - self._mark) // 1000)
@@ -124,14 +125,14 @@ class StepClock:
         self._segment_began = self._mark
         self._read_losses()
         self._tell(time.perf_counter())
-        losses = self.losses[self._segment_first :]
+        losses, steps = self.losses[self._segment_first :], len(self.step_us) - self._segment_first
         self.segments += 1
         return {
             "index": self.segments,
-            "steps": len(losses),
+            "steps": steps,
             "train_seconds": seconds,
             "train_loss": sum(losses) / len(losses) if losses else None,
-            "complete": len(losses) == self.steps_per_epoch,
+            "complete": steps == self.steps_per_epoch,
         }
 
     def over(self) -> str | None:

@@ -80,7 +80,7 @@ def run(trial: Trial) -> dict[str, Any]:
         if asked.devices > 1
         else [],
     }
-    return training.measurement(trial, asked, clock, epochs, drawn, found)
+    return training.measurement(trial, asked, clock, epochs, training.of_arrays(drawn), found)
 
 
 if __name__ == "__main__":

@@ -138,7 +138,7 @@ class Marks(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """The step's work is issued."""
-        loss, every = logs["loss"], self.terms.manner.reads_loss_every
+        loss, every = logs["loss"], self.terms.reads_loss_every
         if every and (batch + 1) % every == 0:
             self.clock.values([loss])
         self.clock.step(loss, self.terms.global_batch_size)

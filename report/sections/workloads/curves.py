@@ -17,6 +17,7 @@ from report.sections.view import Panel
 
 QUALITY = {
     "accuracy": ("Accuracy", "on the validation images after each epoch; more is better"),
+    "auc": ("AUC", "on the validation images after each epoch, the mean of all labels; more is better"),
     "perplexity": ("Perplexity", "on the validation text after each epoch; less is better"),
     "loss": ("Loss", "on the validation items after each epoch; less is better"),
 }

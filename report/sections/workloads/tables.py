@@ -249,7 +249,9 @@ def _quality_name(group: ComparisonGroup) -> str:
     names = [
         trial.quality_name for entry in group.entries for trial in entry.cell.trials if trial.quality_name
     ]
-    return names[0].capitalize() if names else "Quality"
+    if not names:
+        return "Quality"
+    return "AUC" if names[0] == "auc" else names[0].capitalize()
 
 
 def _quality(cell: Cell) -> str:

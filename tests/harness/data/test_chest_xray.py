@@ -6,6 +6,7 @@ import csv
 import hashlib
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from PIL import Image
 from commands import measure
 from harness.data import chest_xray
 from harness.data.chest_xray import LABELS, TABLE, WHOLE, Entry, Size, check_sizes, parts, read_table, sizes
+from harness.data.fetch import DataFolders, resolve
 from harness.data.folder import locked
 from harness.data.prepare import PIXELS, Prepared, prepare
 from harness.errors import Busy, DataError, UserError
@@ -33,8 +35,11 @@ PATIENTS = 10
 IMAGES = {"train": Size(7, 14), "valid": Size(1, 2), "test": Size(2, 4)}
 
 
-def generated(folder: Path, *, patients: int = PATIENTS, pixels: int = 32) -> Path:
-    """Two noisy images of each patient in the archives' folders, and the table beside them."""
+def generated(folder: Path, *, patients: int = PATIENTS, pixels: int = 32, every_label: bool = False) -> Path:
+    """Two noisy images of each patient in the archives' folders, and the table beside them.
+
+    With `every_label` each label is found in one image of each two patients that follow one another.
+    """
     rng = random.Random(1)
     rows = []
     for patient in range(1, patients + 1):
@@ -45,7 +50,8 @@ def generated(folder: Path, *, patients: int = PATIENTS, pixels: int = 32) -> Pa
             # The real ones are grey, and some have four channels.
             mode, channels = ("RGBA", 4) if patient == 2 else ("L", 1)
             Image.frombytes(mode, (pixels, pixels), rng.randbytes(pixels**2 * channels)).save(place / name)
-            findings = "|".join(rng.sample(LABELS, 2)) if follow_up else "No Finding"
+            drawn = LABELS[patient % 2 :: 2] if every_label else rng.sample(LABELS, 2)
+            findings = "|".join(drawn) if follow_up else "No Finding"
             rows.append(f"{name},{findings},{follow_up},{patient},058Y,M,PA,2682,2749,0.143,0.143,")
     rng.shuffle(rows)
     (folder / TABLE).write_text("\n".join([COLUMNS, *rows]) + "\n")
@@ -243,3 +249,23 @@ def test_the_verb_says_what_it_made(source: Path, tmp_path: Path, monkeypatch, c
     assert "train: 7 patients, 14 images" in said
     assert "chestxray: 20 images made, 0 were there; complete in " in said
     assert "its makers give no hash" in said
+
+
+def test_a_plan_finds_what_was_made_ready_and_says_how_to_make_it(ready: Prepared, tmp_path: Path):
+    folders = DataFolders(own=None, cache=ready.folder.parent)
+    found = resolve(["chestxray"], folders=folders, allow_generated=True)["chestxray"]
+    assert (found.source, found.sha256, found.subfolder) == ("real", ready.sha256, "chestxray")
+    with pytest.raises(DataError, match=r"is not made ready.*`invoke data --only chestxray --from FOLDER"):
+        resolve(["chestxray"], folders=DataFolders(own=None, cache=tmp_path), allow_generated=True)
+
+
+@pytest.mark.parametrize(
+    ("lost", "words"), [("table.csv", "table.csv"), ("images/00000003_001.png", "_001.png")]
+)
+def test_a_set_that_lost_a_file_is_refused_by_its_name(
+    ready: Prepared, tmp_path: Path, lost: str, words: str
+):
+    shutil.copytree(ready.folder, tmp_path / "chestxray")
+    (tmp_path / "chestxray" / lost).unlink()
+    with pytest.raises(DataError, match=rf"{words}' in .*: it is not there; unpack"):
+        resolve(["chestxray"], folders=DataFolders(own=tmp_path, cache=tmp_path))

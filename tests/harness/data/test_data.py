@@ -491,10 +491,15 @@ def test_every_way_in_the_table_gives_every_member():
             assert held == {member.path for member in dataset.members}, dataset.name
 
 
+PUBLISHED_IN_PART = ("weights-densenet121",)
+"""Of whose hash no public file has more than the first eight digits, which stand in its name."""
+
+
 def test_every_hash_in_the_table_is_whole_and_every_weight_is_named_by_its_hash():
     for dataset in DATASETS.values():
         hashes = [item.sha256 for item in (*dataset.members, *(d for way in dataset.ways for d in way))]
-        assert all(len(found) == 64 and int(found, 16) for found in hashes), dataset.name
+        digits = 8 if dataset.name in PUBLISHED_IN_PART else 64
+        assert all(len(found) == digits and int(found, 16) for found in hashes), dataset.name
         if dataset.name.startswith("weights-"):
             assert dataset.members[0].path.endswith(f"-{hashes[0][:8]}.pth")
 

@@ -1,31 +1,43 @@
 """The protocol of study 003 (DenseNet-121 on chest X-rays), stated once for every framework.
 
-`published/1` is what each framework's notebook did on synthetic data, by MANNERS. `fair/1` is one manner for
-all of them, FAIR, and the one that frameworks are ranked by. Both: DenseNet-121 with 14 outputs, binary
-cross-entropy, Adam(0.9, 0.999) at 1e-4 times the number of devices without schedule or weight decay, batch 64
-a device, 224 px, five epochs of 87,306 images, the last batch dropped; nothing is validated. Each step copies
-its batch from the host's memory, and the copy is inside the step.
+`published/1` is what each framework's notebook did, by MANNERS. `fair/1` is one manner for all of them,
+FAIR, and the one that frameworks are ranked by. Both: DenseNet-121 with 14 outputs, binary cross-entropy,
+Adam(0.9, 0.999) at 1e-4 times the number of devices without schedule or weight decay, batch 64 a device,
+224 px, five epochs of 87,306 images, the last batch dropped. Each step copies its batch from the host's
+memory, and the copy is inside the step.
 
-Not the study's, in both: the weights are one random set (`weights`) where it began with ImageNet's; a few
-batches come round and round, where it held 52.6 GB of images; the window begins after one step that is not
-counted, which the study counted, with its autotuning and graph building.
+Option `data` is `synthetic`, arrays in memory with nothing validated; `real`, the prepared X-rays
+(`xrays`), validated after each epoch and tested at the end; or `files`, generated files of the X-rays' size
+in their place, which measure loading alone. Real images are cropped at random to 224 of 264 px and flipped
+one time in two; `published/1` crops as the framework's notebook did. Validated and tested is what lies in
+the middle, in `published/1` the whole image made smaller, as in all notebooks.
+
+`loading/1` trains nothing: a step is a batch that the loader brought. What a loader does on the processor
+is so measured where no GPU is, at its published size.
+
+Not the study's: on synthetic data and files the weights are one random set (`weights`) where it began with
+ImageNet's, and a few batches or files come round and round, where it held 52.6 GB of images; the window
+begins after one step that is not counted, which the study counted, with its autotuning and graph building.
 
 Python 3.7 syntax, and no framework.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from parts.trial import Failed, Trial
 
 PROTOCOLS = ("published/1", "fair/1")
+LOADING = "loading/1"
 MODEL = "densenet121"
 CLASSES = 14
 IMAGE_SIZE = 224
 BATCH_SIZE = 64
-TRAIN_IMAGES = 87306
+IMAGES = {"train": 87306, "valid": 7616, "test": 17198}
+TRAIN_IMAGES = IMAGES["train"]
 EPOCHS = 5
 LEARNING_RATE = 1e-4
 BETAS = (0.9, 0.999)
@@ -47,18 +59,65 @@ class Manner:
     adam_epsilon: float = 1e-8
     reads_loss_every: int = 0
     """Steps from one reading of the loss to the next, for which the device is waited for; 0 is an epoch."""
+    crop: str = "part"
+    """Of a real image: `part`, as large as the input; `resized`, of any size, as RandomResizedCrop; `whole`,
+    made smaller."""
+    tested_on: str = "middle"
+    """`middle` of a real image, or the `whole` made smaller."""
+    pixels: str = "torch"
+    """How real pixels are normalised: ImageNet's mean and deviation as torchvision has them (`torch`), or
+    its mean, and 0.017 for the deviation, as in Caffe (`caffe`)."""
+    valid_ahead: bool = False
+    """Whether the loader of the validation starts before the training of its epoch."""
 
 
 FAIR = Manner()
 MANNERS = {
-    "pytorch": Manner(labels="uniform", loss_of_logits=False, reads_loss_every=1),
-    "pytorch-loss-per-gpu": Manner(labels="uniform", loss_of_logits=False),
-    "tensorflow": Manner(labels="uniform"),
-    "keras-tensorflow": Manner(labels="uniform", loss_of_logits=False, adam_epsilon=1e-7, reads_loss_every=1),
+    "pytorch": Manner(
+        labels="uniform", loss_of_logits=False, reads_loss_every=1, crop="resized", tested_on="whole"
+    ),
+    "pytorch-loss-per-gpu": Manner(
+        labels="uniform", loss_of_logits=False, crop="resized", tested_on="whole", valid_ahead=True
+    ),
+    "tensorflow": Manner(labels="uniform", tested_on="whole", pixels="caffe"),
+    "keras-tensorflow": Manner(
+        labels="uniform",
+        loss_of_logits=False,
+        adam_epsilon=1e-7,
+        reads_loss_every=1,
+        crop="whole",
+        tested_on="whole",
+    ),
     "mxnet-gluon": Manner(images="ones", labels="ones", reads_loss_every=7),
     "chainer": Manner(labels="zeros", rate_by_devices=False),
 }
 """The study's own, by the names that its published figures have."""
+
+
+LOADER: dict[str, Any] = {
+    "workers": 0,
+    "loader": "processes",
+    "source_pixels": 264,
+    "format": "png",
+    "valid_batch": "as in training",
+    "valid_loader": "as the protocol",
+    "valid_devices": "all",
+    "loss": "as the protocol",
+}
+"""The options of loading where a framework has them, each as in the protocol; 0 workers are WORKERS."""
+CHOICES: dict[str, tuple[Any, ...]] = {
+    "loader": ("processes", "threads"),
+    "source_pixels": (264, 1024),
+    "format": ("png", "jpeg"),
+    "valid_batch": ("as in training", "larger"),
+    "valid_loader": ("as the protocol", "as it begins", "before training"),
+    "valid_devices": ("all", "first"),
+    "loss": ("as the protocol", "read each step", "kept"),
+}
+WORKERS = 6
+"""The study's; on arrays in memory there are none unless they are asked for."""
+LARGER = 4
+"""Times the batch of training, where that of the validation is larger: ours, for the study does not say."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +134,12 @@ class Terms:
     image_size: int
     batches: int
     """Different ones, that come round."""
+    protocol: str = PROTOCOLS[1]
+    data: str = "synthetic"
+    """`synthetic`, `real` or `files`."""
+    loading: Mapping[str, Any] = field(default_factory=dict)
+    """The options of LOADER, where the framework has them."""
+    train_images: int = TRAIN_IMAGES
 
     @property
     def global_batch_size(self) -> int:
@@ -82,9 +147,19 @@ class Terms:
         return self.batch_size * self.devices
 
     @property
+    def valid_batch_size(self) -> int:
+        """Images of one batch of the validation, of all devices."""
+        return self.global_batch_size * (LARGER if self.loading.get("valid_batch") == "larger" else 1)
+
+    @property
+    def workers(self) -> int:
+        """Of the loader: 0 is none."""
+        return self.loading.get("workers") or (0 if self.data == "synthetic" else WORKERS)
+
+    @property
     def steps_per_epoch(self) -> int:
-        """Whole batches of the study's training images."""
-        return TRAIN_IMAGES // self.global_batch_size
+        """Whole batches of the training images."""
+        return self.train_images // self.global_batch_size
 
     @property
     def learning_rate(self) -> float:
@@ -92,8 +167,29 @@ class Terms:
         return LEARNING_RATE * (self.devices if self.manner.rate_by_devices else 1)
 
     @property
+    def source_pixels(self) -> int:
+        """The side of a file's image, in pixels."""
+        return int(self.loading.get("source_pixels", LOADER["source_pixels"]))
+
+    @property
+    def reads_loss_every(self) -> int:
+        """As the manner has it, or as asked: steps from one reading to the next, 0 is an epoch."""
+        asked = {"read each step": 1, "kept": 0}
+        return asked.get(self.loading.get("loss", ""), self.manner.reads_loss_every)
+
+    @property
+    def valid_ahead(self) -> bool:
+        """As the manner has it, or as asked."""
+        asked = {"before training": True, "as it begins": False}
+        return asked.get(self.loading.get("valid_loader", ""), self.manner.valid_ahead)
+
+    @property
     def data_name(self) -> str:
         """What decides the content of an image and its labels."""
+        if self.data == "real":
+            return "chestxray"
+        if self.data == "files":
+            return "generated files: %s of %d px" % (self.loading["format"], self.source_pixels)
         return "random: %s images of %d px, labels %s" % (
             self.manner.images,
             self.image_size,
@@ -108,6 +204,8 @@ class Terms:
             notes.append("scaled down: %d images a device and step, of %d" % (self.batch_size, BATCH_SIZE))
         if self.image_size != IMAGE_SIZE:
             notes.append("scaled down: images of %d px, of %d" % (self.image_size, IMAGE_SIZE))
+        if self.train_images != TRAIN_IMAGES:
+            notes.append("scaled down: %d images to train on, of %d" % (self.train_images, TRAIN_IMAGES))
         return notes
 
 
@@ -115,18 +213,23 @@ def terms(
     trial: Trial,
     frameworks: dict[str, tuple[str, ...]],
     precisions: tuple[str, ...] = ("fp32-ieee",),
+    *,
+    data: tuple[str, ...] = ("synthetic",),
+    more: Mapping[str, Any] | None = None,
 ) -> Terms:
     """A trial's terms; `frameworks` has the names that a workload answers to, and the ways of `parallel`.
 
-    Raises Failed, naming what there is, for anything that the workload does not do.
+    `data` and `more` are the kinds of data and the options that the workload has beside. Raises Failed,
+    naming what there is, for anything that the workload does not do.
     """
     variant = trial.variant
-    protocol = trial.choose("protocol", trial.asked["protocol"], PROTOCOLS)
+    protocols = (*PROTOCOLS, LOADING) if "files" in data else PROTOCOLS
+    protocol = trial.choose("protocol", trial.asked["protocol"], protocols)
     trial.choose("model", variant["model"], (MODEL,))
     trial.choose("data mode", variant["data_mode"], ("host",))
     trial.choose("profile", variant["profile"], ("default",))
     trial.choose("layout", variant["layout"], ("contiguous",))
-    options = _options(trial, frameworks)
+    options = _options(trial, frameworks, data, more or {})
     if options["batches"] < FEWEST_BATCHES:
         raise Failed("unsupported", "option 'batches' is below %d, as good as constant" % FEWEST_BATCHES)
     framework = options["framework"]
@@ -139,15 +242,39 @@ def terms(
         parallel=options["parallel"],
         image_size=variant["image_size"] or IMAGE_SIZE,
         batches=options["batches"],
+        protocol=protocol,
+        data=options["data"],
+        loading={name: options[name] for name in more or {}},
     )
 
 
-def _options(trial: Trial, frameworks: dict[str, tuple[str, ...]]) -> dict[str, Any]:
+def _options(
+    trial: Trial, frameworks: dict[str, tuple[str, ...]], data: tuple[str, ...], more: Mapping[str, Any]
+) -> dict[str, Any]:
     first = next(iter(frameworks))
     options = trial.options(
-        {"framework": first, "data": "synthetic", "parallel": "", "batches": FEWEST_BATCHES}
+        {"framework": first, "data": "synthetic", "parallel": "", "batches": FEWEST_BATCHES, **more}
     )
     ways = trial.choose("framework", options["framework"], frameworks)
-    trial.choose("data", options["data"], ("synthetic",))
+    trial.choose("data", options["data"], data)
     options["parallel"] = trial.choose("parallel", options["parallel"] or ways[0], ways)
+    for name in more:
+        if name in CHOICES and options[name] not in CHOICES[name]:
+            there = ", ".join(str(value) for value in CHOICES[name])
+            raise Failed("unsupported", "%s '%s' is not known; there are: %s" % (name, options[name], there))
+    _refuse_without_files(options, more)
     return options
+
+
+def _refuse_without_files(options: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """An option that its data cannot have would leave a record that says what did not happen."""
+    needs = {"source_pixels": "files", "format": "files"}
+    for name in more:
+        of = needs.get(name, "")
+        if options[name] == more[name] or options["data"] == "files" or name in ("workers", "loss"):
+            continue
+        if of or options["data"] == "synthetic":
+            message = "option '%s' is of data '%s', and the data is '%s'"
+            raise Failed("unsupported", message % (name, of or "real' or 'files", options["data"]))
+    if options.get("workers", 0) < 0:
+        raise Failed("unsupported", "option 'workers' is below 0")

@@ -7,14 +7,18 @@ Python 3.7 syntax; NumPy, and no framework.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from parts.chexnet import network, weights
+from parts.chexnet import auc, network, weights
 from parts.chexnet.data import Batch, sha256
-from parts.chexnet.protocol import CLASSES, EPOCHS, Terms
+from parts.chexnet.protocol import CLASSES, EPOCHS, LOADING, Terms
 from parts.step_clock import StepClock
 from parts.trial import Failed, Trial
 
@@ -44,7 +48,78 @@ class Trainer:
         raise NotImplementedError
 
 
-def begin(trainer: Trainer, batch: Batch) -> None:
+@dataclass(frozen=True)
+class Scores:
+    """What a part's images gave: the mean loss, and the area under the ROC curve of each label."""
+
+    loss: float
+    of_each: list[float | None]
+
+    @property
+    def auc(self) -> float | None:
+        """The mean over the labels; None where one of them is in no image, or in all."""
+        return auc.mean(self.of_each)
+
+
+class Evaluation:
+    """A part's images put through the network, which learns nothing from them.
+
+    `batches` gives them each time it is gone through, and `whole` is how many batches they are in all;
+    `together` joins what ranks have of outputs and labels.
+    """
+
+    def __init__(
+        self,
+        trainer: Trainer,
+        batches: Iterable[Batch],
+        whole: int,
+        together: Callable[[np.ndarray, np.ndarray], Batch] = lambda outputs, labels: (outputs, labels),
+    ) -> None:
+        self.trainer, self.batches, self.whole, self.together = trainer, batches, whole, together
+        self._coming: Any = None
+
+    def begin(self) -> None:
+        """Starts the loader ahead of time."""
+        self._coming = iter(self.batches)
+
+    def __call__(self) -> Scores:
+        """Raises Failed where the outputs are not finite."""
+        coming, self._coming = self._coming or iter(self.batches), None
+        outputs, seen = [np.empty((0, CLASSES))], [np.empty((0, CLASSES))]
+        for images, labels in coming:
+            outputs.append(self.trainer.outputs(images))
+            seen.append(np.asarray(labels))
+        logits, labels = self.together(np.concatenate(outputs), np.concatenate(seen))
+        loss = float(np.mean(np.maximum(logits, 0) - logits * labels + np.log1p(np.exp(-np.abs(logits)))))
+        if not math.isfinite(loss):
+            raise Failed("not-finite", "the loss of a validation is %s" % loss)
+        return Scores(loss, auc.of_each(labels, logits))
+
+
+def validated(trial: Trial, valid: Evaluation, epoch: dict[str, Any]) -> None:
+    """Validates after an epoch's training, and adds what came of it to the epoch's record."""
+    limit = trial.valid_batches(valid.whole)
+    if not limit:
+        return
+    trial.stage("valid")
+    began = time.perf_counter()
+    scores = valid()
+    epoch.update(valid_seconds=time.perf_counter() - began, valid_batches=limit, valid_loss=scores.loss)
+    epoch["quality"] = scores.auc
+    trial.stage("train")
+
+
+def tested(trial: Trial, test: Evaluation | None, labels: tuple[str, ...]) -> dict[str, Any]:
+    """The last epoch's weights on the images that nothing was chosen by, as a measurement has it."""
+    if test is None:
+        return {}
+    trial.stage("test")
+    with trial.phase("test"):
+        scores = test()
+    return {"test_quality": scores.auc, "test_qualities": dict(zip(labels, scores.of_each))}
+
+
+def begin(trainer: Trainer, batch: Batch, arrays: dict[str, np.ndarray] | None = None) -> None:
     """One step that is not counted, for autotuning and graphs, and then the weights that all begin with.
 
     Raises Failed where the network is not DenseNet-121 with 14 outputs.
@@ -52,7 +127,7 @@ def begin(trainer: Trainer, batch: Batch) -> None:
     if trainer.parameters() != network.parameters():
         counts = (trainer.parameters(), network.parameters())
         raise Failed("error", "the network has %d trained numbers, and DenseNet-121 has %d" % counts)
-    arrays = weights.neutral()
+    arrays = arrays or weights.neutral()
     trainer.load(arrays)
     trainer.step(*batch)
     trainer.load(arrays)
@@ -62,21 +137,27 @@ def train(
     trial: Trial,
     clock: StepClock,
     terms: Terms,
-    batches: list[Batch],
+    batches: Iterable[Batch],
     trainer: Trainer,
     over: Callable[[], object] | None = None,
+    valid: Evaluation | None = None,
 ) -> list[dict[str, Any]]:
-    """Epochs until the protocol or the trial's limit ends; one each. `over` is for ranks."""
+    """Epochs until the protocol or the trial's limit ends; one each. `over` is for ranks.
+
+    `batches` is a list of those that come round, or a loader, which begins anew with each epoch.
+    """
     trial.stage("train")
     over = over or clock.over
-    every = terms.manner.reads_loss_every
+    every = terms.reads_loss_every
     epochs: list[dict[str, Any]] = []
     ended = False
     while len(epochs) < clock.epochs and not ended:
         clock.start()
-        for number in range(clock.steps_per_epoch):
-            images, labels = batches[number % len(batches)]
-            clock.ready()
+        if valid and terms.valid_ahead:
+            valid.begin()
+        coming = itertools.cycle(batches) if isinstance(batches, list) else batches
+        for number, (images, labels) in enumerate(itertools.islice(coming, clock.steps_per_epoch)):
+            clock.ready(None if isinstance(batches, list) else images)
             loss = trainer.step(images, labels)
             if every and (number + 1) % every == 0:
                 clock.values([loss])
@@ -85,8 +166,41 @@ def train(
             if ended:
                 break
         epochs.append(clock.stop())
+        if valid:
+            validated(trial, valid, epochs[-1])
         trial.event("epoch", **epochs[-1])
     return epochs
+
+
+def loaded(trial: Trial, clock: StepClock, batches: Iterable[Batch]) -> list[dict[str, Any]]:
+    """As `train`, with nothing trained: a step is a batch that came."""
+    trial.stage("train")
+    epochs: list[dict[str, Any]] = []
+    ended = False
+    while len(epochs) < clock.epochs and not ended:
+        clock.start()
+        coming = None
+        for _ in range(clock.steps_per_epoch):
+            # What is waited for is the work itself, so none of it is a wait for input.
+            clock.ready()
+            coming = coming or iter(batches)
+            _, labels = next(coming)
+            clock.step(None, len(labels))
+            ended = bool(clock.over())
+            if ended:
+                break
+        epochs.append(clock.stop())
+        trial.event("epoch", **epochs[-1])
+    return epochs
+
+
+def of_arrays(batches: list[Batch]) -> dict[str, Any]:
+    """What a measurement tells of synthetic data."""
+    return {
+        "sha256": sha256(batches),
+        "distinct_batches": len({images.tobytes() for images, _ in batches}),
+        "looked_at_batches": len(batches),
+    }
 
 
 def measurement(
@@ -94,29 +208,26 @@ def measurement(
     terms: Terms,
     clock: StepClock,
     epochs: list[dict[str, Any]],
-    batches: list[Batch],
+    data: dict[str, Any],
     found: dict[str, Any],
+    valid: Evaluation | None = None,
 ) -> dict[str, Any]:
     """A measurement's part that all frameworks tell alike, and `found`: framework, device, versions,
     precision."""
-    protocol = {"steps_per_epoch": clock.steps_per_epoch, "epochs": EPOCHS, "valid_batches": 0}
+    valid_batches = valid.whole if valid else 0
+    protocol = {"steps_per_epoch": clock.steps_per_epoch, "epochs": EPOCHS, "valid_batches": valid_batches}
     flops = {"per_sample": float(network.operations_per_image(terms.image_size)), "method": network.METHOD}
+    begins = {"weights": "random", "weights_sha256": weights.SHA256}
+    whole = trial.valid_batches(valid_batches) == valid_batches
     return dict(
         {
-            "data": {
-                "name": terms.data_name,
-                "source": trial.asked["data"],
-                "sha256": sha256(batches),
-                "distinct_batches": len({images.tobytes() for images, _ in batches}),
-                "looked_at_batches": len(batches),
-                "weights": "random",
-                "weights_sha256": weights.SHA256,
-            },
-            "protocol": dict(protocol, **clock.ended(epochs, whole=True)),
+            "data": dict({"name": terms.data_name, "source": trial.asked["data"], **begins}, **data),
+            "quality_name": "auc" if valid else None,
+            "protocol": dict(protocol, **clock.ended(epochs, whole=whole)),
             "sample_unit": "image",
             "samples_per_step": terms.global_batch_size,
             "epochs": epochs,
-            "flops": flops,
+            "flops": {} if terms.protocol == LOADING else flops,
             "structure": {
                 "parameters": network.parameters(),
                 "classes": CLASSES,

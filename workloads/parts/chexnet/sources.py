@@ -1,0 +1,100 @@
+"""What a trial in PyTorch trains and is tested on: arrays in memory, prepared X-rays, generated files."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch.utils.data import default_collate
+
+from parts.chexnet import data, files, loading, training, xrays
+from parts.chexnet.protocol import LOADING, Terms
+from parts.ranks import Place
+from parts.trial import Trial
+
+FILES = 64
+"""Generated ones, that come round; they lie in the page cache, so that no disk is measured."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A part to validate or test on: its loader, and how many batches it is for all ranks together."""
+
+    batches: Any
+    whole: int
+
+
+@dataclass(frozen=True)
+class Given:
+    """`train` is a list of batches that come round or a loader, `first` one of them; the rest is told."""
+
+    terms: Terms
+    train: Any
+    first: loading.Batch
+    facts: dict[str, Any]
+    valid: Held | None = None
+    test: Held | None = None
+    labels: tuple[str, ...] = ()
+    folder: Any = None
+    """Of generated files, which go when this does."""
+
+
+def given(trial: Trial, terms: Terms, place: Place, *, pinned: bool) -> Given:
+    """Raises Failed where the prepared X-rays are not there or not whole."""
+    if terms.data == "real":
+        return _real(trial, terms, place, pinned)
+    if terms.data == "files":
+        folder = tempfile.TemporaryDirectory(prefix="gpudyno-files-")
+        part = files.generated(folder.name, FILES, terms.source_pixels, terms.loading["format"])
+        found = _of_part(trial, terms, part, place, pinned)
+        return replace(found, facts={"distinct_batches": None, "looked_at_batches": None}, folder=folder)
+    drawn = data.batches(terms)
+    facts = training.of_arrays(drawn)
+    if terms.workers:
+        arrays = loading.Arrays(drawn)
+        order = loading.Drawn(len(arrays), terms, place, trial.seed)
+        own = _own_part(drawn[:1], terms, place, pinned=False)
+        return Given(terms, loading.loader(arrays, order, terms, pinned=pinned), own[0], facts)
+    own = _own_part(drawn, terms, place, pinned=pinned)
+    return Given(terms, own, own[0], facts)
+
+
+def _real(trial: Trial, terms: Terms, place: Place, pinned: bool) -> Given:
+    found = xrays.prepared(trial.data_folder, trial.asked["data"])
+    parts = found.parts
+    terms = replace(terms, train_images=len(parts["train"]))
+    trained = _of_part(trial, terms, parts["train"], place, pinned)
+    facts = {f"{name}_items": len(part) for name, part in parts.items()}
+    if terms.protocol == LOADING:
+        return replace(trained, facts=dict(facts, sha256=found.sha256))
+    prepare = loading.preparation(terms, training=False)
+    held = {}
+    for name in ("valid", "test"):
+        whole = -(-len(parts[name]) // terms.valid_batch_size)
+        limit = trial.valid_batches(whole) if name == "valid" else whole
+        first_alone = terms.loading["valid_devices"] == "first"
+        order = loading.InOrder(
+            len(parts[name]), terms.valid_batch_size, place, limit, first_alone=first_alone
+        )
+        dataset = loading.Files(parts[name], prepare)
+        held[name] = Held(loading.loader(dataset, order, terms, pinned=pinned), whole)
+    return replace(trained, facts=dict(facts, sha256=found.sha256), labels=found.labels, **held)
+
+
+def _of_part(trial: Trial, terms: Terms, part: xrays.Part, place: Place, pinned: bool) -> Given:
+    dataset = loading.Files(part, loading.preparation(terms, training=True))
+    order = loading.Drawn(len(part), terms, place, trial.seed)
+    size = terms.batch_size if place.count > 1 else terms.global_batch_size
+    first = default_collate([dataset[item % len(part)] for item in range(size)])
+    return Given(terms, loading.loader(dataset, order, terms, pinned=pinned), tuple(first), {})
+
+
+def _own_part(drawn: list[data.Batch], terms: Terms, place: Place, *, pinned: bool) -> list[loading.Batch]:
+    """This process's part of each global batch, as tensors that a copy need not wait for."""
+    part = slice(None)
+    if place.count > 1:
+        part = slice(place.rank * terms.batch_size, (place.rank + 1) * terms.batch_size)
+    tensors = [tuple(torch.from_numpy(half[part]) for half in batch) for batch in drawn]
+    return [tuple(half.pin_memory() for half in batch) for batch in tensors] if pinned else tensors

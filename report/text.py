@@ -116,9 +116,30 @@ def times(value: float | None) -> str:
 
 def about(best: float, low: float, high: float) -> str:
     """A figure with as many digits as its range bears: 1.684 of 1.49 to 1.89 is '1.7'."""
+    return rounded(best, _digits(best, low, high))
+
+
+def about_times(best: float, low: float, high: float) -> str:
+    """A ratio with two decimals, or fewer where its range bears no more: '1.6' of 1.52 to 1.74."""
+    return min(times(best), about(best, low, high), key=len)
+
+
+def about_range(best: float, low: float, high: float) -> tuple[str, str]:
+    """The ends of a figure's range with as many digits as the figure has beside it."""
+    digits = _digits(best, low, high)
+    return rounded(low, digits), rounded(high, digits)
+
+
+def _digits(best: float, low: float, high: float) -> int:
     width = (high - low) / 2 / abs(best) if best else 1.0
-    digits = 4 if width <= 0 else 1 + max(1, min(3, round(-math.log10(width))))
-    return number(best, digits)
+    return 4 if width <= 0 else 1 + max(1, min(3, round(-math.log10(width))))
+
+
+def rounded(value: float, digits: int) -> str:
+    """A number with that many significant digits and no more: 4,322 with two is '4,300'."""
+    if value and math.isfinite(value):
+        value = round(value, digits - 1 - math.floor(math.log10(abs(value))))
+    return number(value, digits)
 
 
 def plain_tick(value: float) -> str:

@@ -16,6 +16,7 @@ from itertools import pairwise
 from report import text
 from report.comparisons.cells import Cell, Ratio, cell_ratio
 from report.comparisons.groups import ComparisonGroup, Entry
+from report.comparisons.ranking import Ranking, ranking
 from report.comparisons.units.spread import UnitBand, UnitSpreads, spreads_among, unit_band
 from report.trials.key import Key, ProtocolLength
 from report.trials.pairs import each_nearest_the_card, matched, same_but
@@ -81,6 +82,11 @@ class Expectation:
     def tied(self) -> bool | None:
         """Whether the range that a buyer will receive includes 1; null without an interval."""
         return None if self.model is None else self.model.includes(1.0)
+
+    @property
+    def ranking(self) -> Ranking:
+        """Whether `fast` may be called the faster."""
+        return ranking(tied=self.tied, ranked=self.ranked)
 
 
 def expectations(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from report.comparisons.cells import Cell, Ratio, cell_ratio, repeated
+from report.comparisons.ranking import Ranking, ranking
 from report.trials.key import Value, differing
 from report.trials.pairs import at_same_batch, grouped_by, matched, nearest_the_card, same_but, without
 
@@ -23,6 +24,11 @@ class Speedup:
     ratio: Ratio
     differs: tuple[tuple[str, Value, Value], ...]
     """What differs besides the precision."""
+
+    @property
+    def ranking(self) -> Ranking:
+        """Whether `of` may be called faster or slower than `over`."""
+        return ranking(tied=self.ratio.tied, ranked=self.of.ranked and self.over.ranked)
 
 
 def speedups(cells: Sequence[Cell]) -> tuple[Speedup, ...]:

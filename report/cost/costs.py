@@ -31,6 +31,20 @@ class Costs:
     flip_watts: float | None = None
     """Where power is left out: how many watts more the cheapest must draw to cost as much as the second."""
 
+    @property
+    def tied(self) -> bool:
+        """Whether nothing shows that the cheapest costs less than the second."""
+        ratio = self.answer.cards[self.pair[1]].ratio if self.answer and self.pair else None
+        return ratio is not None and ratio[0] <= 1
+
+    @property
+    def alike_in_time(self) -> bool:
+        """Whether nothing shows that one of the two cheapest does the work sooner than the other."""
+        if self.answer is None or self.pair is None:
+            return False
+        first, second = (self.answer.cards[place].hours for place in self.pair)
+        return first is None or second is None or (first[0] <= second[2] and second[0] <= first[2])
+
 
 def costs(
     groups: Sequence[ComparisonGroup],

@@ -126,6 +126,7 @@ def _plain(escaped: Callable[[str], str]) -> Environment:
         loader=PackageLoader("report.page"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     made.filters["md"] = escaped
+    made.filters["coded"] = lambda text: re.sub(r"\\`([^`]+)\\`", r"`\1`", escaped(text))
     return made
 
 

@@ -52,7 +52,7 @@
     }
     panels.before(row);
   };
-  all(".panels").forEach(lines);
+  all(".panels").filter((panels) => !panels.closest(".first")).forEach(lines);
   if (filters) {
     filters.hidden = false;
     filters.addEventListener("change", show);

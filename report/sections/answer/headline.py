@@ -9,6 +9,7 @@ from report import text
 from report.comparisons.cells import Cell
 from report.comparisons.expectation import Benchmark, Expectation, SpeedRange
 from report.comparisons.groups import ComparisonGroup
+from report.comparisons.ranking import Ranking
 from report.comparisons.speedups import FULL_PRECISION, Speedup, best_supported
 from report.sections.view import Table
 from report.trials.pairs import grouped_by
@@ -33,7 +34,7 @@ def answer(groups: Sequence[ComparisonGroup], gains: Sequence[Speedup], claims: 
         card = text.short_card(own[0].of.trials[0].device_name)
         opening = (
             f"On this {card}"
-            if all(gain.of.ranked for gain in own)
+            if all(gain.of.ranked and gain.over.ranked for gain in own)
             else f"A first look, and no ranking, at this {card}"
         )
         joint = ", " if opening.startswith("On") else ": "
@@ -67,7 +68,9 @@ def _workload_clause(gains: Sequence[Speedup]) -> str:
         span = f"; all 95 % intervals within {text.times(low)} to {text.times(high)}"
     several = len({gain.of.key.model for gain in gains}) > 1
     speed = f"{_end_words(least, several)} to {_end_words(most, several)} times as fast as {over}"
-    return f"mixed precision trained {_models(gains)} {speed}{span}"
+    tied = sum(gain.ranking is Ranking.TIED for gain in gains)
+    alike = f"; {tied} of these {len(gains)} gains show no difference" if tied else ""
+    return f"mixed precision trained {_models(gains)} {speed}{span}{alike}"
 
 
 def _models(gains: Sequence[Speedup]) -> str:
@@ -85,12 +88,12 @@ def _gain_words(gain: Speedup) -> str:
     of, over = gain.of.key, gain.over.key.precision
     generated = ", GENERATED data" if of.data_source == "generated" else ""
     start = f"{of.precision} trained {text.model_name(of.model)} (batch {of.batch_size}{generated})"
-    speed = f"{text.times(gain.ratio.estimate)} times as fast as {over}"
-    interval = gain.ratio.interval
+    interval, best = gain.ratio.interval, gain.ratio.estimate
     if interval is None:
-        return f"{start} {speed} (single runs, no interval)"
+        return f"{start} {text.times(best)} times as fast as {over} (single runs, no interval)"
+    speed = f"{text.about_times(best, interval.low, interval.high)} times as fast as {over}"
     spread = f"95 % interval {text.times(interval.low)} to {text.times(interval.high)}"
-    if gain.ratio.tied:
+    if gain.ranking is Ranking.TIED:
         return f"{start} no measurably faster or slower than {over} ({spread}: no difference shown)"
     return f"{start} {speed} ({spread})"
 
@@ -141,26 +144,22 @@ def headline(expectation: Expectation) -> str:
     """The sentence of two systems: how many times as fast, as these two are and as any two of their types."""
     mix = "your work" if expectation.own_mix else "this work"
     fast, slow = text.the(expectation.fast.name), text.the(expectation.slow.name)
-    best = text.times(expectation.best)
     if expectation.units is None or expectation.model is None:
+        return f"A first look, and no ranking: {fast} and {slow} did {mix}, but single runs give no range."
+    model = _roughly(expectation.model)
+    if expectation.ranking is Ranking.TIED:
+        opening = "No" if expectation.ranked else "A first look: no"
         return (
-            f"A first look, and no ranking: {fast} did {mix} {best} times as fast as {slow} "
-            "in single runs, which give no range."
+            f"{opening} difference is shown between {fast} and {slow} for {mix}; of any two of their types "
+            f"the first may be {model} times as fast."
         )
-    units, model = between(expectation.units), between(expectation.model)
-    if not expectation.ranked:
+    if expectation.ranking is Ranking.FIRST_LOOK:
         return (
-            f"A first look, and no ranking: {fast} did {mix} {best} times as fast as {slow} "
-            f"(these two: {units}; any two of their types: {model})."
+            f"A first look, and no ranking: in these tests {fast} did {mix} {_roughly(expectation.units)} "
+            f"times as fast as {slow}."
         )
     about = text.about(expectation.best, expectation.model.low, expectation.model.high)
-    model = _roughly(expectation.model)
-    if expectation.tied:
-        return (
-            f"No difference is shown: {fast} does {mix} about {about} times as fast as {slow}, and any "
-            f"two of their types {model} times."
-        )
-    opening = f"{fast[0].upper()}{fast[1:]} does {mix} about {about} times as fast as {slow}"
+    opening = f"{text.sentence(fast)} does {mix} about {about} times as fast as {slow}"
     return f"{opening}; any two of their types, {model} times."
 
 
@@ -206,7 +205,7 @@ def mix(expectations: Sequence[Expectation]) -> Table | None:
 def _row(expectation: Expectation) -> tuple[str, ...]:
     units = between(expectation.units) if expectation.units else "no interval"
     model = between(expectation.model) if expectation.model else "no interval"
-    model += "\nno difference shown" if expectation.tied else ""
+    model += "\nno difference shown" if expectation.ranking is Ranking.TIED else ""
     model += "" if expectation.ranked else "\nnot ranked"
     return (
         f"{expectation.fast.name} over {expectation.slow.name}",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from report import text
 from report.analysis import Analysis
 from report.comparisons.cells import fewest_runs, standing
+from report.comparisons.ranking import Ranking
 from report.comparisons.speedups import best_of_each_workload
 from report.sections.answer import headline
 from report.sections.costs import wording
@@ -44,8 +45,10 @@ def _bought(analysis: Analysis) -> str:
     time = f"{names[0]} finishes in {text.percent(share)} of the time"
     if share > 1:
         time = f"{names[1]} finishes in {text.percent(1 / share)} of the time"
+    if costs.alike_in_time:
+        time = "no difference in speed is shown"
     opening = f"At your prices both cost about the same for your work; {time}."
-    if ratio[0] > 1:
+    if not costs.tied:
         more = text.about(ratio[1], ratio[0], ratio[2])
         dearer = f"{names[1]} costs {more} times as much for your work"
         opening = f"At your prices {names[0]} costs least: {dearer}."
@@ -53,8 +56,7 @@ def _bought(analysis: Analysis) -> str:
         return opening
     rented = costs.numbers.cards[costs.pair[0]].rented
     unit = f"{purchase.currency} an hour" if rented else purchase.currency
-    between = wording.spread(turn, "price")
-    price = f"{text.about(turn[1], turn[0], turn[2])} {unit}{f' ({between})' if between else ''}"
+    price = wording.about_price(turn, unit)
     return f"{opening} {'Rent' if rented else 'Buy'} {names[0]} below {price}."
 
 
@@ -73,25 +75,28 @@ def _cost_facts(analysis: Analysis) -> Iterator[Fact]:
     first = costs.answer.order[0]
     a_year = costs.answer.cards[first].cost
     name = text.the(costs.inputs.offers[first].name)
+    place = "and about as much on the next" if costs.tied else "the least"
     if a_year is not None:
         yield Fact(
             f"{text.about(a_year[1], a_year[0], a_year[2])} {purchase.currency}",
-            f"a year for your work on {name}, the least",
+            f"a year for your work on {name}, {place}",
         )
     turn = costs.answer.cards[first].break_even
     if turn is not None and turn[1] > 0:
-        between = wording.spread(turn, "price")
-        yield Fact(
-            f"{text.about(turn[1], turn[0], turn[2])} {purchase.currency}",
-            f"the price below which {name} costs least{f' ({between})' if between else ''}",
-        )
+        price, _, between = wording.about_price(turn, purchase.currency).partition(" (")
+        yield Fact(price, f"the price below which {name} costs least{f' ({between}' if between else ''}")
 
 
 def _speed_facts(analysis: Analysis) -> Iterator[Fact]:
     if not analysis.expectations:
         return
     first = analysis.expectations[0]
-    if first.model is not None and first.ranked:
+    if first.model is not None and first.ranking is Ranking.TIED:
+        yield Fact(
+            "no difference",
+            f"in speed is shown between {text.the(first.fast.name)} and {text.the(first.slow.name)}",
+        )
+    if first.model is not None and first.ranking is Ranking.RANKED:
         best = text.about(first.best, first.model.low, first.model.high)
         yield Fact(
             f"{best} ×",
@@ -107,16 +112,18 @@ def _own_facts(analysis: Analysis) -> Iterator[Fact]:
         hold = sum(judged.verdict.word in claims.HOLDS for judged in compared)
         yield Fact(f"{hold} of {len(compared)}", "published claims that can be checked here hold")
     own = [gain for gain in analysis.speedups if any(gain.of is cell for cell in cells)]
-    best = best_of_each_workload(own)
-    if best:
-        most = max(best, key=lambda gain: gain.ratio.estimate)
+    ranked = [gain for gain in best_of_each_workload(own) if gain.ranking is Ranking.RANKED]
+    if ranked:
+        most = max(ranked, key=lambda gain: gain.ratio.estimate)
+        interval = most.ratio.interval
+        assert interval is not None
         yield Fact(
-            f"{text.times(most.ratio.estimate)} ×",
+            f"{text.about_times(most.ratio.estimate, interval.low, interval.high)} ×",
             f"as fast: {work(most.of)} over {most.over.key.precision}",
         )
-    ranked = [cell for cell in cells if cell.throughput.mean is not None]
-    if ranked:
-        cell = ranked[0]
+    rated = [cell for cell in cells if cell.throughput.mean is not None]
+    if rated:
+        cell = rated[0]
         unit = text.clean(cell.trials[0].sample_unit, 20)
         yield Fact(
             f"{text.number(cell.throughput.mean)} {unit}s/s", f"{work(cell)}, {standing(cell) or 'measured'}"

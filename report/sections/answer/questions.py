@@ -10,6 +10,7 @@ from harness.summary.checks import cause_name
 from report import text
 from report.analysis import Analysis
 from report.comparisons.cells import Cell, fewest_runs
+from report.comparisons.ranking import Ranking
 from report.comparisons.speedups import FULL_PRECISION, Speedup, best_of_each_workload
 from report.comparisons.time_breakdown import time_breakdown
 from report.sections import acceptance
@@ -77,30 +78,31 @@ def _faster(analysis: Analysis) -> Iterator[str]:
     if first.units is None or first.model is None:
         yield f"Single runs give no range: {fast} took {text.times(1 / first.best)} of {slow}'s time."
         return
-    if not first.ranked:
+    if first.ranking is Ranking.FIRST_LOOK:
         yield "This is a first look, and no ranking."
     best = text.about(first.best, first.units.low, first.units.high)
+    speed = f"{text.sentence(fast)} is {best} times as fast as {slow}. These two:"
+    if first.ranking is Ranking.TIED:
+        speed = f"No difference is shown between {fast} and {slow}. The first over the second, these two:"
     yield (
-        f"{fast[0].upper()}{fast[1:]} is {best} times as fast as {slow}. "
-        f"These two: {headline.between(first.units)} times. Any two of their types: "
+        f"{speed} {headline.between(first.units)} times. Any two of their types: "
         f"{headline.between(first.model)} times, with 95 % confidence."
     )
-    if first.tied:
-        yield "That range includes 1.00, so no difference is shown."
-    tied = [benchmark for benchmark in first.benchmarks if benchmark.ratio.tied]
-    if tied and not first.tied:
-        yield f"They tie on {_some([work(benchmark.of) for benchmark in tied])}."
-    elif len(first.benchmarks) > 1 and not first.tied:
-        yield f"Of {len(first.benchmarks)} works they tie on none."
+    if first.ranking is Ranking.RANKED:
+        tied = [benchmark for benchmark in first.benchmarks if benchmark.ratio.tied]
+        if tied:
+            yield f"They tie on {_some([work(benchmark.of) for benchmark in tied])}."
+        elif len(first.benchmarks) > 1:
+            yield f"Of {len(first.benchmarks)} works they tie on none."
     others = len(analysis.expectations) - 1
     if others:
         yield f"{text.count(others, 'more pair')} of systems stand below."
 
 
-def _some(names: Sequence[str]) -> str:
+def _some(names: Sequence[str], most: int = MOST_NAMED) -> str:
     unique = list(dict.fromkeys(names))
-    more = len(unique) - MOST_NAMED
-    shown = ", ".join(unique[:MOST_NAMED])
+    more = len(unique) - most
+    shown = ", ".join(unique[:most])
     return f"{shown} and {more} more" if more > 0 else shown
 
 
@@ -118,7 +120,7 @@ def _cost(analysis: Analysis) -> Iterator[str]:
             offer = f"{wording.price_of(quote)}, the offer of {text.day(quote.date)}"
             yield f"{text.sentence(names[place])}: {a_year} at {offer}."
     yield wording.work_sentence(costs.inputs)
-    turn = wording.price_sentence(costs.answer, costs.numbers, purchase.currency)
+    turn = wording.price_sentence(costs.answer, costs.numbers, purchase.currency, first=False)
     yield from (sentence for sentence in (turn, wording.power_sentence(costs)) if sentence)
 
 
@@ -126,6 +128,9 @@ def _unpriced(analysis: Analysis) -> Iterator[str]:
     """Without prices: by speed alone, how much more each may cost."""
     view = section.view(analysis)
     if view is not None:
+        first = analysis.expectations[0] if analysis.expectations else None
+        if first is not None and first.ranking in (Ranking.FIRST_LOOK, Ranking.SINGLE):
+            yield "Of the works alone whose runs may be ranked:"
         yield view.answer
     if analysis.evidence.purchase is None:
         yield "No prices are given: `invoke quote` asks for them."
@@ -139,6 +144,8 @@ def _turns(analysis: Analysis) -> Iterator[str]:
         name, unit = wording.input_name(most, costs.numbers, *costs.pair, purchase.currency)
         turn = f"; the order turns at {text.number(most.flip)}{unit}" if most.flip is not None else ""
         yield f"Of your own figures the {name} matters most{turn}."
+    elif analysis.expectations and analysis.expectations[0].ranking is Ranking.RANKED:
+        yield "The assumption that matters most is how far units of one model differ."
 
 
 def _sure(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
@@ -216,7 +223,7 @@ def _published(analysis: Analysis) -> Iterator[str]:
     failed = [judged for judged in analysis.verdicts if judged.verdict.word in claims.FAILS]
     if failed:
         named = [claims.describe(judged.claim).partition("\n")[0] for judged in failed]
-        yield f"Not so here: {_some(named)}."
+        yield f"Not so here: {_some(named, 2)}."
 
 
 def _limits(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
@@ -252,8 +259,13 @@ def _precision(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
         yield f"It was not measured: no 16-bit precision ran beside a 32-bit one{ran}."
         return
     sized = sorted(best, key=lambda gain: _parameters(gain.of))
-    for gain in sized[:1] if len(sized) == 1 else (sized[0], sized[-1]):
-        yield _gain(gain)
+    if len({gain.of.key.model for gain in sized}) < 2:
+        yield _gain(sized[0], "")
+    elif _parameters(sized[0].of):
+        yield _gain(sized[0], "the smallest model, ")
+        yield _gain(sized[-1], "the largest, ")
+    else:
+        yield from (_gain(gain, "") for gain in (sized[0], sized[-1]))
     yield f"The baseline is {BASELINES[sized[0].over.key.precision]} ({sized[0].over.key.precision})."
 
 
@@ -263,15 +275,18 @@ def _parameters(cell: Cell) -> float:
     return float(count or 0)
 
 
-def _gain(gain: Speedup) -> str:
+def _gain(gain: Speedup, which: str) -> str:
     millions = _parameters(gain.of) / 1e6
     size = f" ({text.number(millions, 2)} million weights)" if millions else ""
     interval = gain.ratio.interval
     speed = text.times(gain.ratio.estimate)
     spread = f" ({text.times(interval.low)} to {text.times(interval.high)})" if interval else " (single runs)"
-    word = ", so no difference is shown" if gain.ratio.tied else ""
+    word = {
+        Ranking.TIED: ", so no difference is shown",
+        Ranking.FIRST_LOOK: ": a first look, and no ranking",
+    }.get(gain.ranking, "")
     model = f"{text.model_name(gain.of.key.model)}{size}"
-    return f"On {model} {gain.of.key.precision} is {speed} times as fast{spread}{word}."
+    return f"On {which}{model}, {gain.of.key.precision} is {speed} times as fast{spread}{word}."
 
 
 def _memory(cells: Sequence[Cell]) -> Iterator[str]:
@@ -289,6 +304,8 @@ def _memory(cells: Sequence[Cell]) -> Iterator[str]:
         return
     reasons = Counter(energy.unknown_because for energy in energies if energy.unknown_because)
     why = f": {text.clean(reasons.most_common(1)[0][0], 160)}" if reasons else ""
+    if not energies:
+        why = ": no sensor was read"
     yield f"Energy is not known{why}."
 
 
@@ -314,7 +331,10 @@ def _failed(analysis: Analysis) -> Iterator[str]:
         return
     reasons = Counter(text.failure_words(trial.failure.reason) for trial in failed if trial.failure)
     named = ", ".join(f"{reason} ({n})" for reason, n in reasons.most_common(MOST_NAMED))
-    yield f"{text.count(len(failed), 'trial')} of {len(analysis.own):,}: {named}."
+    key = failed[0].key
+    first = f"{text.model_name(key.model)} in {key.precision} at batch {key.batch_size}"
+    which = "it was" if len(failed) == 1 else "the first was"
+    yield f"{text.count(len(failed), 'trial')} of {len(analysis.own):,}: {named}; {which} {first}."
 
 
 def _again(analysis: Analysis) -> Iterator[str]:

@@ -10,7 +10,7 @@ from report.cost.costs import Costs
 from report.cost.inputs import Numbers, Range
 from report.cost.model import CostAnswer, Draws
 from report.cost.sensitivity import Sensitivity
-from report.sections.costs.wording import input_name, price_of, spread, written
+from report.sections.costs.wording import about_price, input_name, price_of, spread, written
 from report.sections.view import Panel
 
 MOST_INPUTS = 8
@@ -86,8 +86,8 @@ def price_line(costs: Costs, currency: str) -> Panel | None:
     ]
     if turn is None or turn[1] <= 0 or not offered:
         return None
-    price = f"{text.about(turn[1], turn[0], turn[2])} {currency}{' an hour' if rented else ''}"
-    between = spread(turn, "price")
+    turns_at = about_price(turn, f"{currency}{' an hour' if rented else ''}")
+    price = turns_at.partition(" (")[0]
     order = {first: 0, second: 1}
     offers = tuple(
         OfferPrice(
@@ -101,13 +101,12 @@ def price_line(costs: Costs, currency: str) -> Panel | None:
         below=f"left of {price}: {names[first]} costs least",
         above=f"right of it: {names[second]} costs least",
         turn=turn,
-        turn_label=f"{price}{f' ({between})' if between else ''}",
+        turn_label=turns_at,
         offers=offers,
         across=f"price{' of an hour' if rented else ''}, {currency}",
     )
     alt = (
-        f"{text.sentence(names[first])} costs as much as {names[second]} at {price}"
-        f"{f', with its range {between}' if between else ''}. "
+        f"{text.sentence(names[first])} costs as much as {names[second]} at {turns_at}. "
         f"Offers: {'; '.join(offer.label for offer in offers)}"
     )
     title = f"{'Rent' if rented else 'Buy'} {names[first]} below {price}"

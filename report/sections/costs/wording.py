@@ -47,6 +47,13 @@ def spread(values: Range, form: str) -> str:
     return f"{written(low, plain)} to {written(high, plain)}"
 
 
+def about_price(values: Range, unit: str) -> str:
+    """A price as a headline says it, with the digits that its range bears: '4,300 EUR (3,300 to 5,600)'."""
+    low, best, high = max(values[0], 0.0), values[1], max(values[2], 0.0)
+    price = f"{text.about(best, low, high)} {unit}"
+    return price if low == high else f"{price} ({' to '.join(text.about_range(best, low, high))})"
+
+
 def price_of(quote: Quote) -> str:
     """'1,800 EUR' or '0.9 EUR an hour'"""
     return f"{text.number(quote.cost[1])} {quote.currency}{' an hour' if quote.rented else ''}"
@@ -84,12 +91,15 @@ def answer_sentence(answer: CostAnswer, names: Sequence[str]) -> str:
     )
 
 
-def price_sentence(answer: CostAnswer, numbers: Numbers, currency: str) -> str:
-    """From which price on that would turn; empty where nothing stands against it."""
+def price_sentence(answer: CostAnswer, numbers: Numbers, currency: str, *, first: bool = True) -> str:
+    """From which price on that would turn; empty where nothing stands against it.
+
+    Without the `first` it is of the second card alone: a headline has said it of the other.
+    """
     if len(answer.order) < 2:
         return ""
     sentences = []
-    for i in answer.order[:2]:
+    for i in answer.order[0 if first else 1 : 2]:
         turn, card = answer.cards[i].break_even, numbers.cards[i]
         if turn is None:
             continue

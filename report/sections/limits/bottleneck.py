@@ -18,6 +18,8 @@ MOST_SAID = 6
 def bottleneck(groups: Sequence[ComparisonGroup], trials: Sequence[Trial]) -> BottleneckView | None:
     """What can be said of the lines that are drawn, the leading session's machines first."""
     cells = [entry.cell for group in groups for entry in group.entries]
+    if not cells:
+        return None
     cells.sort(key=lambda cell: -(cell.input_share.mean or 0.0))
     machines = first_of(trials)
     sentences = _waiting_lines(cells)[:MOST_SAID]

@@ -295,17 +295,14 @@ def as_printed(claim: Claim, value: float) -> str:
     return f"{value:,.{places}f}{' s' if claim.unit == 's' else ''}"
 
 
+SECONDS = ("protocol_seconds", "epoch_seconds", "step_seconds", "inference_seconds", "seconds_to_target")
+
+
 def figure(claim: Claim, value: float) -> str:
     """A value in a claim's unit."""
     if claim.kind == "ratio":
         return f"{text.times(value)} ×"
-    if claim.metric in (
-        "protocol_seconds",
-        "epoch_seconds",
-        "step_seconds",
-        "inference_seconds",
-        "seconds_to_target",
-    ):
+    if claim.metric in SECONDS:
         return text.seconds(value)
     if claim.metric == "peak_bytes":
         return text.gibibytes(value)

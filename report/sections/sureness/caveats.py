@@ -28,7 +28,7 @@ def sureness(groups: Sequence[ComparisonGroup]) -> str:
     """How far the sentence carries: runs, blocks, and that one card is not its model."""
     own = [entry.cell for group in groups for entry in group.entries if entry.own]
     if not own:
-        return "The line invoke build run report measures this machine and makes this page again."
+        return ""
     fewest = cells.fewest_runs(own)
     blocks = max(cell.blocks for cell in own)
     least = "as few as" if fewest < FLOOR_RUNS else "at least"

@@ -8,6 +8,7 @@ from statistics import fmean, stdev
 from report import text
 from report.comparisons.cells import Cell, side_by_side
 from report.comparisons.expectation import Expectation
+from report.comparisons.ranking import Ranking
 from report.sections import names
 from report.stats.intervals import ASSUMED_BLOCK_SPREAD, BLOCKS_NEEDED, HEADLINE_RUNS, runs_needed
 
@@ -17,7 +18,11 @@ def would_change(expectations: Sequence[Expectation]) -> tuple[str, ...]:
     if not expectations or expectations[0].units is None or expectations[0].model is None:
         return ()
     first = expectations[0]
-    sentences = [_units(first), _mix(first), _runs(first), _waiting(first)]
+    if first.ranking is Ranking.FIRST_LOOK:
+        longer = "Longer tests: these are too short, or their data is generated, so nothing is ranked yet."
+        return tuple(sentence for sentence in (longer, _waiting(first)) if sentence)
+    mix = _mix(first) if first.ranking is Ranking.RANKED else ""
+    sentences = [_units(first), mix, _runs(first), _waiting(first)]
     return tuple(sentence for sentence in sentences if sentence)
 
 

@@ -29,6 +29,8 @@ NAME, LINE, BAND = 20.0, 16.0, 18.0
 CAPTION, BUSY, MEMORY, BETWEEN = 16.0, 44.0, 28.0, 20.0
 """Heights of a row's name, a line of its note, its phases, a caption, both axes, and between two rows, px."""
 UNDER, EDGE = 28.0, 14.0
+HEADROOM = 1.06
+"""Times the most that a line reaches, so that it does not run through the words above it."""
 THINNEST = 1.0
 """Px of a phase, so that a short one is seen."""
 MOST_VALUES = 120
@@ -143,7 +145,7 @@ class _Row:
 
     def _axes(self, top: float, height: float, most: float) -> Axes:
         axes = self.sheet.axes(0, top, self.sheet.width, height)
-        axes.set(xlim=(0, self.seconds), ylim=(0, most))
+        axes.set(xlim=(0, self.seconds), ylim=(0, HEADROOM * most))
         return axes
 
     def _strip(self, top: float, height: float, name: str, reach: str, most: float) -> Axes:

@@ -50,6 +50,12 @@ def tabled(caption: str, rows: Sequence[Mapping[str, str]], keys: Sequence[tuple
     return Table(caption, columns, tuple(tuple(row.values()) for row in rows), tuple(keys))
 
 
+def told(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    """The rows without the columns in which each of them has a dash."""
+    known = {column for row in rows for column, value in row.items() if value != "–"}
+    return [{column: value for column, value in row.items() if column in known} for row in rows]
+
+
 @dataclass(frozen=True, slots=True)
 class Panel:
     """One chart, and what it shows in words. Its name is its own on the page."""

@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 
 from harness.record import Measurement
+from harness.record.events import FILE as EVENTS
+from harness.record.events import spans
 from tests.helpers.checks import golden
 from tests.helpers.workload_runner import PYTHON, WORKLOADS, Ended, need_stack, need_torch, run, trial
 
@@ -171,6 +173,10 @@ def keeps_the_contract(
     told = measured.framework
     assert told is not None and (told.name, told.retired) == TOLD[framework]
     assert told.version in measured.versions.values() and told.differs
+    assert told.layout == ("channels last" if folder == "tensorflow2" else "channels first") and told.loader
+    assert told.lines is not None and 100 < told.lines.own < 400 and not told.lines.framework_parts
+    marked = [phase for phase, *_ in spans(at / "out" / EVENTS)]
+    assert marked[0] == "import" and marked[-1] == "first_step", "nothing is validated"
     assert measured.precision.output_dtypes == {"float32": 121}
     assert {probe.reads_as for probe in measured.precision.probes} == {"fp32-ieee"}
     assert measured.window.samples == 4

@@ -58,7 +58,8 @@ def _plainest(gains: Sequence[Speedup]) -> list[Speedup]:
 
 def _workload_clause(gains: Sequence[Speedup]) -> str:
     if len(gains) <= MOST_NAMED_GAINS:
-        return _joined([_gain_words(gain) for gain in gains])
+        several = len({gain.of.key.protocol for gain in gains}) > 1
+        return _joined([_gain_words(gain, several) for gain in gains])
     least, most = (pick(gains, key=lambda gain: gain.ratio.estimate) for pick in (min, max))
     over = " or ".join(dict.fromkeys(gain.over.key.precision for gain in gains))
     intervals = [gain.ratio.interval for gain in gains if gain.ratio.interval]
@@ -84,10 +85,11 @@ def _end_words(gain: Speedup, several: bool) -> str:
     return f"{text.times(gain.ratio.estimate)} ({which})"
 
 
-def _gain_words(gain: Speedup) -> str:
+def _gain_words(gain: Speedup, several_protocols: bool) -> str:
     of, over = gain.of.key, gain.over.key.precision
+    protocol = f", {text.clean(of.protocol, 30)}" if several_protocols else ""
     generated = ", GENERATED data" if of.data_source == "generated" else ""
-    start = f"{of.precision} trained {text.model_name(of.model)} (batch {of.batch_size}{generated})"
+    start = f"{of.precision} trained {text.model_name(of.model)} (batch {of.batch_size}{protocol}{generated})"
     interval, best = gain.ratio.interval, gain.ratio.estimate
     if interval is None:
         return f"{start} {text.times(best)} times as fast as {over} (single runs, no interval)"

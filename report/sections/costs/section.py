@@ -84,13 +84,13 @@ def _ratios(inputs: CostInputs) -> CostView:
         name = the(inputs.offers[base].name)
         rows.append((offer.name, f"{times(speed)} × the price of {name}\n{between}", tied or "–"))
         if speed > best[1]:
-            best = sentence(f"{the(offer.name)} wins below {times(speed)} times the price of {name}"), speed
+            card = the(offer.name)
+            said = sentence(f"{card} wins below {times(speed)} times the price of {name} ({between}).")
             if tied:
-                best = (
-                    f"No difference in speed is shown, so {the(offer.name)} is worth the price of {name}",
-                    speed,
+                said = (
+                    f"No difference in speed is shown: {card} is worth {between} times the price of {name}."
                 )
-            best = f"{best[0]} ({between}).", speed
+            best = said, speed
     if not rows:
         return CostView("No two cards on this page did the same work.", "", caveats=inputs.caveats)
     note = "By speed alone, as if power and host cost nothing; purchase.toml (invoke quote) takes them in."

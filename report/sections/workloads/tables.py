@@ -266,11 +266,16 @@ def apart_table(groups: Sequence[ComparisonGroup], headings: Sequence[str]) -> T
     if not fields:
         return None
     rows = tuple(
-        (heading, *(text.clean(values[place], 40) for _, values in fields))
+        (heading, *(_apart_words(name, values[place]) for name, values in fields))
         for place, heading in enumerate(headings)
     )
     columns = ("Kept apart", *(name for name, _ in fields))
     return Table("Not drawn in one chart, because they differ in what matters.", columns, rows)
+
+
+def _apart_words(field: str, value: str) -> str:
+    """A group of published batches, one for each precision, has no batch size of its own."""
+    return "as published" if (field, value) == ("batch size", "0") else text.clean(value, 40)
 
 
 def projections(group: ComparisonGroup) -> tuple[str, ...]:

@@ -164,6 +164,12 @@ def test_hosts_that_differ_are_named_by_what_differs():
     assert said is not None and any("processor" in one and "kernel" in one for one in said.sentences)
 
 
+def test_memory_that_reads_alike_is_no_difference():
+    assert ON.memory_bytes
+    other = ON.model_copy(update={"memory_bytes": ON.memory_bytes + 4096})
+    assert environment.apart([ON, other]) is None
+
+
 def test_what_belongs_to_a_machine_is_said_once_for_it():
     guest = ON.model_copy(update={"virtual": "kvm"})
     said = view([*series(on=guest, repeats=5), *series("amp-bf16", on=guest, first_order=10)]).bottleneck

@@ -297,3 +297,15 @@ def test_a_mission_of_many_models_opens_with_their_gains():
     (work,) = view(records).workloads
     (overview,) = work.overview
     assert "LSTM amp-bf16" in overview.alt and "RNN (tanh) amp-bf16" in overview.alt
+
+
+def test_a_chart_with_a_published_batch_for_each_precision_is_not_kept_apart_by_a_batch_of_zero():
+    fair = {**build.LM, "protocol": "fair/1"}
+    records = [
+        *series(batch_size=20),
+        *series("fp16-master", batch_size=40, first_order=10),
+        *series(kind=fair, first_order=20),
+    ]
+    (work,) = view(records).workloads
+    assert work.apart is not None and "0" not in {cell for row in work.apart.rows for cell in row}
+    assert "as published" in {cell for row in work.apart.rows for cell in row}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from harness.record import FrameworkUsed
 from report import text
 from report.comparisons.cells import Cell
-from report.sections.view import Table, tabled
+from report.sections.view import Table, tabled, told
 from report.sections.workloads.frameworks.lines import Line
 from report.trials.pairs import grouped_by
 
@@ -20,12 +20,12 @@ LINES = (
 
 
 def table(lines: Sequence[Line]) -> Table:
-    """A row for each framework, in the order in which the page has them."""
+    """A row for each framework, in the order in which the page has them; without a column that all lack."""
     rows = [_row(name, same[0]) for name, same in grouped_by(lines, lambda line: line.framework).items()]
     caption = "The frameworks on this page, as their workloads tell of them."
     if any(line.used and line.used.lines for line in lines):
         caption += f" {LINES}"
-    return tabled(caption, rows)
+    return tabled(caption, told(rows))
 
 
 def differences(lines: Sequence[Line]) -> tuple[str, ...]:

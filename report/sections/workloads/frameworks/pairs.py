@@ -8,7 +8,7 @@ from dataclasses import replace
 from report import text
 from report.comparisons.cells import Cell, Ratio, cell_ratio, repeated
 from report.comparisons.scaling import parallelism_of
-from report.sections.view import Table, tabled
+from report.sections.view import Table, tabled, told
 from report.sections.workloads.frameworks.lines import Line, framework_of
 from report.trials.key import DATA, PARALLEL
 from report.trials.pairs import grouped_by
@@ -43,7 +43,7 @@ def table(cells: Sequence[Cell]) -> Table | None:
         }
         for cell, alone, synthetic in found
     ]
-    return tabled(CAPTION, rows)
+    return tabled(CAPTION, told(rows))
 
 
 def _family(cell: Cell) -> Hashable:

@@ -28,6 +28,14 @@ def test_one_pair_of_precisions_is_answered_with_its_interval_and_denominator():
     )
 
 
+def test_two_protocols_of_one_model_are_told_apart_in_the_sentence():
+    warmed = {**build.LM, "protocol": "warmed/1"}
+    own = [*series(), *series("amp-bf16", 0.05, first_order=10)]
+    own += [*series(kind=warmed, first_order=20), *series("amp-bf16", 0.06, kind=warmed, first_order=30)]
+    said = view(own).answer
+    assert "(batch 20, published/1)" in said and "(batch 20, warmed/1)" in said
+
+
 def test_an_interval_that_includes_one_says_no_difference_shown():
     shown = view([*series(), *series("amp-bf16", 0.0999, first_order=10)])
     assert "no measurably faster or slower than fp32-ieee" in shown.answer

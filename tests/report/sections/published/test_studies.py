@@ -52,6 +52,14 @@ def test_a_row_names_card_precision_and_batch_with_the_figure_and_how_it_scales(
     assert own.low < own.value < own.high
 
 
+def test_where_figures_name_their_framework_it_leads_and_the_row_says_on_which_data():
+    named = {"framework": "pytorch", "data": "synthetic"}
+    (row,) = rows(view(resnets(options=named), [claim("V100", 1000.0, options=named)]).study)
+    assert row.label == "ResNet-50 on synthetic data"
+    assert {mark.label for mark in row.marks} == {"pytorch"}
+    assert row.marks[0].note == "V100 fp32-ieee batch 98 [a]"
+
+
 def test_what_stands_behind_the_line_says_in_brackets_what_differs():
     (row,) = rows(view(resnets(mode="device")).study)
     assert [mark.note for mark in row.behind] == ["batch 98 (device data)"]

@@ -153,8 +153,8 @@ def test_a_record_from_before_workloads_told_their_framework_has_its_name_and_ve
     silent = {"changes": {"framework": None}}
     shown = of([*runs("pytorch", 0.2, **silent), *runs("chainer", 0.4, **silent)])
     assert shown.characteristics.rows == (
-        ("pytorch", "pytorch 1.2.3", *6 * ("–",)),
-        ("chainer", "chainer 1.2.3", *6 * ("–",)),
+        ("pytorch", "pytorch 1.2.3"),
+        ("chainer", "chainer 1.2.3"),
     )
     assert "docstring" not in shown.characteristics.caption and not shown.differences
 

@@ -114,6 +114,15 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "valid_devices": ("all", "first"),
     "loss": ("as the protocol", "read each step", "kept"),
 }
+NEEDS: dict[str, tuple[str, ...]] = {
+    "source_pixels": ("files",),
+    "format": ("files",),
+    "loader": ("real", "files"),
+    "valid_batch": ("real",),
+    "valid_loader": ("real",),
+    "valid_devices": ("real",),
+}
+"""The data that an option can have: nothing else is validated, or read from files."""
 WORKERS = 6
 """The study's; on arrays in memory there are none unless they are asked for."""
 LARGER = 4
@@ -268,13 +277,9 @@ def _options(
 
 def _refuse_without_files(options: dict[str, Any], more: Mapping[str, Any]) -> None:
     """An option that its data cannot have would leave a record that says what did not happen."""
-    needs = {"source_pixels": "files", "format": "files"}
-    for name in more:
-        of = needs.get(name, "")
-        if options[name] == more[name] or options["data"] == "files" or name in ("workers", "loss"):
-            continue
-        if of or options["data"] == "synthetic":
+    for name, data in NEEDS.items():
+        if name in more and options[name] != more[name] and options["data"] not in data:
             message = "option '%s' is of data '%s', and the data is '%s'"
-            raise Failed("unsupported", message % (name, of or "real' or 'files", options["data"]))
+            raise Failed("unsupported", message % (name, "' or '".join(data), options["data"]))
     if options.get("workers", 0) < 0:
         raise Failed("unsupported", "option 'workers' is below 0")

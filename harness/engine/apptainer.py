@@ -59,7 +59,7 @@ def exec_line(
     for mount in container.mounts(spec):
         words += ["--mount", _mount(mount.source, mount.target, read_only=mount.read_only)]
     words += ["--memory", str(spec.memory_bytes)] if spec.memory_bytes is not None else []
-    words += [str(sif), "python", f"/workloads/{container.workload_file(spec)}"]
+    words += [str(sif), spec.program, f"/workloads/{container.workload_file(spec)}"]
     return tuple(words), {f"APPTAINERENV_{name}": value for name, value in sorted(inside.items())}
 
 

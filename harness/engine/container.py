@@ -63,6 +63,8 @@ class RunSpec:
     device: DeviceRequest
     own_workloads: str | None = None
     """The folder below the workloads with the stack's own versions of them."""
+    program: str = "python"
+    """What starts the trial in its image."""
     image_id: str | None = None
     interpreter: Path | None = None
     sif: Path | None = None
@@ -247,7 +249,7 @@ def config(spec: RunSpec) -> dict[str, Any]:
         host |= {"Memory": spec.memory_bytes, "MemorySwap": spec.memory_bytes}
     return {
         "Image": spec.image_id,
-        "Cmd": ["python", f"/workloads/{workload_file(spec)}"],
+        "Cmd": [spec.program, f"/workloads/{workload_file(spec)}"],
         "User": f"{spec.uid}:{spec.gid}",
         "WorkingDir": "/tmp",
         "Env": [f"{name}={value}" for name, value in sorted(environment.items())],

@@ -78,6 +78,8 @@ class Image(Model):
     """Taken only where it is named: the stack of a study's own time, and not one to measure cards by."""
     workloads: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] | None = None
     """The folder in workloads/ with versions for this stack; null where it runs those of all others."""
+    program: Annotated[str, Field(pattern=r"^[A-Za-z0-9_/][A-Za-z0-9_./+-]{0,200}$")] = "python"
+    """What starts a trial inside, given the path of its workload; an image may have its own."""
     dockerfile: InDocker
     base: Reference
     base_digest: Digest

@@ -190,6 +190,11 @@ def venv_steps(
             f"image '{image.name}' takes {' and '.join(image.from_base)} from its base, and a venv has none",
             remedy="install Docker or Podman, or name an interpreter with --python",
         )
+    if image.program != "python":
+        raise NoEngine(
+            f"image '{image.name}' starts trials by '{image.program}', which no virtual environment has",
+            remedy="install Docker, Podman or Apptainer",
+        )
     python = str(venv / "bin" / "python")
     make = VenvStep("virtual environment", ((interpreter, "-m", "venv", "--clear", str(venv)),))
     locked = ("--no-deps", "--require-hashes", "--no-build-isolation", "--no-input")

@@ -68,6 +68,8 @@ class Job:
     keep_id: bool = False
     own_workloads: str | None = None
     """The folder in workloads/ with the image's own versions of workloads."""
+    program: str = "python"
+    """What starts a trial in the image."""
     over_base: bool = False
     """The image's base brings packages that no lock of ours names."""
     memory_bytes: int | None = None
@@ -192,6 +194,7 @@ def _spec(job: Job, session_id: str, trial: Trial, attempt: int) -> RunSpec:
         folders=folders,
         device=job.device.first(trial.asked.variant.gpus),
         own_workloads=job.own_workloads,
+        program=job.program,
         image_id=job.built.environment.image_id,
         interpreter=job.built.interpreter,
         sif=job.built.sif,

@@ -315,6 +315,7 @@ def job(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved]) -
         engine=setup.engine,
         built=built,
         own_workloads=setup.image.workloads,
+        program=setup.image.program,
         machine=setup.machine,
         device=request_of(setup.selection, setup.settings),
         harness=harness(setup.root),

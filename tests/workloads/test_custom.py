@@ -190,7 +190,7 @@ def gpt(folder: Path, **told) -> Ended:
     """The example on its own file, as small as it runs."""
     sizes = {"width": 16, "heads": 2, "layers": 2}
     asked = {"model": "gpt", "protocol": "gpt/1", "sequence_length": 16, "batch_size": 2}
-    asked |= {"options": {**sizes, **told.pop("options", {})}, "limit": {"steps": 3, "valid_batches": 2}}
+    asked |= {"options": {**sizes, **told.pop("options", {})}, "limit": {"steps": 3, "valid_batches": 3}}
     data = told.pop("data_folder", "")
     plain = own_trial(folder, "", **{**asked, **told})
     shutil.copy(ROOT / "examples" / "gpt_wikitext.py", folder / "in" / "line.py")

@@ -239,8 +239,8 @@ def _command(spec: RunSpec, site: Site, placed: Spread) -> tuple[Sequence[str], 
 
 def _contained(spec: RunSpec, site: Site, placed: Spread) -> tuple[Sequence[str], dict[str, str]]:
     if site.runtime == "pyxis":
-        python = ("python", f"/workloads/{container.workload_file(spec)}")
-        return python, {**container.inside(spec, own_devices=False), "GPUDYNO_PIDS": "/out/pids"}
+        start = (spec.program, f"/workloads/{container.workload_file(spec)}")
+        return start, {**container.inside(spec, own_devices=False), "GPUDYNO_PIDS": "/out/pids"}
     words, variables = exec_line(spec, Path(_image(spec)), "apptainer", root=False)
     if placed.nodes * placed.tasks > 1:
         at = words.index("--net")

@@ -159,6 +159,7 @@ def desk(setup: RunSetup, site: Site, built: Built, resolved: Mapping[str, Resol
         site=site,
         built=built,
         own_workloads=image.workloads,
+        program=image.program,
         harness=run_setup.harness(setup.root),
         data=lambda trial: trial_data(setup.plan, trial, resolved, own),
         passed=setup.passed,

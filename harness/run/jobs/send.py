@@ -37,6 +37,7 @@ class Desk:
     site: Site
     built: Built
     own_workloads: str | None
+    program: str
     harness: Harness
     data: Callable[[Trial], tuple[tuple[str, Path], ...]]
     passed: Mapping[str, str] = field(default_factory=dict)
@@ -106,6 +107,7 @@ def _spec(desk: Desk, submission_id: str, trial: Trial) -> RunSpec:
         ),
         device=DeviceRequest(trial.asked.device),
         own_workloads=desk.own_workloads,
+        program=desk.program,
         image_id=desk.built.environment.image_id,
         interpreter=desk.built.interpreter,
         sif=desk.built.sif,

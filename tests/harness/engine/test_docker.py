@@ -434,6 +434,38 @@ def test_a_build_that_fails_says_why_and_where_its_log_lies(bench):
     closed(engine)
 
 
+OWN_DOCKERFILE = """
+ARG BASE
+FROM ${BASE}
+COPY docker/tiny/start /opt/mine/start
+ARG ENVIRONMENT
+"""
+OWN_PROGRAM = """#!/usr/bin/python
+import json, os, sys
+asked = json.load(open(os.environ["GPUDYNO_IN"] + "/trial.json"))["asked"]
+json.dump([sys.argv, asked["workload"]], open(os.environ["GPUDYNO_OUT"] + "/measurement.json", "w"))
+"""
+
+
+def test_an_image_of_one_s_own_starts_trials_by_its_own_program_and_needs_no_workload_of_ours(bench):
+    image, engine = clone(bench, "")
+    require(engine.name, engine.facts().buildkit, "no command-line client here builds with BuildKit")
+    folder = bench.folder / "clone" / "docker" / "tiny"
+    (folder / "Dockerfile").write_text(OWN_DOCKERFILE)
+    (folder / "start").write_text(OWN_PROGRAM)
+    (folder / "start").chmod(0o755)
+    built = engine.build(image, lambda line, *rest: None).environment
+    spec = dataclasses.replace(
+        bench.spec("", program="/opt/mine/start", own_workloads="mine"), image_id=built.image_id
+    )
+    (bench.folder / "input" / "trial.json").write_text(spec.trial.model_dump_json())
+    ended = bench.ended(engine.start(spec))
+    assert ended.code == 0, ended.log
+    found = json.loads((bench.folder / "output" / "measurement.json").read_text())
+    assert found == [["/opt/mine/start", "/workloads/mine/word_lm.py"], "word_lm"]
+    closed(engine)
+
+
 class Daemon:
     """An engine of the test's own, to be killed."""
 

@@ -22,7 +22,7 @@ from parts.device import facts, software
 from parts.flops import of_batch, value_bytes
 from parts.ranks import End
 from parts.training.batches import Batch
-from parts.training.parallel import ForwardTimer, Loss, Step, entries, same_buffers, spread
+from parts.training.parallel import ForwardTimer, Loss, Step, beneath, entries, same_buffers, spread
 from parts.training.setting import Setting
 from parts.trial import Failed
 from parts.update import Update
@@ -159,6 +159,7 @@ class Validation:
         valid: Batches | None,
     ) -> None:
         self.setting, self.model, self.loss, self.quality, self.valid = setting, model, loss, quality, valid
+        self.by_itself = beneath(model, setting)
         self.whole = 0 if valid is None else len(valid)
         self.limit = setting.trial.valid_batches(self.whole)
 
@@ -172,8 +173,14 @@ class Validation:
         with stopwatch(setting.device) as taken:
             sums = torch.zeros(3, dtype=torch.float64, device=setting.device)
             mine = islice(self.valid or (), setting.place.rank, self.limit, setting.place.count)
+            last, taken_here = None, 0
             for inputs, targets in mine:
                 sums += self._of_batch(inputs.to(setting.device), targets.to(setting.device))
+                last, taken_here = (inputs, targets), taken_here + 1
+            if setting.splits_model and taken_here < -(-self.limit // setting.place.count):
+                # The others need this rank's part of the model once more; what it makes of it is not counted.
+                inputs, targets = last or next(iter(self.valid or ()))
+                self._of_batch(inputs.to(setting.device), targets.to(setting.device))
             if setting.shares_gradients:
                 distributed.all_reduce(sums)
             loss, score, samples = sums.tolist()
@@ -188,7 +195,7 @@ class Validation:
 
     def _of_batch(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         with precision.autocast(self.setting.label, self.setting.device):
-            output = self.model(inputs)
+            output = self.by_itself(inputs)
             loss = self.loss(output, targets)
         score = self.quality.of(output, targets) if self.quality and self.quality.of else loss
         count = torch.ones((), device=loss.device) * len(targets)

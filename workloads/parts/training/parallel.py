@@ -122,6 +122,17 @@ def spread(model: nn.Module, setting: Setting) -> nn.Module:
     return torch.compile(model) if setting.compiled else model
 
 
+def beneath(model: nn.Module, setting: Setting) -> nn.Module:
+    """The model of one rank, under what shares gradients: that shares buffers too, at each forward pass.
+
+    Ranks validate unequal numbers of batches, and would wait for each other for ever.
+    """
+    inner = getattr(model, "_orig_mod", model)
+    if not isinstance(inner, nn.parallel.DistributedDataParallel):
+        return model
+    return torch.compile(inner.module) if setting.compiled else inner.module
+
+
 def same_buffers(model: nn.Module) -> None:
     """Gives every rank rank 0's buffers, so that all of them validate one model."""
     for buffer in model.buffers():

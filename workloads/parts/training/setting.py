@@ -106,6 +106,11 @@ class Setting:
         return self.place.count > 1
 
     @property
+    def splits_model(self) -> bool:
+        """Whether each of several processes holds a part of the model, which the others need at each pass."""
+        return self.shares_gradients and self.parallel == "fsdp"
+
+    @property
     def tuned(self) -> bool:
         """Whether the profile is `tuned`."""
         return bool(self.trial.variant["profile"] == "tuned")

@@ -29,7 +29,7 @@ def submission(root: Path) -> Submission:
 def dependencies(root: Path) -> dict[str, str | None]:
     """By title what each batch waits for, each job numbered as it is sent."""
     asked, job = submission(root), clone.job(root)
-    desk = send.Desk(root, Site(), job.built, None, job.harness, lambda trial: ())
+    desk = send.Desk(root, Site(), job.built, None, "python", job.harness, lambda trial: ())
     found: dict[str, str | None] = {}
     sent: list[tuple[send.Batch, str]] = []
     parts = send.batches(desk, asked, session.missing(asked.whole, ()))

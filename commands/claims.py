@@ -10,6 +10,7 @@ from pathlib import Path
 
 from commands import measure
 from harness.errors import UserError
+from harness.image.catalog import ImageFile, load_images
 from harness.plan import estimate, plan, selection
 from harness.plan.plan import Plan, PlanContext, Planned
 from harness.plan.selection import supported
@@ -23,7 +24,7 @@ from harness.settings import Settings
 from harness.units import duration, seconds_of
 from report.analysis import Analysis
 from report.claims.constructed import Device
-from report.claims.judgeable import Judgeable, Way, judgeable, needs_run
+from report.claims.judgeable import Judgeable, Way, judgeable, line_of, needs_run
 
 WIDTH = 80
 
@@ -121,8 +122,14 @@ def _union(by_plan: Mapping[str, Iterable[Judgeable]]) -> frozenset[str]:
 def _by_plan(
     root: Path, claims: Sequence[Claim], cards: Sequence[Card], device: Device
 ) -> Iterable[tuple[str, tuple[Judgeable, ...]]]:
+    images = load_images(root)
     for name in shipped(root):
-        yield name, _of_plan(plan.load(root, name), claims, cards, device)
+        asked = plan.load(root, name)
+        of_each = [
+            _of_plan(asked, claims, cards, device, image=image)
+            for image in images_of(asked, device.kind, images)
+        ]
+        yield name, tuple({one.claim.id: one for found in of_each for one in found}.values())
 
 
 def shipped(root: Path) -> list[str]:
@@ -130,19 +137,40 @@ def shipped(root: Path) -> list[str]:
     return [name for name in plan.names(root) if name not in UNRANKED]
 
 
+def images_of(asked: Plan, kind: DeviceKind, images: ImageFile) -> tuple[str | None, ...]:
+    """The images that a plan runs in on a kind of device: its own as null, and those asked for by name."""
+    named = dict.fromkeys(
+        name
+        for part in asked.measure
+        for name in part.images
+        if kind in part.devices and name in images.images
+    )
+    by_name = (images.images[name] for name in named)
+    return (None, *(image.name for image in by_name if image.by_name_alone and kind in image.devices))
+
+
 def _of_plan(
-    asked: Plan, claims: Sequence[Claim], cards: Sequence[Card], device: Device, data: DataSource = "real"
+    asked: Plan,
+    claims: Sequence[Claim],
+    cards: Sequence[Card],
+    device: Device,
+    data: DataSource = "real",
+    image: str | None = None,
 ) -> tuple[Judgeable, ...]:
-    """What a plan could judge on a device, all data and weights at hand, or none of them."""
-    return judgeable(claims, [item.trial for item in _planned(asked, device, data)], device, cards)
+    """What a plan could judge on a device in an image, all data and weights at hand, or none of them."""
+    trials = [item.trial for item in _planned(asked, device, data, image)]
+    return judgeable(claims, trials, device, cards)
 
 
-def _planned(asked: Plan, device: Device, data: DataSource = "real") -> tuple[Planned, ...]:
-    if not any(device.kind in part.devices for part in asked.measure):
+def _planned(
+    asked: Plan, device: Device, data: DataSource = "real", image: str | None = None
+) -> tuple[Planned, ...]:
+    environment = image or device.kind
+    if not any(part.is_for(device.kind, environment) for part in asked.measure):
         return ()
     sources = dict.fromkeys(plan.datasets(asked, device.kind), data)
     weights = dict.fromkeys(plan.pretrained_models(asked, device.kind), data == "real")
-    context = PlanContext(device.kind, device.kind, None, sources, weights)
+    context = PlanContext(device.kind, environment, None, sources, weights)
     planned = plan.trials(asked, context, seed=0)
     card = _card(device) if device.kind != "cpu" else None
     able, _ = supported(planned, device.kind, card, 1)
@@ -162,18 +190,23 @@ def ways(root: Path, analysis: Analysis) -> dict[str, Way]:
     records = [stored.record for stored in analysis.evidence.results.records]
     speeds = estimate.speeds(records, first.machine, {})
     found: dict[str, Way] = {}
+    images = load_images(root)
     for name in shipped(root):
         try:
-            planned = _planned(plan.load(root, name), device)
+            asked = plan.load(root, name)
+            each = {
+                image: _planned(asked, device, image=image) for image in images_of(asked, device.kind, images)
+            }
         except UserError:
             continue
-        seconds = _seconds_each(planned, speeds)
-        trials = [item.trial for item in planned]
-        for one in judgeable(unmet, trials, device, analysis.evidence.cards):
-            way = Way(name, {trial: seconds[trial] for trial in sorted(one.trials)})
-            before = found.get(one.claim.id)
-            if needs_run(one.claim) and (before is None or way.seconds < before.seconds):
-                found[one.claim.id] = way
+        for image, planned in each.items():
+            seconds = _seconds_each(planned, speeds)
+            trials = [item.trial for item in planned]
+            for one in judgeable(unmet, trials, device, analysis.evidence.cards):
+                way = Way(name, {trial: seconds[trial] for trial in sorted(one.trials)}, image)
+                before = found.get(one.claim.id)
+                if needs_run(one.claim) and (before is None or way.seconds < before.seconds):
+                    found[one.claim.id] = way
     return found
 
 
@@ -183,12 +216,19 @@ def _card(device: Device) -> Gpu:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One plan on this machine: the claims that it can judge, and what its trials take."""
+    """One plan in one image on this machine: the claims that it can judge, and what its trials take."""
 
     plan: str
     found: tuple[Judgeable, ...]
     seconds_each: Mapping[str, float]
     """Of each trial by its id."""
+    image: str | None = None
+    """That has to be asked for by its name."""
+
+    @property
+    def line(self) -> str:
+        """What is given to `--plan`, with what has to stand behind it."""
+        return line_of(self.plan, self.image)
 
     def seconds(self, trials: Collection[str]) -> float:
         """How long some of its trials take."""
@@ -206,7 +246,7 @@ def here(root: Path, settings: Settings) -> None:
         ids = sorted(_runs(offer.found))
         if ids:
             whole = duration(offer.seconds(frozenset().union(*(one.trials for one in offer.found))))
-            print(f"`invoke run --plan {offer.plan}`: {len(ids)} claims, about {whole} for all of them")
+            print(f"`invoke run --plan {offer.line}`: {len(ids)} claims, about {whole} for all of them")
             alone = {one.claim.id: duration(offer.seconds(one.trials)) for one in offer.found}
             print("\n".join(_wrapped(", ".join(f"{claim} ({alone[claim]})" for claim in ids))))
             print()
@@ -215,23 +255,33 @@ def here(root: Path, settings: Settings) -> None:
 
 
 def _offers(setup: RunSetup, claims: Sequence[Claim]) -> list[Offer]:
+    """What each plan can judge here, in the image of the line, or in all where it names none."""
     cards, speeds = load_cards(setup.root), speeds_of(setup)
     offers = []
     for name in shipped(setup.root):
         asked = replace(setup, plan=plan.load(setup.root, name))
-        if any(setup.selection.kind in part.devices for part in asked.plan.measure):
-            offers.append(_offer(asked, claims, cards, speeds))
+        images = images_of(asked.plan, setup.selection.kind, setup.images)
+        for image in images if setup.settings.image is None else (None,):
+            taken = setup.images.image(image) if image else setup.image
+            if any(part.is_for(setup.selection.kind, taken.name) for part in asked.plan.measure):
+                offers.append(_offer(replace(asked, image=taken), claims, cards, speeds, image))
     return offers
 
 
-def _offer(setup: RunSetup, claims: Sequence[Claim], cards: Sequence[Card], speeds: estimate.Speeds) -> Offer:
+def _offer(
+    setup: RunSetup,
+    claims: Sequence[Claim],
+    cards: Sequence[Card],
+    speeds: estimate.Speeds,
+    image: str | None,
+) -> Offer:
     try:
         chosen = choose(setup, speeds=speeds)
     except UserError:
         # The device can do nothing of this plan.
-        return Offer(setup.plan.name, (), {})
+        return Offer(setup.plan.name, (), {}, image)
     found = judgeable(claims, [item.trial for item in chosen.planned], device_of(setup), cards)
-    return Offer(setup.plan.name, found, _seconds_each(chosen.planned, speeds))
+    return Offer(setup.plan.name, found, _seconds_each(chosen.planned, speeds), image)
 
 
 def _seconds_each(planned: Iterable[Planned], speeds: estimate.Speeds) -> dict[str, float]:
@@ -279,9 +329,13 @@ def run(root: Path, settings: Settings, ids: Sequence[str], how: measure.How) ->
         )
     if not chosen:
         raise UserError("no claim can be judged here", remedy="`invoke claims --here` says what can")
-    for name, taken in chosen.items():
-        print(f"plan {name}: for {len(taken)} claims")
-        of_plan = settings.model_copy(update={"plan": name, "budget": None})
+    for offer in offers:
+        taken = chosen.get(offer.line, ())
+        if not taken:
+            continue
+        print(f"plan {offer.line}: for {len(taken)} claims")
+        image = offer.image or settings.image
+        of_plan = settings.model_copy(update={"plan": offer.plan, "image": image, "budget": None})
         keep = partial(_needed, claims=[claim for claim in claims if claim.id in taken], setup=setup)
         measure.run(root, of_plan, replace(how, keep=keep, at_most_seconds=budget))
 
@@ -292,25 +346,25 @@ def _needed(trials: Sequence[Trial], claims: Sequence[Claim], setup: RunSetup) -
 
 
 def cheapest(offers: Sequence[Offer], budget_seconds: float | None) -> dict[str, tuple[str, ...]]:
-    """The claims to judge in each plan: always the one next that takes the least time more, while it fits."""
+    """The claims of each offer's line: always the one next that takes the least time more, while it fits."""
     taken: dict[str, list[str]] = {}
-    trials: dict[str, frozenset[str]] = {offer.plan: frozenset() for offer in offers}
+    trials: dict[str, frozenset[str]] = {offer.line: frozenset() for offer in offers}
     left = {claim for offer in offers for claim in _runs(offer.found)}
     spent = 0.0
     while left:
         more, offer, one = min(
             (
-                (offer.seconds(one.trials - trials[offer.plan]), offer, one)
+                (offer.seconds(one.trials - trials[offer.line]), offer, one)
                 for offer in offers
                 for one in offer.found
                 if one.claim.id in left
             ),
-            key=lambda choice: (choice[0], choice[1].plan, choice[2].claim.id),
+            key=lambda choice: (choice[0], choice[1].line, choice[2].claim.id),
         )
         if budget_seconds is not None and spent + more > budget_seconds:
             break
         spent += more
-        trials[offer.plan] |= one.trials
-        taken.setdefault(offer.plan, []).append(one.claim.id)
+        trials[offer.line] |= one.trials
+        taken.setdefault(offer.line, []).append(one.claim.id)
         left.remove(one.claim.id)
     return {name: tuple(claims) for name, claims in taken.items()}

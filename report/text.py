@@ -29,6 +29,7 @@ WORKLOAD_WORDS = {
     "tensorcore_mlp": "Matrix products alone: an MLP of three equal layers",
     "mnist_cnn": "A small convolutional network on MNIST",
     "cifar_cnn": "A small convolutional network on CIFAR-10",
+    "imdb_gru": "A GRU on the reviews of IMDB",
     "chexnet": "DenseNet-121 with 14 labels, in several frameworks",
 }
 
@@ -40,6 +41,7 @@ WORKLOAD_ABOUT = {
     "tensorcore_mlp": "Three linear layers on random numbers, a recipe for mixed precision (study 001).",
     "mnist_cnn": "Two convolutions and two linear layers learn MNIST's digits (study 001).",
     "cifar_cnn": "Four convolutions and two linear layers learn CIFAR-10's classes (study 003).",
+    "imdb_gru": "A recurrent layer of 100 units learns whether a review is a good one (study 003).",
     "chexnet": "DenseNet-121 trains on random images, with the same weights in each framework (study 003).",
 }
 

@@ -137,7 +137,7 @@ def run(trial: Trial) -> dict[str, Any]:
     callbacks.append(Validation(trial, clock, valid_batches))
     method, more = in_precision()
     rates = RATE_OF_RESNET18_FP32 if published_resnet18 and label.startswith("fp32-") else RATES
-    learner.fit_one_cycle(clock.epochs, rates, cbs=[*more, *callbacks], **CYCLE)
+    learner.fit_one_cycle(all_epochs, rates, cbs=[*more, *callbacks], **CYCLE)
 
     trial.stage("collect")
     series = clock.series()

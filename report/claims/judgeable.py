@@ -33,11 +33,23 @@ class Way:
 
     plan: str
     seconds_by_trial: Mapping[str, float]
+    image: str | None = None
+    """That has to be asked for by its name; null where the device's own serves."""
+
+    @property
+    def line(self) -> str:
+        """What is given to `--plan`, with what has to stand behind it."""
+        return line_of(self.plan, self.image)
 
     @property
     def seconds(self) -> float:
         """Of all its trials."""
         return sum(self.seconds_by_trial.values())
+
+
+def line_of(plan: str, image: str | None) -> str:
+    """A plan's name as it is given to `--plan`, with the image where that has to be named."""
+    return f"{plan} --image {image}" if image else plan
 
 
 def judgeable(

@@ -7,24 +7,16 @@ the study's random ones, cast to int32, all became zero.
 
 from __future__ import annotations
 
-from parts.trial import Failed, Trial, main, processor_name, versions  # isort: skip  (its clock starts here)
+from parts.trial import Trial, main  # isort: skip  (its clock starts with this line)
 
-import os
-import warnings
 from collections import Counter
 from typing import Any
 
 import numpy as np
 
-# Chainer warns that it was not made for this NumPy's distutils, which it reads to look for a BLAS.
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    import chainer
-    import chainer.functions as F  # noqa: N812
-    import chainer.links as L  # noqa: N812
-
+from chainer7 import device
 from chainer7.densenet import DenseNet121
-from parts import arithmetic, source
+from chainer7.device import F, L, chainer
 from parts.chexnet import network
 from parts.chexnet.data import batches
 from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, Terms, terms
@@ -39,21 +31,15 @@ DIFFERS = ["DenseNet-121 written with Chainer's links, where the study took it f
 def run(trial: Trial) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
     asked = terms(trial, {"chainer": ("single",)})
-    if trial.asked["device"] != "cpu" or asked.devices != 1:
-        raise Failed("no-device", "this Chainer has no CuPy for a card of today; it runs on one CPU")
+    device.refuse_others(trial)
     trial.stage("data")
     with trial.phase("data"):
         given = batches(asked)
     trial.stage("setup")
     with trial.phase("model"):
         trainer = ChainerTrainer(asked)
-        precision = {
-            "label": asked.precision,
-            "output_dtypes": trainer.output_types(given[0][0][:1]),
-            "parameter_dtypes": {"float32": network.parameters()},
-            "method": "none",
-            "probes": arithmetic.probes({"matmul": matmul, "convolution": convolution}),
-        }
+        output_types = trainer.output_types(given[0][0][:1])
+        precision = device.precision(trial, output_types, network.parameters())
     with trial.phase("first_step"):
         begin(trainer, given[0])
     clock = StepClock(
@@ -64,20 +50,11 @@ def run(trial: Trial) -> dict[str, Any]:
     )
     epochs = train(trial, clock, asked, given, trainer)
     trial.stage("collect")
-    threads = int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
     found = {
-        "device": {"kind": "cpu", "name": processor_name(), "threads": threads},
-        "versions": dict(versions(), chainer=chainer.__version__, numpy=np.__version__),
+        "device": device.facts(),
+        "versions": device.software(),
         "precision": precision,
-        "framework": {
-            "name": "Chainer",
-            "version": chainer.__version__,
-            "retired": True,
-            "layout": "channels first",
-            "loader": "none: NumPy arrays in host memory",
-            "lines": source.lines(__file__, "chainer"),
-            "differs": DIFFERS,
-        },
+        "framework": device.framework(__file__, DIFFERS),
     }
     return measurement(trial, asked, clock, epochs, of_arrays(given), found)
 
@@ -132,16 +109,6 @@ class CountedTypes(chainer.LinkHook):
     def forward_postprocess(self, call: Any) -> None:
         if isinstance(call.link, L.Convolution2D | L.Linear):
             self.types[call.out.dtype.name] += 1
-
-
-def matmul(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Chainer's product."""
-    return F.matmul(left, right).array
-
-
-def convolution(images: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Chainer's convolution, without padding."""
-    return F.convolution_2d(images, weights).array
 
 
 if __name__ == "__main__":

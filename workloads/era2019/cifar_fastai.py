@@ -118,7 +118,7 @@ def run(trial: Trial) -> dict[str, Any]:
             learner.fit_one_cycle(1, RATES)
     rates = RATE_OF_RESNET18_FP32 if leads_in and label == "fp32-ieee" else RATES
     measured = Measured(trial, clock, valid_batches)
-    learner.fit_one_cycle(clock.epochs, rates, callbacks=[measured, GradientRecorder(clock, learner)])
+    learner.fit_one_cycle(all_epochs, rates, callbacks=[measured, GradientRecorder(clock, learner)])
 
     trial.stage("collect")
     scale = ScaleLog("static", options["static_loss_scale"]).facts() if label == "fp16-master" else None

@@ -67,7 +67,8 @@ class Measured(Callback):
                 quality=float(accuracy),
             )
         self.trial.event("epoch", **self.epochs[-1])
-        return self.clock.over() is not None
+        # The schedule is the whole protocol's, wherever a limit ends it.
+        return len(self.epochs) == self.clock.epochs or self.clock.over() is not None
 
 
 class GradientRecorder(Callback):

@@ -10,9 +10,8 @@ waits; the window is exact.
 
 from __future__ import annotations
 
-from parts.trial import Failed, Trial, main, processor_name, versions  # isort: skip  (its clock starts here)
+from parts.trial import Failed, Trial, main  # isort: skip  (its clock starts with this line)
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -21,7 +20,7 @@ import mxnet as mx
 import numpy as np
 from mxnet import autograd, gluon
 
-from parts import arithmetic, source
+from gluon import device
 from parts.chexnet import network
 from parts.chexnet.data import batches
 from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, IMAGE_SIZE, Terms, terms
@@ -30,7 +29,6 @@ from parts.step_clock import StepClock
 
 LAYERS = (gluon.nn.Conv2D, gluon.nn.BatchNorm, gluon.nn.Dense)
 OWN_NAMES = {"scale": "gamma", "shift": "beta", "mean": "running_mean", "variance": "running_var"}
-DIFFERS = ["each step waited for: MXNet's engine works behind the host on a CPU too"]
 
 
 def run(trial: Trial) -> dict[str, Any]:
@@ -38,8 +36,7 @@ def run(trial: Trial) -> dict[str, Any]:
     asked = terms(trial, {"mxnet-gluon": ("single",)}, more={"in_flight": 1})
     if asked.loading["in_flight"] < 1:
         raise Failed("unsupported", "option 'in_flight' is below 1")
-    if trial.asked["device"] != "cpu" or asked.devices != 1:
-        raise Failed("no-device", "this MXNet has no build for a card of today; it runs on one CPU")
+    device.refuse_others(trial)
     if asked.image_size != IMAGE_SIZE:
         raise Failed("unsupported", "the model zoo's DenseNet pools 7 × 7 features, those of 224 px alone")
     trial.stage("data")
@@ -48,13 +45,7 @@ def run(trial: Trial) -> dict[str, Any]:
     trial.stage("setup")
     with trial.phase("model"):
         trainer = GluonTrainer(asked)
-        precision = {
-            "label": asked.precision,
-            "output_dtypes": trainer.output_types,
-            "parameter_dtypes": {"float32": network.parameters()},
-            "method": "none",
-            "probes": arithmetic.probes({"matmul": matmul, "convolution": convolution}),
-        }
+        precision = device.precision(trial, trainer.output_types, network.parameters())
     with trial.phase("first_step"):
         begin(trainer, given[0])
     clock = StepClock(
@@ -67,21 +58,11 @@ def run(trial: Trial) -> dict[str, Any]:
     )
     epochs = train(trial, clock, asked, given, trainer)
     trial.stage("collect")
-    threads = int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
     found = {
-        "device": {"kind": "cpu", "name": processor_name(), "threads": threads},
-        "versions": dict(versions(), mxnet=mx.__version__, numpy=np.__version__),
+        "device": device.facts(),
+        "versions": device.software(),
         "precision": precision,
-        "framework": {
-            "name": "MXNet, Gluon",
-            "version": mx.__version__,
-            "retired": True,
-            "compiled": "Gluon, hybridised",
-            "layout": "channels first",
-            "loader": "none: NumPy arrays in host memory",
-            "lines": source.lines(__file__, "mxnet"),
-            "differs": DIFFERS if asked.loading["in_flight"] == 1 else [],
-        },
+        "framework": device.framework(__file__, "channels first", waited=asked.loading["in_flight"] == 1),
     }
     return measurement(trial, asked, clock, epochs, of_arrays(given), found)
 
@@ -134,17 +115,6 @@ class GluonTrainer(Trainer):
     def parameters(self) -> int:
         every = self.net.collect_params().values()
         return sum(int(np.prod(parameter.shape)) for parameter in every if parameter.grad_req != "null")
-
-
-def matmul(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """MXNet's product."""
-    return mx.nd.dot(mx.nd.array(left), mx.nd.array(right)).asnumpy()
-
-
-def convolution(images: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """MXNet's convolution, without padding."""
-    shape = {"kernel": weights.shape[2:], "num_filter": len(weights), "no_bias": True}
-    return mx.nd.Convolution(mx.nd.array(images), mx.nd.array(weights), **shape).asnumpy()
 
 
 def _layers(block: gluon.Block) -> Iterator[gluon.Block]:

@@ -101,7 +101,8 @@ class Measured(Callback):
 
     def after_epoch(self) -> None:
         self.trial.event("epoch", **self.epochs[-1])
-        if self.clock.over():
+        # The schedule is the whole protocol's, wherever a limit ends it.
+        if len(self.epochs) == self.clock.epochs or self.clock.over():
             raise CancelFitException
 
 

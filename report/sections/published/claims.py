@@ -114,7 +114,7 @@ def _commands(results: Sequence[Judged], ways: Mapping[str, Way]) -> str:
     """'`invoke run --plan perbos`, about 9.0 h: 80 claims', a line for each plan."""
     met = [way for result in results if (way := ways.get(result.claim.id)) is not None]
     lines = []
-    for name, alike in grouped_by(met, lambda way: way.plan).items():
+    for name, alike in grouped_by(met, lambda way: way.line).items():
         trials: dict[str, float] = {}
         for way in alike:
             trials |= way.seconds_by_trial

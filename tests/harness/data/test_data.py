@@ -476,7 +476,13 @@ def test_an_unknown_data_set_is_refused_with_those_there_are(tmp_path):
 def test_the_table_and_the_workloads_agree_on_every_hash(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "workloads")
     theirs = importlib.import_module("parts.datasets")
-    tables = {"cifar-100": "CIFAR_100", "cifar-10": "CIFAR_10", "mnist": "MNIST", "wikitext-2": "WIKITEXT_2"}
+    tables = {
+        "cifar-100": "CIFAR_100",
+        "cifar-10": "CIFAR_10",
+        "mnist": "MNIST",
+        "wikitext-2": "WIKITEXT_2",
+        "imdb": "IMDB",
+    }
     for name, table in tables.items():
         hashes = getattr(theirs, table)
         ours = {member.path: member.sha256 for member in DATASETS[name].members if member.trained_on}

@@ -91,6 +91,12 @@ def test_the_committed_records_of_a_cpu_judge_what_was_said_that_they_could():
     assert found == compared(records)
 
 
+def test_one_epoch_of_thirty_judges_what_was_published_of_the_first_alone():
+    found = could(planned("cpu-claims", "cpu"), Device("cpu", "a CPU"))
+    assert {"004-rtx-2080-ti-resnet34-first-epoch-accuracy"} <= found
+    assert not {"004-2080ti-resnet34-fp32-accuracy", "004-2080ti-resnet18-fp32-accuracy"} & found
+
+
 def test_a_card_without_matrix_units_is_not_asked_what_is_claimed_for_those():
     trials = planned("tensorcore", "cuda")
     with_units, without = (could(trials, Device("cuda", UNSEEN, number)) for number in ("7.5", "6.1"))
@@ -144,19 +150,19 @@ def constant(workload: str, name: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("workload", "protocol"),
+    ("file", "workload", "protocol"),
     [
-        ("cifar_fastai", "published/1"),
-        ("mnist_cnn", "published/1"),
-        ("convnet", "synthetic/1"),
-        ("cifar_resnet44", "published/1"),
-        ("parts/chexnet/protocol", "published/1"),
-        ("cifar_cnn", "published/1"),
+        ("cifar_fastai", "cifar_fastai", "published/1"),
+        ("mnist_cnn", "mnist_cnn", "published/1"),
+        ("convnet", "convnet", "synthetic/1"),
+        ("cifar_resnet44", "cifar_resnet44", "published/1"),
+        ("parts/chexnet/protocol", "chexnet", "published/1"),
+        ("parts/small/cnn", "cifar_cnn", "published/1"),
+        ("parts/small/gru", "imdb_gru", "published/1"),
     ],
 )
-def test_a_protocol_has_the_epochs_that_its_workload_says(workload, protocol):
-    name = workload.removeprefix("parts/").partition("/")[0]
-    assert ast.literal_eval(constant(workload, "EPOCHS")) == EPOCHS[name, protocol]
+def test_a_protocol_has_the_epochs_that_its_workload_says(file, workload, protocol):
+    assert ast.literal_eval(constant(file, "EPOCHS")) == EPOCHS[workload, protocol]
 
 
 def test_a_language_model_has_the_epochs_that_its_options_say():

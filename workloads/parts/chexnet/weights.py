@@ -14,9 +14,6 @@ Python 3.7 syntax; NumPy, and no framework.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import struct
 import sys
 from pathlib import Path
 
@@ -26,7 +23,7 @@ if __name__ == "__main__":
 import numpy as np
 
 from parts.chexnet import network
-from parts.trial import Failed
+from parts.neutral import checked, file_of, uniform
 
 SEED = 121
 SHA256 = "e8a3501838ccdde15da92c31c179cda61acb705bcf012d5985b04e25ac92b08e"
@@ -35,13 +32,7 @@ SHA256 = "e8a3501838ccdde15da92c31c179cda61acb705bcf012d5985b04e25ac92b08e"
 
 def neutral() -> dict[str, np.ndarray]:
     """All weights by name, in fp32; raises Failed where they are not those of SHA256."""
-    arrays = drawn()
-    digest = hashlib.sha256(file_of(arrays)).hexdigest()
-    if digest != SHA256:
-        raise Failed(
-            "error", "the weights drawn here have the SHA-256 %s where %s is right" % (digest, SHA256)
-        )
-    return arrays
+    return checked(drawn(), SHA256)
 
 
 def drawn() -> dict[str, np.ndarray]:
@@ -62,24 +53,8 @@ def drawn() -> dict[str, np.ndarray]:
     return arrays
 
 
-def file_of(arrays: dict[str, np.ndarray]) -> bytes:
-    """The arrays in the safetensors format: the header's length, the header, the numbers."""
-    header, place = {}, 0
-    for name, array in arrays.items():
-        header[name] = {
-            "dtype": "F32",
-            "shape": list(array.shape),
-            "data_offsets": [place, place + array.nbytes],
-        }
-        place += array.nbytes
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    return struct.pack("<Q", len(text)) + text + b"".join(a.astype("<f4").tobytes() for a in arrays.values())
-
-
 def _uniform(stream: np.random.RandomState, shape: tuple[int, ...]) -> np.ndarray:
-    bound = np.sqrt(6 / np.prod(shape[1:]))
-    return ((2 * stream.random_sample(shape) - 1) * bound).astype(np.float32)
+    return uniform(stream, shape, np.sqrt(6 / np.prod(shape[1:])))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""Study 003's two small networks, alike for every framework: terms, networks, data, loop."""

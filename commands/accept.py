@@ -94,7 +94,7 @@ def _refuse_copies(ordered: Sequence[Trial], delivered: Sequence[Trial]) -> None
 
 def _answer(root: Path, session: str, order: Analysis, ordered: Sequence[Record]) -> None:
     assert order.clause is not None
-    question = Question(datetime.now(UTC), session=session, from_raw=True)
+    question = Question(datetime.now(UTC), session=session)
     delivered = analyse(evidence_in(root, purchase=False), question)
     records = [trial.record for trial in delivered.own]
     _refuse_other(not_as_ordered(ordered, records))

@@ -22,17 +22,12 @@ from harness.record import store
 from harness.record.ledger import LEDGER_BYTES
 from harness.summary import circumstances
 from report import text
-from report.analysis import Question, analyse, evidence_in
+from report.analysis import Analysis, Question, analyse, evidence_in
 from report.page import render
 from report.page.build import look
-from report.sections.view import PageView
+from report.sections.ran.reruns import WHAT_READING_SHOWS
 
 MOST_FILES = 2000
-WHAT_READING_SHOWS = (
-    "They agree with themselves and their session, which is all that reading shows: a signed bundle would "
-    "say who answers for them, and a run by someone else whether they hold."
-)
-
 _PLACE = re.compile(
     r"results/\d{4}-\d{2}-\d{2}/[a-z0-9][a-z0-9.-]{0,63}-\d{8}-[0-9a-f]{6}/[A-Za-z0-9_][A-Za-z0-9_.-]{0,120}\.json"
     r"|results/ledger/[0-9a-f]{12}/\d{8}-[0-9a-f]{6}\.jsonl"
@@ -66,7 +61,9 @@ def laid_out(root: Path, base: str, head: str, folder: Path) -> tuple[str, ...]:
     """
     diff = changes(root, base, head)
     sizes, sessions = _sizes(root, diff), _sessions_at(root, base)
-    return _judged(diff, sizes, sessions, folder, lambda change: _git(root, "cat-file", "blob", change.blob))
+    return _judged(
+        root, diff, sizes, sessions, folder, lambda change: _git(root, "cat-file", "blob", change.blob)
+    )
 
 
 def uncommitted_problems(root: Path, base: str, paths: Sequence[str]) -> tuple[str, ...]:
@@ -78,10 +75,13 @@ def uncommitted_problems(root: Path, base: str, paths: Sequence[str]) -> tuple[s
     sizes = {path: (root / path).stat().st_size for path in paths}
     sessions = _sessions_at(root, base)
     with TemporaryDirectory() as folder:
-        return _judged(diff, sizes, sessions, Path(folder), lambda change: (root / change.path).read_bytes())
+        return _judged(
+            root, diff, sizes, sessions, Path(folder), lambda change: (root / change.path).read_bytes()
+        )
 
 
 def _judged(
+    root: Path,
     diff: Sequence[Change],
     sizes: Mapping[str, int],
     sessions: Mapping[str, str],
@@ -102,7 +102,7 @@ def _judged(
         path = folder / change.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content(change))
-    return tuple(folder_problems(folder))
+    return tuple(folder_problems(folder, root))
 
 
 def _is_record(path: str) -> bool:
@@ -211,8 +211,10 @@ def judge(root: Path, base: str, head: str, comment: Path | None) -> None:
         refused = laid_out(root, base, head, Path(folder))
         brought = () if refused else [each.record for each in store.read_all(Path(folder)).records]
         happened = circumstances.sentences(brought)
+        machines = {record.machine.id for record in brought}
+        analysis = None if refused else _beside(root, Path(folder))
         if comment is not None:
-            view = None if refused else _beside(root, Path(folder))
+            view = None if analysis is None else look(analysis)
             comment.write_text(render.comment(view, refused, happened), encoding="utf-8")
     for problem in refused:
         print(text.clean(problem, 500), file=sys.stderr)
@@ -220,12 +222,15 @@ def judge(root: Path, base: str, head: str, comment: Path | None) -> None:
         raise GateError(text.count(len(refused), "problem"), remedy="correct what is listed above")
     for line in happened:
         print(text.clean(line, 200))
-    print(WHAT_READING_SHOWS)
+    for account in analysis.accounts if analysis is not None else ():
+        if account.machine in machines:
+            print("\n".join((f"{text.clean(account.label)}: {account.sentence()}", *account.doubts())))
+    print(f"They agree with themselves and their session. {WHAT_READING_SHOWS}")
     print("the records are good")
 
 
-def _beside(root: Path, contributed: Path) -> PageView:
-    """The contribution's newest session as the page shows it beside this clone's records; no buyer's file."""
+def _beside(root: Path, contributed: Path) -> Analysis:
+    """The contribution's newest session beside this clone's records; no buyer's file."""
     lead = max(store.read_sessions(contributed), key=lambda session: session.started_at).id
     ours = store.results_folder(root)
     if ours.is_dir():
@@ -236,4 +241,4 @@ def _beside(root: Path, contributed: Path) -> PageView:
             dirs_exist_ok=True,
         )
     question = Question(datetime.now(UTC), session=lead)
-    return look(analyse(evidence_in(contributed, purchase=False), question))
+    return analyse(evidence_in(contributed, purchase=False), question)

@@ -6,20 +6,23 @@ import errno
 import io
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
-from typing import Any
+from typing import Any, TextIO
 
 from invoke.exceptions import Exit
 from invoke.tasks import task
 
-from harness.errors import GpudynoError, UserError
+from harness.errors import GpudynoError, UserError, harmless
 
 REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR)
 """What a system answers about a disk or a folder; any other error of it is a defect of ours."""
 
 NO_NAME = (errno.ENAMETOOLONG, errno.ELOOP)
 """What it answers about a name that no file can have."""
+
+OUT_OF_MEMORY = "this machine refuses more memory; raise its limit (`ulimit -v`), or end what else runs"
 
 LINE_OPTIONS = ("--plan", "--device", "--image", "--engine", "--python", "--base", "--wheelhouse")
 """What the whole line shares: half of it with another plan or device would be no line."""
@@ -108,11 +111,37 @@ def _refused(error: OSError) -> str:
     return f"'{error.filename or 'a file'}' cannot be read or written ({error.strerror}); {remedy}"
 
 
-def _write_anything() -> None:
-    """A terminal that has no character for something shows a question mark in its place."""
-    for stream in (sys.stdout, sys.stderr):
+class _Harmless:
+    """A stream on which no text of a record, a plan or a process commands the terminal."""
+
+    def __init__(self, plain: TextIO) -> None:
+        self.plain = plain
+
+    def write(self, text: str) -> int:
+        self.plain.write(harmless(text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.plain, name)
+
+
+def plain(stream: TextIO) -> TextIO:
+    """The stream itself, for bars and colours that are ours."""
+    return stream.plain if isinstance(stream, _Harmless) else stream
+
+
+@contextmanager
+def _harmless_streams() -> Iterator[None]:
+    """All that a verb prints goes through here; what a terminal has no character for is a question mark."""
+    before = sys.stdout, sys.stderr
+    for stream in before:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    sys.stdout, sys.stderr = (_Harmless(plain(stream)) for stream in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
 
 
 def verb(**options: Any) -> Callable[[Callable[..., None]], Any]:
@@ -121,11 +150,13 @@ def verb(**options: Any) -> Callable[[Callable[..., None]], Any]:
     def decorate(body: Callable[..., None]) -> Any:
         @wraps(body)
         def guarded(*given: Any, **named: Any) -> None:
-            _write_anything()
             try:
-                body(*given, **named)
+                with _harmless_streams():
+                    body(*given, **named)
             except GpudynoError as error:
                 raise Exit(f"gpudyno: {error}", code=error.exit_code) from None
+            except MemoryError:
+                raise Exit(f"gpudyno: {OUT_OF_MEMORY}", code=4) from None
             except BrokenPipeError:
                 raise Exit(code=0) from None
             except OSError as error:

@@ -92,7 +92,6 @@ def _question(manifest: Manifest) -> Question:
         session=manifest.session,
         baseline=manifest.baseline,
         margin=manifest.margin,
-        from_raw=True,
     )
 
 

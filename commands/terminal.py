@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from types import TracebackType
 from typing import Self
@@ -17,6 +18,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from commands.line import plain
+from harness.errors import harmless
 from harness.record import Record, Trial, Variant, events
 from harness.units import duration
 
@@ -28,10 +31,10 @@ class Screen:
     """One line's terminal: bars for the long waits, news above them."""
 
     def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(soft_wrap=True, highlight=False)
+        self.console = console or Console(file=plain(sys.stdout), soft_wrap=True, highlight=False)
         self._bars = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             TextColumn("{task.fields[count]}"),
             TimeElapsedColumn(),
@@ -54,13 +57,13 @@ class Screen:
 
     def say(self, line: str) -> None:
         """One line of news, as it is: no markup in it means anything."""
-        self.console.print(line, markup=False)
+        self.console.print(harmless(line), markup=False)
 
     def bar(self, label: str, total: float | None) -> TaskID:
         """A new bar; without a terminal, a line."""
         if not self.console.is_terminal:
             self.say(label)
-        return self._bars.add_task(label, total=total, count="")
+        return self._bars.add_task(harmless(label), total=total, count="")
 
     def move(
         self, bar: TaskID, done: float, total: float | None, count: str, label: str | None = None
@@ -68,7 +71,7 @@ class Screen:
         """Sets a bar; without a terminal, a line now and then."""
         self._bars.update(bar, completed=done, total=total, count=count)
         if label is not None:
-            self._bars.update(bar, description=label)
+            self._bars.update(bar, description=harmless(label))
         now = time.monotonic()
         if not self.console.is_terminal and now - self._last_line > LINE_SECONDS:
             self._last_line = now

@@ -29,6 +29,13 @@ def _shown(text: str) -> str:
     return "\n".join("".join(map(_harmless, part)) for part in _LIST.split(text))
 
 
+def harmless(text: str) -> str:
+    """Lines as they are, but for what commands a terminal or turns the direction of writing."""
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return text
+    return "".join(letter if letter in "\n\t" else _harmless(letter) for letter in text)
+
+
 def _harmless(letter: str) -> str:
     if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
         return letter.encode("unicode_escape").decode()

@@ -13,7 +13,7 @@ from harness.errors import UserError
 from harness.record import DEEP, Session
 from harness.record.cards import Card
 from harness.record.claims import ClaimSet, load_claims
-from harness.record.store import Results, Stored, read_all
+from harness.record.store import Results
 from harness.summary import contradictions
 from harness.summary.statistics import METHOD
 from report import text
@@ -30,17 +30,18 @@ from report.comparisons.groups import ComparisonGroup, comparison_groups, left_o
 from report.comparisons.parity import Gate, Parity, early_gates, parities
 from report.comparisons.speedups import Speedup, speedups
 from report.comparisons.units.fleet import Fleet, fleets
+from report.comparisons.units.reruns import Rerun, reruns
 from report.comparisons.units.spread import UnitSpreads, unit_spreads, units_of
 from report.cost.costs import Costs, costs
 from report.cost.inputs import buyer
 from report.cost.purchase import Purchase, load_purchase
-from report.trials.reading import cards_of, read
+from report.trials.reading import cards_of, read, results_of
 from report.trials.table import trials_of
 from report.trials.trial import Trial
 
 METHODS = {
     "trial": METHOD,
-    "account": "1",
+    "account": "2",
     "sanity": "3",
     "intervals": "2",
     "expectation": "4",
@@ -72,7 +73,7 @@ class Question:
 
     The analysis leads with `session`, else with the newest one of `machine` (a Session's machine), else with
     the newest. `baseline` (part of a card's name, a label or a precision) fixes what 1.00 is, `margin` how
-    far below its figures a delivered machine may be. `from_raw` believes no stored summary.
+    far below its figures a delivered machine may be.
     """
 
     now: datetime
@@ -80,7 +81,6 @@ class Question:
     machine: str | None = None
     baseline: str | None = None
     margin: float = MARGIN
-    from_raw: bool = False
     ways: Mapping[str, Way] = field(default_factory=dict)
     """By their ids, what would judge the claims that no record meets; the report itself knows no plans."""
 
@@ -149,6 +149,11 @@ class Analysis:
         return tuple(sorted({trial.session for trial in self.shown} & on_record))
 
     @property
+    def reruns(self) -> tuple[Rerun, ...]:
+        """What other machines measured of the leading session's work."""
+        return reruns(self.own_cells, self.cells)
+
+    @property
     def with_ceilings(self) -> list[Trial]:
         """The leading session's trials, and the ceilings that were measured on its machine at any time."""
         machines = {trial.machine for trial in self.own}
@@ -169,7 +174,7 @@ def evidence_in(root: Path, *, purchase: bool = True) -> Evidence:
     their session, are problems of the results.
     """
     bought = load_purchase(root) if purchase else None
-    results = read_all(root)
+    results = results_of(root)
     results = replace(results, problems=(*results.problems, *contradictions.among(results)))
     return Evidence(results, load_claims(root), cards_of(root), bought)
 
@@ -180,8 +185,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     Raises UserError where a name in the buyer's file fits several cards or lines, or the session that was
     asked for has no record.
     """
-    stored = evidence.results.records
-    table = read([_bare(record) for record in stored] if question.from_raw else stored, evidence.cards)
+    table = read(evidence.results.records, evidence.cards)
     training = table[~table["is_ceiling"]]
     trials = trials_of(training)
     lead = _lead(table, evidence.results.sessions, question)
@@ -248,10 +252,6 @@ def _earlier(trials: Sequence[Trial], lead: str | None) -> frozenset[str]:
 
 def _place(trial: Trial) -> tuple[str, str, str]:
     return trial.machine, trial.machine_label, trial.device_name
-
-
-def _bare(stored: Stored) -> Stored:
-    return Stored(stored.path, stored.record.model_copy(update={"summary": None}))
 
 
 def _lead(table: DataFrame, sessions: Sequence[Session], question: Question) -> str | None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
 
-from harness.errors import RecordError
+from harness.data.check import sha256_of
+from harness.errors import RecordError, UserError
+from harness.image.catalog import load_images
+from harness.image.lock import differences, lock_packages
 from harness.record import Record, Session, store
 from harness.record.store import Results
 from harness.redact import Names, leaks
 from harness.summary import contradictions
-from harness.summary.statistics import CLOSE, METHOD, judge_trial
+from harness.summary.statistics import judge_trial, other_summary
 
 RECORD_BYTES = 300_000
 
@@ -38,9 +39,13 @@ def _leaks(path: Path, where: str) -> Iterator[str]:
         yield f"{where}: is not JSON ({error})"
 
 
-def folder_problems(root: Path) -> Iterator[str]:
-    """What is wrong with the records and sessions below results/ of a folder."""
-    results = store.read_all(root)
+def folder_problems(root: Path, clone: Path | None = None) -> Iterator[str]:
+    """What is wrong with the records and sessions below results/ of a folder.
+
+    Its environments are held against the locks of `clone`, else against its own.
+    """
+    results, locks = store.read_all(root), _Locks(clone or root)
+    yield from locks.problems
     yield from record_problems(root, results)
     yield from _other_files(root, results)
     yield from _ledger_problems(root, results)
@@ -54,9 +59,40 @@ def folder_problems(root: Path) -> Iterator[str]:
         why = _misplaced(stored.path, stored.record, session) or _summary_problem(stored.record)
         if why:
             yield f"{stored.path}: {why}"
-        found = (*contradictions.within(stored.record), *contradictions.of_another_place(stored.record))
+        found = (
+            *contradictions.within(stored.record),
+            *contradictions.of_another_place(stored.record),
+            *locks.unlike(stored.record),
+        )
         yield from (f"{stored.path}: {sentence}" for sentence in found)
     yield from contradictions.among(results)
+
+
+class _Locks:
+    """A folder's locks by their hash: each with its packages, and whether its base brings more."""
+
+    def __init__(self, root: Path) -> None:
+        self._of: dict[str, tuple[Mapping[str, str], bool]] = {}
+        self.problems: tuple[str, ...] = ()
+        try:
+            images = load_images(root).images if (root / "docker" / "images.toml").is_file() else {}
+            for image in images.values():
+                path = root / "docker" / image.lock
+                if path.is_file():
+                    self._of[sha256_of(path)] = lock_packages(path), bool(image.from_base)
+        except UserError as error:
+            self.problems = (str(error),)
+
+    def unlike(self, record: Record) -> Iterator[str]:
+        """What a record that says it is pinned has installed otherwise than its lock has it."""
+        environment, measured = record.environment, record.measurement
+        lock = self._of.get(environment.lock_sha256 or "")
+        if lock is None or measured is None or not environment.pinned:
+            return
+        packages, over_base = lock
+        wrong = differences(packages, measured.packages, over_base=over_base)
+        if wrong:
+            yield f"it says 'pinned', and {wrong[0]}" + (f" (and {len(wrong) - 1} more)" if wrong[1:] else "")
 
 
 def _other_files(root: Path, results: Results) -> Iterator[str]:
@@ -86,11 +122,15 @@ def _ledger_problems(root: Path, results: Results) -> Iterator[str]:
         lines = (root / ledger.path).read_text(encoding="utf-8", errors="replace").splitlines()
         for leak in leaks(json.dumps(lines), Names()):
             yield f"{ledger.path}: {leak}"
-        session, begin = sessions.get(ledger.begin.session), ledger.begin
+        session, begin = sessions.pop(ledger.begin.session, None), ledger.begin
         if session is not None:
             of_session = (session.machine, session.number, session.plan, session.plan_sha256)
             if of_session != (begin.machine, begin.number, begin.plan, begin.plan_sha256):
                 yield f"{ledger.path}: its machine, number or plan is not its session's"
+    for session in sessions.values():
+        if session.number is not None:
+            where = (store.session_folder(Path(), session) / "session.json").as_posix()
+            yield f"{where}: it has number {session.number} of its machine, and its ledger is not here"
 
 
 def session_problems(root: Path) -> Iterator[str]:
@@ -124,18 +164,5 @@ def _misplaced(path: str, record: Record, session: Session) -> str:
 
 def _summary_problem(record: Record) -> str:
     """A summary that its own raw samples do not give."""
-    judged = judge_trial(record)
-    if judged is None or record.summary is None or record.summary.method != METHOD:
-        return ""
-    anew = judged.model_dump(mode="json")
-    stored = record.summary.model_dump(mode="json")
-    wrong = [name for name in anew if not _alike(anew[name], stored[name])]
-    return f"its raw samples do not give its summary's '{wrong[0]}'" if wrong else ""
-
-
-def _alike(anew: Any, stored: Any) -> bool:
-    if isinstance(anew, float) and isinstance(stored, float):
-        return math.isclose(anew, stored, rel_tol=CLOSE)
-    if isinstance(anew, dict) and isinstance(stored, dict):
-        return anew.keys() == stored.keys() and all(_alike(anew[key], stored[key]) for key in anew)
-    return bool(anew == stored)
+    wrong = other_summary(record, judge_trial(record))
+    return f"its raw samples do not give its summary's '{wrong}'" if wrong else ""

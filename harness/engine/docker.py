@@ -86,10 +86,9 @@ class DockerEngine:
 
     @cached_property
     def _facts(self) -> EngineFacts:
-        with answered(self._title, "describe itself"):
-            info = self._api.info()
         client = building.choose_client(self.connection, os.environ)
-        return capabilities.facts(self.connection, info, client, Files())
+        with answered(self._title, "describe itself"):
+            return capabilities.facts(self.connection, self._api.info(), client, Files())
 
     def refusal(self, device: DeviceRequest) -> str | None:
         """Why containers here would not get to these cards, in one clause; null where they do."""
@@ -255,8 +254,9 @@ class DockerEngine:
                 details = self._api.inspect_container(name)
             except docker.errors.NotFound:
                 return None
-        handle = Handle(engine=self.name, container=str(details["Id"]), log=LOG)
-        if details["State"]["Status"] in ("created", "initialized", "configured"):
+            handle = Handle(engine=self.name, container=str(details["Id"]), log=LOG)
+            status = str(details["State"]["Status"])
+        if status in ("created", "initialized", "configured"):
             self.forget(handle, work)
             return None
         return handle
@@ -265,7 +265,8 @@ class DockerEngine:
         """The containers of a session, running or ended, whoever started them."""
         with answered(self._title, "list containers"):
             listed = self._api.containers(all=True, filters={"label": [f"{LABEL}.session={session}"]})
-        return tuple(Handle(engine=self.name, container=str(entry["Id"]), log=LOG) for entry in listed)
+            ids = [str(entry["Id"]) for entry in listed]
+        return tuple(Handle(engine=self.name, container=each, log=LOG) for each in ids)
 
     def poll(self, handle: Handle, work: Path) -> Running | Exit:
         """Whether the trial still runs; its output is in the work folder's log when it has ended."""
@@ -274,13 +275,15 @@ class DockerEngine:
                 state = self._api.inspect_container(_id(handle))["State"]
             except docker.errors.NotFound:
                 return Exit(code=None, log=log_tail(work / LOG), missing=True)
-        if state["Status"] in _GOING_ON:
+            status, code = str(state["Status"]), state.get("ExitCode")
+            code = None if code is None else int(code)
+        if status in _GOING_ON:
             if self._log_is_due(handle, work / LOG):
                 self._fetch_log(handle, work)
             return Running()
         self._fetch_log(handle, work)
         return Exit(
-            code=state.get("ExitCode"),
+            code=code,
             log=log_tail(work / LOG),
             out_of_memory=bool(state.get("OOMKilled")),
         )

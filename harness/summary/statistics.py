@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import numpy
 from numpy.typing import NDArray
@@ -84,12 +84,20 @@ def judge_trial(record: Record) -> Summary | None:
     )
 
 
-def fits(record: Record, summary: Summary) -> bool:
-    """Whether a stored summary is of the present method, and its throughput that of the raw samples."""
-    if record.measurement is None or summary.method != METHOD:
-        return False
-    throughput = _throughput(record.measurement, summary.steady)
-    return math.isclose(summary.throughput, throughput, rel_tol=CLOSE)
+def other_summary(record: Record, anew: Summary | None) -> str:
+    """The first part of a stored summary of this method that the raw samples do not give; empty for none."""
+    if anew is None or record.summary is None or record.summary.method != METHOD:
+        return ""
+    stored, given = record.summary.model_dump(mode="json"), anew.model_dump(mode="json")
+    return next((name for name in given if not _alike(given[name], stored[name])), "")
+
+
+def _alike(given: Any, stored: Any) -> bool:
+    if isinstance(given, float) and isinstance(stored, float):
+        return math.isclose(given, stored, rel_tol=CLOSE)
+    if isinstance(given, dict) and isinstance(stored, dict):
+        return given.keys() == stored.keys() and all(_alike(given[key], stored[key]) for key in given)
+    return bool(given == stored)
 
 
 def _verdict(severities: set[str]) -> Verdict:

@@ -9,6 +9,7 @@ drift of the steady part is judged by itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
@@ -103,6 +104,7 @@ class _Window:
         return steps >= times * self.rule.least_steps and seconds >= times * self.rule.least_seconds
 
 
+@lru_cache(maxsize=256)
 def steady_state(step_us: Series, rule: SteadyStateRule = DEFAULT_RULE) -> Steady:
     """Classifies a trial's step times and says from which step on they are steady.
 

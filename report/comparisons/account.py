@@ -54,6 +54,8 @@ class Account:
     lost_ledgers: int
     unentered: int
     """Records that stand in no ledger, though their session has one."""
+    without_trace: int
+    """Planned trials that left neither a record nor a line in a ledger."""
     cut_short: int
     """Ledgers whose last line is half a line."""
     plan_changes: tuple[tuple[str, int], ...]
@@ -117,6 +119,12 @@ class Account:
         if self.unentered:
             verb = "stands" if self.unentered == 1 else "stand"
             sentences.append(f"{count(self.unentered, 'record')} {verb} in no ledger.")
+        if self.without_trace:
+            verb = "leaves" if self.without_trace == 1 else "leave"
+            planned = count(self.without_trace, "planned trial")
+            sentences.append(
+                f"{planned} {verb} neither a record nor a line of a ledger {where}: not run, or taken out."
+            )
         for plan, times in self.plan_changes:
             sentences.append(f"The plan '{plan}' changed {count(times, 'time')} between its sessions.")
         return tuple(sentences)
@@ -168,6 +176,10 @@ def _account(
         before_ledgers=len(without_ledger) - lost_ledgers,
         lost_ledgers=lost_ledgers,
         unentered=unentered,
+        without_trace=sum(
+            _without_trace(session, of_session.get(name, ()), ledgers.get(name))
+            for name, session in sessions.items()
+        ),
         cut_short=sum(ledger.cut_short for ledger in ledgers.values()),
         plan_changes=_plan_changes([*sessions.values()], [ledger.begin for ledger in ledgers.values()]),
     )
@@ -199,6 +211,14 @@ def _without_record(ledger: Ledger, records: Counter[Attempt]) -> tuple[Counter[
         fates[LOST["failed"]] += lost - lost_measured
         unknown += max(0, records[attempt] - max(starts, measured + failed))
     return +fates, unknown
+
+
+def _without_trace(session: Session, trials: Sequence[Trial], ledger: Ledger | None) -> int:
+    """How many of a session's planned trials nothing is known of."""
+    known = {trial.record.trial.id for trial in trials}
+    if ledger is not None:
+        known |= {trial for trial, _ in (*ledger.starts, *ledger.measured, *ledger.failed)}
+    return sum(trial.id not in known for trial in session.trials)
 
 
 def _plan_changes(sessions: Sequence[Session], begun: Sequence[LedgerBegin]) -> tuple[tuple[str, int], ...]:

@@ -20,7 +20,7 @@ from report.sections.answer.questions import questions
 from report.sections.costs import section as money
 from report.sections.limits import bottleneck, roofline
 from report.sections.published import claims, self_consistency, studies
-from report.sections.ran import environment, left_over
+from report.sections.ran import environment, left_over, reruns
 from report.sections.sureness import caveats, changes, fleet
 from report.sections.view import PageView, Part
 from report.sections.workloads import workload
@@ -103,6 +103,8 @@ def look(analysis: Analysis) -> PageView:
         notes=tuple(text.clean(note, 240) for note in session.notes) if session else (),
         stacks=environment.stacks(analysis.shown),
         accounts=environment.accounts(analysis.accounts),
+        reruns=reruns.table(analysis.reruns),
+        reading=reruns.WHAT_READING_SHOWS,
         failures=environment.failures(own),
         warnings=_warnings(own),
         left_over=left_over.left_over(analysis.left_over, groups),

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from report.charts.drawing import Drawing, as_png, draw, undrawn
 from report.charts.style import DARK
 from report.sections.published.self_consistency import RuleView
+from report.sections.ran.reruns import WHAT_READING_SHOWS
 from report.sections.view import PageView, Panel
 
 SCRIPTS = ("page.js",)
@@ -99,7 +100,13 @@ def comment(view: PageView | None, problems: Sequence[str], happened: Sequence[s
     records say stays text.
     """
     made = _plain(lambda text: inert(markdown_text(text))).get_template("comment.md")
-    shown = {"page": view, "problems": problems[:MOST_PROBLEMS], "count": len(problems), "happened": happened}
+    shown = {
+        "page": view,
+        "problems": problems[:MOST_PROBLEMS],
+        "count": len(problems),
+        "happened": happened,
+        "reading": WHAT_READING_SHOWS,
+    }
     body = _closed_up(made.render(shown))
     return body if len(body) <= MOST_CHARACTERS else f"{body[:MOST_CHARACTERS]}\n\n… cut here"
 

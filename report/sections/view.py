@@ -271,6 +271,10 @@ class PageView:
     stacks: tuple[Table, ...]
     accounts: Table | None
     """Of each machine what it started, and why the rest is not shown."""
+    reruns: Table | None
+    """What others measured of the same work."""
+    reading: str
+    """What reading cannot show, and what would."""
     failures: tuple[FailureView, ...]
     warnings: tuple[str, ...]
     left_over: Table | None

@@ -12,8 +12,9 @@ from pandas import DataFrame
 from harness.errors import UserError
 from harness.record import Machine
 from harness.record.cards import FILE, Card, load_cards
-from harness.record.store import Stored, read_all, results_folder
+from harness.record.store import Results, Stored, read_all, results_folder
 from harness.summary.device_checks import between_trials
+from harness.summary.statistics import judge_trial, other_summary
 from report.trials.ceilings import Device, ceilings, device_of, roofline_point
 from report.trials.sanity import checked
 from report.trials.table import table_of
@@ -32,10 +33,24 @@ def load(path: str | Path) -> DataFrame:
         raise UserError(
             f"'{path}' is no results folder and holds none", remedy="name a clone or its results/"
         )
-    results = read_all(root)
+    results = results_of(root)
     for problem in results.problems:
         warnings.warn(problem, stacklevel=2)
     return read(results.records, cards_of(root))
+
+
+def results_of(root: Path) -> Results:
+    """All that lies in results/; a stored summary that is not of its raw samples is named, and made anew."""
+    results, records, named = read_all(root), [], []
+    for stored in results.records:
+        anew = judge_trial(stored.record)
+        if wrong := other_summary(stored.record, anew):
+            named.append(
+                f"{stored.path}: its raw samples do not give its summary's '{wrong}', and are believed"
+            )
+            stored = Stored(stored.path, stored.record.model_copy(update={"summary": anew}))
+        records.append(stored)
+    return replace(results, records=tuple(records), problems=(*results.problems, *named))
 
 
 def cards_of(root: Path) -> tuple[Card, ...]:

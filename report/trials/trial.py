@@ -10,7 +10,7 @@ from functools import cached_property
 from harness.record import Environment, Epoch, Failure, LossScale, Measurement, Record, Summary
 from harness.record.store import Stored
 from harness.summary.device_checks import busy_share, device_name
-from harness.summary.statistics import fits, judge_trial
+from harness.summary.statistics import METHOD, judge_trial
 from report.trials import learning
 from report.trials.key import Key, ProtocolLength, Stack, key_of, length_of, stack_of
 
@@ -232,9 +232,9 @@ class Trial:
 
 
 def trial_of(stored: Stored) -> Trial:
-    """A record as a trial; a summary that is not the present method's of its own samples is made anew."""
+    """A record as a trial; a summary of another method than the present one is made anew."""
     path, record = stored.path, stored.record
-    current = record.summary is not None and fits(record, record.summary)
+    current = record.summary is not None and record.summary.method == METHOD
     summary = record.summary if current else judge_trial(record)
     if record.measurement is None or summary is None:
         return Trial(path, record, None, "invalid")

@@ -7,7 +7,8 @@ import secrets
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import get_args
 
 from harness.errors import PlanError
@@ -27,19 +28,20 @@ INPUTS: Mapping[str, Attack] = {
 }
 ATTACKS: Mapping[str, Attack] = {**INPUTS, **faults.FAULTS}
 SLOW = frozenset({"verb", *faults.FAULTS})
-"""One of these takes as long as a hundred others."""
+"""One of these takes as long as ten others or more."""
 
 
-def names(first_seed: int) -> Iterator[str]:
-    """Without end: ten rounds of all quick kinds, then a verb and a fault."""
-    quick, hard = [kind for kind in ATTACKS if kind not in SLOW], sorted(faults.FAULTS)
+def names(first_seed: int, kinds: Collection[str] = ATTACKS) -> Iterator[str]:
+    """Without end: rounds of all quick kinds, after every second one a fault, after every tenth a verb."""
+    quick = [kind for kind in kinds if kind not in SLOW]
+    hard = sorted(kind for kind in kinds if kind in faults.FAULTS)
     for round_number in range(1 << 62):
         seed = first_seed + round_number
         yield from (f"{kind}:{seed}" for kind in quick)
-        if round_number % 10 == 4:
+        if "verb" in kinds and round_number % 10 == 4:
             yield f"verb:{seed}"
-        if round_number % 10 == 9:
-            yield f"{hard[round_number // 10 % len(hard)]}:{seed}"
+        if hard and (round_number % 2 or not quick):
+            yield f"{hard[round_number // (2 if quick else 1) % len(hard)]}:{seed}"
 
 
 def main(words: list[str]) -> int:
@@ -48,6 +50,8 @@ def main(words: list[str]) -> int:
     parser.add_argument("what", help="how long, as 20m, or an attack to repeat, as record:7")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**9), help="of the first round")
     parser.add_argument("--rounds", type=int, help="end after so many rounds at the latest")
+    parser.add_argument("--inputs", type=int, help="inputs alone, so many at the most")
+    parser.add_argument("--faults", type=int, help="faults alone, so many at the most")
     given = parser.parse_args(words)
     kind, colon, _ = given.what.partition(":")
     if colon and kind not in ATTACKS:
@@ -61,15 +65,18 @@ def main(words: list[str]) -> int:
         breach = make(given.what, ATTACKS)
         print(_line(breach) if breach else f"{given.what} broke nothing")
         return 1 if breach else 0
-    return _through(seconds, given.seed, given.rounds)
+    kinds = ATTACKS if given.inputs is None else INPUTS
+    kinds = kinds if given.faults is None else faults.FAULTS
+    most = given.inputs if given.faults is None else given.faults
+    return _through(seconds, islice(names(given.seed, kinds), most), given.seed, given.rounds)
 
 
-def _through(most_seconds: float, first_seed: int, rounds: int | None) -> int:
-    print(f"seeds from {first_seed} on")
+def _through(most_seconds: float, attacks: Iterable[str], first_seed: int, rounds: int | None) -> int:
+    print(f"seeds from {first_seed} on", flush=True)
     until = time.monotonic() + most_seconds
     made: Counter[str] = Counter()
     breaches: list[Breach] = []
-    for name in names(first_seed):
+    for name in attacks:
         kind, _, seed = name.partition(":")
         if time.monotonic() > until or (rounds is not None and int(seed) >= first_seed + rounds):
             break

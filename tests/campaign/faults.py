@@ -1,86 +1,38 @@
-"""What happens to a run: it or its trial is killed, the disk fills up or is read-only, a second run begins.
+"""What happens to a run: something of it is killed, the disk or memory is refused, the clock is set.
 
 Each fault hits a clone of stand-in trials; then the run goes on without one, and the records are counted.
 """
 
 from __future__ import annotations
 
+import errno
 import os
+import resource
+import shutil
 import signal
 import subprocess
-import sys
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import psutil
 
 from harness.record import store
-from tests.campaign.attack import DOCUMENTED, MOST_SECONDS, Attack, Broken
-from tests.helpers import ROOT, clone
-
-DRIVER = """
-import errno, os, pathlib, sys, tempfile
-sys.path.insert(0, {tests!r})
-from commands.line import verb
-from harness.record import store
-from harness.run import runner, session
+from harness.run import conclude, ledger, runner, session
+from tests.campaign import surroundings
+from tests.campaign.attack import DOCUMENTED, Attack, Broken
+from tests.campaign.forked import MOMENT_SECONDS, begin
+from tests.campaign.mutation import changed_bytes
 from tests.helpers import clone
 
-root, left, code = pathlib.Path({root!r}), {writes}, {code}
-
-def refused(called):
-    def guarded(*given, **named):
-        global left
-        left -= 1
-        if left < 0:
-            raise OSError(code, os.strerror(code), str(given[0]) if given else None)
-        return called(*given, **named)
-    return guarded
-
-@verb()
-def go(c):
-    with session.run_lock(root / "state"):
-        runner.run(clone.job(root), clone.open_session(root), clone.Quiet())
-
-from invoke.context import Context
-from invoke.exceptions import Exit
-if code:
-    for holder, name in ((os, "fsync"), (os, "link"), (tempfile, "mkstemp"), (os, "mkdir"), (os, "replace")):
-        setattr(holder, name, refused(getattr(holder, name)))
-try:
-    go(Context())
-except Exit as end:
-    print(end.message, file=sys.stderr)
-    sys.exit(end.code)
-"""
-MOMENT_SECONDS = 6.0
-"""A run of the clone lasts about as long."""
-
-
-def _begun(root: Path, *, writes: int = 0, code: int = 0) -> subprocess.Popen[str]:
-    script = DRIVER.format(tests=str(ROOT), root=str(root), writes=writes, code=code)
-    return subprocess.Popen(
-        [sys.executable, "-c", script],
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def _ended(process: subprocess.Popen[str]) -> tuple[int, str]:
-    try:
-        _, said = process.communicate(timeout=MOST_SECONDS - 10)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        raise Broken("hangs", "a run of stand-ins had not ended after a minute") from None
-    return process.returncode, said
+MEASURED_SECONDS = 61.0
+"""No trial takes longer than its limit, whatever the clock on the wall says."""
 
 
 def _judge(code: int, said: str, *codes: int) -> None:
@@ -89,57 +41,116 @@ def _judge(code: int, said: str, *codes: int) -> None:
 
 
 def _whole(root: Path) -> None:
-    """The run goes on without a fault: each trial is measured once, and nothing half lies there."""
-    _judge(*_ended(_begun(root)), 0)
+    """The run goes on without a fault: no record is another one, and each trial of it is measured."""
+    before = {path: path.read_bytes() for path in root.glob("results/2*/*/*-r1-*.json")}
+    _judge(*begin(root).ended(), 0)
+    for path, content in before.items():
+        if not path.exists() or path.read_bytes() != content:
+            raise Broken("lost records", f"{path.name} was there before, and is gone or another one")
+    halves = [str(path.relative_to(root)) for path in root.rglob("*.part") if path.name[0] != "."]
     results = store.read_all(root)
-    measured = Counter(
-        (one.record.session, one.record.trial.id) for one in results.records if one.record.measurement
-    )
-    planned = {(session.id, trial.id) for session in results.sessions for trial in session.trials}
-    for problem in results.problems:
+    for problem in (*results.problems, *halves):
         raise Broken("lost records", problem)
-    if measured.keys() != planned or set(measured.values()) != {1}:
+    _counted(results)
+
+
+def _counted(results: store.Results) -> None:
+    """Of the session that goes on each trial once, all that a ledger knows, and no time that cannot be."""
+    records = [one.record for one in results.records]
+    measured = Counter((record.session, record.trial.id) for record in records if record.measurement)
+    newest = max(results.sessions, key=lambda session: session.number or 0)
+    planned = {(newest.id, trial.id) for trial in newest.trials}
+    if not planned <= measured.keys() or set(measured.values()) != {1}:
         raise Broken("lost records", f"{len(planned)} trials were planned, and measured {measured}")
-    halves = [path.name for path in root.rglob("*.part") if ".state" not in path.parts]
-    if halves:
-        raise Broken("lost records", f"half of a file is left: {halves}")
+    for kept in results.ledgers:
+        known = {(kept.begin.session, trial) for trial, _ in kept.measured}
+        if not known <= measured.keys():
+            raise Broken("lost records", "a ledger knows of a record that is not there")
+    for record in records:
+        if not 0 <= record.wall_seconds < MEASURED_SECONDS:
+            raise Broken("silent wrong figures", f"a stand-in took {record.wall_seconds} s")
 
 
 def _clone(root: Path) -> Path:
-    return clone.make(root / "clone", options="step_seconds = 0.02", repeats=1)
+    return clone.make(root / "clone", options="step_seconds = 0.004", repeats=1)
+
+
+def _moment(rng: Random, most: float = MOMENT_SECONDS) -> None:
+    time.sleep(rng.uniform(0.0, most))
 
 
 def _killed(rng: Random, folder: Path) -> None:
+    """The harness is killed or ended, once or twice."""
     root = _clone(folder)
     for _ in range(rng.choice((1, 1, 2))):
-        process = _begun(root)
-        time.sleep(rng.uniform(0.2, MOMENT_SECONDS))
-        with suppress(ProcessLookupError):
-            os.kill(process.pid, rng.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM)))
-        _judge(*_ended(process), 0, -signal.SIGKILL, -signal.SIGTERM)
+        run = begin(root)
+        _moment(rng)
+        run.kill(rng.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM)))
+        _judge(*run.ended(), 0, -signal.SIGKILL, -signal.SIGTERM)
     _whole(root)
 
 
-def _killed_inside(rng: Random, folder: Path) -> None:
-    """A trial or its recorder is killed."""
+def _killed_inside(chosen: Callable[[psutil.Process], bool], *, watched: bool) -> Attack:
+    def attack(rng: Random, folder: Path) -> None:
+        root = _clone(folder)
+        run = begin(root, watched=watched)
+        _moment(rng, 3 * MOMENT_SECONDS if watched else MOMENT_SECONDS)
+        for child in run.inside():
+            with suppress(psutil.Error):
+                if chosen(child):
+                    child.kill()
+        _judge(*run.ended(), 0)
+        _whole(root)
+
+    return attack
+
+
+def _is_recorder(process: psutil.Process) -> bool:
+    return any("sampler" in word for word in process.cmdline())
+
+
+def _interrupted(rng: Random, folder: Path) -> None:
+    """Ctrl-C: the sentence and code 130, and nothing lost."""
     root = _clone(folder)
-    process = _begun(root)
-    time.sleep(rng.uniform(0.2, MOMENT_SECONDS))
-    with suppress(psutil.Error):
-        inside = psutil.Process(process.pid).children(recursive=True)
-        for child in rng.sample(inside, min(1, len(inside))):
-            child.kill()
-    _judge(*_ended(process), 0)
+    run = begin(root, lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+    _moment(rng)
+    run.kill(signal.SIGINT)
+    _judge(*run.ended(), 0, 130)
     _whole(root)
+
+
+WRITES: tuple[tuple[Any, str], ...] = (
+    *((os, "fsync"), (os, "link"), (tempfile, "mkstemp"), (os, "mkdir"), (os, "replace")),
+    *((os, "open"), (shutil, "rmtree")),
+)
+
+
+def _refuse(writes: int, code: int) -> None:
+    """From so many writes on each is refused, in this process, until it ends."""
+    left = writes
+
+    def refused(called: Callable[..., Any]) -> Callable[..., Any]:
+        def guarded(*given: Any, **named: Any) -> Any:
+            nonlocal left
+            if called is os.open and not given[1] & (os.O_WRONLY | os.O_RDWR):
+                return called(*given, **named)
+            left -= 1
+            if left < 0:
+                raise OSError(code, os.strerror(code), str(given[0]) if given else None)
+            return called(*given, **named)
+
+        return guarded
+
+    for holder, name in WRITES:
+        setattr(holder, name, refused(getattr(holder, name)))
 
 
 def _refused(rng: Random, folder: Path) -> None:
     """From some write on the disk is full or read-only, until the run ends."""
-    import errno
-
     root = _clone(folder)
     code = rng.choice((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES))
-    _judge(*_ended(_begun(root, writes=rng.randrange(80), code=code)), 0, *DOCUMENTED)
+    writes = rng.randrange(60)
+    _judge(*begin(root, lambda: _refuse(writes, code)).ended(), 0, *DOCUMENTED)
     _whole(root)
 
 
@@ -156,13 +167,13 @@ def _full(rng: Random, folder: Path) -> None:
         return _refused(rng, folder)
     try:
         root = _clone(disk)
-        process = _begun(root)
-        time.sleep(rng.uniform(0.2, MOMENT_SECONDS))
+        run = begin(root)
+        _moment(rng)
         filler = disk / "filler"
         with suppress(OSError), filler.open("wb", buffering=0) as file:
-            while file.write(bytes(4096)):
-                pass
-        _judge(*_ended(process), 0, *DOCUMENTED)
+            for _ in range(4096):
+                file.write(bytes(4096))
+        _judge(*run.ended(), 0, *DOCUMENTED)
         filler.unlink()
         _whole(root)
     finally:
@@ -172,18 +183,93 @@ def _full(rng: Random, folder: Path) -> None:
 def _two(rng: Random, folder: Path) -> None:
     """Of two runs at once one measures, and the other says so."""
     root = _clone(folder)
-    first = _begun(root)
-    time.sleep(rng.uniform(0.0, MOMENT_SECONDS))
-    second = _begun(root)
-    _judge(*_ended(second), 0, *DOCUMENTED)
-    _judge(*_ended(first), 0, *DOCUMENTED)
+    first = begin(root)
+    _moment(rng)
+    second = begin(root)
+    _judge(*second.ended(), 0, *DOCUMENTED)
+    _judge(*first.ended(), 0, *DOCUMENTED)
+    _whole(root)
+
+
+def _set_clock(asked: int, by: timedelta) -> None:
+    """After so many looks at it the clock on the wall is another one, in this process."""
+    looks = asked
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:
+            nonlocal looks
+            looks -= 1
+            return datetime.now(tz) + (by if looks < 0 else timedelta())
+
+    for module in (runner, ledger, session, conclude):
+        if hasattr(module, "datetime"):
+            module.datetime = Clock  # type: ignore[attr-defined]
+    real = time.time
+    time.time = lambda: real() + (by.total_seconds() if looks < 0 else 0.0)
+
+
+def _clock(rng: Random, folder: Path) -> None:
+    """It is set back or forward while a run goes on, and sometimes the run is killed, too."""
+    root = _clone(folder)
+    by = timedelta(seconds=rng.choice((-1, 1)) * rng.choice((1, 60, 7200, 86400 * 30, 86400 * 400)))
+    looks = rng.randrange(12)
+    run = begin(root, lambda: _set_clock(looks, by))
+    if rng.random() < 0.3:
+        _moment(rng)
+        run.kill(signal.SIGKILL)
+    _judge(*run.ended(), 0, -signal.SIGKILL)
+    _whole(root)
+
+
+def _memory(rng: Random, folder: Path) -> None:
+    """The harness may have hardly more memory than it has."""
+    root = _clone(folder)
+    more = rng.choice((0, 2**12, 2**16, 2**20, 2**22, 2**24, 2**26))
+
+    def bound() -> None:
+        most = psutil.Process().memory_info().vms + more
+        resource.setrlimit(resource.RLIMIT_AS, (most, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+    _judge(*begin(root, bound).ended(), 0, *DOCUMENTED)
+    _whole(root)
+
+
+STATE = ("sessions-begun", "started.json", "mine.txt", "run.lock", "trial.json", "events.jsonl")
+
+
+def _half_written(rng: Random, folder: Path) -> None:
+    """A machine goes down: of what a killed run kept for itself, some file is cut or holds rubbish."""
+    root = _clone(folder)
+    run = begin(root)
+    _moment(rng)
+    run.kill(signal.SIGKILL)
+    run.ended()
+    for child in psutil.process_iter():
+        with suppress(psutil.Error):
+            if str(root) in child.environ().get("GPUDYNO_OUT", ""):
+                child.kill()
+    kept = sorted(path for path in root.rglob("*") if path.name in STATE and path.is_file())
+    ledgers = sorted(root.glob("results/ledger/*/*.jsonl"))
+    for path in rng.sample(kept, min(len(kept), 2)):
+        path.write_bytes(changed_bytes(path.read_bytes(), rng))
+    for path in ledgers if rng.random() < 0.5 else ():
+        content = path.read_bytes()
+        first = content.find(b"\n") + 1
+        path.write_bytes(content[: rng.randrange(first, len(content) + 1)])
     _whole(root)
 
 
 FAULTS: Mapping[str, Attack] = {
     "killed-run": _killed,
-    "killed-trial": _killed_inside,
+    "killed-trial": _killed_inside(lambda process: not _is_recorder(process), watched=False),
+    "killed-recorder": _killed_inside(_is_recorder, watched=True),
+    "interrupted": _interrupted,
     "refused-write": _refused,
     "full-disk": _full,
     "two-runs": _two,
+    "clock": _clock,
+    "memory": _memory,
+    "half-written": _half_written,
+    **surroundings.FAULTS,
 }

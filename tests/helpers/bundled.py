@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from harness.image.lock import lock_packages
 from harness.record import Flops, Record, Session, store
 from harness.summary.statistics import judge_trial
 from tests.helpers import ROOT
@@ -63,12 +65,23 @@ def write(root: Path, records: Sequence[Record]) -> Path:
     for members in sessions.values():
         session = session_of(members, hashlib.sha256(PLAN.encode()).hexdigest())
         store.write_session(root, session)
-        for record in members:
+        for record in map(_installed, members):
             whole = judge_trial(record) if record.measurement else None
             store.write_record(root, session, record.model_copy(update={"summary": whole}))
     return root
 
 
+def _installed(record: Record) -> Record:
+    """With the packages of the lock that its environment names."""
+    if record.measurement is None or record.environment.lock_sha256 != lock_sha256():
+        return record
+    packages = lock_packages(REPOSITORY / "docker" / "cuda" / "lock.txt")
+    return record.model_copy(
+        update={"measurement": record.measurement.model_copy(update={"packages": packages})}
+    )
+
+
+@cache
 def lock_sha256() -> str:
     """Of the cuda image's lock, as this repository has it."""
     return hashlib.sha256((REPOSITORY / "docker" / "cuda" / "lock.txt").read_bytes()).hexdigest()

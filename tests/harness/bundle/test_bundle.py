@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import re
 import shutil
 import struct
 import subprocess
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from commands import offer, report
 from harness.bundle import archive, bundle
 from harness.bundle.ro_crate import FILE as CRATE
+from harness.bundle.validate import folder_problems
 from harness.errors import GateError, UserError
 from harness.record import Record, store
 from tests.helpers import bundled
@@ -237,16 +239,21 @@ def test_a_chart_that_is_described_otherwise_is_found(good, tmp_path, capsys):
     assert f"{chart}: under 'Seconds' it says" in said
 
 
-def test_a_forged_summary_is_found_though_page_and_checksums_fit(clone, tmp_path, capsys):
+def test_a_forged_summary_is_packed_by_no_one_and_found_though_checksums_fit(clone, good, tmp_path, capsys):
     other = tmp_path / "clone"
     shutil.copytree(clone, other)
     path = next(other.glob("results/*/*-a-*/word_lm-r1*.json"))
     raw = json.loads(path.read_text())
     raw["summary"]["throughput"] *= 1.1
     path.write_text(json.dumps(raw))
-    out = offer.pack(other, offer.Packing(out=tmp_path / "forged.tar.gz"))
-    said = differs(out, capsys)
-    assert f"{path.relative_to(other)}: its raw samples do not give its summary's 'throughput'" in said
+    named = f"{path.relative_to(other)}: its raw samples do not give its summary's 'throughput'"
+    with pytest.raises(UserError, match=re.escape(named)):
+        offer.pack(other, offer.Packing(out=tmp_path / "forged.tar.gz"))
+
+    def change(work: Path) -> None:
+        (work / path.relative_to(other)).write_text(json.dumps(raw))
+
+    assert named in differs(forged(good, tmp_path, change), capsys)
 
 
 def test_samples_that_were_made_faster_change_the_page(clone, good, tmp_path, capsys):
@@ -441,3 +448,21 @@ def test_a_damaged_bundle_is_in_no_report(good, tmp_path):
     path.write_bytes(good.read_bytes()[:-40])
     with pytest.raises(GateError, match="is not as it was packed"), report.merged(tmp_path, [path]):
         pass
+
+
+def test_a_pinned_environment_with_other_packages_than_its_lock_is_named(tmp_path):
+    root = bundled.write(tmp_path, bundled.one_card(repeats=1))
+    assert list(folder_problems(root)) == []
+    (stored,) = store.read_all(root).records
+    measured = stored.record.measurement
+    packages = {**measured.packages, "torch": "2.0.0"}
+    other = measured.model_copy(update={"packages": packages})
+    (root / stored.path).write_text(store.dump(stored.record.model_copy(update={"measurement": other})))
+    (problem,) = folder_problems(root)
+    assert problem.startswith(f"{stored.path}: it says 'pinned', and torch is 2.0.0 where ")
+    unpinned = stored.record.environment.model_copy(
+        update={"pinned": False, "unpinned_because": ("constructed",)}
+    )
+    record = stored.record.model_copy(update={"measurement": other, "environment": unpinned})
+    (root / stored.path).write_text(store.dump(record))
+    assert list(folder_problems(root)) == []

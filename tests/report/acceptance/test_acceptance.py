@@ -32,7 +32,7 @@ DELIVERED = "20260310-dddddd"
 
 def cells_in(folder: Path, session: str) -> tuple[Cell, ...]:
     """The cells of one session, from raw samples."""
-    question = Question(datetime(2026, 12, 1, tzinfo=UTC), session=session, from_raw=True)
+    question = Question(datetime(2026, 12, 1, tzinfo=UTC), session=session)
     return analyse(evidence_in(folder, purchase=False), question).own_cells
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.bundle.validate import folder_problems
 from harness.record import Failure, Record, Session, store
 from harness.record.ledger import TrialEnd, TrialStart
 from harness.run import ledger
@@ -27,6 +28,16 @@ def killed(record: Record) -> Record:
     failure = Failure(kind="machinery", stage="collect", reason="killed", message="constructed")
     return record.model_copy(
         update={"measurement": None, "summary": None, "failure": failure, "status": "failed"}
+    )
+
+
+def impossible(record: Record) -> Record:
+    """The same with a loss that is no number."""
+    assert record.measurement is not None
+    (first, *rest) = record.measurement.epochs
+    epochs = (first.model_copy(update={"train_loss": float("nan")}), *rest)
+    return record.model_copy(
+        update={"measurement": record.measurement.model_copy(update={"epochs": epochs}), "summary": None}
     )
 
 
@@ -79,9 +90,7 @@ def machine(tmp_path) -> tuple[Path, Session, list[Record]]:
     first of which stands beside it, one of another plan, each with 3, and one that the numbers alone tell of.
     """
     lead = [*bundled.one_card(repeats=5)]
-    assert lead[4].summary is not None
-    doubtful = lead[4].summary.model_copy(update={"verdict": "invalid", "causes": ("constructed: x",)})
-    lead[4] = lead[4].model_copy(update={"summary": doubtful})
+    lead[4] = impossible(lead[4])
     lead.append(killed(lead[0]).model_copy(update={"attempt": 2}))
     beside = dated(bundled.one_card(BESIDE), 1)
     early = dated(bundled.one_card(EARLY), 2)
@@ -197,3 +206,16 @@ def test_a_hostile_ledger_changes_no_count_of_what_is_shown(machine):
     account = one_account(root)
     assert (account.shown, account.started) == (7, 17 + 1)
     assert len(store.read_all(root).problems) == 1
+
+
+def test_records_that_were_deleted_with_their_ledger_are_said_by_page_and_verify(machine):
+    root, session, lead = machine
+    (store.session_folder(root, session) / store.record_name(lead[1].trial.id, 1)).unlink()
+    store.ledger_path(root, session).unlink()
+    said = "1 planned trial leaves neither a record nor a line of a ledger here: not run, or taken out."
+    assert said in one_account(root).doubts()
+    assert said in page.look(analysed(root)).caveats
+    assert any("its ledger is not here" in problem for problem in folder_problems(root))
+    unnumbered = session.model_copy(update={"number": None})
+    store.write_session(root, unnumbered)
+    assert said in one_account(root).doubts()

@@ -9,9 +9,9 @@ from report import text
 from report.comparisons.cells import Cell
 from report.comparisons.expectation import Benchmark, Expectation, SpeedRange
 from report.comparisons.groups import ComparisonGroup
-from report.comparisons.ranking import Ranking
 from report.comparisons.speedups import FULL_PRECISION, Speedup, best_supported
 from report.sections.view import Table
+from report.stats.ranking import Ranking
 from report.trials.pairs import grouped_by
 from report.trials.trial import Trial
 

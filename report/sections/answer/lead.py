@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from report import text
 from report.analysis import Analysis
 from report.comparisons.cells import fewest_runs, standing
-from report.comparisons.ranking import Ranking
 from report.comparisons.speedups import best_of_each_workload
 from report.sections.answer import headline
 from report.sections.costs import wording
 from report.sections.names import work
 from report.sections.published import claims
 from report.sections.view import Fact
+from report.stats.ranking import Ranking
 
 
 def lead(analysis: Analysis) -> str:

@@ -10,7 +10,6 @@ from harness.summary.checks import cause_name
 from report import text
 from report.analysis import Analysis
 from report.comparisons.cells import Cell, fewest_runs
-from report.comparisons.ranking import Ranking
 from report.comparisons.speedups import FULL_PRECISION, Speedup, best_of_each_workload
 from report.comparisons.time_breakdown import time_breakdown
 from report.sections import acceptance
@@ -22,6 +21,7 @@ from report.sections.published import claims
 from report.sections.sureness.changes import would_change
 from report.sections.view import Question
 from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS, HEADLINE_RUNS
+from report.stats.ranking import Ranking
 from report.trials.trial import Trial
 
 BASELINES = {
@@ -71,7 +71,7 @@ def _of_figures(analysis: Analysis) -> tuple[Question, ...]:
 
 def _faster(analysis: Analysis) -> Iterator[str]:
     if not analysis.expectations:
-        yield "Nothing else was measured on equal work. `invoke report --bundle FILE` adds others."
+        yield "No second card or machine did this work. `invoke report --bundle FILE` adds others."
         return
     first = analysis.expectations[0]
     fast, slow = text.the(first.fast.name), text.the(first.slow.name)
@@ -200,8 +200,8 @@ def _spoiled(trials: Sequence[Trial]) -> Iterator[str]:
     if invalid:
         causes = Counter(cause.partition(":")[0] for trial in invalid for cause in trial.causes)
         named = ", ".join(f"{text.clean(cause, 40)} ({n})" for cause, n in causes.most_common(MOST_NAMED))
-        count = text.count(len(invalid), "trial")
-        yield f"{count} of {len(trials):,} are invalid and count nowhere: {named}."
+        of = text.count(len(trials), "trial")
+        yield f"Invalid, and counted nowhere: {len(invalid)} of {of}, by {named}."
     elif trials:
         yield "No trial is invalid."
     counted = [() if trial.verdict == "invalid" else _told(trial) for trial in trials]

@@ -65,7 +65,8 @@ def checked(judged: Sequence[Judged]) -> str:
     words = [result.verdict.word for result in judged if result.compared]
     hold, fail, still_open = (sum(word in kind for word in words) for kind in (HOLDS, FAILS, OPEN))
     if not words:
-        return f"Of {text.count(len(judged), 'published claim')} none can be checked on this machine."
+        none = f"None of {text.count(len(judged), 'published claim')} can be checked by these runs."
+        return f"{none} `invoke claims --here` names those that this machine can check."
     return (
         f"Of {text.count(len(judged), 'published claim')} {len(words)} can be checked on this machine: "
         f"{hold} {'holds' if hold == 1 else 'hold'}, {fail} {'does' if fail == 1 else 'do'} not, "

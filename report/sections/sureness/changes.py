@@ -8,9 +8,9 @@ from statistics import fmean, stdev
 from report import text
 from report.comparisons.cells import Cell, side_by_side
 from report.comparisons.expectation import Expectation
-from report.comparisons.ranking import Ranking
 from report.sections import names
 from report.stats.intervals import ASSUMED_BLOCK_SPREAD, BLOCKS_NEEDED, HEADLINE_RUNS, runs_needed
+from report.stats.ranking import Ranking
 
 
 def would_change(expectations: Sequence[Expectation]) -> tuple[str, ...]:

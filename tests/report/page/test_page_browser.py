@@ -142,7 +142,9 @@ document.getElementById('frame').addEventListener('load', event => {{
   shownAfter.again = shown();
   box('workload', 'Language').click();
   shownAfter.without_language = shown();
-  const line = all('.lines button').find(element => element.textContent.startsWith('fp16-master'));
+  const half = element => element.textContent.startsWith('fp16-master');
+  const line = all('.lines button').find(element =>
+    half(element) && [...element.parentElement.querySelectorAll('button')].filter(half).length > 1);
   const beside = () => [...line.parentElement.nextElementSibling.querySelectorAll('g.series')]
     .filter(seen).map(element => element.dataset.precision);
   shownAfter.line = {{ drawn: beside(), others: shown().series }};
@@ -153,7 +155,8 @@ document.getElementById('frame').addEventListener('load', event => {{
   shownAfter.line.pressed = line.getAttribute('aria-pressed') + (page.activeElement === line);
   line.click();
   shownAfter.line.again = beside();
-  const table = all('.figures table').find(element => element.tBodies[0].rows.length > 3);
+  const totals = element => element.tHead.textContent.includes('Total') ? element.tBodies[0].rows.length : 0;
+  const table = all('.figures table').reduce((most, element) => totals(element) > totals(most) ? element : most);
   const place = [...table.tHead.rows[0].cells].findIndex(head => head.textContent.startsWith('Total'));
   const head = table.tHead.rows[0].cells[place];
   const column = () => [...table.tBodies[0].rows].map(row =>
@@ -215,7 +218,7 @@ def test_a_table_is_sorted_by_a_button_that_the_keyboard_reaches(pressed: dict[s
 
     assert pressed["focused"] and pressed["sort"] == "descending"
     rising = [seconds(words) for words in pressed["up"] if words.endswith(" s")]
-    assert rising == sorted(rising) and len(rising) > 2
+    assert rising == sorted(rising) and len(rising) > 1
     assert [seconds(words) for words in pressed["down"] if words.endswith(" s")] == rising[::-1]
 
 

@@ -67,7 +67,10 @@ def test_another_model_is_a_reason_of_its_own_and_no_precision_is_beside_others(
 
 def test_a_page_that_can_check_nothing_says_so():
     results = [judged("not comparable", "reason")] * 3
-    assert claims.checked(results) == "Of 3 published claims none can be checked on this machine."
+    assert claims.checked(results) == (
+        "None of 3 published claims can be checked by these runs. "
+        "`invoke claims --here` names those that this machine can check."
+    )
 
 
 def test_many_reasons_become_few_rows_that_count_every_claim():

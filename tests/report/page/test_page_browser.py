@@ -156,7 +156,7 @@ document.getElementById('frame').addEventListener('load', event => {{
   line.click();
   shownAfter.line.again = beside();
   const totals = element => element.tHead.textContent.includes('Total') ? element.tBodies[0].rows.length : 0;
-  const table = all('.figures table').reduce((most, element) => totals(element) > totals(most) ? element : most);
+  const table = all('.figures table').reduce((most, next) => totals(next) > totals(most) ? next : most);
   const place = [...table.tHead.rows[0].cells].findIndex(head => head.textContent.startsWith('Total'));
   const head = table.tHead.rows[0].cells[place];
   const column = () => [...table.tBodies[0].rows].map(row =>

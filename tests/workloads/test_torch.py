@@ -61,7 +61,7 @@ def test_a_trial_tells_its_steps_as_it_goes_and_its_setup_apart(plain):
     told = [us for event in plain.events if event["event"] == "steps" for us in event["us"]]
     assert told == list(plain.measured.step_us.values())
     stages = [event["stage"] for event in plain.events if event["event"] == "stage"]
-    assert stages == ["setup", "data", "setup", "train", "valid", "collect"]
+    assert stages == ["setup", "data", "setup", "train", "valid", "checkpoint", "collect"]
     assert plain.events[-1] == {"event": "end"}
     phases = [phase.name for phase in plain.measured.phases]
     assert phases == ["import", "device", "data", "model", "first_step"]

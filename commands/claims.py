@@ -22,6 +22,7 @@ from harness.run.choice import choose, speeds_of
 from harness.run.setup import RunSetup
 from harness.settings import Settings
 from harness.units import duration, seconds_of
+from report import text
 from report.analysis import Analysis
 from report.claims.constructed import Device
 from report.claims.judgeable import Judgeable, Way, judgeable, line_of, needs_run
@@ -246,7 +247,7 @@ def here(root: Path, settings: Settings) -> None:
         ids = sorted(_runs(offer.found))
         if ids:
             whole = duration(offer.seconds(frozenset().union(*(one.trials for one in offer.found))))
-            print(f"`invoke run --plan {offer.line}`: {len(ids)} claims, about {whole} for all of them")
+            print(f"`invoke run --plan {offer.line}`: {text.count(len(ids), 'claim')}, about {whole}")
             alone = {one.claim.id: duration(offer.seconds(one.trials)) for one in offer.found}
             print("\n".join(_wrapped(", ".join(f"{claim} ({alone[claim]})" for claim in ids))))
             print()

@@ -75,7 +75,9 @@ def _planned(root: Path) -> None:
     loaded = plan.load(root, "x")
     device: DeviceKind = "cuda" if any("cuda" in measure.devices for measure in loaded.measure) else "cpu"
     sources: dict[str, DataSource] = {name: "synthetic" for name in plan.datasets(loaded, device)}
-    plan.trials(loaded, plan.PlanContext(device, "cuda", None, sources, {}), seed=1)
+    asked = [image for measure in loaded.measure if device in measure.devices for image in measure.images]
+    context = plan.PlanContext(device, asked[0] if asked else "cuda", None, sources, {})
+    plan.trials(loaded, context, seed=1)
 
 
 def _images(root: Path) -> None:

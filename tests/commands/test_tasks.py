@@ -75,10 +75,10 @@ def test_a_claim_runs_the_trials_that_it_needs_and_no_others(state):
 def test_a_machine_without_a_card_is_told_what_it_can_judge_in_which_plan_and_how_long(state):
     done = invoke("claims", "--here", "--device", "cpu", "--engine", "venv", **state)
     assert done.returncode == 0, done.stderr
-    assert "`invoke run --plan cpu-claims`: 9 claims, about " in done.stdout
+    assert "`invoke run --plan cpu-claims`: 27 claims, about " in done.stdout
     assert "  001-mlp-amp-memory (30 s), 001-mlp-fp32-peak-by-arithmetic" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
-    assert done.stdout.splitlines()[-1].startswith("judgeable here: 14; ")
+    assert done.stdout.splitlines()[-1].startswith("judgeable here: 46; ")
 
 
 def test_an_engine_that_is_asked_for_by_name_and_not_there_is_no_silent_other(state):

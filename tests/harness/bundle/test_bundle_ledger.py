@@ -90,7 +90,7 @@ def test_a_contribution_brings_its_ledger_which_the_gate_takes_and_never_lets_ch
     said = capsys.readouterr().out
     place = store.ledger_path(Path(), session_of(clone, bundled.LEAD)).as_posix()
     assert f"{place} && git commit" in said
-    git("add", "--force", "results/2026-01-31", place)
+    git("add", "--force", store.session_folder(Path(), session_of(clone, bundled.LEAD)).as_posix(), place)
     git("commit", "--quiet", "--message", "a record")
     assert gate.problems(clone, "main~1", "main") == ()
     gate.judge(clone, "main~1", "main", clone / "comment.md")

@@ -94,7 +94,7 @@ def test_accuracies_are_twelve_thousandths(published):
         and claim.value
     ]
     accuracies += [value for curve in published.curves for value in curve.quality]
-    assert len(accuracies) == 544 + 18 + 30 + 4
+    assert len(accuracies) == 544 + 18 + 30 + 4 + 6
     for accuracy in accuracies:
         assert accuracy == pytest.approx(round(accuracy * 12000) / 12000, abs=5.1e-7)
 

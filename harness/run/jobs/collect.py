@@ -35,8 +35,6 @@ class Collected:
 
     submission: Submission
     records: tuple[Record, ...]
-    blank: int
-    """Attempts that ended on a node before anything was known of it: they can have no record."""
     missing: tuple[session.Missing, ...]
     """Trials that the plan lacks, whether or not a job of theirs is under way."""
     places: tuple[Place, ...]
@@ -58,13 +56,14 @@ def collect(
     found = places(root, submission, answer)
     over = [(place, each) for place in found for each in place.attempts if each.over and not each.collected]
     accounted = _accounted(scheduler, over, found)
-    ends = [
-        (started, each, ending(jobs, each, place, scheduler, accounted))
-        for place, each in over
-        if (started := _started(each.work))
-    ]
-    blank = {each.work for _, each in over} - {each.work for _, each, _ in ends}
-    ends += unbegun.write_down(jobs, unbegun.ended(found, accounted), names)
+    ends, unlooked = [], []
+    for place, each in over:
+        exit, started = ending(jobs, each, place, scheduler, accounted), _started(each.work)
+        if started is not None:
+            ends.append((started, each, exit))
+        else:
+            unlooked.append((each, unbegun.before_its_look(exit)))
+    ends += unbegun.write_down(jobs, (*unlooked, *unbegun.ended(jobs, found, accounted)), names)
     machines = {started.machine.id for started, _, _ in ends}
     homes = {machine: _Home(root, submission, machine) for machine in sorted(machines)}
     for machine, home in homes.items():
@@ -74,10 +73,7 @@ def collect(
         record = homes[started.machine.id].bring(attempt, started, exit, names, say)
         new += [record] if record else []
         (attempt.work / COLLECTED).touch()
-    for work in sorted(blank):
-        say(f"{work.name}: its job ended before it could look at its node; its log tells more")
-        (work / COLLECTED).touch()
-    return _stand(root, submission, tuple(new), len(blank), found)
+    return _stand(root, submission, tuple(new), found)
 
 
 def _accounted(
@@ -211,7 +207,7 @@ def records_of(root: Path, submission: Submission) -> tuple[Record, ...]:
 
 
 def _stand(
-    root: Path, submission: Submission, new: tuple[Record, ...], blank: int, found: tuple[Place, ...]
+    root: Path, submission: Submission, new: tuple[Record, ...], found: tuple[Place, ...]
 ) -> Collected:
     """What is missing now; a plan that lacks nothing is complete."""
     records = records_of(root, submission)
@@ -222,4 +218,4 @@ def _stand(
     missing = session.missing(whole, records)
     if not missing:
         kept.close(root, submission)
-    return Collected(submission, new, blank, missing, found)
+    return Collected(submission, new, missing, found)

@@ -1,10 +1,10 @@
-"""Jobs that ended before they began on any node: each is written down where it was sent, for its record."""
+"""Jobs that ended before they looked at any node: each is written down where it was sent, for its record."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,18 +20,32 @@ from harness.run.jobs.node import NAMES, keep, own_session, read_order
 from harness.run.unrecorded import FILE as STARTED
 
 WHERE = "it ran on no node, and the machine told here is the one that sent it"
+UNSEEN = "it ended before it looked at its node, and the machine told here is the one that sent it"
 
 
-def ended(found: Iterable[Place], forgotten: Mapping[tuple[int, int], Told]) -> Iterator[tuple[Place, Exit]]:
-    """Places in which no attempt began, and why, of each trial the newest alone.
+def ended(
+    jobs: Path, found: Iterable[Place], forgotten: Mapping[tuple[int, int], Told]
+) -> Iterator[tuple[Attempt, Exit]]:
+    """The attempt that never was of each place in which none began, and why; of each trial the newest alone.
 
     `forgotten` is what accounting tells of jobs that their scheduler knows no more.
     """
     newest = {place.trial: place for place in found}
     for place in newest.values():
         told = _why(place, forgotten)
-        if not place.attempts and not place.in_flight and told is not None:
-            yield place, Exit(code=None, log="", cause=told.cause, said=f"{told.words}; {WHERE}")
+        if place.attempts or place.in_flight or told is None:
+            continue
+        batch, trial = place.batch, place.trial
+        number = batch.attempts[batch.trials.index(trial)]
+        work = kept.work_folder(jobs, trial, number)
+        attempt = Attempt(trial, number, batch, batch.task_of(trial), work, over=True, last_of_job=True)
+        yield attempt, Exit(code=None, log="", cause=told.cause, said=f"{told.words}; {WHERE}")
+
+
+def before_its_look(exit: Exit) -> Exit:
+    """The end of a job that stood on a node and did not come to look at it: no fault of its trial."""
+    said = exit.said or (f"its job ended with {exit.code}" if exit.code else "its job said nothing")
+    return replace(exit, cause=exit.cause or "node-failed", said=f"{said}; {UNSEEN}", missing=False)
 
 
 def _why(place: Place, forgotten: Mapping[tuple[int, int], Told]) -> Told | None:
@@ -48,21 +62,19 @@ def _why(place: Place, forgotten: Mapping[tuple[int, int], Told]) -> Told | None
 
 
 def write_down(
-    jobs: Path, gone: Iterable[tuple[Place, Exit]], names: Names
+    jobs: Path, gone: Iterable[tuple[Attempt, Exit]], names: Names
 ) -> Iterator[tuple[Started, Attempt, Exit]]:
-    """Of each place the attempt that never was, as if it had begun and ended now."""
+    """Of each attempt that looked at no node its beginning, as if it had begun and ended now."""
     machine = None
-    for place, exit in gone:
-        batch, trial = place.batch, place.trial
-        number = batch.attempts[batch.trials.index(trial)]
-        work = kept.work_folder(jobs, trial, number)
+    for attempt, exit in gone:
+        work = attempt.work
         (work / "out").mkdir(parents=True, exist_ok=True)
         (work / "job").touch()
-        order = read_order(jobs, trial)
+        order = read_order(jobs, attempt.trial)
         machine = machine or look(order.label)[0].model_copy(update={"declared": order.declared})
         started = Started(
             trial=order.trial,
-            attempt=number,
+            attempt=attempt.number,
             session=own_session(jobs, order, machine).id,
             plan=order.plan,
             order=order.place,
@@ -71,10 +83,9 @@ def write_down(
             environment=order.environment,
             machine=machine,
             nodes=order.nodes,
-            load=Load(unknown_because="its job began on no node"),
+            load=Load(unknown_because="its job looked at no node"),
             harness=order.harness,
         )
         keep(work / NAMES, json.dumps(asdict(names)))
         keep(work / STARTED, started.model_dump_json())
-        attempt = Attempt(trial, number, batch, batch.task_of(trial), work, over=True, last_of_job=True)
         yield started, attempt, exit

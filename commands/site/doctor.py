@@ -29,6 +29,7 @@ from harness.run.jobs import submission as kept
 from harness.run.jobs.collect import collect, records_of
 from harness.run.jobs.follow import Answer, Place, ask, places
 from harness.run.jobs.submission import Order, Submission
+from harness.run.jobs.unbegun import NO_LOOK
 from harness.run.setup import RunSetup
 from harness.settings import Settings
 
@@ -164,7 +165,9 @@ def _come_back(root: Path, submission: Submission, scheduler: Scheduler, ended_a
         held_up="" if ended_after is None else word,
         waited_seconds=ended_after or 0.0,
         began=work is not None,
-        record=next(iter(records_of(root, submission)), None),
+        record=next(
+            (one for one in records_of(root, submission) if one.load.unknown_because != NO_LOOK), None
+        ),
         last_words=_last_words(jobs),
     )
 

@@ -20,6 +20,7 @@ from harness.run.jobs.node import NAMES, keep, own_session, read_order
 from harness.run.unrecorded import FILE as STARTED
 
 WHERE = "it ran on no node, and the machine told here is the one that sent it"
+NO_LOOK = "its job looked at no node"
 UNSEEN = "it ended before it looked at its node, and the machine told here is the one that sent it"
 
 
@@ -83,7 +84,7 @@ def write_down(
             environment=order.environment,
             machine=machine,
             nodes=order.nodes,
-            load=Load(unknown_because="its job looked at no node"),
+            load=Load(unknown_because=NO_LOOK),
             harness=order.harness,
         )
         keep(work / NAMES, json.dumps(asdict(names)))

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from report.cost.inputs import Numbers
@@ -160,15 +160,19 @@ def test_the_tightest_limit_says_how_many_cards_fit(limits, count):
 
 
 @given(seed=seeds)
+@example(seed=374)
 @settings(max_examples=25)
 def test_at_each_turning_point_both_cards_cost_the_same(seed):
     buyer = random_buyer(seed)
-    order = answer(buyer).order
+    before = answer(buyer)
+    order = before.order
     assume(len(order) > 1)
+    # A turning point where both cost next to nothing is held to what they cost before it.
+    rounding = 1e-6 * best(before.cards[order[0]])
     for lever in sensitivities(buyer, order[0], order[1]):
         if lever.flip is not None and lever.key != "speed":
             cards = answer(with_value(buyer, lever.key, lever.flip)).cards
-            assert best(cards[order[0]]) == pytest.approx(best(cards[order[1]]), rel=1e-6)
+            assert best(cards[order[0]]) == pytest.approx(best(cards[order[1]]), rel=1e-6, abs=rounding)
 
 
 def test_the_lever_that_moves_the_answer_most_stands_first():

@@ -17,7 +17,7 @@ from report import text
 from report.comparisons.cells import Cell, Ratio, cell_ratio
 from report.comparisons.groups import ComparisonGroup, Entry
 from report.comparisons.units.spread import UnitBand, UnitSpreads, spreads_among, unit_band
-from report.stats.ranking import Ranking, ranking
+from report.stats.intervals import Ranking, ranking
 from report.trials.key import Key, ProtocolLength
 from report.trials.pairs import each_nearest_the_card, matched, same_but
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from report.comparisons.cells import Cell, Ratio, cell_ratio, repeated
-from report.stats.ranking import Ranking, ranking
+from report.stats.intervals import Ranking, ranking
 from report.trials.key import Value, differing
 from report.trials.pairs import at_same_batch, grouped_by, matched, nearest_the_card, same_but, without
 

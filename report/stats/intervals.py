@@ -1,10 +1,11 @@
-"""Intervals of means and ratios; what makes them doubtful: few runs or blocks, outliers, unequal spread."""
+"""Intervals of means and ratios, what makes them doubtful, and what they allow to be said of two sides."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from statistics import fmean, median
 
 from scipy import special
@@ -332,3 +333,21 @@ def _told(n: int, cv: float, block_spread: float) -> float:
 def critical_t(level: float, df: float) -> float:
     """The quantile of Student's t that a two-sided interval of that level reaches to."""
     return float(special.stdtrit(df, (1 + level) / 2))
+
+
+class Ranking(Enum):
+    """What may be said of two systems or two precisions that did the same work."""
+
+    RANKED = "one is faster"
+    TIED = "the range includes 1, so no difference is shown"
+    FIRST_LOOK = "the range leaves 1 out, but runs of a side may not be ranked"
+    SINGLE = "a side ran once, so there is no range"
+
+
+def ranking(*, tied: bool | None, ranked: bool) -> Ranking:
+    """Of a range that includes 1, leaves it out, or is not known, over runs that may be `ranked` or not."""
+    if tied is None:
+        return Ranking.SINGLE
+    if tied:
+        return Ranking.TIED
+    return Ranking.RANKED if ranked else Ranking.FIRST_LOOK

@@ -11,7 +11,7 @@ from report.comparisons.expectation import Benchmark, Expectation, SpeedRange
 from report.comparisons.groups import ComparisonGroup
 from report.comparisons.speedups import FULL_PRECISION, Speedup, best_supported
 from report.sections.view import Table
-from report.stats.ranking import Ranking
+from report.stats.intervals import Ranking
 from report.trials.pairs import grouped_by
 from report.trials.trial import Trial
 

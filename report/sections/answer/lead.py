@@ -13,7 +13,7 @@ from report.sections.costs import wording
 from report.sections.names import work
 from report.sections.published import claims
 from report.sections.view import Fact
-from report.stats.ranking import Ranking
+from report.stats.intervals import Ranking
 
 
 def lead(analysis: Analysis) -> str:

@@ -20,8 +20,7 @@ from report.sections.names import work
 from report.sections.published import claims
 from report.sections.sureness.changes import would_change
 from report.sections.view import Question
-from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS, HEADLINE_RUNS
-from report.stats.ranking import Ranking
+from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS, HEADLINE_RUNS, Ranking
 from report.trials.trial import Trial
 
 BASELINES = {

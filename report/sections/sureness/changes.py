@@ -9,8 +9,7 @@ from report import text
 from report.comparisons.cells import Cell, side_by_side
 from report.comparisons.expectation import Expectation
 from report.sections import names
-from report.stats.intervals import ASSUMED_BLOCK_SPREAD, BLOCKS_NEEDED, HEADLINE_RUNS, runs_needed
-from report.stats.ranking import Ranking
+from report.stats.intervals import ASSUMED_BLOCK_SPREAD, BLOCKS_NEEDED, HEADLINE_RUNS, Ranking, runs_needed
 
 
 def would_change(expectations: Sequence[Expectation]) -> tuple[str, ...]:

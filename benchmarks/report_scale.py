@@ -3,7 +3,7 @@
     python -m benchmarks.report_scale
 
 Each size is built in a fresh process from constructed records of 300 steps, ten to a machine, whose stored
-summaries are current. Exits 1 where the larger takes more than 12 times the time, 30 s or 1 GB.
+summaries are those of their steps. Exits 1 where the larger takes more than 12 times the time, 30 s or 1 GB.
 """
 
 from __future__ import annotations
@@ -37,14 +37,12 @@ from harness.record import (
     Record,
     Series,
     Session,
-    Steady,
-    Summary,
     Trial,
     Variant,
     Window,
 )
 from harness.record.store import write_record, write_session
-from harness.summary.statistics import METHOD
+from harness.summary.statistics import judge_trial
 from report.analysis import Question
 from report.page.build import build
 
@@ -52,6 +50,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SIZES = (1_000, 10_000)
 PER_MACHINE = 10
 STEPS = 300
+WALL_SECONDS = 600.0
 MOST_TIMES, MOST_SECONDS, MOST_BYTES = 12.0, 30.0, 1e9
 STARTED = datetime(2026, 1, 1, tzinfo=UTC)
 PRECISIONS = ("fp32-ieee", "amp-fp16")
@@ -104,25 +103,6 @@ def measured(trial: Trial, host: Machine, noise: random.Random, step: float) -> 
     )
 
 
-def summary(measurement: Measurement) -> Summary:
-    """A current summary, as a session stores it."""
-    step = measurement.window.seconds / STEPS
-    return Summary(
-        method=METHOD,
-        throughput=measurement.window.samples / measurement.window.seconds,
-        step_seconds_median=step,
-        step_seconds_p5=step * 0.98,
-        step_seconds_p95=step * 1.02,
-        steady=Steady(kind="flat", first_step=0),
-        input_share=0.03,
-        host_bound_share=0.1,
-        epoch_seconds=step * 2983,
-        protocol_seconds=step * 2983 * 30,
-        projected=True,
-        verdict="valid",
-    )
-
-
 def session_of(place: int, host: Machine) -> Session:
     """A session that begins a minute after the one before it."""
     return Session(
@@ -158,24 +138,23 @@ def record_of(session: Session, host: Machine, order: int, noise: random.Random,
         lock_sha256="a" * 64,
     )
     trial = Trial.of(asked, order // 2 + 1, seed=order, timeout_seconds=600.0)
-    measurement = measured(trial, host, noise, step / (1 + order % 2))
-    return Record(
+    record = Record(
         record=1,
         status="ok",
         session=session.id,
         order=order,
         plan="constructed",
-        started_at=session.started_at + timedelta(seconds=order),
-        wall_seconds=60.0,
+        started_at=session.started_at + timedelta(seconds=order * WALL_SECONDS),
+        wall_seconds=WALL_SECONDS,
         trial=trial,
         environment=Environment(
             image="cuda", device="cuda", engine="docker", pinned=True, lock_sha256="a" * 64
         ),
         machine=host,
-        measurement=measurement,
-        summary=summary(measurement),
+        measurement=measured(trial, host, noise, step / (1 + order % 2)),
         harness=Harness(version="0.1.0"),
     )
+    return record.model_copy(update={"summary": judge_trial(record)})
 
 
 def write(root: Path, records: int) -> None:
@@ -186,7 +165,7 @@ def write(root: Path, records: int) -> None:
         session = session_of(place, host)
         write_session(root, session)
         for order in range(PER_MACHINE):
-            step = 0.02 * (1 + place % 20 / 10)
+            step = 0.5 * (1 + place % 20 / 10)
             write_record(root, session, record_of(session, host, order, noise, step))
 
 

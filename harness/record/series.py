@@ -8,6 +8,7 @@ import sys
 import zlib
 from array import array
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -29,7 +30,7 @@ def unpack(text: str, typecode: Literal["I", "Q", "i"], count: int, what: str) -
     values = array(typecode)
     size = count * values.itemsize
     try:
-        raw = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), size + 1)
+        raw = _inflated(text, size + 1)
     except (binascii.Error, zlib.error, ValueError) as error:
         raise ValueError(f"the {what} cannot be unpacked ({error})") from None
     if len(raw) != size:
@@ -38,6 +39,12 @@ def unpack(text: str, typecode: Literal["I", "Q", "i"], count: int, what: str) -
     if sys.byteorder == "big":
         values.byteswap()
     return values
+
+
+@lru_cache(maxsize=16)
+def _inflated(text: str, most_bytes: int) -> bytes:
+    """The bytes that base64 holds deflated; kept, since a record's summary reads one series several times."""
+    return zlib.decompressobj().decompress(base64.b64decode(text, validate=True), most_bytes)
 
 
 class Series(Model):

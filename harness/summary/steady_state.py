@@ -173,21 +173,24 @@ def _change_points(values: Floats, rule: SteadyStateRule) -> list[int]:
     best[0] = -penalty
     before = numpy.zeros(grid.size, dtype=numpy.int64)
     candidates = numpy.array([0])
-    for stop in range(1, grid.size):
-        lengths = grid[stop] - grid[candidates]
-        ready = lengths >= rule.least_values
-        starts, length = candidates[ready], lengths[ready]
-        if starts.size:
-            mean = (sums[stop] - sums[starts]) / length
-            variance = (squares[stop] - squares[starts]) / length - mean**2
-            total = best[starts] + length * numpy.log(numpy.maximum(variance, rule.noise_floor**2))
-            lowest = int(numpy.argmin(total))
-            best[stop], before[stop] = total[lowest] + penalty, starts[lowest]
-            # A start that is already worse than cutting here can never win later.
-            candidates = numpy.concatenate([starts[total <= best[stop]], candidates[~ready]])
-        candidates = numpy.append(candidates, stop)
+    # No segment begins and ends within so many places, so these are found at one stroke.
+    stride = -(-rule.least_values // spacing)
+    for first in range(1, grid.size, stride):
+        stops = numpy.arange(first, min(first + stride, grid.size))[:, numpy.newaxis]
+        length = grid[stops] - grid[candidates]
+        ready = length >= rule.least_values
+        mean = (sums[stops] - sums[candidates]) / length
+        variance = (squares[stops] - squares[candidates]) / length - mean**2
+        cost = length * numpy.log(numpy.maximum(variance, rule.noise_floor**2))
+        total = numpy.where(ready, best[candidates] + cost, numpy.inf)
+        lowest = total.argmin(axis=1)
+        best[stops] = total.min(axis=1, keepdims=True) + penalty
+        before[stops[:, 0]] = candidates[lowest]
+        # A start that is already worse than cutting here can never win later.
+        beaten = (ready & (total > best[stops])).any(axis=0)
+        candidates = numpy.append(candidates[~beaten], stops)
     cuts: list[int] = []
-    place = int(before[grid.size - 1])
+    place = int(before[-1])
     while place > 0:
         cuts.append(int(grid[place]))
         place = int(before[place])

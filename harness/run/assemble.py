@@ -42,6 +42,7 @@ FULL_BYTES = 2**20
 """Where less is free than this, what a process could not write says nothing of its trial."""
 
 _MACHINERY = frozenset({"killed", "engine-gone", "disk-full", "cancelled", "preempted", "node-failed"})
+_OF_THE_RUN = frozenset({"handle", "monotonic_seconds"})
 _KILLED = (137, -9, 143, -15)
 
 
@@ -55,6 +56,8 @@ class Started(Model):
     order: int
     block: int
     started_at: Moment
+    monotonic_seconds: float | None = None
+    """The same moment on a clock that nobody sets, and that begins again when the machine does."""
     environment: Environment
     machine: Machine
     cards_given: tuple[int, ...] = ()
@@ -236,7 +239,7 @@ def _record(
     measurement: Measurement | None = None,
     failure: Failure | None = None,
 ) -> Record:
-    kept = {name: getattr(started, name) for name in Started.model_fields if name != "handle"}
+    kept = {name: getattr(started, name) for name in Started.model_fields if name not in _OF_THE_RUN}
     return Record.model_validate(
         {
             **kept,

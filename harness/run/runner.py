@@ -275,6 +275,7 @@ def _attempt(
         order=item.order,
         block=session.block(opened, item.trial, records, now),
         started_at=now,
+        monotonic_seconds=began,
         environment=job.built.environment,
         machine=job.machine,
         cards_given=spec.device.indices,
@@ -302,12 +303,6 @@ def _see_through(
         _write(job, opened, started, work, Exit(code=None, log="", missing=True), False, watcher, began)
         raise
     return _write(job, opened, started, work, exit, timed_out, watcher, began)
-
-
-def _began(started: Started) -> float:
-    """When an earlier process started a trial, on this one's clock; no longer ago than its limit."""
-    elapsed = (datetime.now(UTC) - started.started_at).total_seconds()
-    return time.monotonic() - min(max(0.0, elapsed), started.trial.timeout_seconds)
 
 
 @contextmanager
@@ -386,6 +381,9 @@ def _take_up(job: Job, opened: Session, watcher: Watcher) -> list[Record]:
         watcher.say(f"taking up {started.trial.id} where an earlier run left it")
         if started.handle is None:
             started = started.model_copy(update={"handle": job.engine.find(started.name, work)})
+        handle = started.handle
+        running = handle is not None and isinstance(job.engine.poll(handle, work), Running)
+        began = time.monotonic() - unrecorded.seconds_until_now(started, work, running=running)
         with _stopped_by_ctrl_c(job, opened, started, work, watcher):
-            taken.append(_see_through(job, opened, started, work, watcher, _began(started)))
+            taken.append(_see_through(job, opened, started, work, watcher, began))
     return taken

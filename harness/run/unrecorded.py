@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.engine.base import Engine, Running
@@ -44,3 +46,24 @@ def stop_strangers(root: Path, session_id: str, engine: Engine, say: Callable[[s
         say(f"stopping {started.trial.id} of session {started.session}, whose run died without it")
         engine.stop(handle, work)
         recorder.stop(work)
+
+
+def seconds_until_now(started: Started, work: Path, *, running: bool) -> float:
+    """How long an attempt has taken, or had when it ended: no more than its limit.
+
+    It ended when it last wrote. A clock that was set meanwhile cannot make it longer than it was.
+    """
+    elapsed = _elapsed(started)
+    if not running:
+        written = max((path.stat().st_mtime for path in (work / "out").rglob("*")), default=time.time())
+        since = time.time() - written
+        elapsed -= since if 0 <= since <= elapsed else 0.0
+    return min(elapsed, started.trial.timeout_seconds)
+
+
+def _elapsed(started: Started) -> float:
+    """Seconds since it began; by the clock on the wall where the machine was started again since."""
+    now, began = time.monotonic(), started.monotonic_seconds
+    if began is not None and began <= now:
+        return now - began
+    return max(0.0, (datetime.now(UTC) - started.started_at).total_seconds())

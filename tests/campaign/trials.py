@@ -32,9 +32,8 @@ EVENTS = b"""{"event": "phase", "name": "import", "seconds": 1.5, "begin": 8.5, 
 def _started() -> assemble.Started:
     """Of a constructed record."""
     record = next(record for record in two_cards() if record.measurement)
-    return assemble.Started(
-        **{name: getattr(record, name) for name in assemble.Started.model_fields if name != "handle"}
-    )
+    names = assemble.Started.model_fields.keys() & type(record).model_fields.keys()
+    return assemble.Started(**{name: getattr(record, name) for name in names}, monotonic_seconds=1.0)
 
 
 def _measurement() -> bytes:

@@ -25,7 +25,8 @@ def left(tmp_path):
     stored = next(
         each.record for each in store.read_all(root).records if work.name.startswith(each.record.trial.id)
     )
-    kept = {name: getattr(stored, name) for name in assemble.Started.model_fields if name != "handle"}
+    names = assemble.Started.model_fields.keys() & type(stored).model_fields.keys()
+    kept = {name: getattr(stored, name) for name in names}
     started = assemble.Started(**{**kept, "session": outcome.session.id})
     return started, work / "out"
 

@@ -17,7 +17,7 @@ from commands.terminal import Screen
 from harness.engine.container import DeviceRequest
 from harness.errors import Busy, UserError
 from harness.record import Cpu, Load, store
-from harness.run import runner, session
+from harness.run import runner, session, unrecorded
 from harness.run.choice import choose
 from harness.settings import Settings
 from harness.telemetry import recorder
@@ -256,6 +256,27 @@ def test_after_the_harness_is_killed_the_next_run_takes_up_the_living_trial_and_
     assert outcome.complete
     assert sorted((r.order, r.status, r.attempt) for r in records(root)) == [(n, "ok", 1) for n in range(4)]
     assert ledger_of(root) == (4, 4, 0)
+
+
+def test_a_trial_that_ended_unseen_took_the_time_until_it_last_wrote_whatever_the_clock_was_set_to(tmp_path):
+    root = clone.make(tmp_path, options="step_seconds = 0.05", repeats=1)
+    harness = begin_elsewhere(root)
+    trial = wait_for(lambda: running_trial(root))
+    harness.send_signal(signal.SIGKILL)
+    harness.wait()
+    psutil.wait_procs([trial], timeout=30)
+    ((started, work),) = unrecorded.attempts(root, "*")
+    for path in (work / "out").rglob("*"):
+        os.utime(path, (time.time() - 15.0,) * 2)
+    for set_by in (timedelta(days=-400), timedelta(0), timedelta(days=400)):
+        moved = started.model_copy(
+            update={
+                "started_at": started.started_at + set_by,
+                "monotonic_seconds": time.monotonic() - 20.0,
+            }
+        )
+        assert unrecorded.seconds_until_now(moved, work, running=False) == pytest.approx(5.0, abs=1.0)
+        assert unrecorded.seconds_until_now(moved, work, running=True) == pytest.approx(20.0, abs=1.0)
 
 
 def test_a_new_session_stops_the_trial_that_another_s_dead_run_left_and_the_other_goes_on_later(tmp_path):

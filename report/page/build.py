@@ -28,6 +28,9 @@ from report.sections.workloads.frameworks import section as frameworks
 from report.trials.table import write_csv
 from report.trials.trial import Trial
 
+MOST_PROBLEMS = 50
+"""Files in doubt that a page names: a folder full of them makes no page that nobody can open."""
+
 
 @dataclass(frozen=True, slots=True)
 class WrittenPage:
@@ -109,7 +112,7 @@ def look(analysis: Analysis) -> PageView:
         warnings=_warnings(own),
         left_over=left_over.left_over(analysis.left_over, groups),
         left_out=left_over.left_out(session.left_out if session else ()),
-        problems=tuple(text.clean(problem, 300) for problem in analysis.evidence.results.problems),
+        problems=_problems(analysis.evidence.results.problems),
         glossary=environment.glossary(),
         selfcheck=selfcheck.rate_line([stored.record for stored in analysis.evidence.results.records]),
         written=text.day(analysis.question.now),
@@ -165,6 +168,13 @@ def _filters(analysis: Analysis) -> tuple[tuple[str, tuple[str, ...]], ...]:
         ("precision", dict.fromkeys(cell.key.precision for cell in cells)),
     )
     return tuple((name, tuple(values)) for name, values in fields if len(values) > 1)
+
+
+def _problems(problems: Sequence[str]) -> tuple[str, ...]:
+    """The first of what is wrong with files, and how many more there are."""
+    shown = tuple(text.clean(problem, 300) for problem in problems[:MOST_PROBLEMS])
+    more = len(problems) - len(shown)
+    return (*shown, f"… and {more:,} more: `invoke report` names them all in the terminal") if more else shown
 
 
 def _warnings(trials: Sequence[Trial]) -> tuple[str, ...]:

@@ -23,6 +23,8 @@ from harness.record.cards import Card, find, in_class, load_cards, plain_name
 from harness.record.claim import ClaimTable, written_out
 
 FOLDER = Path("results") / "claims"
+MOST_PLACE = 120
+"""Characters of a claim's name that a problem repeats."""
 
 UNITS = {
     "protocol_seconds": ("s",),
@@ -148,7 +150,9 @@ class _ClaimReader:
         """The file, the line of the field's table or key where it can be found, and the field."""
         table, _, rest = field.partition(".")
         line = self._line_of_entry(table, rest) or self._line_matching(rf"\[+{re.escape(table)}\]+", 0)
-        return f"{self._shown}:{line}: {field}" if line else f"{self._shown}: {field}"
+        half = MOST_PLACE // 2
+        told = field if len(field) <= MOST_PLACE else f"{field[:half]}…{field[-half:]}"
+        return f"{self._shown}:{line}: {told}" if line else f"{self._shown}: {told}"
 
     def _line_of_entry(self, table: str, rest: str) -> int | None:
         name = rest.partition(".")[0]

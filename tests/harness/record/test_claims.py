@@ -244,6 +244,7 @@ def test_every_problem_of_every_file_is_told_with_its_path_and_field(tmp_path):
             "points: a trend has two or more at different places, and no other kind has any",
         ),
         ("[caveats]", '[cards]\n"T5" = "new"\n\n[caveats]', "s007.toml:9: cards.T5: no claim names it"),
+        ('id = "007-seconds"', f'id = "007-{"x" * 20_000}"', "xxx.id: String should match pattern"),
     ],
 )
 def test_a_claim_that_cannot_be_meant_is_refused(tmp_path, old, new, problem):

@@ -1,4 +1,6 @@
-"""`invoke test`: pytest, with --all-images each image that a CPU can run, or with --campaign the attacks."""
+"""`invoke test`: pytest, with --whole the long ones, with --all-images each image that a CPU can run, or
+with --campaign the attacks.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +26,17 @@ OWN_NAMES = {"cpu": ("torch", PREFIX), "era-2019": ("torch_era", f"{PREFIX}_ERA"
 """Where the mark of an image's tests and the variable of its interpreter are not as usual."""
 
 
-def run(root: Path, only: str, settings_of: Callable[[str], Settings] | None = None) -> int:
+def run(
+    root: Path, only: str, settings_of: Callable[[str], Settings] | None = None, *, whole: bool = False
+) -> int:
     """Runs the tests, or those that `only` names, and gives pytest's exit code; each skip says why.
 
-    `settings_of` an image's name asks for every image that a CPU can run. Raises UserError where no test has
-    the name.
+    `settings_of` an image's name asks for every image that a CPU can run, `whole` for the long tests too.
+    Raises UserError where no test has the name.
     """
     environ = built(root) | os.environ | (interpreters(root, settings_of) if settings_of else {})
+    if whole:
+        environ["GPUDYNO_REQUIRE"] = ",".join(filter(None, [environ.get("GPUDYNO_REQUIRE"), "whole"]))
     command = [sys.executable, "-m", "pytest", "-rs", *selected(root, only)]
     return subprocess.run(command, cwd=root, env=environ, check=False).returncode
 

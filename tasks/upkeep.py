@@ -74,17 +74,20 @@ def check(c: Context) -> None:
     help={
         "only": "a test's name or a part of it, a file, or words of pytest's own",
         "campaign": "attack what is read and run for so long, as 20m, or repeat one attack, as record:7",
+        "whole": "run the long tests, too",
         "all_images": "build the environment of every image that a CPU can run, and test its workloads too",
     }
 )
-def test(c: Context, only: str = "", campaign: str = "", all_images: bool = False) -> None:
+def test(
+    c: Context, only: str = "", campaign: str = "", whole: bool = False, all_images: bool = False
+) -> None:
     """Run the tests (they need the extra `test`)."""
     from commands import testing
 
     if campaign:
         code = testing.campaign(ROOT, campaign)
     else:
-        code = testing.run(ROOT, only, _in_venv if all_images else None)
+        code = testing.run(ROOT, only, _in_venv if all_images else None, whole=whole)
     if code:
         raise Exit(code=code)
 

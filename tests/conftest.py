@@ -1,7 +1,8 @@
-"""What every test has."""
+"""What every test has, and which are left out."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import cache
 
@@ -13,6 +14,26 @@ from report.page import render
 # How long an example takes says how busy the machine is, and nothing else.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+LEFT_OUT = pytest.StashKey[int]()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what is marked `whole`, unless GPUDYNO_REQUIRE names that or tests are asked for by name."""
+    by_name = config.option.keyword or config.option.markexpr or any("::" in one for one in config.args)
+    if by_name or "whole" in os.environ.get("GPUDYNO_REQUIRE", "").split(","):
+        return
+    long = [item for item in items if item.get_closest_marker("whole")]
+    items[:] = [item for item in items if item not in long]
+    config.hook.pytest_deselected(items=long)
+    config.stash[LEFT_OUT] = len(long)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says how many were left out, and how they are run."""
+    if count := terminalreporter.config.stash.get(LEFT_OUT, 0):
+        terminalreporter.write_line(f"long tests left out: {count}; `invoke test --whole` runs them, too")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -134,6 +135,7 @@ class _ClaimReader:
         self.curves: list[Curve] = []
         self._shown = shown
         self._used: set[str] = set()
+        self._matched: dict[str, list[int]] = {}
         try:
             text = path.read_bytes()
             content = parse_toml(text)
@@ -159,14 +161,23 @@ class _ClaimReader:
         if table in ("claims", "curves", "tables") and name.isdecimal():
             return self._line_matching(rf"\[\[{table}\]\]", int(name))
         if table == "claims":
-            ids = (claim_id for claim_id in self._ids if rest == claim_id or rest.startswith(f"{claim_id}."))
-            found = max(ids, key=len, default="")
-            return self._line_matching(rf'id\s*=\s*["\']{re.escape(found)}["\']', 0)
+            ids = (claim_id for claim_id in self._ids if rest.startswith(f"{claim_id}."))
+            return self._lines_of_ids.get(rest if rest in self._ids else max(ids, key=len, default=""))
         return self._line_matching(rf'["\']?{re.escape(rest)}["\']?\s*=', 0) if rest else None
 
     def _line_matching(self, pattern: str, skip: int) -> int | None:
-        found = [number for number, line in enumerate(self._lines, 1) if re.match(rf"\s*{pattern}", line)]
+        # A file has hundreds of claims, and asks for one place of each.
+        if pattern not in self._matched:
+            like = re.compile(rf"\s*{pattern}")
+            self._matched[pattern] = [at for at, line in enumerate(self._lines, 1) if like.match(line)]
+        found = self._matched[pattern]
         return found[skip] if len(found) > skip else None
+
+    @cached_property
+    def _lines_of_ids(self) -> dict[str, int]:
+        like = re.compile(r"""\s*id\s*=\s*["']([^"']*)["']""")
+        found = [(match[1], at) for at, line in enumerate(self._lines, 1) if (match := like.match(line))]
+        return dict(reversed(found))
 
     def _read(self, content: Mapping[str, Any], known: set[str] | None) -> None:
         given = content.get("claims")

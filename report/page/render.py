@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -73,19 +74,12 @@ def _markdown(view: PageView, ending: str) -> str:
 
 
 def _html(view: PageView, drawings: Mapping[str, Drawing]) -> str:
-    html = Environment(
-        loader=PackageLoader("report.page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    html.filters["drawing"] = lambda panel: Markup(drawings[panel.name].page)
-    html.filters["coded"] = coded
+    html = _escaping()
     sheet = html.get_template("page.css").render(dark=DARK)
     scripts = [html.get_template(name).render() for name in SCRIPTS]
     return html.get_template("page.html").render(
         page=view,
+        drawings={name: Markup(drawing.page) for name, drawing in drawings.items()},
         sheet=Markup(sheet),
         sheet_hash=_digest(sheet),
         scripts=[Markup(script) for script in scripts],
@@ -99,7 +93,7 @@ def comment(view: PageView | None, problems: Sequence[str], happened: Sequence[s
     `happened` is what its trials met, in sentences. Nobody is called by it, and nothing linked: whatever the
     records say stays text.
     """
-    made = _plain(lambda text: inert(markdown_text(text))).get_template("comment.md")
+    made = _plain(inert_markdown).get_template("comment.md")
     shown = {
         "page": view,
         "problems": problems[:MOST_PROBLEMS],
@@ -128,6 +122,25 @@ def inert(text: str) -> str:
     return re.sub(r"(?<=[@#])|(?<=:)(?=//)|(?<=www)(?=\.)", _NOTHING, text)
 
 
+def inert_markdown(text: str) -> str:
+    """Text for a Markdown table cell of a code host's comment."""
+    return inert(markdown_text(text))
+
+
+@cache
+def _escaping() -> Environment:
+    made = Environment(
+        loader=PackageLoader("report.page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["coded"] = coded
+    return made
+
+
+@cache
 def _plain(escaped: Callable[[str], str]) -> Environment:
     made = Environment(
         loader=PackageLoader("report.page"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True

@@ -91,7 +91,7 @@ def test_the_methodology_prints_a_row_of_every_case_and_of_no_other():
     assert names == expected
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 def test_the_methodology_prints_what_a_sensor_makes_of_a_training_s_energy():
     table = f"<!-- sensing: begin -->\n{sensing.table()}\n<!-- sensing: end -->"
     assert table in PAGE.read_text(encoding="utf-8")

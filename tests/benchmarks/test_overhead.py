@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -42,6 +43,8 @@ def test_the_loops_run_in_a_process_and_one_process_shows_nothing(model):
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.overhead", PYTHON, "--model", model, *OPTIONS],
         cwd=ROOT,
+        # No figure comes of it, and a second thread costs more than it saves.
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         check=False,

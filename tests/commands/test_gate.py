@@ -255,7 +255,7 @@ def places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[st
 NUMBERS = (10**400, 10**18, 1e308, -1e308, -1, 0, 1e-320, "nan", "inf", "-inf", float("nan"))
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(st.data())
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_any_number_anywhere_in_a_record_is_refused_by_name_or_judged_and_shown(tmp_path_factory, data):

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers import ROOT
+from tests.helpers import ROOT, warm
 
 INVOKE = (sys.executable, "-m", "invoke")
+LOADED = (sys.executable, "invoke.main", "commands.measure", "commands.claims", "commands.report")
+PROGRAM = "from invoke.main import program; program.run()"
 
 
 def invoke(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     hosts = ("GPUDYNO_", "DOCKER_HOST", "CONTAINER_HOST")
     environ = {name: value for name, value in os.environ.items() if not name.startswith(hosts)}
-    return subprocess.run(
-        [*INVOKE, *words], cwd=ROOT, env=environ | variables, capture_output=True, text=True, check=False
-    )
+    return warm.ran(LOADED, warm.Asked(["-c", PROGRAM, *words], environ | variables, ROOT))
 
 
 @pytest.fixture

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from commands import testing
 from harness.errors import NoEngine, UserError
+from tests import conftest
 from tests.helpers import ROOT
 
 
@@ -45,6 +48,33 @@ def test_every_image_that_a_cpu_runs_is_built_and_required_and_one_that_cannot_b
 def test_a_campaign_is_so_long_or_one_attack_and_anything_else_is_refused(capfd, what, code, says):
     assert testing.campaign(ROOT, what) == code
     assert says in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize(
+    ("required", "keyword", "args", "kept", "left_out"),
+    [
+        ("torch", "", ["tests"], ["short"], 1),
+        ("torch,whole", "", ["tests"], ["short", "long"], None),
+        ("", "long", ["tests"], ["short", "long"], None),
+        ("", "", ["tests/a.py::long"], ["short", "long"], None),
+    ],
+)
+def test_long_tests_run_where_all_or_some_by_name_are_asked_for(
+    monkeypatch, required, keyword, args, kept, left_out
+):
+    monkeypatch.setenv("GPUDYNO_REQUIRE", required)
+    items: list[Any] = [
+        SimpleNamespace(
+            name=name, get_closest_marker=lambda mark, long=name == "long": mark == "whole" and long
+        )
+        for name in ("short", "long")
+    ]
+    config: Any = SimpleNamespace(
+        option=SimpleNamespace(keyword=keyword, markexpr=""), args=args, hook=Mock(), stash={}
+    )
+    conftest.pytest_collection_modifyitems(config, items)
+    assert [item.name for item in items] == kept
+    assert config.stash.get(conftest.LEFT_OUT) == left_out
 
 
 def test_a_test_is_found_by_its_name_in_the_files_that_have_it_alone():

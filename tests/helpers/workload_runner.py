@@ -7,19 +7,35 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from harness.record import Asked, Limit, Measurement, Reported, Trial, Variant
-from tests.helpers import ROOT
+from tests.helpers import ROOT, warm
 from tests.helpers.checks import require
 
 WORKLOADS = ROOT / "workloads"
 PYTHON = os.environ.get("GPUDYNO_TEST_PYTHON", "")
 PYTHON_ERA = os.environ.get("GPUDYNO_TEST_PYTHON_ERA", "")
+PYTHON_TENSORFLOW = os.environ.get("GPUDYNO_TEST_PYTHON_TENSORFLOW", "")
 DATA = os.environ.get("GPUDYNO_TEST_DATA", "")
+FRAMEWORKS = {
+    PYTHON: ("torch._dynamo", "torchvision", "timm"),
+    PYTHON_TENSORFLOW: ("tensorflow", "keras"),
+}
+"""What the interpreters of images import once for all trials."""
+GENERATED = {
+    "word_lm": "wikitext_2",
+    "cifar_fastai": "cifar_100",
+    "mnist_cnn": "mnist",
+    "cifar_resnet44": "cifar_10",
+    "cifar_cnn": "cifar_10",
+    "imdb_gru": "imdb",
+}
+"""The data set that each workload generates."""
 
 
 def need_torch() -> None:
@@ -95,21 +111,39 @@ def run(folder: Path, asked: Trial, *, script: Path | None = None, python: str =
     for name in ("in", "out", "cache"):
         (folder / name).mkdir(exist_ok=True)
     (folder / "in" / "trial.json").write_text(asked.canonical(), encoding="utf-8")
-    # A tiny model gains nothing from a second thread, and two trials at a time would wait for each other's.
     folders = {"IN": folder / "in", "OUT": folder / "out", "CACHE": folder / "cache", "DATA": data or folder}
-    done = subprocess.run(
-        [python or PYTHON, "-B", script or WORKLOADS / f"{asked.asked.workload}.py"],
-        env={
-            **os.environ,
-            "OMP_NUM_THREADS": "1",
-            **{f"GPUDYNO_{name}": str(path) for name, path in folders.items()},
-        },
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
+    workload = asked.asked.workload
+    done = ran(
+        script or WORKLOADS / f"{workload}.py",
+        python=python,
+        environ={f"GPUDYNO_{name}": str(path) for name, path in folders.items()},
+        modules=("fastai.vision.all",) if workload == "cifar_fastai" else (),
+        generated=GENERATED.get(workload) if asked.asked.data == "generated" else None,
     )
     return collect(folder / "out", done.returncode, done.stderr)
+
+
+def ran(
+    *arguments: str | Path,
+    python: str = "",
+    environ: Mapping[str, str] | None = None,
+    modules: tuple[str, ...] = (),
+    generated: str | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Runs a script, or `-c` and code, in a process of the cpu image's stack, or of another interpreter.
+
+    In the stacks of FRAMEWORKS it finds the framework and `modules` imported, and the data set `generated`.
+    """
+    python = python or PYTHON
+    # A tiny model gains nothing from a second thread, and two trials at a time would wait for each other's.
+    environ = {**os.environ, "OMP_NUM_THREADS": "1", **(environ or {})}
+    if python in FRAMEWORKS:
+        given = (WORKLOADS, generated) if generated else None
+        asked = warm.Asked([str(argument) for argument in arguments], environ, Path.cwd(), given)
+        return warm.ran((python, *FRAMEWORKS[python], *modules), asked)
+    return subprocess.run(
+        [python, "-B", *arguments], env=environ, capture_output=True, text=True, timeout=300, check=False
+    )
 
 
 def collect(out: Path, exit_code: int, stderr: str) -> Ended:

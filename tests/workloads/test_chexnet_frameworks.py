@@ -9,8 +9,6 @@ step. Adam divides by the gradient's own size, so errors grow with each step: la
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,7 @@ from harness.record import Measurement
 from harness.record.events import FILE as EVENTS
 from harness.record.events import spans
 from tests.helpers.checks import golden
-from tests.helpers.workload_runner import PYTHON, WORKLOADS, Ended, need_stack, need_torch, run, trial
+from tests.helpers.workload_runner import PYTHON, WORKLOADS, Ended, need_stack, need_torch, ran, run, trial
 
 IMAGES = 2
 STEPS = 3
@@ -105,13 +103,8 @@ print(json.dumps(dict(outputs=before.tolist(), again=again.tolist(), losses=list
 
 
 def told(python: str, script: str, framework: str) -> dict[str, Any]:
-    done = subprocess.run(
-        [python, "-B", "-W", "ignore", "-c", GIVEN + script, framework],
-        env={**os.environ, "PYTHONPATH": str(WORKLOADS), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environ = {"PYTHONPATH": str(WORKLOADS), "PYTHONWARNINGS": "ignore"}
+    done = ran("-c", GIVEN + script, framework, python=python, environ=environ)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
 

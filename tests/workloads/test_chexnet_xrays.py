@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ import pytest
 from harness.data.chest_xray import LABELS, Size
 from harness.data.prepare import prepare
 from tests.harness.data.test_chest_xray import generated
-from tests.helpers.workload_runner import PYTHON, WORKLOADS, Ended, module, need_torch, run, trial
+from tests.helpers.workload_runner import WORKLOADS, Ended, module, need_torch, ran, run, trial
 
 auc = module("parts.chexnet.auc")
 protocol = module("parts.chexnet.protocol")
@@ -231,13 +229,7 @@ print(json.dumps(found))
 @pytest.mark.torch
 def test_a_fair_crop_keeps_the_scale_and_the_published_one_changes_it():
     need_torch()
-    done = subprocess.run(
-        [PYTHON, "-B", "-c", CROPS],
-        env={**os.environ, "PYTHONPATH": str(WORKLOADS)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran("-c", CROPS, environ={"PYTHONPATH": str(WORKLOADS)})
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout)
     shape = [3, 224, 224]
@@ -282,8 +274,5 @@ assert tuple(arrays["head/weight"].shape) == (14, 1024)
 @pytest.mark.torch
 def test_the_older_names_of_torchvision_s_file_give_its_whole_body_and_a_head_of_ours():
     need_torch()
-    environ = {**os.environ, "PYTHONPATH": str(WORKLOADS)}
-    done = subprocess.run(
-        [PYTHON, "-B", "-c", PRETRAINED], env=environ, capture_output=True, text=True, check=False
-    )
+    done = ran("-c", PRETRAINED, environ={"PYTHONPATH": str(WORKLOADS)})
     assert done.returncode == 0, done.stderr[-2000:]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
 
 import pytest
 
-from tests.helpers.workload_runner import PYTHON, WORKLOADS, need_torch, run, trial
+from tests.helpers.workload_runner import WORKLOADS, need_torch, ran, run, trial
 
 pytestmark = pytest.mark.torch
 
@@ -56,7 +55,7 @@ def test_a_classifier_runs_in_the_precision_layout_and_profile_asked(told, outpu
     assert found.method == method
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 def test_a_tuned_classifier_is_compiled_before_its_window_and_never_in_it(tmp_path):
     found = run(tmp_path, tiny(profile="tuned", limit={"steps": 20})).measured
     assert found.phases[-1].name == "compile"
@@ -98,9 +97,8 @@ print(json.dumps(told))
 
 
 def test_the_study_s_models_are_found_with_the_sizes_they_were_made_for():
-    done = subprocess.run(
-        [PYTHON, "-B", "-c", NAMES, str(WORKLOADS)], capture_output=True, text=True, check=True
-    )
+    done = ran("-c", NAMES, WORKLOADS)
+    assert done.returncode == 0, done.stderr
     # Parameters as the models' papers and packages give them; Inception's auxiliary classifier is in.
     assert json.loads(done.stdout.splitlines()[-1]) == {
         "inception_v3": [299, 27161264, 0],
@@ -147,7 +145,6 @@ print(json.dumps(seen))
 
 
 def test_a_thread_of_data_parallel_runs_in_the_trial_s_type_and_not_in_autocast_s_default():
-    done = subprocess.run(
-        [PYTHON, "-B", "-c", THREADS, str(WORKLOADS)], capture_output=True, text=True, check=True
-    )
+    done = ran("-c", THREADS, WORKLOADS)
+    assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == {"bfloat16": 1}

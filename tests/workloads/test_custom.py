@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,16 @@ import pytest
 from harness.record import Trial
 from harness.record.trial import OwnFile
 from tests.helpers import ROOT
-from tests.helpers.workload_runner import DATA, PYTHON, WORKLOADS, Ended, need_data, need_torch, run, trial
+from tests.helpers.workload_runner import (
+    DATA,
+    WORKLOADS,
+    Ended,
+    need_data,
+    need_torch,
+    ran,
+    run,
+    trial,
+)
 
 pytestmark = pytest.mark.torch
 
@@ -173,9 +181,8 @@ def test_a_mistake_is_told_in_one_sentence_with_the_file_and_its_line(tmp_path):
         begins = [line.startswith(blamed) for line in text.split("\n")]
         lines.append(begins.index(True) + 1 if blamed else None)
         folders.append(str(folder))
-    done = subprocess.run(
-        [PYTHON, "-B", "-c", RUN_ALL, str(WORKLOADS), *folders], capture_output=True, text=True, check=True
-    )
+    done = ran("-c", RUN_ALL, WORKLOADS, *folders)
+    assert done.returncode == 0, done.stderr
     for (_, _, _, words), line, (reason, message) in zip(
         MISTAKES, lines, json.loads(done.stdout.splitlines()[-1]), strict=True
     ):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from typing import Any
 
 import pytest
@@ -12,9 +11,9 @@ from harness.record import Measurement
 from harness.summary.checks import cause_name
 from harness.summary.statistics import summarise
 from tests.helpers.workload_runner import (
-    PYTHON,
     WORKLOADS,
     need_torch,
+    ran,
     run,
     tiny_language_model,
     tiny_resnet,
@@ -86,12 +85,8 @@ print(json.dumps([replayed(asked) for asked in json.loads(sys.argv[2])]))
 
 def replayed(*asked: dict[str, int]) -> list[tuple[Measurement, list[int]]]:
     """What the clock measures on a made-up GPU, and the steps that it told as it went."""
-    done = subprocess.run(
-        [PYTHON, "-B", "-c", REPLAY, str(WORKLOADS), json.dumps(asked)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = ran("-c", REPLAY, WORKLOADS, json.dumps(asked))
+    assert done.returncode == 0, done.stderr
     pairs = []
     for of, series in zip(asked, json.loads(done.stdout), strict=True):
         told = series.pop("told")
@@ -211,7 +206,7 @@ class Profile:
         self.profiler = SimpleNamespace(kineto_results=SimpleNamespace(events=lambda: EVENTS))
 
 gpu, own = SimpleNamespace(type="cuda"), kernels.kernel_time
-torch.cuda.synchronize, kernels.profile = lambda device: None, Profile
+torch.cuda.synchronize, kernels.profile, kernels.SECONDS = lambda device: None, Profile, 60.0
 kernels.kernel_time = lambda step, device: own(step, gpu)
 workload = importlib.import_module({name!r})
 if hasattr(workload, "kernel_time"):

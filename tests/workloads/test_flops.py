@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from typing import Any
 
 import pytest
 
-from tests.helpers.workload_runner import PYTHON, WORKLOADS, need_torch
+from tests.helpers.workload_runner import WORKLOADS, need_torch, ran
 
 pytestmark = pytest.mark.torch
 
@@ -71,9 +70,7 @@ print(json.dumps(told))
 @pytest.fixture(scope="module")
 def told() -> dict[str, Any]:
     need_torch()
-    done = subprocess.run(
-        [PYTHON, "-B", "-c", SCRIPT], capture_output=True, text=True, check=False, timeout=120
-    )
+    done = ran("-c", SCRIPT)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

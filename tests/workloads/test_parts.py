@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from typing import Any
 
 import pytest
 
 from harness.probe.files import unit_of
-from tests.helpers.workload_runner import PYTHON, WORKLOADS, need_torch
+from tests.helpers.workload_runner import WORKLOADS, need_torch, ran
 
 pytestmark = pytest.mark.torch
 
@@ -37,9 +35,7 @@ def tell(value):
 def in_torch(code: str) -> Any:
     """What the code tells, run beside the workloads' modules."""
     need_torch()
-    environ = {**os.environ, "OMP_NUM_THREADS": "1"}
-    command = [PYTHON, "-B", "-c", HEAD + code]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    done = ran("-c", HEAD + code)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

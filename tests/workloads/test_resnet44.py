@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
 
 import pytest
 
-from tests.helpers.workload_runner import PYTHON, WORKLOADS, need_torch, run, trial
+from tests.helpers.workload_runner import WORKLOADS, need_torch, ran, run, trial
 
 pytestmark = pytest.mark.torch
 
@@ -75,9 +74,8 @@ if __name__ == "__main__":
 def test_a_step_of_three_virtual_ranks_is_one_of_three_real_ranks(tmp_path):
     script = tmp_path / "ranks.py"
     script.write_text(RANKS)
-    done = subprocess.run(
-        [PYTHON, "-B", str(script), str(WORKLOADS), str(tmp_path)], capture_output=True, text=True, check=True
-    )
+    done = ran(script, WORKLOADS, tmp_path)
+    assert done.returncode == 0, done.stderr
     virtual, one_large_batch = json.loads(done.stdout.splitlines()[-1])
     assert virtual < 1e-10, "weights, and the statistics of rank 0"
     assert one_large_batch > 1e-3, "batch norm over the whole batch is another step"

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ import pytest
 
 from harness.record import Measurement
 from tests.helpers.checks import golden
-from tests.helpers.workload_runner import PYTHON, WORKLOADS, need_stack, need_torch, run, trial
+from tests.helpers.workload_runner import PYTHON, WORKLOADS, need_stack, need_torch, ran, run, trial
 
 STEPS = 3
 TOLERANCE = 1e-5
@@ -104,13 +102,8 @@ print(json.dumps(dict(scores=before, again=trainer.scores(x).tolist(), losses=li
 
 
 def told(python: str, script: str, *arguments: str) -> dict[str, Any]:
-    done = subprocess.run(
-        [python, "-B", "-W", "ignore", "-c", GIVEN + script, *arguments],
-        env={**os.environ, "PYTHONPATH": str(WORKLOADS), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environ = {"PYTHONPATH": str(WORKLOADS), "PYTHONWARNINGS": "ignore"}
+    done = ran("-c", GIVEN + script, *arguments, python=python, environ=environ)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
 
 import pytest
 
-from tests.helpers.workload_runner import DATA, PYTHON, WORKLOADS, need_data, need_torch, run, trial
+from tests.helpers.workload_runner import DATA, WORKLOADS, need_data, need_torch, ran, run, trial
 
 pytestmark = pytest.mark.torch
 
@@ -61,9 +60,8 @@ print(json.dumps(told))
 
 
 def test_the_published_peak_is_what_the_arithmetic_gives_and_what_torch_s_allocator_counts():
-    done = subprocess.run(
-        [PYTHON, "-B", "-c", COUNTED, str(WORKLOADS)], capture_output=True, text=True, check=True
-    )
+    done = ran("-c", COUNTED, WORKLOADS)
+    assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.splitlines()[-1])
     data, parameters, activation = 838_860_800, 201_375_744, 8_388_608
     assert data == 2 * 50 * 512 * 4096 * 4

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.helpers.workload_runner import (
     DATA,
-    PYTHON,
     WORKLOADS,
     Ended,
     need_data,
     need_torch,
+    ran,
     run,
     tiny_language_model,
     tiny_resnet,
@@ -255,7 +254,7 @@ def test_a_language_model_is_trained_for_the_epochs_that_are_asked_for(tmp_path)
 def test_apex_is_asked_for_each_part_of_a_step(tmp_path):
     script = tmp_path / "apex.py"
     script.write_text(FAKE_APEX.format(workloads=str(WORKLOADS)))
-    done = subprocess.run([PYTHON, "-B", script], capture_output=True, text=True, check=False)
+    done = ran(script)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "apex FP16_Optimizer",

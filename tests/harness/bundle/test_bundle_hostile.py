@@ -85,7 +85,7 @@ def test_what_a_hostile_bundle_says_reaches_the_terminal_as_text(offer, tmp_path
     assert not {"\x1b", "\u202e"} & set(bundles.differs(bundles.forged(offer, tmp_path, change), capsys))
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(st.data())
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_whatever_stands_in_a_file_of_a_bundle_is_a_finding_and_no_crash(offer, tmp_path_factory, data):

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import atexit
 import base64
 import hashlib
 import itertools
 import re
 import shutil
+import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ import pytest
 from report.analysis import Question
 from report.page import build as page
 from report.page import render
+from report.trials import reading
 from tests.helpers import ROOT, records_hostile
 from tests.helpers import records_builder as build
 from tests.helpers.checks import golden
@@ -117,23 +121,29 @@ PAGES: dict[str, Callable[[Path], Path]] = {
 }
 
 
-def built(kind: str, folder: Path, *, png: bool = False, **options: Any) -> page.WrittenPage:
+@cache
+def built(kind: str, *, png: bool = False, **options: Any) -> page.WrittenPage:
+    """The page, which is written once for all tests; its constructed summaries are believed."""
+    folder = Path(tempfile.mkdtemp(prefix="gpudyno-page-"))
+    atexit.register(shutil.rmtree, folder)
     root = folder / "root"
     root.mkdir()
-    return page.build(PAGES[kind](root), folder / "out", Question(NOW, **options), png=png)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "other_summary", lambda record, anew: "")
+        return page.build(PAGES[kind](root), folder / "out", Question(NOW, **options), png=png)
 
 
-def html(kind: str, folder: Path, **options: str) -> str:
-    return built(kind, folder, **options).html.read_text()
+def html(kind: str, **options: str) -> str:
+    return built(kind, **options).html.read_text()
 
 
 @pytest.fixture(scope="module", params=PAGES)
-def any_page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Read:
-    return read(html(request.param, tmp_path_factory.mktemp("page")))
+def any_page(request: pytest.FixtureRequest) -> Read:
+    return read(html(request.param))
 
 
-def test_a_small_set_of_records_gives_exactly_this_page(tmp_path: Path):
-    written = built("small", tmp_path)
+def test_a_small_set_of_records_gives_exactly_this_page():
+    written = built("small")
     golden("page.html", undrawn(written.html.read_text()))
     golden("page.md", written.markdown.read_text())
 
@@ -153,8 +163,8 @@ def test_the_page_loads_nothing_and_runs_no_handler(any_page: Read):
             assert element.attributes.get(name, "#").startswith("#")
 
 
-def test_the_policy_allows_the_style_sheet_and_scripts_of_the_page_alone(tmp_path: Path):
-    text = html("two cards", tmp_path)
+def test_the_policy_allows_the_style_sheet_and_scripts_of_the_page_alone():
+    text = html("two cards")
     sheet = text.split("<style>")[1].split("</style>")[0]
     scripts = [part.split("</script>")[0] for part in text.split("<script>")[1:]]
     digest, *others = (
@@ -205,8 +215,8 @@ def test_every_table_has_a_caption_and_scoped_headings(any_page: Read):
     assert all(element.attributes.get("scope") in ("col", "row") for element in any_page.all("th"))
 
 
-def test_every_chart_stands_with_its_runs_a_table_and_the_way_to_measure_it_again(tmp_path: Path):
-    articles = html("two cards", tmp_path).split("<article")[1:]
+def test_every_chart_stands_with_its_runs_a_table_and_the_way_to_measure_it_again():
+    articles = html("two cards").split("<article")[1:]
     assert articles
     for article in articles:
         shown = read("<article" + article.split("</article>")[0] + "</article>")
@@ -215,8 +225,8 @@ def test_every_chart_stands_with_its_runs_a_table_and_the_way_to_measure_it_agai
         assert "results/2026-01-31/" in shown.text("code")
 
 
-def test_strings_from_records_are_shown_and_do_nothing_else(tmp_path: Path):
-    written = built("hostile", tmp_path)
+def test_strings_from_records_are_shown_and_do_nothing_else():
+    written = built("hostile")
     text = written.html.read_text()
     assert text.count("<script") == len(render.SCRIPTS) and "<img" not in text
     assert "&lt;script&gt;alert(1)" in text
@@ -227,12 +237,12 @@ def test_strings_from_records_are_shown_and_do_nothing_else(tmp_path: Path):
     assert "<script" not in written.markdown.read_text()
 
 
-def test_a_string_of_ten_thousand_letters_is_cut(tmp_path: Path):
-    assert "L" * 300 not in html("hostile", tmp_path)
+def test_a_string_of_ten_thousand_letters_is_cut():
+    assert "L" * 300 not in html("hostile")
 
 
-def test_charts_beside_the_markdown_are_whole_files_on_white_paper_under_their_titles(tmp_path: Path):
-    written = built("two cards", tmp_path)
+def test_charts_beside_the_markdown_are_whole_files_on_white_paper_under_their_titles():
+    written = built("two cards")
     assert written.charts
     linked = re.findall(r'<img src="charts/([^"]+)"', written.markdown.read_text())
     assert sorted(linked) == sorted(path.name for path in written.charts)
@@ -244,8 +254,8 @@ def test_charts_beside_the_markdown_are_whole_files_on_white_paper_under_their_t
         assert paper.attributes["fill"] == "#ffffff"
 
 
-def test_charts_that_are_asked_for_in_pixels_lie_beside_the_others_and_stand_in_the_markdown(tmp_path: Path):
-    written = built("one record", tmp_path, png=True)
+def test_charts_that_are_asked_for_in_pixels_lie_beside_the_others_and_stand_in_the_markdown():
+    written = built("one record", png=True)
     ends = {
         ending: {path.stem for path in written.charts if path.suffix == ending} for ending in (".svg", ".png")
     }
@@ -265,8 +275,8 @@ def test_building_again_leaves_no_chart_of_an_older_page(tmp_path: Path):
     assert written.charts == () and not list((tmp_path / "out" / "charts").iterdir())
 
 
-def test_an_empty_folder_gives_a_page_that_says_so(tmp_path: Path):
-    assert "Nothing has been measured here yet" in read(html("empty", tmp_path)).text("h1")
+def test_an_empty_folder_gives_a_page_that_says_so():
+    assert "Nothing has been measured here yet" in read(html("empty")).text("h1")
 
 
 def test_a_session_of_failures_alone_leads_with_them_and_with_the_command_to_measure_again(tmp_path: Path):
@@ -282,8 +292,8 @@ def test_a_session_of_failures_alone_leads_with_them_and_with_the_command_to_mea
     assert "does not fit (1)" in first and "invoke run --plan" in first
 
 
-def test_published_numbers_alone_are_drawn_and_none_is_judged(tmp_path: Path):
-    shown = read(html("published", tmp_path))
+def test_published_numbers_alone_are_drawn_and_none_is_judged():
+    shown = read(html("published"))
     assert "none of them judged" in shown.text("h1")
     assert shown.text("figcaption").startswith("Study 004: time-scaled")
     assert "RTX 2080 Ti fp16-master" in shown.text("svg")
@@ -294,8 +304,8 @@ def test_published_numbers_alone_are_drawn_and_none_is_judged(tmp_path: Path):
 @pytest.mark.parametrize(
     ("kind", "leading"), [("two cards", "study leading"), ("with quotes and studies", "panels leading")]
 )
-def test_page_one_has_the_study_drawn_again_or_for_a_buyer_the_costs(kind: str, leading: str, tmp_path: Path):
-    text = html(kind, tmp_path)
+def test_page_one_has_the_study_drawn_again_or_for_a_buyer_the_costs(kind: str, leading: str):
+    text = html(kind)
     drawn, asked, below = (
         text.index(f'class="{leading}"'),
         text.index('class="questions"'),
@@ -307,21 +317,21 @@ def test_page_one_has_the_study_drawn_again_or_for_a_buyer_the_costs(kind: str, 
     assert "Constructed Card A fp16-master" in study and "RTX 2060 fp16-master" in study
 
 
-def test_the_claims_begin_with_how_many_can_be_checked_and_fold_away_what_cannot(tmp_path: Path):
-    text = html("two cards", tmp_path).split('<h2 id="claims">')[1].split("</section>")[0]
+def test_the_claims_begin_with_how_many_can_be_checked_and_fold_away_what_cannot():
+    text = html("two cards").split('<h2 id="claims">')[1].split("</section>")[0]
     assert re.search(r"Of \d+ published claims \d+ can be checked on this machine: \d+ holds?, \d+ do", text)
     open_tables = re.sub(r"<details>.*?</details>", "", text, flags=re.S)
     assert "Not comparable here" in text and "Not comparable here" not in open_tables
 
 
-def test_one_record_has_no_interval_and_says_so(tmp_path: Path):
-    shown = read(html("one record", tmp_path))
+def test_one_record_has_no_interval_and_says_so():
+    shown = read(html("one record"))
     assert "one run" in shown.text("td")
     assert "quick look, n = 1" in shown.text("li")
 
 
-def test_generated_data_is_named_in_the_answer_and_at_its_figure(tmp_path: Path):
-    text = html("quick", tmp_path)
+def test_generated_data_is_named_in_the_answer_and_at_its_figure():
+    text = html("quick")
     assert "GENERATED" in read(text).text("h1")
     article = text.split("<article")[1].split("</article>")[0]
     for label in (
@@ -335,31 +345,31 @@ def test_generated_data_is_named_in_the_answer_and_at_its_figure(tmp_path: Path)
         assert label in article
 
 
-def test_a_failed_trial_keeps_its_place_in_chart_table_and_list(tmp_path: Path):
-    shown = read(html("small", tmp_path))
+def test_a_failed_trial_keeps_its_place_in_chart_table_and_list():
+    shown = read(html("small"))
     assert "does not fit" in shown.text("svg")
     assert "does not fit" in shown.text("table")
     assert "torch.OutOfMemoryError" in shown.text("pre")
 
 
-def test_a_date_ahead_of_the_page_is_named_and_a_figure_below_zero_refused(tmp_path: Path):
-    shown = read(html("odd", tmp_path))
+def test_a_date_ahead_of_the_page_is_named_and_a_figure_below_zero_refused():
+    shown = read(html("odd"))
     assert "1 record dated after this page was written." in shown.text("li")
     assert "its protocol seconds reads -5, which no run can give" in shown.text("li")
 
 
-def test_a_baseline_that_is_not_there_is_said_to_be_missing(tmp_path: Path):
-    shown = read(html("small", tmp_path, baseline="Card Z"))
+def test_a_baseline_that_is_not_there_is_said_to_be_missing():
+    shown = read(html("small", baseline="Card Z"))
     assert "The baseline 'Card Z' does not stand in ResNet-50" in shown.text("li")
 
 
-def test_a_baseline_fixes_what_one_means(tmp_path: Path):
-    shown = read(html("small", tmp_path, baseline="Card A"))
+def test_a_baseline_fixes_what_one_means():
+    shown = read(html("small", baseline="Card A"))
     assert "Constructed Card A fp32-ieee = 1.00; less is better" in shown.text("figcaption")
 
 
-def test_the_named_session_leads_the_page(tmp_path: Path):
-    shown = read(html("two cards", tmp_path, session="20260130-bbbbbb"))
+def test_the_named_session_leads_the_page():
+    shown = read(html("two cards", session="20260130-bbbbbb"))
     assert "session 20260130-bbbbbb" in shown.text("p")
 
 

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +33,16 @@ QUIET = (
     "--enable-logging=stderr",
 )
 
-FRAME = """<!doctype html><body style="margin:0">
-<iframe id="frame" src="{page}" style="border:0;width:{width}px;height:900px"></iframe>
+FRAMES = """<!doctype html><body style="margin:0">
+{frames}
 <pre id="answer"></pre>
 <script>
-document.getElementById('frame').addEventListener('load', event => {{
+const found = {{}}, frames = [...document.querySelectorAll('iframe')];
+for (const frame of frames) frame.addEventListener('load', event => {{
   const page = event.target.contentDocument, room = page.documentElement.clientWidth;
   const outside = [...page.querySelectorAll('body *')].filter(element =>
     !element.closest('svg') && !element.closest('.skip') && element.getBoundingClientRect().right > room + 1);
-  document.getElementById('answer').textContent = JSON.stringify({{
+  found[event.target.width] = {{
     room,
     width: page.documentElement.scrollWidth,
     outside: outside.slice(0, 5).map(element => element.outerHTML.slice(0, 80)),
@@ -52,9 +54,13 @@ document.getElementById('frame').addEventListener('load', event => {{
     active: [...page.querySelectorAll('*')].flatMap(element => [...element.attributes]).filter(element =>
       element.name.startsWith('on') || /^ *javascript:/i.test(element.value)).map(element => element.name),
     loading: page.querySelectorAll('img, iframe, object, embed, link, base, form').length,
-  }});
+  }};
+  if (Object.keys(found).length === frames.length)
+    document.getElementById('answer').textContent = JSON.stringify(found);
 }});
 </script>"""
+FRAME = '<iframe src="{page}" width="{width}" style="border:0;height:900px"></iframe>'
+WIDTHS = (360, 800, 1280)
 
 
 def chromium(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -65,52 +71,72 @@ def chromium(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def looked_at(page: Path, folder: Path, width: int, *arguments: str) -> dict[str, Any]:
-    """What a frame of that width, around the page, finds in it."""
-    frame = folder / "frame.html"
-    frame.write_text(FRAME.format(page=page.as_uri(), width=width))
+@dataclass(frozen=True)
+class Seen:
+    """What frames around a page find in it, by their width, and what was said on the console."""
+
+    by_width: dict[int, dict[str, Any]]
+    console: list[str]
+
+
+def looked_at(page: Path, folder: Path, widths: tuple[int, ...], *arguments: str) -> Seen:
+    frames = folder / "frames.html"
+    each = [FRAME.format(page=page.as_uri(), width=width) for width in widths]
+    frames.write_text(FRAMES.format(frames="".join(each)))
     dump = ("--virtual-time-budget=5000", "--window-size=1400,1000", "--dump-dom")
-    shown = chromium(folder, *dump, *arguments, frame.as_uri()).stdout
-    answered = re.search(r'<pre id="answer">(.+?)</pre>', shown, re.DOTALL)
-    assert answered, "the frame said nothing"
-    return dict(json.loads(answered[1]))
+    shown = chromium(folder, *dump, *arguments, frames.as_uri())
+    answered = re.search(r'<pre id="answer">(.+?)</pre>', shown.stdout, re.DOTALL)
+    assert answered, "the frames said nothing"
+    found = {int(width): seen for width, seen in json.loads(answered[1]).items()}
+    return Seen(found, [line for line in shown.stderr.splitlines() if "CONSOLE" in line])
 
 
 @pytest.fixture(scope="module", params=["two cards", "quick", "hostile", "odd", "published", "with quotes"])
-def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(request: pytest.FixtureRequest) -> Path:
     require("browser", CHROMIUM is not None, "no Chromium is installed")
-    return pages.built(request.param, tmp_path_factory.mktemp("page")).html
+    return pages.built(request.param).html
+
+
+@pytest.fixture(scope="module")
+def seen(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    return looked_at(built, tmp_path_factory.mktemp("seen"), WIDTHS)
 
 
 @pytest.mark.parametrize("width", [360, 1280])
 def test_nothing_scrolls_sideways_nothing_is_fetched_and_all_charts_are_drawn(
-    built: Path, tmp_path: Path, width: int
+    built: Path, seen: Seen, width: int
 ):
-    seen = looked_at(built, tmp_path, width)
-    assert seen["outside"] == []
-    assert seen["width"] == seen["room"] <= width
-    assert seen["fetched"] == []
+    found = seen.by_width[width]
+    assert found["outside"] == []
+    assert found["width"] == found["room"] <= width
+    assert found["fetched"] == []
     there = re.findall(r'<svg [^>]*class="([^"]+)"', built.read_text())
-    assert seen["drawn"] == [
+    assert found["drawn"] == [
         kind for kind in there if kind != f"chart {'desk' if width == 360 else 'narrow'}"
     ]
 
 
-def test_no_string_of_a_record_became_a_part_of_the_page_that_acts(built: Path, tmp_path: Path):
-    seen = looked_at(built, tmp_path, 800)
-    assert (seen["active"], seen["loading"]) == ([], 0)
-    assert seen["scripts"] == len(render.SCRIPTS)
+def test_no_string_of_a_record_became_a_part_of_the_page_that_acts(seen: Seen):
+    found = seen.by_width[800]
+    assert (found["active"], found["loading"]) == ([], 0)
+    assert found["scripts"] == len(render.SCRIPTS)
 
 
-def test_the_paper_is_light_by_day_and_dark_by_night(built: Path, tmp_path: Path):
-    assert looked_at(built, tmp_path, 800)["paper"] == "rgb(255, 255, 255)"
-    night = looked_at(built, tmp_path, 800, "--blink-settings=preferredColorScheme=0")
-    assert night["paper"] == "rgb(20, 24, 29)"
+def test_the_paper_is_light_by_day_and_dark_by_night(built: Path, seen: Seen, tmp_path: Path):
+    assert seen.by_width[800]["paper"] == "rgb(255, 255, 255)"
+    night = looked_at(built, tmp_path, (800,), "--blink-settings=preferredColorScheme=0")
+    assert night.by_width[800]["paper"] == "rgb(20, 24, 29)"
 
 
-def test_the_page_says_nothing_on_the_console(built: Path, tmp_path: Path):
-    console = chromium(tmp_path, "--dump-dom", built.as_uri()).stderr
-    assert [line for line in console.splitlines() if "CONSOLE" in line] == []
+def test_the_page_says_nothing_on_the_console(seen: Seen):
+    assert seen.console == []
+
+
+def test_what_a_page_says_on_the_console_is_heard(tmp_path: Path):
+    require("browser", CHROMIUM is not None, "no Chromium is installed")
+    loud = tmp_path / "loud.html"
+    loud.write_text("<!doctype html><script>console.log('loud')</script>")
+    assert any("loud" in line for line in looked_at(loud, tmp_path, (800,)).console)
 
 
 def test_the_page_prints_on_a4(built: Path, tmp_path: Path):
@@ -179,7 +205,7 @@ def pressed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     require("browser", CHROMIUM is not None, "no Chromium is installed")
     folder = tmp_path_factory.mktemp("pressed")
     frame = folder / "frame.html"
-    frame.write_text(PRESS.format(page=pages.built("two cards", folder).html.as_uri()))
+    frame.write_text(PRESS.format(page=pages.built("two cards").html.as_uri()))
     dump = ("--virtual-time-budget=5000", "--window-size=1400,1000", "--dump-dom")
     answered = re.search(
         r'<pre id="answer">(.+?)</pre>', chromium(folder, *dump, frame.as_uri()).stdout, re.DOTALL
@@ -225,7 +251,7 @@ def test_a_table_is_sorted_by_a_button_that_the_keyboard_reaches(pressed: dict[s
 def test_page_one_on_paper_is_a_whole_decision_sheet(tmp_path: Path):
     require("browser", CHROMIUM is not None, "no Chromium is installed")
     require("browser", shutil.which("pdftotext") is not None, "no pdftotext is installed")
-    target = pdf.write(pages.built("two cards", tmp_path).html, tmp_path / "page.pdf", root=os.geteuid() == 0)
+    target = pdf.write(pages.built("two cards").html, tmp_path / "page.pdf", root=os.geteuid() == 0)
     line = ["pdftotext", "-layout", str(target), "-"]
     first, *others = subprocess.run(line, capture_output=True, text=True, check=True).stdout.split("\f")
     for words in (

@@ -101,7 +101,7 @@ def test_a_figure_changed_in_every_section_of_the_page_is_named_each(packed, pag
         assert another(text[start:end]) in line and text[start:end] in line
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.sampled_from(["index.html", "report.md"]), st.data())
 def test_any_figure_of_the_page_that_is_changed_is_named_alone(page, tmp_path_factory, name, data):
     text = (page / name).read_text()

@@ -31,6 +31,7 @@ def watched(**changes: float) -> list[Record]:
     return [watch.watched(record, **changes) for record in series()]
 
 
+@pytest.mark.whole
 def test_a_comparison_of_four_cards_stays_below_three_megabytes_and_draws_every_kind_of_trace(tmp_path: Path):
     build.write(tmp_path, watch.comparison(4))
     text = page.build(tmp_path, tmp_path / "out", Question(NOW)).html.read_text()

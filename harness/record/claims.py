@@ -26,6 +26,8 @@ from harness.record.claim import ClaimTable, written_out
 FOLDER = Path("results") / "claims"
 MOST_PLACE = 120
 """Characters of a claim's name that a problem repeats."""
+MOST_PROBLEMS, MOST_OF_ONE = 20, 300
+"""What one message lists: the first problems, and so many characters of each."""
 
 UNITS = {
     "protocol_seconds": ("s",),
@@ -74,8 +76,8 @@ class ClaimSet:
 def load_claims(root: Path) -> ClaimSet:
     """The claims below `root`; none where there is no folder.
 
-    Raises UserError that lists every problem of every file, each as `path:line: field: message`, so that
-    nothing is made of a part of them. Cards are checked where `root` has a table of them.
+    Raises UserError that lists the first problems of all files, each as `path:line: field: message`, and
+    counts the rest, so that nothing is made of a part of them. Cards are checked where `root` has a table of them.
     """
     known = {card.name for card in load_cards(root)} if (root / CARDS).exists() else None
     files = [
@@ -85,7 +87,9 @@ def load_claims(root: Path) -> ClaimSet:
     problems = [problem for file in files for problem in file.problems]
     problems += _stated_twice([(claim, place) for file in files for claim, place in file.claims])
     if problems:
-        listed = "\n  ".join(problems)
+        listed = "\n  ".join(problem[:MOST_OF_ONE] for problem in problems[:MOST_PROBLEMS])
+        if len(problems) > MOST_PROBLEMS:
+            listed += f"\n  … and {len(problems) - MOST_PROBLEMS} more"
         noun = "problem" if len(problems) == 1 else "problems"
         raise UserError(
             f"{len(problems)} {noun} in the claims\n  {listed}", remedy="correct the fields named"

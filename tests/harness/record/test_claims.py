@@ -255,6 +255,15 @@ def test_a_claim_that_cannot_be_meant_is_refused(tmp_path, old, new, problem):
     assert problem in caught.value.problem
 
 
+def test_of_many_problems_the_first_are_listed_and_the_rest_counted(tmp_path):
+    cards = "".join(f'"U{n}" = "new"\n' for n in range(30))
+    put(tmp_path, f"{GOOD}\n[cards]\n{cards}")
+    with pytest.raises(UserError) as caught:
+        load_claims(tmp_path)
+    assert caught.value.problem.count("no claim names it") == 20
+    assert caught.value.problem.endswith("\n  … and 10 more")
+
+
 def test_two_claims_of_one_name_are_refused_with_both_places(tmp_path):
     put(tmp_path, GOOD)
     put(tmp_path, GOOD, "s008.toml")

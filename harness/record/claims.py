@@ -77,7 +77,7 @@ def load_claims(root: Path) -> ClaimSet:
     """The claims below `root`; none where there is no folder.
 
     Raises UserError that lists the first problems of all files, each as `path:line: field: message`, and
-    counts the rest, so that nothing is made of a part of them. Cards are checked where `root` has a table of them.
+    counts the rest, so that nothing is made of a part of them. Cards are checked where `root` has a table.
     """
     known = {card.name for card in load_cards(root)} if (root / CARDS).exists() else None
     files = [

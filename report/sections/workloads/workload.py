@@ -14,7 +14,7 @@ from report.comparisons.speedups import FULL_PRECISION, Speedup, best_supported
 from report.comparisons.time_breakdown import time_breakdown
 from report.sections import names
 from report.sections.view import GroupView, Panel, Table, WorkloadView
-from report.sections.workloads import batch_sweep, charts, curves, scaling, tables, trials
+from report.sections.workloads import batch_sweep, charts, curves, labels, scaling, tables, trials
 from report.trials.all_reduce import Devices, Reached, reached
 from report.trials.pairs import Place, grouped_by, matched, same_but
 from report.trials.table import trials_of
@@ -197,6 +197,7 @@ def _tables(
         *scaling.tables(cells, gains, together),
         tables.profile_table(cells),
         batch_sweep.table(cells, failed),
+        labels.table(cells),
     ]
     return tuple(table for table in drawn if table is not None)
 

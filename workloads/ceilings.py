@@ -20,10 +20,10 @@ from typing import Any
 import torch
 from torch import distributed
 
-from parts import all_reduce, kernels, precision, ranks
+from parts import all_reduce, kernels, launcher, precision, ranks
 from parts.clock import Clock, stopwatch
 from parts.device import choose, choose_own, facts, seed_everything, software
-from parts.ranks import Place
+from parts.launcher import Place
 
 STEPS = 100
 WARM_UP = 50
@@ -71,7 +71,7 @@ def run(trial: Trial) -> dict[str, Any]:
     options = trial.options(OPTIONS)
     if model != "all-reduce":
         return of_one_device(trial, model, options)
-    gpus, place = trial.variant["gpus"], ranks.here()
+    gpus, place = trial.variant["gpus"], launcher.here()
     trial.choose("precision", trial.variant["precision"], ("fp32-ieee",))
     if gpus < 2:
         raise Failed("unsupported", "one device has nothing to sum; an all-reduce takes two or more")
@@ -327,5 +327,5 @@ def seconds_of(operation: TimedOperation, times: int, device: torch.device) -> f
 
 
 if __name__ == "__main__":
-    ranks.settle()
+    launcher.settle()
     main(run, __file__)

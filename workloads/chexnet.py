@@ -29,14 +29,14 @@ import numpy as np
 import torch
 from torch import distributed, nn
 
-from parts import datasets, precision, ranks, source
+from parts import datasets, launcher, precision, ranks, source
 from parts.chexnet import loading, sources, training, weights
 from parts.chexnet.network import BLOCKS
 from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, LOADER, LOADING, PROTOCOLS, Terms, terms
 from parts.chexnet.sources import Held
 from parts.clock import Clock, memory
 from parts.device import choose_own, facts, seed_everything, software
-from parts.ranks import Place
+from parts.launcher import Place
 from parts.step_clock import StepClock
 from parts.training.parallel import same_buffers
 
@@ -184,7 +184,7 @@ def pretrained(content: bytes) -> dict[str, np.ndarray]:
 def run(trial: Trial) -> dict[str, Any]:
     """One trial of the protocol, by itself or as the ranks that it is made of."""
     asked = terms(trial, FRAMEWORKS, PRECISIONS, data=DATA, more=LOADER)
-    place = ranks.here()
+    place = launcher.here()
     if asked.protocol == LOADING:
         return loaded(trial, asked)
     if asked.devices > 1 and asked.parallel == "ddp" and place is None:
@@ -310,5 +310,5 @@ def entries(clock: Clock, asked: Terms, place: Place, device: torch.device) -> l
 
 
 if __name__ == "__main__":
-    ranks.settle()
+    launcher.settle()
     main(run, __file__)

@@ -24,7 +24,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from parts import datasets, ranks
+from parts import datasets, launcher
 from parts.training.batches import InOrder, Shuffled
 from parts.training.fit import Loop, Quality, accuracy, fit
 from parts.training.setting import SHARING, Setting, over_processes
@@ -169,5 +169,5 @@ def adam(model: nn.Module, rate: float) -> torch.optim.Adam:
 
 
 if __name__ == "__main__":
-    ranks.settle()
+    launcher.settle()
     main(run, __file__)

@@ -28,12 +28,12 @@ import timm
 import torch
 from torch import nn
 
-from parts import kernels, precision, ranks
+from parts import kernels, launcher, precision, ranks
 from parts.clock import Clock
 from parts.device import choose_own, facts, seed_everything, software
 from parts.flops import of_step, value_bytes
+from parts.launcher import Place
 from parts.models import classifier, image_size, loss_of
-from parts.ranks import Place
 from parts.training.parallel import ForwardTimer, InPrecision, entries
 from parts.update import LABELS, Update
 
@@ -109,7 +109,7 @@ def run(trial: Trial) -> dict[str, Any]:
     trial.choose("data mode", variant["data_mode"], ("cached", "host"))
     if options["batches"] < FEWEST_BATCHES:
         raise Failed("unsupported", f"option 'batches' is below {FEWEST_BATCHES}, as good as constant")
-    gpus, place = variant["gpus"], ranks.here()
+    gpus, place = variant["gpus"], launcher.here()
     if gpus > 1 and parallel != "dp" and place is None:
         return ranks.launched(trial, parallel, gpus)
     tuned = variant["profile"] == "tuned"
@@ -315,5 +315,5 @@ def pictures(
 
 
 if __name__ == "__main__":
-    ranks.settle()
+    launcher.settle()
     main(run, __file__)

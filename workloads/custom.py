@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from parts import ranks
+from parts import launcher
 from parts.training.fit import fit
 from parts.training.own_file import (
     OwnFile,
@@ -71,5 +71,5 @@ def train(file: OwnFile, setting: Setting) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    ranks.settle()
+    launcher.settle()
     main(run, __file__)

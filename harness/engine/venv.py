@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
 import shlex
@@ -144,7 +145,9 @@ class VenvEngine(Processes):
         packages = len(lock_packages(self.root / "docker" / image.lock))
         for number, step in enumerate(steps, 1):
             say(f"{number}/{len(steps)} {step.label}", 0, packages if step.label == "packages" else None)
-            first_that_works(step.label, step.alternatives, log, partial(say, total=packages))
+            first_that_works(
+                step.label, step.alternatives, log, partial(say, total=packages), programs=folder / "bin"
+            )
         (folder / STAMP).write_text(json.dumps({"image": image.name, "unpinned_because": reasons}))
 
     def command(self, spec: RunSpec) -> str:
@@ -200,11 +203,21 @@ def _platform_reasons() -> tuple[str, ...]:
 
 
 def first_that_works(
-    label: str, alternatives: tuple[tuple[str, ...], ...], log: Path, say: Callable[..., None]
+    label: str,
+    alternatives: tuple[tuple[str, ...], ...],
+    log: Path,
+    say: Callable[..., None],
+    *,
+    programs: Path | None = None,
 ) -> None:
-    """Runs one command after the other until one ends well; raises NoNetwork or MachineError."""
+    """Runs one command after the other until one ends well; raises NoNetwork or MachineError.
+
+    Programs in the folder of that name come before the machine's own, as what builds a source expects.
+    """
+    path = os.environ.get("PATH", os.defpath)
+    environ = {**os.environ, "PATH": f"{programs}{os.pathsep}{path}" if programs else path}
     for number, argv in enumerate(alternatives, 1):
-        if _streamed(argv, log, say) == 0:
+        if _streamed(argv, log, say, environ) == 0:
             return
         if number < len(alternatives):
             say(f"  {label}: source {number} of {len(alternatives)} did not have it; trying the next")
@@ -217,22 +230,23 @@ def first_that_works(
     )
 
 
-def _streamed(argv: tuple[str, ...], log: Path, say: Callable[..., None]) -> int:
+def _streamed(argv: tuple[str, ...], log: Path, say: Callable[..., None], environ: Mapping[str, str]) -> int:
     """Runs a command, shows what it fetches, and keeps the whole of its output."""
     collected = 0
     with log.open("a") as log_file:
         log_file.write(f"$ {shlex.join(argv)}\n")
-        child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        try:
-            for line in child.stdout or ():
-                log_file.write(line)
-                if _COLLECTS.match(line):
-                    collected += 1
-                    say("", collected)
-                elif _SHOWN.match(line):
-                    say(f"  {line.strip()[:90]}", collected)
-        except BaseException:
-            child.terminate()
-            child.wait()
-            raise
+        with subprocess.Popen(
+            argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environ
+        ) as child:
+            try:
+                for line in child.stdout or ():
+                    log_file.write(line)
+                    if _COLLECTS.match(line):
+                        collected += 1
+                        say("", collected)
+                    elif _SHOWN.match(line):
+                        say(f"  {line.strip()[:90]}", collected)
+            except BaseException:
+                child.terminate()
+                raise
         return child.wait()

@@ -17,6 +17,8 @@ Reference = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9./_-]*:[A-Za-z0-9._-]
 PythonVersion = Annotated[str, Field(pattern=r"^3\.[0-9]+$")]
 InDocker = Annotated[str, Field(pattern=r"^[a-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$")]
 """A path below docker/."""
+VariableName = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")]
+VariableValue = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")]
 
 
 MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -44,10 +46,20 @@ class Sources(Model):
     """Packages that the index has as sources alone, and those that build them, with the lock's hashes."""
 
     packages: Annotated[tuple[str, ...], Field(min_length=1)]
-    tools: Annotated[tuple[str, ...], Field(min_length=1)]
-    """As the requirements pin them; installed before the rest."""
+    tools: tuple[str, ...] = ()
+    """As the lock pins them, installed before the rest; where none is named, all other packages."""
+    variables: dict[VariableName, VariableValue] = {}
+    """What their build reads of its surroundings, to be the same one everywhere."""
     lock: InDocker
     """The tools as a requirement file, a part of the lock."""
+
+    def builds_with(self, package: str) -> bool:
+        """Whether a package of the lock is one of the tools."""
+        return package in self.tools if self.tools else package not in self.packages
+
+    def settings(self) -> tuple[str, ...]:
+        """The variables as NAME=value."""
+        return tuple(f"{name}={value}" for name, value in self.variables.items())
 
 
 class Apex(Model):

@@ -80,7 +80,8 @@ def compile_argv(
     only: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """uv's command line: hashes for every file of a version, no address and no path in the output."""
-    command = [uv, "pip", "compile", str(root / "docker" / image.requirements)]
+    command = ["env", *image.sources.settings()] if image.sources and image.sources.variables else []
+    command += [uv, "pip", "compile", str(root / "docker" / image.requirements)]
     command += ["--python-version", python, "--python-platform", uv_platform(image.platform)]
     command += ["--only-binary", ":all:", "--generate-hashes", "--no-header", "--no-annotate"]
     command += [] if only else ["--upgrade"]
@@ -136,7 +137,7 @@ def _resolve_packages(image: Image, root: Path, run: Run, only: Sequence[str]) -
         resolved += channel
     blocks = _sorted_blocks(resolved)
     if image.sources:
-        tools = [block for name, block in blocks.items() if name in image.sources.tools]
+        tools = [block for name, block in blocks.items() if image.sources.builds_with(name)]
         changed += _write(root, image.sources.lock, header + "".join(tools))
     return changed + _write(root, image.lock, header + "".join(blocks.values()))
 

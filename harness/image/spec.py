@@ -198,7 +198,7 @@ def venv_steps(
     python = str(venv / "bin" / "python")
     make = VenvStep("virtual environment", ((interpreter, "-m", "venv", "--clear", str(venv)),))
     locked = ("--no-deps", "--require-hashes", "--no-build-isolation", "--no-input")
-    install = (python, "-m", "pip", "install", *locked)
+    install: tuple[str, ...] = (python, "-m", "pip", "install", *locked)
     steps = [make]
     if image.channel:
         channel = ("--index-url", image.channel.address, *CHANNEL_PATIENCE)
@@ -207,7 +207,12 @@ def venv_steps(
         steps.append(VenvStep(names, _sources(install, framework, wheelhouse, channel)))
     if image.sources:
         tools = root / "docker" / image.sources.lock
-        steps.append(VenvStep(" and ".join(image.sources.tools), _sources(install, tools, wheelhouse)))
+        names = " and ".join(
+            image.sources.tools or (f"what builds {name}" for name in image.sources.packages)
+        )
+        steps.append(VenvStep(names, _sources(install, tools, wheelhouse)))
+        if image.sources.variables:
+            install = ("env", *image.sources.settings(), *install)
     steps.append(VenvStep("packages", _sources(install, root / "docker" / image.lock, wheelhouse)))
     if image.channel and image.device == "cpu":
         steps.append(VenvStep("torchvision", (("sh", str(root / "docker" / STEPS), "torchvision", python),)))
@@ -268,7 +273,9 @@ def _addresses(image: Image) -> dict[str, str]:
 
 def _base_arguments(image: Image) -> dict[str, str]:
     brought = " ".join(f"{name}=={version}" for name, version in image.from_base.items())
-    return {"FROM_BASE": brought} if brought else {}
+    variables = " ".join(image.sources.settings()) if image.sources else ""
+    given = {"FROM_BASE": brought, "SOURCE_VARIABLES": variables}
+    return {name: value for name, value in given.items() if value}
 
 
 def _apex_arguments(image: Image, part: ApexPart) -> dict[str, str]:

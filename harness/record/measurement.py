@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
@@ -211,6 +212,8 @@ class FrameworkUsed(Model):
     version: Annotated[str, Field(min_length=1, max_length=40)]
     retired: bool = False
     """Whether its makers have ended it."""
+    dormant_since: Annotated[date | None, Field(exclude_if=lambda value: value is None)] = None
+    """The day of its last release, where none has come for years and its makers have not ended it."""
     compiled: Annotated[str | None, Field(max_length=80)] = None
     """What compiles a training step; null where its operations run one by one."""
     ways: dict[str, Annotated[str, Field(max_length=80)]] = {}

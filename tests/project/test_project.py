@@ -26,7 +26,18 @@ DOCS = ROOT / "docs"
 MOST_LINES = 400
 MOST_MODULES = 13
 REPORT_MAY_IMPORT = {"errors", "record", "summary"}
-FRAMEWORKS = {"torch", "torchvision", "fastai", "timm", "apex", "tensorflow", "keras", "mxnet", "chainer"}
+FRAMEWORKS = {
+    "torch",
+    "torchvision",
+    "fastai",
+    "timm",
+    "apex",
+    "tensorflow",
+    "keras",
+    "mxnet",
+    "chainer",
+    "horovod",
+}
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ARCHITECTURE = (DOCS / "architecture.md").read_text(encoding="utf-8")

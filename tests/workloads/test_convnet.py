@@ -117,7 +117,7 @@ import torch
 from torch import nn
 import convnet
 from parts import precision
-from parts.ranks import Place
+from parts.launcher import Place
 
 class Threads(nn.Module):
     # As DataParallel has it: a thread enters autocast with the type that is torch's default.

@@ -36,7 +36,7 @@ SPOILED = """
 import sys; sys.path.insert(0, {workloads!r})
 from parts import trial as trial_part
 import os, signal, time
-from parts import ranks
+from parts import launcher
 import convnet
 
 plain, steps = convnet.TrainingStep.loss, 0
@@ -49,7 +49,7 @@ def spoiled(self, images, labels):
 convnet.TrainingStep.loss = spoiled
 
 if __name__ == "__main__":
-    ranks.settle()
+    launcher.settle()
     trial_part.main(convnet.run, {workloads!r} + "/convnet.py")
 """
 

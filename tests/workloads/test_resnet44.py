@@ -28,7 +28,7 @@ sys.path.insert(0, sys.argv[1])
 import torch
 from torch import distributed, multiprocessing
 from cifar_resnet44 import resnet44
-from parts.ranks import Place
+from parts.launcher import Place
 from parts.training.parallel import Step, same_buffers, spread
 from parts.training.setting import Setting
 from parts.update import Update

@@ -17,7 +17,7 @@ import torch
 from torch import distributed
 
 from parts.clock import stopwatch
-from parts.ranks import Place
+from parts.launcher import Place
 from parts.trial import Failed
 
 LARGEST_BYTES = {"cpu": 16 * 2**20, "cuda": 256 * 2**20}

@@ -10,19 +10,13 @@ one is; it alone joins what the ranks of all nodes measured. Where a scheduler s
 each has a launcher of its own, too, as if on a node by itself.
 """
 
-import contextlib
 import datetime
-import json
-import math
 import os
 import signal
-import statistics
 import sys
-import threading
-import time
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -32,59 +26,18 @@ from torch.distributed.elastic.multiprocessing.api import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
+from parts import launcher
 from parts.clock import Clock
+from parts.launcher import HOME, LOOK_SECONDS, MARK, MEETING_SECONDS, Place, node_number, nodes_number
 from parts.trial import Failed, Trial
 
-HOME = "127.0.0.1"
-MARK = "GPUDYNO_RANKS"
-"""Set by the launcher for its ranks."""
-NODES, NODE, MEET = "GPUDYNO_NODES", "GPUDYNO_NODE", "GPUDYNO_MEET"
-"""Set for a trial over several nodes: how many, which one this is from 0, and host:port of the first."""
-LOCAL, ON_NODE = "GPUDYNO_LOCAL", "GPUDYNO_ON_NODE"
-"""Set where each rank has a launcher: its place among those of its node, from 0, and their number."""
-LOOK_SECONDS = 0.2
-ASK_EVERY_SECONDS = 1.0
-MEETING_SECONDS = 120.0
-SLOW = 1.1
-"""Times the median of the other ranks' forward pass, from which a rank is called slow."""
-STEPS_TO_CALL_SLOW = 10
+MEET = "GPUDYNO_MEET"
+"""Set for a trial over several nodes: host:port of the first."""
+ON_NODE = "GPUDYNO_ON_NODE"
+"""Set where each rank has a launcher: the number of those of its node."""
 
 
-@dataclass(frozen=True)
-class Place:
-    """Which of how many processes this one is."""
-
-    rank: int = 0
-    count: int = 1
-    local: int = 0
-    """Among those of its own node."""
-
-
-def here() -> Place | None:
-    """This process's place among its launcher's ranks; None in any other process."""
-    if MARK not in os.environ:
-        return None
-    rank, count, local = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
-    return Place(rank, count, local + int(os.environ.get(LOCAL, "0")))
-
-
-def settle() -> None:
-    """Gives a rank its own folder, and ends it when its launcher is gone; call before the trial is read."""
-    place = here()
-    if place is None:
-        if _node():
-            # The first node's launcher alone speaks for the trial.
-            aside = Path(os.environ["GPUDYNO_OUT"]) / f"node-{_node()}"
-            aside.mkdir(parents=True, exist_ok=True)
-            os.environ["GPUDYNO_OUT"] = str(aside)
-        return
-    folder = _folder(Path(os.environ["GPUDYNO_OUT"]), place.rank)
-    folder.mkdir(parents=True, exist_ok=True)
-    os.environ["GPUDYNO_OUT"] = str(folder)
-    threading.Thread(target=_end_with_launcher, args=(os.getppid(),), daemon=True).start()
-
-
-@contextlib.contextmanager
+@contextmanager
 def together(place: Place, device: torch.device, *, gradients: bool) -> Iterator[None]:
     """The ranks' meeting; over the devices' own links where gradients are to be shared."""
     # The agent's request to end must not wait for a collective that will never return.
@@ -103,85 +56,49 @@ def together(place: Place, device: torch.device, *, gradients: bool) -> Iterator
         distributed.destroy_process_group()
 
 
-class End:
-    """When ranks that share gradients stop: all at the same step.
-
-    Each counts steps by itself; a limit of seconds is rank 0's clock, and it is asked about once a second
-    over the host, so that no device waits for it.
-    """
+class End(launcher.End):
+    """As everywhere, asked about over gloo."""
 
     def __init__(self, clock: Clock, place: Place) -> None:
-        self.clock, self.place = clock, place
-        self.asks = clock.second_limit is not None
+        super().__init__(clock)
         self.group = distributed.new_group(backend="gloo") if self.asks else None
-        self.ask_at = 1
 
-    def over(self) -> bool:
-        """Whether this step is the last."""
-        done = len(self.clock.step_us)
-        if self.clock.step_limit is not None and done >= self.clock.step_limit:
-            return True
-        if not self.asks or done < self.ask_at:
-            return False
-        mean_seconds = sum(self.clock.step_us) / max(1, done) * 1e-6
-        steps = max(1, math.floor(ASK_EVERY_SECONDS / max(mean_seconds, 1e-6)))
-        answer = torch.tensor([int(self.clock.over() is not None), min(steps, done)])
+    def told(self, over: bool, steps: int) -> tuple[bool, int]:
+        """What rank 0 says."""
+        answer = torch.tensor([int(over), steps])
         distributed.broadcast(answer, src=0, group=self.group)
-        self.ask_at = done + int(answer[1])
-        return bool(answer[0])
+        return bool(answer[0]), int(answer[1])
 
 
 def launched(trial: Trial, parallel: str | None, count: int) -> dict[str, Any]:
-    """Runs this workload as `count` ranks and joins what they measured; see `joined`.
+    """Runs this workload as `count` ranks and joins what they measured; see `launcher.joined`.
 
     Raises Failed with the reason and the stage of the rank that died first.
     """
-    node, nodes = _node(), _nodes()
+    node, nodes = node_number(), nodes_number()
     if count % nodes:
         raise Failed("unsupported", f"{count} devices have no even place on {nodes} nodes")
     own = Path(trial.out_folder).resolve()
     out = (own.parent if node else own) / "ranks"
     out.mkdir(exist_ok=True)
-    on_node = int(os.environ.get(ON_NODE, count // nodes))
-    threads = max(1, (os.cpu_count() or 1) // on_node)
-    os.environ.update({"GPUDYNO_OUT": str(out), MARK: str(count), "OMP_NUM_THREADS": _threads(threads)})
+    threads = launcher.threads_of(int(os.environ.get(ON_NODE, count // nodes)))
+    os.environ.update({"GPUDYNO_OUT": str(out), MARK: str(count), "OMP_NUM_THREADS": threads})
     if nodes == 1:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
         os.environ.setdefault("NCCL_SOCKET_IFNAME", "lo")
     config = _config(node, nodes, count)
-    ended = threading.Event()
-    follower = threading.Thread(target=_follow, args=(trial, _folder(out, 0), ended), daemon=True)
-    if not node:
-        follower.start()
     try:
-        elastic_launch(config, sys.executable)("-u", str(Path(sys.argv[0]).resolve()))
+        with nullcontext() if node else launcher.followed(trial, out):
+            elastic_launch(config, sys.executable)("-u", str(Path(sys.argv[0]).resolve()))
     except ChildFailedError as error:
         codes = {rank: failure.exitcode for rank, failure in error.failures.items()}
         trial.out_folder = str(out.parent)
-        raise _why(trial, out, codes, count) from error
+        raise launcher.why(trial, out, codes, count) from error
     except SignalException as error:
         sys.exit(128 + error.sigval)
-    finally:
-        ended.set()
-        if not node:
-            follower.join()
     if node:
         sys.exit(0)
-    parts = [_read(_folder(out, rank) / "measurement.json") for rank in range(count)]
-    trial.phases[:] = [dict(trial.phases[0], name="launcher"), *parts[0]["phases"]]
-    return joined(parts, parallel)
-
-
-def _node() -> int:
-    return int(os.environ.get(NODE, "0")) if _nodes() > 1 else 0
-
-
-def _nodes() -> int:
-    return int(os.environ.get(NODES, "1"))
-
-
-def _threads(most: int) -> str:
-    return os.environ.get("OMP_NUM_THREADS", str(most))
+    return launcher.collected(trial, out, count, parallel)
 
 
 def _config(node: int, nodes: int, count: int) -> LaunchConfig:
@@ -208,119 +125,3 @@ def _config(node: int, nodes: int, count: int) -> LaunchConfig:
         monitor_interval=LOOK_SECONDS,
         **meeting,
     )
-
-
-def joined(parts: list[dict[str, Any]], parallel: str | None) -> dict[str, Any]:
-    """One measurement of all ranks: rank 0's clock, everybody's samples, losses, probes and memory.
-
-    Copies that run each for itself keep rank 0's samples: the figure is that of the first device. Without a
-    way of sharing a step the ranks do one thing together, which rank 0 counts for all of them.
-    """
-    first, count = parts[0], len(parts)
-    whole = dict(first, ranks=[entry for part in parts for entry in part["ranks"]], parallel=parallel)
-    whole["device"] = dict(first["device"], count=count)
-    probes = [probe for part in parts for probe in part["precision"]["probes"]]
-    whole["precision"] = dict(first["precision"], probes=probes)
-    slow = slow_ranks(whole["ranks"]) if first["window"]["steps"] >= STEPS_TO_CALL_SLOW else []
-    whole["notes"] = [*first["notes"], *slow]
-    if parallel == "each":
-        rates = [entry["samples"] / entry["seconds"] for entry in whole["ranks"]]
-        unit = first["sample_unit"]
-        whole["notes"].append(
-            f"{count} copies at once, {sum(rates):.4g} {unit}s/s in all; the steps are rank 0's"
-        )
-        return whole
-    peaks = [part["memory"] for part in parts]
-    whole["memory"] = {
-        name: None if value is None else max(peak[name] for peak in peaks) for name, value in peaks[0].items()
-    }
-    if parallel is None:
-        return whole
-    window = first["window"]
-    whole["samples_per_step"] = sum(part["samples_per_step"] for part in parts)
-    whole["window"] = dict(window, samples=sum(part["window"]["samples"] for part in parts))
-    losses = zip(*(part["losses"] for part in parts), strict=True)
-    whole["losses"] = [(same[0][0], statistics.fmean(loss for _, loss in same)) for same in losses]
-    epochs = zip(*(part["epochs"] for part in parts), strict=True)
-    whole["epochs"] = [
-        dict(same[0], train_loss=statistics.fmean(epoch["train_loss"] for epoch in same)) for same in epochs
-    ]
-    return whole
-
-
-def slow_ranks(ranks: list[dict[str, Any]]) -> list[str]:
-    """A sentence for each rank whose own forward pass, which waits for no other rank, is slow."""
-    sentences = []
-    for entry in ranks:
-        own = entry["forward_seconds"]
-        others = [other["forward_seconds"] for other in ranks if other is not entry]
-        if own is None or not others:
-            continue
-        ratio = own / statistics.median(others)
-        if ratio > SLOW:
-            sentences.append(
-                f"rank {entry['rank']} is slow: its forward pass takes {ratio:.2f} times that of the others"
-            )
-    return sentences
-
-
-def _folder(out: Path, rank: int) -> Path:
-    return out / f"rank-{rank}"
-
-
-def _read(path: Path) -> dict[str, Any]:
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-def _end_with_launcher(launcher: int) -> None:
-    while os.getppid() == launcher:
-        time.sleep(LOOK_SECONDS)
-    os._exit(1)
-
-
-def _follow(trial: Trial, folder: Path, ended: threading.Event) -> None:
-    """Passes on rank 0's events as they come, and the last of them after its end."""
-    path, place = folder / "events.jsonl", 0
-    while True:
-        last = ended.wait(LOOK_SECONDS)
-        if path.exists():
-            with path.open("rb") as file:
-                file.seek(place)
-                for line in file:
-                    if not line.endswith(b"\n"):
-                        break
-                    place += len(line)
-                    _pass_on(trial, json.loads(line))
-        if last:
-            return
-
-
-def _pass_on(trial: Trial, event: dict[str, Any]) -> None:
-    kind = event.pop("event")
-    if kind == "stage":
-        trial.stage_now = event["stage"]
-    if kind != "end":
-        trial.event(kind, **event)
-
-
-def _why(trial: Trial, out: Path, codes: dict[int, int], count: int) -> Failed:
-    """Of the ranks that failed the one that died first; the others fail for want of it."""
-    failures: list[tuple[int, float, int, str, str, str]] = []
-    for rank, code in codes.items():
-        path = _folder(out, rank) / "failure.json"
-        if path.exists():
-            failure = _read(path)
-            order = 2 if failure["reason"] == "error" else 1
-            failures.append(
-                (order, path.stat().st_mtime, rank, failure["reason"], failure["stage"], failure["message"])
-            )
-        elif code < 0 and code != -signal.SIGTERM:
-            words = f"ended by {signal.Signals(-code).name} without a word"
-            failures.append((0, 0.0, rank, "killed", trial.stage_now, words))
-        else:
-            failures.append(
-                (3, 0.0, rank, "error", trial.stage_now, f"ended with code {code} and without a word")
-            )
-    _, _, rank, reason, stage, message = min(failures)
-    trial.stage_now = stage
-    return Failed(reason, f"rank {rank} of {count}: {message}")

@@ -44,8 +44,9 @@ class LowLevel(Trainer):
                 for name, v in self.trained.items()
             }
             self.powers = [tf.Variable(beta, trainable=False, dtype=tf.float32) for beta in BETAS]
-        self._step = tf.function(self._all_devices)
-        self._outputs = tf.function(lambda images: self.logits(images, training=False))
+        # Nothing here is for autograph to turn into operations, and TensorFlow 2.12's knows no strict zip.
+        self._step = tf.function(self._all_devices, autograph=False)
+        self._outputs = tf.function(lambda images: self.logits(images, training=False), autograph=False)
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
         """Takes over weights, and begins Adam anew."""
@@ -92,6 +93,10 @@ class LowLevel(Trainer):
             "loader": "none: NumPy arrays in host memory",
             "differs": differs,
         }
+
+    def gradients(self, tape: tf.GradientTape, loss: tf.Tensor) -> list[tf.Tensor]:
+        """Of a device's own loss by the trained variables, which are then averaged over the devices."""
+        return tape.gradient(loss, list(self.trained.values()))
 
     def logits(self, images: tf.Tensor, *, training: bool) -> tf.Tensor:
         """The network on images with their channels last."""
@@ -145,7 +150,7 @@ class LowLevel(Trainer):
     def _one_device(self, images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
             loss = self._loss(self.logits(images, training=True), labels)
-        gradients = tape.gradient(loss, list(self.trained.values()))
+        gradients = self.gradients(tape, loss)
         tf.distribute.get_replica_context().merge_call(self._update, (gradients,))
         return loss
 

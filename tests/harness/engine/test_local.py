@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.engine.base import Running
 from harness.engine.container import DeviceRequest, RunSpec, TrialFolders
-from harness.engine.venv import VenvEngine
+from harness.engine.venv import VenvEngine, first_that_works
 from harness.plan import plan
 from tests.helpers import clone
 
@@ -49,3 +49,12 @@ def test_a_trial_s_loader_can_open_its_sockets_however_long_the_clone_s_path_is(
     assert told.is_relative_to(tempfile.gettempdir())
     engine.forget(handle, work)
     assert not told.exists()
+
+
+def test_what_builds_a_source_finds_the_programs_of_its_environment_before_the_machine_s(tmp_path):
+    programs, log = tmp_path / "bin", tmp_path / "log"
+    programs.mkdir()
+    (programs / "uname").write_text("#!/bin/sh\necho one of the environment\n")
+    (programs / "uname").chmod(0o755)
+    first_that_works("packages", (("sh", "-c", "uname"),), log, lambda *_: None, programs=programs)
+    assert "one of the environment" in log.read_text()

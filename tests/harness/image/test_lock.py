@@ -110,6 +110,15 @@ def test_a_package_that_has_no_wheel_is_resolved_with_the_tools_that_are_pinned(
     }
 
 
+def test_what_needs_all_others_to_be_built_is_resolved_and_built_in_the_same_surroundings(clone: Path):
+    outside = Outside()
+    relock(image(clone, "horovod"), clone, run=outside)
+    (asked,) = (command for command in outside.asked if "compile" in command)
+    assert asked[0] == "env" and "HOROVOD_WITHOUT_MPI=1" in asked[: asked.index("compile")]
+    locked = lock_packages(clone / "docker" / "horovod" / "lock.txt")
+    assert lock_packages(clone / "docker" / "horovod" / "tools.txt") == locked
+
+
 def test_what_a_base_brings_is_kept_out_of_the_resolution(clone: Path):
     outside = Outside()
     relock(image(clone, "rocm"), clone, run=outside)

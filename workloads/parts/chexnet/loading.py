@@ -21,7 +21,7 @@ from torch.utils.data import DataLoader, Dataset, default_collate
 
 from parts.chexnet.protocol import Terms
 from parts.chexnet.xrays import PIXELS, Part
-from parts.ranks import Place
+from parts.launcher import Place
 
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """ImageNet's, of pixels in [0, 1]."""

@@ -242,6 +242,8 @@ def terms(
     if options["batches"] < FEWEST_BATCHES:
         raise Failed("unsupported", "option 'batches' is below %d, as good as constant" % FEWEST_BATCHES)
     framework = options["framework"]
+    if protocol == "published/1" and framework not in MANNERS:
+        raise Failed("unsupported", "study 003 published no notebook of '%s'; take 'fair/1'" % framework)
     return Terms(
         framework=framework,
         manner=FAIR if protocol == "fair/1" else MANNERS[framework],

@@ -11,7 +11,7 @@ from torch.utils.data import default_collate
 
 from parts.chexnet import data, files, loading, training, xrays
 from parts.chexnet.protocol import LOADING, Terms
-from parts.ranks import Place
+from parts.launcher import Place
 from parts.trial import Trial
 
 FILES = 64

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import torch
 
-from parts.ranks import Place
+from parts.launcher import Place
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 Prepare = Callable[[torch.Tensor], torch.Tensor]

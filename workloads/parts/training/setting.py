@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from parts import datasets, precision, ranks
+from parts import datasets, launcher, precision, ranks
 from parts.device import choose, choose_own, seed_everything
-from parts.ranks import Place
+from parts.launcher import Place
 from parts.trial import Failed, Trial
 from parts.update import LABELS
 
@@ -137,7 +137,7 @@ def over_processes(
     chosen = trial.options(options)
     label = trial.choose("precision", trial.variant["precision"], LABELS)
     parallel = trial.choose("parallel", chosen.get("parallel", "ddp"), PARALLEL)
-    gpus, place = trial.variant["gpus"], ranks.here()
+    gpus, place = trial.variant["gpus"], launcher.here()
     shares = "parallel" in options
     if shares and gpus > 1 and parallel != "dp" and place is None:
         return ranks.launched(trial, parallel, gpus)

@@ -47,13 +47,19 @@ def _row(name: str, line: Line) -> dict[str, str]:
     return {
         "Framework": text.clean(used.name, 40),
         "Version": text.clean(used.version, 40),
-        "State": "retired" if used.retired else "alive",
+        "State": _state(used),
         "Step compiled by": text.clean(used.compiled or "nothing: eager", 80),
         "Devices share a step by": text.clean(", ".join(used.ways.values()) or "one device alone", 80),
         "Data layout": text.clean(used.layout or "–", 40),
         "Loader": text.clean(used.loader or "–", 80),
         "Lines": _lines(used),
     }
+
+
+def _state(used: FrameworkUsed) -> str:
+    if used.retired:
+        return "retired"
+    return f"dormant: last release {used.dormant_since}" if used.dormant_since else "alive"
 
 
 def _lines(used: FrameworkUsed) -> str:

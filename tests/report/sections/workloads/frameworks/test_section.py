@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from report.page.render import render
 from report.sections.view import FrameworksView, FrameworkWorkView
 from tests.helpers import records_builder as build
 from tests.helpers.records_devices import shared
-from tests.helpers.records_frameworks import CARD, LEAD, runs
+from tests.helpers.records_frameworks import CARD, LEAD, USED, runs
 from tests.report.comparisons.test_groups import view
 
 
@@ -147,6 +148,12 @@ def test_what_each_framework_is_stands_first_with_what_it_does_differently():
         "PyTorch: torchvision's network.",
         "Keras: Keras' own loop; a callback is the clock.",
     )
+
+
+def test_a_framework_without_a_release_for_years_is_dormant_since_the_last():
+    used = USED["tensorflow"].model_copy(update={"dormant_since": date(2023, 6, 12)})
+    shown = of([*runs("pytorch", 0.2), *runs("tensorflow", 0.3, changes={"framework": used})])
+    assert [row[2] for row in shown.characteristics.rows] == ["alive", "dormant: last release 2023-06-12"]
 
 
 def test_a_record_from_before_workloads_told_their_framework_has_its_name_and_versions_and_nothing_guessed():

@@ -1,0 +1,75 @@
+"""Horovod's ranks as processes, for real: how they end together, and what is said where one cannot go on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.helpers.workload_runner import WORKLOADS, Ended, need_stack, ran, run, trial
+
+pytestmark = pytest.mark.horovod
+
+SPOILED = """
+import os, signal, sys
+sys.path.insert(0, {workloads!r})
+from parts import launcher, trial as trial_part
+from horovod0 import chexnet
+
+plain, steps = chexnet.HorovodTrainer.step, 0
+def spoiled(self, images, labels):
+    global steps
+    steps += 1
+    if os.environ.get("RANK") == "1" and steps > 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return plain(self, images, labels)
+chexnet.HorovodTrainer.step = spoiled
+
+if __name__ == "__main__":
+    launcher.settle()
+    trial_part.main(chexnet.run, {workloads!r} + "/horovod0/chexnet.py")
+"""
+
+NAMELESS = """
+import socket
+from horovod0 import ranks
+def unknown(*asked):
+    raise socket.gaierror(-2, "Name or service not known")
+socket.getaddrinfo = unknown
+with ranks.together():
+    pass
+"""
+
+
+def two(folder: Path, monkeypatch: pytest.MonkeyPatch, script: Path, **told: Any) -> Ended:
+    monkeypatch.setenv("PYTHONPATH", str(WORKLOADS))
+    asked = {"model": "densenet121", "batch_size": 2, "data_mode": "host", "data": "synthetic", "gpus": 2}
+    asked |= {"protocol": "fair/1", "image_size": 32, **told}
+    return run(folder, trial("chexnet", **asked), script=script, python=need_stack("horovod"))
+
+
+def test_a_limit_of_seconds_stops_both_ranks_at_one_step(tmp_path, monkeypatch):
+    script = WORKLOADS / "horovod0" / "chexnet.py"
+    found = two(tmp_path, monkeypatch, script, limit={"seconds": 1.5}).measured
+    assert found.protocol.stopped_by == "seconds"
+    assert [rank.samples for rank in found.ranks] == [found.window.steps * 2] * 2
+    assert [phase.name for phase in found.phases][:2] == ["launcher", "import"]
+
+
+def test_a_rank_that_dies_is_named_and_leaves_no_process(tmp_path, monkeypatch):
+    script = tmp_path / "spoiled.py"
+    script.write_text(SPOILED.format(workloads=str(WORKLOADS)))
+    ended = two(tmp_path, monkeypatch, script, limit={"steps": 1000})
+    assert ended.exit_code == 1
+    assert (ended.failed.reason, ended.failed.stage) == ("killed", "train")
+    assert ended.failed.message == "rank 1 of 2: ended by SIGKILL without a word"
+    left = [each for each in psutil.process_iter(["cmdline"]) if str(script) in (each.info["cmdline"] or ())]
+    assert left == []
+
+
+def test_a_machine_whose_own_name_has_no_address_is_refused_before_horovod_dies_of_it():
+    done = ran("-c", NAMELESS, python=need_stack("horovod"), environ={"PYTHONPATH": str(WORKLOADS)})
+    assert done.returncode == 1
+    assert "this machine's own name, which has no address: add it to /etc/hosts" in done.stderr

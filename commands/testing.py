@@ -9,9 +9,10 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from commands import measure
 from harness.engine.venv import VenvEngine
@@ -21,6 +22,8 @@ from harness.image.spec import venv_name
 from harness.record.claims import nearest
 from harness.settings import Settings
 
+PYTEST = (sys.executable, "-m", "pytest", "-rs")
+WORKLOADS = Path("tests", "workloads")
 PREFIX = "GPUDYNO_TEST_PYTHON"
 OWN_NAMES = {"cpu": ("torch", PREFIX), "era-2019": ("torch_era", f"{PREFIX}_ERA")}
 """Where the mark of an image's tests and the variable of its interpreter are not as usual."""
@@ -37,8 +40,30 @@ def run(
     environ = built(root) | os.environ | (interpreters(root, settings_of) if settings_of else {})
     if whole:
         environ["GPUDYNO_REQUIRE"] = ",".join(filter(None, [environ.get("GPUDYNO_REQUIRE"), "whole"]))
-    command = [sys.executable, "-m", "pytest", "-rs", *selected(root, only)]
-    return subprocess.run(command, cwd=root, env=environ, check=False).returncode
+    if words := selected(root, only):
+        return subprocess.run([*PYTEST, *words], cwd=root, env=environ, check=False).returncode
+    return side_by_side(root, environ)
+
+
+def side_by_side(root: Path, environ: Mapping[str, str]) -> int:
+    """Runs the tests of workloads beside all others, prints what they said last; gives a code of either.
+
+    Either needs little more than one core.
+    """
+    with TemporaryFile() as said:
+        beside = subprocess.Popen(
+            [*PYTEST, str(WORKLOADS)], cwd=root, env=environ, stdout=said, stderr=subprocess.STDOUT
+        )
+        try:
+            others = [*PYTEST, f"--ignore={WORKLOADS}"]
+            code = subprocess.run(others, cwd=root, env=environ, check=False).returncode
+            code = beside.wait() or code
+        finally:
+            beside.kill()
+            beside.wait()
+            said.seek(0)
+            print(f"{WORKLOADS}, which ran beside:\n{said.read().decode(errors='replace')}")
+    return code
 
 
 def campaign(root: Path, what: str) -> int:

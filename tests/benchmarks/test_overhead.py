@@ -37,6 +37,7 @@ def test_the_host_waits_from_a_record_s_end_to_the_next_start_in_the_same_sessio
 
 
 @pytest.mark.torch
+@pytest.mark.whole
 @pytest.mark.parametrize("model", MODELS)
 def test_the_loops_run_in_a_process_and_one_process_shows_nothing(model):
     need_torch()

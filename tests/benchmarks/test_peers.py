@@ -46,6 +46,7 @@ def test_the_figures_come_last_and_a_line_outside_its_bounds_is_the_exit_code(st
 
 
 @pytest.mark.torch
+@pytest.mark.whole
 @pytest.mark.parametrize("case", ["resnet18", "lstm"])
 def test_the_sides_of_a_case_run_in_a_process_and_one_process_shows_nothing(case):
     need_torch()

@@ -23,6 +23,7 @@ ROUNDS = 15
 FROM_FILES = sorted([*tables.FILES, *(trials.ATTACKS.keys() - {"log"}), "record", "session", "ledger"])
 
 
+@pytest.mark.whole
 def test_a_slice_of_the_campaign_breaks_nothing():
     words = [sys.executable, "-m", "tests.campaign", "10m", "--seed", "1", "--rounds", str(ROUNDS)]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -46,6 +46,7 @@ data_mode = "cached"
 """
 
 
+@pytest.mark.whole
 def test_of_a_thousand_trials_none_is_lost_though_one_job_in_twenty_goes_wrong(tmp_path):
     scheduler = FakeScheduler(wrong_share=0.05, cut_short_at=4)
     bench = cluster.bench(tmp_path / "clone", scheduler)

@@ -137,6 +137,7 @@ def shell(folder: Path, line: str, state: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.whole
 def test_the_three_commands_lead_from_a_clone_to_a_contribution_that_the_gate_lets_pass(tmp_path):
     """All but the measuring: a constructed session stands for what the first command leaves."""
     if not (bundled.REPOSITORY / ".git").exists():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -75,6 +76,19 @@ def test_long_tests_run_where_all_or_some_by_name_are_asked_for(
     conftest.pytest_collection_modifyitems(config, items)
     assert [item.name for item in items] == kept
     assert config.stash.get(conftest.LEFT_OUT) == left_out
+
+
+@pytest.mark.parametrize("failing", ["workloads/test_a.py", "test_b.py", None])
+def test_the_tests_of_workloads_run_beside_the_others_and_a_failure_of_either_counts(
+    tmp_path, capfd, failing
+):
+    (tmp_path / "tests" / "workloads").mkdir(parents=True)
+    for name in ("workloads/test_a.py", "test_b.py"):
+        (tmp_path / "tests" / name).write_text(f"def test_it():\n    assert {name != failing}\n")
+    assert testing.side_by_side(tmp_path, os.environ) == (failing is not None)
+    said = capfd.readouterr().out
+    assert said.count("1 failed") == (failing is not None)
+    assert said.count("1 passed") == (1 if failing else 2)
 
 
 def test_a_test_is_found_by_its_name_in_the_files_that_have_it_alone():

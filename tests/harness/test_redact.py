@@ -67,7 +67,7 @@ def _gone(secret: str, text: str) -> None:
     assert not re.search(rf"(?<![^\W_]){re.escape(secret)}(?![^\W_])", without, re.IGNORECASE), text
 
 
-@settings(max_examples=1000)
+@settings(max_examples=300)
 @given(_NAME, _NAME, _ADDRESS, _PATH, _SERIAL, _UUID, st.lists(_PLACE, min_size=7, max_size=7), st.booleans())
 def test_no_name_address_path_or_serial_gets_through_a_log_tail(
     host, user, address, path, serial, uuid, places, loud
@@ -85,7 +85,7 @@ def test_no_name_address_path_or_serial_gets_through_a_log_tail(
     assert redact(cleaned, names) == cleaned
 
 
-@settings(max_examples=1000)
+@settings(max_examples=300)
 @given(_NAME, _NAME, _ADDRESS, _PATH, _SERIAL, st.uuids(), st.data())
 def test_no_name_address_path_or_serial_gets_through_a_fingerprint(
     host, user, address, path, serial, uuid, data

@@ -6,19 +6,26 @@ itself. Called with the names of modules to import; then reads a line of JSON fo
 with a line that has its exit code.
 """
 
+import atexit
 import gc
 import importlib
 import json
 import os
 import runpy
+import signal
+import subprocess
 import sys
+import threading
 import time
+import traceback
 from pathlib import Path
 
 KEPT = {}
 """The workloads' modules that have generated a data set, by name."""
 GENERATED = {}
 """What they generated, by what it was made of."""
+AGENT = "torch.distributed.elastic.multiprocessing.subprocess_handler.subprocess_handler"
+PATH = list(sys.path[1:])
 
 
 def generate(workloads, name):
@@ -56,8 +63,6 @@ def remembered(datasets, make):
 
 def become(asked):
     """Makes this process the one that runs the script; returns what runs it."""
-    os.environ.clear()
-    os.environ.update(asked["environ"])
     os.chdir(asked["folder"])
     for number, path, flags in (
         (0, os.devnull, os.O_RDONLY),
@@ -70,15 +75,70 @@ def become(asked):
     if asked["generated"]:
         sys.modules.update(KEPT)
         sys.modules["parts.trial"].STARTED = time.perf_counter()
-    first = asked["arguments"][0]
-    sys.argv[:] = asked["arguments"]
-    sys.path[0] = "" if first == "-c" else str(Path(first).resolve().parent)
-    sys.path[1:1] = [folder for folder in asked["environ"].get("PYTHONPATH", "").split(os.pathsep) if folder]
+    if AGENT in sys.modules:
+        sys.modules[AGENT].Popen = Forked
+    first = settle(asked["arguments"], asked["environ"])
     if first != "-c":
         return lambda: runpy.run_path(first, run_name="__main__")
     code = compile(sys.argv.pop(1), "<string>", "exec")
     main = vars(sys.modules["__main__"])
     return lambda: exec(code, {"__name__": "__main__", "__builtins__": main["__builtins__"]})
+
+
+def settle(arguments, environ):
+    """Gives this process its variables, arguments and path; returns its first argument."""
+    os.environ.clear()
+    os.environ.update(environ)
+    sys.argv[:] = arguments
+    first = "" if arguments[0] == "-c" else str(Path(arguments[0]).resolve().parent)
+    sys.path[:] = [first, *filter(None, environ.get("PYTHONPATH", "").split(os.pathsep)), *PATH]
+    return arguments[0]
+
+
+class Forked(subprocess.Popen):
+    """A rank as torch's agent starts it, which forks the launcher and imports the workload anew."""
+
+    def _execute_child(self, args, executable, preexec_fn, close_fds, pass_fds, cwd, env, *more):
+        self.pid = os.fork()
+        self._child_created = True
+        if self.pid:
+            return
+        code = 1
+        try:
+            os.setsid()
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+                signal.signal(number, signal.SIG_DFL)
+            folders = [folder for folder in sys.path if folder and folder not in PATH]
+            for name, loaded in list(sys.modules.items()):
+                if (getattr(loaded, "__file__", None) or "").startswith(tuple(folders)):
+                    del sys.modules[name]
+            script = settle(list(args[2:]), env)
+            code = ended(lambda: runpy.run_path(script, run_name="__main__"))
+        finally:
+            # What the launcher has to do at its end is not this process's.
+            leave(code)
+
+
+def ended(script):
+    """Runs a script to its end; returns its exit code."""
+    try:
+        script()
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0
+        print(end.code, file=sys.stderr)
+        return 1
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def leave(code):
+    """Ends this process without taking its memory apart, most of which the server has too."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def serve():
@@ -106,5 +166,7 @@ if __name__ == "__main__":
         importlib.import_module(module)
     script = serve()
     if script is not None:
-        # The script's own end is this process's: what it leaves to be done at exit is done.
-        script()
+        code = ended(script)
+        threading._shutdown()
+        atexit._run_exitfuncs()
+        leave(code)

@@ -23,7 +23,7 @@ PYTHON_ERA = os.environ.get("GPUDYNO_TEST_PYTHON_ERA", "")
 PYTHON_TENSORFLOW = os.environ.get("GPUDYNO_TEST_PYTHON_TENSORFLOW", "")
 DATA = os.environ.get("GPUDYNO_TEST_DATA", "")
 FRAMEWORKS = {
-    PYTHON: ("torch._dynamo", "torchvision", "timm"),
+    PYTHON: ("torch._dynamo", "torch.distributed.launcher.api", "torchvision", "timm"),
     PYTHON_TENSORFLOW: ("tensorflow", "keras"),
 }
 """What the interpreters of images import once for all trials."""

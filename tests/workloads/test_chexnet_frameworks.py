@@ -31,7 +31,13 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "chexnet_reference.json"
 
 STACKS = [
     pytest.param("tensorflow", "tensorflow2", "tensorflow", marks=pytest.mark.tensorflow, id="tensorflow"),
-    pytest.param("tensorflow", "tensorflow2", "keras-tensorflow", marks=pytest.mark.tensorflow, id="keras"),
+    pytest.param(
+        "tensorflow",
+        "tensorflow2",
+        "keras-tensorflow",
+        marks=[pytest.mark.tensorflow, pytest.mark.whole],
+        id="keras",
+    ),
     pytest.param("horovod", "horovod0", "tensorflow-horovod", marks=pytest.mark.horovod, id="horovod"),
     pytest.param("mxnet", "gluon", "mxnet-gluon", marks=pytest.mark.mxnet, id="mxnet"),
     pytest.param("chainer", "chainer7", "chainer", marks=pytest.mark.chainer, id="chainer"),
@@ -122,6 +128,7 @@ def flat(rows: list[list[float]]) -> list[float]:
     return [value for row in rows for value in row]
 
 
+@pytest.mark.whole
 @pytest.mark.torch
 def test_what_is_right_is_what_torchvision_s_network_computes_in_float64():
     need_torch()
@@ -188,6 +195,7 @@ def keeps_the_contract(
     return measured
 
 
+@pytest.mark.whole
 @pytest.mark.tensorflow
 def test_keras_loop_keeps_the_contract_as_published(tmp_path, monkeypatch):
     at = tmp_path / "published"
@@ -223,6 +231,7 @@ def test_a_second_device_is_refused_by_name(stack, folder, framework, tmp_path, 
     assert ended.failed.reason == "no-device" and "runs on one CPU" in ended.failed.message
 
 
+@pytest.mark.whole
 @pytest.mark.torch
 @pytest.mark.parametrize(
     ("stack", "folder", "way"),

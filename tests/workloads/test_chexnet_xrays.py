@@ -96,12 +96,26 @@ def test_a_folder_that_is_not_whole_is_refused_with_the_reason(ready: Path, tmp_
         xrays.prepared(str(tmp_path), "generated")
 
 
+FEW_FILES = """
+import sys; sys.path.insert(0, {workloads!r})
+from parts import trial as trial_part
+import chexnet
+from parts.chexnet import sources
+sources.FILES = 16
+if __name__ == "__main__":
+    trial_part.main(chexnet.run, chexnet.__file__)
+"""
+
+
 def asked(folder: Path, ready: Path, **told: Any) -> Ended:
     need_torch()
     given = {"model": "densenet121", "batch_size": 4, "data_mode": "host", "image_size": 32, **told}
     given["options"] = {"data": "real", "workers": 1, **told.get("options", {})}
     folder.mkdir(exist_ok=True)
-    return run(folder, trial("chexnet", **{"limit": {}, "timeout_seconds": 280, **given}), data=str(ready))
+    script = folder / "few_files.py"
+    script.write_text(FEW_FILES.format(workloads=str(WORKLOADS)))
+    whole = trial("chexnet", **{"limit": {}, "timeout_seconds": 280, **given})
+    return run(folder, whole, script=script, data=str(ready))
 
 
 @pytest.mark.torch

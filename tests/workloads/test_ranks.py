@@ -66,7 +66,7 @@ def left(folder: Path) -> list[int]:
     found = []
     for process in psutil.process_iter():
         try:
-            if process.environ().get("GPUDYNO_OUT", "").startswith(str(folder)):
+            if any(file.path.startswith(str(folder)) for file in process.open_files()):
                 found.append(process.pid)
         except psutil.Error:
             continue

@@ -17,7 +17,7 @@ def _torch_is_here():
 
 
 def tiny(**told):
-    asked = {"model": "resnet44", "batch_size": 4, "limit": {"steps": 2, "valid_batches": 2}}
+    asked = {"model": "resnet44", "batch_size": 4, "limit": {"steps": 2, "valid_batches": 1}}
     return trial("cifar_resnet44", **{**asked, **told})
 
 
@@ -87,7 +87,7 @@ def test_the_network_has_the_study_s_parameters_and_an_epoch_is_that_of_all_virt
     assert (found.samples_per_step, found.protocol.steps_per_epoch, found.protocol.epochs) == (12, 8, 40)
     assert found.notes == ("3 virtual ranks on one device; batch norm: each by itself",)
     assert 0 <= found.epochs[0].quality <= 1
-    assert (found.epochs[0].valid_batches, found.protocol.valid_batches) == (2, 20)
+    assert (found.epochs[0].valid_batches, found.protocol.valid_batches) == (1, 20)
 
 
 def test_two_processes_share_epochs_and_a_validation_of_unequal_parts(tmp_path):

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -204,7 +205,18 @@ def test_a_workload_hash_follows_what_the_source_does_and_not_how_it_is_written(
     assert source.sha256(str(workload)) != first
 
 
-def test_a_change_in_a_shared_part_changes_the_hash_of_every_workload_that_imports_it(tmp_path):
+def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What many workloads import is parsed and written out once, as long as its file does not change."""
+    parse, write_out = cache(lambda path, size: ast.parse(Path(path).read_text())), source.meaning
+    whole = cache(write_out)
+    monkeypatch.setattr(source, "_parsed", lambda path: parse(path, Path(path).stat().st_size))
+    monkeypatch.setattr(
+        source, "meaning", lambda node: (whole if isinstance(node, ast.Module) else write_out)(node)
+    )
+
+
+def test_a_change_in_a_shared_part_changes_the_hash_of_every_workload_that_imports_it(tmp_path, monkeypatch):
+    read_once(monkeypatch)
     folder = tmp_path / "workloads"
     shutil.copytree(WORKLOADS, folder, ignore=shutil.ignore_patterns("__pycache__"))
     files = sorted(folder.glob("*.py"))

@@ -138,13 +138,13 @@ from pathlib import Path
 from harness.data.prepare import prepare
 from tests.harness.data.test_chest_xray import IMAGES
 if __name__ == "__main__":
-    many = {part: type(size)(size.patients * 8, size.images * 8) for part, size in IMAGES.items()}
+    many = {part: type(size)(size.patients * 4, size.images * 4) for part, size in IMAGES.items()}
     prepare(Path(sys.argv[1]), Path(sys.argv[2]), expected=many, processes=2)
 """
 
 
 def test_a_killed_run_leaves_no_half_image_and_no_process_and_the_next_goes_on(tmp_path: Path):
-    source = generated(tmp_path / "source", patients=80, pixels=700)
+    source = generated(tmp_path / "source", patients=40, pixels=500)
     script = tmp_path / "run.py"
     script.write_text(RUN)
     sums = tmp_path / "out" / "chestxray" / "SHA256SUMS.part"
@@ -153,7 +153,7 @@ def test_a_killed_run_leaves_no_half_image_and_no_process_and_the_next_goes_on(t
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         start_new_session=True,
     )
-    while not (sums.exists() and sums.read_text().count("\n") > 20):
+    while not (sums.exists() and sums.read_text().count("\n") > 8):
         assert child.poll() is None
         time.sleep(0.01)
     child.send_signal(signal.SIGKILL)
@@ -161,9 +161,9 @@ def test_a_killed_run_leaves_no_half_image_and_no_process_and_the_next_goes_on(t
     with sums.open("a") as file:
         file.write("0123456789abcdef  images/000")
     there = sums.read_text().count("  images/") - 1
-    many = {part: Size(size.patients * 8, size.images * 8) for part, size in IMAGES.items()}
+    many = {part: Size(size.patients * 4, size.images * 4) for part, size in IMAGES.items()}
     done = prepare(source, tmp_path / "out", expected=many, processes=2)
-    assert (done.made, done.kept) == (160 - there, there) and there < 160
+    assert (done.made, done.kept) == (80 - there, there) and there < 80
     assert {path.suffix for path in (done.folder / "images").iterdir()} == {".png"}
     deadline = time.monotonic() + 20
     while _members_of(child.pid):

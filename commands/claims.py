@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 from pathlib import Path
 
 from commands import measure
@@ -32,6 +33,8 @@ WIDTH = 80
 UNSEEN_GPU = Device("cuda", "NVIDIA Unseen GPU", "9.0")
 """Of no record and no table, with units for 16-bit matrices and all precisions."""
 A_CPU = Device("cpu", "a CPU")
+CPU_SECONDS = 2 * 3600.0
+"""What all trials of a claim may take together on two cores to count as one that a CPU can judge."""
 QUICK = "quick"
 
 UNRANKED = (DEEP, "smoke", "ranks", "selfcheck", "ceilings")
@@ -90,9 +93,14 @@ def _figure(claim: Claim) -> str:
 
 
 def count(root: Path) -> None:
-    """Prints what the shipped plans could judge on an unseen GPU and on a CPU; the last line counts."""
+    """Prints what the shipped plans could judge on an unseen GPU and on a CPU; the last line counts.
+
+    On a CPU, in two hours of two cores for each claim.
+    """
     claims, cards = load_claims(root).claims, load_cards(root)
-    gpu, cpu = (dict(_by_plan(root, claims, cards, device)) for device in (UNSEEN_GPU, A_CPU))
+    gpu = dict(_by_plan(root, claims, cards, UNSEEN_GPU))
+    longer = dict(_by_plan(root, claims, cards, A_CPU))
+    cpu = dict(_by_plan(root, claims, cards, A_CPU, CPU_SECONDS))
     first_look = plan.load(root, QUICK)
     quick, on_a_cpu = (
         _runs(_of_plan(first_look, claims, cards, device, data="generated")) for device in (UNSEEN_GPU, A_CPU)
@@ -105,7 +113,9 @@ def count(root: Path) -> None:
             print(f"  {name:<14}" + "".join(f"{len(found):>6}" for found in counts))
     without = {claim.id for claim in claims if not needs_run(claim) and claim.value is not None}
     print(f"\nfrom data or code alone, without a run: {len(without)}")
-    rest = len(claims) - len(without) - len(_union(gpu) | _union(cpu))
+    too_long = _union(longer) - _union(cpu)
+    print(f"on a CPU too, but by more than two hours on two cores: {len(too_long)}")
+    rest = len(claims) - len(without) - len(_union(gpu) | _union(longer))
     print(f"on neither, without a figure or of another card, class or stack: {rest}")
     print("quick: on either, with generated data and without pretrained weights")
     print(f"judgeable: gpu {len(_union(gpu))}, cpu {len(_union(cpu))}, quick {len(quick & on_a_cpu)}")
@@ -121,13 +131,13 @@ def _union(by_plan: Mapping[str, Iterable[Judgeable]]) -> frozenset[str]:
 
 
 def _by_plan(
-    root: Path, claims: Sequence[Claim], cards: Sequence[Card], device: Device
+    root: Path, claims: Sequence[Claim], cards: Sequence[Card], device: Device, at_most_seconds: float = inf
 ) -> Iterable[tuple[str, tuple[Judgeable, ...]]]:
     images = load_images(root)
     for name in shipped(root):
         asked = plan.load(root, name)
         of_each = [
-            _of_plan(asked, claims, cards, device, image=image)
+            _of_plan(asked, claims, cards, device, image=image, at_most_seconds=at_most_seconds)
             for image in images_of(asked, device.kind, images)
         ]
         yield name, tuple({one.claim.id: one for found in of_each for one in found}.values())
@@ -157,10 +167,16 @@ def _of_plan(
     device: Device,
     data: DataSource = "real",
     image: str | None = None,
+    at_most_seconds: float = inf,
 ) -> tuple[Judgeable, ...]:
-    """What a plan could judge on a device in an image, all data and weights at hand, or none of them."""
-    trials = [item.trial for item in _planned(asked, device, data, image)]
-    return judgeable(claims, trials, device, cards)
+    """What a plan could judge on a device in an image, all data and weights at hand, or none of them.
+
+    Each claim by trials that take no more seconds together.
+    """
+    planned = _planned(asked, device, data, image)
+    seconds = _seconds_each(planned, estimate.Speeds())
+    found = judgeable(claims, [item.trial for item in planned], device, cards)
+    return tuple(one for one in found if sum(seconds[trial] for trial in one.trials) <= at_most_seconds)
 
 
 def _planned(

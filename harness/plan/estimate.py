@@ -1,12 +1,13 @@
-"""Roughly how long a trial will take: from this machine's own records, else from a published run."""
+"""Roughly how long a trial will take: by this machine's records, a published run, or two cores' steps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from harness.plan import processors
 from harness.plan.plan import Planned
-from harness.record import DEEP, Limit, Record, Trial, Variant
+from harness.record import DEEP, Asked, Limit, Record, Trial
 
 SETUP_SECONDS = {"cpu": 10.0, "cuda": 20.0, "rocm": 40.0}
 UNKNOWN_FULL_SECONDS = 3600.0
@@ -15,9 +16,10 @@ CAPPED_SECONDS = 30.0
 FEW_STEPS_SECONDS = 5.0
 """A trial of no more steps than a warm-up has."""
 WARM_UP_STEPS = 5
-LENGTH_OPTIONS = ("epochs", "lead_in")
+LENGTH_OPTIONS = ("epochs", "lead_in", "framework", "train_images")
 """Options of workloads that change how long a whole protocol is."""
 PUBLISHED_EPOCHS = 30
+"""Of a protocol that nothing else is known of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ def row(item: Planned) -> tuple[str, ...]:
     asked = item.trial.asked
     variant = asked.variant
     length = [f"{name} {variant.options[name]}" for name in LENGTH_OPTIONS if name in variant.options]
+    if variant.image_size is not None:
+        length.append(f"{variant.image_size} px")
     return (asked.workload, asked.protocol, variant.model, variant.precision, variant.data_mode, *length)
 
 
@@ -70,23 +74,44 @@ def seconds(item: Planned, speeds: Speeds) -> float:
     """A trial's estimated duration in seconds: its setup, and the most that its limits allow."""
     asked = item.trial.asked
     setup = speeds.setup_seconds.get(asked.workload, SETUP_SECONDS[asked.device])
-    whole = speeds.protocol_seconds.get(row(item))
-    if whole is None:
-        published = speeds.published_seconds.get(row(item)[:4])
-        # A processor takes an hour for what a card does in minutes.
-        share = 1.0 if published is None and asked.device == "cpu" else _share(asked.variant)
-        whole = share * (UNKNOWN_FULL_SECONDS if published is None else published)
-    limit = asked.variant.limit
-    capped = limit.seconds is not None or limit.steps is not None or limit.epochs is not None
-    by_steps = FEW_STEPS_SECONDS if _is_short(limit) else CAPPED_SECONDS
-    train = min(whole, limit.seconds_at_most or limit.seconds or by_steps) if capped else whole
+    train, limit = _whole_seconds(item, speeds), asked.variant.limit
+    if limit.epochs is not None:
+        train *= min(1.0, limit.epochs / _epochs(asked))
+    if limit.seconds is not None:
+        train = min(train, limit.seconds_at_most or limit.seconds)
+    elif limit.steps is not None:
+        train = min(train, FEW_STEPS_SECONDS if _is_short(limit) else CAPPED_SECONDS)
     return min(item.trial.timeout_seconds, setup + train)
 
 
-def _share(variant: Variant) -> float:
-    """Of the published protocol, which has 30 epochs wherever a variant may ask for others."""
-    epochs = 1 if variant.options.get("lead_in") else variant.options.get("epochs", PUBLISHED_EPOCHS)
-    return float(epochs) / PUBLISHED_EPOCHS
+def _whole_seconds(item: Planned, speeds: Speeds) -> float:
+    asked = item.trial.asked
+    own, published = speeds.protocol_seconds.get(row(item)), speeds.published_seconds.get(row(item)[:4])
+    if own is not None:
+        return own
+    if published is not None:
+        return published * _share(asked)
+    known = processors.length(asked) if asked.device == "cpu" else None
+    if known is not None:
+        return known.epoch_seconds * _epochs(asked)
+    # A processor takes an hour for what a card does in minutes.
+    return UNKNOWN_FULL_SECONDS * (1.0 if asked.device == "cpu" else _share(asked))
+
+
+def _epochs(asked: Asked) -> float:
+    """How many a trial without a limit has."""
+    options = asked.variant.options
+    return 1.0 if options.get("lead_in") else float(options.get("epochs", _published_epochs(asked)))
+
+
+def _published_epochs(asked: Asked) -> int:
+    known = processors.length(asked)
+    return known.epochs if known else PUBLISHED_EPOCHS
+
+
+def _share(asked: Asked) -> float:
+    """Of the published protocol."""
+    return _epochs(asked) / _published_epochs(asked)
 
 
 def warms_up(trial: Trial) -> bool:

@@ -7,25 +7,21 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-STEPS = 2
-"""In the first the gradients come to be; in the second they are there beside all else."""
 MEMORY = "[memory]"
 
 
 def peak_bytes(
     step: Callable[[], object], optimiser: torch.optim.Optimizer, data: Iterable[torch.Tensor]
 ) -> int | None:
-    """The peak over a few more steps after the window, with data, weights and state.
+    """The peak over one more step after the window, with data, weights, their gradients and state.
 
-    None where it cannot be had. What a library takes for itself past torch is not in it, as it is in no
-    allocator's count.
+    One is enough, since what earlier steps left is held as it lies there. None where it cannot be had. What a
+    library takes for itself past torch is not in it, as it is in no allocator's count.
     """
-    optimiser.zero_grad(set_to_none=True)
-    held = bytes_of([*data, *_weights(optimiser)])
+    held = bytes_of([*data, *_left_by_steps(optimiser)])
     try:
         with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as watched:
-            for _ in range(STEPS):
-                step()
+            step()
         return held + most(watched.profiler.kineto_results.events())
     except Exception:
         # The trial is measured by now: what a profiler cannot do costs it nothing but this figure.
@@ -33,10 +29,11 @@ def peak_bytes(
         return None
 
 
-def _weights(optimiser: torch.optim.Optimizer) -> list[torch.Tensor]:
+def _left_by_steps(optimiser: torch.optim.Optimizer) -> list[torch.Tensor]:
     weights = [weight for group in optimiser.param_groups for weight in group["params"]]
+    gradients = [weight.grad for weight in weights if weight.grad is not None]
     state = [value for values in optimiser.state.values() for value in values.values()]
-    return [*weights, *(value for value in state if isinstance(value, torch.Tensor))]
+    return [*weights, *gradients, *(value for value in state if isinstance(value, torch.Tensor))]
 
 
 def bytes_of(tensors: Iterable[torch.Tensor]) -> int:

@@ -38,6 +38,29 @@ def test_a_full_length_trial_takes_what_was_published_scaled_to_the_card(mission
     assert estimate.seconds(pick(mission, "full"), known) == pytest.approx(2289 + 20)
 
 
+@pytest.mark.parametrize(
+    ("name", "model", "options", "hours"),
+    [
+        ("cpu-claims", "resnet18", {"lead_in": True}, 0.6),
+        ("cpu-claims", "resnet101", {}, 2.8),
+        ("frameworks-cpu", "cnn", {"framework": "pytorch"}, 1.7),
+        ("frameworks-cpu", "cnn", {"framework": "mxnet-gluon"}, 4.1),
+    ],
+)
+def test_an_epoch_on_a_cpu_takes_what_its_steps_took_on_two_cores(name, model, options, hours):
+    image = "mxnet" if "mxnet-gluon" in options.values() else "cpu"
+    sources = {"cifar-10": "real", "cifar-100": "real", "imdb": "real"}
+    planned = plan.trials(plan.load(ROOT, name), PlanContext("cpu", image, None, sources, {}), 1)
+    asked = [
+        item
+        for item in planned
+        if item.trial.asked.protocol == "published/1"
+        and item.trial.asked.variant.model == model
+        and item.trial.asked.variant.options == options
+    ]
+    assert [round(estimate.seconds(item, estimate.Speeds()) / 3600, 1) for item in asked] == [hours]
+
+
 def test_this_machines_own_figure_goes_before_a_published_one(mission):
     full = pick(mission, "full")
     known = estimate.Speeds({estimate.row(full): 900.0}, PUBLISHED, {"cifar_fastai": 7.0})

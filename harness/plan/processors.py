@@ -1,0 +1,64 @@
+"""How long epochs take on two cores of a processor, where steps of them were timed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from harness.record import Asked
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """What a whole protocol takes, validation included."""
+
+    epoch_seconds: float
+    epochs: int
+
+
+OF_MODELS = {
+    # By the processor time of a few steps at 224 pixels, halved for two cores.
+    ("cifar_fastai", "resnet18"): Length(2100.0, 30),
+    ("cifar_fastai", "resnet34"): Length(3450.0, 30),
+    ("cifar_fastai", "resnet50"): Length(6300.0, 30),
+    ("cifar_fastai", "resnet101"): Length(10000.0, 30),
+    # By the committed records of `desk` and `iris-quick`.
+    ("word_lm", "LSTM"): Length(750.0, 30),
+    ("cifar_resnet44", "resnet44"): Length(280.0, 40),
+}
+"""By workload and model, for the protocol's own size of batch and image."""
+
+OF_FRAMEWORKS = {
+    # 781 steps of 0.8, 0.4, 0.4, 1.9 and 6.9 seconds; see docs/frameworks.md.
+    ("cifar_cnn", "pytorch"): Length(625.0, 10),
+    ("cifar_cnn", "tensorflow"): Length(312.0, 10),
+    ("cifar_cnn", "keras-tensorflow"): Length(312.0, 10),
+    ("cifar_cnn", "mxnet-gluon"): Length(1484.0, 10),
+    ("cifar_cnn", "chainer"): Length(5389.0, 10),
+    # 390 steps of 0.6 seconds with others at work, and as many batches to validate on. No other was timed.
+    ("imdb_gru", "pytorch"): Length(300.0, 3),
+}
+"""By workload and framework."""
+
+
+PIXELS = {"cifar_fastai": 224}
+"""Of the images that those epochs had."""
+TRAIN_IMAGES = {"cifar_resnet44": 50_000}
+
+
+def length(asked: Asked) -> Length | None:
+    """What is known of a protocol on two cores; null where no step of it was timed.
+
+    Smaller or fewer images take as much less.
+    """
+    options = asked.variant.options
+    found = OF_FRAMEWORKS.get((asked.workload, str(options.get("framework", ""))))
+    found = found or OF_MODELS.get((asked.workload, asked.variant.model))
+    if found is None:
+        return None
+    pixels, images = PIXELS.get(asked.workload), TRAIN_IMAGES.get(asked.workload)
+    share = 1.0
+    if pixels and asked.variant.image_size:
+        share *= (asked.variant.image_size / pixels) ** 2
+    if images:
+        share *= float(options.get("train_images", images)) / images
+    return replace(found, epoch_seconds=found.epoch_seconds * share)

@@ -1,4 +1,4 @@
-"""Horovod's ranks as processes, for real: how they end together, and what is said where one cannot go on."""
+"""Horovod's ranks as processes: one set of weights, one end, and what is said where one cannot go on."""
 
 from __future__ import annotations
 
@@ -73,3 +73,45 @@ def test_a_machine_whose_own_name_has_no_address_is_refused_before_horovod_dies_
     done = ran("-c", NAMELESS, python=need_stack("horovod"), environ={"PYTHONPATH": str(WORKLOADS)})
     assert done.returncode == 1
     assert "this machine's own name, which has no address: add it to /etc/hosts" in done.stderr
+
+
+IN_STEP = """
+import os, sys
+sys.path.insert(0, {workloads!r})
+from pathlib import Path
+from parts import launcher, trial as trial_part
+from horovod0 import cifar_resnet44 as own
+
+plain = own.Training.validated
+def told(self, *asked):
+    weights = [float(abs(weight.numpy()).sum()) for weight in self.model.trainable_variables]
+    Path({folder!r}, os.environ["RANK"]).write_text(repr(weights))
+    return plain(self, *asked)
+own.Training.validated = told
+
+if __name__ == "__main__":
+    launcher.settle()
+    trial_part.main(own.run, {workloads!r} + "/horovod0/cifar_resnet44.py")
+"""
+
+
+def test_two_ranks_of_resnet44_keep_one_set_of_weights_on_different_images(tmp_path, monkeypatch):
+    script = tmp_path / "in_step.py"
+    script.write_text(IN_STEP.format(workloads=str(WORKLOADS), folder=str(tmp_path)))
+    monkeypatch.setenv("PYTHONPATH", str(WORKLOADS))
+    options = {"framework": "tensorflow-horovod", "train_images": 100}
+    asked = trial(
+        "cifar_resnet44", model="resnet44", gpus=2, batch_size=4, options=options, limit={"steps": 3}
+    )
+    found = run(tmp_path, asked, script=script, python=need_stack("horovod")).measured
+    weights = [(tmp_path / rank).read_text() for rank in ("0", "1")]
+    assert weights[0] == weights[1]
+    assert found.structure == {"parameters": 662826, "classes": 10}
+    assert (found.parallel, len(found.ranks), found.samples_per_step) == ("ddp", 2, 8)
+    assert (found.protocol.steps_per_epoch, found.protocol.epochs, found.protocol.valid_batches) == (
+        12,
+        40,
+        20,
+    )
+    assert found.epochs[0].quality is not None and 0 <= found.epochs[0].quality <= 1
+    assert found.data.distinct_batches == 3

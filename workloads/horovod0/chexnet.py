@@ -9,7 +9,7 @@ The study has no notebook of Horovod, so there is no `published/1`; study 002 tr
 
 from __future__ import annotations
 
-from parts.trial import Failed, Trial, main  # isort: skip  (its clock starts with this line)
+from parts.trial import Trial, main  # isort: skip  (its clock starts with this line)
 
 import os
 
@@ -17,11 +17,10 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 from typing import Any
 
-import horovod
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
-from horovod0 import ranks
+from horovod0 import framework, ranks
 from parts import launcher, source
 from parts.chexnet import data, training
 from parts.chexnet.network import parameters
@@ -29,11 +28,6 @@ from parts.chexnet.protocol import EPOCHS, Terms, terms
 from parts.launcher import Place
 from tensorflow2 import device
 from tensorflow2.low_level import LowLevel
-
-FRAMEWORK = "tensorflow-horovod"
-LAST_RELEASE = "2023-06-12"
-"""By its own changelog. Its repository had a commit in June 2026, and no release since."""
-WAYS = {"ddp": "Horovod over gloo, a process each"}
 
 
 class HorovodTrainer(LowLevel):
@@ -49,8 +43,8 @@ class HorovodTrainer(LowLevel):
 
     def facts(self) -> dict[str, Any]:
         """The framework, as a measurement tells it."""
-        own = {"name": "Horovod on TensorFlow", "version": horovod.__version__}
-        return dict(super().facts(), dormant_since=LAST_RELEASE, **own)
+        own = {"loader": super().facts()["loader"], "differs": list(self.DIFFERS)}
+        return framework.facts(lines=source.lines(__file__, "horovod"), **own)
 
     def gradients(self, tape: tf.GradientTape, loss: tf.Tensor) -> list[tf.Tensor]:
         """The mean over the ranks."""
@@ -59,10 +53,9 @@ class HorovodTrainer(LowLevel):
 
 def run(trial: Trial) -> dict[str, Any]:
     """One trial of the protocol, by itself or as the ranks that it is made of."""
-    asked = terms(trial, {FRAMEWORK: tuple(WAYS)}, device.PRECISIONS)
+    asked = terms(trial, {framework.NAME: tuple(framework.WAYS)}, device.PRECISIONS)
+    framework.refuse_others(trial)
     place = launcher.here()
-    if trial.asked["device"] != "cpu":
-        raise Failed("no-device", f"Horovod runs on a CPU here, and a '{trial.asked['device']}' is asked")
     if asked.devices > 1 and place is None:
         return ranks.launched(trial, asked.parallel, asked.devices)
     with ranks.together():
@@ -91,33 +84,17 @@ def measured(trial: Trial, asked: Terms, place: Place) -> dict[str, Any]:
     trial.stage("collect")
     found = {
         "device": device.facts("cpu", 1),
-        "versions": dict(device.software(), horovod=horovod.__version__),
+        "versions": framework.software(),
         "precision": dict(
             arithmetic,
             output_dtypes=dict(trainer.output_types),
             parameter_dtypes={"float32": parameters()},
         ),
-        "framework": dict(
-            trainer.facts(),
-            ways=WAYS,
-            layout="channels last",
-            lines=source.lines(__file__, "horovod"),
-        ),
+        "framework": trainer.facts(),
         "samples_per_step": asked.batch_size,
-        "ranks": [entry(clock, place, devices)] if place.count > 1 else [],
+        "ranks": framework.entries(clock, place, devices),
     }
     return training.measurement(trial, asked, clock, epochs, training.of_arrays(drawn), found)
-
-
-def entry(clock: device.Clock, place: Place, devices: list[str]) -> dict[str, Any]:
-    """What is known of this rank."""
-    return {
-        "rank": place.rank,
-        "samples": clock.samples,
-        "seconds": clock.seconds,
-        "forward_seconds": None,
-        "memory": device.memory(devices),
-    }
 
 
 if __name__ == "__main__":

@@ -126,11 +126,14 @@ def brief(rule: Clause, command: str) -> tuple[str, str]:
     """The clause in two sentences: the rule, and how often it errs or why that is not known."""
     share = f"{(1 - rule.margin) * 100:.3g} %"
     opening = (
-        f"`{command}` repeats these tests on it: each speed has to be at least {share} of the one ordered."
+        f"`{command}`, with this report's bundle, repeats these tests on it: each speed has to be at least "
+        f"{share} of the one measured here."
     )
     if any(demand.unproven for demand in rule.demands):
         return opening, FIRST_LOOK
     stated = None if rule.faults else rule.another[len(rule.another) // 2][1]
+    if stated is None and not rule.faults:
+        return opening, "There are too few tests to say how often a sound machine would fail."
     errs = _errs(stated, text.percent(rule.slow))
     return opening, f"{errs[0].upper()}{errs[1:]}"
 

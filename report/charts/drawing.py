@@ -18,6 +18,8 @@ LONGEST_DESCRIPTION = 4000
 _REFERENCE = re.compile(r"url\(#([^)]+)\)|href=\"#([^\"]+)\"")
 _NAME = re.compile(r"(?<=#)[^)]+")
 _FRACTION = re.compile(r"-?\d+\.\d+")
+_SIZE = "11"
+"""Of most words, px: a document says it once."""
 _LONG_PATH = 400
 """Letters of a path that is written in tenths of a px."""
 
@@ -96,6 +98,7 @@ def _document(
             "width": f"{box[2]:g}",
             "height": f"{box[3]:g}",
             "font-family": FONTS,
+            "font-size": _SIZE,
             "stroke-linejoin": "round",
         },
     )
@@ -160,7 +163,8 @@ def _styles(style: str) -> Iterator[tuple[str, str]]:
     for declaration in style.split(";"):
         key, _, value = (part.strip() for part in declaration.partition(":"))
         if key == "font-size":
-            yield key, value.removesuffix("px")
+            if value.removesuffix("px") != _SIZE:
+                yield key, value.removesuffix("px")
         elif (
             key and key not in ("font-family", "stroke-linejoin") and (key, value) != ("text-anchor", "start")
         ):

@@ -14,6 +14,7 @@ from report.charts.style import (
     INK,
     LABEL,
     LINE,
+    NARROW,
     NOTE,
     SOFT,
     Layout,
@@ -58,9 +59,12 @@ class MarkRows:
     rows: tuple[MarkRow, ...]
     apart: str
     """What is said of the figures behind a line."""
+    narrow: bool = False
+    """Whether it has the narrow layout everywhere: half the size of a page that has many of them."""
 
     def sheet(self, layout: Layout) -> Sheet:
         """Names beside the axis, or above each figure; values on the right."""
+        layout = NARROW if self.narrow else layout
         marks = [mark for row in self.rows for mark in (*row.marks, *row.behind)]
         values = min(
             max((width_of(mark.text, NOTE, True) for mark in marks), default=0.0), 0.34 * layout.width

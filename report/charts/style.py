@@ -100,6 +100,7 @@ SETTINGS: dict[Any, Any] = {
     "svg.hashsalt": "gpudyno",
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
+    "lines.solid_capstyle": "butt",
     "path.simplify": True,
     "path.simplify_threshold": 0.2,
 }

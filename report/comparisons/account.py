@@ -91,13 +91,17 @@ class Account:
         return "\n".join(parts) or "whole"
 
     def sentence(self) -> str:
-        """How much of what the machine did is shown."""
-        known = "started" if not self.before_ledgers else "has on record"
+        """How much of what the machine did is shown, and for how much of it there is a ledger."""
         some = f"{count(self.before_ledgers, 'session')}: " if self.before_ledgers < self.sessions else ""
         tail = f" ({some}{NO_LEDGER})" if self.before_ledgers else ""
+        return f"{self.in_brief().removesuffix('.')}{tail}."
+
+    def in_brief(self) -> str:
+        """How much of what the machine did is shown."""
+        known = "started" if not self.before_ledgers else "has on record"
         return (
             f"Shown: {self.sessions_shown:,} of {count(self.sessions, 'session')} and {self.shown:,} of "
-            f"{count(self.started, 'trial')} that this machine {known}{tail}."
+            f"{count(self.started, 'trial')} that this machine {known}."
         )
 
     def doubts(self, where: str = "here") -> tuple[str, ...]:

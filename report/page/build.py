@@ -100,9 +100,7 @@ def look(analysis: Analysis) -> PageView:
         checked=claims.checked(analysis.verdicts) if groups else "",
         verdicts=claims.verdicts(analysis.verdicts) if groups else None,
         unmet=claims.unmet(analysis.verdicts, analysis.question.ways) if groups else None,
-        claims=claims.views(
-            analysis.verdicts, drawn if groups else drawn[1:], analysis.question.ways, alone=not groups
-        ),
+        claims=claims.views(analysis.verdicts, drawn, analysis.question.ways, alone=not groups),
         notes=tuple(text.clean(note, 240) for note in session.notes) if session else (),
         stacks=environment.stacks(analysis.shown),
         accounts=environment.accounts(analysis.accounts),

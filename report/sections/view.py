@@ -148,6 +148,8 @@ class StudyView:
     panel: Panel
     measured: bool
     """Whether anything of this report stands in it."""
+    claims: frozenset[str]
+    """The ids of those that stand in it."""
     notes: tuple[str, ...]
     folded: Table | None
     """What the picture has no room for."""
@@ -163,6 +165,10 @@ class ClaimsView:
     apart: Table | None
     caveats: tuple[str, ...]
     drawn: tuple[StudyView, ...] = ()
+    leads: bool = True
+    """Whether it is open on the page: this machine stands in it, or nothing was measured at all."""
+    folded: str = ""
+    """What is folded away; empty where nothing is."""
 
 
 @dataclass(frozen=True, slots=True)

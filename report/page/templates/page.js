@@ -57,6 +57,9 @@
     filters.hidden = false;
     filters.addEventListener("change", show);
   }
+  const roles = { THEAD: "rowgroup", TBODY: "rowgroup", TR: "row", TD: "cell" };
+  for (const part of all("table, thead, tbody, tr, th, td"))
+    part.setAttribute("role", roles[part.tagName] || { row: "rowheader", col: "columnheader" }[part.scope] || "table");
   const units = { s: 1, ms: 1e-3, GiB: 1024, MiB: 1 };
   const worth = (cell) => {
     const words = (cell.querySelector("bdi") || cell).textContent.replace(/,/g, "").trim();

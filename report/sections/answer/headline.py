@@ -16,6 +16,8 @@ from report.trials.pairs import grouped_by
 from report.trials.trial import Trial
 
 MOST_NAMED_GAINS = 2
+MOST_CLAUSES = 2
+"""Works that a headline names."""
 
 
 def answer(groups: Sequence[ComparisonGroup], gains: Sequence[Speedup], claims: int) -> str:
@@ -32,22 +34,37 @@ def answer(groups: Sequence[ComparisonGroup], gains: Sequence[Speedup], claims: 
     clauses = _gain_clauses(own)
     if clauses:
         card = text.short_card(own[0].of.trials[0].device_name)
-        opening = (
-            f"On this {card}"
-            if all(gain.of.ranked and gain.over.ranked for gain in own)
-            else f"A first look, and no ranking, at this {card}"
-        )
-        joint = ", " if opening.startswith("On") else ": "
-        return f"{opening}{joint}{'; '.join(clauses)}."
+        if all(gain.of.ranked and gain.over.ranked for gain in own):
+            more = [f"{text.count(len(clauses) - MOST_CLAUSES, 'more work')} below"] * (
+                len(clauses) > MOST_CLAUSES
+            )
+            return f"On this {card}, {'; '.join((*clauses[:MOST_CLAUSES], *more))}."
+        return f"A first look, and no ranking, at this {card}: {_glance(own)}."
     return f"{_plain_clause(groups)}."
+
+
+def _glance(gains: Sequence[Speedup]) -> str:
+    """One gain, with the digits that its range bears."""
+    gain = best_supported(_plainest(_mixed(gains)))[0]
+    of, interval, best = gain.of.key, gain.ratio.interval, gain.ratio.estimate
+    speed = text.about_times(best, interval.low, interval.high) if interval else text.times(best)
+    generated = " on GENERATED data" if of.data_source == "generated" else ""
+    part = not generated and any(other.of.key.data_source == "generated" for other in gains)
+    what = f"{of.precision} trained {text.model_name(of.model)}{generated}"
+    other = " (other works: GENERATED data)" if part else ""
+    return f"{what} about {speed} times as fast as {gain.over.key.precision}{other}"
 
 
 def _gain_clauses(gains: Sequence[Speedup]) -> list[str]:
     """A clause for each workload: its gains one by one, or their range where they are many."""
-    strict = [gain for gain in gains if gain.over.key.precision == "fp32-ieee"] or list(gains)
-    mixed = [gain for gain in strict if gain.of.key.precision not in FULL_PRECISION] or strict
-    by_workload = grouped_by(mixed, lambda gain: gain.of.key.workload).values()
+    by_workload = grouped_by(_mixed(gains), lambda gain: gain.of.key.workload).values()
     return [_workload_clause(best_supported(_plainest(members))) for members in by_workload]
+
+
+def _mixed(gains: Sequence[Speedup]) -> list[Speedup]:
+    """Of 16-bit precisions over the strict baseline, where there are any."""
+    strict = [gain for gain in gains if gain.over.key.precision == "fp32-ieee"] or list(gains)
+    return [gain for gain in strict if gain.of.key.precision not in FULL_PRECISION] or strict
 
 
 def _plainest(gains: Sequence[Speedup]) -> list[Speedup]:
@@ -108,15 +125,16 @@ def _plain_clause(groups: Sequence[ComparisonGroup]) -> str:
     entry = groups[0].entries[0]
     key, seconds = entry.cell.key, entry.cell.seconds
     what = f"{text.model_name(key.model)} in {key.precision} at batch {key.batch_size}"
-    opening = "On this" if entry.cell.ranked else "A first look: on this"
-    others = f"; {len(groups) - 1} more below" if len(groups) > 1 else ""
+    card = text.short_card(entry.cell.card)
+    on = f"{'on' if key.gpus > 1 else 'on this'} {card}"
+    opening = text.sentence(on) if entry.cell.ranked else f"A first look: {on}"
+    others = f"; {text.count(len(groups) - 1, 'more work')} below" if len(groups) > 1 else ""
     if seconds.mean is None:
-        return f"{opening} {text.short_card(entry.cell.card)}, {what} {_rate_clause(entry.cell)}{others}"
+        return f"{opening}, {what} {_rate_clause(entry.cell)}{others}"
     how = "would, by projection, take" if entry.cell.length.projected else "took"
-    total = f"{text.seconds(seconds.mean)}, or {text.duration(seconds.mean)}"
     epochs = text.count(groups[0].length.epochs, "epoch")
-    spread = f" (95 % interval {text.between(seconds.interval)})" if seconds.interval else " (a single run)"
-    return f"{opening} {text.short_card(entry.cell.card)}, {epochs} of {what} {how} {total}{spread}{others}"
+    spread = f" (95 % interval {text.between(seconds.interval)} s)" if seconds.interval else " (a single run)"
+    return f"{opening}, {epochs} of {what} {how} {text.duration(seconds.mean)}{spread}{others}"
 
 
 def _rate_clause(cell: Cell) -> str:
@@ -135,11 +153,21 @@ def measured(trials: Sequence[Trial], started: datetime | None) -> str:
         return ""
     failed = sum(trial.failure is not None for trial in trials)
     machine = text.clean(trials[0].machine_label, 40)
-    cards = _joined(list(dict.fromkeys(text.clean(trial.card, 60) for trial in trials))[:3])
-    words = f"{text.count(len(trials) - failed, 'trial')} measured"
-    words += f", {text.count(failed, 'trial')} failed" if failed else ", none failed"
+    cards = _joined(_devices(trials)[:3])
+    words = f"{text.count(len(trials), 'trial')}, {f'{failed:,} failed' if failed else 'none failed'}"
     where = f"{text.day(started)} · {machine} · {cards}"
-    return f"{where} · plan {trials[0].record.plan}, session {trials[0].session} · {words}"
+    return f"{where} · session {trials[0].session} · {words}"
+
+
+def _devices(trials: Sequence[Trial]) -> list[str]:
+    """Each device once, with how many of it at a time where that was not one: 'Card A, 1 and 2 at a time'."""
+    used: dict[str, set[int]] = {}
+    for trial in trials:
+        used.setdefault(text.clean(trial.device_name, 60), set()).add(trial.key.gpus)
+    return [
+        name if counts == {1} else f"{name}, {_joined([str(n) for n in sorted(counts)])} at a time"
+        for name, counts in used.items()
+    ]
 
 
 def headline(expectation: Expectation) -> str:

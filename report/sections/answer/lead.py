@@ -50,8 +50,7 @@ def _bought(analysis: Analysis) -> str:
     opening = f"At your prices both cost about the same for your work; {time}."
     if not costs.tied:
         more = text.about(ratio[1], ratio[0], ratio[2])
-        dearer = f"{names[1]} costs {more} times as much for your work"
-        opening = f"At your prices {names[0]} costs least: {dearer}."
+        opening = f"At your prices {names[0]} costs least for your work, {names[1]} {more} times as much."
     if turn is None or turn[1] <= 0:
         return opening
     rented = costs.numbers.cards[costs.pair[0]].rented
@@ -76,6 +75,10 @@ def _cost_facts(analysis: Analysis) -> Iterator[Fact]:
     a_year = costs.answer.cards[first].cost
     name = text.the(costs.inputs.offers[first].name)
     place = "and about as much on the next" if costs.tied else "the least"
+    next_cost = costs.answer.cards[costs.pair[1]].cost if costs.pair else None
+    if next_cost is not None and costs.pair:
+        other = text.the(costs.inputs.offers[costs.pair[1]].name)
+        place = f"{text.about(next_cost[1], next_cost[0], next_cost[2])} on {other}"
     if a_year is not None:
         yield Fact(
             f"{text.about(a_year[1], a_year[0], a_year[2])} {purchase.currency}",
@@ -100,8 +103,8 @@ def _speed_facts(analysis: Analysis) -> Iterator[Fact]:
         best = text.about(first.best, first.model.low, first.model.high)
         yield Fact(
             f"{best} ×",
-            f"as fast: {text.the(first.fast.name)} over {text.the(first.slow.name)}, "
-            f"{headline.between(first.model)} times for any two of their types",
+            f"as fast is {text.the(first.fast.name)}; any two of their types: "
+            f"{headline.between(first.model)}",
         )
 
 
@@ -128,4 +131,7 @@ def _own_facts(analysis: Analysis) -> Iterator[Fact]:
         yield Fact(
             f"{text.number(cell.throughput.mean)} {unit}s/s", f"{work(cell)}, {standing(cell) or 'measured'}"
         )
-    yield Fact(str(fewest_runs(cells)), "runs are the fewest that a figure averages")
+    fewest = fewest_runs(cells)
+    yield Fact(
+        text.count(fewest, "run"), f"{'is' if fewest == 1 else 'are'} the fewest that a figure averages"
+    )

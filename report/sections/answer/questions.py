@@ -45,7 +45,7 @@ def _of_none(analysis: Analysis) -> tuple[Question, ...]:
     """Where no figure can be shown: what failed, or how to begin."""
     return (
         Question("What failed?", tuple(_failed(analysis)) if analysis.own else (), "failures"),
-        Question("How is it measured again?", tuple(_again(analysis)), ""),
+        Question("How is the main figure measured again?", tuple(_again(analysis)), ""),
         Question("How is this machine measured?", () if analysis.own else FIRST, ""),
     )
 
@@ -60,11 +60,11 @@ def _of_figures(analysis: Analysis) -> tuple[Question, ...]:
         Question("Does the published number hold here?", tuple(_published(analysis)), "claims"),
         Question("What limits the speed?", tuple(_limits(analysis, cells)), "limits"),
         Question("Does mixed precision pay?", tuple(_precision(analysis, cells)), ""),
-        Question("How much memory and energy does it take?", tuple(_memory(cells)), ""),
+        Question("How much memory and energy does it take?", tuple(_memory(analysis, cells)), ""),
         Question("What differs between the systems?", tuple(_differs(analysis)), "stacks"),
         Question("What failed?", tuple(_failed(analysis)), "failures"),
         Question("When is a delivered machine accepted?", acceptance.in_brief(analysis), "acceptance"),
-        Question("How is it measured again?", tuple(_again(analysis)), ""),
+        Question("How is the main figure measured again?", tuple(_again(analysis)), ""),
     )
 
 
@@ -80,19 +80,19 @@ def _faster(analysis: Analysis) -> Iterator[str]:
     if first.ranking is Ranking.FIRST_LOOK:
         yield "This is a first look, and no ranking."
     best = text.about(first.best, first.units.low, first.units.high)
-    speed = f"{text.sentence(fast)} is {best} times as fast as {slow}. These two:"
+    speed = f"{text.sentence(fast)} is {best} times as fast as {slow}."
     if first.ranking is Ranking.TIED:
-        speed = f"No difference is shown between {fast} and {slow}. The first over the second, these two:"
+        speed = f"No difference is shown between {fast} and {slow}. The first over the second:"
     yield (
-        f"{speed} {headline.between(first.units)} times. Any two of their types: "
-        f"{headline.between(first.model)} times, with 95 % confidence."
+        f"{speed} These two units: {headline.between(first.units)} times; units that you would get: "
+        f"{headline.between(first.model)} times, both with 95 % confidence."
     )
     if first.ranking is Ranking.RANKED:
         tied = [benchmark for benchmark in first.benchmarks if benchmark.ratio.tied]
         if tied:
             yield f"They tie on {_some([work(benchmark.of) for benchmark in tied])}."
         elif len(first.benchmarks) > 1:
-            yield f"Of {len(first.benchmarks)} works they tie on none."
+            yield f"They tie on none of the {len(first.benchmarks)} kinds of work."
     others = len(analysis.expectations) - 1
     if others:
         yield f"{text.count(others, 'more pair')} of systems stand below."
@@ -110,17 +110,15 @@ def _cost(analysis: Analysis) -> Iterator[str]:
     if costs is None or costs.answer is None or purchase is None:
         yield from _unpriced(analysis)
         return
-    names = [offer.name for offer in costs.inputs.offers]
-    yield wording.answer_sentence(costs.answer, names)
+    yield wording.answer_sentence(costs.answer, [offer.name for offer in costs.inputs.offers])
     for place in costs.answer.order[:MOST_NAMED]:
-        card, quote = costs.answer.cards[place], costs.inputs.offers[place].quote
-        if card.cost is not None and quote is not None:
-            a_year = f"{wording.written(card.cost[1], 'price')} {purchase.currency} a year"
-            offer = f"{wording.price_of(quote)}, the offer of {text.day(quote.date)}"
-            yield f"{text.sentence(names[place])}: {a_year} at {offer}."
-    yield wording.work_sentence(costs.inputs)
-    turn = wording.price_sentence(costs.answer, costs.numbers, purchase.currency, first=False)
-    yield from (sentence for sentence in (turn, wording.power_sentence(costs)) if sentence)
+        if (quote := costs.inputs.offers[place].quote) is not None:
+            yield wording.offer_sentence(costs, place, quote, analysis.question.now.date())
+    if not costs.inputs.own_mix:
+        yield wording.work_sentence(costs.inputs)
+    yield wording.contents_sentence(costs)
+    if power := wording.power_sentence(costs):
+        yield power
 
 
 def _unpriced(analysis: Analysis) -> Iterator[str]:
@@ -136,13 +134,15 @@ def _unpriced(analysis: Analysis) -> Iterator[str]:
 
 
 def _turns(analysis: Analysis) -> Iterator[str]:
-    yield from would_change(analysis.expectations)[:2]
     costs, purchase = analysis.costs, analysis.evidence.purchase
+    if costs and costs.answer and purchase:
+        yield from wording.turning_sentences(costs, purchase.currency)
+    yield from would_change(analysis.expectations)[:2]
     if costs and costs.pair and costs.sensitivities and purchase:
         most = costs.sensitivities[0]
         name, unit = wording.input_name(most, costs.numbers, *costs.pair, purchase.currency)
-        turn = f"; the order turns at {text.number(most.flip)}{unit}" if most.flip is not None else ""
-        yield f"Of your own figures the {name} matters most{turn}."
+        turn = f"; at {text.number(most.flip)}{unit} the cheaper one changes" if most.flip is not None else ""
+        yield f"Of all figures the {name} matters most{turn}."
     elif analysis.expectations and analysis.expectations[0].ranking is Ranking.RANKED:
         yield "The assumption that matters most is how far units of one model differ."
 
@@ -151,18 +151,23 @@ def _sure(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
     word, because = confidence(cells)
     yield f"{word}: {because}."
     if analysis.accounts:
-        yield analysis.accounts[0].sentence()
+        account = analysis.accounts[0]
+        gone = dict(account.fates)
+        told = account.shown + gone.get("failed", 0) + gone.get("invalid", 0)
+        if account.sessions_shown < account.sessions or told < account.started:
+            yield account.in_brief()
     widest = max((cell for cell in cells if cell.throughput.interval), key=_half_width, default=None)
     if widest is not None and (interval := widest.throughput.interval):
         unit = text.clean(widest.trials[0].sample_unit, 20)
         values = widest.throughput.values
         apart = text.percent((max(values) - min(values)) / interval.estimate)
         yield (
-            f"The least certain figure is {work(widest)}, {text.number(interval.low)} to "
-            f"{text.number(interval.high)} {unit}s a second: its {len(values)} runs lie {apart} apart."
+            f"The least certain figure is {work(widest)}{_on(analysis, widest)}: its mean lies between "
+            f"{text.number(interval.low)} and {text.number(interval.high)} {unit}s a second, "
+            f"its {len(values)} runs {apart} apart."
         )
     if cells and all(cell.key.data_source == "real" for cell in cells):
-        yield "All data is real."
+        yield "All training data is real."
     yield from _spoiled([trial for cell in cells for trial in cell.trials])
 
 
@@ -176,7 +181,7 @@ def confidence(cells: Sequence[Cell]) -> tuple[str, str]:
     fewest, blocks = fewest_runs(cells), max((cell.blocks for cell in cells), default=0)
     few = fewest < FLOOR_RUNS
     runs = f"as few as {text.count(fewest, 'run')} to a figure"
-    runs += f", where at least {FLOOR_RUNS} are wanted" if few else ""
+    runs += f" (at least {FLOOR_RUNS} are wanted)" if few else ""
     sittings = "all from one sitting" if blocks <= 1 else f"from {blocks} sittings an hour apart"
     weak = [
         (any(cell.verdict == "unproven" for cell in cells), "tests too short to have settled"),
@@ -215,14 +220,22 @@ def _told(trial: Trial) -> tuple[str, ...]:
     )
 
 
+def _on(analysis: Analysis, cell: Cell) -> str:
+    """' on the RTX 4090' where a page compares several systems; else empty."""
+    for each in analysis.expectations[:1]:
+        for system in (each.fast, each.slow):
+            if (system.machine, system.card) == (cell.machine, cell.card):
+                return f" on {text.the(system.name)}"
+    return ""
+
+
 def _published(analysis: Analysis) -> Iterator[str]:
     checked = claims.checked(analysis.verdicts)
     if checked:
         yield checked
     failed = [judged for judged in analysis.verdicts if judged.verdict.word in claims.FAILS]
-    if failed:
-        named = [claims.describe(judged.claim).partition("\n")[0] for judged in failed]
-        yield f"Not so here: {_some(named, 2)}."
+    if failed and analysis.evidence.purchase is None:
+        yield f"The first that does not: {claims.in_brief(failed[0])}."
 
 
 def _limits(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
@@ -233,9 +246,10 @@ def _limits(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
     breakdown, cell = max(timed, key=lambda pair: pair[0].input_wait)
     waits = text.percent(breakdown.input_wait)
     twice = 1 / (1 - breakdown.compute / 2)
+    kind = "processor" if cell.trials[0].record.trial.asked.device == "cpu" else "card"
     yield (
-        f"The longest wait for input is {waits} of the time, on {work(cell)}. A device twice as fast would "
-        f"train that {text.times(twice)} times as fast."
+        f"The longest wait for input is {waits} of the time, of {work(cell)}{_on(analysis, cell)}. "
+        f"A {kind} twice as fast would train it {text.times(twice)} times as fast."
     )
 
 
@@ -280,19 +294,21 @@ def _gain(gain: Speedup, which: str) -> str:
     interval = gain.ratio.interval
     speed = text.times(gain.ratio.estimate)
     spread = f" ({text.times(interval.low)} to {text.times(interval.high)})" if interval else " (single runs)"
+    slower = "slower: " if interval and interval.high < 1 and gain.ranking is Ranking.RANKED else ""
     word = {
         Ranking.TIED: ", so no difference is shown",
         Ranking.FIRST_LOOK: ": a first look, and no ranking",
     }.get(gain.ranking, "")
     model = f"{text.model_name(gain.of.key.model)}{size}"
-    return f"On {which}{model}, {gain.of.key.precision} is {speed} times as fast{spread}{word}."
+    return f"On {which}{model}, {gain.of.key.precision} is {slower}{speed} times as fast{spread}{word}."
 
 
-def _memory(cells: Sequence[Cell]) -> Iterator[str]:
+def _memory(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
     sized = [cell for cell in cells if cell.peak_bytes.mean is not None]
     if sized:
         most = max(sized, key=lambda cell: cell.peak_bytes.mean or 0.0)
-        yield f"At most {text.gibibytes(most.peak_bytes.mean)} of memory, by {work(most)}."
+        what = f"{work(most)}{_on(analysis, most)}"
+        yield f"At most {text.gibibytes(most.peak_bytes.mean)} of memory, by {what}."
     records = [trial.record for cell in cells for trial in cell.trials]
     energies = [record.telemetry.energy for record in records if record.telemetry]
     known = [cell for cell in cells if cell.joules.mean is not None]
@@ -328,15 +344,19 @@ def _failed(analysis: Analysis) -> Iterator[str]:
     if not failed:
         yield "Nothing."
         return
-    reasons = Counter(text.failure_words(trial.failure.reason) for trial in failed if trial.failure)
-    named = ", ".join(f"{reason} ({n})" for reason, n in reasons.most_common(MOST_NAMED))
+    reasons = Counter(trial.failure.reason.replace("-", " ") for trial in failed if trial.failure)
     key = failed[0].key
     first = f"{text.model_name(key.model)} in {key.precision} at batch {key.batch_size}"
-    which = "it was" if len(failed) == 1 else "the first was"
-    yield f"{text.count(len(failed), 'trial')} of {len(analysis.own):,}: {named}; {which} {first}."
+    of = f"{text.count(len(failed), 'trial')} of {len(analysis.own):,}"
+    if len(failed) == 1:
+        yield f"{of}: {next(iter(reasons))}, {first}."
+        return
+    named = ", ".join(f"{reason} ({n})" for reason, n in reasons.most_common(MOST_NAMED))
+    yield f"{of}: {named}; the first was {first}."
 
 
 def _again(analysis: Analysis) -> Iterator[str]:
     asked = dict.fromkeys((trial.record.plan, trial.record.environment.image) for trial in analysis.own)
     for plan, image in asked:
-        yield f"`{text.run_again(plan, image)}`, in this clone and on this machine."
+        each = ", on each machine." if analysis.expectations else ""
+        yield f"`{text.run_again(plan, image)}`{each}"

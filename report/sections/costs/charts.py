@@ -9,6 +9,7 @@ from report.charts.costs import CardCost, CostAgainstTime, Input, OfferPrice, Pr
 from report.cost.costs import Costs
 from report.cost.inputs import Numbers, Range
 from report.cost.model import CostAnswer, Draws
+from report.cost.purchase import Quote
 from report.cost.sensitivity import Sensitivity
 from report.sections.costs.wording import about_price, input_name, price_of, spread, written
 from report.sections.view import Panel
@@ -72,6 +73,12 @@ def _ratio(numbers: Numbers, pair: tuple[int, int]) -> float:
     return first / other
 
 
+def _offered(quote: Quote) -> str:
+    """An offer's price with its range."""
+    between = spread(quote.cost, "number")
+    return f"{price_of(quote)}{f' ({between})' if between else ''}"
+
+
 def price_line(costs: Costs, currency: str) -> Panel | None:
     """Every offer on one line of prices, and the price of the cheapest card at which the answer turns."""
     if costs.answer is None or costs.pair is None:
@@ -91,24 +98,22 @@ def price_line(costs: Costs, currency: str) -> Panel | None:
     order = {first: 0, second: 1}
     offers = tuple(
         OfferPrice(
-            f"{text.sentence(names[place])}: {price_of(quote)}, {text.day(quote.date)}",
+            f"{text.sentence(names[place])}: {_offered(quote)}, {text.day(quote.date)}",
             quote.cost,
             order.get(place, 2),
         )
         for place, quote in offered
     )
     chart = PriceLine(
-        below=f"left of {price}: {names[first]} costs least",
-        above=f"right of it: {names[second]} costs least",
+        below=f"{names[first]} for less than {price}: it costs least",
+        above=f"for more: {names[second]} costs least",
         turn=turn,
         turn_label=turns_at,
         offers=offers,
-        across=f"price{' of an hour' if rented else ''}, {currency}",
+        across=f"price of a card{' for an hour' if rented else ''}, {currency}",
     )
     alt = (
         f"{text.sentence(names[first])} costs as much as {names[second]} at {turns_at}. "
         f"Offers: {'; '.join(offer.label for offer in offers)}"
     )
-    title = f"{'Rent' if rented else 'Buy'} {names[first]} below {price}"
-    unit = f"diamond: where {names[first]} costs as much as {names[second]}; dots: the offers"
-    return Panel("money-price", title, unit, chart, alt)
+    return Panel("money-price", "The offers, and the price at which the order turns", "", chart, alt)

@@ -85,7 +85,7 @@ def _ratios(inputs: CostInputs) -> CostView:
         rows.append((offer.name, f"{times(speed)} × the price of {name}\n{between}", tied or "–"))
         if speed > best[1]:
             card = the(offer.name)
-            said = sentence(f"{card} wins below {times(speed)} times the price of {name} ({between}).")
+            said = sentence(f"{card} costs least below {times(speed)} times the price of {name} ({between}).")
             if tied:
                 said = (
                     f"No difference in speed is shown: {card} is worth {between} times the price of {name}."

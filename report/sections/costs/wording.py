@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import date
 
 from report import text
 from report.cost.costs import Costs
@@ -59,6 +60,44 @@ def price_of(quote: Quote) -> str:
     return f"{text.number(quote.cost[1])} {quote.currency}{' an hour' if quote.rented else ''}"
 
 
+def offer_sentence(costs: Costs, place: int, quote: Quote, today: date) -> str:
+    """One card's cost and hours of a year, its price and how old that is."""
+    name, answer = text.sentence(text.the(costs.inputs.offers[place].name)), costs.answer
+    card = answer.cards[place] if answer else None
+    a_year = f"{written(card.cost[1], 'price')} {quote.currency}" if card and card.cost else "no cost"
+    hours = f" for {text.number(card.hours[1])} hours" if card and card.hours else ""
+    old = ", over a year ago" if (today - quote.date).days > 365 else ""
+    return f"{name}: {a_year} a year{hours}, at {price_of(quote)} (offer of {text.day(quote.date)}{old})."
+
+
+def contents_sentence(costs: Costs) -> str:
+    """What a year's cost is made of; empty where all is rented."""
+    if all(card.rented for card in costs.numbers.cards):
+        return ""
+    years = f"{costs.numbers.inputs['life_years'][1]:.2g}"
+    power = "" if costs.power_unknown else " and electricity"
+    return f"A year's cost is that of card and host over {years} years of use{power}."
+
+
+def turning_sentences(costs: Costs, currency: str) -> Iterator[str]:
+    """The prices at which another card becomes the cheapest."""
+    if costs.answer is None or costs.pair is None:
+        return
+    first, second = costs.pair
+    turn = costs.answer.cards[first].break_even
+    names = [text.the(costs.numbers.cards[place].name) for place in costs.pair]
+    unit = f"{currency} an hour" if costs.numbers.cards[first].rented else currency
+    if turn is not None and turn[1] > 0:
+        low, high = text.about_range(turn[1], max(turn[0], 0.0), turn[2])
+        price = f"{text.about(turn[1], *turn[::2])} {unit}"
+        between = "" if turn[0] == turn[2] else f"; between {low} and {high} either may be the cheaper"
+        yield f"{text.sentence(names[0])} costs least below {price}{between}."
+    other = costs.answer.cards[second].break_even
+    if other is not None and other[1] > 0:
+        price = f"{text.about(other[1], *other[::2])} {unit}"
+        yield f"{text.sentence(names[1])} costs least if its own price falls below {price}."
+
+
 def work_sentence(inputs: CostInputs) -> str:
     """Which hours a year's cost is of."""
     hours = text.number(sum(line.hours for line in inputs.lines))
@@ -82,10 +121,11 @@ def answer_sentence(answer: CostAnswer, names: Sequence[str]) -> str:
     second = answer.order[1]
     ratio = answer.cards[second].ratio
     assert ratio is not None
-    multiple = f"{written(ratio[1], 'times')} times as much as {names[first]}"
+    multiple = f"{written(ratio[1], 'times')} times as much"
     between = f"{written(ratio[0], 'times')} to {written(ratio[2], 'times')}"
     if ratio[0] <= 1:
-        return f"No difference shown: for your work {names[second]} costs {multiple} ({between})."
+        costly = f"{names[second]} costs {multiple} as {names[first]}"
+        return f"No difference shown: for your work {costly} ({between})."
     return text.sentence(
         f"{names[first]} costs least for your work: {names[second]} costs {multiple} ({between})."
     )
@@ -105,11 +145,11 @@ def price_sentence(answer: CostAnswer, numbers: Numbers, currency: str, *, first
             continue
         unit = f"{currency} an hour" if card.rented else currency
         if turn[1] <= 0:
-            sentences.append(text.sentence(f"{text.the(card.name)} wins at no price."))
+            sentences.append(text.sentence(f"{text.the(card.name)} costs least at no price."))
             continue
         between = spread(turn, "price")
         sentences.append(
-            f"{text.sentence(text.the(card.name))} wins below {written(turn[1], 'price')} {unit}"
+            f"{text.sentence(text.the(card.name))} costs least below {written(turn[1], 'price')} {unit}"
             f"{f' ({between})' if between else ''}."
         )
     return " ".join(sentences)

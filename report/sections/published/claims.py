@@ -188,17 +188,29 @@ def _view(
         (result for result in results if result.compared),
         key=lambda result: ORDER_OF_WORDS.index(result.verdict.word),
     )
-    apart = [result for result in results if not result.compared]
+    shown = {claim for view in drawn for claim in view.claims} if alone else set()
+    apart = [result for result in results if not result.compared and result.claim.id not in shown]
+    caveats = dict.fromkeys(text.clean(caveat, 300) for result in results for caveat in result.claim.caveats)
+    leads = bool(met) or any(view.measured or alone for view in drawn)
+    table = _apart_table(apart, ways, alone) if apart else None
     return ClaimsView(
         anchor=f"s-{place}",
         heading=f"Study {text.clean(study, 40)}",
         judged=_judged_table(met) if met else None,
-        apart=_apart_table(apart, ways, alone) if apart else None,
-        caveats=tuple(
-            dict.fromkeys(text.clean(caveat, 300) for result in results for caveat in result.claim.caveats)
-        ),
+        apart=table,
+        caveats=tuple(caveats),
         drawn=tuple(drawn),
+        leads=leads,
+        folded=_folded(table, 0 if leads else len(drawn), bool(caveats)),
     )
+
+
+def _folded(apart: Table | None, drawings: int, caveats: bool) -> str:
+    """'2 drawings, 14 published figures and the caveats of its figures'"""
+    parts = [text.count(drawings, "drawing")] if drawings else []
+    parts += [f"{len(apart.rows)} {apart.caption[0].lower()}{apart.caption[1:]}"] if apart else []
+    parts += ["the caveats of its figures"] if caveats else []
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def _judged_table(results: Sequence[Judged]) -> Table:
@@ -225,7 +237,7 @@ def _apart_table(results: Sequence[Judged], ways: Mapping[str, Way], alone: bool
         )
         for result in results
     )
-    caption = "Published figures" if alone else "Not comparable here"
+    caption = "Published figures that are not drawn" if alone else "Not comparable here"
     return Table(caption, columns, rows)
 
 
@@ -310,6 +322,15 @@ def figure(claim: Claim, value: float) -> str:
     if claim.metric in ("accuracy", "best_accuracy"):
         return f"{value * 100:.1f} %"
     return text.number(value, 4)
+
+
+def in_brief(result: Judged) -> str:
+    """A claim that met a record in one line: 'Validation loss: ResNet-50, published 1.23, here 1.45'."""
+    said, printed, here = (
+        words.partition("\n")[0] for words in (describe(result.claim), published(result.claim), _here(result))
+    )
+    figures = "" if "–" in (printed, here) else f", published {printed}, here {here}"
+    return f"{said.rstrip('.')}{figures}"
 
 
 def _here(result: Judged) -> str:

@@ -33,9 +33,13 @@ TITLES = {
     "peak_bytes": "peak memory, scaled",
 }
 APART = "not in one row with these: what differs is in brackets"
+LEADING = "study-lead"
+"""The name of page one's picture."""
 MOST_LEADING = 2
 """Rows on page one."""
-BEHIND = "Behind a dashed line stands what is not on its row's terms: nothing is judged by it."
+MOST_BEHIND = 4
+"""Of one row's figures on other terms, those on page one."""
+BEHIND = "What stands behind a dashed line was measured on other terms. Nothing is judged by it."
 BENEATH = ("libc", "numpy", "python", "system")
 """Versions that a note on a stack has no room for."""
 UNNAMED = "a stack that it does not name"
@@ -66,16 +70,31 @@ def _views(figure: StudyFigure, name: str, analysis: Analysis) -> Iterator[Study
 def brief(analysis: Analysis) -> StudyView | None:
     """Of the study that says most of this machine the rows with this machine in them, for page one.
 
-    All of that study where nothing was measured; null where no study has anything of what was.
+    Where nothing was measured, those of the works that failed, else the first; null where no study has
+    anything of what was.
     """
     drawn = study_figures(analysis.evidence.claims.claims, *_cells(analysis))
     figure = max(drawn, key=_telling, default=None)
-    if figure is None or not analysis.groups:
-        return None if figure is None else next(_views(figure, "study-lead", analysis))
-    own = [row for row in figure.rows if row.measured or row.measured_behind][:MOST_LEADING]
+    if figure is None:
+        return None
+    tried = {(trial.key.workload, trial.key.model) for trial in analysis.own}
+    own = [
+        row
+        for row in figure.rows
+        if row.measured
+        or row.measured_behind
+        or (not analysis.groups and (not tried or (row.workload, row.model) in tried))
+    ]
     if not own:
         return None
-    return _view(replace(figure, rows=tuple(own), folded=()), "study-lead", analysis)
+    rows = tuple(map(_in_brief, own[:MOST_LEADING]))
+    return _view(replace(figure, rows=rows, folded=()), LEADING, analysis)
+
+
+def _in_brief(row: StudyRow) -> StudyRow:
+    """A row with what stands in it, and of what does not only this machine's figures."""
+    own = tuple(entry for entry in row.behind if isinstance(entry.source, Cell))
+    return replace(row, behind=own[:MOST_BEHIND], left_out=())
 
 
 def _telling(figure: StudyFigure) -> tuple[int, int, bool, int]:
@@ -116,11 +135,15 @@ def _view(figure: StudyFigure, name: str, analysis: Analysis, which: str = "") -
         f"{row.label}: " + ", ".join(f"{mark.label} {mark.text}" for mark in row.marks) for row in rows
     )
     title = f"Study {text.clean(figure.study, 40)}: {TITLES[figure.metric]}{which}"
-    panel = Panel(name, title, _unit(figure), MarkRows(rows, APART), alt)
+    measured = any(row.measured or row.measured_behind for row in figure.rows)
+    narrow = not measured and name != LEADING
+    panel = Panel(name, title, _unit(figure), MarkRows(rows, APART, narrow), alt)
+    sources = (entry.source for row in figure.rows for entry in (*row.entries, *row.behind))
     return StudyView(
         study=figure.study,
         panel=panel,
-        measured=any(row.measured or row.measured_behind for row in figure.rows),
+        measured=measured,
+        claims=frozenset(source.id for source in sources if isinstance(source, Claim)),
         notes=_notes(figure, letters),
         folded=_folded(figure, labels),
     )
@@ -158,8 +181,7 @@ def _unit(figure: StudyFigure) -> str:
         "throughput": f"time for a sample, and in figures {text.clean(figure.unit, 20)}",
     }
     metric = TITLES[figure.metric].removesuffix(", scaled")
-    least = "the least that stands in its row = 1.00, and less is better"
-    return f"{what.get(figure.metric, metric)}; {least}"
+    return f"{what.get(figure.metric, metric)}; the best of its row is 1.00, and less is better"
 
 
 # Marks

@@ -29,7 +29,7 @@ def _units(expectation: Expectation) -> str:
     assert expectation.units is not None and expectation.model is not None
     if not expectation.model.includes(1.0):
         still = f"{text.times(expectation.model.low)} times as fast ({expectation.band.label})"
-        return f"Even a slow unit of the faster type beats a fast one of the slower: it is still {still}."
+        return f"Even a slow unit of the faster type beats a fast one of the slower: {still}."
     if expectation.units.includes(1.0):
         return "These two units cannot be told apart, so other units may turn it either way."
     return (
@@ -45,9 +45,8 @@ def _mix(expectation: Expectation) -> str:
     if len(gains) < 2:
         return "Other work may answer differently: this is one work alone."
     if worst[0] <= 1:
-        least = text.times(worst[1].ratio.estimate)
-        fast = f"{text.the(expectation.fast.name)} is at least {least} times as fast in each"
-        return f"By the best estimates no shares of these works turn it: {fast}."
+        fast = text.the(expectation.fast.name)
+        return f"However you divide your time between these kinds of work, {fast} stays the faster."
     if best[0] >= 1:
         return ""
     share = (1 - best[0]) / (worst[0] - best[0])

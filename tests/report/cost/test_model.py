@@ -193,7 +193,7 @@ def test_no_ranking_is_claimed_where_the_range_includes_equality():
 
 def test_a_card_that_loses_even_for_nothing_wins_at_no_price():
     buyer = pair(2000, 2000, 100.0, 100.0, 5000.0, 5000.0)
-    assert "The B wins at no price." in price_sentence(answer(buyer), buyer, "EUR")
+    assert "The B costs least at no price." in price_sentence(answer(buyer), buyer, "EUR")
 
 
 @pytest.mark.parametrize(

@@ -289,7 +289,7 @@ def test_a_session_of_failures_alone_leads_with_them_and_with_the_command_to_mea
     shown = read(written.html.read_text(encoding="utf-8"))
     assert shown.text("h1") == "No trial of this session gave a figure to show: 1 of 1 failed."
     first = written.markdown.read_text(encoding="utf-8").partition("\n## ")[0]
-    assert "does not fit (1)" in first and "invoke run --plan" in first
+    assert "1 trial of 1: out of memory" in first and "invoke run --plan" in first
 
 
 def test_published_numbers_alone_are_drawn_and_none_is_judged():
@@ -299,6 +299,18 @@ def test_published_numbers_alone_are_drawn_and_none_is_judged():
     assert "RTX 2080 Ti fp16-master" in shown.text("svg")
     assert "can be checked" not in shown.text("p")
     assert "reproduced" not in shown.text("td")
+
+
+def test_a_page_of_published_numbers_alone_is_small_enough_to_mail():
+    assert len(html("published").encode()) < 480_000
+
+
+def test_a_study_in_which_nothing_was_measured_is_drawn_once_and_folded():
+    section = html("two cards").split('<h2 id="claims">')[1].split("</section>")[0]
+    folded = re.findall(r"<details>.*?</details>", section, re.S)
+    drawn = [svg for each in folded for svg in re.findall(r'<svg[^>]*class="([^"]+)"', each)]
+    assert set(drawn) == {"chart"} and any("1 drawing" in each for each in folded)
+    assert "Study 001: time-scaled" not in re.sub(r"<details>.*?</details>", "", section, flags=re.S)
 
 
 @pytest.mark.parametrize(
@@ -327,7 +339,7 @@ def test_the_claims_begin_with_how_many_can_be_checked_and_fold_away_what_cannot
 def test_one_record_has_no_interval_and_says_so():
     shown = read(html("one record"))
     assert "one run" in shown.text("td")
-    assert "quick look, n = 1" in shown.text("li")
+    assert "quick look: 1 run" in shown.text("li")
 
 
 def test_generated_data_is_named_in_the_answer_and_at_its_figure():

@@ -60,7 +60,7 @@ def test_another_card_on_equal_work_leads_the_page_with_what_to_expect():
         shown.answer,
     )
     (which,) = [asked for asked in shown.questions if asked.heading == "Which is faster, and by how much?"]
-    assert "These two: 1.2" in which.sentences[0] and "Any two of their types: 1.1" in which.sentences[0]
+    assert "These two units: 1.2" in which.sentences[0] and "that you would get: 1.1" in which.sentences[0]
 
 
 def test_many_gains_become_a_range_with_both_ends_named():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from report.sections.view import PageView
-from tests.report.comparisons.test_groups import series, view
+from tests.helpers import records_builder as build
+from tests.report.comparisons.test_groups import LEAD, series, view
 
 
 def answer(shown: PageView, heading: str) -> tuple[str, ...]:
@@ -29,5 +32,19 @@ def test_the_line_that_measures_again_names_the_environment():
     records = series()
     within = records[0].environment.model_copy(update={"image": "era-2019"})
     own = [record.model_copy(update={"environment": within}) for record in records]
-    (again,) = answer(view(own), "How is it measured again?")
+    (again,) = answer(view(own), "How is the main figure measured again?")
     assert again.startswith(f"`invoke run --plan {records[0].plan} --image era-2019 --new-session`")
+
+
+def test_page_one_says_how_many_trials_are_shown_only_where_some_are_missing():
+    every = series()
+    assert not any("Shown:" in sentence for sentence in answer(view(every), "How sure is this?"))
+
+
+def test_a_single_failure_is_named_with_its_reason_and_its_work():
+    ran = series()
+    failed = build.record(
+        ran[0].trial, None, on=ran[0].machine, session=LEAD, order=90, failure=build.out_of_memory()
+    )
+    (said,) = answer(view([*ran, failed]), "What failed?")
+    assert re.fullmatch(r"1 trial of \d+: out of memory, .+ at batch \d+\.", said)

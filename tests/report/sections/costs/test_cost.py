@@ -63,7 +63,8 @@ def test_the_markdown_of_the_money_is_exactly_this():
 def test_without_a_file_there_is_the_break_even_ratio_alone():
     costs = money(build.two_cards(), None)
     assert re.fullmatch(
-        rf"The {B} wins below 1\.4\d times the price of the {A} \(1\.2\d to 1\.[56]\d\)\.", costs.answer
+        rf"The {B} costs least below 1\.4\d times the price of the {A} \(1\.2\d to 1\.[56]\d\)\.",
+        costs.answer,
     )
     assert costs.ratios is not None and len(costs.ratios.rows) == 1
     assert not (costs.offers or costs.works or costs.quotes)

@@ -203,6 +203,7 @@ def test_keras_loop_keeps_the_contract_as_published(tmp_path, monkeypatch):
 
 
 # Keras is compiled by XLA, which takes most of a minute: the test above has it in the fair protocol.
+@pytest.mark.whole
 @pytest.mark.parametrize(("stack", "folder", "framework"), PUBLISHED)
 def test_a_trial_keeps_the_contract_in_either_protocol(stack, folder, framework, tmp_path, monkeypatch):
     found: dict[str, Measurement] = {}

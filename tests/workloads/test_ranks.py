@@ -134,7 +134,7 @@ def test_a_rank_that_dies_is_named_and_leaves_no_process(spoil, reason, message,
 
 
 def test_ranks_end_when_their_launcher_is_killed(tmp_path):
-    asked = tiny(limit={"seconds": 60})
+    asked = tiny(limit={"seconds": 200}, timeout_seconds=300.0)
     for name in ("in", "out", "cache"):
         (tmp_path / name).mkdir()
     (tmp_path / "in" / "trial.json").write_text(asked.canonical())
@@ -147,13 +147,13 @@ def test_ranks_end_when_their_launcher_is_killed(tmp_path):
             stderr=log,
         )
     try:
-        trained = _wait(lambda: "progress" in _told(tmp_path / "out" / "events.jsonl"), seconds=60)
+        trained = _wait(lambda: "progress" in _told(tmp_path / "out" / "events.jsonl"), seconds=200)
         assert trained, (tmp_path / "log").read_text()[-2000:]
         assert len(left(tmp_path)) == 3
     finally:
         launcher.send_signal(signal.SIGKILL)
         launcher.wait()
-    assert _wait(lambda: left(tmp_path) == [], seconds=10)
+    assert _wait(lambda: left(tmp_path) == [], seconds=30)
 
 
 def _told(events: Path) -> set[str]:

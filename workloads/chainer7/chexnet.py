@@ -18,9 +18,9 @@ from chainer7 import device
 from chainer7.densenet import DenseNet121
 from chainer7.device import F, L, chainer
 from parts.chexnet import network
-from parts.chexnet.data import batches
 from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, Terms, terms
-from parts.chexnet.training import Trainer, begin, measurement, of_arrays, train
+from parts.chexnet.real import reader
+from parts.chexnet.training import Trainer, begin, measurement, tested, train
 from parts.step_clock import StepClock
 
 NORM_NAMES = {"scale": "gamma", "shift": "beta", "mean": "avg_mean", "variance": "avg_var"}
@@ -30,33 +30,37 @@ DIFFERS = ["DenseNet-121 written with Chainer's links, where the study took it f
 
 def run(trial: Trial) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
-    asked = terms(trial, {"chainer": ("single",)})
+    asked = terms(trial, {"chainer": ("single",)}, data=("synthetic", "real"))
     device.refuse_others(trial)
-    trial.stage("data")
-    with trial.phase("data"):
-        given = batches(asked)
-    trial.stage("setup")
     with trial.phase("model"):
         trainer = ChainerTrainer(asked)
-        output_types = trainer.output_types(given[0][0][:1])
-        precision = device.precision(trial, output_types, network.parameters())
+    trial.stage("data")
+    with trial.phase("data"):
+        given = reader.given(trial, asked, trainer)
+        asked = given.terms
+    trial.stage("setup")
     with trial.phase("first_step"):
-        begin(trainer, given[0])
+        output_types = trainer.output_types(given.first[0][:1])
+        precision = device.precision(trial, output_types, network.parameters())
+        begin(trainer, given.first)
     clock = StepClock(
         trial,
         steps_per_epoch=asked.steps_per_epoch,
         epochs=EPOCHS,
         values=lambda losses: [float(loss.array) for loss in losses],
     )
-    epochs = train(trial, clock, asked, given, trainer)
+    epochs = train(trial, clock, asked, given.train, trainer, valid=given.valid)
+    score = tested(trial, given.test, given.labels)
     trial.stage("collect")
     found = {
+        **score,
         "device": device.facts(),
         "versions": device.software(),
         "precision": precision,
-        "framework": device.framework(__file__, DIFFERS),
+        "framework": dict(device.framework(__file__, DIFFERS), loader=reader.named(asked)),
     }
-    return measurement(trial, asked, clock, epochs, of_arrays(given), found)
+    data = {**clock.batches(), **given.facts}
+    return measurement(trial, asked, clock, epochs, data, found, given.valid)
 
 
 class ChainerTrainer(Trainer):

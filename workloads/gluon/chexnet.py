@@ -22,9 +22,9 @@ from mxnet import autograd, gluon
 
 from gluon import device
 from parts.chexnet import network
-from parts.chexnet.data import batches
 from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, IMAGE_SIZE, Terms, terms
-from parts.chexnet.training import Trainer, begin, measurement, of_arrays, train
+from parts.chexnet.real import reader
+from parts.chexnet.training import Trainer, begin, measurement, tested, train
 from parts.step_clock import StepClock
 
 LAYERS = (gluon.nn.Conv2D, gluon.nn.BatchNorm, gluon.nn.Dense)
@@ -33,21 +33,22 @@ OWN_NAMES = {"scale": "gamma", "shift": "beta", "mean": "running_mean", "varianc
 
 def run(trial: Trial) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
-    asked = terms(trial, {"mxnet-gluon": ("single",)}, more={"in_flight": 1})
+    asked = terms(trial, {"mxnet-gluon": ("single",)}, data=("synthetic", "real"), more={"in_flight": 1})
     if asked.loading["in_flight"] < 1:
         raise Failed("unsupported", "option 'in_flight' is below 1")
     device.refuse_others(trial)
     if asked.image_size != IMAGE_SIZE:
         raise Failed("unsupported", "the model zoo's DenseNet pools 7 × 7 features, those of 224 px alone")
-    trial.stage("data")
-    with trial.phase("data"):
-        given = batches(asked)
-    trial.stage("setup")
     with trial.phase("model"):
         trainer = GluonTrainer(asked)
         precision = device.precision(trial, trainer.output_types, network.parameters())
+    trial.stage("data")
+    with trial.phase("data"):
+        given = reader.given(trial, asked, trainer)
+        asked = given.terms
+    trial.stage("setup")
     with trial.phase("first_step"):
-        begin(trainer, given[0])
+        begin(trainer, given.first)
     clock = StepClock(
         trial,
         steps_per_epoch=asked.steps_per_epoch,
@@ -56,15 +57,21 @@ def run(trial: Trial) -> dict[str, Any]:
         values=lambda losses: [float(loss.asscalar()) for loss in losses],
         reads_freely=asked.loading["in_flight"] == 1,
     )
-    epochs = train(trial, clock, asked, given, trainer)
+    epochs = train(trial, clock, asked, given.train, trainer, valid=given.valid)
+    score = tested(trial, given.test, given.labels)
     trial.stage("collect")
+    waited = asked.loading["in_flight"] == 1
     found = {
+        **score,
         "device": device.facts(),
         "versions": device.software(),
         "precision": precision,
-        "framework": device.framework(__file__, "channels first", waited=asked.loading["in_flight"] == 1),
+        "framework": dict(
+            device.framework(__file__, "channels first", waited=waited), loader=reader.named(asked)
+        ),
     }
-    return measurement(trial, asked, clock, epochs, of_arrays(given), found)
+    data = {**clock.batches(), **given.facts}
+    return measurement(trial, asked, clock, epochs, data, found, given.valid)
 
 
 class GluonTrainer(Trainer):

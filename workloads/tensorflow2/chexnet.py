@@ -18,16 +18,19 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from parts import source
-from parts.chexnet import data, training
+from parts.chexnet import training
 from parts.chexnet.network import parameters
 from parts.chexnet.protocol import EPOCHS, Terms, terms
+from parts.chexnet.real import reader
 from tensorflow2 import device
 from tensorflow2.keras_fit import KerasFit
 from tensorflow2.low_level import LowLevel
 
+DATA = ("synthetic", "real")
 TRAINERS = {"tensorflow": LowLevel, "keras-tensorflow": KerasFit}
 
 
@@ -42,9 +45,14 @@ def lines(trainer: type) -> dict[str, int]:
     return source.lines(__file__, "tensorflow", without=others)
 
 
+def decoded(content: bytes) -> np.ndarray:
+    """A file's pixels by TensorFlow's own decoder; PNG loses nothing."""
+    return tf.io.decode_png(content, channels=3).numpy()
+
+
 def run(trial: Trial) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
-    asked = terms(trial, dict.fromkeys(TRAINERS, tuple(device.WAYS)), device.PRECISIONS)
+    asked = terms(trial, dict.fromkeys(TRAINERS, tuple(device.WAYS)), device.PRECISIONS, data=DATA)
     kind = trial.asked["device"]
     with trial.phase("device"):
         devices = device.choose(kind, asked.devices)
@@ -54,18 +62,20 @@ def run(trial: Trial) -> dict[str, Any]:
         trainer = trainer_of(asked, devices)
     trial.stage("data")
     with trial.phase("data"):
-        drawn = data.batches(asked)
-        batches = [trainer.arranged(batch) for batch in drawn]
+        given = reader.given(trial, asked, trainer, decoded)
+        asked = given.terms
     trial.stage("setup")
     with trial.phase("first_step"):
-        training.begin(trainer, batches[0])
+        training.begin(trainer, given.first)
     clock = device.Clock(trial, devices, steps_per_epoch=asked.steps_per_epoch, epochs=EPOCHS)
     if isinstance(trainer, KerasFit):
-        epochs = trainer.train(trial, clock, batches)
+        epochs = trainer.train(trial, clock, given.train, given.valid)
     else:
-        epochs = training.train(trial, clock, asked, batches, trainer)
+        epochs = training.train(trial, clock, asked, given.train, trainer, valid=given.valid)
+    score = training.tested(trial, given.test, given.labels)
     trial.stage("collect")
     found = {
+        **score,
         "device": device.facts(kind, asked.devices),
         "versions": device.software(),
         "precision": dict(
@@ -80,7 +90,8 @@ def run(trial: Trial) -> dict[str, Any]:
         if asked.devices > 1
         else [],
     }
-    return training.measurement(trial, asked, clock, epochs, training.of_arrays(drawn), found)
+    data = {**clock.batches(), **given.facts}
+    return training.measurement(trial, asked, clock, epochs, data, found, given.valid)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ import tensorflow as tf
 from parts.chexnet import network
 from parts.chexnet.data import Batch
 from parts.chexnet.protocol import BETAS, CLASSES, Terms
-from parts.chexnet.training import Trainer
+from parts.chexnet.real import reader
+from parts.chexnet.training import Evaluation, Trainer, validated
 from parts.trial import Trial
 from tensorflow2.device import Clock
 from tensorflow2.layout import arranged_weight, channels_last
@@ -74,7 +75,7 @@ class KerasFit(Trainer):
 
     def step(self, images: np.ndarray, labels: np.ndarray) -> float:
         """One training step, as Model.fit takes it."""
-        history = self._fit([(images, labels)], 1, 1, [])
+        history = self._fit(Rounds([(images, labels)], 1), 1, [])
         return history.history["loss"][0]
 
     def parameters(self) -> int:
@@ -89,20 +90,32 @@ class KerasFit(Trainer):
             "name": "Keras",
             "version": keras.__version__,
             "compiled": compiled,
-            "loader": "keras.utils.PyDataset over batches in host memory",
+            "loader": self._loader(),
             "differs": differs,
         }
 
-    def train(self, trial: Trial, clock: Clock, batches: list[Batch]) -> list[dict[str, Any]]:
+    def train(
+        self,
+        trial: Trial,
+        clock: Clock,
+        batches: list[Batch] | reader.Training,
+        valid: Evaluation | None = None,
+    ) -> list[dict[str, Any]]:
         """Epochs until the protocol or the trial's limit ends; one record each."""
         trial.stage("train")
-        marks = Marks(trial, clock, self.terms)
-        self._fit(batches, clock.steps_per_epoch, clock.epochs, [marks])
+        read = isinstance(batches, reader.Training)
+        given = Read(batches) if read else Rounds(batches, clock.steps_per_epoch)
+        marks = Marks(trial, clock, self.terms, given, valid)
+        self._fit(given, clock.epochs, [marks])
         return marks.epochs
 
-    def _fit(self, batches: list[Batch], steps: int, epochs: int, callbacks: list[Any]) -> Any:
-        rounds = Rounds(batches, steps)
-        return self.model.fit(rounds, epochs=epochs, callbacks=callbacks, shuffle=False, verbose=0)
+    def _fit(self, given: keras.utils.PyDataset, epochs: int, callbacks: list[Any]) -> Any:
+        return self.model.fit(given, epochs=epochs, callbacks=callbacks, shuffle=False, verbose=0)
+
+    def _loader(self) -> str:
+        if self.terms.data == "synthetic":
+            return "keras.utils.PyDataset over batches in host memory"
+        return f"keras.utils.PyDataset, threads: {self.terms.workers}"
 
 
 class Rounds(keras.utils.PyDataset):
@@ -119,16 +132,39 @@ class Rounds(keras.utils.PyDataset):
         return self.batches[step % len(self.batches)]
 
 
+class Read(keras.utils.PyDataset):
+    """An epoch's batches of the X-rays, made by Keras' threads."""
+
+    def __init__(self, batches: reader.Training) -> None:
+        super().__init__(workers=batches.terms.workers, use_multiprocessing=False)
+        self.batches, self.epoch = batches, 0
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __getitem__(self, step: int) -> Batch:
+        return self.batches.at(self.epoch, step)
+
+
 class Marks(keras.callbacks.Callback):
     """Keras' callbacks as the clock's marks."""
 
-    def __init__(self, trial: Trial, clock: Clock, terms: Terms) -> None:
+    def __init__(
+        self,
+        trial: Trial,
+        clock: Clock,
+        terms: Terms,
+        given: keras.utils.PyDataset,
+        valid: Evaluation | None,
+    ) -> None:
         super().__init__()
-        self.trial, self.clock, self.terms = trial, clock, terms
+        self.trial, self.clock, self.terms, self.given, self.valid = trial, clock, terms, given, valid
         self.epochs: list[dict[str, Any]] = []
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Opens a segment."""
+        if isinstance(self.given, Read):
+            self.given.epoch = epoch
         self.clock.start()
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
@@ -145,8 +181,10 @@ class Marks(keras.callbacks.Callback):
         self.model.stop_training = bool(self.clock.over())
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Closes the segment."""
+        """Closes the segment, and validates."""
         self.epochs.append(self.clock.stop())
+        if self.valid:
+            validated(self.trial, self.valid, self.epochs[-1])
         self.trial.event("epoch", **self.epochs[-1])
 
 

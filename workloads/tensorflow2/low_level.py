@@ -17,6 +17,7 @@ import tensorflow as tf
 from parts.chexnet import network
 from parts.chexnet.data import Batch
 from parts.chexnet.protocol import BETAS, Terms
+from parts.chexnet.real import reader
 from parts.chexnet.training import Trainer
 from tensorflow2.layout import arranged_weight, channels_last
 
@@ -90,7 +91,7 @@ class LowLevel(Trainer):
             "name": "TensorFlow",
             "version": tf.__version__,
             "compiled": "tf.function",
-            "loader": "none: NumPy arrays in host memory",
+            "loader": reader.named(self.terms),
             "differs": differs,
         }
 

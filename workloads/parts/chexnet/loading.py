@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from parts.vision import torchvision  # isort: skip
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -19,30 +17,34 @@ import torch
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset, default_collate
 
-from parts.chexnet.protocol import Terms
+from parts.chexnet.protocol import FAIR, Terms
+from parts.chexnet.real import pictures, reader
+from parts.chexnet.real.ahead import AHEAD, Ahead
+from parts.chexnet.real.pictures import DEVIATION, MEAN
 from parts.chexnet.xrays import PIXELS, Part
 from parts.launcher import Place
 
-MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-"""ImageNet's, of pixels in [0, 1]."""
-AHEAD = 2
-
 Batch = tuple[torch.Tensor, torch.Tensor]
+Wanted = tuple[int, int, int]
+"""An item, the epoch that it is wanted in, and its place in that."""
+Prepare = Callable[[Image.Image, int, int], torch.Tensor]
+"""Of an image, for an epoch and a place in it."""
 transforms = torchvision.transforms
 
 
 class Files(Dataset[Batch]):
     """Images read when they are asked for."""
 
-    def __init__(self, part: Part, prepare: Callable[[Image.Image], torch.Tensor]) -> None:
+    def __init__(self, part: Part, prepare: Prepare) -> None:
         self.part, self.prepare = part, prepare
 
     def __len__(self) -> int:
         return len(self.part)
 
-    def __getitem__(self, item: int) -> Batch:
+    def __getitem__(self, wanted: Wanted) -> Batch:
+        item, epoch, place = wanted
         with Image.open(self.part.paths[item]) as image:
-            return self.prepare(image.convert("RGB")), torch.from_numpy(self.part.labels[item])
+            return self.prepare(image.convert("RGB"), epoch, place), torch.from_numpy(self.part.labels[item])
 
 
 class Arrays(Dataset[Batch]):
@@ -56,12 +58,45 @@ class Arrays(Dataset[Batch]):
     def __len__(self) -> int:
         return len(self.labels)
 
-    def __getitem__(self, item: int) -> Batch:
-        return self.images[item], self.labels[item]
+    def __getitem__(self, wanted: Wanted) -> Batch:
+        return self.images[wanted[0]], self.labels[wanted[0]]
 
 
-def preparation(terms: Terms, *, training: bool) -> Callable[[Image.Image], torch.Tensor]:
-    """What is made of an image in RGB: cropped and flipped to train on, normalised always."""
+def preparation(terms: Terms, seed: int, *, training: bool) -> Prepare:
+    """What is made of an image in RGB: cropped and flipped to train on, normalised always.
+
+    The crop of all frameworks is theirs to the bit; the published one is torchvision's.
+    """
+    if terms.manner == FAIR:
+        return _Alike(terms, seed, training=training)
+    return _Published(terms, training=training)
+
+
+class _Alike:
+    def __init__(self, terms: Terms, seed: int, *, training: bool) -> None:
+        self.terms, self.seed, self.training = terms, seed, training
+
+    def __call__(self, image: Image.Image, epoch: int, place: int) -> torch.Tensor:
+        size, manner = self.terms.image_size, self.terms.manner
+        if self.terms.source_pixels != PIXELS:
+            image = transforms.functional.resize(image, [PIXELS])
+        pixels = np.asarray(image)
+        if not self.training:
+            return torch.from_numpy(pictures.tested_on(pixels, size, manner))
+        stream = reader.choices(self.seed, epoch, place)
+        return torch.from_numpy(pictures.trained_on(pixels, size, manner, stream))
+
+
+class _Published:
+    def __init__(self, terms: Terms, *, training: bool) -> None:
+        self.made = published(terms, training=training)
+
+    def __call__(self, image: Image.Image, epoch: int, place: int) -> torch.Tensor:
+        return self.made(image)
+
+
+def published(terms: Terms, *, training: bool) -> Callable[[Image.Image], torch.Tensor]:
+    """torchvision's crops, as the notebook had them."""
     size, manner = terms.image_size, terms.manner
     steps: list[Any] = []
     if terms.source_pixels != PIXELS:
@@ -84,14 +119,15 @@ class Drawn:
     """
 
     def __init__(self, items: int, terms: Terms, place: Place, seed: int) -> None:
-        self.items, self.terms, self.place = items, terms, place
-        self._order = torch.Generator().manual_seed(seed)
+        self.items, self.terms, self.place, self.seed = items, terms, place, seed
+        self.epochs = 0
 
     def __len__(self) -> int:
         return self.terms.steps_per_epoch
 
-    def __iter__(self) -> Iterator[list[int]]:
-        order = torch.randperm(self.items, generator=self._order)
+    def __iter__(self) -> Iterator[list[Wanted]]:
+        epoch, self.epochs = self.epochs, self.epochs + 1
+        order = reader.order(self.items, self.seed, epoch)
         whole, size = self.terms.global_batch_size, self.terms.batch_size
         mine = (
             range(self.place.rank * size, (self.place.rank + 1) * size)
@@ -99,7 +135,8 @@ class Drawn:
             else range(whole)
         )
         for step in range(len(self)):
-            yield [int(order[(step * whole + number) % self.items]) for number in mine]
+            places = (step * whole + number for number in mine)
+            yield [(int(order[place % self.items]), epoch, place) for place in places]
 
 
 class InOrder:
@@ -117,9 +154,9 @@ class InOrder:
     def __len__(self) -> int:
         return len(self.firsts)
 
-    def __iter__(self) -> Iterator[list[int]]:
+    def __iter__(self) -> Iterator[list[Wanted]]:
         for first in self.firsts:
-            yield list(range(first, min(first + self.size, self.items)))
+            yield [(item, 0, item) for item in range(first, min(first + self.size, self.items))]
 
 
 class Threaded:
@@ -132,38 +169,11 @@ class Threaded:
         return len(self.batches)
 
     def __iter__(self) -> Iterator[Batch]:
-        return _Ahead(self)
+        return Ahead(iter(self.batches), self._made, self.workers)
 
-
-class _Ahead(Iterator[Batch]):
-    """An epoch of them: the threads begin at once, before the first batch is asked for."""
-
-    def __init__(self, of: Threaded) -> None:
-        self.of, self.left = of, iter(of.batches)
-        self.pool = ThreadPoolExecutor(of.workers)
-        self.coming: deque[Any] = deque()
-        for _ in range(AHEAD * of.workers):
-            self._send()
-
-    def __next__(self) -> Batch:
-        if not self.coming:
-            self.pool.shutdown()
-            raise StopIteration
-        batch: Batch = self.coming.popleft().result()
-        self._send()
-        return batch
-
-    def __del__(self) -> None:
-        self.pool.shutdown(wait=False, cancel_futures=True)
-
-    def _send(self) -> None:
-        items = next(self.left, None)
-        if items is not None:
-            self.coming.append(self.pool.submit(self._made, items))
-
-    def _made(self, items: list[int]) -> Batch:
-        images, labels = default_collate([self.of.dataset[item] for item in items])
-        return (images.pin_memory(), labels.pin_memory()) if self.of.pinned else (images, labels)
+    def _made(self, wanted: list[Wanted]) -> Batch:
+        images, labels = default_collate([self.dataset[one] for one in wanted])
+        return (images.pin_memory(), labels.pin_memory()) if self.pinned else (images, labels)
 
 
 def loader(dataset: Dataset[Batch], batches: Any, terms: Terms, *, pinned: bool) -> Any:

@@ -88,8 +88,10 @@ MANNERS = {
         crop="whole",
         tested_on="whole",
     ),
-    "mxnet-gluon": Manner(images="ones", labels="ones", reads_loss_every=7),
-    "chainer": Manner(labels="zeros", rate_by_devices=False),
+    "mxnet-gluon": Manner(
+        images="ones", labels="ones", reads_loss_every=7, crop="resized", tested_on="whole"
+    ),
+    "chainer": Manner(labels="zeros", rate_by_devices=False, tested_on="whole", pixels="caffe"),
 }
 """The study's own, by the names that its published figures have."""
 

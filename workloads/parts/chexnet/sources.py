@@ -69,7 +69,7 @@ def _real(trial: Trial, terms: Terms, place: Place, pinned: bool) -> Given:
     facts = {f"{name}_items": len(part) for name, part in parts.items()}
     if terms.protocol == LOADING:
         return replace(trained, facts=dict(facts, sha256=found.sha256))
-    prepare = loading.preparation(terms, training=False)
+    prepare = loading.preparation(terms, trial.seed, training=False)
     held = {}
     for name in ("valid", "test"):
         whole = -(-len(parts[name]) // terms.valid_batch_size)
@@ -84,10 +84,10 @@ def _real(trial: Trial, terms: Terms, place: Place, pinned: bool) -> Given:
 
 
 def _of_part(trial: Trial, terms: Terms, part: xrays.Part, place: Place, pinned: bool) -> Given:
-    dataset = loading.Files(part, loading.preparation(terms, training=True))
+    dataset = loading.Files(part, loading.preparation(terms, trial.seed, training=True))
     order = loading.Drawn(len(part), terms, place, trial.seed)
     size = terms.batch_size if place.count > 1 else terms.global_batch_size
-    first = default_collate([dataset[item % len(part)] for item in range(size)])
+    first = default_collate([dataset[item % len(part), 0, item] for item in range(size)])
     return Given(terms, loading.loader(dataset, order, terms, pinned=pinned), tuple(first), {})
 
 

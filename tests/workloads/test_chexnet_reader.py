@@ -1,0 +1,238 @@
+"""The reader of real X-rays that every framework has: pixels, crops, order, and trials in each framework."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import struct
+import zlib
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from harness.data.chest_xray import LABELS
+from tests.helpers.workload_runner import WORKLOADS, module, need_stack, need_torch, ran, run, trial
+from tests.workloads.test_chexnet_frameworks import STACKS
+from tests.workloads.test_chexnet_xrays import ready  # noqa: F401  (a fixture)
+
+pictures = module("parts.chexnet.real.pictures")
+png = module("parts.chexnet.real.png")
+protocol = module("parts.chexnet.protocol")
+reader = module("parts.chexnet.real.reader")
+failed = module("parts.trial").Failed
+
+LONG = [pytest.mark.whole]
+
+TRAINED = [
+    pytest.param(*stack.values, marks=[*stack.marks, *(() if stack.id == "chainer" else LONG)], id=stack.id)
+    for stack in STACKS
+    if stack.id != "horovod"
+]
+"""All go through the same reader; Chainer is the fastest to begin."""
+
+
+def content(image: Image.Image) -> bytes:
+    file = io.BytesIO()
+    image.save(file, "png")
+    return file.getvalue()
+
+
+def filtered(pixels: np.ndarray, kind: int) -> bytes:
+    """A PNG in RGB whose rows all tell what one filter leaves of noise: any bytes are a picture."""
+    height, width, _ = pixels.shape
+    rows = b"".join(bytes([kind]) + row.tobytes() for row in pixels)
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    parts = [(b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
+    chunks = (
+        struct.pack(">I", len(part)) + name + part + struct.pack(">I", zlib.crc32(name + part))
+        for name, part in parts
+    )
+    return png.SIGNATURE + b"".join(chunks)
+
+
+@pytest.mark.parametrize("kind", range(5))
+def test_each_filter_of_a_png_gives_pillow_s_pixels(kind):
+    noise = np.random.RandomState(kind).randint(0, 256, (9, 7, 3)).astype(np.uint8)
+    file = filtered(noise, kind)
+    assert np.array_equal(png.pixels(file), np.asarray(Image.open(io.BytesIO(file))))
+
+
+def test_a_grey_png_has_three_channels():
+    image = Image.fromarray(np.arange(35, dtype=np.uint8).reshape(5, 7))
+    assert np.array_equal(png.pixels(content(image)), np.asarray(image.convert("RGB")))
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        (b"GIF89a", "begins otherwise"),
+        (png.SIGNATURE, "has no header"),
+        (content(Image.new("RGBA", (3, 3))), "is not of 8 bits in grey or RGB"),
+        (content(Image.new("RGB", (3, 3)))[:50], "cannot be unpacked"),
+        (filtered(np.zeros((3, 3, 3), np.uint8), 5), "has a filter that is not known"),
+    ],
+    ids=["gif", "header", "transparent", "cut", "filter"],
+)
+def test_a_file_that_is_no_such_png_is_refused_with_the_reason(file, words):
+    with pytest.raises(failed, match=words):
+        png.pixels(file)
+
+
+def picture() -> np.ndarray:
+    return np.random.RandomState(4).randint(0, 256, (264, 264, 3)).astype(np.uint8)
+
+
+def test_a_fair_crop_is_a_part_of_the_image_with_its_pixels_and_its_scale():
+    plain = protocol.Manner()
+    image, stream = picture(), reader.choices(1, 0, 3)
+    found = pictures.trained_on(image, 224, plain, stream)
+    again = reader.choices(1, 0, 3)
+    top, left, flip = again.randint(41), again.randint(41), again.randint(2)
+    part = image[top : top + 224, left : left + 224][:, :: -1 if flip else 1]
+    assert np.array_equal(found, pictures.normalised(part, plain))
+    assert np.array_equal(
+        pictures.tested_on(image, 224, plain), pictures.normalised(image[20:244, 20:244], plain)
+    )
+
+
+def test_a_smaller_whole_is_pillow_s_to_one_of_256_levels():
+    image = picture()
+    right = Image.fromarray(image).resize((224, 224), Image.Resampling.BILINEAR)
+    assert np.abs(pictures.resized(image, 224).astype(int) - np.asarray(right).astype(int)).max() <= 1
+
+
+def test_each_published_manner_has_its_notebook_s_crop_and_normalisation():
+    image = picture()
+    whole = pictures.resized(image, 224)
+    for name, manner in protocol.MANNERS.items():
+        found = pictures.tested_on(image, 224, manner)
+        assert np.array_equal(found, pictures.normalised(whole, manner)), name
+    white = np.full((1, 1, 3), 255, np.uint8)
+    caffe = pictures.normalised(white, protocol.MANNERS["chainer"]).ravel()
+    assert caffe == pytest.approx([255 * (1 - mean) * 0.017 for mean in (0.485, 0.456, 0.406)], rel=1e-6)
+    part = pictures.trained_on(image, 224, protocol.MANNERS["mxnet-gluon"], reader.choices(1, 0, 0))
+    assert part.shape == (3, 224, 224) and part.dtype == np.float32
+
+
+def test_an_image_that_is_smaller_than_its_crop_is_refused():
+    with pytest.raises(failed, match="images of 300 px cannot be cut from X-rays of 264 px"):
+        pictures.tested_on(picture(), 300, protocol.FAIR)
+
+
+def test_an_epoch_has_each_image_once_and_the_next_another_order():
+    first, second = (reader.order(30, 7, epoch) for epoch in range(2))
+    assert sorted(first) == sorted(second) == list(range(30))
+    assert list(first) != list(second)
+
+
+SEEN = """
+import hashlib, json, sys
+from types import SimpleNamespace
+from parts.chexnet import protocol, sources
+from parts.launcher import Place
+trial = SimpleNamespace(seed=5, data_folder=sys.argv[1], limit={}, valid_batches=lambda whole: whole,
+                        asked={"data": "generated", "weights": None})
+terms = protocol.Terms("pytorch", protocol.FAIR, "fp32-ieee", 4, 1, "ddp", 64, 4, data="real",
+                       loading=dict(protocol.LOADER, workers=1, loader="threads"))
+given = sources.given(trial, terms, Place(), pinned=False)
+digest = hashlib.sha256()
+for batches in (given.train, given.train, given.valid.batches, given.test.batches):
+    for images, labels in batches:
+        digest.update(images.numpy().tobytes() + labels.numpy().tobytes())
+print(digest.hexdigest())
+"""
+
+
+@pytest.mark.torch
+def test_pytorch_sees_the_bits_of_all_the_others_in_the_same_order(ready: Path):  # noqa: F811
+    need_torch()
+    done = ran("-c", SEEN, str(ready), environ={"PYTHONPATH": str(WORKLOADS)})
+    assert done.returncode == 0, done.stderr[-2000:]
+    asked = {"data": "generated", "weights": None}
+    told = SimpleNamespace(seed=5, data_folder=str(ready), limit={}, asked=asked)
+    terms = protocol.Terms("chainer", protocol.FAIR, "fp32-ieee", 4, 1, "single", 64, 4, data="real")
+    given = reader.given(told, terms, module("parts.chexnet.training").Trainer())
+    digest = hashlib.sha256()
+    for batches in (given.train, given.train, given.valid.batches, given.test.batches):
+        for images, labels in batches:
+            digest.update(images.tobytes() + labels.tobytes())
+    assert done.stdout.strip() == digest.hexdigest()
+
+
+@pytest.mark.parametrize(("stack", "folder", "framework"), TRAINED)
+def test_each_framework_trains_on_the_prepared_x_rays_and_tells_the_area_of_each_label(
+    ready: Path,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch,
+    stack,
+    folder,
+    framework,
+):
+    python = need_stack(stack)
+    monkeypatch.setenv("PYTHONPATH", str(WORKLOADS))
+    # MXNet's network is for 224 px alone. Two batches of the 28 images are an epoch.
+    asked = trial(
+        "chexnet",
+        protocol="published/1",
+        model="densenet121",
+        batch_size=14,
+        data_mode="host",
+        image_size=224 if folder == "gluon" else 64,
+        limit={"epochs": 1},
+        options={"framework": framework, "data": "real"},
+        timeout_seconds=280,
+    )
+    ended = run(tmp_path, asked, script=WORKLOADS / folder / "chexnet.py", python=python, data=str(ready))
+    found = ended.measured
+    (epoch,) = found.epochs
+    assert (epoch.steps, epoch.complete, epoch.valid_batches) == (2, True, 1)
+    assert epoch.valid_loss > 0
+    assert (found.data.name, found.data.source, found.data.test_items) == ("chestxray", "generated", 8)
+    assert tuple(sorted(found.test_qualities)) == tuple(sorted(LABELS))
+    assert found.test_quality == pytest.approx(np.mean(list(found.test_qualities.values())))
+    assert "threads: 6" in found.framework.loader
+
+
+@pytest.mark.chainer
+def test_imagenet_s_weights_are_refused_where_nothing_reads_their_file(ready, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.setenv("PYTHONPATH", str(WORKLOADS))
+    asked = trial(
+        "chexnet",
+        protocol="fair/1",
+        model="densenet121",
+        batch_size=4,
+        data_mode="host",
+        weights="pretrained",
+        options={"data": "real"},
+    )
+    script = WORKLOADS / "chainer7" / "chexnet.py"
+    ended = run(tmp_path, asked, script=script, python=need_stack("chainer"), data=str(ready))
+    assert "PyTorch alone reads the file of ImageNet's weights" in ended.failed.message
+
+
+TURNS = """
+import json
+from parts.chexnet import loading
+from parts.launcher import Place
+found = {}
+for alone in (False, True):
+    ranks = [loading.InOrder(10, 4, Place(count=2, rank=rank), 3, first_alone=alone) for rank in range(2)]
+    found[str(alone)] = [[[item for item, _, _ in batch] for batch in rank] for rank in ranks]
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.torch
+def test_two_ranks_validate_in_turns_or_the_first_alone():
+    need_torch()
+    done = ran("-c", TURNS, environ={"PYTHONPATH": str(WORKLOADS)})
+    assert done.returncode == 0, done.stderr[-2000:]
+    first, second, third = [0, 1, 2, 3], [4, 5, 6, 7], [8, 9]
+    assert json.loads(done.stdout) == {
+        "False": [[first, third], [second]],
+        "True": [[first, second, third], []],
+    }

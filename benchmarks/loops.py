@@ -23,14 +23,14 @@ from typing import Any
 from benchmarks.interleaved import interleaved, report
 
 from parts.trial import Trial  # isort: skip
-from parts.vision import torchvision  # isort: skip
+from parts.networks.vision import torchvision  # isort: skip
 
 import torch
 from torch import nn
 
 import word_lm
-from parts import language, recurrent
-from parts.clock import Clock
+from parts.networks import language, recurrent
+from parts.timing.clock import Clock
 
 WORKLOADS = Path(__file__).resolve().parents[1] / "workloads"
 BATCHES = 4

@@ -33,9 +33,10 @@ from torch import nn
 import word_lm
 from benchmarks.interleaved import interleaved, report
 from convnet import TrainingStep
-from parts import language, precision, recurrent
-from parts.clock import Clock
-from parts.update import Update, clipped_sgd
+from parts.networks import language, recurrent
+from parts.numerics import precision
+from parts.numerics.update import Update, clipped_sgd
+from parts.timing.clock import Clock
 
 CLASSES = 1000
 RATE = 1e-4

@@ -258,8 +258,9 @@ def sentence(words: str) -> str:
 
 
 def unit_name(card: str, machine_label: str) -> str:
-    """A card in its machine: what a reader filters by."""
-    return f"{short_card(card)} ({clean(machine_label, 40)})"
+    """A card in its machine: what a reader filters by. A label that ends in brackets gets no second pair."""
+    label = clean(machine_label, 40)
+    return f"{short_card(card)}, {label}" if label.endswith(")") else f"{short_card(card)} ({label})"
 
 
 def failure_words(reason: str) -> str:

@@ -20,10 +20,12 @@ from typing import Any
 import torch
 from torch import distributed
 
-from parts import all_reduce, kernels, launcher, precision, ranks
-from parts.clock import Clock, stopwatch
+from parts import all_reduce, launcher, ranks
 from parts.device import choose, choose_own, facts, seed_everything, software
 from parts.launcher import Place
+from parts.numerics import precision
+from parts.timing import kernels
+from parts.timing.clock import Clock, stopwatch
 
 STEPS = 100
 WARM_UP = 50

@@ -18,7 +18,7 @@ training"; `valid_devices` "first"; `loss` "read each step" or "kept" on the dev
 
 from parts.trial import Failed, Trial, main  # isort: skip  (its clock starts with this line)
 
-from parts.vision import torchvision  # isort: skip
+from parts.networks.vision import torchvision  # isort: skip
 
 import contextlib
 import io
@@ -29,15 +29,17 @@ import numpy as np
 import torch
 from torch import distributed, nn
 
-from parts import datasets, launcher, precision, ranks, source
+from parts import launcher, ranks, source
 from parts.chexnet import loading, sources, training, weights
 from parts.chexnet.network import BLOCKS
 from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, LOADER, LOADING, PROTOCOLS, Terms, terms
 from parts.chexnet.sources import Held
-from parts.clock import Clock, memory
 from parts.device import choose_own, facts, seed_everything, software
+from parts.inputs import datasets
 from parts.launcher import Place
-from parts.step_clock import StepClock
+from parts.numerics import precision
+from parts.timing.clock import Clock, memory
+from parts.timing.step_clock import StepClock
 from parts.training.parallel import same_buffers
 
 FRAMEWORKS = {"pytorch": ("dp", "ddp"), "pytorch-loss-per-gpu": ("dp",)}

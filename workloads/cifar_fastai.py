@@ -22,7 +22,7 @@ precision.
 
 from parts.trial import Trial, main  # isort: skip  (its clock starts with this line)
 
-from parts.vision import torchvision  # isort: skip  (before fastai)
+from parts.networks.vision import torchvision  # isort: skip  (before fastai)
 
 import io
 from functools import partial
@@ -42,10 +42,10 @@ from fastai.optimizer import Adam, OptimWrapper
 from fastai.torch_core import apply_init
 from torch import nn
 
-from parts import datasets, flops, precision
-from parts.clock import Clock
 from parts.device import choose, facts, seed_everything, software
-from parts.fastai_learner import (
+from parts.inputs import datasets
+from parts.inputs.images import Loaders, Pictures, Preparation, batches_in, joined, loaders, pictures
+from parts.networks.fastai_learner import (
     GradientRecorder,
     Input,
     Measured,
@@ -55,7 +55,8 @@ from parts.fastai_learner import (
     kernel_time,
     precision_callbacks,
 )
-from parts.images import Loaders, Pictures, Preparation, batches_in, joined, loaders, pictures
+from parts.numerics import flops, precision
+from parts.timing.clock import Clock
 
 PROTOCOLS = ("published/1", "fair/1")
 EPOCHS = 30

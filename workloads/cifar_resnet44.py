@@ -24,7 +24,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from parts import datasets, launcher
+from parts import launcher
+from parts.inputs import datasets
 from parts.training.batches import InOrder, Shuffled
 from parts.training.fit import Loop, Quality, accuracy, fit
 from parts.training.setting import SHARING, Setting, over_processes

@@ -17,7 +17,7 @@ leaves the last out, `cudnn_benchmark` asks for the second alone); in the window
 
 from parts.trial import Failed, Trial, main  # isort: skip  (its clock starts with this line)
 
-from parts.vision import torchvision  # isort: skip  (before timm)
+from parts.networks.vision import torchvision  # isort: skip  (before timm)
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -28,14 +28,16 @@ import timm
 import torch
 from torch import nn
 
-from parts import kernels, launcher, precision, ranks
-from parts.clock import Clock
+from parts import launcher, ranks
 from parts.device import choose_own, facts, seed_everything, software
-from parts.flops import of_step, value_bytes
 from parts.launcher import Place
-from parts.models import classifier, image_size, loss_of
+from parts.networks.models import classifier, image_size, loss_of
+from parts.numerics import precision
+from parts.numerics.flops import of_step, value_bytes
+from parts.numerics.update import LABELS, Update
+from parts.timing import kernels
+from parts.timing.clock import Clock
 from parts.training.parallel import ForwardTimer, InPrecision, entries
-from parts.update import LABELS, Update
 
 STEPS_PER_EPOCH, EPOCHS = 100, 100
 FEWEST_BATCHES = 4

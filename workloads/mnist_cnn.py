@@ -14,7 +14,7 @@ fixed batches.
 
 from parts.trial import Trial, main  # isort: skip  (its clock starts with this line)
 
-from parts.vision import torchvision  # isort: skip
+from parts.networks.vision import torchvision  # isort: skip
 
 from collections.abc import Iterator
 from typing import Any
@@ -26,8 +26,8 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 from torchvision import transforms
 
-from parts import datasets
 from parts.device import software
+from parts.inputs import datasets
 from parts.training.fit import Batches, Loop, fit
 from parts.training.setting import Setting, over_processes
 

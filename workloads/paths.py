@@ -22,9 +22,10 @@ from typing import Any
 import torch
 from torch import distributed, nn
 
-from parts import precision, recurrent
-from parts.clock import Clock, stopwatch
 from parts.device import choose, facts, seed_everything, software
+from parts.networks import recurrent
+from parts.numerics import precision
+from parts.timing.clock import Clock, stopwatch
 
 STEPS = 10_000
 """More than a limit lets `clock` have."""

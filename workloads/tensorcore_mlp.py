@@ -23,11 +23,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from parts import allocations, kernels, precision
-from parts.clock import Clock
 from parts.device import choose, facts, seed_everything, software
-from parts.flops import of_step, value_bytes
-from parts.update import LABELS, Update
+from parts.numerics import allocations, precision
+from parts.numerics.flops import of_step, value_bytes
+from parts.numerics.update import LABELS, Update
+from parts.timing import kernels
+from parts.timing.clock import Clock
 
 BATCHES = 50
 RATE = 1e-3

@@ -12,9 +12,9 @@ precision, and the perplexities that the example's own page gives.
 dropout 0.65, and a vocabulary padded to a multiple of 8, to be run at batch 24.
 
 "fp16-master" follows one of the example's two scripts; which one the study ran is lost. `fp16_path` names it
-(see `parts/update.py`): "fp16_optimizer" is Apex's own FP16_Optimizer where it is installed, else the same by
-our own master weights, and the record's `method` says which ran. In both scripts the whole model is half, and
-so is the loss.
+(see `parts/numerics/update.py`): "fp16_optimizer" is Apex's own FP16_Optimizer where it is installed, else
+the same by our own master weights, and the record's `method` says which ran. In both scripts the whole model
+is half, and so is the loss.
 """
 
 from parts.trial import Trial, main  # isort: skip  (its clock starts with this line)
@@ -23,10 +23,10 @@ from typing import Any
 
 import torch
 
-from parts import datasets, flops, kernels, precision, recurrent
-from parts.clock import Clock
 from parts.device import choose, facts, seed_everything, software
-from parts.language import (
+from parts.inputs import datasets
+from parts.networks import recurrent
+from parts.networks.language import (
     VALID_BATCH_SIZE,
     LanguageModel,
     Task,
@@ -36,7 +36,10 @@ from parts.language import (
     train_epochs,
     validation_loss,
 )
-from parts.update import clipped_sgd
+from parts.numerics import flops, precision
+from parts.numerics.update import clipped_sgd
+from parts.timing import kernels
+from parts.timing.clock import Clock
 
 BPTT = 35
 CACHED_BATCHES = 64

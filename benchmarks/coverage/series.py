@@ -10,7 +10,7 @@ from scipy import signal
 from benchmarks.coverage.cases import Generator
 from benchmarks.coverage.samples import Floats
 from harness.record import Series
-from workloads.parts.level import LOOK_EVERY_SECONDS, level_held
+from workloads.parts.timing.level import LOOK_EVERY_SECONDS, level_held
 
 STEP_SECONDS = 0.1
 Shape = Callable[[Generator, int], Floats]

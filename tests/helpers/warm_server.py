@@ -35,7 +35,7 @@ def generate(workloads, name):
     sys.modules.update(KEPT)
     sys.path.insert(0, workloads)
     try:
-        datasets = importlib.import_module("parts.datasets")
+        datasets = importlib.import_module("parts.inputs.datasets")
         if not KEPT:
             for maker in ("_generated_corpus", "_generated_images", "_generated_reviews"):
                 setattr(datasets, maker, remembered(datasets, getattr(datasets, maker)))

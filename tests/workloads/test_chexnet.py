@@ -20,8 +20,8 @@ network = module("parts.chexnet.network")
 weights = module("parts.chexnet.weights")
 data = module("parts.chexnet.data")
 protocol = module("parts.chexnet.protocol")
-arithmetic = module("parts.arithmetic")
-step_clock = module("parts.step_clock")
+arithmetic = module("parts.numerics.arithmetic")
+step_clock = module("parts.timing.step_clock")
 trial = module("parts.trial")
 
 

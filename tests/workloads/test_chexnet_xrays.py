@@ -220,7 +220,7 @@ CROPS = """
 import json, torch
 import numpy as np
 from PIL import Image
-from parts.vision import torchvision
+from parts.networks.vision import torchvision
 from parts.chexnet import loading, protocol
 ramp = np.add.outer(np.minimum(np.arange(264), 255), np.zeros(264)).astype(np.uint8)
 image = Image.fromarray(np.stack([ramp, ramp.T, ramp * 0], axis=-1))
@@ -249,7 +249,7 @@ PRETRAINED = """
 import io, torch
 import chexnet
 from parts.chexnet import protocol
-from parts.vision import torchvision
+from parts.networks.vision import torchvision
 torch.manual_seed(2)
 whole = torchvision.models.densenet121(num_classes=1000).eval()
 for buffer in whole.buffers():

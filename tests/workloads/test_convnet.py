@@ -82,7 +82,7 @@ NAMES = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import torch
-from parts import models as classifiers
+from parts.networks import models as classifiers
 
 told = {}
 names = ("inception_v3", "resnet50", "resnet101", "efficientnet_b0", "efficientnet_b7", "timm/resnet26")
@@ -116,7 +116,7 @@ sys.path.insert(0, sys.argv[1])
 import torch
 from torch import nn
 import convnet
-from parts import precision
+from parts.numerics import precision
 from parts.launcher import Place
 
 class Threads(nn.Module):

@@ -34,7 +34,7 @@ from collections import deque
 from types import SimpleNamespace
 sys.path.insert(0, sys.argv[1])
 import torch
-from parts import clock as clock_part, step_clock
+from parts.timing import clock as clock_part, step_clock
 
 class Gpu:
     # All in nanoseconds. A launch costs the host time, and waits where the queue is full.
@@ -180,7 +180,7 @@ from types import SimpleNamespace
 sys.path.insert(0, {workloads!r})
 from parts import trial as trial_part
 import torch
-from parts import kernels
+from parts.timing import kernels
 
 def event(name, begin, length, kind="kernel", annotation=False, device="CUDA"):
     return SimpleNamespace(

@@ -14,11 +14,11 @@ pytestmark = pytest.mark.torch
 SCRIPT = f"""
 import json, sys
 sys.path.insert(0, {str(WORKLOADS)!r})
-from parts.vision import torchvision
+from parts.networks.vision import torchvision
 import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
-from parts import flops
+from parts.numerics import flops
 import word_lm
 
 def resnet(name):

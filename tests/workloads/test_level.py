@@ -10,7 +10,7 @@ from harness.record import Series
 from harness.summary.steady_state import DEFAULT_RULE, steady_state
 from tests.helpers.workload_runner import module
 
-level = module("parts.level")
+level = module("parts.timing.level")
 
 STEP_SECONDS = 0.3
 LEAST, MOST = 75.0, 300.0

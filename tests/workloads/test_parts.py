@@ -53,7 +53,7 @@ torch.cuda.Event = Event
 torch.cuda.synchronize = lambda device: calls.append("synchronize")
 torch.cuda.max_memory_allocated = torch.cuda.max_memory_reserved = lambda device: 7
 
-from parts import clock, step_clock
+from parts.timing import clock, step_clock
 step_clock.FIRST_LOSSES = 2
 trial = SimpleNamespace(limit={"steps": 3}, event=lambda *told, **more: None)
 clock = clock.Clock(trial, SimpleNamespace(type="cuda"), steps_per_epoch=5, epochs=2)
@@ -82,7 +82,7 @@ def test_a_gpu_s_clock_waits_for_the_device_before_and_after_a_segment_and_never
 
 LEAST_AND_MOST = """
 now = 0
-from parts import clock, level, step_clock
+from parts.timing import clock, level, step_clock
 
 looks = []
 step_clock.time = SimpleNamespace(perf_counter_ns=lambda: int(now * 1e9), perf_counter=lambda: now)
@@ -164,7 +164,7 @@ def test_a_device_of_another_kind_never_stands_in_for_the_one_asked():
 
 
 GATES = """
-from parts import precision
+from parts.numerics import precision
 def refused(label, capability, target=None):
     hip = target and "7.2"
     with mock.patch.object(torch.version, "hip", hip), \
@@ -198,7 +198,7 @@ def test_a_precision_that_a_card_only_emulates_is_refused_by_name():
 
 
 PRECISION = """
-from parts import precision
+from parts.numerics import precision
 cpu = torch.device("cpu")
 precision.prepare("fp32-ieee", cpu)
 names = ("fp32-ieee", "amp-bf16", "fp16-master")
@@ -282,7 +282,7 @@ def test_a_frozen_body_trains_its_batch_norms_alone_at_a_tenth_of_the_head_s_rat
 
 
 RECURRENT = """
-from parts import recurrent
+from parts.networks import recurrent
 
 def called(kind, dtype):
     layer = getattr(recurrent, kind)(4, 4, 2)

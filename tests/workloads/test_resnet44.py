@@ -31,7 +31,7 @@ from cifar_resnet44 import resnet44
 from parts.launcher import Place
 from parts.training.parallel import Step, same_buffers, spread
 from parts.training.setting import Setting
-from parts.update import Update
+from parts.numerics.update import Update
 
 RANKS, CPU = 3, torch.device("cpu")
 

@@ -14,7 +14,9 @@ import pytest
 from tests.helpers.workload_runner import module
 from tests.workloads.test_trial import Bomb
 
-trial_part, datasets, gru = (module(name) for name in ("parts.trial", "parts.datasets", "parts.small.gru"))
+trial_part, datasets, gru = (
+    module(name) for name in ("parts.trial", "parts.inputs.datasets", "parts.small.gru")
+)
 
 
 def file_of(folder: Path, monkeypatch: pytest.MonkeyPatch, **changed: Any) -> None:

@@ -142,7 +142,7 @@ def test_a_language_model_runs_in_the_precision_asked(
 HIGH_SCALE = """
 import sys; sys.path.insert(0, {workloads!r})
 from parts import trial as trial_part
-from parts import update
+from parts.numerics import update
 import word_lm
 update.FIRST_DYNAMIC_SCALE = 2.0**32
 trial_part.main(word_lm.run, word_lm.__file__)
@@ -221,7 +221,7 @@ def test_the_real_text_is_learned(tmp_path):
 WHOLE = """
 import sys; sys.path.insert(0, {workloads!r})
 from parts import trial as trial_part
-from parts import datasets
+from parts.inputs import datasets
 import word_lm
 datasets.WIKITEXT_2_TOKENS, datasets.WIKITEXT_2_TYPES = (480, 200, 200), 300
 trial_part.main(word_lm.run, word_lm.__file__)
@@ -269,7 +269,7 @@ def test_apex_is_asked_for_each_part_of_a_step(tmp_path):
 
 FAKE_APEX = """
 import sys; sys.path.insert(0, {workloads!r})
-from parts import update
+from parts.numerics import update
 import torch
 
 class Fake:

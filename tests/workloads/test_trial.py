@@ -21,7 +21,7 @@ from harness.data.check import dataset_named
 from harness.record.events import spans
 from tests.helpers.workload_runner import DATA, WORKLOADS, Ended, module, need_data, run, trial
 
-ANY_PYTHON = ("parts.trial", "parts.datasets", "parts.source", "parts.level")
+ANY_PYTHON = ("parts.trial", "parts.inputs.datasets", "parts.source", "parts.timing.level")
 HEAD = f"import sys; sys.path.insert(0, {str(WORKLOADS)!r}); from parts import trial as trial_part\n"
 SCRIPT = HEAD + "def run(trial):\n    trial.stage('train')\n    {body}\ntrial_part.main(run, __file__)\n"
 
@@ -174,7 +174,8 @@ def test_what_old_frameworks_share_runs_on_python_3_6(tmp_path):
     if old is None:
         pytest.skip("there is no Python 3.6 here")
     script = tmp_path / "own.py"
-    body = "from parts import datasets; raise KeyError(len(datasets.mnist('', 'generated').test.labels))"
+    count = "len(datasets.mnist('', 'generated').test.labels)"
+    body = f"from parts.inputs import datasets; raise KeyError({count})"
     script.write_text(SCRIPT.format(body=body))
     asked = trial("own", model="m", batch_size=1)
     ended = run(tmp_path, asked, script=script, python=old)
@@ -228,7 +229,12 @@ def test_a_change_in_a_shared_part_changes_the_hash_of_every_workload_that_impor
         return {file.stem for file in files if source.sha256(str(file)) != before[file.stem]}
 
     assert len(files) > 5
-    assert changed_by("trial") == changed_by("source") == changed_by("clock") == {file.stem for file in files}
+    assert (
+        changed_by("trial")
+        == changed_by("source")
+        == changed_by("timing/clock")
+        == {file.stem for file in files}
+    )
     of_ranks = {
         "ceilings",
         "chexnet",
@@ -246,7 +252,7 @@ def test_the_hash_of_a_version_for_a_stack_of_its_own_follows_its_own_modules_an
     folder = tmp_path / "workloads"
     shutil.copytree(WORKLOADS, folder, ignore=shutil.ignore_patterns("__pycache__"))
     hashes = [source.sha256(str(folder / "era2019" / "word_lm.py"))]
-    for changed in ("parts/language.py", "era2019/master_weights.py", "era2019/word_lm.py"):
+    for changed in ("parts/networks/language.py", "era2019/master_weights.py", "era2019/word_lm.py"):
         with (folder / changed).open("a") as file:
             file.write("\nADDED = 1\n")
         hashes.append(source.sha256(str(folder / "era2019" / "word_lm.py")))

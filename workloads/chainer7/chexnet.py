@@ -21,7 +21,7 @@ from parts.chexnet import network
 from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, Terms, terms
 from parts.chexnet.real import reader
 from parts.chexnet.training import Trainer, begin, measurement, tested, train
-from parts.step_clock import StepClock
+from parts.timing.step_clock import StepClock
 
 NORM_NAMES = {"scale": "gamma", "shift": "beta", "mean": "avg_mean", "variance": "avg_var"}
 NAMES = {"weight": "W", "bias": "b"}

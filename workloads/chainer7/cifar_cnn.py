@@ -17,7 +17,7 @@ from chainer7.device import F, L, chainer
 from parts.small import training
 from parts.small.cnn import CLASSES, CONVOLUTIONS, DENSE, MOMENTUM, RATE, WORK
 from parts.small.terms import Terms, terms
-from parts.step_clock import StepClock
+from parts.timing.step_clock import StepClock
 
 LAYERS = [name for name, *_ in (*CONVOLUTIONS, *DENSE)]
 

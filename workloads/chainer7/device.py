@@ -15,7 +15,8 @@ with warnings.catch_warnings():
     import chainer.functions as F  # noqa: N812
     import chainer.links as L  # noqa: N812
 
-from parts import arithmetic, source
+from parts import source
+from parts.numerics import arithmetic
 from parts.trial import Failed, Trial, processor_name, versions
 
 __all__ = ["F", "L", "chainer"]

@@ -35,10 +35,11 @@ from torch.utils.data import Dataset
 
 from era2019 import precisions
 from era2019.fastai1_learner import GradientRecorder, Measured
-from parts import datasets, precision
-from parts.clock import Clock
 from parts.device import choose, facts, seed_everything, software
-from parts.loss_scale import ScaleLog
+from parts.inputs import datasets
+from parts.numerics import precision
+from parts.numerics.loss_scale import ScaleLog
+from parts.timing.clock import Clock
 
 EPOCHS = 30
 IMAGE_SIZE = 224

@@ -9,7 +9,7 @@ import torch
 from fastai.basic_train import Learner
 from fastai.callback import Callback
 
-from parts.clock import Clock
+from parts.timing.clock import Clock
 from parts.trial import Trial
 
 FIRST, LAST = -100, 100

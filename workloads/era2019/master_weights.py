@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from parts.loss_scale import ScaleLog
+from parts.numerics.loss_scale import ScaleLog
 from parts.trial import Failed
 
 FIRST_DYNAMIC_SCALE = 2.0**32

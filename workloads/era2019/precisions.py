@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from parts import precision
+from parts.numerics import precision
 from parts.trial import Failed
 
 LABELS = ("fp32-ieee", "fp16-master")

@@ -19,10 +19,9 @@ from torch import nn
 
 from era2019 import precisions
 from era2019.master_weights import clipped_sgd
-from parts import datasets, precision
-from parts.clock import Clock
 from parts.device import choose, facts, seed_everything, software
-from parts.language import (
+from parts.inputs import datasets
+from parts.networks.language import (
     VALID_BATCH_SIZE,
     LanguageModel,
     Task,
@@ -32,6 +31,8 @@ from parts.language import (
     train_epochs,
     validation_loss,
 )
+from parts.numerics import precision
+from parts.timing.clock import Clock
 
 BPTT = 35
 KINDS = ("RNN_TANH", "RNN_RELU", "GRU", "LSTM")

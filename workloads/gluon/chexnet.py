@@ -25,7 +25,7 @@ from parts.chexnet import network
 from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, IMAGE_SIZE, Terms, terms
 from parts.chexnet.real import reader
 from parts.chexnet.training import Trainer, begin, measurement, tested, train
-from parts.step_clock import StepClock
+from parts.timing.step_clock import StepClock
 
 LAYERS = (gluon.nn.Conv2D, gluon.nn.BatchNorm, gluon.nn.Dense)
 OWN_NAMES = {"scale": "gamma", "shift": "beta", "mean": "running_mean", "variance": "running_var"}

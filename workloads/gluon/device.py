@@ -8,7 +8,8 @@ from typing import Any
 import mxnet as mx
 import numpy as np
 
-from parts import arithmetic, source
+from parts import source
+from parts.numerics import arithmetic
 from parts.trial import Failed, Trial, processor_name, versions
 
 WAITED = "each step waited for: MXNet's engine works behind the host on a CPU too"

@@ -16,7 +16,7 @@ from mxnet import autograd, gluon
 from gluon import device
 from parts.small import training
 from parts.small.terms import Terms, Work, terms
-from parts.step_clock import StepClock
+from parts.timing.step_clock import StepClock
 from parts.trial import Trial
 
 

@@ -27,8 +27,9 @@ import numpy as np
 import tensorflow as tf
 
 from horovod0 import framework, ranks
-from parts import datasets, launcher, source
+from parts import launcher, source
 from parts.chexnet.network import METHOD
+from parts.inputs import datasets
 from parts.launcher import Place
 from tensorflow2 import device
 

@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from torch import distributed
 
-from parts.clock import stopwatch
 from parts.launcher import Place
+from parts.timing.clock import stopwatch
 from parts.trial import Failed
 
 LARGEST_BYTES = {"cpu": 16 * 2**20, "cuda": 256 * 2**20}

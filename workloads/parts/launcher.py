@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from parts.step_clock import StepClock
+from parts.timing.step_clock import StepClock
 from parts.trial import Failed, Trial
 
 HOME = "127.0.0.1"

@@ -27,8 +27,8 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from parts import launcher
-from parts.clock import Clock
 from parts.launcher import HOME, LOOK_SECONDS, MARK, MEETING_SECONDS, Place, node_number, nodes_number
+from parts.timing.clock import Clock
 from parts.trial import Failed, Trial
 
 MEET = "GPUDYNO_MEET"

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from parts import arithmetic, step_clock
+from parts.numerics import arithmetic
+from parts.timing import step_clock
 from parts.trial import Failed, processor_name, versions
 
 WAYS = {"dp": "MirroredStrategy"}

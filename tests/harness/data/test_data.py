@@ -475,7 +475,7 @@ def test_an_unknown_data_set_is_refused_with_those_there_are(tmp_path):
 
 def test_the_table_and_the_workloads_agree_on_every_hash(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "workloads")
-    theirs = importlib.import_module("parts.datasets")
+    theirs = importlib.import_module("parts.inputs.datasets")
     tables = {
         "cifar-100": "CIFAR_100",
         "cifar-10": "CIFAR_10",

@@ -7,7 +7,7 @@ the epoch's time.
 
 from __future__ import annotations
 
-from parts.vision import torchvision  # isort: skip
+from parts.networks.vision import torchvision  # isort: skip
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

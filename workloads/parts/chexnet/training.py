@@ -19,7 +19,7 @@ import numpy as np
 from parts.chexnet import auc, network, weights
 from parts.chexnet.data import Batch, sha256
 from parts.chexnet.protocol import CLASSES, EPOCHS, LOADING, Terms
-from parts.step_clock import StepClock
+from parts.timing.step_clock import StepClock
 from parts.trial import Failed, Trial
 
 

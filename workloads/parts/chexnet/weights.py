@@ -23,7 +23,7 @@ if __name__ == "__main__":
 import numpy as np
 
 from parts.chexnet import network
-from parts.neutral import checked, file_of, uniform
+from parts.inputs.neutral import checked, file_of, uniform
 
 SEED = 121
 SHA256 = "e8a3501838ccdde15da92c31c179cda61acb705bcf012d5985b04e25ac92b08e"

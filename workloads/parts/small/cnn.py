@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from parts import datasets, neutral
+from parts.inputs import datasets, neutral
 from parts.small.terms import Data, Manner, Split, Work
 from parts.trial import Trial
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from parts import datasets, neutral
+from parts.inputs import datasets, neutral
 from parts.small.terms import Data, Manner, Split, Work
 from parts.trial import Trial
 

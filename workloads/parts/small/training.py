@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from parts.small.terms import FAIR, Data, Split, Terms, Work
-from parts.step_clock import StepClock
+from parts.timing.step_clock import StepClock
 from parts.trial import Failed, Trial
 
 METHOD = "products and convolutions by the layers' sizes, forward and backward"

@@ -1,7 +1,7 @@
 """The loop that trains a model, and the measurement of it: precision, rehearsal, clock, epochs, validation.
 
 A workload that keeps to it is its model, its batches and its loss. A step is timed as in every workload (see
-`parts/clock.py`). Validation stands outside the window, and its seconds are kept by themselves.
+`parts/timing/clock.py`). Validation stands outside the window, and its seconds are kept by themselves.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ import torch
 from torch import distributed, nn
 from torch.optim.lr_scheduler import LRScheduler
 
-from parts import kernels, precision
-from parts.clock import Clock, few_elements, stopwatch
 from parts.device import facts, software
-from parts.flops import of_batch, value_bytes
+from parts.numerics import precision
+from parts.numerics.flops import of_batch, value_bytes
+from parts.numerics.update import Update
 from parts.ranks import End
+from parts.timing import kernels
+from parts.timing.clock import Clock, few_elements, stopwatch
 from parts.training.batches import Batch
 from parts.training.parallel import ForwardTimer, Loss, Step, beneath, entries, same_buffers, spread
 from parts.training.setting import Setting
 from parts.trial import Failed
-from parts.update import Update
 
 
 class Batches(Sized, Protocol):

@@ -17,8 +17,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from parts import precision
 from parts.device import seed_everything
+from parts.numerics import precision
 from parts.training.fit import Batches, Loop, Quality, accuracy
 from parts.training.setting import Setting
 from parts.trial import Failed, Trial, why

@@ -12,11 +12,11 @@ from torch import distributed, nn
 from torch.distributed.fsdp import fully_shard
 from torch.func import functional_call
 
-from parts import precision
-from parts.clock import memory
+from parts.numerics import precision
+from parts.numerics.update import Update
+from parts.timing.clock import memory
 from parts.training.setting import Setting
 from parts.trial import Failed
-from parts.update import Update
 
 Loss = Callable[[Any, torch.Tensor], torch.Tensor]
 

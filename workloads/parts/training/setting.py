@@ -10,11 +10,13 @@ from typing import Any
 
 import torch
 
-from parts import datasets, launcher, precision, ranks
+from parts import launcher, ranks
 from parts.device import choose, choose_own, seed_everything
+from parts.inputs import datasets
 from parts.launcher import Place
+from parts.numerics import precision
+from parts.numerics.update import LABELS
 from parts.trial import Failed, Trial
-from parts.update import LABELS
 
 SHARING: dict[str, Any] = {
     "parallel": "ddp",
@@ -49,7 +51,7 @@ class Setting:
     """Name and hash of the data set that was read, for the record."""
 
     def dataset(self, name: str) -> Any:
-        """One of the data sets that gpudyno knows, checked by its hash, as `parts.datasets` gives it."""
+        """One of gpudyno's data sets, checked by its hash, as `parts.inputs.datasets` gives it."""
         read = self.trial.choose("data set", name, DATASETS)
         content = read(self.trial.data_folder, self.trial.asked["data"])
         self.data_read.update(name=content.name, sha256=content.sha256)

@@ -1,6 +1,6 @@
 """Image classifiers by name, from torchvision or timm, with random weights."""
 
-from parts.vision import torchvision  # isort: skip  (before timm)
+from parts.networks.vision import torchvision  # isort: skip  (before timm)
 
 import timm
 import torch

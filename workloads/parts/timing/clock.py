@@ -8,14 +8,14 @@ from contextlib import contextmanager
 
 import torch
 
-from parts import step_clock
-from parts.device_steps import DeviceSteps
-from parts.step_clock import StepClock
+from parts.timing import step_clock
+from parts.timing.device_steps import DeviceSteps
+from parts.timing.step_clock import StepClock
 from parts.trial import Trial
 
 
 class Clock(StepClock):
-    """Marks the steps of one trial on a torch device; see `parts.step_clock`."""
+    """Marks the steps of one trial on a torch device; see `parts.timing.step_clock`."""
 
     def __init__(self, trial: Trial, device: torch.device, *, steps_per_epoch: int, epochs: int) -> None:
         super().__init__(

@@ -6,7 +6,7 @@ raw images lie on the device and each batch is augmented there; cached: a few fi
 model, come round and round. In the first two the device normalises a batch after it has come.
 """
 
-from parts import vision  # noqa: F401  # isort: skip  (before fastai)
+from parts.networks import vision  # noqa: F401  # isort: skip  (before fastai)
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from fastai.vision.core import TensorImage
 from fasttransform import Pipeline
 from torch.utils.data import DataLoader, Dataset
 
-from parts.datasets import Images
+from parts.inputs.datasets import Images
 
 FIXED_BATCHES = 4
 

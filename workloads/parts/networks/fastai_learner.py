@@ -5,7 +5,7 @@ device that the trial has. fastai reads the loss on the host at every step, in e
 as it did when the study ran.
 """
 
-from parts import vision  # noqa: F401  # isort: skip  (before fastai)
+from parts.networks import vision  # noqa: F401  # isort: skip  (before fastai)
 
 import time
 import traceback
@@ -19,11 +19,11 @@ from fastai.learner import Learner
 from fastai.torch_core import to_float
 from fastcore.foundation import L
 
-from parts import precision
-from parts.clock import Clock
-from parts.images import Preparation
-from parts.kernels import KernelWatch
-from parts.loss_scale import ScaleLog
+from parts.inputs.images import Preparation
+from parts.numerics import precision
+from parts.numerics.loss_scale import ScaleLog
+from parts.timing.clock import Clock
+from parts.timing.kernels import KernelWatch
 from parts.trial import Trial
 
 LONG_BEFORE, BEFORE, LAST = -100, -90, 100

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from parts import arithmetic
+from parts.numerics import arithmetic
 from parts.trial import Failed
 
 SIXTEEN_BIT = {
@@ -27,7 +27,7 @@ SIXTEEN_BIT = {
     "pure-fp16": torch.float16,
     "pure-bf16": torch.bfloat16,
 }
-LACKING = Path(__file__).parents[1] / "precisions.json"
+LACKING = Path(__file__).parents[2] / "precisions.json"
 """What no device of a kind, none below a compute capability, or none of some targets does in hardware.
 
 The harness plans by the same file, so that nothing is planned that is refused here.

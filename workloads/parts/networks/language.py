@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from parts import precision
-from parts.clock import Clock, stopwatch
+from parts.numerics import precision
+from parts.timing.clock import Clock, stopwatch
 from parts.trial import Failed, Trial
 
 SMALLER_RATE = 4.0

@@ -2,8 +2,8 @@
 
 A step runs from the end of the one before it to its own end: input, copy, forward, loss, backward, optimiser.
 Every step is marked without synchronising, when the host has issued it; on a CPU that is when it is done. A
-framework whose device marks the ends of steps by itself says so in a subclass (`parts.clock` for torch). The
-wait for input is the host's in any case.
+framework whose device marks the ends of steps by itself says so in a subclass (`parts.timing.clock` for
+torch). The wait for input is the host's in any case.
 The window is the sum of the training segments, each closed by a synchronisation before and after; validation
 lies outside. Losses, and the first gradient norms where the loop has them, stay on the device until a segment
 ends.
@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from parts.level import LOOK_EVERY_SECONDS, level_held
+from parts.timing.level import LOOK_EVERY_SECONDS, level_held
 from parts.trial import Failed, Trial, process_peak_bytes
 
 LOSSES_KEPT = 500

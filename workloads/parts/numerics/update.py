@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from parts.loss_scale import ScaleLog
+from parts.numerics.loss_scale import ScaleLog
 from parts.trial import Failed
 
 LABELS = ("fp32-ieee", "fp32-tf32", "fp32-default", "amp-fp16", "amp-bf16")

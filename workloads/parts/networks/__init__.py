@@ -1,0 +1,1 @@
+"""Networks and learners that several workloads train."""

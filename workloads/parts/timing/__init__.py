@@ -1,0 +1,1 @@
+"""How a trial's steps are timed, on the host and on the device."""

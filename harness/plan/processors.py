@@ -40,6 +40,12 @@ OF_FRAMEWORKS = {
 """By workload and framework."""
 
 
+OF_STEPS = {("tensorcore_mlp", "amp-fp16"): 130.0}
+"""By workload and precision: one core's seconds, which a second core does not shorten.
+
+Where a processor has no arithmetic in half precision, torch does it number by number.
+"""
+
 PIXELS = {"cifar_fastai": 224}
 """Of the images that those epochs had."""
 TRAIN_IMAGES = {"cifar_resnet44": 50_000}
@@ -62,3 +68,13 @@ def length(asked: Asked) -> Length | None:
     if images:
         share *= float(options.get("train_images", images)) / images
     return replace(found, epoch_seconds=found.epoch_seconds * share)
+
+
+def seconds_of_steps(asked: Asked) -> float | None:
+    """What a trial takes that is limited to some steps; null where no step is known to be slow.
+
+    Options make the work a smaller one.
+    """
+    each, steps = OF_STEPS.get((asked.workload, asked.variant.precision)), asked.variant.limit.steps
+    # One more is taken after the window, to count the memory.
+    return each * (steps + 1) if each and steps and not asked.variant.options else None

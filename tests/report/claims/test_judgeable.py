@@ -27,7 +27,7 @@ CLAIMS = load_claims(ROOT).claims
 CARDS = load_cards(ROOT)
 UNSEEN = "NVIDIA Unseen GPU"
 WORKLOADS = ROOT / "workloads"
-QUICK_ON_A_CPU = "20261121-38cb4c"
+QUICK_ON_A_CPU = ("20261121-38cb4c", "20261123-12c35d")
 
 
 def planned(name: str, device: str, source: str = "real") -> list[Trial]:
@@ -84,11 +84,12 @@ def test_a_plan_judges_on_an_unseen_gpu_what_was_said_that_it_could(name, source
     assert found
 
 
-def test_the_committed_records_of_a_cpu_judge_what_was_said_that_they_could():
-    records = [stored.record for stored in read_all(ROOT).records if stored.record.session == QUICK_ON_A_CPU]
-    assert records
+@pytest.mark.parametrize(("session", "by_runs"), [(QUICK_ON_A_CPU[0], 0), (QUICK_ON_A_CPU[1], 3)])
+def test_the_committed_records_of_a_cpu_judge_what_was_said_that_they_could(session, by_runs):
+    records = [stored.record for stored in read_all(ROOT).records if stored.record.session == session]
     found = could([record.trial for record in records], Device("cpu", "a CPU"))
     assert found == compared(records)
+    assert len([claim for claim in CLAIMS if claim.id in found and needs_run(claim)]) == by_runs
 
 
 def test_one_epoch_of_thirty_judges_what_was_published_of_the_first_alone():

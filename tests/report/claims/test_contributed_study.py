@@ -160,5 +160,8 @@ def test_the_example_stands_on_the_page_before_anything_was_measured(root):
     view = look(analyse(evidence_in(root), Question(NOW)))
     (study,) = view.claims
     assert study.heading == "Study my-bench"
-    assert study.apart and len(study.apart.rows) == 6
-    assert any("RTX 4090" in row[0] and row[1].startswith("1,183") for row in study.apart.rows)
+    drawn = [
+        mark for each in study.drawn for row in each.panel.chart.rows for mark in (*row.marks, *row.behind)
+    ]
+    assert study.apart and len(study.apart.rows) + len(drawn) == 6
+    assert any("RTX 4090" in mark.label and "1,183" in mark.text for mark in drawn)

@@ -1,9 +1,9 @@
 """The steady part of a trial's step times, by change points and slope instead of a fixed warm-up count.
 
-After Barrett et al., "Virtual machine warmup blows hot and cold" (OOPSLA 2017): outliers are set aside, PELT
-(Killick et al., 2012) finds changes of mean and variance. What is cut lies before a change that lasted:
-levels that come back belong to the steady part, and their mean is its figure. PELT misses slow ramps, so the
-drift of the steady part is judged by itself.
+After Barrett et al., "Virtual machine warmup blows hot and cold" (OOPSLA 2017): outliers are set aside, then
+the changes of mean and variance are found that PELT (Killick et al., 2012) would find. What is cut lies before a
+change that lasted: levels that come back belong to the steady part, and their mean is its figure. Such a search
+misses slow ramps, so the drift of the steady part is judged by itself.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ Kind = Literal["flat", "recurrent", "warm-up", "slowdown", "none", "unproven"]
 
 GRID = 500
 """Change points are sought at this many places at most, so that a long series stays cheap."""
+
+BAND = 40
+"""Places whose costs are reckoned together: few calls, and few of pairs that cannot be a segment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +166,10 @@ def _segments(values: Floats, rule: SteadyStateRule) -> list[_Segment]:
 
 
 def _change_points(values: Floats, rule: SteadyStateRule) -> list[int]:
-    """PELT: the cuts that minimise Σ n·ln(variance) + penalty·ln(n) a cut, segments being normal."""
+    """The cuts that minimise Σ n·ln(variance) + penalty·ln(n) a cut, segments being normal.
+
+    What PELT finds without its pruning, which saves nothing on so few places.
+    """
     spacing = max(1, -(-values.size // GRID))
     grid = numpy.unique(numpy.append(numpy.arange(0, values.size, spacing), values.size))
     centred = values - values.mean()
@@ -172,29 +178,42 @@ def _change_points(values: Floats, rule: SteadyStateRule) -> list[int]:
     best = numpy.full(grid.size, numpy.inf)
     best[0] = -penalty
     before = numpy.zeros(grid.size, dtype=numpy.int64)
-    candidates = numpy.array([0])
     # No segment begins and ends within so many places, so these are found at one stroke.
     stride = -(-rule.least_values // spacing)
-    for first in range(1, grid.size, stride):
-        stops = numpy.arange(first, min(first + stride, grid.size))[:, numpy.newaxis]
-        length = grid[stops] - grid[candidates]
-        ready = length >= rule.least_values
-        mean = (sums[stops] - sums[candidates]) / length
-        variance = (squares[stops] - squares[candidates]) / length - mean**2
-        cost = length * numpy.log(numpy.maximum(variance, rule.noise_floor**2))
-        total = numpy.where(ready, best[candidates] + cost, numpy.inf)
-        lowest = total.argmin(axis=1)
-        best[stops] = total.min(axis=1, keepdims=True) + penalty
-        before[stops[:, 0]] = candidates[lowest]
-        # A start that is already worse than cutting here can never win later.
-        beaten = (ready & (total > best[stops])).any(axis=0)
-        candidates = numpy.append(candidates[~beaten], stops)
+    for band in range(1, grid.size, BAND):
+        stops = numpy.arange(band, min(band + BAND, grid.size))
+        costs = _costs(grid.astype(numpy.float64), sums, squares, stops, rule)
+        for first in range(0, stops.size, stride):
+            rows = stops[first : first + stride]
+            totals = costs[first : first + stride, : rows[0]] + best[: rows[0]]
+            before[rows] = totals.argmin(axis=1)
+            best[rows] = totals.min(axis=1) + penalty
     cuts: list[int] = []
     place = int(before[-1])
     while place > 0:
         cuts.append(int(grid[place]))
         place = int(before[place])
     return cuts[::-1]
+
+
+def _costs(
+    grid: Floats, sums: Floats, squares: Floats, stops: NDArray[numpy.int64], rule: SteadyStateRule
+) -> Floats:
+    """n·ln(variance) of each segment that ends at one of the places, infinite where it is too short.
+
+    A row for each of `stops`, a column for each place before the last of them where a segment may begin.
+    """
+    starts = slice(0, stops[-1])
+    length = grid[stops, numpy.newaxis] - grid[starts]
+    short = length < rule.least_values
+    length[short] = 1.0
+    costs = sums[stops, numpy.newaxis] - sums[starts]
+    costs *= costs / length
+    costs = (squares[stops, numpy.newaxis] - squares[starts] - costs) / length
+    numpy.log(numpy.maximum(costs, rule.noise_floor**2, out=costs), out=costs)
+    costs *= length
+    costs[short] = numpy.inf
+    return costs
 
 
 def _start_of_steady(window: _Window) -> int:

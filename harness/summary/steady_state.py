@@ -1,9 +1,9 @@
 """The steady part of a trial's step times, by change points and slope instead of a fixed warm-up count.
 
 After Barrett et al., "Virtual machine warmup blows hot and cold" (OOPSLA 2017): outliers are set aside, then
-the changes of mean and variance are found that PELT (Killick et al., 2012) would find. What is cut lies before a
-change that lasted: levels that come back belong to the steady part, and their mean is its figure. Such a search
-misses slow ramps, so the drift of the steady part is judged by itself.
+the changes of mean and variance are found that PELT (Killick et al., 2012) would find. What is cut lies
+before a change that lasted: levels that come back belong to the steady part, and their mean is its figure.
+Such a search misses slow ramps, so the drift of the steady part is judged by itself.
 """
 
 from __future__ import annotations

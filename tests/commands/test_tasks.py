@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -76,7 +77,7 @@ def test_a_machine_without_a_card_is_told_what_it_can_judge_in_which_plan_and_ho
     done = invoke("claims", "--here", "--device", "cpu", "--engine", "venv", **state)
     assert done.returncode == 0, done.stderr
     assert "`invoke run --plan cpu-claims`: 27 claims, about " in done.stdout
-    assert "  001-mlp-amp-memory (30 s), 001-mlp-fp32-peak-by-arithmetic" in done.stdout
+    assert re.search(r"  001-mlp-amp-memory \(\d+ min\), 001-mlp-fp32-peak-by-arithmetic", done.stdout)
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert done.stdout.splitlines()[-1].startswith("judgeable here: 46; ")
 

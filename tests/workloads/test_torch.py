@@ -336,6 +336,13 @@ def test_a_lead_in_is_one_epoch(tmp_path):
     assert "extra_epoch" not in {phase.name for phase in found.phases}
 
 
+def test_one_epoch_of_thirty_follows_the_schedule_of_thirty(resnet, tmp_path):
+    limit = {"epochs": 1, "steps": 4, "valid_batches": 2}
+    limited = run(tmp_path, tiny_resnet(data_mode="host", options={"workers": 2}, limit=limit)).measured
+    assert limited.losses == resnet.measured.losses
+    assert limited.protocol.epochs == 30
+
+
 def test_a_frozen_body_costs_twice_its_forward_pass_and_no_more(resnet):
     # The forward pass of ResNet-18 at 224 pixels has 3.63 GFLOP, at 32 pixels a forty-ninth of that.
     forward = 3.63e9 / 49

@@ -181,13 +181,15 @@ def test_what_old_frameworks_share_runs_on_python_3_6(tmp_path):
     ended = run(tmp_path, asked, script=script, python=old)
     assert ended.failed.message == "KeyError: 10000"
     hashed = [HEAD, "from parts import source; print(source.sha256(sys.argv[1]))"]
+    shared = WORKLOADS / "parts" / "inputs" / "datasets.py"
+    assert shared.is_file()
     told = subprocess.run(
-        [old, "-B", "-c", "".join(hashed), WORKLOADS / "parts" / "datasets.py"],
+        [old, "-B", "-c", "".join(hashed), shared],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert told.stdout.strip() == source.sha256(str(WORKLOADS / "parts" / "datasets.py"))
+    assert told.stdout.strip() == source.sha256(str(shared))
 
 
 def test_a_workload_hash_follows_what_the_source_does_and_not_how_it_is_written(tmp_path):

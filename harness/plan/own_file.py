@@ -4,44 +4,43 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness.errors import PlanError
 from harness.record.trial import OwnFile
 
-if TYPE_CHECKING:
-    from harness.plan.plan import Measure
-
 CUSTOM = "custom"
 
 
-def with_hash(measure: Measure, root: Path, where: str) -> Measure:
-    """The measure with the hash of its file; raises PlanError where it names none that is there."""
-    if measure.workload != CUSTOM:
-        for key in ("file", "folder"):
-            if getattr(measure, key):
+def sha256(workload: str, file: str | None, folder: str | None, root: Path, where: str) -> str | None:
+    """The hash of the file that a measure of a workload names; null where the workload takes none.
+
+    Raises PlanError where it names none that is there, or has to name none.
+    """
+    if workload != CUSTOM:
+        for key, named in (("file", file), ("folder", folder)):
+            if named:
                 raise PlanError(
-                    f"{where}: {measure.workload}: it takes no '{key}'",
+                    f"{where}: {workload}: it takes no '{key}'",
                     remedy=f"leave it out, or take workload = '{CUSTOM}'",
                 )
-        return measure
-    if measure.file is None:
+        return None
+    if file is None:
         raise PlanError(
             f"{where}: the workload '{CUSTOM}' needs a file",
             remedy="write file = 'examples/gpt_wikitext.py', or another; docs/custom.md says what it holds",
         )
-    path = (root / measure.file).resolve()
+    path = (root / file).resolve()
     if not path.is_file() or not path.is_relative_to(root.resolve()):
         raise PlanError(
-            f"{where}: there is no file '{measure.file}' in the clone",
+            f"{where}: there is no file '{file}' in the clone",
             remedy="name it as it lies below the clone's folder",
         )
     text = path.read_bytes()
     try:
         text.decode()
     except UnicodeDecodeError as error:
-        raise PlanError(f"'{measure.file}' is not UTF-8: {error}", remedy="save it as UTF-8") from None
-    return measure.model_copy(update={"sha256": hashlib.sha256(text).hexdigest()})
+        raise PlanError(f"'{file}' is not UTF-8: {error}", remedy="save it as UTF-8") from None
+    return hashlib.sha256(text).hexdigest()
 
 
 def content(root: Path, file: OwnFile) -> str:

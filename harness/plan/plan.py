@@ -139,8 +139,13 @@ def load(root: Path, name: str) -> Plan:
         raise PlanError(f"{where}: its name is '{plan.name}'", remedy=f"write name = '{name}'")
     for measure in plan.measure:
         variants(measure, where)
-    measures = tuple(own_file.with_hash(measure, root, where) for measure in plan.measure)
+    measures = tuple(_with_hash(measure, root, where) for measure in plan.measure)
     return plan.model_copy(update={"measure": measures})
+
+
+def _with_hash(measure: Measure, root: Path, where: str) -> Measure:
+    found = own_file.sha256(measure.workload, measure.file, measure.folder, root, where)
+    return measure if found is None else measure.model_copy(update={"sha256": found})
 
 
 def _choices(value: Any, precision: Any, model: Any) -> list[Any]:

@@ -69,12 +69,17 @@ class MixLine:
     by_throughput: bool
     """A whole protocol's time is not known on each card, so a million samples are the unit of work."""
     hours: float = 0.0
+    of_several: bool = False
+    """Whether other lines are of the same model under another protocol, which then tells them apart."""
 
     @property
     def name(self) -> str:
         """As the page writes it."""
         key = self.key
-        return f"{text.model_name(key.model)}, {key.precision}, batch {key.batch_size}, {key.data_mode}"
+        under = f", protocol {text.clean(key.protocol, 40)}" if self.of_several else ""
+        return (
+            f"{text.model_name(key.model)}, {key.precision}, batch {key.batch_size}, {key.data_mode}{under}"
+        )
 
     @property
     def unit(self) -> str:
@@ -219,7 +224,11 @@ def mix_lines(cells: Sequence[Cell], offers: Sequence[Offer], trials: Sequence[T
             )
             by_throughput = any(cell.seconds.mean is None for cell in measured)
             recorded.append(MixLine(key, length, chosen, reasons, by_throughput))
-    return tuple(recorded)
+    protocols = grouped_by(recorded, lambda line: (line.key.workload, line.key.model))
+    several = {work for work, lines in protocols.items() if len({line.key.protocol for line in lines}) > 1}
+    return tuple(
+        replace(line, of_several=(line.key.workload, line.key.model) in several) for line in recorded
+    )
 
 
 def _reason(key: Key, offer: Offer, trials: Sequence[Trial]) -> str:

@@ -80,7 +80,7 @@ def look(analysis: Analysis) -> PageView:
     drawn, costs = studies.views(analysis), money.view(analysis)
     view = PageView(
         title="gpudyno report",
-        measured=headline.measured(own, min((trial.started_at for trial in own), default=None)),
+        measured=headline.measured(own, min((trial.started_at for trial in own), default=None), expected),
         answer=lead(analysis),
         beside=_beside(analysis),
         sureness=caveats.sureness(groups),

@@ -97,9 +97,20 @@ def badges(cells: Sequence[Cell]) -> tuple[Badge, ...]:
     return tuple(Badge(word, because) for shown, word, because in badges if shown)
 
 
-def work(cell: Cell) -> str:
-    """'ResNet-18 in fp32-ieee'"""
-    return f"{text.model_name(cell.key.model)} in {cell.key.precision}"
+def work(cell: Cell, among: Iterable[Cell] = ()) -> str:
+    """'ResNet-18 in fp32-ieee'; with its protocol where only that tells it from one `among` the others."""
+    return f"{text.model_name(cell.key.model)} in {cell.key.precision}{protocol(cell.key, _keys(among))}"
+
+
+def protocol(key: Key, among: Iterable[Key]) -> str:
+    """', protocol warmed/1' where a key `among` the others has the same name under another; else empty."""
+    named = (key.workload, key.model, setting(key))
+    several = any(k.protocol != key.protocol and (k.workload, k.model, setting(k)) == named for k in among)
+    return f", protocol {text.clean(key.protocol, 40)}" if several else ""
+
+
+def _keys(cells: Iterable[Cell]) -> Iterable[Key]:
+    return (cell.key for cell in cells)
 
 
 def setting(key: Key) -> str:

@@ -12,6 +12,7 @@ from report.comparisons.speedups import Speedup
 from report.sections import names
 from report.sections.view import Table, tabled
 from report.sections.workloads import tables
+from report.trials.key import Key
 from report.trials.pairs import each_nearest_the_card
 from report.trials.trial import Trial
 
@@ -35,9 +36,10 @@ def decision(groups: Sequence[ComparisonGroup], gains: Sequence[Speedup]) -> Tab
         chosen = brief
     drawn = [line.cell for _, line in chosen]
     alike = len({cell.card for cell in drawn}) < len({(cell.card, cell.machine) for cell in drawn})
-    rows = [_decision_row(group, line, gains, alike=alike) for group, line in chosen]
+    among = [group.base for group in groups]
+    rows = [_decision_row(group, line, gains, among, alike=alike) for group, line in chosen]
     keys = [(cells.unit_of(cell), cell.key.precision) for cell in drawn]
-    rows += [_failed_row(group, trial) for group in groups for trial in group.failed]
+    rows += [_failed_row(group, trial, among) for group in groups for trial in group.failed]
     failed = [trial for group in groups for trial in group.failed]
     keys += [(text.unit_name(trial.card, trial.machine_label), trial.key.precision) for trial in failed]
     if not rows:
@@ -54,15 +56,14 @@ def _brief(group: ComparisonGroup) -> list[Entry]:
 
 
 def _decision_row(
-    group: ComparisonGroup, entry: Entry, gains: Sequence[Speedup], *, alike: bool
+    group: ComparisonGroup, entry: Entry, gains: Sequence[Speedup], among: Sequence[Key], *, alike: bool
 ) -> dict[str, str]:
     """`alike` cards are told apart by their machines, which then come first: the sheet has room for one."""
     cell = entry.cell
     unit = (text.short_card(cell.card), text.clean(cell.machine_label, 24))
     strict = next((g for g in gains if g.of is cell and g.over.key.precision == "fp32-ieee"), None)
-    work = f"{text.model_name(group.base.model)}, {group.base.data_mode}{names.setting(group.base)}"
     return {
-        "Work": work,
+        "Work": _work(group.base, among) + names.setting(group.base),
         "Card": "\n".join(reversed(unit) if alike else unit),
         "Precision": cell.key.precision,
         "Batch": str(cell.key.batch_size),
@@ -83,10 +84,14 @@ def _quality(group: ComparisonGroup, cell: Cell) -> str:
     return "–"
 
 
-def _failed_row(group: ComparisonGroup, trial: Trial) -> dict[str, str]:
+def _work(key: Key, among: Sequence[Key]) -> str:
+    return f"{text.model_name(key.model)}, {key.data_mode}{names.protocol(key, among)}"
+
+
+def _failed_row(group: ComparisonGroup, trial: Trial, among: Sequence[Key]) -> dict[str, str]:
     assert trial.failure is not None
     return {
-        "Work": f"{text.model_name(group.base.model)}, {group.base.data_mode}",
+        "Work": _work(group.base, among),
         "Card": f"{text.short_card(trial.card)}\n{text.clean(trial.machine_label, 24)}",
         "Precision": trial.key.precision,
         "Batch": str(trial.key.batch_size),

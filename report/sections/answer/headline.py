@@ -10,12 +10,15 @@ from report.comparisons.cells import Cell
 from report.comparisons.expectation import Benchmark, Expectation, SpeedRange
 from report.comparisons.groups import ComparisonGroup
 from report.comparisons.speedups import FULL_PRECISION, Speedup, best_supported
+from report.sections import names
 from report.sections.view import Table
 from report.stats.intervals import Ranking
+from report.trials.key import Key
 from report.trials.pairs import grouped_by
 from report.trials.trial import Trial
 
 MOST_NAMED_GAINS = 2
+MOST_BESIDE = 3
 MOST_CLAUSES = 2
 """Works that a headline names."""
 
@@ -50,7 +53,8 @@ def _glance(gains: Sequence[Speedup]) -> str:
     speed = text.about_times(best, interval.low, interval.high) if interval else text.times(best)
     generated = " on GENERATED data" if of.data_source == "generated" else ""
     part = not generated and any(other.of.key.data_source == "generated" for other in gains)
-    what = f"{of.precision} trained {text.model_name(of.model)}{generated}"
+    under = names.protocol(of, (other.of.key for other in gains))
+    what = f"{of.precision} trained {text.model_name(of.model)}{under}{generated}"
     other = " (other works: GENERATED data)" if part else ""
     return f"{what} about {speed} times as fast as {gain.over.key.precision}{other}"
 
@@ -124,7 +128,8 @@ def _joined(parts: Sequence[str]) -> str:
 def _plain_clause(groups: Sequence[ComparisonGroup]) -> str:
     entry = groups[0].entries[0]
     key, seconds = entry.cell.key, entry.cell.seconds
-    what = f"{text.model_name(key.model)} in {key.precision} at batch {key.batch_size}"
+    under = names.protocol(key, (group.base for group in groups))
+    what = f"{text.model_name(key.model)} in {key.precision} at batch {key.batch_size}{under}"
     card = text.short_card(entry.cell.card)
     on = f"{'on' if key.gpus > 1 else 'on this'} {card}"
     opening = text.sentence(on) if entry.cell.ranked else f"A first look: {on}"
@@ -147,8 +152,10 @@ def _rate_clause(cell: Cell) -> str:
     return f"trained {text.number(rate.mean)} {unit}s a second ({spread})"
 
 
-def measured(trials: Sequence[Trial], started: datetime | None) -> str:
-    """What was measured, on what, when."""
+def measured(
+    trials: Sequence[Trial], started: datetime | None, expectations: Sequence[Expectation] = ()
+) -> str:
+    """What was measured, on what, when, and which systems it is compared with."""
     if not trials or started is None:
         return ""
     failed = sum(trial.failure is not None for trial in trials)
@@ -156,7 +163,13 @@ def measured(trials: Sequence[Trial], started: datetime | None) -> str:
     cards = _joined(_devices(trials)[:3])
     words = f"{text.count(len(trials), 'trial')}, {f'{failed:,} failed' if failed else 'none failed'}"
     where = f"{text.day(started)} · {machine} · {cards}"
-    return f"{where} · session {trials[0].session} · {words}"
+    own = {trial.machine for trial in trials}
+    pairs = (system for each in expectations for system in (each.fast, each.slow))
+    beside = list(dict.fromkeys(text.the(system.name) for system in pairs if system.machine not in own))
+    more = len(beside) - MOST_BESIDE
+    shown = [*beside[:MOST_BESIDE], *([f"{more} more"] if more > 0 else [])]
+    compared = f" · compared with {_joined(shown)}" if shown else ""
+    return f"{where} · session {trials[0].session} · {words}{compared}"
 
 
 def _devices(trials: Sequence[Trial]) -> list[str]:
@@ -180,8 +193,8 @@ def headline(expectation: Expectation) -> str:
     if expectation.ranking is Ranking.TIED:
         opening = "No" if expectation.ranked else "A first look: no"
         return (
-            f"{opening} difference is shown between {fast} and {slow} for {mix}; of any two of their types "
-            f"the first may be {model} times as fast."
+            f"{opening} difference is shown between {fast} and {slow} for {mix}; "
+            f"among {other_units(expectation)} the first may be {model} times as fast."
         )
     if expectation.ranking is Ranking.FIRST_LOOK:
         return (
@@ -190,7 +203,13 @@ def headline(expectation: Expectation) -> str:
         )
     about = text.about(expectation.best, expectation.model.low, expectation.model.high)
     opening = f"{text.sentence(fast)} does {mix} about {about} times as fast as {slow}"
-    return f"{opening}; any two of their types, {model} times."
+    return f"{opening}; {other_units(expectation)}, {model} times."
+
+
+def other_units(expectation: Expectation) -> str:
+    """Which units a range is of that is not of the measured ones: two cards of one model have one type."""
+    alike = expectation.fast.card == expectation.slow.card
+    return "other machines like these" if alike else "units that you would get"
 
 
 def between(ends: SpeedRange) -> str:
@@ -229,7 +248,8 @@ def mix(expectations: Sequence[Expectation]) -> Table | None:
     first = expectations[0]
     columns = ("Work", "Best estimate", "These two units", "Expected", "Stands on")
     caption = f"What the work is made of: {first.fast.name} over {first.slow.name}, times as fast."
-    return Table(caption, columns, tuple(_work(work, first) for work in first.benchmarks))
+    among = [work.of.key for work in first.benchmarks]
+    return Table(caption, columns, tuple(_work(work, first, among) for work in first.benchmarks))
 
 
 def _row(expectation: Expectation) -> tuple[str, ...]:
@@ -246,7 +266,7 @@ def _row(expectation: Expectation) -> tuple[str, ...]:
     )
 
 
-def _work(work: Benchmark, expectation: Expectation) -> tuple[str, ...]:
+def _work(work: Benchmark, expectation: Expectation, among: Sequence[Key]) -> tuple[str, ...]:
     interval, key = work.ratio.interval, work.of.key
     spread = text.between(interval, "times") if interval else "no interval"
     wide = "no interval"
@@ -254,7 +274,8 @@ def _work(work: Benchmark, expectation: Expectation) -> tuple[str, ...]:
         low, high = expectation.band.around(interval.low, work.ratio.estimate, interval.high)
         wide = f"{text.times(low)} to {text.times(high)}"
     return (
-        f"{text.model_name(key.model)}, {key.precision}\nbatch {key.batch_size}, {key.data_mode} data",
+        f"{text.model_name(key.model)}, {key.precision}{names.protocol(key, among)}\n"
+        f"batch {key.batch_size}, {key.data_mode} data",
         text.times(work.ratio.estimate),
         spread,
         wide,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from report import text
 from report.analysis import Analysis
 from report.comparisons.cells import fewest_runs, standing
 from report.comparisons.speedups import best_of_each_workload
+from report.cost.costs import Costs
 from report.sections.answer import headline
 from report.sections.costs import wording
 from report.sections.names import work
@@ -42,21 +43,39 @@ def _bought(analysis: Analysis) -> str:
     if ratio is None or first.hours is None or second.hours is None:
         return ""
     share = first.hours[1] / second.hours[1]
-    time = f"{names[0]} finishes in {text.percent(share)} of the time"
-    if share > 1:
-        time = f"{names[1]} finishes in {text.percent(1 / share)} of the time"
-    if costs.alike_in_time:
-        time = "no difference in speed is shown"
-    opening = f"At your prices both cost about the same for your work; {time}."
-    if not costs.tied:
+    if costs.tied:
+        quicker, less = (names[0], share) if share <= 1 else (names[1], 1 / share)
+        time = f"{quicker} finishes in {text.percent(less)} of the time"
+        if costs.alike_in_time:
+            time = "no difference in speed is shown"
+        opening = f"At your prices both cost about the same for your work; {time}."
+    else:
         more = text.about(ratio[1], ratio[0], ratio[2])
-        opening = f"At your prices {names[0]} costs least for your work, {names[1]} {more} times as much."
+        why = _reason(costs, names, share) or f"{names[1]} costs {more} times as much"
+        opening = f"At your prices {names[0]} costs least for your work: {why}."
     if turn is None or turn[1] <= 0:
         return opening
     rented = costs.numbers.cards[costs.pair[0]].rented
     unit = f"{purchase.currency} an hour" if rented else purchase.currency
     price = wording.about_price(turn, unit)
     return f"{opening} {'Rent' if rented else 'Buy'} {names[0]} below {price}."
+
+
+def _reason(costs: Costs, names: Sequence[str], share: float) -> str:
+    """Why the first costs least: by price and its `share` of the second's time; empty where neither tells."""
+    assert costs.pair is not None
+    first, second = (costs.inputs.offers[place].quote for place in costs.pair)
+    if first is None or second is None or first.rented != second.rented:
+        return ""
+    cheaper, act = first.cost[1] < second.cost[1], "rent" if first.rented else "buy"
+    if costs.alike_in_time:
+        return f"cheaper to {act} than {names[1]}, with no difference in speed shown" if cheaper else ""
+    if share < 1:
+        price = "cheaper" if cheaper else "dearer"
+        return f"{price} to {act} than {names[1]}, it finishes in {text.percent(share)} of the time"
+    if cheaper:
+        return f"{names[1]} finishes in {text.percent(1 / share)} of the time, but is dearer to {act}"
+    return ""
 
 
 def facts(analysis: Analysis) -> tuple[Fact, ...]:
@@ -103,8 +122,8 @@ def _speed_facts(analysis: Analysis) -> Iterator[Fact]:
         best = text.about(first.best, first.model.low, first.model.high)
         yield Fact(
             f"{best} ×",
-            f"as fast is {text.the(first.fast.name)}; any two of their types: "
-            f"{headline.between(first.model)}",
+            f"the speed of {text.the(first.fast.name)} against {text.the(first.slow.name)}; "
+            f"{headline.other_units(first)}: {headline.between(first.model)}",
         )
 
 
@@ -122,14 +141,15 @@ def _own_facts(analysis: Analysis) -> Iterator[Fact]:
         assert interval is not None
         yield Fact(
             f"{text.about_times(most.ratio.estimate, interval.low, interval.high)} ×",
-            f"as fast: {work(most.of)} over {most.over.key.precision}",
+            f"the speed of {work(most.of, cells)} against {most.over.key.precision}",
         )
     rated = [cell for cell in cells if cell.throughput.mean is not None]
     if rated:
         cell = rated[0]
         unit = text.clean(cell.trials[0].sample_unit, 20)
         yield Fact(
-            f"{text.number(cell.throughput.mean)} {unit}s/s", f"{work(cell)}, {standing(cell) or 'measured'}"
+            f"{text.number(cell.throughput.mean)} {unit}s/s",
+            f"{work(cell, cells)}, {standing(cell) or 'measured'}",
         )
     fewest = fewest_runs(cells)
     yield Fact(

@@ -14,9 +14,10 @@ from report.comparisons.speedups import FULL_PRECISION, Speedup, best_of_each_wo
 from report.comparisons.time_breakdown import time_breakdown
 from report.sections import acceptance
 from report.sections.answer import headline
+from report.sections.answer.memory import memory, on
 from report.sections.costs import section, wording
 from report.sections.limits.bottleneck import boxes_differ
-from report.sections.names import work
+from report.sections.names import protocol, work
 from report.sections.published import claims
 from report.sections.sureness.changes import would_change
 from report.sections.view import Question
@@ -84,13 +85,14 @@ def _faster(analysis: Analysis) -> Iterator[str]:
     if first.ranking is Ranking.TIED:
         speed = f"No difference is shown between {fast} and {slow}. The first over the second:"
     yield (
-        f"{speed} These two units: {headline.between(first.units)} times; units that you would get: "
+        f"{speed} These two units: {headline.between(first.units)} times; {headline.other_units(first)}: "
         f"{headline.between(first.model)} times, both with 95 % confidence."
     )
     if first.ranking is Ranking.RANKED:
-        tied = [benchmark for benchmark in first.benchmarks if benchmark.ratio.tied]
+        among = [benchmark.of for benchmark in first.benchmarks]
+        tied = [work(benchmark.of, among) for benchmark in first.benchmarks if benchmark.ratio.tied]
         if tied:
-            yield f"They tie on {_some([work(benchmark.of) for benchmark in tied])}."
+            yield f"They tie on {_some(tied)}."
         elif len(first.benchmarks) > 1:
             yield f"They tie on none of the {len(first.benchmarks)} kinds of work."
     others = len(analysis.expectations) - 1
@@ -140,9 +142,7 @@ def _turns(analysis: Analysis) -> Iterator[str]:
     yield from would_change(analysis.expectations)[:2]
     if costs and costs.pair and costs.sensitivities and purchase:
         most = costs.sensitivities[0]
-        name, unit = wording.input_name(most, costs.numbers, *costs.pair, purchase.currency)
-        turn = f"; at {text.number(most.flip)}{unit} the cheaper one changes" if most.flip is not None else ""
-        yield f"Of all figures the {name} matters most{turn}."
+        yield wording.most_sentence(most, costs.numbers, costs.pair, purchase.currency)
     elif analysis.expectations and analysis.expectations[0].ranking is Ranking.RANKED:
         yield "The assumption that matters most is how far units of one model differ."
 
@@ -162,7 +162,7 @@ def _sure(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
         values = widest.throughput.values
         apart = text.percent((max(values) - min(values)) / interval.estimate)
         yield (
-            f"The least certain figure is {work(widest)}{_on(analysis, widest)}: its mean lies between "
+            f"The least certain figure is {work(widest, cells)}{on(analysis, widest)}: its mean lies between "
             f"{text.number(interval.low)} and {text.number(interval.high)} {unit}s a second, "
             f"its {len(values)} runs {apart} apart."
         )
@@ -220,15 +220,6 @@ def _told(trial: Trial) -> tuple[str, ...]:
     )
 
 
-def _on(analysis: Analysis, cell: Cell) -> str:
-    """' on the RTX 4090' where a page compares several systems; else empty."""
-    for each in analysis.expectations[:1]:
-        for system in (each.fast, each.slow):
-            if (system.machine, system.card) == (cell.machine, cell.card):
-                return f" on {text.the(system.name)}"
-    return ""
-
-
 def _published(analysis: Analysis) -> Iterator[str]:
     checked = claims.checked(analysis.verdicts)
     if checked:
@@ -248,7 +239,7 @@ def _limits(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
     twice = 1 / (1 - breakdown.compute / 2)
     kind = "processor" if cell.trials[0].record.trial.asked.device == "cpu" else "card"
     yield (
-        f"The longest wait for input is {waits} of the time, of {work(cell)}{_on(analysis, cell)}. "
+        f"The longest wait for input is {waits} of the time, of {work(cell, cells)}{on(analysis, cell)}. "
         f"A {kind} twice as fast would train it {text.times(twice)} times as fast."
     )
 
@@ -273,12 +264,12 @@ def _precision(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
         return
     sized = sorted(best, key=lambda gain: _parameters(gain.of))
     if len({gain.of.key.model for gain in sized}) < 2:
-        yield _gain(sized[0], "")
+        yield _gain(sized[0], "", cells)
     elif _parameters(sized[0].of):
-        yield _gain(sized[0], "the smallest model, ")
-        yield _gain(sized[-1], "the largest, ")
+        yield _gain(sized[0], "the smallest model, ", cells)
+        yield _gain(sized[-1], "the largest, ", cells)
     else:
-        yield from (_gain(gain, "") for gain in (sized[0], sized[-1]))
+        yield from (_gain(gain, "", cells) for gain in (sized[0], sized[-1]))
     yield f"The baseline is {BASELINES[sized[0].over.key.precision]} ({sized[0].over.key.precision})."
 
 
@@ -288,7 +279,7 @@ def _parameters(cell: Cell) -> float:
     return float(count or 0)
 
 
-def _gain(gain: Speedup, which: str) -> str:
+def _gain(gain: Speedup, which: str, among: Sequence[Cell]) -> str:
     millions = _parameters(gain.of) / 1e6
     size = f" ({text.number(millions, 2)} million weights)" if millions else ""
     interval = gain.ratio.interval
@@ -299,23 +290,19 @@ def _gain(gain: Speedup, which: str) -> str:
         Ranking.TIED: ", so no difference is shown",
         Ranking.FIRST_LOOK: ": a first look, and no ranking",
     }.get(gain.ranking, "")
-    model = f"{text.model_name(gain.of.key.model)}{size}"
+    model = f"{text.model_name(gain.of.key.model)}{size}{protocol(gain.of.key, (c.key for c in among))}"
     return f"On {which}{model}, {gain.of.key.precision} is {slower}{speed} times as fast{spread}{word}."
 
 
 def _memory(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
-    sized = [cell for cell in cells if cell.peak_bytes.mean is not None]
-    if sized:
-        most = max(sized, key=lambda cell: cell.peak_bytes.mean or 0.0)
-        what = f"{work(most)}{_on(analysis, most)}"
-        yield f"At most {text.gibibytes(most.peak_bytes.mean)} of memory, by {what}."
+    yield from memory(analysis)
     records = [trial.record for cell in cells for trial in cell.trials]
     energies = [record.telemetry.energy for record in records if record.telemetry]
     known = [cell for cell in cells if cell.joules.mean is not None]
     if known:
         most = max(known, key=lambda cell: cell.joules.mean or 0.0)
         unit = text.clean(most.trials[0].sample_unit, 20)
-        yield f"At most {text.number(most.joules.mean)} J of energy for one {unit}, by {work(most)}."
+        yield f"At most {text.number(most.joules.mean)} J of energy for one {unit}, by {work(most, cells)}."
         return
     reasons = Counter(energy.unknown_because for energy in energies if energy.unknown_because)
     why = f": {text.clean(reasons.most_common(1)[0][0], 160)}" if reasons else ""

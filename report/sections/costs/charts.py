@@ -116,4 +116,4 @@ def price_line(costs: Costs, currency: str) -> Panel | None:
         f"{text.sentence(names[first])} costs as much as {names[second]} at {turns_at}. "
         f"Offers: {'; '.join(offer.label for offer in offers)}"
     )
-    return Panel("money-price", "The offers, and the price at which the order turns", "", chart, alt)
+    return Panel("money-price", "Your offers, and which costs least at which price", "", chart, alt)

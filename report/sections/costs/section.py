@@ -95,7 +95,7 @@ def _ratios(inputs: CostInputs) -> CostView:
         return CostView("No two cards on this page did the same work.", "", caveats=inputs.caveats)
     note = "By speed alone, as if power and host cost nothing; purchase.toml (invoke quote) takes them in."
     caption = f"Break-even, in prices of {the(inputs.offers[base].name)}. {_setting(inputs)}"
-    ratios = Table(caption, ("Card", "Wins below", ""), tuple(rows))
+    ratios = Table(caption, ("Card", "Costs least below", "Standing"), tuple(rows))
     return CostView(best[0], note, ratios=ratios, caveats=inputs.caveats)
 
 

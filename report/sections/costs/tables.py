@@ -20,7 +20,7 @@ def offers(inputs: CostInputs, result: CostAnswer) -> Table:
             "Card": _over(inputs.offers[i].name, _why(inputs, i)),
             f"Cost a year, {currency}": _cell(card.cost, "number"),
             "Against the cheapest": _cell(card.ratio, "times"),
-            f"Wins below, {currency}": _cell(card.break_even, "price"),
+            f"Costs least below, {currency}": _cell(card.break_even, "price"),
             "Hours a year": _cell(card.hours, "number"),
             "How many": "–" if card.count is None else f"{card.count:,}",
             "Times your work": _cell(card.times, "number"),
@@ -28,10 +28,10 @@ def offers(inputs: CostInputs, result: CostAnswer) -> Table:
         for i, card in enumerate(result.cards)
     ]
     caption = (
-        "Each figure with its 95 % range beneath it, for any unit of the card's model. 'Wins below' is the "
-        "price at which a card costs as much as the cheapest; of the cheapest, as much as the second. 'How "
-        "many' is what budget, slots, watts and your number allow. 'Times your work' is what so many train "
-        "in a year, or one where you set no limit."
+        "Each figure with its 95 % range beneath it, for any unit of the card's model. 'Costs least below' "
+        "is the price at which a card costs as much as the cheapest; of the cheapest, as much as the second. "
+        "'How many' is what budget, slots, watts and your number allow. 'Times your work' is what so many "
+        "train in a year, or one where you set no limit."
     )
     return tabled(caption, rows)
 

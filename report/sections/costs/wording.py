@@ -183,6 +183,20 @@ def efficiency(ratio: Range | None, name: str, cheapest: str, measured: bool) ->
     return f"{words}, {cheapest if ratio[1] > 1 else name} is more efficient"
 
 
+def most_sentence(most: Sensitivity, numbers: Numbers, pair: tuple[int, int], currency: str) -> str:
+    """Which figure matters most, and at which value of it the second card costs as little as the first."""
+    name, unit = input_name(most, numbers, *pair, currency)
+    first, second = (text.the(numbers.cards[place].name) for place in pair)
+    if most.flip is None:
+        return f"Of all figures the {name} matters most."
+    if most.key.partition(":")[0] == "speed":
+        only = "only " if most.flip < most.values[1] else ""
+        turn = f"were {first} {only}{text.number(most.flip)} times as fast, both would cost the same"
+    else:
+        turn = f"at {text.number(most.flip)}{unit} {first} and {second} would cost the same"
+    return f"Of all figures the {name} matters most: {turn}."
+
+
 def input_name(
     sensitivity: Sensitivity, numbers: Numbers, first: int, second: int, currency: str
 ) -> tuple[str, str]:

@@ -103,7 +103,7 @@ def _telling(figure: StudyFigure) -> tuple[int, int, bool, int]:
         sum(row.measured > 0 for row in figure.rows),
         sum(row.measured_behind > 0 for row in figure.rows),
         figure.metric == "protocol_seconds",
-        len({(row.workload, row.model, row.gpus) for row in figure.rows}),
+        len({(row.workload, row.model, row.gpus) for row in (*figure.rows, *figure.folded)}),
     )
 
 

@@ -28,8 +28,12 @@ def would_change(expectations: Sequence[Expectation]) -> tuple[str, ...]:
 def _units(expectation: Expectation) -> str:
     assert expectation.units is not None and expectation.model is not None
     if not expectation.model.includes(1.0):
-        still = f"{text.times(expectation.model.low)} times as fast ({expectation.band.label})"
-        return f"Even a slow unit of the faster type beats a fast one of the slower: {still}."
+        least = f"{text.times(expectation.model.low)} times as fast"
+        if expectation.fast.card == expectation.slow.card:
+            left = f"{least} is left ({expectation.band.label})"
+            return f"Units of this card differ by less than these two: {left}."
+        fast, slow = expectation.fast.name, expectation.slow.name
+        return f"Even a slow {fast} would be {least} as a fast {slow} ({expectation.band.label})."
     if expectation.units.includes(1.0):
         return "These two units cannot be told apart, so other units may turn it either way."
     return (
@@ -50,7 +54,8 @@ def _mix(expectation: Expectation) -> str:
     if best[0] >= 1:
         return ""
     share = (1 - best[0]) / (worst[0] - best[0])
-    of, over = (names.work(each[1].of) for each in (worst, best))
+    among = [work.of for work in expectation.benchmarks]
+    of, over = (names.work(each[1].of, among) for each in (worst, best))
     return f"With more than {share:.0%} of {of} beside {over} it turns."
 
 
@@ -87,7 +92,7 @@ def _waiting(expectation: Expectation) -> str:
     share, work = max(waits, key=lambda pair: pair[0], default=(0.0, None))
     if work is None or share <= 0.1:
         return ""
-    what = names.work(work.of)
+    what = names.work(work.of, [other.of for other in expectation.benchmarks])
     return (
         f"A loader that keeps up: {expectation.fast.name} waited for input {share:.0%} of the time on {what}."
     )

@@ -21,6 +21,7 @@ from report.comparisons.cells import Cell
 from report.comparisons.groups import PRECISIONS
 from report.sections import names
 from report.sections.view import Panel, Table
+from report.trials.key import Key
 from report.trials.pairs import LOSS_SCALE, grouped_by, same_but
 from report.trials.trial import Trial
 
@@ -30,10 +31,11 @@ _panel_place = same_but("precision", *ANY_BATCH, within=(LOSS_SCALE, "limit"))
 def panels(cells: Sequence[Cell], failed: Sequence[Trial], anchor: str) -> tuple[Panel, ...]:
     """Throughput against batch, a panel for each work; a wall stands where a batch did not fit."""
     drawn = grouped_by(batch_sweeps(cells, failed), lambda sweep: _panel_place(sweep.cells[0])).values()
-    return tuple(_panel(members, f"{anchor}-batch-{n}") for n, members in enumerate(drawn, 1))
+    among = [cell.key for cell in cells]
+    return tuple(_panel(members, f"{anchor}-batch-{n}", among) for n, members in enumerate(drawn, 1))
 
 
-def _panel(members: Sequence[BatchSweep], name: str) -> Panel:
+def _panel(members: Sequence[BatchSweep], name: str, among: Sequence[Key]) -> Panel:
     work = members[0].key
     several = len({sweep.unit for sweep in members}) > 1
     lines = [_line(sweep, several) for sweep in members]
@@ -42,7 +44,8 @@ def _panel(members: Sequence[BatchSweep], name: str) -> Panel:
         for sweep in sorted(members, key=lambda sweep: (sweep.unit, sweep.precision))
         if (batch := sweep.out_of_memory_batch) is not None
     ]
-    title = f"{text.model_name(work.model)}{names.setting(work)}: throughput against batch"
+    under = names.protocol(work, among)
+    title = f"{text.model_name(work.model)}{names.setting(work)}{under}: throughput against batch"
     alt = "; ".join(_points_words(line) for line in lines[:12])
     alt += "".join(f"; {wall.card} {wall.precision}: {wall.text}" for wall in walls)
     unit = members[0].cells[0].trials[0].sample_unit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from report import text
 from report.analysis import Analysis
@@ -16,6 +16,7 @@ from report.sections import names
 from report.sections.view import GroupView, Panel, Table, WorkloadView
 from report.sections.workloads import batch_sweep, charts, curves, labels, scaling, tables, trials
 from report.trials.all_reduce import Devices, Reached, reached
+from report.trials.key import Key
 from report.trials.pairs import Place, grouped_by, matched, same_but
 from report.trials.table import trials_of
 from report.trials.trial import Trial
@@ -214,7 +215,7 @@ def _group_view(
     return GroupView(
         anchor=anchor,
         number=number,
-        heading=_heading(group),
+        heading=_heading(group, (other.base for other in analysis.groups)),
         setting=_setting(group),
         badges=names.badges(cells),
         panels=(
@@ -254,11 +255,12 @@ def _untraced(group: ComparisonGroup, traced: Mapping[str, Panel]) -> str:
     )
 
 
-def _heading(group: ComparisonGroup) -> str:
+def _heading(group: ComparisonGroup, among: Iterable[Key]) -> str:
     base = group.base
     batch = f", batch {base.batch_size}" if base.batch_size else ""
     stacks = ", on different stacks" if group.stacks else ""
-    return f"{text.model_name(base.model)}{batch}, {base.data_mode} data{names.setting(base)}{stacks}"
+    under = names.protocol(base, among)
+    return f"{text.model_name(base.model)}{batch}, {base.data_mode} data{names.setting(base)}{under}{stacks}"
 
 
 def _setting(group: ComparisonGroup) -> str:

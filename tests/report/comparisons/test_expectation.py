@@ -33,7 +33,7 @@ def test_the_sentence_to_buy_by_gives_the_range_for_any_units_and_that_of_these_
     low, high = (f"{value:.1f}" for value in (one.model.low, one.model.high))
     assert shown.answer == (
         f"The Constructed Card B does this work about {one.best:.1f} times as fast as the Constructed "
-        f"Card A; any two of their types, {low} to {high} times."
+        f"Card A; units that you would get, {low} to {high} times."
     )
 
 

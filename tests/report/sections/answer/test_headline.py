@@ -32,8 +32,13 @@ def test_two_protocols_of_one_model_are_told_apart_in_the_sentence():
     warmed = {**build.LM, "protocol": "warmed/1"}
     own = [*series(), *series("amp-bf16", 0.05, first_order=10)]
     own += [*series(kind=warmed, first_order=20), *series("amp-bf16", 0.06, kind=warmed, first_order=30)]
-    said = view(own).answer
-    assert "(batch 20, published/1)" in said and "(batch 20, warmed/1)" in said
+    shown = view(own)
+    assert "(batch 20, published/1)" in shown.answer and "(batch 20, warmed/1)" in shown.answer
+    headings = [group.heading for work in shown.workloads for group in work.groups]
+    assert len({*headings}) == len(headings) == 2
+    assert shown.decision is not None
+    works = {row[0].partition(", protocol ")[2] for row in shown.decision.rows}
+    assert works == {"published/1", "warmed/1"}
 
 
 def test_an_interval_that_includes_one_says_no_difference_shown():
@@ -55,12 +60,20 @@ def test_windows_too_short_make_a_first_look_and_no_ranking():
 def test_another_card_on_equal_work_leads_the_page_with_what_to_expect():
     shown = view([*series(), *elsewhere(seconds=0.08)])
     assert re.fullmatch(
-        r"The Constructed Card B does this work about 1\.\d times as fast as the Constructed Card A; any two "
-        r"of their types, 1\.\d to 1\.\d times\.",
+        r"The Constructed Card B does this work about 1\.\d times as fast as the Constructed Card A; units "
+        r"that you would get, 1\.\d to 1\.\d times\.",
         shown.answer,
     )
+    assert shown.measured.endswith("compared with the Constructed Card B")
     (which,) = [asked for asked in shown.questions if asked.heading == "Which is faster, and by how much?"]
     assert "These two units: 1.2" in which.sentences[0] and "that you would get: 1.1" in which.sentences[0]
+
+
+def test_of_two_machines_with_one_card_no_range_is_called_that_of_two_types():
+    other = build.machine("Constructed Card A", label="other", digits="b")
+    shown = view([*series(), *elsewhere(seconds=0.08, on=other, card="Constructed Card A")])
+    assert "other machines like these, 1." in shown.answer and "types" not in shown.answer
+    assert shown.changes[0].startswith("Units of this card differ by less than these two")
 
 
 def test_many_gains_become_a_range_with_both_ends_named():

@@ -6,7 +6,7 @@ import re
 
 from report.sections.view import PageView
 from tests.helpers import records_builder as build
-from tests.report.comparisons.test_groups import LEAD, series, view
+from tests.report.comparisons.test_groups import LEAD, elsewhere, series, view
 
 
 def answer(shown: PageView, heading: str) -> tuple[str, ...]:
@@ -39,6 +39,22 @@ def test_the_line_that_measures_again_names_the_environment():
 def test_page_one_says_how_many_trials_are_shown_only_where_some_are_missing():
     every = series()
     assert not any("Shown:" in sentence for sentence in answer(view(every), "How sure is this?"))
+
+
+def test_page_one_tells_the_memory_of_each_work_on_each_of_two_cards():
+    larger = []
+    for record in elsewhere(seconds=0.08):
+        assert record.measurement is not None
+        memory = record.measurement.memory.model_copy(update={"allocated_peak_bytes": 3 * 2**30})
+        measured = record.measurement.model_copy(update={"memory": memory})
+        larger.append(record.model_copy(update={"measurement": measured}))
+    said = answer(view([*series(), *larger]), "How much memory and energy does it take?")[0]
+    assert re.fullmatch(
+        r"LSTM takes up to .+ GiB of memory on the Constructed Card . and .+ GiB on the Constructed Card . "
+        r"\(in fp32-ieee\)\.",
+        said,
+    )
+    assert "3.00 GiB" in said
 
 
 def test_a_single_failure_is_named_with_its_reason_and_its_work():

@@ -114,6 +114,15 @@ def test_where_nothing_may_be_ranked_a_file_gets_an_answer_that_says_so():
     assert costs.turn == "What is missing: ranked runs of Card A, Card B, in results/."
 
 
+def test_the_headline_says_why_the_dearer_card_costs_least():
+    shown = looked(build.two_cards())
+    assert re.match(
+        rf"At your prices the {B} costs least for your work: dearer to buy than the {A}, "
+        r"it finishes in \d+ % of the time\. Buy ",
+        shown.answer,
+    )
+
+
 def test_a_card_with_too_little_memory_does_not_fit_and_cannot_win():
     short = build.two_cards()
     for place, record in enumerate(short):
@@ -202,7 +211,7 @@ def test_one_card_quoted_to_buy_and_to_rent_is_two_offers():
     costs = money(powered(build.two_cards(), {"a": 250.0, "b": 200.0}), rent)
     assert list(beneath(costs.offers)) == [f"{B}, rented", f"{B}, bought", A]
     assert beneath(costs.offers)[A] == "no quote"
-    assert column(costs.offers, "Wins below")[A] not in ("–", "no price")
+    assert column(costs.offers, "Costs least below")[A] not in ("–", "no price")
 
 
 def test_a_machine_may_be_named_by_its_label():

@@ -10,7 +10,7 @@ from harness.record.claims import ClaimSet
 from harness.record.store import Results, Stored
 from report.charts.intervals import Intervals
 from report.charts.rows import MarkRow, MarkRows
-from report.claims.studies import MOST_PICTURES, MOST_ROWS
+from report.claims.studies import MOST_LINES, MOST_PICTURES
 from report.sections.published.studies import MOST_LEADING
 from report.sections.view import PageView, StudyView
 from tests.helpers.views import view_of
@@ -123,15 +123,16 @@ def test_what_one_picture_has_no_room_for_stands_in_further_ones_and_no_figure_i
     claims = [claim("RTX 3090", 1000.0 + n, model=f"model-{n}") for n in range(40)]
     found = view(resnets(), [*claims, *OF_A_STUDY])
     assert found.study is not None and [row.label for row in rows(found.study)] == ["ResNet-50"]
-    first, second = [drawn for each in found.claims for drawn in each.drawn]
-    assert [each.panel.title[-8:] for each in (first, second)] == ["(1 of 2)", "(2 of 2)"]
-    assert first.panel.name != second.panel.name and not first.folded and not second.folded
-    drawn = [row.label for each in (first, second) for row in rows(each)]
+    shown = [drawn for each in found.claims for drawn in each.drawn]
+    assert [each.panel.title[-8:] for each in shown] == [f"({n} of {len(shown)})" for n in range(1, 6)]
+    assert len({each.panel.name for each in shown}) == 5 and not any(each.folded for each in shown)
+    drawn = [row.label for each in shown for row in rows(each)]
     assert sorted(drawn) == sorted([*(f"model-{n}" for n in range(40)), "ResNet-50"])
 
 
 def test_what_all_pictures_have_no_room_for_is_a_table_that_counts_every_figure():
-    claims = [claim("RTX 3090", 1000.0 + n, model=f"model-{n}") for n in range(MOST_PICTURES * MOST_ROWS + 9)]
+    room = MOST_PICTURES * (MOST_LINES // 2)
+    claims = [claim("RTX 3090", 1000.0 + n, model=f"model-{n}") for n in range(room + 9)]
     found = view([], claims)
     assert found.study is not None and isinstance(found.study.panel.chart, MarkRows)
     assert len(found.study.panel.chart.rows) == MOST_LEADING

@@ -82,7 +82,9 @@ class Intervals:
         names = [_name(mark.label, mark.note, layout) for mark in self.marks]
         left = _name_width(names, layout)
         texts = [width_of(mark.text, LABEL, True) for mark in self.marks if mark.extent()]
-        room = layout.width - left - min(max(texts, default=0.0), 0.3 * layout.width) - GAP
+        # No wider figure is written beside a mark than there is room for, or it lies under the mark.
+        widest = layout.width * (0.35 if layout.beside else 0.5)
+        room = layout.width - left - min(max(texts, default=0.0), widest) - GAP
         above = [0.0 if layout.beside else LINE * len(name) + 6 for name in names]
         heights = [
             max(PLOT, LINE * len(name) + 8) if layout.beside else PLOT + LINE * len(name) + 10
@@ -98,7 +100,7 @@ class Intervals:
             part = sheet.part(mark.card, mark.precision, height)
             _write_name(sheet, name, top, part)
             y = top + plot + 12
-            text = cut(mark.text, layout.width / 2, LABEL, True)
+            text = cut(mark.text, widest if mark.extent() else layout.width / 2, LABEL, True)
             sheet.text(layout.width, y + 4, text, size=LABEL, bold=True, colour=INK, align="right", part=part)
             if mark.extent():
                 ends = (top, top + height) if layout.beside else (y - 9, y + LANE + 8)

@@ -35,13 +35,16 @@ MORE_IS_BETTER = ("throughput",)
 
 _TERMS = ("protocol", "data_mode", "image_size", "layout", "profile")
 
-MOST_ROWS, MOST_LINES = 24, 110
-"""Of a picture; the name of a row is a line, and so is each figure and what parts those behind it."""
-MOST_PICTURES = 8
+MOST_LINES = 18
+"""Of a picture; the name of a row is a line, and so is each figure and what parts those behind it.
+
+Two such pictures fit on a sheet of paper, and one on a phone.
+"""
+MOST_PICTURES = 48
 """Of one metric of a study; the rows of further ones are a table."""
-MOST_PUBLISHED, MOST_MEASURED = 16, 8
+MOST_PUBLISHED, MOST_MEASURED = 12, 6
 """In a row."""
-MOST_PUBLISHED_BEHIND, MOST_MEASURED_BEHIND = 8, 6
+MOST_PUBLISHED_BEHIND, MOST_MEASURED_BEHIND = 6, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,7 @@ def pictures(figure: StudyFigure) -> tuple[StudyFigure, ...]:
 
 
 def _has_room(rows: Sequence[StudyRow]) -> bool:
-    return len(rows) <= MOST_ROWS and sum(map(_lines, rows)) <= MOST_LINES
+    return sum(map(_lines, rows)) <= MOST_LINES
 
 
 def _lines(row: StudyRow) -> int:
@@ -202,7 +205,7 @@ def _nearest_rows(rows: Sequence[StudyRow]) -> frozenset[int]:
     order = sorted(range(len(rows)), key=lambda place: min(abs(place - other) for other in own))
     taken = accumulate(_lines(rows[n]) for n in order)
     room = max(sum(lines <= MOST_LINES for lines in taken), 1)
-    return frozenset(order[: min(room, MOST_ROWS)])
+    return frozenset(order[:room])
 
 
 def _row(

@@ -253,6 +253,15 @@ def test_a_ratio_axis_shows_one_and_keeps_its_labels_apart(values: list[float]):
     assert all(b - a >= 39.9 for a, b in itertools.pairwise(places))
 
 
+@pytest.mark.parametrize("layout", [DESK, NARROW])
+def test_no_figure_in_words_lies_under_its_mark(layout):
+    marks = (Mark("a", "", "1.01 (1.00 to 1.03), tied", 1.01, 1.0, 1.03), Mark("b", "", "1.00", 1.0))
+    sheet = Intervals(marks, "times", ratio=True).sheet(layout)
+    right = sheet.figure.axes[0].get_position().x1 * layout.width
+    words = [text.get_text() for text in sheet.figure.texts if text.get_text().startswith("1.01 ")]
+    assert len(words) == 1 and right < layout.width - style.width_of(words[0], style.LABEL, True)
+
+
 def test_a_ratio_whose_interval_reaches_to_nothing_still_has_an_axis_and_ends_at_its_edge():
     mark = Mark("a", "", "1.00", 1.0, 0.0, 1e9)
     axes = Intervals((mark,), "times", ratio=True).sheet(DESK).figure.axes[0]

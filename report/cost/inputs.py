@@ -117,14 +117,10 @@ def cost_inputs(
     recorded = mix_lines(cells, offered, trials)
     if not recorded:
         return None
-    own = purchase is not None and bool(purchase.work)
-    mix, unrecorded = (
-        buyers_mix(recorded, purchase)
-        if own and purchase
-        else (default_mix(recorded, hours_in_use(purchase)), ())
-    )
-    if not mix:
-        return None
+    mix, unrecorded = buyers_mix(recorded, purchase) if purchase else ((), ())
+    own = bool(mix)
+    if not own:
+        mix = default_mix(recorded, hours_in_use(purchase))
     on = _hours_on(offered, mix, purchase)
     on_record = unit_spreads(trials, purchase.unit_cv if purchase else None)
     spreads = tuple(on_record.of(offer.card) for offer in offered)

@@ -119,12 +119,14 @@ def offers_on(
 ) -> tuple[tuple[Offer, ...], tuple[str, ...]]:
     """The offers, quoted ones first, and a sentence for each quote that no record answers.
 
-    Cards of one name are told apart by their machines; those in `own` are this machine.
+    Cards of one name are told apart by their machines; those in `own` are this machine. A processor is what
+    its machine makes of it, so that machines of unlike labels are never one.
     Raises UserError where a quote's text fits several cards.
     """
     sides = list({(cell.machine, cell.card): cell for cell in reversed(cells)}.values())[::-1]
     offered: list[Offer] = []
-    missing = []
+    missing: list[str] = []
+    quoted: set[tuple[str, str]] = set()
     for number, quote in enumerate(purchase.quote if purchase else (), 1):
         cell = _meant(quote.card, sides, f"quote {number}")
         if cell is None:
@@ -132,19 +134,35 @@ def offers_on(
             missing.append(f"No ranked record on this page is of '{named}': its quote is not used.")
         else:
             offered.append(_offer(cell, quote))
-    quoted = {offer.card for offer in offered if _by_card(offer)}
-    spare = [c for c in sides if c.card not in quoted and not any(o.made(c.machine, c.card) for o in offered)]
+            by_card = quote.card.casefold() in cell.card.casefold()
+            if by_card:
+                quoted.add(_type(cell))
+                missing += _on_others(cell, sides, own)
+    spare = [
+        c for c in sides if _type(c) not in quoted and not any(o.made(c.machine, c.card) for o in offered)
+    ]
     offered += [_offer(cell, None) for cell in (spare if purchase is None else _one_of_each(spare))]
     return _named(offered[:MOST_OFFERS], sides, own), tuple(missing)
 
 
-def _by_card(offer: Offer) -> bool:
-    """Whether the quote named the card, and so every machine with it."""
-    return offer.quote is not None and offer.quote.card.casefold() in offer.card.casefold()
+def _type(cell: Cell) -> tuple[str, str]:
+    """What is bought: a card, or a machine's processor."""
+    processor = cell.trials[0].environment.device == "cpu"
+    return cell.card, cell.machine_label if processor else ""
+
+
+def _on_others(measured: Cell, sides: Sequence[Cell], own: Collection[str]) -> list[str]:
+    """A sentence where several machines have the card that was quoted: whose figures it is set against."""
+    alike = [cell for cell in sides if _type(cell) == _type(measured)]
+    if len(alike) < 2:
+        return []
+    machine = text.THIS if measured.machine in own else f"machine {text.clean(measured.machine_label, 40)}"
+    card = text.the(text.short_card(measured.card))
+    return [f"{len(alike)} machines have {card}: its quote is set against the figures of {machine}."]
 
 
 def _one_of_each(cells: Sequence[Cell]) -> list[Cell]:
-    return list({cell.card: cell for cell in reversed(cells)}.values())[::-1]
+    return list({_type(cell): cell for cell in reversed(cells)}.values())[::-1]
 
 
 def _offer(cell: Cell, quote: Quote | None) -> Offer:
@@ -162,14 +180,14 @@ def _meant(words: str, sides: Sequence[Cell], where: str) -> Cell | None:
     )
     for test in tests:
         fitting = [cell for cell in sides if test(cell)]
-        called = list(dict.fromkeys((cell.card, "") for cell in fitting))
+        called = list(dict.fromkeys(map(_type, fitting)))
         if test in tests[2:]:
             called = list(dict.fromkeys((cell.card, cell.machine_label) for cell in fitting))
         if len(called) > 1:
             shown = ", ".join(" ".join(part for part in parts if part) for parts in called)
             raise UserError(
                 f"{FILE}: {where}: '{text.clean(words, 60)}' is a part of several: {text.clean(shown, 200)}",
-                remedy="write more of the name",
+                remedy="write more of the name, or the machine's label",
             )
         if fitting:
             return fitting[0]

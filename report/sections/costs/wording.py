@@ -107,7 +107,10 @@ def work_sentence(inputs: CostInputs) -> str:
     )
     if inputs.own_mix:
         return f"Your work takes {hours} hours a year on {on}, in {works}."
-    return f"You gave no hours of your own: {works} have equal shares of {hours} hours a year on {on}."
+    why = "You gave no hours of your own"
+    if inputs.purchase and inputs.purchase.work:
+        why = "None of the work that you gave is on record"
+    return f"{why}: {works} have equal shares of {hours} hours a year on {on}."
 
 
 def answer_sentence(answer: CostAnswer, names: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from harness.record.telemetry import Energy, Telemetry, Trace
 from report.cost.purchase import parse_purchase
 from report.page.render import render
 from report.sections.view import CostView, PageView, Table
+from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.checks import golden
 from tests.helpers.purchase_builder import FILE
@@ -175,6 +176,51 @@ def test_hours_of_work_that_no_record_is_of_are_named_and_left_out():
     assert costs.setting.startswith("Your work takes 1,560 hours a year")
 
 
+def test_work_of_which_nothing_is_on_record_is_named_and_leaves_the_prices_their_answer():
+    text = FILE.replace('model = "lstm"', 'model = "gru"').replace('"resnet50"', '"resnet101"')
+    costs = money(build.two_cards(), text)
+    assert costs.setting.startswith("None of the work that you gave is on record: 4 lines of work have equal")
+    left_out = [caveat for caveat in costs.caveats if "are left out: on record are" in caveat]
+    assert [caveat.partition("'")[2].partition("'")[0] for caveat in left_out] == [
+        "word_lm, gru, fp32-ieee",
+        "cifar_fastai, resnet101, fp16-master",
+    ]
+    assert A in costs.answer and B in costs.answer
+
+
+def test_the_example_of_the_page_on_the_file_prices_every_card_for_every_line_of_work():
+    page = (ROOT / "docs" / "purchase.md").read_text(encoding="utf-8")
+    example = re.search(r"```toml\n(.*?)```", page, re.S)
+    assert example
+    records = [
+        record
+        for card, digits, speed, session in (("A", "a", 1.0, LEAD), ("B", "b", 0.7, "20260130-bbbbbb"))
+        for kind, model, batch_size, order in (
+            (build.CIFAR, "resnet18", 98, 0),
+            (build.LM, "LSTM", 20, 20),
+        )
+        for record in build.series_of(
+            {**kind, "model": model},
+            "fp32-ieee",
+            0.1 * speed,
+            batch_size=batch_size,
+            first_order=order,
+            on=build.machine(f"Example Card {card}", label=f"card-{digits}", digits=digits),
+            card=f"Example Card {card}",
+            session=session,
+        )
+    ]
+    costs = money(records, example[1])
+    assert costs.setting == "Your work takes 2,600 hours a year on the Example Card A, in 2 lines of work."
+    assert set(column(costs.offers, "Cost a year")) == {
+        "Example Card A",
+        "Example Card B, bought",
+        "Example Card B, rented",
+    }
+    assert "–" not in column(costs.offers, "Cost a year").values()
+    assert not [caveat for caveat in costs.caveats if "left out" in caveat or "not used" in caveat]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
@@ -212,6 +258,55 @@ def test_one_card_quoted_to_buy_and_to_rent_is_two_offers():
     assert list(beneath(costs.offers)) == [f"{B}, rented", f"{B}, bought", A]
     assert beneath(costs.offers)[A] == "no quote"
     assert column(costs.offers, "Costs least below")[A] not in ("–", "no price")
+
+
+def on_processors(labels: Sequence[str]) -> list[Record]:
+    """The first card's records as those of machines that share a processor and nothing else."""
+    within = build.environment(image="cpu", device="cpu")
+    return [
+        record
+        for place, (label, session) in enumerate(zip(labels, (LEAD, "20260130-bbbbbb"), strict=True))
+        for record in build.series_of(
+            build.LM,
+            "fp32-ieee",
+            0.1 + place,
+            batch_size=20,
+            within=within,
+            on=build.machine("Constructed CPU", label=label, digits="ab"[place]),
+            card="Constructed CPU",
+            session=session,
+        )
+    ]
+
+
+def test_a_processor_that_two_machines_have_is_quoted_by_the_machine_s_label():
+    records = on_processors(["2-cores", "1-core"])
+    by_card, by_label = (FILE.replace('"Card A"', f'"{name}"') for name in ("Constructed CPU", "1-core"))
+    with pytest.raises(UserError, match=r"is a part of several: .*2-cores.*1-core.*machine's label"):
+        looked(records, by_card)
+    costs = money(records, by_label)
+    assert set(beneath(costs.offers)) == {"machine constructed-1-core", "this machine"}
+    assert column(costs.offers, "Cost a year")["this machine"] == "–"
+
+
+def test_a_card_that_two_machines_have_is_quoted_once_and_the_page_says_whose_figures_count():
+    records = [
+        record
+        for digits, step_seconds, session in (("a", 0.1, LEAD), ("b", 0.11, "20260130-bbbbbb"))
+        for record in build.series_of(
+            build.LM,
+            "fp32-ieee",
+            step_seconds,
+            batch_size=20,
+            on=build.machine(A, label=digits, digits=digits),
+            card=A,
+            session=session,
+        )
+    ]
+    costs = money(records)
+    assert set(beneath(costs.offers)) == {A}
+    said = f"2 machines have the {A}: its quote is set against the figures of this machine."
+    assert said in costs.caveats
 
 
 def test_a_machine_may_be_named_by_its_label():

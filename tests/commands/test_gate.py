@@ -23,6 +23,9 @@ from tests.helpers.records_builder import STARTED, two_cards
 from tests.helpers.views import view_of
 
 
+SECOND = "20260131-eeeeee"
+
+
 def git(root: Path, *words: str) -> str:
     named = ("-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "commit.gpgsign=false")
     done = subprocess.run(["git", "-C", root, *named, *words], capture_output=True, text=True, check=True)
@@ -43,10 +46,14 @@ def clone(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def contribute(clone: Path, load: Load | None = None) -> Path:
-    """The folder of one session of one card, as a run leaves it; two measured trials."""
+def contribute(clone: Path, load: Load | None = None, *, elsewhere: bool = False) -> Path:
+    """The folder of one session of one card, as a run leaves it; two measured trials.
+
+    `elsewhere` it is another machine of the same label, and another session.
+    """
+    at = {"machine": two_cards()[0].machine.model_copy(update={"id": "b" * 12}), "session": SECOND}
     measured = [
-        record.model_copy(update={"load": load or record.load})
+        record.model_copy(update={"load": load or record.load, **(at if elsewhere else {})})
         for record in two_cards()[:2]
         if record.measurement is not None
     ]
@@ -314,6 +321,14 @@ def test_a_busy_machine_is_named_in_the_answer_and_its_comment(clone, capsys):
     line = "2 of 2 measured trials: the machine did other work before it began"
     assert f"- {line}\n" in said
     assert f"{line}\n" in capsys.readouterr().out
+
+
+def test_two_machines_of_one_label_are_told_apart_in_the_comment(clone):
+    contribute(clone)
+    commit(clone)
+    contribute(clone, elsewhere=True)
+    rows = re.findall(r"^\| ResNet-50, \w+ \| (constructed-card- \(\w+\)) · Constructed", commented(clone), re.M)
+    assert rows == ["constructed-card- (bbbb)", "constructed-card- (aaaa)"]
 
 
 def test_a_refused_contribution_is_answered_with_what_is_wrong_and_no_figure(clone):

@@ -44,7 +44,7 @@ UNRANKED = (DEEP, "smoke", "ranks", "selfcheck", "ceilings")
 def listed(root: Path) -> None:
     """Prints every claim by study and workload with its source, within 80 columns where an address allows."""
     print("\n".join(lines(load_claims(root))))
-    print("`invoke claims --here` says what this machine can judge, in which plan and how long")
+    print("`invoke claims --here` says what this machine can judge, by which plan, how long")
 
 
 def lines(claim_set: ClaimSet) -> list[str]:

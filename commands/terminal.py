@@ -20,7 +20,7 @@ from rich.progress import (
 
 from commands.line import plain
 from harness.errors import harmless
-from harness.record import Record, Trial, Variant, events
+from harness.record import Limit, Record, Trial, Variant, events
 from harness.units import duration
 
 LINE_SECONDS = 15.0
@@ -137,9 +137,20 @@ def name_of(trial: Trial) -> str:
     generated = " GENERATED data" if trial.asked.data == "generated" else ""
     extra = f" {special(variant)}" if special(variant) else ""
     return (
-        f"{trial.asked.workload} {variant.model}{size} {variant.precision} batch {variant.batch_size}{extra} "
-        f"{variant.data_mode} repeat {trial.repeat}{generated}"
+        f"{trial.asked.workload} {trial.asked.protocol} {variant.model}{size} {variant.precision} batch {variant.batch_size}{extra} "
+        f"{variant.data_mode}{_length(variant.limit)} repeat {trial.repeat}{generated}"
     )
+
+
+def _length(limit: Limit) -> str:
+    """How long a trial goes on that is not stopped by a clock alone."""
+    if limit.steps is not None:
+        return f" {limit.steps} steps"
+    if limit.seconds is not None:
+        return ""
+    if limit.epochs is None:
+        return " whole"
+    return " 1 epoch" if limit.epochs == 1 else f" {limit.epochs} epochs"
 
 
 def special(variant: Variant) -> str:

@@ -16,6 +16,7 @@ from invoke.collection import Collection
 
 import tasks
 from harness import errors
+from harness.plan import plan
 from harness.plan.plan import Measure, Plan
 from harness.record import Record
 from harness.settings import Settings
@@ -258,6 +259,25 @@ def test_the_readme_has_a_command_of_one_line_under_its_heading(heading, start, 
     assert line.count("\n") == 1
     assert line.startswith(start)
     assert line.endswith(end)
+
+
+def test_the_first_command_stands_within_the_first_words_of_the_readme():
+    assert len(README.partition("```sh\n")[0].split()) <= 200
+
+
+def test_a_contributor_is_told_a_plan_for_a_machine_without_a_gpu_before_the_first_command():
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    said = page.partition("## Add a card's record")[2].partition("```sh")[0]
+    (name,) = re.findall(r"`--plan (\w+)`", said)
+    assert any("cpu" in measure.devices for measure in plan.load(ROOT, name).measure)
+
+
+def test_the_hooks_before_a_commit_are_programs_of_the_environment_and_ask_no_forge():
+    text = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    assert re.findall(r"repo: *(.+)", text) == ["local"]
+    entries = re.findall(r"entry: *(\S+)", text)
+    assert entries and text.count("- id:") == len(entries) == text.count("language: system")
+    assert all(entry.startswith(".venv/bin/") for entry in entries)
 
 
 @pytest.mark.parametrize("name", sorted(Settings.model_fields))

@@ -90,6 +90,17 @@ def test_another_data_hash_keeps_records_apart():
     assert cards_of(group) == [CARD]
 
 
+def test_a_workload_is_headed_by_what_its_own_file_says_of_it():
+    named = [
+        record.model_copy(
+            update={"measurement": record.measurement.model_copy(update={"title": "Mine", "about": "My net."})}
+        )
+        for record in series(kind={**build.LM, "workload": "mine"})
+    ]
+    (work,) = view(named).workloads
+    assert work.heading == "Mine" and work.about.startswith("My net.")
+
+
 def test_comparison_groups_of_one_session_that_differ_say_in_what():
     shown = view([*series(batch_size=20), *series(batch_size=40, first_order=10)])
     (work,) = shown.workloads

@@ -137,8 +137,9 @@ def name_of(trial: Trial) -> str:
     generated = " GENERATED data" if trial.asked.data == "generated" else ""
     extra = f" {special(variant)}" if special(variant) else ""
     return (
-        f"{trial.asked.workload} {trial.asked.protocol} {variant.model}{size} {variant.precision} batch {variant.batch_size}{extra} "
-        f"{variant.data_mode}{_length(variant.limit)} repeat {trial.repeat}{generated}"
+        f"{trial.asked.workload} {trial.asked.protocol} {variant.model}{size} {variant.precision} "
+        f"batch {variant.batch_size}{extra} {variant.data_mode}{_length(variant.limit)} "
+        f"repeat {trial.repeat}{generated}"
     )
 
 

@@ -31,6 +31,10 @@ def problems(root: Path) -> Iterator[str]:
     for workload in sorted(claimed.keys() - workloads.keys()):
         if meant := _meant(workload, workloads):
             yield f"results/claims: '{claimed[workload]}' is of workload '{workload}'{meant}"
+    for workload, protocol in sorted({(claim.workload, claim.protocol) for claim in claims}):
+        known = set(_PROTOCOL.findall(workloads.get(workload, "")))
+        if protocol not in known and (meant := _meant(protocol, known)):
+            yield f"results/claims: '{protocol}' is no protocol of {workload}{meant}"
     for image in images:
         yield from disagreements(image, root)
     yield from _apart(root, [image for image in images if not image.by_name_alone])

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -57,6 +58,8 @@ UNITS = {
     "seconds_to_target": ("s",),
 }
 """What a metric may be told in; a ratio of any is told as "x"."""
+MOST_OF_UNIT = {"fraction": 1, "AUC": 1, "%": 100}
+"""The largest figure of a unit that is a share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +272,8 @@ def _faults(claim: Claim, cards: set[str] | None) -> Iterator[str]:
         yield "value: a claim without a value is a claim in words"
     if claim.value is not None and claim.value <= 0:
         yield f"value: {claim.value:g} is not above 0, as every ratio and every figure is"
+    if claim.value is not None and claim.value > (most := MOST_OF_UNIT.get(claim.unit, inf)):
+        yield f"value: {claim.value:g} is above {most}, the most of its unit"
     units = ("x",) if claim.kind == "ratio" else (*UNITS[claim.metric], *(["x"] * (claim.kind == "trend")))
     if claim.unit not in units:
         yield f"unit: '{claim.unit}' is no unit of it; it is told in {' or '.join(units)}"

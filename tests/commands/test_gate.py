@@ -22,7 +22,6 @@ from report.page import render
 from tests.helpers.records_builder import STARTED, two_cards
 from tests.helpers.views import view_of
 
-
 SECOND = "20260131-eeeeee"
 
 
@@ -327,7 +326,9 @@ def test_two_machines_of_one_label_are_told_apart_in_the_comment(clone):
     contribute(clone)
     commit(clone)
     contribute(clone, elsewhere=True)
-    rows = re.findall(r"^\| ResNet-50, \w+ \| (constructed-card- \(\w+\)) · Constructed", commented(clone), re.M)
+    rows = re.findall(
+        r"^\| ResNet-50, \w+ \| (constructed-card- \(\w+\)) · Constructed", commented(clone), re.M
+    )
     assert rows == ["constructed-card- (bbbb)", "constructed-card- (aaaa)"]
 
 

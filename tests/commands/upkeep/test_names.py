@@ -102,6 +102,12 @@ TYPOS = [
         'workload = "mnist_cn"',
         "is 'mnist_cnn' meant?",
     ),
+    (
+        "results/claims/s002.toml",
+        'protocol = "published/1"',
+        'protocol = "publishd/1"',
+        "results/claims: 'publishd/1' is no protocol of cifar_resnet44; is 'published/1' meant?",
+    ),
 ]
 
 

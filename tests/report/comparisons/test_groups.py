@@ -93,7 +93,9 @@ def test_another_data_hash_keeps_records_apart():
 def test_a_workload_is_headed_by_what_its_own_file_says_of_it():
     named = [
         record.model_copy(
-            update={"measurement": record.measurement.model_copy(update={"title": "Mine", "about": "My net."})}
+            update={
+                "measurement": record.measurement.model_copy(update={"title": "Mine", "about": "My net."})
+            }
         )
         for record in series(kind={**build.LM, "workload": "mine"})
     ]

@@ -351,7 +351,7 @@ def run(root: Path, settings: Settings, ids: Sequence[str], how: measure.How) ->
         taken = chosen.get(offer.line, ())
         if not taken:
             continue
-        print(f"plan {offer.line}: for {len(taken)} claims")
+        print(f"plan {offer.line}: for {text.count(len(taken), 'claim')}")
         image = offer.image or settings.image
         of_plan = settings.model_copy(update={"plan": offer.plan, "image": image, "budget": None})
         keep = partial(_needed, claims=[claim for claim in claims if claim.id in taken], setup=setup)

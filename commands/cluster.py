@@ -27,6 +27,7 @@ from harness.run.jobs.follow import Place, ask, places
 from harness.run.jobs.submission import Submission
 from harness.run.setup import RunSetup, resolve_data
 from harness.settings import Settings
+from report.text import count
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,9 @@ def _send(
     after = send.send(desk, came.submission, parts, scheduler, screen.say)
     under_way = len(came.in_flight)
     also = f", and {under_way} more wait or run" if under_way else ""
-    screen.say(f"submission {after.id}: {len(unsent)} trials sent{also} (`invoke status`, `invoke collect`)")
+    screen.say(
+        f"submission {after.id}: {count(len(unsent), 'trial')} sent{also} (`invoke status`, `invoke collect`)"
+    )
 
 
 def _collected(
@@ -173,7 +176,7 @@ def _standing(submission: Submission, records: Sequence[Record], found: Sequence
     parts += [f"{len(waiting)} waiting"] if waiting else []
     parts += [f"{over} ended and not collected"] if over else []
     where = f" on {submission.node}" if submission.node else ""
-    head = f"submission {submission.id}, plan {whole.plan}{where}: {len(whole.trials)} trials"
+    head = f"submission {submission.id}, plan {whole.plan}{where}: {count(len(whole.trials), 'trial')}"
     return f"{head}: {', '.join(parts)}"
 
 
@@ -210,12 +213,12 @@ def _say_collected(came: Collected, screen: Screen) -> None:
     for record in came.records:
         if record.failure is not None:
             screen.say(f"  {record.trial.id}: {record.failure.reason}: {record.failure.message}")
-    left = f"; {len(came.missing)} trials are left" if came.missing else "; the plan is complete"
+    left = f"; {count(len(came.missing), 'trial')} left" if came.missing else "; the plan is complete"
     again = ""
     if came.missing:
         unsent = len({item.trial.id for item in came.missing} - came.in_flight)
         again = f", {unsent} of them in no job (`invoke submit` sends them)" if unsent else ""
-    screen.say(f"submission {came.submission.id}: {len(came.records)} records written{left}{again}")
+    screen.say(f"submission {came.submission.id}: {count(len(came.records), 'record')} written{left}{again}")
 
 
 def cancel(root: Path, plan: str | None, scheduler: Scheduler | None = None) -> None:
@@ -237,4 +240,4 @@ def cancel(root: Path, plan: str | None, scheduler: Scheduler | None = None) -> 
             scheduler.cancel(sorted(known | sent))
             given_up = tuple(batch.model_copy(update={"given_up": True}) for batch in submission.batches)
             kept.write(root, submission.model_copy(update={"batches": given_up}))
-            screen.say(f"submission {submission.id}: {len(known | sent)} jobs cancelled")
+            screen.say(f"submission {submission.id}: {count(len(known | sent), 'job')} cancelled")

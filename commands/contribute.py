@@ -57,7 +57,8 @@ def publish(root: Path, session: str | None) -> None:
     if refused:
         raise GateError(count(len(refused), "problem"), remedy="correct what is listed above")
     made = prepare(root, chosen, records, root / "report" / "out" / f"contribution-{chosen.id}")
-    print(f"\nThe gate lets it pass. {len(made.files)} files, {made.bytes / 1e6:.2f} MB, under CC0 1.0.")
+    files = count(len(made.files), "file")
+    print(f"\nThe gate lets it pass. {files}, {made.bytes / 1e6:.2f} MB, under CC0 1.0.")
     print(f"The text of the pull request: {made.text}")
     print("Nothing was sent. These lines send it:")
     for command in made.commands:
@@ -139,7 +140,7 @@ def pull_request(session: Session, records: Sequence[Stored]) -> str:
     lines = [
         f"# Add a record of {session.label}",
         "",
-        f"Session `{session.id}`, plan `{session.plan}`, {len(records)} records.",
+        f"Session `{session.id}`, plan `{session.plan}`, {count(len(records), 'record')}.",
         "",
         f"- Devices: {_cell(devices)}",
         f"- Environment: {environment.image} by {environment.engine}, {_cell(pinned)}",

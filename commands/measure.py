@@ -95,7 +95,8 @@ def say_matrix(setup: RunSetup, chosen: Chosen, screen: Screen) -> None:
     about = f"about {duration(chosen.seconds)}"
     about += f" in {setup.plan.blocks} blocks an hour apart" if setup.plan.blocks > 1 else ""
     screen.say(
-        f"{len(chosen.planned)} trials, {about}, in environment '{setup.image.name}' ({setup.engine.name})"
+        f"{text.count(len(chosen.planned), 'trial')}, {about}, "
+        f"in environment '{setup.image.name}' ({setup.engine.name})"
     )
     for left in chosen.left_out:
         screen.say(f"  left out: {left.trials} × {left.what}: {left.reason}")
@@ -234,7 +235,9 @@ def run(root: Path, settings: Settings, how: How) -> Outcome | None:
     if setup.plan.name == selfcheck.PLAN:
         _say_selfcheck(root)
     if how.strict and outcome.failed:
-        raise GateError(f"{outcome.failed} trials failed", remedy="the report shows each with its reason")
+        raise GateError(
+            f"{text.count(outcome.failed, 'trial')} failed", remedy="the report shows each with its reason"
+        )
     return outcome
 
 

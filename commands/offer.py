@@ -104,7 +104,8 @@ def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing,
     results = analysis.evidence.results
     print(f"bundle: {out} ({out.stat().st_size / 1e6:.2f} MB)")
     print(
-        f"  {len(results.records)} records of {len(results.sessions)} sessions, {len(manifest.locks)} locks"
+        f"  {text.count(len(results.records), 'record')} of {text.count(len(results.sessions), 'session')}, "
+        f"{text.count(len(manifest.locks), 'lock')}"
     )
     for line in _account_lines(analysis):
         print(f"  {line}")
@@ -156,7 +157,7 @@ def verify(path: Path, signers: Path | None) -> None:
     """Checks a bundle's bytes, records and figures; raises GateError where anything differs, naming it."""
     with _unpacked(path, signers) as opened:
         problems, by_method = list(opened.problems), ""
-        print(f"{path.name}: {len(opened.names)} files")
+        print(f"{path.name}: {text.count(len(opened.names), 'file')}")
         if opened.signed is not None:
             print(f"  signature: good, {opened.signed.key}, {_whose(opened.signed.signer)}")
         elif (opened.folder / bundle.SIGNATURE).is_file() is False:

@@ -21,7 +21,7 @@ from rich.progress import (
 from commands.line import plain
 from harness.errors import harmless
 from harness.record import Limit, Record, Trial, Variant, events
-from harness.units import duration
+from harness.units import counted, duration
 
 LINE_SECONDS = 15.0
 """Without a terminal, how often a long wait says that it goes on."""
@@ -88,7 +88,7 @@ class PlanWatcher:
     def __init__(self, screen: Screen, trials: int) -> None:
         self._screen = screen
         self._trials = trials
-        self._plan = screen.bar(f"{trials} trials", trials)
+        self._plan = screen.bar(counted(trials, "trial"), trials)
         self._trial = screen.bar("trial", None)
         self._label = ""
         self._number = 0

@@ -26,6 +26,11 @@ def size(count: int) -> str:
     return f"{count / 2**20:.0f} MiB" if count >= 2**20 else f"{count / 1024:.0f} KiB"
 
 
+def counted(number: int, noun: str) -> str:
+    """'1 trial', '3 trials'"""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 _UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 

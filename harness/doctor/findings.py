@@ -8,7 +8,7 @@ from harness.data.prepared import HOW, PREPARED
 from harness.doctor import devices
 from harness.doctor.surroundings import Disk, Estimate, Finding, Surroundings
 from harness.engine.base import TITLES
-from harness.units import GIB, duration, size
+from harness.units import GIB, counted, duration, size
 
 SPARE_BYTES = 2 * GIB
 """What a disk should have free beside what a plan needs."""
@@ -137,11 +137,14 @@ def _plan(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]:
     fetch = sum(need.download_bytes for need in around.data if not need.at_hand)
     fetched = f", {size(fetch)} to fetch" if fetch else ""
     yield Finding(
-        "ok", f"plan '{estimate.plan}': {image}{fetched}, {estimate.trials} trials, {_time(estimate)}"
+        "ok",
+        f"plan '{estimate.plan}': {image}{fetched}, {counted(estimate.trials, 'trial')}, {_time(estimate)}",
     )
     if estimate.left_out:
         yield Finding(
-            "warn", f"{estimate.left_out} trials are left out", "invoke plan lists them with the reasons"
+            "warn",
+            f"left out: {counted(estimate.left_out, 'trial')}",
+            "invoke plan lists them with the reasons",
         )
 
 

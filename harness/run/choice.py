@@ -16,7 +16,7 @@ from harness.plan.selection import supported
 from harness.record import LeftOut, Record, Trial, store
 from harness.record.cards import find as find_card
 from harness.record.cards import load_cards, peak_tflops
-from harness.record.claims import load_claims
+from harness.record.claims import load_claims, nearest
 from harness.run.session import PAUSE
 from harness.run.setup import RunSetup, trial_context
 from harness.units import seconds_of
@@ -75,6 +75,7 @@ def choose(
             f"plan '{setup.plan.name}' has nothing {role}that {card.name if card else 'this CPU'} can do",
             remedy="choose another plan",
         )
+    _have_files(setup, able)
     if keep is not None:
         able, left_out = _kept(able, keep, left_out)
     speeds = speeds or speeds_of(setup)
@@ -93,6 +94,18 @@ def choose(
     planned = plan.order(fitted.planned, seed, setup.plan.blocks)
     seconds = fitted.seconds + pause + estimate.warm_up_seconds(planned, speeds)
     return Chosen(planned, ids, seed, (*left_out, *fitted.left_out), seconds, budget_seconds, speeds)
+
+
+def _have_files(setup: RunSetup, able: Sequence[Planned]) -> None:
+    """Raises UserError for a workload that is no file here, which each of its trials would fail by."""
+    folder = setup.root / "workloads" / (setup.image.workloads or "")
+    known = {path.stem for path in folder.glob("*.py")}
+    for workload in dict.fromkeys(item.trial.asked.workload for item in able):
+        if workload not in known:
+            raise UserError(
+                f"plan '{setup.plan.name}': '{workload}' is no workload{nearest(workload, known)}",
+                remedy=f"name a file of {folder.relative_to(setup.root)}/",
+            )
 
 
 def narrowed(setup: RunSetup, keep: Keep) -> RunSetup:

@@ -23,6 +23,7 @@ from harness.run import assemble, batch_search, ledger, session, unrecorded
 from harness.run.assemble import Started
 from harness.run.conclude import Terms, conclude
 from harness.telemetry import recorder
+from harness.units import counted
 
 POLL_SECONDS = 0.25
 GRACE_SECONDS = 30.0
@@ -154,7 +155,7 @@ def _rested(job: Job, opened: Session, trial: Trial, records: list[Record], watc
 
 def _leave_out(root: Path, opened: Session, count: int, watcher: Watcher) -> Session:
     reason = "they would have ended after the budget"
-    watcher.say(f"{count} trials left out: {reason}")
+    watcher.say(f"left out: {counted(count, 'trial')}: {reason}")
     left = (*opened.left_out, LeftOut(what="trials not started", trials=count, reason=reason))
     changed = opened.model_copy(update={"left_out": left})
     store.write_session(root, changed)

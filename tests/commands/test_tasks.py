@@ -69,7 +69,7 @@ def test_a_claim_runs_the_trials_that_it_needs_and_no_others(state):
     done = invoke(*words, "--device", "cpu", "--engine", "venv", **state)
     assert done.returncode == 0, done.stderr
     assert "    1 × tensorcore_mlp  published/1  mlp  fp32-ieee  batch 512  cached" in done.stdout
-    assert "\n1 trials, about " in done.stdout
+    assert "\n1 trial, about " in done.stdout
     assert "left out: 1 × other trials: no claim asked for needs them" in done.stdout
 
 

@@ -22,6 +22,7 @@ from harness.run.jobs import submission as kept
 from harness.run.jobs.submission import Order, Sent, Submission
 from harness.run.runner import WARM_UP_SECONDS
 from harness.run.session import PAUSE, Missing, sweep_key
+from harness.units import counted
 
 MOST_IN_ARRAY = 1000
 """SLURM's own limit, where a site has not set another, is 1001."""
@@ -68,12 +69,11 @@ def _batch(desk: Desk, submission: Submission, number: int, items: Sequence[Miss
     variant = items[0].trial.asked.variant
     what = f"{items[0].trial.asked.workload} {variant.model} {variant.precision}, batch {variant.batch_size}"
     gpus = f", {variant.gpus} devices" if variant.gpus > 1 else ""
-    count = f"{len(items)} trials" if len(items) > 1 else "1 trial"
     node, cards = submission.node, desk.site.gpus_per_node or 1
     where = f" on node {node}" if node else ""
     return Batch(
         name=f"gpudyno-{submission.id}-{number}",
-        title=f"{what}{gpus}: {count} of plan '{submission.whole.plan}'{where}",
+        title=f"{what}{gpus}: {counted(len(items), 'trial')} of plan '{submission.whole.plan}'{where}",
         root=desk.root.resolve(),
         jobs=jobs,
         cache=jobs / "cache" / items[0].trial.asked.environment,

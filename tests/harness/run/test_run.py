@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -401,3 +402,13 @@ def test_a_role_that_a_plan_has_nothing_of_is_said_in_one_sentence(tmp_path):
     bench = clone.bench(clone.make(tmp_path), role="full")
     with pytest.raises(UserError, match=r"^plan 'mine' has nothing of role full that "):
         choose(bench)
+
+
+def test_a_workload_that_is_no_file_is_refused_before_anything_is_built_with_the_nearest(tmp_path):
+    root = clone.make(tmp_path)
+    path = root / "plans" / "mine.toml"
+    workload = re.search(r'workload = "(\w+)"', path.read_text())
+    assert workload
+    path.write_text(path.read_text().replace(f'"{workload[1]}"', f'"{workload[1]}s"'))
+    with pytest.raises(UserError, match=rf"'{workload[1]}s' is no workload; is '{workload[1]}' meant\?"):
+        choose(clone.bench(root))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -10,7 +11,10 @@ from unittest.mock import Mock
 import pytest
 
 from commands import testing
+from harness.engine.venv import STAMP
 from harness.errors import NoEngine, UserError
+from harness.image.catalog import load_images
+from harness.image.spec import venv_name
 from tests import conftest
 from tests.helpers import ROOT
 
@@ -36,6 +40,18 @@ def test_every_image_that_a_cpu_runs_is_built_and_required_and_one_that_cannot_b
     assert found.keys() == {"GPUDYNO_TEST_PYTHON", *variables}
     assert found["GPUDYNO_TEST_PYTHON_MXNET"].startswith(f"{ROOT}/.venvs/mxnet-")
     assert "image 'era-2019' is left out: there is no Python 3.7" in capsys.readouterr().out
+
+
+def test_the_environments_that_lie_in_the_clone_are_found_unasked_and_half_made_ones_are_not(tmp_path):
+    shutil.copytree(ROOT / "docker", tmp_path / "docker")
+    names = {
+        name: venv_name(load_images(tmp_path).image(name), root=tmp_path) for name in ("cpu", "tensorflow")
+    }
+    for name in names.values():
+        (tmp_path / ".venvs" / name).mkdir(parents=True)
+    (tmp_path / ".venvs" / names["cpu"] / STAMP).write_text('{"unpinned_because": []}')
+    interpreter = tmp_path / ".venvs" / names["cpu"] / "bin" / "python"
+    assert testing.built(tmp_path) == {"GPUDYNO_TEST_PYTHON": str(interpreter)}
 
 
 @pytest.mark.parametrize(
@@ -78,17 +94,28 @@ def test_long_tests_run_where_all_or_some_by_name_are_asked_for(
     assert config.stash.get(conftest.LEFT_OUT) == left_out
 
 
+SKIPPED = """
+import pytest
+
+@pytest.mark.skip(reason="this needs an engine")
+def test_another():
+    pass
+"""
+
+
 @pytest.mark.parametrize("failing", ["workloads/test_a.py", "test_b.py", None])
 def test_the_tests_of_workloads_run_beside_the_others_and_a_failure_of_either_counts(
     tmp_path, capfd, failing
 ):
     (tmp_path / "tests" / "workloads").mkdir(parents=True)
     for name in ("workloads/test_a.py", "test_b.py"):
-        (tmp_path / "tests" / name).write_text(f"def test_it():\n    assert {name != failing}\n")
+        text = f"def test_it():\n    assert {name != failing}\n\n{SKIPPED}"
+        (tmp_path / "tests" / name).write_text(text)
     assert testing.side_by_side(tmp_path, os.environ) == (failing is not None)
     said = capfd.readouterr().out
     assert said.count("1 failed") == (failing is not None)
     assert said.count("1 passed") == (1 if failing else 2)
+    assert said.count("this needs an engine") == 2, "a skip does not say why"
 
 
 def test_a_test_is_found_by_its_name_in_the_files_that_have_it_alone():

@@ -366,6 +366,9 @@ def test_a_row_of_intervals_shows_mean_interval_runs_and_what_was_left_out(layou
     assert [text for text in said if text in ("4,578 s", "2,227 s", "1,900 s", "does not fit")] == [
         mark.text for mark in MARKS
     ]
+    (axes,) = sheet.figure.axes
+    figures = [text.get_window_extent().x0 for text in sheet.figure.texts if text.get_text().endswith(" s")]
+    assert figures and min(figures) > axes.get_window_extent().x1, "a figure lies on its mark"
 
 
 @BOTH_LAYOUTS

@@ -176,11 +176,19 @@ def _hours_on(offers: Sequence[Offer], mix: Sequence[MixLine], purchase: Purchas
     """The offer whose hours are given; without a name the slowest of those that did most of the mix."""
     if purchase is not None and purchase.hours_on:
         name = purchase.hours_on.casefold()
-        named = [i for i, offer in enumerate(offers) if name in f"{offer.card} {offer.name}".casefold()]
-        if not named:
+        named = [
+            i
+            for i, offer in enumerate(offers)
+            if name in f"{offer.card}\n{offer.name}\n{offer.label}".casefold()
+        ]
+        if len({(offers[i].machine, offers[i].card) for i in named}) != 1:
+            there = dict.fromkeys(
+                text.clean(f"{text.short_card(offer.card)} of {offer.label}", 80) for offer in offers
+            )
+            what = "several of the ranked cards" if named else "no ranked card"
             raise UserError(
-                f"{FILE}: 'hours_on' names '{text.clean(purchase.hours_on, 60)}', no ranked card",
-                remedy=f"take one of {', '.join(offer.name for offer in offers)}",
+                f"{FILE}: 'hours_on' names '{text.clean(purchase.hours_on, 60)}', {what}",
+                remedy=f"name the card or the machine of one: {', '.join(there)}",
             )
         return named[0]
 

@@ -37,6 +37,8 @@ class Offer:
     machine: str
     card: str
     device: str
+    label: str
+    """Of its machine."""
     quote: Quote | None = None
 
     def made(self, machine: str, card: str) -> bool:
@@ -166,7 +168,8 @@ def _one_of_each(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _offer(cell: Cell, quote: Quote | None) -> Offer:
-    return Offer(text.short_card(cell.card), cell.machine, cell.card, cell.trials[0].device_name, quote)
+    name, device = text.short_card(cell.card), cell.trials[0].device_name
+    return Offer(name, cell.machine, cell.card, device, cell.machine_label, quote)
 
 
 def _meant(words: str, sides: Sequence[Cell], where: str) -> Cell | None:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from commands.quote import known
 from harness.errors import UserError
 from harness.record import Record
 from harness.record.claims import ClaimSet
@@ -289,10 +290,11 @@ def test_a_processor_that_two_machines_have_is_quoted_by_the_machine_s_label():
     assert column(costs.offers, "Cost a year")["this machine"] == "–"
 
 
-def test_the_hours_may_be_given_on_a_machine_by_its_label_and_never_on_two_at_once():
+def test_the_hours_may_be_given_on_a_machine_as_quote_offers_it_and_never_on_two_at_once():
     records = on_processors(["2-cores", "1-core"])
-    text = FILE.replace('"Card A"', '"1-core"').replace('"Card B"', '"2-cores"')
-    costs = money(records, text.replace("currency", 'hours_on = "2-cores"\ncurrency', 1))
+    one, two = known(records).cards
+    text = FILE.replace('"Card A"', f'"{one}"').replace('"Card B"', f'"{two}"')
+    costs = money(records, text.replace("currency", f'hours_on = "{two}"\ncurrency', 1))
     assert costs.setting == "Your work takes 1,040 hours a year on this machine, in 1 line of work."
     with pytest.raises(UserError, match=r"'Constructed CPU', several of .*1-core.*2-cores"):
         money(records, text.replace("currency", 'hours_on = "Constructed CPU"\ncurrency', 1))

@@ -49,6 +49,8 @@ class Comparison:
     """Workloads that the second side has measured and the first has failed at."""
     stacks: tuple[tuple[str, tuple[StackDifference, ...]], ...]
     """By workload, what differs between the stacks that it ran on: its first side's, then its second's."""
+    machines: tuple[tuple[str, ...], tuple[str, ...]]
+    """The labels of the machines that either name stands for."""
     one_unit: bool
     """Whether each side is one card, and they are not the same."""
 
@@ -81,6 +83,7 @@ def compare(table: DataFrame, first: str, second: str) -> Comparison:
         apart=_apart(first_cells, second_cells, first, second),
         failed=_failed(trials_of(of_first), first_cells, second_cells),
         stacks=_stacks(compared),
+        machines=(_machines(of_first), _machines(of_second)),
         one_unit=all(len(side) <= 1 for side in units) and units[0] != units[1],
     )
 
@@ -97,9 +100,14 @@ def _named(table: DataFrame, name: str) -> DataFrame:
     return table[named]
 
 
+def _machines(table: DataFrame) -> tuple[str, ...]:
+    return tuple(sorted(set(table["machine_label"])))
+
+
 def _names_of(trial: Trial) -> list[str]:
     stack = trial.stack
     parts = [trial.card, short_card(trial.card), trial.machine_label, trial.machine, trial.session]
+    parts.append(trial.record.machine.label)
     parts += [part for part in (stack.image, stack.lock, stack.base) if part]
     parts += [f"driver {stack.driver}"] if stack.driver else []
     return parts + [f"{name} {value}" for name, value in (*stack.versions, *stack.variables)]
@@ -170,8 +178,16 @@ def what(key: Key) -> str:
 def lines(comparison: Comparison) -> tuple[str, ...]:
     """The answer as a terminal shows it."""
     page = [f"How many times as fast '{comparison.first}' is as '{comparison.second}' (above 1: faster)", ""]
+    several = [
+        f"'{name}' names {len(machines)} machines: {clean(', '.join(machines), 160)}. "
+        "Of each work its newest session counts."
+        for name, machines in zip((comparison.first, comparison.second), comparison.machines, strict=True)
+        if len(machines) > 1
+    ]
+    page += [*several, ""] if several else []
     for pair in comparison.pairs:
-        page += _pair_lines(pair)
+        work, answer = _pair_lines(pair)
+        page += [f"{work}: {_sides(pair)}" if several else work, answer]
     if not comparison.pairs:
         page.append("nothing may be compared")
     if len(comparison.pairs) > 1:
@@ -206,6 +222,10 @@ def _pair_lines(pair: Pair) -> list[str]:
     states = [standing(cell) for cell in (pair.first, pair.second)]
     state = states[0] if states[0] == states[1] else " against ".join(states)
     return [what(pair.first.key), f"  {verdict(pair)}; {n}; {of}; {state}"]
+
+
+def _sides(pair: Pair) -> str:
+    return clean(f"{pair.first.machine_label} over {pair.second.machine_label}", 100)
 
 
 def verdict(pair: Pair) -> str:

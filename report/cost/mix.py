@@ -172,14 +172,19 @@ def _offer(cell: Cell, quote: Quote | None) -> Offer:
     return Offer(name, cell.machine, cell.card, device, cell.machine_label, quote)
 
 
+def _machine_names(cell: Cell) -> tuple[str, str]:
+    """A machine's label, also as told apart from others that bear it."""
+    return cell.machine_label.casefold(), cell.trials[0].record.machine.label.casefold()
+
+
 def _meant(words: str, sides: Sequence[Cell], where: str) -> Cell | None:
     """The card of that name, else of which it is a part; else the machine of that label."""
     name = words.casefold().strip()
     tests = (
         lambda cell: name in (cell.card.casefold(), text.short_card(cell.card).casefold()),
         lambda cell: name in cell.card.casefold(),
-        lambda cell: name == cell.machine_label.casefold(),
-        lambda cell: name in cell.machine_label.casefold(),
+        lambda cell: name in _machine_names(cell),
+        lambda cell: any(name in label for label in _machine_names(cell)),
     )
     for test in tests:
         fitting = [cell for cell in sides if test(cell)]

@@ -101,6 +101,21 @@ def test_stacks_are_compared_workload_by_workload(tmp_path):
     assert {name for found in differ.values() for name, _ in found} == {"driver"}
 
 
+def test_a_name_of_several_machines_says_which_and_each_work_whose_it_is(tmp_path):
+    alike = [
+        record.model_copy(
+            update={"machine": record.machine.model_copy(update={"label": "constructed-card-a"})}
+        )
+        for record in runs("20260130-cccccc", 0.01, digits="b")
+    ]
+    records = [*runs(OLD, 0.011), *alike, *runs(NEW, 0.012, digits="d", card="Constructed Card D")]
+    said = "\n".join(side_by_side.lines(compared(clone(tmp_path, *records), "constructed-card-a", "Card D")))
+    assert (
+        "'constructed-card-a' names 2 machines: constructed-card- (aaaa), constructed-card- (bbbb)." in said
+    )
+    assert re.search(r"batch 20, .*: constructed-card- \(\w{4}\) over constructed-card-d\n", said)
+
+
 def test_equal_sides_are_tied_and_not_ranked(tmp_path):
     folder = clone(tmp_path, *runs(OLD, 0.01), *runs(NEW, 0.01))
     assert "tied: no difference shown" in "\n".join(side_by_side.lines(compared(folder, NEW, OLD)))

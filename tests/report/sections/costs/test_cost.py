@@ -285,6 +285,9 @@ def test_a_processor_that_two_machines_have_is_quoted_by_the_machine_s_label():
     by_card, by_label = (FILE.replace('"Card A"', f'"{name}"') for name in ("Constructed CPU", "1-core"))
     with pytest.raises(UserError, match=r"is a part of several: .*2-cores.*1-core.*machine's label"):
         looked(records, by_card)
+    strangers = on_processors(["1-core", "1-core"])
+    with pytest.raises(UserError, match=r"is a part of several: .*\(aaaa\).*\(bbbb\)"):
+        looked(strangers, FILE.replace('"Card A"', '"constructed-1-core"'))
     costs = money(records, by_label)
     assert set(beneath(costs.offers)) == {"machine constructed-1-core", "this machine"}
     assert column(costs.offers, "Cost a year")["this machine"] == "–"

@@ -170,7 +170,7 @@ def verify(path: Path, signers: Path | None) -> None:
         for problem in problems:
             print(f"  DIFFERS: {text.clean(problem, 500)}", file=sys.stderr)
         if problems:
-            raise GateError(f"{path.name} is not as it was packed in {text.count(len(problems), 'place')}")
+            raise GateError(f"{path.name}: not as they were packed: {text.count(len(problems), 'thing')}")
         print(
             f"  whole; figures by {by_method}"
             if by_method

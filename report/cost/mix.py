@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.errors import UserError
@@ -180,7 +180,7 @@ def _machine_names(cell: Cell) -> tuple[str, str]:
 def _meant(words: str, sides: Sequence[Cell], where: str) -> Cell | None:
     """The card of that name, else of which it is a part; else the machine of that label."""
     name = words.casefold().strip()
-    tests = (
+    tests: tuple[Callable[[Cell], bool], ...] = (
         lambda cell: name in (cell.card.casefold(), text.short_card(cell.card).casefold()),
         lambda cell: name in cell.card.casefold(),
         lambda cell: name in _machine_names(cell),

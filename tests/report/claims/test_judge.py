@@ -1,94 +1,29 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from harness.record import Claim, Limit, Record
-from harness.record.cards import load_cards
-from report.claims.judge import Judged, judge
+from report.claims.judge import judge
 from report.comparisons import cells as stats
-from report.comparisons import groups
 from report.comparisons.batch_sweeps import batch_sweeps
 from report.trials.table import trials_of
-from tests.helpers import ROOT
 from tests.helpers import records_builder as build
+from tests.helpers.claims_builder import (
+    CARDS,
+    KIND,
+    ON,
+    SECONDS,
+    SESSION,
+    because,
+    claim,
+    ratio,
+    series,
+    verdict,
+    word,
+)
 from tests.helpers.trial_tables import table
-
-REPOSITORY = ROOT
-CARDS = load_cards(REPOSITORY)
-CARD = "Tesla T4"
-SESSION = "20260131-aaaaaa"
-ON = build.machine(CARD, label="t4", digits="a")
-KIND = {**build.LM, "workload": "tensorcore_mlp", "model": "mlp"}
-SECONDS = 0.1 * 1.1 * 2983 * 30
-
-
-def series(precision: str = "fp32-ieee", seconds: float = 0.1, **changes: Any) -> list[Record]:
-    values: dict[str, Any] = {"on": ON, "card": CARD, "session": SESSION, "batch_size": 512, "spread": 0.002}
-    kind = changes.pop("kind", KIND)
-    found = build.series_of(kind, precision, seconds, **{**values, **changes})
-    return [
-        record.model_copy(
-            update={
-                "measurement": record.measurement.model_copy(
-                    update={"device": record.measurement.device.model_copy(update={"capability": "7.5"})}
-                )
-            }
-        )
-        for record in found
-        if record.measurement
-    ]
-
-
-def claim(**changes: Any) -> Claim:
-    side = {"card": "T4", "model": "mlp", "precision": "fp32-ieee", "batch_size": 512}
-    values: dict[str, Any] = {
-        "id": "constructed",
-        "study": "001",
-        "kind": "absolute",
-        "workload": "tensorcore_mlp",
-        "protocol": "published/1",
-        "metric": "protocol_seconds",
-        "of": side,
-        "value": SECONDS,
-        "unit": "s",
-        "half_digit": 0.5,
-        "runs": 1,
-        "source": "constructed",
-    }
-    return Claim.model_validate({**values, **changes})
-
-
-def ratio(**changes: Any) -> Claim:
-    side = {"model": "mlp", "batch_size": 512}
-    values = {
-        "kind": "ratio",
-        "of": {**side, "precision": "amp-fp16"},
-        "over": {**side, "precision": "fp32-ieee"},
-        "value": 2.0,
-        "unit": "x",
-        "half_digit": 0.005,
-        "card_class": "matrix-units",
-    }
-    return claim(**{**values, **changes})
-
-
-def verdict(asked: Claim, records: Sequence[Record]) -> Judged:
-    cells = stats.cells_of(table(records))
-    (found,) = judge([asked], groups.comparison_groups(cells, SESSION, baseline=None), CARDS)
-    return found
-
-
-def word(asked: Claim, records: Sequence[Record]) -> str:
-    return verdict(asked, records).verdict.word
-
-
-def because(asked: Claim, records: Sequence[Record]) -> str:
-    found = verdict(asked, records)
-    assert found.verdict.word == "not comparable"
-    return "; ".join(found.verdict.because)
 
 
 def test_a_figure_met_on_its_own_card_is_reproduced():
@@ -322,170 +257,6 @@ def test_an_absolute_bound_is_not_refuted_within_what_another_unit_may_do():
     assert word(claim(value=SECONDS * 1.1, **bound), series()) == "reproduced"
     assert word(claim(value=SECONDS / 1.02, **bound), series()) == "inconclusive"
     assert word(claim(value=SECONDS / 1.5, **bound), series()) == "not reproduced"
-
-
-LEARNING = {**KIND, "quality": "accuracy", "epochs": 12}
-
-
-def learned(first: int, *, batch: int = 512, fall: float = 0.0, repeats: int = 5) -> list[Record]:
-    """Runs that have 0.75 after so many epochs, a repeat more or less, and fall back between two of them."""
-    records = []
-    for place, record in enumerate(
-        series(kind=LEARNING, batch_size=batch, repeats=repeats, first_order=batch)
-    ):
-        assert record.measurement is not None
-        had = first + place % 2
-        epochs = [
-            epoch.model_copy(
-                update={
-                    "quality": min(0.3 + 0.45 * epoch.index / had, 0.76)
-                    - (fall * (1 + place / 10) if epoch.index == 2 else 0.0)
-                }
-            )
-            for epoch in record.measurement.epochs
-        ]
-        records.append(
-            record.model_copy(
-                update={"measurement": record.measurement.model_copy(update={"epochs": tuple(epochs)})}
-            )
-        )
-    return records
-
-
-def to_target(relation: str, target: float = 0.75, **changes: Any) -> Claim:
-    sides = {at: {"model": "mlp", "precision": "fp32-ieee", "batch_size": 512 * at} for at in (1, 4)}
-    values: dict[str, Any] = {
-        "kind": "order",
-        "metric": "epochs_to_target",
-        "target": target,
-        "of": sides[4],
-        "over": sides[1],
-        "relation": relation,
-        "value": None,
-        "unit": "epochs",
-        "half_digit": 0.0,
-        "card_class": "any",
-    }
-    return claim(**{**values, **changes})
-
-
-def test_epochs_to_a_target_are_compared_where_every_run_of_both_sides_had_it():
-    records = [*learned(4), *learned(9, batch=2048)]
-    assert word(to_target("greater"), records) == "holds here"
-    assert word(to_target("less"), records) == "does not hold here"
-    assert word(to_target("greater", metric="seconds_to_target", unit="s"), records) == "holds here"
-
-
-def test_a_run_that_ended_without_its_target_is_averaged_with_no_other():
-    records = [*learned(4), *learned(12, batch=2048)]
-    assert because(to_target("greater"), records) == "target: 2 of 5 runs ended after 12 epochs without 0.75"
-
-
-def test_a_target_on_a_part_of_the_validation_judges_no_claim():
-    records = [
-        record.model_copy(
-            update={
-                "measurement": record.measurement.model_copy(
-                    update={
-                        "epochs": tuple(
-                            epoch.model_copy(update={"valid_batches": 2})
-                            for epoch in record.measurement.epochs
-                        )
-                    }
-                )
-            }
-        )
-        for record in [*learned(4), *learned(9, batch=2048)]
-        if record.measurement
-    ]
-    assert because(to_target("greater"), records) == "validation: 2 instead of 6 batches"
-
-
-def test_epochs_to_a_target_grow_along_a_trend():
-    points = [
-        {"at": at, "of": {"model": "mlp", "precision": "fp32-ieee", "batch_size": 512 * at}}
-        for at in (1, 2, 4)
-    ]
-    changes = {"kind": "trend", "points": points, "of": points[0]["of"], "over": None}
-    records = [*learned(4), *learned(5, batch=1024), *learned(9, batch=2048)]
-    assert word(to_target("greater", **changes), records) == "holds here"
-    assert word(to_target("less", **changes), records) == "does not hold here"
-
-
-def test_falls_between_early_epochs_are_told_apart_by_their_difference_since_they_may_be_none():
-    falls = {"metric": "early_fall", "target": None, "unit": "fraction", "epochs": 12}
-    smooth, rough = learned(4), learned(9, batch=2048, fall=0.1)
-    assert word(to_target("greater", **falls), [*smooth, *rough]) == "holds here"
-    assert word(to_target("less", **falls), [*smooth, *rough]) == "does not hold here"
-    assert word(to_target("greater", **falls), [*smooth, *learned(9, batch=2048)]) == "inconclusive"
-
-
-def test_a_target_that_was_not_reached_is_a_best_accuracy_below_it():
-    below = {"kind": "quality", "metric": "best_accuracy", "unit": "fraction", "over": None}
-    best = to_target("less", target=None, of={"model": "mlp", "batch_size": 512}, epochs=12, **below)
-    found = {bound: word(best.model_copy(update={"value": bound}), learned(4)) for bound in (0.7, 0.8)}
-    assert found == {0.7: "does not hold here", 0.8: "holds here"}
-
-
-def gains(steps: Sequence[float], **changes: Any) -> list[Record]:
-    """fp32 at 0.1 s a step and amp-fp16 at these, at batches that double from 512 on."""
-    found: list[Record] = []
-    for place, step in enumerate(steps):
-        at = {"batch_size": 512 * 2**place, "first_order": 20 * place, **changes}
-        found += [*series(**at), *series("amp-fp16", step, **{**at, "first_order": 20 * place + 10})]
-    return found
-
-
-def trend(points: int, relation: str) -> Claim:
-    batches = [{"model": "mlp", "batch_size": 512 * 2**place} for place in range(points)]
-    values = {
-        "kind": "trend",
-        "points": [
-            {
-                "at": 2**place,
-                "of": {**batch, "precision": "amp-fp16"},
-                "over": {**batch, "precision": "fp32-ieee"},
-            }
-            for place, batch in enumerate(batches)
-        ],
-        "relation": relation,
-        "value": None,
-        "unit": "x",
-        "half_digit": 0.0,
-        "card_class": "matrix-units",
-    }
-    asked = {**claim().model_dump(), **values}
-    del asked["of"], asked["over"]
-    return Claim.model_validate(asked)
-
-
-@pytest.mark.parametrize(
-    ("steps", "told"),
-    [
-        ((0.08, 0.06, 0.05), "holds here"),
-        ((0.05, 0.06, 0.08), "does not hold here"),
-        ((0.06, 0.06, 0.06), "inconclusive"),
-    ],
-)
-def test_a_trend_is_judged_by_the_slope_of_its_repeats(steps, told):
-    found = verdict(trend(3, "greater"), gains(steps))
-    assert found.verdict.word == told
-    assert len(found.cells) == 6
-
-
-def test_of_two_points_a_trend_is_the_ratio_of_their_gains():
-    found = verdict(trend(2, "greater"), gains((0.08, 0.05)))
-    assert found.measured == pytest.approx((0.1 / 0.05) / (0.1 / 0.08), rel=0.01)
-    assert (found.claim.of, found.claim.over) == (found.claim.points[0].of, found.claim.points[0].over)
-
-
-def test_a_trend_whose_point_was_not_measured_names_what_is_missing():
-    assert because(trend(3, "less"), gains((0.08, 0.05))) == "batch size: 512 instead of 2048"
-
-
-def test_one_run_a_point_shows_no_slope_but_by_the_spread_of_seeds():
-    records = gains((0.08, 0.06, 0.05), repeats=1)
-    assert verdict(trend(3, "greater"), records).verdict.because == ("one run gives no interval",)
 
 
 def ladder(precision: str, largest: int, **changes: Any) -> list[Record]:

@@ -1,0 +1,89 @@
+"""Claims of study 001, the records that they are held against, and their verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from harness.record import Claim, Record
+from harness.record.cards import load_cards
+from report.claims.judge import Judged, judge
+from report.comparisons import cells as stats
+from report.comparisons import groups
+from tests.helpers import ROOT
+from tests.helpers import records_builder as build
+from tests.helpers.trial_tables import table
+
+REPOSITORY = ROOT
+CARDS = load_cards(REPOSITORY)
+CARD = "Tesla T4"
+SESSION = "20260131-aaaaaa"
+ON = build.machine(CARD, label="t4", digits="a")
+KIND = {**build.LM, "workload": "tensorcore_mlp", "model": "mlp"}
+SECONDS = 0.1 * 1.1 * 2983 * 30
+
+
+def series(precision: str = "fp32-ieee", seconds: float = 0.1, **changes: Any) -> list[Record]:
+    values: dict[str, Any] = {"on": ON, "card": CARD, "session": SESSION, "batch_size": 512, "spread": 0.002}
+    kind = changes.pop("kind", KIND)
+    found = build.series_of(kind, precision, seconds, **{**values, **changes})
+    return [
+        record.model_copy(
+            update={
+                "measurement": record.measurement.model_copy(
+                    update={"device": record.measurement.device.model_copy(update={"capability": "7.5"})}
+                )
+            }
+        )
+        for record in found
+        if record.measurement
+    ]
+
+
+def claim(**changes: Any) -> Claim:
+    side = {"card": "T4", "model": "mlp", "precision": "fp32-ieee", "batch_size": 512}
+    values: dict[str, Any] = {
+        "id": "constructed",
+        "study": "001",
+        "kind": "absolute",
+        "workload": "tensorcore_mlp",
+        "protocol": "published/1",
+        "metric": "protocol_seconds",
+        "of": side,
+        "value": SECONDS,
+        "unit": "s",
+        "half_digit": 0.5,
+        "runs": 1,
+        "source": "constructed",
+    }
+    return Claim.model_validate({**values, **changes})
+
+
+def ratio(**changes: Any) -> Claim:
+    side = {"model": "mlp", "batch_size": 512}
+    values = {
+        "kind": "ratio",
+        "of": {**side, "precision": "amp-fp16"},
+        "over": {**side, "precision": "fp32-ieee"},
+        "value": 2.0,
+        "unit": "x",
+        "half_digit": 0.005,
+        "card_class": "matrix-units",
+    }
+    return claim(**{**values, **changes})
+
+
+def verdict(asked: Claim, records: Sequence[Record]) -> Judged:
+    cells = stats.cells_of(table(records))
+    (found,) = judge([asked], groups.comparison_groups(cells, SESSION, baseline=None), CARDS)
+    return found
+
+
+def word(asked: Claim, records: Sequence[Record]) -> str:
+    return verdict(asked, records).verdict.word
+
+
+def because(asked: Claim, records: Sequence[Record]) -> str:
+    found = verdict(asked, records)
+    assert found.verdict.word == "not comparable"
+    return "; ".join(found.verdict.because)

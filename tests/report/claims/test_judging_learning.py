@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from typing import Any
+
+from harness.record import Claim, Record
+from tests.helpers.claims_builder import KIND, because, claim, series, word
+
+LEARNING = {**KIND, "quality": "accuracy", "epochs": 12}
+
+
+def learned(first: int, *, batch: int = 512, fall: float = 0.0, repeats: int = 5) -> list[Record]:
+    """Runs that have 0.75 after so many epochs, a repeat more or less, and fall back between two of them."""
+    records = []
+    for place, record in enumerate(
+        series(kind=LEARNING, batch_size=batch, repeats=repeats, first_order=batch)
+    ):
+        assert record.measurement is not None
+        had = first + place % 2
+        epochs = [
+            epoch.model_copy(
+                update={
+                    "quality": min(0.3 + 0.45 * epoch.index / had, 0.76)
+                    - (fall * (1 + place / 10) if epoch.index == 2 else 0.0)
+                }
+            )
+            for epoch in record.measurement.epochs
+        ]
+        records.append(
+            record.model_copy(
+                update={"measurement": record.measurement.model_copy(update={"epochs": tuple(epochs)})}
+            )
+        )
+    return records
+
+
+def to_target(relation: str, target: float = 0.75, **changes: Any) -> Claim:
+    sides = {at: {"model": "mlp", "precision": "fp32-ieee", "batch_size": 512 * at} for at in (1, 4)}
+    values: dict[str, Any] = {
+        "kind": "order",
+        "metric": "epochs_to_target",
+        "target": target,
+        "of": sides[4],
+        "over": sides[1],
+        "relation": relation,
+        "value": None,
+        "unit": "epochs",
+        "half_digit": 0.0,
+        "card_class": "any",
+    }
+    return claim(**{**values, **changes})
+
+
+def test_epochs_to_a_target_are_compared_where_every_run_of_both_sides_had_it():
+    records = [*learned(4), *learned(9, batch=2048)]
+    assert word(to_target("greater"), records) == "holds here"
+    assert word(to_target("less"), records) == "does not hold here"
+    assert word(to_target("greater", metric="seconds_to_target", unit="s"), records) == "holds here"
+
+
+def test_a_run_that_ended_without_its_target_is_averaged_with_no_other():
+    records = [*learned(4), *learned(12, batch=2048)]
+    assert because(to_target("greater"), records) == "target: 2 of 5 runs ended after 12 epochs without 0.75"
+
+
+def test_a_target_on_a_part_of_the_validation_judges_no_claim():
+    records = [
+        record.model_copy(
+            update={
+                "measurement": record.measurement.model_copy(
+                    update={
+                        "epochs": tuple(
+                            epoch.model_copy(update={"valid_batches": 2})
+                            for epoch in record.measurement.epochs
+                        )
+                    }
+                )
+            }
+        )
+        for record in [*learned(4), *learned(9, batch=2048)]
+        if record.measurement
+    ]
+    assert because(to_target("greater"), records) == "validation: 2 instead of 6 batches"
+
+
+def test_epochs_to_a_target_grow_along_a_trend():
+    points = [
+        {"at": at, "of": {"model": "mlp", "precision": "fp32-ieee", "batch_size": 512 * at}}
+        for at in (1, 2, 4)
+    ]
+    changes = {"kind": "trend", "points": points, "of": points[0]["of"], "over": None}
+    records = [*learned(4), *learned(5, batch=1024), *learned(9, batch=2048)]
+    assert word(to_target("greater", **changes), records) == "holds here"
+    assert word(to_target("less", **changes), records) == "does not hold here"
+
+
+def test_falls_between_early_epochs_are_told_apart_by_their_difference_since_they_may_be_none():
+    falls = {"metric": "early_fall", "target": None, "unit": "fraction", "epochs": 12}
+    smooth, rough = learned(4), learned(9, batch=2048, fall=0.1)
+    assert word(to_target("greater", **falls), [*smooth, *rough]) == "holds here"
+    assert word(to_target("less", **falls), [*smooth, *rough]) == "does not hold here"
+    assert word(to_target("greater", **falls), [*smooth, *learned(9, batch=2048)]) == "inconclusive"
+
+
+def test_a_target_that_was_not_reached_is_a_best_accuracy_below_it():
+    below = {"kind": "quality", "metric": "best_accuracy", "unit": "fraction", "over": None}
+    best = to_target("less", target=None, of={"model": "mlp", "batch_size": 512}, epochs=12, **below)
+    found = {bound: word(best.model_copy(update={"value": bound}), learned(4)) for bound in (0.7, 0.8)}
+    assert found == {0.7: "does not hold here", 0.8: "holds here"}

@@ -29,7 +29,6 @@ from harness.settings import Settings
 from tests.helpers import ROOT, TESTS
 from tests.helpers.checks import golden
 from tests.helpers.clone import make as make_clone
-from tests.helpers.minimal_image import make as make_rootfs
 
 UNITS = ("GPU-11111111-2222-3333-4444-555555555555", "GPU-66666666-7777-8888-9999-000000000000")
 LOOK = """
@@ -127,11 +126,6 @@ def program(folder: Path) -> Path:
     path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{stand_in}" "$@"\n')
     path.chmod(0o755)
     return path
-
-
-@pytest.fixture(scope="module")
-def rootfs(tmp_path_factory):
-    return make_rootfs(tmp_path_factory.mktemp("rootfs") / "rootfs.tar")
 
 
 @pytest.fixture

@@ -483,10 +483,6 @@ def test_of_apex_the_two_extensions_are_built_that_no_old_architecture_is_asked_
     assert done.stdout.split() == ["apex_C", "amp_C"]
 
 
-def test_docker_holds_no_python_that_would_hide_the_docker_sdk():
-    assert not list((ROOT / "docker").rglob("*.py"))
-
-
 VERSIONS = st.from_regex(r"[0-9]{1,2}(\.[0-9]{1,2}){0,2}", fullmatch=True)
 PACKAGES = st.dictionaries(st.from_regex(r"[a-z][a-z0-9]{0,8}", fullmatch=True), VERSIONS, max_size=8)
 

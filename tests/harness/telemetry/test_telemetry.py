@@ -4,34 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.engine.container import DeviceRequest
-from harness.errors import RecordError
 from harness.probe import nvidia as nvml
 from harness.probe.files import unit_of
-from harness.record import Record, Telemetry, Trace
-from harness.record.events import segments, spans
+from harness.record import Record, Telemetry
 from harness.redact import Names, leaks
 from harness.summary.statistics import judge_trial
-from harness.telemetry import amd, cpu, nvidia, recorder, sampler
+from harness.telemetry import nvidia, recorder, sampler
 from harness.telemetry.reader import read
 from tests.helpers import ROOT
-from tests.helpers.fake_amdsmi import FakeAmdsmi
 from tests.helpers.fake_nvml import CARD, SLICES, FakeNvml
 from tests.helpers.replay import TRACES, Clock, Family, OnlyCpu, replay, trace
 from tests.helpers.watched_records import record
 
-PROGRAM = (sys.executable, "-m", sampler.__name__)
 WINDOW = ((1010.0, 1080.0),)
 
 
@@ -281,249 +271,6 @@ def test_the_processor_s_joules_never_stand_for_a_card_s(tmp_path):
     path.write_text("\n".join(map(json.dumps, [head, *lines])))
     found = read(path, WINDOW)
     assert (found.energy.joules, found.energy.unknown_because) == (None, "no card could be told")
-
-
-def amd_lines(tmp_path, smi: FakeAmdsmi, monkeypatch, seconds: int = 70) -> Telemetry:
-    def moved(now: int) -> None:
-        smi.seconds = now
-
-    clock = Clock(moved)
-    monkeypatch.setattr(amd, "time", clock)
-    cards = amd.AmdsmiCards(smi, [])
-    path = tmp_path / "telemetry.jsonl"
-    ending = sampler.Ending(SimpleNamespace(parent=None, stop_file=None, max_seconds=seconds))
-    with path.open("w") as out:
-        sampler.run(out, sampler.Sampler(cards, OnlyCpu(), Family(100)), 1.0, ending, clock)
-    found = read(path, ((1001.0, 1069.0),))
-    assert found is not None
-    return found
-
-
-def test_an_amd_card_is_watched_through_amdsmi(tmp_path, monkeypatch):
-    found = amd_lines(tmp_path, FakeAmdsmi(), monkeypatch)
-    (card,) = found.cards
-    assert found.source == "amdsmi"
-    assert card.limited_share == {"power": pytest.approx(0.5, abs=0.02), "thermal": 0.0, "prochot": 0.0}
-    assert card.reasons_share == {"throttle": 1.0}
-    assert (card.others.processes, card.others.memory_bytes) == (1, 2**20)
-    assert card.others.utilization_percent == pytest.approx(100 * 16 / 304, abs=0.001)
-    assert set(card.memory_temperature_c.mean.values()) == {58.0}
-    assert found.energy.joules == pytest.approx(600 * 68, rel=1e-3)
-    assert found.energy.disagreement == pytest.approx(0, abs=1e-3)
-
-
-def test_an_amd_card_whose_clocks_are_held_says_so(tmp_path, monkeypatch):
-    smi = FakeAmdsmi()
-    smi.locked = True
-    assert amd_lines(tmp_path, smi, monkeypatch).cards[0].reasons_share["application_clocks"] == 1.0
-
-
-def test_an_amd_card_without_counters_gives_nulls_with_reasons(tmp_path, monkeypatch):
-    absent = ("amdsmi_get_energy_count", "amdsmi_get_violation_status", "amdsmi_get_gpu_process_list")
-    found = amd_lines(tmp_path, FakeAmdsmi(absent=absent), monkeypatch)
-    assert (found.cards[0].limited_share, found.cards[0].others) == ({}, None)
-    assert found.missing == {
-        "0.energy": "AmdSmiLibraryException",
-        "0.limited": "AmdSmiLibraryException",
-        "0.processes": "AmdSmiLibraryException",
-    }
-    assert found.energy.method == "sampled power"
-
-
-def test_a_process_that_amdsmi_lists_under_a_card_of_which_it_holds_nothing_is_not_there(
-    tmp_path, monkeypatch
-):
-    smi = FakeAmdsmi()
-    elsewhere = [{"pid": 200, "mem": 0, "cu_occupancy": "N/A"}, {"pid": 300, "mem": 0, "cu_occupancy": 0}]
-    monkeypatch.setattr(smi, "amdsmi_get_gpu_process_list", lambda handle: elsewhere, raising=False)
-    others = amd_lines(tmp_path, smi, monkeypatch).cards[0].others
-    assert (others.processes, others.memory_bytes) == (0, 0)
-    elsewhere.append({"pid": 400, "mem": "N/A", "cu_occupancy": "N/A"})
-    assert amd_lines(tmp_path, smi, monkeypatch).cards[0].others.processes == 1
-
-
-def test_amd_s_cards_are_counted_by_bus_number_whatever_the_library_s_order():
-    cards = amd.AmdsmiCards(FakeAmdsmi(("0000:C3:00.0", "0000:03:00.0")), ["0"])
-    assert cards._handles == ["0000:03:00.0"]
-
-
-def test_amd_s_cards_are_left_to_the_kernel_s_files_where_the_library_gives_no_address():
-    cards = amd.AmdsmiCards(
-        FakeAmdsmi(("0000:C3:00.0", "0000:03:00.0"), absent=("amdsmi_get_gpu_device_bdf",)), ["0"]
-    )
-    assert (cards.described, cards.missing["cards"]) == ([], "amdsmi gives no PCI address")
-
-
-def test_an_amd_card_is_watched_by_the_kernel_s_files_without_amdsmi(tmp_path):
-    device = tmp_path / "sys/class/drm/card1/device"
-    (device / "hwmon/hwmon2").mkdir(parents=True)
-    for name, text in {
-        "vendor": "0x1002", "unique_id": "7d3b", "gpu_busy_percent": "97", "mem_info_vram_used": "1024",
-        "hwmon/hwmon2/power1_average": "250000000", "hwmon/hwmon2/temp1_input": "61000",
-    }.items():  # fmt: skip
-        (device / name).write_text(text + "\n")
-    cards = amd.KernelCards([], str(tmp_path))
-    (card,) = cards.sample(Family(), True)
-    assert (card["power_watts"], card["temperature_c"], card["utilization_percent"]) == (250.0, 61.0, 97)
-    assert cards.described[0]["unit"] == unit_of("7d3b")
-
-
-def test_the_processor_s_package_energy_is_cumulative_over_a_wrap(tmp_path):
-    package = tmp_path / "sys/class/powercap/intel-rapl:0"
-    package.mkdir(parents=True)
-    (package / "max_energy_range_uj").write_text("1000000")
-    read_joules = []
-    processor = cpu.Processor(str(tmp_path))
-    for microjoules in (900_000, 950_000, 100_000):
-        (package / "energy_uj").write_text(str(microjoules))
-        read_joules.append(processor.sample()["energy_joules"])
-    assert read_joules == [0.0, 0.05, 0.2]
-
-
-def test_the_program_watches_this_machine_s_processor_until_it_is_told_to_stop(tmp_path):
-    path = tmp_path / "telemetry.jsonl"
-    began = time.monotonic()
-    process = subprocess.Popen([*PROGRAM, path, "--interval", "0.2", "--pids", str(os.getpid())])
-    while not path.exists() or path.read_text().count("\n") < 5:
-        assert time.monotonic() - began < 20
-        time.sleep(0.05)
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(10) == 0
-    found = read(path, ((began, time.monotonic() - 0.1),), 1)
-    assert (found.source, found.ended) == ("none", "stopped")
-    busy = [value for value in found.cpu.utilization_percent.mean.values() if value is not None]
-    assert busy
-    assert all(0 <= value <= 100 for value in busy)
-    assert found.cpu.memory_used_bytes.mean.values()[0] > 2**20
-    assert found.energy.joules is None
-    assert found.energy.unknown_because
-
-
-def test_the_program_ends_with_its_parent_and_when_its_stop_file_is_there(tmp_path):
-    parent = subprocess.Popen(["sleep", "60"])
-    by_parent, by_file = (
-        subprocess.Popen([*PROGRAM, tmp_path / name, "--interval", "0.2", *more])
-        for name, more in (
-            ("a", ["--parent", str(parent.pid)]),
-            ("b", ["--stop-file", str(tmp_path / "stop")]),
-        )
-    )
-    parent.kill()
-    (tmp_path / "stop").touch()
-    assert (by_parent.wait(10), by_file.wait(10)) == (0, 0)
-    parent.wait()
-    assert json.loads((tmp_path / "a").read_text().splitlines()[-1])["end"] == "the parent is gone"
-    assert json.loads((tmp_path / "b").read_text().splitlines()[-1])["end"] == "stopped"
-
-
-def test_a_full_disk_ends_the_program_and_is_told_in_a_line():
-    done = subprocess.run([*PROGRAM, "/dev/full", "--max-seconds", "1"], capture_output=True, text=True)
-    assert done.returncode == 1
-    assert done.stderr == "telemetry: [Errno 28] No space left on device\n"
-
-
-def test_a_child_of_the_trial_is_the_trial_s_own():
-    child = subprocess.Popen(["sleep", "30"])
-    try:
-        assert sampler.Ours([os.getpid()], None, None).among({child.pid, 1}) == {child.pid}
-    finally:
-        child.kill()
-        child.wait()
-
-
-def test_a_telemetry_that_was_killed_is_read_as_far_as_it_goes(tmp_path):
-    path = tmp_path / "telemetry.jsonl"
-    replay("clean", path, 100)
-    whole = path.read_text()
-    path.write_text(whole[: len(whole) // 2])
-    found = read(path)
-    assert found.ended == "cut short"
-    assert 30 < found.samples < 60
-    assert read(tmp_path / "none") is None
-
-
-def test_lines_that_the_telemetry_would_not_write_are_refused_by_name(tmp_path):
-    path = tmp_path / "telemetry.jsonl"
-    path.write_text('{"telemetry": 1}\n{"t": 1}\n')
-    with pytest.raises(RecordError, match=r"telemetry.jsonl is not what the telemetry writes"):
-        read(path)
-
-
-def test_above_an_hour_each_minute_keeps_its_mean_least_and_most(tmp_path):
-    path = tmp_path / "telemetry.jsonl"
-    head = {"telemetry": 1, "source": "none", "interval_seconds": 1.0, "began": 0.0, "cards": []}
-    lines = [{"t": float(t), "cpu": {"utilization_percent": float(t % 60)}, "cards": []} for t in range(7200)]
-    path.write_text("\n".join(map(json.dumps, [head, *lines])))
-    found = read(path)
-    busy = found.cpu.utilization_percent
-    assert (found.seconds_per_value, busy.mean.count) == (60.0, 120)
-    assert (busy.mean.values()[5], busy.least.values()[5], busy.most.values()[5]) == (29.5, 0.0, 59.0)
-    assert found.times.values()[1] == pytest.approx(89.5)
-    assert len(found.model_dump_json()) < 5000
-
-
-def test_segments_are_read_from_the_events_of_a_trial(tmp_path):
-    path = tmp_path / "events.jsonl"
-    path.write_text(
-        '{"event": "segment", "begin": 1.5, "end": 2.5}\n{"event": "steps"}\n{"event": "segment", "be'
-    )
-    assert segments(path) == ((1.5, 2.5),)
-    assert segments(tmp_path / "none") == ()
-
-
-def test_phases_are_read_from_the_events_of_a_trial_and_stages_beside_the_training_until_the_next(tmp_path):
-    path = tmp_path / "events.jsonl"
-    lines: list[dict[str, object]] = [
-        {"event": "phase", "name": "first_step", "seconds": 2.0, "begin": 3.0, "end": 5.0},
-        {"event": "phase", "name": "told no time", "seconds": 2.0},
-        {"event": "stage", "stage": "train", "at": 5.0},
-        {"event": "stage", "stage": "valid", "at": 9.0},
-        {"event": "stage", "stage": "checkpoint", "at": 10.0},
-        {"event": "stage", "stage": "train", "at": 11.0},
-        {"event": "stage", "stage": "test", "at": "soon"},
-        {"event": "stage", "stage": "test", "at": 14.0},
-    ]
-    path.write_text("\n".join([*map(json.dumps, lines), '["stage"]', '{"event": "stage", "st']))
-    phases = (("first_step", 3.0, 5.0), ("valid", 9.0, 10.0), ("checkpoint", 10.0, 11.0))
-    assert spans(path) == phases, "the test was never over"
-
-
-def test_phases_stand_in_the_telemetry_s_own_seconds_as_far_as_it_was_there(tmp_path):
-    path = tmp_path / "telemetry.jsonl"
-    head = {"telemetry": 1, "source": "none", "interval_seconds": 1.0, "began": 100.0, "cards": []}
-    lines = [{"t": float(t), "cpu": {"utilization_percent": 50.0}, "cards": []} for t in range(11)]
-    path.write_text("\n".join(map(json.dumps, [head, *lines])))
-    told = [
-        ("valid", 104.0, 106.25),
-        ("import", 98.5, 102.0),
-        ("before it", 90.0, 99.0),
-        ("test", 109.0, 130.0),
-        ("never", float("nan"), float("nan")),
-    ]
-    found = read(path, spans=told)
-    assert found is not None
-    kept = [(phase.name, phase.begin, phase.end) for phase in found.phases]
-    assert kept == [("import", 0.0, 2.0), ("valid", 4.0, 6.25), ("test", 9.0, 10.0)]
-
-
-@given(st.lists(st.none() | st.floats(-1e6, 1e6), max_size=200), st.sampled_from([1.0, 0.1, 0.01]))
-def test_a_trace_keeps_values_to_half_of_its_scale_and_nulls_as_nulls(values, scale):
-    kept = Trace.of(values, scale).values()
-    assert [value is None for value in kept] == [value is None for value in values]
-    for before, after in zip(values, kept, strict=True):
-        if before is not None:
-            assert after == pytest.approx(before, abs=scale / 2 + 1e-9)
-
-
-@given(st.binary(max_size=60), st.integers(0, 50))
-def test_a_trace_that_cannot_be_unpacked_is_refused(raw, count):
-    import base64
-
-    text = base64.b64encode(raw).decode()
-    try:
-        assert len(Trace(count=count, scale=1.0, packed=text).values()) == count
-    except ValueError as error:
-        assert "trace" in str(error)
 
 
 def test_nothing_of_ours_changes_a_card_s_clocks_or_power():

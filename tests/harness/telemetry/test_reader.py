@@ -1,0 +1,110 @@
+"""What is read of a telemetry, and how its traces are kept."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import RecordError
+from harness.record import Trace
+from harness.record.events import segments, spans
+from harness.telemetry.reader import read
+from tests.helpers.replay import replay
+
+
+def test_a_telemetry_that_was_killed_is_read_as_far_as_it_goes(tmp_path):
+    path = tmp_path / "telemetry.jsonl"
+    replay("clean", path, 100)
+    whole = path.read_text()
+    path.write_text(whole[: len(whole) // 2])
+    found = read(path)
+    assert found.ended == "cut short"
+    assert 30 < found.samples < 60
+    assert read(tmp_path / "none") is None
+
+
+def test_lines_that_the_telemetry_would_not_write_are_refused_by_name(tmp_path):
+    path = tmp_path / "telemetry.jsonl"
+    path.write_text('{"telemetry": 1}\n{"t": 1}\n')
+    with pytest.raises(RecordError, match=r"telemetry.jsonl is not what the telemetry writes"):
+        read(path)
+
+
+def test_above_an_hour_each_minute_keeps_its_mean_least_and_most(tmp_path):
+    path = tmp_path / "telemetry.jsonl"
+    head = {"telemetry": 1, "source": "none", "interval_seconds": 1.0, "began": 0.0, "cards": []}
+    lines = [{"t": float(t), "cpu": {"utilization_percent": float(t % 60)}, "cards": []} for t in range(7200)]
+    path.write_text("\n".join(map(json.dumps, [head, *lines])))
+    found = read(path)
+    busy = found.cpu.utilization_percent
+    assert (found.seconds_per_value, busy.mean.count) == (60.0, 120)
+    assert (busy.mean.values()[5], busy.least.values()[5], busy.most.values()[5]) == (29.5, 0.0, 59.0)
+    assert found.times.values()[1] == pytest.approx(89.5)
+    assert len(found.model_dump_json()) < 5000
+
+
+def test_segments_are_read_from_the_events_of_a_trial(tmp_path):
+    path = tmp_path / "events.jsonl"
+    path.write_text(
+        '{"event": "segment", "begin": 1.5, "end": 2.5}\n{"event": "steps"}\n{"event": "segment", "be'
+    )
+    assert segments(path) == ((1.5, 2.5),)
+    assert segments(tmp_path / "none") == ()
+
+
+def test_phases_are_read_from_the_events_of_a_trial_and_stages_beside_the_training_until_the_next(tmp_path):
+    path = tmp_path / "events.jsonl"
+    lines: list[dict[str, object]] = [
+        {"event": "phase", "name": "first_step", "seconds": 2.0, "begin": 3.0, "end": 5.0},
+        {"event": "phase", "name": "told no time", "seconds": 2.0},
+        {"event": "stage", "stage": "train", "at": 5.0},
+        {"event": "stage", "stage": "valid", "at": 9.0},
+        {"event": "stage", "stage": "checkpoint", "at": 10.0},
+        {"event": "stage", "stage": "train", "at": 11.0},
+        {"event": "stage", "stage": "test", "at": "soon"},
+        {"event": "stage", "stage": "test", "at": 14.0},
+    ]
+    path.write_text("\n".join([*map(json.dumps, lines), '["stage"]', '{"event": "stage", "st']))
+    phases = (("first_step", 3.0, 5.0), ("valid", 9.0, 10.0), ("checkpoint", 10.0, 11.0))
+    assert spans(path) == phases, "the test was never over"
+
+
+def test_phases_stand_in_the_telemetry_s_own_seconds_as_far_as_it_was_there(tmp_path):
+    path = tmp_path / "telemetry.jsonl"
+    head = {"telemetry": 1, "source": "none", "interval_seconds": 1.0, "began": 100.0, "cards": []}
+    lines = [{"t": float(t), "cpu": {"utilization_percent": 50.0}, "cards": []} for t in range(11)]
+    path.write_text("\n".join(map(json.dumps, [head, *lines])))
+    told = [
+        ("valid", 104.0, 106.25),
+        ("import", 98.5, 102.0),
+        ("before it", 90.0, 99.0),
+        ("test", 109.0, 130.0),
+        ("never", float("nan"), float("nan")),
+    ]
+    found = read(path, spans=told)
+    assert found is not None
+    kept = [(phase.name, phase.begin, phase.end) for phase in found.phases]
+    assert kept == [("import", 0.0, 2.0), ("valid", 4.0, 6.25), ("test", 9.0, 10.0)]
+
+
+@given(st.lists(st.none() | st.floats(-1e6, 1e6), max_size=200), st.sampled_from([1.0, 0.1, 0.01]))
+def test_a_trace_keeps_values_to_half_of_its_scale_and_nulls_as_nulls(values, scale):
+    kept = Trace.of(values, scale).values()
+    assert [value is None for value in kept] == [value is None for value in values]
+    for before, after in zip(values, kept, strict=True):
+        if before is not None:
+            assert after == pytest.approx(before, abs=scale / 2 + 1e-9)
+
+
+@given(st.binary(max_size=60), st.integers(0, 50))
+def test_a_trace_that_cannot_be_unpacked_is_refused(raw, count):
+    import base64
+
+    text = base64.b64encode(raw).decode()
+    try:
+        assert len(Trace(count=count, scale=1.0, packed=text).values()) == count
+    except ValueError as error:
+        assert "trace" in str(error)

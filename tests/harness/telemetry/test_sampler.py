@@ -1,0 +1,78 @@
+"""The program that watches: its own processor's energy, how it ends, and whose a process is."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from harness.telemetry import cpu, sampler
+from harness.telemetry.reader import read
+
+PROGRAM = (sys.executable, "-m", sampler.__name__)
+
+
+def test_the_processor_s_package_energy_is_cumulative_over_a_wrap(tmp_path):
+    package = tmp_path / "sys/class/powercap/intel-rapl:0"
+    package.mkdir(parents=True)
+    (package / "max_energy_range_uj").write_text("1000000")
+    read_joules = []
+    processor = cpu.Processor(str(tmp_path))
+    for microjoules in (900_000, 950_000, 100_000):
+        (package / "energy_uj").write_text(str(microjoules))
+        read_joules.append(processor.sample()["energy_joules"])
+    assert read_joules == [0.0, 0.05, 0.2]
+
+
+def test_the_program_watches_this_machine_s_processor_until_it_is_told_to_stop(tmp_path):
+    path = tmp_path / "telemetry.jsonl"
+    began = time.monotonic()
+    process = subprocess.Popen([*PROGRAM, path, "--interval", "0.2", "--pids", str(os.getpid())])
+    while not path.exists() or path.read_text().count("\n") < 5:
+        assert time.monotonic() - began < 20
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(10) == 0
+    found = read(path, ((began, time.monotonic() - 0.1),), 1)
+    assert (found.source, found.ended) == ("none", "stopped")
+    busy = [value for value in found.cpu.utilization_percent.mean.values() if value is not None]
+    assert busy
+    assert all(0 <= value <= 100 for value in busy)
+    assert found.cpu.memory_used_bytes.mean.values()[0] > 2**20
+    assert found.energy.joules is None
+    assert found.energy.unknown_because
+
+
+def test_the_program_ends_with_its_parent_and_when_its_stop_file_is_there(tmp_path):
+    parent = subprocess.Popen(["sleep", "60"])
+    by_parent, by_file = (
+        subprocess.Popen([*PROGRAM, tmp_path / name, "--interval", "0.2", *more])
+        for name, more in (
+            ("a", ["--parent", str(parent.pid)]),
+            ("b", ["--stop-file", str(tmp_path / "stop")]),
+        )
+    )
+    parent.kill()
+    (tmp_path / "stop").touch()
+    assert (by_parent.wait(10), by_file.wait(10)) == (0, 0)
+    parent.wait()
+    assert json.loads((tmp_path / "a").read_text().splitlines()[-1])["end"] == "the parent is gone"
+    assert json.loads((tmp_path / "b").read_text().splitlines()[-1])["end"] == "stopped"
+
+
+def test_a_full_disk_ends_the_program_and_is_told_in_a_line():
+    done = subprocess.run([*PROGRAM, "/dev/full", "--max-seconds", "1"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "telemetry: [Errno 28] No space left on device\n"
+
+
+def test_a_child_of_the_trial_is_the_trial_s_own():
+    child = subprocess.Popen(["sleep", "30"])
+    try:
+        assert sampler.Ours([os.getpid()], None, None).among({child.pid, 1}) == {child.pid}
+    finally:
+        child.kill()
+        child.wait()

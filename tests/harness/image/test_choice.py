@@ -1,0 +1,114 @@
+"""Which image serves a card, and what is said where none does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import NoDevice, UserError
+from harness.image.catalog import choose, load_images
+from tests.helpers.images import IMAGES, change
+
+
+@pytest.mark.parametrize(
+    "capability", ["7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "10.3", "12.0", "12.1", "sm_90", None]
+)
+def test_the_cuda_image_serves_cards_from_turing_on(capability: str | None):
+    assert choose(IMAGES, "cuda", capability=capability, driver="580.82.07").name == "cuda"
+
+
+@pytest.mark.parametrize("capability", ["3.7", "sm_35", "11.0", "13.0"])
+def test_a_card_that_no_cuda_build_serves_is_told_so(capability: str):
+    with pytest.raises(NoDevice) as refused:
+        choose(IMAGES, "cuda", capability=capability)
+    card = "sm_" + capability.removeprefix("sm_").replace(".", "")
+    assert str(refused.value) == (
+        f"image 'cuda' serves sm_75, sm_80, sm_86, sm_90, sm_100, sm_120, and this card is {card}; "
+        f"image 'cuda126' serves sm_50, sm_60, sm_70, sm_75, sm_80, sm_86, sm_90, and this card is {card}; "
+        "take --device cpu, or add an image to docker/images.toml"
+    )
+
+
+@pytest.mark.parametrize(
+    ("card", "capability", "driver", "image"),
+    [
+        ("GTX 980", "5.2", "535.183.01", "cuda126"),
+        ("GTX 1080 Ti", "6.1", "570.124.06", "cuda126"),
+        ("GTX 1080 Ti", "6.1", "580.65.06", "cuda126"),
+        ("V100", "7.0", "535.104.05", "cuda126"),
+        ("H100", "9.0", "550.54.15", "cuda126"),
+        ("RTX 4090", "8.9", "579.99", "cuda126"),
+        ("RTX 4090", "8.9", "580.65.06", "cuda"),
+        ("RTX 5090", "12.0", "580.65.06", "cuda"),
+    ],
+)
+def test_a_card_and_its_driver_choose_the_image(card: str, capability: str, driver: str, image: str):
+    assert choose(IMAGES, "cuda", capability=capability, driver=driver).name == image
+
+
+@pytest.mark.parametrize(
+    ("capability", "driver", "said"),
+    [
+        (
+            "12.0",
+            "570.124.06",
+            r"'cuda' needs driver 580 or newer.* has 570\.124\.06; image 'cuda126' serves",
+        ),
+        ("6.1", "525.53", r"this card is sm_61; image 'cuda126' needs driver 525\.60\.13 or newer"),
+        ("8.6", "470.82", r"needs driver 580 or newer.*; image 'cuda126' needs driver 525\.60\.13 or newer"),
+    ],
+)
+def test_a_card_whose_driver_is_too_old_for_its_images_is_told_so(capability: str, driver: str, said: str):
+    with pytest.raises(NoDevice, match=said):
+        choose(IMAGES, "cuda", capability=capability, driver=driver)
+
+
+def test_an_image_that_is_named_is_taken_or_refused_and_never_swapped_for_another():
+    assert choose(IMAGES, "cuda", capability="8.9", driver="580.65", name="cuda126").name == "cuda126"
+    with pytest.raises(NoDevice, match=r"image 'cuda' serves .*, and this card is sm_61; leave --image out"):
+        choose(IMAGES, "cuda", capability="6.1", name="cuda")
+    with pytest.raises(NoDevice, match="image 'rocm' is for 'rocm' devices, and this line runs on 'cpu'"):
+        choose(IMAGES, "cpu", name="rocm")
+    with pytest.raises(UserError, match="take one of cpu, cuda, cuda126, rocm"):
+        choose(IMAGES, "cpu", name="tpu")
+
+
+@pytest.mark.parametrize("capability", ["gfx942", "gfx90a:sramecc+:xnack-", "gfx1201", None])
+def test_the_rocm_image_serves_the_targets_that_amd_releases(capability: str | None):
+    assert choose(IMAGES, "rocm", capability=capability).name == "rocm"
+
+
+@pytest.mark.parametrize("capability", ["gfx906", "gfx900", "gfx1010", "gfx90"])
+def test_a_target_that_rocm_dropped_is_told_so(capability: str):
+    with pytest.raises(NoDevice, match=f"and this card is {capability}; "):
+        choose(IMAGES, "rocm", capability=capability)
+
+
+def test_the_cpu_image_is_the_only_one_for_a_machine_without_a_card():
+    assert choose(IMAGES, "cpu").name == "cpu"
+
+
+def test_a_study_s_own_stack_serves_its_card_and_a_cpu_where_it_is_named_and_is_never_chosen():
+    assert IMAGES.image("era-2019").by_name_alone
+    for device, capability in (("cuda", "7.5"), ("cuda", "6.1"), ("cpu", None)):
+        assert choose(IMAGES, device, capability=capability).name != "era-2019"
+        taken = choose(IMAGES, device, capability=capability, driver="410.48", name="era-2019")
+        assert (taken.name, taken.device) == ("era-2019", device)
+    with pytest.raises(
+        NoDevice, match=r"image 'era-2019' serves .*, and this card is sm_90; leave --image out"
+    ):
+        choose(IMAGES, "cuda", capability="9.0", name="era-2019")
+    with pytest.raises(
+        NoDevice, match="image 'era-2019' is for 'cuda' and 'cpu' devices, and this line runs on"
+    ):
+        choose(IMAGES, "rocm", name="era-2019")
+
+
+def test_an_image_that_is_passed_over_is_in_no_answer_to_a_card_that_none_serves(clone: Path):
+    change(clone, "images.toml", "name_alone = true", "name_alone = false")
+    alone, among = IMAGES, load_images(clone)
+    for images, there in ((alone, False), (among, True)):
+        with pytest.raises(NoDevice) as refused:
+            choose(images, "cuda", capability="3.0")
+        assert ("era-2019" in str(refused.value)) == there

@@ -1,0 +1,172 @@
+"""What stands in the locks and Dockerfiles of every image, and the commands of its virtual environment."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.errors import NoEngine
+from harness.image.catalog import Image, load_images
+from harness.image.lock import differences, lock_packages
+from harness.image.spec import ApexPart, docker_build_argv, spec, venv_name, venv_steps
+from tests.helpers import ROOT
+from tests.helpers.checks import golden
+from tests.helpers.images import IMAGES, NAMES, OF_TODAY, change
+
+
+@pytest.mark.parametrize("name", ["cpu", "cuda", "era-2019", "chainer", "horovod"])
+def test_a_virtual_environment_is_made_by_these_commands(name: str):
+    steps = venv_steps(
+        IMAGES.image(name),
+        root=ROOT,
+        venv=Path("/venvs/one"),
+        interpreter="python3.11",
+        wheelhouse=Path("/wheels"),
+    )
+    text = "".join(
+        f"# {step.label}\n" + "".join(" ".join(argv) + "\n" for argv in step.alternatives) for step in steps
+    )
+    golden(f"image_venv_{name}.txt", text.replace(str(ROOT), "<clone>"))
+
+
+def test_without_a_wheelhouse_the_channel_is_tried_first_and_briefly():
+    _, framework, packages, _ = venv_steps(
+        IMAGES.image("cpu"), root=ROOT, venv=Path("/v"), interpreter="python3"
+    )
+    channel, index = framework.alternatives
+    assert channel[channel.index("--index-url") + 1] == "https://download.pytorch.org/whl/cpu"
+    assert channel[channel.index("--retries") + 1] == "1"
+    assert not any("http" in word for word in index)
+    assert len(packages.alternatives) == 1
+
+
+def test_an_image_over_a_framework_s_own_base_has_no_virtual_environment():
+    with pytest.raises(NoEngine, match="image 'rocm' takes torch and torchvision from its base"):
+        venv_steps(IMAGES.image("rocm"), root=ROOT, venv=Path("/v"), interpreter="python3")
+
+
+def test_the_name_of_a_virtual_environment_changes_with_the_lock(clone: Path):
+    image = load_images(clone).image("cpu")
+    before = venv_name(image, root=clone)
+    change(clone, "cpu/lock.txt", "timm==1.0.31", "timm==1.0.30")
+    assert before.startswith("cpu-") and venv_name(image, root=clone) != before
+
+
+def _requirements(path: Path) -> list[str]:
+    """The logical lines of a requirement file."""
+    text = path.read_text().replace("\\\n", " ")
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_lock_holds_hashes_for_every_package_and_no_address(name: str):
+    text = (ROOT / "docker" / IMAGES.image(name).lock).read_text()
+    found = _requirements(ROOT / "docker" / IMAGES.image(name).lock)
+    assert len(found) > (20 if name in OF_TODAY else 5)
+    for line in found:
+        assert re.fullmatch(r"[a-z0-9-]+==[^\s]+( +--hash=sha256:[0-9a-f]{64})+", line.strip()), line
+    assert "://" not in text and "--index" not in text and "--find-links" not in text
+
+
+def test_the_lock_of_2019_is_that_of_its_time():
+    image = IMAGES.image("era-2019")
+    locked = lock_packages(ROOT / "docker" / image.lock)
+    assert not differences(
+        {"torch": "1.0.0", "torchvision": "0.2.1", "fastai": "1.0.41"}, locked, over_base=True
+    )
+    assert not set(image.left_out) & set(locked)
+    assert "setuptools" in locked, (
+        "fastai 1 imports it, and the image's environment has no pip that would bring it"
+    )
+
+
+@pytest.mark.parametrize("name", ["mxnet", "chainer"])
+def test_a_retired_framework_is_said_to_be_retired_and_why_it_runs_on_no_card(name: str):
+    image = IMAGES.image(name)
+    assert image.by_name_alone and image.devices == ("cpu",)
+    assert any(note.startswith("retired: ") for note in image.notes)
+    assert any(note.startswith("no CUDA form: ") for note in image.notes)
+
+
+@pytest.mark.parametrize("name", ["chainer", "horovod"])
+def test_what_builds_a_source_is_locked_and_the_same_in_both_files(name: str):
+    image = IMAGES.image(name)
+    assert image.sources is not None
+    whole, tools = (lock_packages(ROOT / "docker" / lock) for lock in (image.lock, image.sources.lock))
+    everything_else = whole.keys() - set(image.sources.packages)
+    assert tools == {name: whole[name] for name in image.sources.tools or everything_else}
+    assert set(image.sources.packages) <= set(whole)
+    dockerfile = (ROOT / "docker" / image.dockerfile).read_text()
+    assert dockerfile.index(image.sources.lock) < dockerfile.index(image.lock)
+
+
+@pytest.mark.parametrize("name", OF_TODAY)
+def test_a_lock_is_of_the_family_and_leaves_out_what_it_should(name: str):
+    image = IMAGES.image(name)
+    locked = lock_packages(ROOT / "docker" / image.lock) | image.from_base
+    family = lock_packages(ROOT / "docker" / "cpu" / "requirements.in")
+    assert not differences(family, locked, over_base=True)
+    assert locked["fastprogress"] < "1.1"
+    assert not set(image.left_out) & set(locked)
+    assert ("nvidia-ml-py" in locked) == (image.device == "cuda")
+    assert any(package.startswith("nvidia-cu") for package in locked) == (name == "cuda")
+
+
+def test_the_channel_s_part_of_a_lock_is_what_the_pins_say():
+    channel = IMAGES.image("cpu").channel
+    assert channel is not None
+    part = set(_requirements(ROOT / "docker" / channel.lock))
+    assert part <= set(_requirements(ROOT / "docker" / IMAGES.image("cpu").lock))
+    assert {line.split("==")[0] for line in part} == {package.name for package in channel.packages}
+    for package in channel.packages:
+        line = next(line for line in part if line.startswith(f"{package.name}=={package.version} "))
+        assert tuple(re.findall(r"[0-9a-f]{64}", line)) == package.sha256
+
+
+def _dockerfile(image: Image) -> str:
+    return (ROOT / "docker" / image.dockerfile).read_text()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_dockerfile_pins_all_that_it_takes(name: str):
+    text = _dockerfile(IMAGES.image(name))
+    steps = (ROOT / "docker" / "steps.sh").read_text()
+    assert "latest" not in text and not text.startswith("# syntax")
+    assert not re.search(r"pip3? install|curl|wget|https?://|--pre\b", text)
+    for install in re.findall(r"run_pip install[^\n]*(?:\\\n[^\n]*)*", steps):
+        assert "--require-hashes" in install or "--no-index" in install
+    stages = set(re.findall(r"^FROM \S+ AS (\S+)$", text, re.MULTILINE))
+    for source in re.findall(r"^FROM (\S+)", text, re.MULTILINE):
+        assert source in stages or source in ("${BASE}", "${TOOLKIT}")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_dockerfile_is_given_every_argument_that_it_asks_for(name: str):
+    image = IMAGES.image(name)
+    part: ApexPart = "extensions" if name in ("cuda", "rocm") else "python"
+    what = spec(image, root=ROOT, revision=None, apex=part)
+    argv = docker_build_argv(what, iidfile=Path("iid"), buildx=True)
+    given_ = {word.split("=")[0] for at, word in enumerate(argv) if argv[at - 1] == "--build-arg"}
+    assert (
+        set(re.findall(r"^ARG (\w+)", _dockerfile(image), re.MULTILINE)) - {"TOOLKIT", "APEX_ARCHITECTURES"}
+        <= given_
+        <= set(re.findall(r"^ARG (\w+)", _dockerfile(image), re.MULTILINE))
+    )
+
+
+def test_of_apex_the_two_extensions_are_built_that_no_old_architecture_is_asked_for(tmp_path):
+    steps = (ROOT / "docker" / "steps.sh").read_text()
+    (change,) = re.findall(r"^ *(sed -i .*) /sources/setup\.py$", steps, re.MULTILINE)
+    made = "from types import SimpleNamespace as Part\n"
+    made += "ext_modules = [Part(name=n) for n in ('apex_C', 'amp_C', 'syncbn', 'mlp_cuda')]\n"
+    made += "def setup(ext_modules): print(*(part.name for part in ext_modules))\n"
+    (tmp_path / "setup.py").write_text(made + "setup(\n    ext_modules=ext_modules,\n)\n")
+    subprocess.run(["sh", "-c", f"{change} setup.py"], cwd=tmp_path, check=True)
+    done = subprocess.run(
+        [sys.executable, "setup.py"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["apex_C", "amp_C"]

@@ -13,8 +13,8 @@ from commands import offer as offers
 from commands import report
 from harness.bundle import archive, bundle
 from harness.errors import GpudynoError, UserError
-from tests.harness.bundle import test_bundle as bundles
 from tests.helpers import bundled
+from tests.helpers import forged_bundles as bundles
 from tests.helpers import records_builder as build
 
 TOKENS = (
@@ -34,11 +34,6 @@ TOKENS = (
     b"2099-12-31T23:59:59Z",
     b"0000-00-00",
 )
-
-
-@pytest.fixture(autouse=True)
-def state(tmp_path, monkeypatch):
-    monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,62 @@
+"""Bundles that are opened, changed as a forger would, and verified."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from commands import offer
+from harness.bundle import archive, bundle
+from harness.errors import GateError
+
+PURCHASE = """
+currency = "EUR"
+
+[[quote]]
+card = "Constructed Card A"
+price_per_hour = 1.5
+currency = "EUR"
+date = 2026-01-02
+source = "constructed for a test"
+"""
+
+
+def opened(path: Path, folder: Path) -> bundle.Opened:
+    folder.mkdir()
+    return bundle.open_bundle(path, folder)
+
+
+def differs(path: Path, capsys, signers: Path | None = None) -> str:
+    """What `verify` says of a bundle that is not as it was packed."""
+    with pytest.raises(GateError, match="not as they were packed"):
+        offer.verify(path, signers)
+    return capsys.readouterr().err
+
+
+def forged(good: Path, folder: Path, change: Callable[[Path], object], *, sums: bool = True) -> Path:
+    """The bundle with something changed and, as a forger would, with fitting checksums."""
+    work = folder / "forged"
+    work.mkdir(parents=True)
+    archive.unpack(good, work)
+    change(work)
+    out = folder / "forged.tar.gz"
+    if sums:
+        names = bundle.names_in(work)
+        lines = [f"{bundle.sha256_of(work / name)}  {name}\n" for name in names]
+        (work / bundle.SUMS).write_text("".join(lines))
+    first = [name for name in (bundle.SUMS, bundle.SIGNATURE) if (work / name).is_file()]
+    with out.open("wb") as file:
+        archive.pack([(name, work / name) for name in (*first, *bundle.names_in(work))], file)
+    return out
+
+
+def replaced(name: str, old: str, new: str) -> Callable[[Path], object]:
+    def change(work: Path) -> None:
+        (path,) = work.glob(name)
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+
+    return change

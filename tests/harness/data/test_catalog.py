@@ -1,0 +1,73 @@
+"""The table of data sets: its ways, its hashes, and the real data."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from pathlib import Path
+
+import pytest
+
+from harness.data.catalog import DATASETS
+from harness.data.check import dataset_named, present
+from harness.errors import UserError
+from tests.helpers import ROOT
+from tests.helpers.checks import require
+
+
+def test_an_unknown_data_set_is_refused_with_those_there_are(tmp_path):
+    with pytest.raises(UserError, match="no data set is called 'imagenet'; take one of cifar-100, "):
+        present("imagenet", tmp_path)
+
+
+def test_the_table_and_the_workloads_agree_on_every_hash(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "workloads")
+    theirs = importlib.import_module("parts.inputs.datasets")
+    tables = {
+        "cifar-100": "CIFAR_100",
+        "cifar-10": "CIFAR_10",
+        "mnist": "MNIST",
+        "wikitext-2": "WIKITEXT_2",
+        "imdb": "IMDB",
+    }
+    for name, table in tables.items():
+        hashes = getattr(theirs, table)
+        ours = {member.path: member.sha256 for member in DATASETS[name].members if member.trained_on}
+        assert ours == hashes
+        assert dataset_named(name).sha256 == theirs._hash_of_hashes(hashes)
+
+
+def test_every_way_in_the_table_gives_every_member():
+    for dataset in DATASETS.values():
+        for way in dataset.ways:
+            held = {path for download in way for path in download.holds.values()}
+            assert held == {member.path for member in dataset.members}, dataset.name
+
+
+PUBLISHED_IN_PART = ("weights-densenet121",)
+"""Of whose hash no public file has more than the first eight digits, which stand in its name."""
+
+
+def test_every_hash_in_the_table_is_whole_and_every_weight_is_named_by_its_hash():
+    for dataset in DATASETS.values():
+        hashes = [item.sha256 for item in (*dataset.members, *(d for way in dataset.ways for d in way))]
+        digits = 8 if dataset.name in PUBLISHED_IN_PART else 64
+        assert all(len(found) == digits and int(found, 16) for found in hashes), dataset.name
+        if dataset.name.startswith("weights-"):
+            assert dataset.members[0].path.endswith(f"-{hashes[0][:8]}.pth")
+
+
+def test_the_slow_host_of_cifar_is_asked_last():
+    for name in ("cifar-10", "cifar-100"):
+        urls = DATASETS[name].ways[0][0].urls
+        assert "cs.toronto.edu" in urls[-1]
+        assert not any("cs.toronto.edu" in url for url in urls[:-1])
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["cifar-100", "cifar-10", "mnist", "wikitext-2"])
+def test_the_real_data_is_accepted(name):
+    folder = os.environ.get("GPUDYNO_TEST_DATA", "")
+    require("data", bool(folder) and Path(folder).is_dir(), "GPUDYNO_TEST_DATA names no folder")
+    found = present(name, Path(folder))
+    assert (found.state, found.why) == ("complete", None)

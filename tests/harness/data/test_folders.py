@@ -1,0 +1,115 @@
+"""What lies in a folder of ours or of the user's, and what is done about what does not."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from harness.data import check
+from harness.data import fetch as data
+from harness.data.catalog import DATASETS, Member
+from harness.data.check import dataset_named
+from harness.data.fetch import DataFolders
+from harness.errors import DataError, NoNetwork
+from tests.helpers.mirror import CONTENT, TARBALL, files_in, put, toy
+
+
+def test_a_file_is_hashed_once_and_again_as_soon_as_it_changes(tmp_path, monkeypatch):
+    put(tmp_path)
+    hashed = []
+    real = check.sha256_of
+    monkeypatch.setattr(check, "sha256_of", lambda path: hashed.append(path.name) or real(path))
+    assert check.check(toy(), tmp_path).state == "complete"
+    assert check.check(toy(), tmp_path).state == "complete"
+    assert hashed == ["train", "test"]
+    stat = (tmp_path / "toy/test").stat()
+    (tmp_path / "toy/test").write_bytes(b"tset" * 1000)
+    os.utime(tmp_path / "toy/test", ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    found = check.check(toy(), tmp_path)
+    assert (found.state, found.file) == ("corrupt", "toy/test")
+    assert hashed == ["train", "test", "test"]
+
+
+@pytest.mark.parametrize("broken", ["{", "[]", '{"x": 3}'])
+def test_a_broken_cache_of_hashes_is_only_a_loss_of_time(tmp_path, broken):
+    put(tmp_path)
+    cache = check.cache_folder() / "data-stamps.json"
+    cache.parent.mkdir(parents=True)
+    cache.write_text(broken)
+    assert check.check(toy(), tmp_path).state == "complete"
+
+
+def test_a_folder_that_has_nothing_is_missing_and_one_that_has_a_part_is_corrupt(tmp_path):
+    assert check.check(toy(), tmp_path).state == "missing"
+    put(tmp_path, {"toy/test": CONTENT["toy/test"]})
+    found = check.check(toy(), tmp_path)
+    assert (found.state, found.file) == ("corrupt", "toy/train")
+
+
+@pytest.fixture
+def table(mirror, monkeypatch):
+    """A table with one toy set on the mirror, and one that no mirror has."""
+    mirror.files["/toy.tar.gz"] = TARBALL
+    there = toy(f"{mirror.url}/toy.tar.gz")
+    elsewhere = (Member("gone/train", 1, "0" * 64),)
+    gone = replace(toy("http://127.0.0.1:9/gone.tar.gz"), name="gone", members=elsewhere)
+    monkeypatch.setitem(DATASETS, "toy", there)
+    monkeypatch.setitem(DATASETS, "gone", gone)
+
+
+def test_a_folder_of_the_users_is_used_in_place_and_never_written(table, mirror, tmp_path):
+    put(tmp_path / "own")
+    before = files_in(tmp_path / "own")
+    found = data.resolve(["toy"], folders=DataFolders(tmp_path / "own", tmp_path / "d"))["toy"]
+    assert (found.source, found.folder, found.subfolder) == ("real", tmp_path / "own", "toy")
+    assert found.sha256 == dataset_named("toy").sha256
+    assert files_in(tmp_path / "own") == before
+    assert mirror.asked == []
+
+
+def test_a_corrupt_file_in_the_users_folder_is_named_and_nothing_else_is_taken_instead(table, tmp_path):
+    put(tmp_path / "own", {**CONTENT, "toy/train": b"x" * 300_000})
+    put(tmp_path / "d")
+    with pytest.raises(DataError, match="'toy/train' in your data folder is not what its hash says"):
+        data.resolve(["toy"], folders=DataFolders(tmp_path / "own", tmp_path / "d"), allow_generated=True)
+
+
+def test_what_the_users_folder_lacks_is_fetched_into_ours(table, tmp_path):
+    (tmp_path / "own").mkdir()
+    found = data.resolve(["toy"], folders=DataFolders(tmp_path / "own", tmp_path / "d"))["toy"]
+    assert (found.source, found.folder) == ("real", tmp_path / "d")
+    assert files_in(tmp_path / "own") == set()
+
+
+def test_only_where_it_is_allowed_is_missing_data_answered_as_generated(table, tmp_path):
+    folders = DataFolders(None, tmp_path / "d")
+    with pytest.raises(NoNetwork):
+        data.resolve(["gone"], folders=folders)
+    found = data.resolve(["toy", "gone"], folders=folders, allow_generated=True)
+    assert {name: answer.source for name, answer in found.items()} == {"toy": "real", "gone": "generated"}
+    assert found["gone"].folder is None
+    assert "cannot be reached" in found["gone"].why
+
+
+def test_data_that_does_not_arrive_in_time_is_answered_as_generated(table, mirror, tmp_path):
+    mirror.bytes_per_second = 100_000
+    found = data.resolve(
+        ["toy"], folders=DataFolders(None, tmp_path / "d"), allow_generated=True, deadline_seconds=0.3
+    )["toy"]
+    assert found.source == "generated"
+    assert "did not arrive within" in found.why
+
+
+def test_without_time_to_wait_nothing_is_asked_for(table, mirror, tmp_path):
+    folders = DataFolders(None, tmp_path / "d")
+    found = data.resolve(["toy"], folders=folders, allow_generated=True, deadline_seconds=0)["toy"]
+    assert (found.source, found.why) == ("generated", "'toy.tar.gz' was not waited for")
+    assert mirror.asked == []
+
+
+def test_a_corrupt_download_is_an_error_even_where_generated_data_is_allowed(table, mirror, tmp_path):
+    mirror.files["/toy.tar.gz"] = b"x" * len(TARBALL)
+    with pytest.raises(DataError):
+        data.resolve(["toy"], folders=DataFolders(None, tmp_path / "d"), allow_generated=True)

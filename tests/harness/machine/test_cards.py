@@ -1,0 +1,178 @@
+"""Cards as the fingerprint tells them: NVIDIA's with their slices, and AMD's."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pynvml
+import pytest
+
+from harness.machine import (
+    machine_from,
+)
+from harness.machine.load import load_from
+from harness.probe import amd, nvidia
+from harness.probe.files import Files, unit_of
+from harness.record.cards import load_cards
+from harness.redact import Names
+from tests.helpers import ROOT
+from tests.helpers.fake_amdsmi import FakeAmdsmi
+from tests.helpers.fake_nvml import CARD, SLICES, FakeNvml
+
+
+def test_a_nvidia_card_is_described_and_its_uuid_only_hashed():
+    cards = nvidia.cards(FakeNvml(), Files(Path("/nowhere")))
+    machine = machine_from(bare(cards), "0123456789ab", None, Names())
+    (card,) = machine.gpus
+    assert (card.name, card.memory_bytes, card.driver_cuda) == (CARD["nvmlDeviceGetName"], 24 * 2**30, "12.8")
+    assert (card.architecture, card.power_limit_watts, card.ecc, card.mig) == ("sm_89", 450.0, None, None)
+    assert card.unit == unit_of(CARD["nvmlDeviceGetUUID"]) == "739d08b7ff52fe19"
+    assert CARD["nvmlDeviceGetUUID"][4:] not in machine.canonical()
+    assert machine.label == "1x-rtx-4090"
+
+
+@pytest.mark.parametrize(
+    ("told", "rows"),
+    [
+        ({"nvmlDeviceGetRemappedRows": (1, 2, False, False)}, 3),
+        ({"nvmlDeviceGetRetiredPages": [0x1000]}, 2),
+        ({}, None),
+    ],
+)
+def test_a_card_s_replaced_memory_its_highest_limit_and_its_mode_are_told(told, rows):
+    card = CARD | {
+        "nvmlDeviceGetPowerManagementLimitConstraints": [100_000, 600_000],
+        "nvmlDeviceGetComputeMode": pynvml.NVML_COMPUTEMODE_EXCLUSIVE_PROCESS,
+        "nvmlDeviceGetBAR1MemoryInfo": SimpleNamespace(bar1Total=2**28),
+    }
+    (found,) = nvidia.cards(FakeNvml([card | told]), Files())
+    assert (found["power_limit_max_watts"], found["compute_mode"]) == (600.0, "exclusive")
+    assert (found["bar1_bytes"], found["remapped_rows"]) == (2**28, rows)
+
+
+def test_a_driver_that_is_not_there_gives_no_cards():
+    assert nvidia.cards(FakeNvml(driver=False), Files()) == []
+    assert nvidia.cards(None, Files()) == []
+
+
+def test_the_slices_of_a_card_stand_in_its_place_as_cards_of_their_own():
+    machine = machine_from(bare(nvidia.cards(FakeNvml(SLICES), Files())), "0123456789ab", None, Names())
+    whole, first, second = machine.gpus
+    assert [gpu.index for gpu in machine.gpus] == [1, 2, 3]
+    assert (whole.name, whole.mig) == (CARD["nvmlDeviceGetName"], "off")
+    assert (first.name, first.mig) == ("NVIDIA A100-SXM4-40GB MIG 3g.20gb", "3g.20gb of card 0")
+    assert (first.memory_bytes, first.driver, first.architecture) == (20 * 2**30, whole.driver, "sm_89")
+    assert first.unit == unit_of(SLICES[2]["nvmlDeviceGetUUID"]) != second.unit
+
+
+def test_a_card_in_mig_mode_without_a_slice_is_listed_and_says_so():
+    card = CARD | {"nvmlDeviceGetMigMode": [1, 1], "nvmlDeviceGetMaxMigDeviceCount": 7}
+    assert [found["mig"] for found in nvidia.cards(FakeNvml([card]), Files())] == ["on"]
+
+
+def test_before_a_trial_processes_are_counted_over_slices_and_cards_alike(tmp_path):
+    found = load_from(tree(tmp_path, {}), FakeNvml(SLICES), pid=100)
+    assert (found.other_gpu_processes, found.other_gpu_memory_bytes) == (1, 2**30)
+
+
+def test_the_stand_in_for_nvml_has_the_names_and_parameters_of_the_real_library():
+    own = [name for name in vars(FakeNvml) if name.startswith("nvml")]
+    answers = [name for name in CARD if name.startswith("nvml")]
+    assert own
+    for name in own + answers:
+        assert hasattr(pynvml, name), name
+    for name in own:
+        real = list(inspect.signature(getattr(pynvml, name)).parameters)
+        stand_in = list(inspect.signature(getattr(FakeNvml, name)).parameters)[1:]
+        if real != ["args", "kwargs"] and real:
+            assert stand_in == real, name
+
+
+AMD = {
+    "/sys/class/drm/card1/device/vendor": "0x1002",
+    "/sys/class/drm/card1/device/uevent": "DRIVER=amdgpu\nPCI_SLOT_NAME=0000:c3:00.0",
+    "/sys/class/drm/card1/device/product_name": "AMD Instinct MI300X",
+    "/sys/class/drm/card1/device/unique_id": "7d3b1c0a9f8e2d11",
+    "/sys/class/drm/card1/device/mem_info_vram_total": str(192 * 2**30),
+    "/sys/class/drm/card1/device/current_link_speed": "32.0 GT/s PCIe",
+    "/sys/class/drm/card1/device/max_link_speed": "32.0 GT/s PCIe",
+    "/sys/class/drm/card1/device/current_link_width": "16",
+    "/sys/class/drm/card1/device/pp_dpm_sclk": "0: 132Mhz *\n1: 2100Mhz",
+    "/sys/class/drm/card1/device/hwmon/hwmon3/power1_cap": "750000000",
+    "/sys/class/drm/card1/device/numa_node": "-1",
+    "/sys/class/kfd/kfd/topology/nodes/1/properties": "gfx_target_version 90402\nlocation_id 49920\ndomain 0",
+    "/sys/class/drm/card0/device/vendor": "0x1a03",
+}
+
+
+def test_an_amd_card_is_described_by_the_kernel_alone(tmp_path):
+    (card,) = amd.cards(None, tree(tmp_path, AMD))
+    machine = machine_from(bare([card]), "0123456789ab", None, Names())
+    (found,) = machine.gpus
+    assert (found.name, found.architecture, found.memory_bytes) == (
+        "AMD Instinct MI300X",
+        "gfx942",
+        192 * 2**30,
+    )
+    assert (found.pcie_generation, found.pcie_width, found.numa_node) == (5, 16, None)
+    assert (found.power_limit_watts, found.clock_max_mhz) == (750.0, 2100)
+    assert "7d3b1c0a9f8e2d11" not in machine.canonical()
+    assert machine.label == "1x-instinct-mi300x"
+
+
+def test_amdsmi_tells_more_of_a_card_than_the_kernel_and_is_matched_by_bus_number(tmp_path):
+    (card,) = amd.cards(FakeAmdsmi(), tree(tmp_path, AMD | {"/sys/module/amdgpu/version": "6.0"}))
+    assert (card["driver"], card["vbios"]) == ("6.12.12", "022.040.003.042.000001")
+    assert (card["memory_bytes"], card["power_limit_default_watts"]) == (196_592 * 2**20, 750.0)
+    assert card["pcie_width"] == 16
+    assert amd.cards(FakeAmdsmi(absent=("amdsmi_init",)), tree(tmp_path, {}))[0]["driver"] == "6.0"
+    assert amd.cards(FakeAmdsmi(), Files(tmp_path / "nothing"))[0]["index"] == 0
+
+
+def test_amd_s_cards_are_counted_by_bus_number_where_the_library_alone_knows_them(tmp_path):
+    smi = FakeAmdsmi(("0000:C3:00.0", "0000:03:00.0"))
+    smi.amdsmi_get_gpu_asic_info = lambda handle: {"market_name": handle}
+    assert [card["name"] for card in amd.cards(smi, Files(tmp_path))] == ["0000:03:00.0", "0000:C3:00.0"]
+
+
+def test_amdsmi_is_found_in_rocm_s_own_folder_and_a_broken_one_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "amdsmi", raising=False)
+    package = tmp_path / "share/amd_smi/amdsmi"
+    package.mkdir(parents=True)
+    before = list(sys.path)
+    (package / "__init__.py").write_text("raise KeyError('libamd_smi.so')")
+    assert amd.library(str(tmp_path)) is None
+    assert "amdsmi" not in sys.modules
+    (package / "__init__.py").write_text("AMDSMI = 'ROCm has it'  # of another length")
+    found = amd.library(str(tmp_path))
+    del sys.modules["amdsmi"]
+    assert (found.AMDSMI, sys.path) == ("ROCm has it", before)
+
+
+def test_a_card_that_its_driver_calls_by_a_shared_name_is_named_by_its_chip(tmp_path):
+    node = AMD["/sys/class/kfd/kfd/topology/nodes/1/properties"] + "\nsimd_count 1216\nsimd_per_cu 4"
+    told = AMD | {
+        "/sys/class/drm/card1/device/product_name": "AMD Radeon Graphics",
+        "/sys/class/drm/card1/device/device": "0x74a1",
+        "/sys/class/drm/card1/device/revision": "0x00",
+        "/sys/class/kfd/kfd/topology/nodes/1/properties": node,
+    }
+    cards = amd.cards(None, tree(tmp_path, told))
+    named = [
+        machine_from(bare(cards), "0123456789ab", None, Names(), known) for known in ((), load_cards(ROOT))
+    ]
+    assert [(one.gpus[0].name, one.label) for one in named] == [
+        ("AMD Radeon Graphics", "1x-unknown-card"),
+        ("AMD MI300X", "1x-mi300x"),
+    ]
+    assert (named[1].gpus[0].pci_id, named[1].gpus[0].compute_units) == ("74a1:00", 304)
+
+
+@pytest.mark.parametrize(
+    ("version", "name"), [(90402, "gfx942"), (90010, "gfx90a"), (110000, "gfx1100"), (100302, "gfx1032")]
+)
+def test_the_compute_driver_s_version_number_becomes_the_name_that_images_use(version, name):
+    assert amd.gfx_name(version) == name

@@ -10,9 +10,7 @@ from types import SimpleNamespace
 import pynvml
 import pytest
 
-from harness.machine import (
-    machine_from,
-)
+from harness.machine import machine_from
 from harness.machine.load import load_from
 from harness.probe import amd, nvidia
 from harness.probe.files import Files, unit_of
@@ -21,6 +19,7 @@ from harness.redact import Names
 from tests.helpers import ROOT
 from tests.helpers.fake_amdsmi import FakeAmdsmi
 from tests.helpers.fake_nvml import CARD, SLICES, FakeNvml
+from tests.helpers.machines import bare, tree
 
 
 def test_a_nvidia_card_is_described_and_its_uuid_only_hashed():

@@ -8,34 +8,19 @@ import platform
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import psutil
 import pytest
 
 from harness.errors import MachineError
-from harness.machine import (
-    default_label,
-    fingerprint,
-    load,
-    local_names,
-    machine_id,
-    own_folder,
-)
+from harness.machine import default_label, fingerprint, load, local_names, machine_id, own_folder
 from harness.machine.load import load_from
 from harness.probe import cpu, system
-from harness.probe.files import Files
 from harness.record import differences
 from harness.redact import leaks
 from tests.helpers import ROOT
 from tests.helpers.fake_nvml import CARD, FakeNvml
-
-
-def tree(root: Path, files: dict[str, str]) -> Files:
-    for path, text in files.items():
-        (root / path.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
-        (root / path.lstrip("/")).write_text(text)
-    return Files(root)
+from tests.helpers.machines import bare, tree
 
 
 @pytest.fixture
@@ -171,10 +156,6 @@ def test_the_tightest_control_group_limits_of_either_version_hold(tmp_path, file
 )
 def test_a_virtual_machine_is_told_from_bare_metal_and_from_not_knowing(tmp_path, files, kernel, kind):
     assert system.virtual(tree(tmp_path, files), kernel) == kind
-
-
-def bare(cards):
-    return {"system": "Linux", "architecture": "x86_64", "cpu": {"usable": 4.0, "cores": 2}, "gpus": cards}
 
 
 @pytest.mark.parametrize(

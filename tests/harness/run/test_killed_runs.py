@@ -1,0 +1,139 @@
+"""What a run leaves that is killed, stopped or meets a full disk, and how the next one goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from datetime import timedelta
+
+import psutil
+import pytest
+
+from harness.record import store
+from harness.run import runner, session, unrecorded
+from tests.helpers import clone
+from tests.helpers.runs import begin_elsewhere, go, ledger_of, records, running_trial, wait_for
+
+
+def test_every_attempt_that_starts_is_in_the_ledger_with_its_end_and_its_plan_as_it_was(tmp_path):
+    root = clone.make(tmp_path, options='ending = "out-of-memory"', repeats=1)
+    opened = go(root).session
+    assert ledger_of(root) == (2, 0, 2)
+    (found,) = store.read_all(root).ledgers
+    assert (found.begin.plan_sha256, found.begin.number) == (opened.plan_sha256, 1)
+    assert str(root) not in store.ledger_path(root, opened).read_text()
+
+
+def test_a_full_disk_under_the_ledger_loses_no_record_and_is_said(tmp_path, monkeypatch):
+    root, watcher = clone.make(tmp_path, repeats=1), clone.Quiet()
+    opened = clone.open_session(root)
+    path = store.ledger_path(root, opened)
+    whole = path.read_bytes()
+    path.unlink()
+    path.symlink_to("/dev/full")
+    outcome = runner.run(clone.job(root), opened, watcher)
+    assert (outcome.ran, outcome.complete, len(records(root))) == (2, True, 2)
+    said = [line for line in watcher.lines if "ledger" in line]
+    assert set(said) == {
+        f"the ledger of session {opened.id} could not be written (No space left on device): "
+        "the run goes on, and the page will say what the ledger lacks"
+    }
+    path.unlink()
+    path.write_bytes(whole)
+    assert ledger_of(root) == (0, 0, 0)
+
+
+def test_a_trial_and_a_harness_that_are_killed_leave_a_start_without_an_end(tmp_path):
+    root = clone.make(tmp_path, options="step_seconds = 0.1")
+    harness = begin_elsewhere(root)
+    trial = wait_for(lambda: running_trial(root))
+    harness.send_signal(signal.SIGKILL)
+    harness.wait()
+    trial.kill()
+    assert ledger_of(root) == (1, 0, 0)
+    assert records(root) == []
+
+
+def test_after_the_harness_is_killed_the_next_run_takes_up_the_living_trial_and_finishes_the_plan(tmp_path):
+    root = clone.make(tmp_path, options="step_seconds = 0.1")
+    harness = begin_elsewhere(root)
+    trial = wait_for(lambda: running_trial(root))
+    harness.send_signal(signal.SIGKILL)
+    harness.wait()
+    assert trial.is_running()
+    quiet = clone.Quiet()
+    outcome = runner.run(clone.job(root), clone.open_session(root), quiet)
+    assert any("taking up" in line for line in quiet.lines)
+    assert outcome.complete
+    assert sorted((r.order, r.status, r.attempt) for r in records(root)) == [(n, "ok", 1) for n in range(4)]
+    assert ledger_of(root) == (4, 4, 0)
+
+
+def test_a_trial_that_ended_unseen_took_the_time_until_it_last_wrote_whatever_the_clock_was_set_to(tmp_path):
+    root = clone.make(tmp_path, options="step_seconds = 0.05", repeats=1)
+    harness = begin_elsewhere(root)
+    trial = wait_for(lambda: running_trial(root))
+    harness.send_signal(signal.SIGKILL)
+    harness.wait()
+    psutil.wait_procs([trial], timeout=30)
+    ((started, work),) = unrecorded.attempts(root, "*")
+    for path in (work / "out").rglob("*"):
+        os.utime(path, (time.time() - 15.0,) * 2)
+    for set_by in (timedelta(days=-400), timedelta(0), timedelta(days=400)):
+        moved = started.model_copy(
+            update={
+                "started_at": started.started_at + set_by,
+                "monotonic_seconds": time.monotonic() - 20.0,
+            }
+        )
+        assert unrecorded.seconds_until_now(moved, work, running=False) == pytest.approx(5.0, abs=1.0)
+        assert unrecorded.seconds_until_now(moved, work, running=True) == pytest.approx(20.0, abs=1.0)
+
+
+def test_a_new_session_stops_the_trial_that_another_s_dead_run_left_and_the_other_goes_on_later(tmp_path):
+    root = clone.make(tmp_path, options="step_seconds = 0.5", repeats=1)
+    harness = begin_elsewhere(root)
+    left = wait_for(lambda: running_trial(root))
+    harness.send_signal(signal.SIGKILL)
+    harness.wait()
+    first = clone.open_session(root)
+    session.close(root, first)
+    quiet, second = clone.Quiet(), clone.open_session(root)
+    runner.run(clone.job(root), second, quiet)
+    assert not left.is_running()
+    stopped = [line for line in quiet.lines if line.startswith("stopping ")]
+    assert len(stopped) == 1 and f"of session {first.id}, whose run died without it" in stopped[0]
+    assert {record.session for record in records(root)} == {second.id}
+    outcome = runner.run(clone.job(root), first, clone.Quiet())
+    own = [record for record in records(root) if record.session == first.id]
+    assert outcome.complete and sorted((r.attempt, r.status) for r in own) == [
+        (1, "failed"),
+        (1, "ok"),
+        (2, "ok"),
+    ]
+
+
+def test_a_trial_that_is_killed_is_tried_again_beside_its_failure(tmp_path):
+    root = clone.make(tmp_path, options="step_seconds = 0.1", repeats=1)
+    harness = begin_elsewhere(root)
+    wait_for(lambda: running_trial(root)).send_signal(signal.SIGKILL)
+    harness.wait(timeout=30)
+    found = records(root)
+    assert sorted((r.attempt, r.status) for r in found) == [(1, "failed"), (1, "ok"), (2, "ok")]
+    failed = next(r for r in records(root) if r.failure)
+    assert failed.failure is not None
+    assert (failed.failure.kind, failed.failure.reason) == ("machinery", "killed")
+
+
+def test_ctrl_c_stops_the_trial_which_the_ledger_keeps_and_no_record(tmp_path):
+    root = clone.make(tmp_path, options="step_seconds = 0.2")
+    harness = begin_elsewhere(root)
+    wait_for(lambda: running_trial(root))
+    os.kill(harness.pid, signal.SIGINT)
+    harness.wait(timeout=30)
+    assert records(root) == []
+    assert running_trial(root) is None
+    assert ledger_of(root) == (1, 0, 0)
+    assert '"outcome":"stopped"' in next(root.glob("results/ledger/*/*.jsonl")).read_text()
+    assert not list(root.glob("results/.state/work/*/*/started.json"))

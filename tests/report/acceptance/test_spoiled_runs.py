@@ -1,0 +1,100 @@
+"""What single runs of a delivery say that did not settle, or that something disturbed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from report.acceptance import clause
+from report.acceptance.delivery import judge
+from report.comparisons.cells import Cell
+from report.stats.intervals import Runs, blocks_interval
+from tests.report.comparisons.test_groups import found, series
+
+
+def cell(*verdicts: str, causes: tuple[str, ...] = ()) -> Cell:
+    """A cell of one run for each verdict; the causes are of those that are invalid."""
+    records = [
+        series(repeats=len(verdicts), verdict=verdict, causes=causes if verdict == "invalid" else ())[place]
+        for place, verdict in enumerate(verdicts)
+    ]
+    return found(records)[0].entries[0].cell
+
+
+def test_one_run_that_did_not_settle_among_others_that_did_is_no_missing_run():
+    ordered = clause.clause([cell(*["valid"] * 5)])
+    assert ordered and ordered.demands[0].runs == 5
+    (one,) = judge(ordered, [cell(*["valid"] * 4, "unproven")])
+    assert one.passed and one.ratio == pytest.approx(1.0, rel=0.02)
+    (short,) = judge(ordered, [cell(*["valid"] * 4)])
+    assert short.passed is None and short.why == "4 of 5 runs were measured"
+
+
+UNSTEADY = "no-steady-state: the step times still changed at the end"
+
+
+def test_a_run_that_its_surroundings_disturbed_fails_no_card():
+    ordered = clause.clause([cell(*["valid"] * 5)])
+    assert ordered
+    (one,) = judge(ordered, [cell(*["valid"] * 4, "invalid", causes=(UNSTEADY,))])
+    assert one.passed and one.why == "reached"
+
+
+def test_more_than_a_quarter_of_disturbed_runs_is_measured_again():
+    ordered = clause.clause([cell(*["valid"] * 5)])
+    assert ordered
+    for verdicts in (["valid"] * 3 + ["invalid"] * 2, ["invalid"] * 5):
+        (one,) = judge(ordered, [cell(*verdicts, causes=(UNSTEADY,))])
+        count = verdicts.count("invalid")
+        assert one.passed is None and one.why == f"{count} of 5 runs were disturbed (no-steady-state)"
+
+
+@pytest.mark.parametrize(
+    "causes",
+    [
+        ("thermal-throttling: card 0 was slowed down for 4% of the window",),
+        (UNSTEADY, "memory-error: 2 new uncorrected errors on card 0"),
+        ("collapsed: accuracy 0.01 is that of guessing among 100 classes",),
+        ("a cause that nobody thought of",),
+    ],
+)
+def test_a_run_that_the_machine_spoils_by_itself_fails_it(causes):
+    ordered = clause.clause([cell(*["valid"] * 5)])
+    assert ordered
+    (one,) = judge(ordered, [cell(*["valid"] * 4, "invalid", causes=causes)])
+    assert one.passed is False and one.why == f"a trial is invalid: {causes[-1]}"
+
+
+def test_disturbed_runs_of_the_order_say_how_often_a_delivery_is_measured_again():
+    ordered = clause.clause([cell(*["valid"] * 3, *["invalid"] * 2, causes=(UNSTEADY,))])
+    assert ordered and (ordered.demands[0].runs, ordered.disturbed) == (3, 2)
+    assert ordered.again == pytest.approx(1 - (0.6**5 + 5 * 0.4 * 0.6**4 + 10 * 0.4**2 * 0.6**3))
+    said = "\n".join(clause.lines(ordered, "invoke accept BUNDLE"))
+    said_so = "Of the order's 5 runs 2 were disturbed, so 32 of 100 deliveries will have to repeat a test."
+    assert said_so in said
+
+
+def test_an_order_whose_own_runs_were_spoiled_by_its_machine_states_no_chance():
+    cause = "power-brake: card 0 was slowed down in 3% of the samples"
+    ordered = clause.clause([cell(*["valid"] * 4, "invalid", causes=(cause,))])
+    assert ordered
+    said = "\n".join(clause.lines(ordered, "invoke accept BUNDLE"))
+    assert "No chance is stated: runs of the order were spoiled by their own machine (power-brake)." in said
+    assert "of 100" not in said
+
+
+def test_blocks_decide_over_an_order_and_a_delivery_and_not_single_runs():
+    """Four times as many runs in a slow hour must not pull the mean of the hours to it."""
+    ordered = clause.clause([cell(*["valid"] * 12)])
+    assert ordered
+    values = (100.0, 100.0, 90.0, 90.0, 90.0, 90.0, 90.0, 90.0, 90.0, 90.0, 100.0, 100.0)
+    blocks = (0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2)
+    measured = Runs(values, blocks)
+    figure = blocks_interval(measured)
+    assert figure
+    demand = replace(ordered.demands[0], measured=measured, figure=figure)
+    given = cell(*["valid"] * 12)
+    given = replace(given, throughput=replace(given.throughput, values=(92.0, 94.0) * 6, blocks=blocks))
+    (one,) = judge(replace(ordered, demands=(demand,)), [given])
+    assert one.ratio == pytest.approx(93.0 / (100 * 100 * 90) ** (1 / 3), rel=1e-3)

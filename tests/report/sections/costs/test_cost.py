@@ -90,6 +90,14 @@ def test_the_ratio_is_the_wider_range_that_the_first_sentence_names():
     assert f"({between})" in shown.costs.answer
 
 
+def test_where_the_faster_card_is_the_dearer_one_the_page_leads_with_the_cheaper_and_what_would_turn_it():
+    dear = FILE.replace("price = { low = 3000, best = 3200, high = 3500 }", "price = 9000")
+    shown = looked(build.two_cards(), dear)
+    assert shown.answer.startswith(f"At your prices the {A} costs least for your work, the {B} 1.5 times")
+    turned = next(asked.sentences for asked in shown.questions if "turn" in asked.heading)
+    assert turned[1] == f"The {B} costs least if its own price falls below 4,300 EUR."
+
+
 def test_a_life_that_is_not_given_is_assumed_and_said_to_be():
     without = re.sub(r"^life_years.*\n", "", FILE, flags=re.M)
     assert without != FILE

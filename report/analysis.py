@@ -26,6 +26,7 @@ from report.comparisons.account import Account, accounts
 from report.comparisons.batch_sweeps import batch_sweeps, without_sweeps
 from report.comparisons.cells import Cell, cells_of
 from report.comparisons.expectation import Expectation, expectations
+from report.comparisons.figures import PROVEN, most_proven
 from report.comparisons.groups import ComparisonGroup, comparison_groups, left_over
 from report.comparisons.parity import Gate, Parity, early_gates, parities
 from report.comparisons.speedups import Speedup, speedups
@@ -35,6 +36,7 @@ from report.comparisons.units.spread import UnitSpreads, unit_spreads, units_of
 from report.cost.costs import Costs, costs
 from report.cost.inputs import buyer
 from report.cost.purchase import Purchase, load_purchase
+from report.trials.pairs import grouped_by
 from report.trials.reading import cards_of, read, results_of
 from report.trials.table import trials_of
 from report.trials.trial import Trial
@@ -71,9 +73,10 @@ class Evidence:
 class Question:
     """What is asked of the evidence.
 
-    The analysis leads with `session`, else with the newest one of `machine` (a Session's machine), else with
-    the newest. `baseline` (part of a card's name, a label or a precision) fixes what 1.00 is, `margin` how
-    far below its figures a delivered machine may be.
+    The analysis leads with `session`, else with the newest one of `machine` (a Session's machine). Where that
+    has none, it leads with the newest of mostly proven trials, else with the newest. `baseline` (part of a
+    card's name, a label or a precision) fixes what 1.00 is, `margin` how far below its figures a delivered
+    machine may be.
     """
 
     now: datetime
@@ -270,6 +273,18 @@ def _lead(table: DataFrame, sessions: Sequence[Session], question: Question) -> 
     of_machine = {session.id for session in sessions if session.machine == question.machine}
     trials = [trial for trial in every if not trial.is_ceiling]
     measured = [trial for trial in trials if trial.record.plan not in NO_WORK] or trials
-    candidates = [trial for trial in measured if trial.session in of_machine] or measured
+    candidates = [trial for trial in measured if trial.session in of_machine]
+    if question.machine is not None and not candidates:
+        candidates = _of_proven_sessions(measured)
+    candidates = candidates or measured
     past = [trial for trial in candidates if trial.started_at <= question.now] or candidates
     return max(past, key=lambda trial: trial.started_at).session if past else None
+
+
+def _of_proven_sessions(trials: Sequence[Trial]) -> list[Trial]:
+    """The trials of those sessions in which most are proven."""
+    found: list[Trial] = []
+    for members in grouped_by(trials, lambda trial: trial.session).values():
+        proven = sum(member.verdict in PROVEN for member in members)
+        found += members if most_proven(proven, len(members) - proven) else []
+    return found

@@ -62,6 +62,10 @@ class SpeedRange:
         return self.low <= value <= self.high
 
 
+VAGUE = 4.0
+"""Times its low end: a range that ends higher does not say how fast."""
+
+
 @dataclass(frozen=True, slots=True)
 class Expectation:
     """How many times as fast `fast` trains the mix as `slow`: these units, and any two of their models."""
@@ -87,6 +91,11 @@ class Expectation:
     def ranking(self) -> Ranking:
         """Whether `fast` may be called the faster."""
         return ranking(tied=self.tied, ranked=self.ranked)
+
+    @property
+    def vague(self) -> bool:
+        """Whether runs of these two units lie too far apart to say how many times as fast one is."""
+        return self.units is not None and self.units.high > VAGUE * self.units.low
 
 
 def expectations(

@@ -196,6 +196,8 @@ def headline(expectation: Expectation) -> str:
             f"{opening} difference is shown between {fast} and {slow} for {mix}; "
             f"among {other_units(expectation)} the first may be {model} times as fast."
         )
+    if expectation.ranking is Ranking.FIRST_LOOK and expectation.vague:
+        return f"A first look, and no ranking: runs of {fast} and {slow} lie too far apart to compare them."
     if expectation.ranking is Ranking.FIRST_LOOK:
         return (
             f"A first look, and no ranking: in these tests {fast} did {mix} {_roughly(expectation.units)} "

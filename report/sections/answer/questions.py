@@ -82,6 +82,8 @@ def _faster(analysis: Analysis) -> Iterator[str]:
         yield "This is a first look, and no ranking."
     best = text.about(first.best, first.units.low, first.units.high)
     speed = f"{text.sentence(fast)} is {best} times as fast as {slow}."
+    if first.ranking is Ranking.FIRST_LOOK and first.vague:
+        speed = f"Runs lie too far apart to say how much faster {fast} is than {slow}."
     if first.ranking is Ranking.TIED:
         speed = f"No difference is shown between {fast} and {slow}. The first over the second:"
     yield (

@@ -170,7 +170,7 @@ def test_what_a_budget_left_out_is_listed_with_its_reason():
     assert table is not None and table.rows == (("host mode", "12", "the budget of 8 h"),)
 
 
-def later(plan: str) -> list[Record]:
+def later(plan: str, **changes: Any) -> list[Record]:
     """The series once more, in a later session of another plan."""
     return [
         record.model_copy(
@@ -180,7 +180,7 @@ def later(plan: str) -> list[Record]:
                 "started_at": record.started_at.replace(hour=22),
             }
         )
-        for record in series()
+        for record in series(**changes)
     ]
 
 
@@ -201,6 +201,14 @@ def test_a_later_session_that_measures_no_work_of_its_own_does_not_lead(plan):
     first = series()
     assert analysed([*first, *later(plan)]).lead == first[0].session
     assert analysed(later(plan)).lead == "20260131-dddddd"
+
+
+def test_a_machine_without_records_is_shown_another_s_newest_session_of_mostly_proven_trials():
+    first = series()
+    newer = later("constructed", seconds=0.2, verdict="unproven")
+    assert analysed([*first, *newer]).lead == newer[0].session
+    assert analysed([*first, *newer], machine="ffffffffffff").lead == first[0].session
+    assert analysed(newer, machine="ffffffffffff").lead == newer[0].session
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,12 @@ def test_a_first_look_whose_range_leaves_one_out_says_so_in_lead_and_answer_and_
     assert not any("beats" in sentence for sentence in said(page))
 
 
+def test_a_range_that_is_too_wide_to_say_how_fast_is_no_headline():
+    page = view([*series(**NOISY, **SHORT), *elsewhere(seconds=0.002, **NOISY, **SHORT)])
+    assert page.answer.endswith("lie too far apart to compare them.")
+    assert not [sentence for sentence in said(page) if "times as fast as" in sentence]
+
+
 def test_single_runs_rank_nothing():
     page = view([*series(repeats=1), *elsewhere(repeats=1)])
     assert page.answer.endswith("but single runs give no range.")

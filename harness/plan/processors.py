@@ -28,10 +28,10 @@ OF_MODELS = {
 """By workload and model, for the protocol's own size of batch and image."""
 
 OF_FRAMEWORKS = {
-    # 781 steps of 0.8, 0.4, 0.4, 1.9 and 6.9 seconds; see docs/frameworks.md.
-    ("cifar_cnn", "pytorch"): Length(625.0, 10),
-    ("cifar_cnn", "tensorflow"): Length(312.0, 10),
-    ("cifar_cnn", "keras-tensorflow"): Length(312.0, 10),
+    # By the committed records of `frameworks-cpu`; else 781 steps of 0.4, 1.9 and 6.9 seconds.
+    ("cifar_cnn", "tensorflow"): Length(116.0, 10),
+    ("cifar_cnn", "keras-tensorflow"): Length(133.0, 10),
+    ("cifar_cnn", "pytorch"): Length(330.0, 10),
     ("cifar_cnn", "mxnet-gluon"): Length(1484.0, 10),
     ("cifar_cnn", "chainer"): Length(5389.0, 10),
     # 390 steps of 0.6 seconds with others at work, and as many batches to validate on. No other was timed.

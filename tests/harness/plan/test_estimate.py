@@ -43,7 +43,7 @@ def test_a_full_length_trial_takes_what_was_published_scaled_to_the_card(mission
     [
         ("cpu-claims", "resnet18", {"lead_in": True}, 0.6),
         ("cpu-claims", "resnet101", {}, 2.8),
-        ("frameworks-cpu", "cnn", {"framework": "pytorch"}, 1.7),
+        ("frameworks-cpu", "cnn", {"framework": "pytorch"}, 0.9),
         ("frameworks-cpu", "cnn", {"framework": "mxnet-gluon"}, 4.1),
     ],
 )

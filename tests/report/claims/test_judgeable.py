@@ -27,7 +27,8 @@ CLAIMS = load_claims(ROOT).claims
 CARDS = load_cards(ROOT)
 UNSEEN = "NVIDIA Unseen GPU"
 WORKLOADS = ROOT / "workloads"
-QUICK_ON_A_CPU = ("20261121-38cb4c", "20261123-12c35d")
+ON_A_CPU = {"20261121-38cb4c": 0, "20261123-bba217": 3, "20261123-b48b1e": 2}
+"""Sessions of this clone, and how many claims their runs judge."""
 
 
 def planned(name: str, device: str, source: str = "real") -> list[Trial]:
@@ -84,7 +85,7 @@ def test_a_plan_judges_on_an_unseen_gpu_what_was_said_that_it_could(name, source
     assert found
 
 
-@pytest.mark.parametrize(("session", "by_runs"), [(QUICK_ON_A_CPU[0], 0), (QUICK_ON_A_CPU[1], 3)])
+@pytest.mark.parametrize(("session", "by_runs"), ON_A_CPU.items())
 def test_the_committed_records_of_a_cpu_judge_what_was_said_that_they_could(session, by_runs):
     records = [stored.record for stored in read_all(ROOT).records if stored.record.session == session]
     found = could([record.trial for record in records], Device("cpu", "a CPU"))

@@ -2,239 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
-import os
-import re
-import subprocess
-import sys
-from io import BytesIO
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from matplotlib import image as images
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from report.charts import style
-from report.charts.costs import CardCost, CostAgainstTime, Input, OfferPrice, PriceLine, Tornado
+from report.charts.costs import Input, Tornado
 from report.charts.drawing import Chart, as_png, draw
-from report.charts.intervals import GroupedIntervals, Intervals, Mark, Share, Shares
-from report.charts.lines import Curve, Curves, Wall
-from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark
+from report.charts.intervals import Intervals, Mark
+from report.charts.lines import Curve, Curves
 from report.charts.rows import MarkRow, MarkRows
-from report.charts.sheet import DPI, MARGIN, PNG_SCALE, Sheet, stroke
-from report.charts.style import DESK, NARROW, PRECISION_LOOKS, Layout, cut, width_of, wrapped
-from report.charts.trial import Quantity, StepTimes, Timelines, TrialTimeline
-from report.charts.utilization import DeviceUse, Phase, UseRow, UseRows
-from tests.helpers import ROOT, records_hostile
+from report.charts.sheet import DPI, PNG_SCALE, Sheet
+from report.charts.style import DESK, NARROW, Layout, cut, width_of, wrapped
+from tests.helpers.charts import BOTH_LAYOUTS, BY_BATCH, CHARTS, EACH_CHART, HOSTILE, MARKS, MATH, RATIO_MARKS
 from tests.helpers.page_reader import read
 
-REPOSITORY = ROOT
 FINITE = st.floats(min_value=1e-6, max_value=1e9, allow_nan=False, allow_infinity=False)
 RATIOS = st.floats(min_value=0.02, max_value=50.0, allow_nan=False)
-LONG_CARD = "Constructed Card B with a very long name 80GB HBM3"
-MATH = r"$\frac{1}{0}$ and $unfinished"
-HOSTILE = (
-    records_hostile.SCRIPT,
-    records_hostile.BREAKOUT,
-    records_hostile.RIGHT_TO_LEFT,
-    records_hostile.LONG,
-    MATH,
-    "\x00\x1b[31m\ud800",
-    "显卡 ‮",
-    "",
-)
-MARKS = (
-    Mark(
-        "fp32-ieee",
-        "batch 98 · 3 runs",
-        "4,578 s",
-        4578.0,
-        4400.0,
-        4700.0,
-        (4500.0, 4578.0, 4650.0),
-        (5000.0,),
-    ),
-    Mark(
-        f"{LONG_CARD} amp-fp16",
-        "batch 164 · 3 runs · projected · unproven · 2026-01-30 · somewhere else",
-        "2,227 s",
-        2227.0,
-        2100.0,
-        2300.0,
-        precision="amp-fp16",
-        card="b",
-        unranked=True,
-        other_units=(2000.0, 2500.0),
-    ),
-    Mark("pure-fp16", "study 004", "1,900 s", 1900.0, precision="pure-fp16", published=True),
-    Mark("fp32-tf32", "1 trial", "does not fit", None, precision="fp32-tf32", card="a"),
-)
-RATIO_MARKS = tuple(
-    Mark(mark.label, mark.note, "1.23, tied", ratio, ratio * 0.9, ratio * 1.1, precision=mark.precision)
-    for mark, ratio in zip(MARKS, (1.0, 1.62, 0.4, 2.5), strict=True)
-)
-BY_BATCH = Curves(
-    (
-        Curve("fp32-ieee", ((16.0, 1200.0), (32.0, 2000.0)), intervals=((1100.0, 1300.0), None), marked=True),
-        Curve("amp-fp16", ((16.0, 1500.0), (64.0, 4100.0)), "amp-fp16", marked=True),
-    ),
-    "batch",
-    zero=True,
-    doubling=True,
-    walls=(Wall(64.0, "64 does not fit", "fp32-ieee"), Wall(128.0, "128 does not fit", "amp-fp16")),
-)
-TRIAL = TrialTimeline(
-    False,
-    StepTimes((0.3, 0.2, 0.2, 0.21), 100, 100, (100,)),
-    (0.0, 20.0, 40.0),
-    ((5.0, 35.0),),
-    (
-        Quantity("clock", "MHz", (1200.0, None, 1350.0)),
-        Quantity("at work", "%", (10.0, 98.0, 97.0), 0.0, 100.0),
-    ),
-    ((0, 65536.0), (120, 32768.0)),
-)
-USE = UseRow(
-    f"{LONG_CARD} (DistributedDataParallel)",
-    "GPU 0 did 31 % of the work of four",
-    (0.0, 20.0, 40.0),
-    (
-        DeviceUse("GPU 0", (2.0, None, 98.0), (0.5, 10.0, 10.0)),
-        DeviceUse("GPU 1", (2.0, 70.0, 71.0), (0.5, None, None)),
-    ),
-    (
-        Phase("setup", "setup", 0.0, 3.0),
-        Phase("compiling", "first step: compiles, autotunes", 3.0, 19.0),
-        Phase("training", "training, synthetic data", 19.0, 40.0),
-        Phase("test", "test", 40.0, 40.001),
-    ),
-)
-COSTS = (CardCost("Card A: 12 (11 to 14) EUR", (40.0, 50.0, 55.0), (11.0, 12.0, 14.0)),) * 3
-CHARTS: dict[str, Chart] = {
-    "intervals": Intervals(MARKS),
-    "ratios": Intervals(RATIO_MARKS, "times", ratio=True),
-    "grouped": GroupedIntervals(
-        (("ResNet-50", RATIO_MARKS), ("EfficientNet-B0", RATIO_MARKS[:2])), (0.3, 3.0)
-    ),
-    "rows": MarkRows(
-        (MarkRow("ResNet-50", RATIO_MARKS, RATIO_MARKS[:1]), MarkRow(LONG_CARD * 3, RATIO_MARKS[2:])),
-        "not in one row with these: what differs is in brackets",
-    ),
-    "shares": Shares(
-        (Share(f"{LONG_CARD} fp32-ieee", "", "fp32-ieee", (("compute", 0.93), ("other", 0.07))),)
-    ),
-    "by batch": BY_BATCH,
-    "crowded": Curves(
-        tuple(Curve(f"{LONG_CARD} {n}", ((1.0, 0.7), (30.0, 0.9 + n / 1000))) for n in range(4)),
-        "epoch",
-        "percent",
-    ),
-    "close": Curves(
-        tuple(Curve(f"line {n}", ((0.0, 0.5), (1500.0, 0.9))) for n in range(5)), "step", "number"
-    ),
-    "roofline": Roofline(
-        (RooflineMark("ResNet-50, batch 64, cached data", "amp-bf16", 990.0, 4e14),),
-        (
-            Roof("fp32-ieee, on paper", "fp32-ieee", 67e12, False),
-            Roof("bf16, measured", "pure-bf16", 7e14, True),
-        ),
-        (Bandwidth(2.8e12, True), Bandwidth(3.3e12, False)),
-    ),
-    "costs": CostAgainstTime(COSTS, "hours a year", "cost, EUR"),
-    "sensitivity": Tornado(1.4, (Input(f"price, {LONG_CARD}, 2,000 to 3,000 EUR", 0.9, 1.8),) * 3),
-    "price line": PriceLine(
-        f"left of it: the {LONG_CARD}",
-        "right of it: B",
-        (3e3, 4e3, 5e3),
-        "4,000 EUR (3,000 to 5,000)",
-        (OfferPrice(f"{LONG_CARD}: 2,000 EUR", (1e3, 2e3, 3e3), 0), OfferPrice("B", (1e5,) * 3, 1)),
-        "price, EUR",
-    ),
-    "timelines": Timelines((TRIAL, TRIAL), "a", "amp-fp16"),
-    "use": UseRows((USE, USE)),
-    "nothing": Curves((), "epoch"),
-}
-EACH_CHART = pytest.mark.parametrize("chart", CHARTS.values(), ids=CHARTS)
-BOTH_LAYOUTS = pytest.mark.parametrize("layout", [DESK, NARROW], ids=["desk", "narrow"])
-
-
-def luminance(colour: str) -> float:
-    """Relative luminance by WCAG 2.2."""
-    return float(np.array((0.2126, 0.7152, 0.0722)) @ linear(colour))
-
-
-def linear(colour: str) -> np.ndarray:
-    parts = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
-    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-
-
-def contrast(one: str, other: str) -> float:
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
-SEEN_BY = {
-    "everybody": np.eye(3),
-    "protanopes": np.array(
-        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
-    ),
-    "deuteranopes": np.array(
-        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
-    ),
-    "tritanopes": np.array(
-        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]
-    ),
-}
-"""Machado, Oliveira and Fernandes 2009, severity 1."""
-
-
-def lab(light: np.ndarray) -> np.ndarray:
-    """CIE L*a*b* of linear sRGB."""
-    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
-    xyz = to_xyz @ np.clip(light, 0, 1) / np.array([0.9505, 1.0, 1.089])
-    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
-    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
-
-
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("reader", SEEN_BY)
-def test_the_colours_of_precisions_stay_apart_for_every_reader(reader: str, dark: bool):
-    drawn = (style.BLUE, style.GREEN, style.ORANGE, style.PURPLE)
-    colours = [style.DARK[colour] if dark else colour for colour in drawn]
-    seen = [lab(SEEN_BY[reader] @ linear(colour)) for colour in colours]
-    assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 15
-
-
-def test_every_colour_that_carries_meaning_stands_out_from_the_paper():
-    for colour in (style.BLUE, style.GREEN, style.ORANGE, style.PURPLE):
-        assert contrast(colour, style.PAPER) >= 3
-    for colour in (style.INK, style.SOFT, style.INPUT_WAIT, style.COMPUTE, style.OTHER):
-        assert contrast(colour, style.PAPER) >= 4.5
-
-
-def test_on_a_dark_page_every_colour_stands_out_as_far():
-    paper = style.DARK[style.PAPER]
-    for colour in (style.INK, style.SOFT, style.INPUT_WAIT, style.COMPUTE, style.OTHER):
-        assert contrast(style.DARK[colour], paper) >= 4.5
-    for colour in (style.BLUE, style.GREEN, style.ORANGE, style.PURPLE):
-        assert contrast(style.DARK[colour], paper) >= 3
-
-
-@EACH_CHART
-def test_no_colour_is_drawn_that_a_dark_page_would_not_change(chart: Chart):
-    drawn = set(re.findall(r'(?:fill|stroke)="(#[0-9a-f]{6})"', draw(chart, "name", "t", "u", "d").page))
-    assert drawn <= set(style.DARK)
-
-
-def test_precisions_of_one_chart_differ_in_mark_where_their_colour_is_one():
-    common = ("fp32-ieee", "fp32-tf32", "fp16-master", "amp-bf16")
-    assert len({PRECISION_LOOKS[name].marker for name in common}) == len(common)
-    assert len({PRECISION_LOOKS[name] for name in common}) == len(common)
 
 
 @given(st.lists(FINITE, min_size=1, max_size=20))
@@ -458,75 +247,3 @@ def test_an_input_moves_the_ratio_from_its_low_to_its_high_end():
 
 def test_nothing_to_draw_is_said_in_words():
     assert "nothing to draw" in draw(Curves((), "epoch"), "name", "Loss", "", "none").page
-
-
-HASHES = """
-import sys
-from tests.report.charts.test_drawing import hashes
-print(*hashes(), sep="\\n")
-"""
-
-
-def hashes() -> list[str]:
-    """Of each chart as it stands in a page, in a file, and in pixels."""
-    drawn = {name: draw(chart, "name", name, "unit", "description") for name, chart in CHARTS.items()}
-    return [
-        hashlib.sha256(
-            (drawn[name].page + drawn[name].file).encode() + as_png(chart, name, "unit")
-        ).hexdigest()
-        for name, chart in CHARTS.items()
-    ]
-
-
-def test_one_matplotlib_draws_the_same_bytes_in_every_process():
-    seed = "1" if os.environ.get("PYTHONHASHSEED") == "2" else "2"
-    elsewhere = subprocess.run(
-        [sys.executable, "-c", HASHES],
-        env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(REPOSITORY)},
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    here = hashes()
-    assert elsewhere.stdout.split() == here and len(set(here)) == len(CHARTS)
-
-
-def test_matplotlib_is_loaded_when_the_first_chart_is_drawn():
-    line = "import sys, report.page; print('matplotlib' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", line], cwd=REPOSITORY, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "False"
-
-
-def test_nothing_but_the_charts_draws():
-    drawing = [path for path in (REPOSITORY / "report").rglob("*.py") if "matplotlib" in path.read_text()]
-    assert {path.parent.name for path in drawing} == {"charts"}
-
-
-def test_a_mark_stands_beside_its_name_in_pixels_too_with_a_margin_around_both():
-    sheet = Sheet(300.0, 100.0)
-    axes = sheet.axes(100.0, 0.0, 200.0, 100.0)
-    axes.set(xlim=(0, 1), ylim=(100, 0))
-    name = {"ls": "none", "marker": "s", "ms": 8, "mec": "none", "mfc": "#ff0000"}
-    sheet.line([(8.0, 50.0)], name)
-    stroke(axes, [0.5], [50.0], {**name, "mfc": "#0000ff"})
-    sheet.head("Title", "unit")
-    pixels = images.imread(BytesIO(sheet.png()))[..., :3]
-    height = (pixels.shape[0] / PNG_SCALE) - 2 * MARGIN
-    below = MARGIN + height - 100 + 50
-    for colour, x in (((1, 0, 0), 8), ((0, 0, 1), 200)):
-        rows, columns = np.nonzero((pixels == colour).all(axis=2))
-        assert rows.mean() / PNG_SCALE == pytest.approx(below, abs=1)
-        assert columns.mean() / PNG_SCALE == pytest.approx(MARGIN + x, abs=1)
-
-
-def test_the_first_tick_of_a_narrow_drawing_is_not_cut():
-    marks = (Mark("a", "", "1.00", 1.0), Mark("b", "", "1.09", 1.09))
-    sheet = Intervals(marks, "times", True).sheet(NARROW)
-    (axes,) = sheet.figure.axes
-    ends = [sheet.place(axes, tick, 0.0)[0] for tick in axes.get_xticks()]
-    labels = [label.get_text() for label in axes.get_xticklabels()]
-    assert labels[0] == "0.95"
-    assert all(x - width_of(text, style.NOTE) / 2 >= 0 for x, text in zip(ends, labels, strict=True))

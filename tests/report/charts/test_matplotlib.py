@@ -1,0 +1,90 @@
+"""What matplotlib draws: the same bytes every time, nowhere else, and marks where they belong in pixels."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from io import BytesIO
+
+import numpy as np
+import pytest
+from matplotlib import image as images
+
+from report.charts import style
+from report.charts.drawing import as_png, draw
+from report.charts.intervals import Intervals, Mark
+from report.charts.sheet import MARGIN, PNG_SCALE, Sheet, stroke
+from report.charts.style import NARROW, width_of
+from tests.helpers import ROOT
+from tests.helpers.charts import CHARTS
+
+HASHES = """
+import sys
+from tests.report.charts.test_matplotlib import hashes
+print(*hashes(), sep="\\n")
+"""
+
+
+def hashes() -> list[str]:
+    """Of each chart as it stands in a page, in a file, and in pixels."""
+    drawn = {name: draw(chart, "name", name, "unit", "description") for name, chart in CHARTS.items()}
+    return [
+        hashlib.sha256(
+            (drawn[name].page + drawn[name].file).encode() + as_png(chart, name, "unit")
+        ).hexdigest()
+        for name, chart in CHARTS.items()
+    ]
+
+
+def test_one_matplotlib_draws_the_same_bytes_in_every_process():
+    seed = "1" if os.environ.get("PYTHONHASHSEED") == "2" else "2"
+    elsewhere = subprocess.run(
+        [sys.executable, "-c", HASHES],
+        env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    here = hashes()
+    assert elsewhere.stdout.split() == here and len(set(here)) == len(CHARTS)
+
+
+def test_matplotlib_is_loaded_when_the_first_chart_is_drawn():
+    line = "import sys, report.page; print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", line], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_nothing_but_the_charts_draws():
+    drawing = [path for path in (ROOT / "report").rglob("*.py") if "matplotlib" in path.read_text()]
+    assert {path.parent.name for path in drawing} == {"charts"}
+
+
+def test_a_mark_stands_beside_its_name_in_pixels_too_with_a_margin_around_both():
+    sheet = Sheet(300.0, 100.0)
+    axes = sheet.axes(100.0, 0.0, 200.0, 100.0)
+    axes.set(xlim=(0, 1), ylim=(100, 0))
+    name = {"ls": "none", "marker": "s", "ms": 8, "mec": "none", "mfc": "#ff0000"}
+    sheet.line([(8.0, 50.0)], name)
+    stroke(axes, [0.5], [50.0], {**name, "mfc": "#0000ff"})
+    sheet.head("Title", "unit")
+    pixels = images.imread(BytesIO(sheet.png()))[..., :3]
+    height = (pixels.shape[0] / PNG_SCALE) - 2 * MARGIN
+    below = MARGIN + height - 100 + 50
+    for colour, x in (((1, 0, 0), 8), ((0, 0, 1), 200)):
+        rows, columns = np.nonzero((pixels == colour).all(axis=2))
+        assert rows.mean() / PNG_SCALE == pytest.approx(below, abs=1)
+        assert columns.mean() / PNG_SCALE == pytest.approx(MARGIN + x, abs=1)
+
+
+def test_the_first_tick_of_a_narrow_drawing_is_not_cut():
+    marks = (Mark("a", "", "1.00", 1.0), Mark("b", "", "1.09", 1.09))
+    sheet = Intervals(marks, "times", True).sheet(NARROW)
+    (axes,) = sheet.figure.axes
+    ends = [sheet.place(axes, tick, 0.0)[0] for tick in axes.get_xticks()]
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    assert labels[0] == "0.95"
+    assert all(x - width_of(text, style.NOTE) / 2 >= 0 for x, text in zip(ends, labels, strict=True))

@@ -1,58 +1,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from datetime import UTC, datetime
 
 import pytest
 
-from commands.quote import known
-from harness.errors import UserError
 from harness.record import Record
-from harness.record.claims import ClaimSet
-from harness.record.store import Results, Stored
-from harness.record.telemetry import Energy, Telemetry, Trace
-from report.cost.purchase import parse_purchase
 from report.page.render import render
-from report.sections.view import CostView, PageView, Table
+from report.sections.view import CostView
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.checks import golden
+from tests.helpers.priced_pages import LEAD, A, B, beneath, column, looked, money, of, powered
 from tests.helpers.purchase_builder import FILE
-from tests.helpers.views import view_of
-
-LEAD = "20260131-aaaaaa"
-A, B = "Constructed Card A", "Constructed Card B"
-
-
-def looked(records: Sequence[Record], purchase: str | None = FILE) -> PageView:
-    results = Results(tuple(Stored(f"results/{n}.json", record) for n, record in enumerate(records)), (), ())
-    bought = parse_purchase(purchase) if purchase else None
-    lead = LEAD if any(record.session == LEAD for record in records) else None
-    return view_of(results, ClaimSet(), (), bought, session=lead, now=datetime(2026, 2, 1, tzinfo=UTC))
-
-
-def money(records: Sequence[Record], purchase: str | None = FILE) -> CostView:
-    costs = looked(records, purchase).costs
-    assert costs is not None
-    return costs
-
-
-def column(table: Table | None, name: str) -> dict[str, str]:
-    """The figures of a column by card, without what stands beneath them."""
-    assert table is not None
-    place = next(n for n, heading in enumerate(table.columns) if heading.startswith(name))
-    return {row[0].partition("\n")[0]: row[place].partition("\n")[0] for row in table.rows}
-
-
-def beneath(table: Table | None) -> dict[str, str]:
-    """What stands beneath each card."""
-    assert table is not None
-    return {row[0].partition("\n")[0]: row[0].partition("\n")[2] for row in table.rows}
-
-
-def of(card: str) -> list[Record]:
-    return [record for record in build.two_cards() if record.machine.label.endswith(card[-1].lower())]
 
 
 def test_the_markdown_of_the_money_is_exactly_this():
@@ -229,134 +188,6 @@ def test_the_example_of_the_page_on_the_file_prices_every_card_for_every_line_of
     }
     assert "–" not in column(costs.offers, "Cost a year").values()
     assert not [caveat for caveat in costs.caveats if "left out" in caveat or "not used" in caveat]
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        ('card = "Card A"', 'card = "Constructed Card"', "quote 1: 'Constructed Card' is a part of several"),
-        ("currency", 'hours_on = "Card Z"\ncurrency', "'hours_on' names 'Card Z'"),
-    ],
-)
-def test_a_name_that_fits_several_cards_or_none_is_refused_with_what_there_is(old, new, says):
-    with pytest.raises(UserError) as caught:
-        looked(build.two_cards(), FILE.replace(old, new, 1))
-    assert says in str(caught.value)
-    assert A in str(caught.value) and B in str(caught.value)
-
-
-def test_a_line_of_the_mix_that_fits_several_is_refused_with_the_key_that_tells_them_apart():
-    card = "Constructed Card A"
-    more = build.series_of(
-        build.LM,
-        "fp32-ieee",
-        0.02,
-        batch_size=40,
-        on=build.machine(card, label="card-a", digits="a"),
-        card=card,
-        session=LEAD,
-        first_order=70,
-    )
-    with pytest.raises(UserError, match=r"work 1 fits several lines .* differ in batch_size: 20, 40"):
-        looked([*build.two_cards(), *more])
-
-
-def test_one_card_quoted_to_buy_and_to_rent_is_two_offers():
-    rent = FILE.replace("price = 2000", "price_per_hour = 0.9").replace('card = "Card A"', 'card = "Card B"')
-    assert beneath(money(build.two_cards(), rent).offers)[A] == "no quote, and its power is not known"
-    costs = money(powered(build.two_cards(), {"a": 250.0, "b": 200.0}), rent)
-    assert list(beneath(costs.offers)) == [f"{B}, rented", f"{B}, bought", A]
-    assert beneath(costs.offers)[A] == "no quote"
-    assert column(costs.offers, "Costs least below")[A] not in ("–", "no price")
-
-
-def on_processors(labels: Sequence[str]) -> list[Record]:
-    """The first card's records as those of machines that share a processor and nothing else."""
-    within = build.environment(image="cpu", device="cpu")
-    return [
-        record
-        for place, (label, session) in enumerate(zip(labels, (LEAD, "20260130-bbbbbb"), strict=True))
-        for record in build.series_of(
-            build.LM,
-            "fp32-ieee",
-            0.1 + place,
-            batch_size=20,
-            within=within,
-            on=build.machine("Constructed CPU", label=label, digits="ab"[place]),
-            card="Constructed CPU",
-            session=session,
-        )
-    ]
-
-
-def test_a_processor_that_two_machines_have_is_quoted_by_the_machine_s_label():
-    records = on_processors(["2-cores", "1-core"])
-    by_card, by_label = (FILE.replace('"Card A"', f'"{name}"') for name in ("Constructed CPU", "1-core"))
-    with pytest.raises(UserError, match=r"is a part of several: .*2-cores.*1-core.*machine's label"):
-        looked(records, by_card)
-    strangers = on_processors(["1-core", "1-core"])
-    with pytest.raises(UserError, match=r"is a part of several: .*\(aaaa\).*\(bbbb\)"):
-        looked(strangers, FILE.replace('"Card A"', '"constructed-1-core"'))
-    costs = money(records, by_label)
-    assert set(beneath(costs.offers)) == {"machine constructed-1-core", "this machine"}
-    assert column(costs.offers, "Cost a year")["this machine"] == "–"
-
-
-def test_the_hours_may_be_given_on_a_machine_as_quote_offers_it_and_never_on_two_at_once():
-    records = on_processors(["2-cores", "1-core"])
-    one, two = known(records).cards
-    text = FILE.replace('"Card A"', f'"{one}"').replace('"Card B"', f'"{two}"')
-    costs = money(records, text.replace("currency", f'hours_on = "{two}"\ncurrency', 1))
-    assert costs.setting == "Your work takes 1,040 hours a year on this machine, in 1 line of work."
-    with pytest.raises(UserError, match=r"'Constructed CPU', several of .*1-core.*2-cores"):
-        money(records, text.replace("currency", 'hours_on = "Constructed CPU"\ncurrency', 1))
-
-
-def test_a_card_that_two_machines_have_is_quoted_once_and_the_page_says_whose_figures_count():
-    records = [
-        record
-        for digits, step_seconds, session in (("a", 0.1, LEAD), ("b", 0.11, "20260130-bbbbbb"))
-        for record in build.series_of(
-            build.LM,
-            "fp32-ieee",
-            step_seconds,
-            batch_size=20,
-            on=build.machine(A, label=digits, digits=digits),
-            card=A,
-            session=session,
-        )
-    ]
-    costs = money(records)
-    assert set(beneath(costs.offers)) == {A}
-    said = f"2 machines have the {A}: its quote is set against the figures of this machine."
-    assert said in costs.caveats
-
-
-def test_a_machine_may_be_named_by_its_label():
-    costs = money(build.two_cards(), FILE.replace('card = "Card A"', 'card = "constructed-card-a"'))
-    assert set(beneath(costs.offers)) == {A, B}
-
-
-def powered(records: Sequence[Record], watts: dict[str, float]) -> list[Record]:
-    """The records with a power that telemetry would have told."""
-    watched = []
-    for record in records:
-        joules = 100 * watts[record.machine.label[-1]]
-        energy = Energy(
-            joules=joules, method="counter", scope="cards", window_seconds=100.0, samples=100, band=0.05
-        )
-        telemetry = Telemetry(
-            source="nvml",
-            interval_seconds=1.0,
-            seconds=100.0,
-            samples=100,
-            seconds_per_value=1.0,
-            times=Trace.of([0.5], 0.1),
-            energy=energy,
-            ended="constructed",
-        )
-        watched.append(record.model_copy(update={"telemetry": telemetry}))
-    return watched
 
 
 def test_measured_power_goes_before_the_boards_and_allows_a_claim_of_efficiency():

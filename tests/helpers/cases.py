@@ -15,6 +15,7 @@ from tests.helpers import record_sets as sets
 from tests.helpers import records_builder as build
 from tests.helpers import records_watched as watch
 from tests.helpers.purchase_builder import FILE
+from tests.helpers.records_quick import quick_look
 
 REPOSITORY = ROOT
 DAY = "2026-11-21"
@@ -118,8 +119,8 @@ def _cases() -> Iterable[Case]:
     yield from (proven, proven.priced(PAPER))
     watched = Case("three-cards-watched", of(lambda: watch.comparison(3, repeats=2, models=1)), sets.LEAD)
     yield from (watched, watched.priced(THREE))
-    yield Case("generated-data", of(build.quick_look))
-    yield Case("one-record", of(lambda: build.quick_look()[:1]))
+    yield Case("generated-data", of(quick_look))
+    yield Case("one-record", of(lambda: quick_look()[:1]))
     yield Case("nothing", lambda root: None)
     yield Case("published-alone", lambda root: published(root, "s001"))
     yield Case("published-judged", of(sets.published, "s004"), sets.LEAD)

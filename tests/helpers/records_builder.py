@@ -347,59 +347,6 @@ def two_cards() -> list[Record]:
     return found
 
 
-def quick_look() -> list[Record]:
-    """A CPU's quick look: generated data, a random body, an unpinned venv, unproven windows."""
-    card = "Constructed CPU"
-    on = machine(card, label="cpu")
-    loose = environment(
-        image="cpu",
-        device="cpu",
-        engine="venv",
-        pinned=False,
-        unpinned_because=("an interpreter named by --python is taken as it is",),
-        base_digest=None,
-        base_digest_verified=False,
-        base=None,
-        image_id=None,
-        tag=None,
-    )
-    at: dict[str, Any] = {
-        "on": on,
-        "card": card,
-        "within": loose,
-        "complete": False,
-        "verdict": "unproven",
-        "causes": ("the window is too short to judge",),
-        "device": "cpu",
-    }
-    found: list[Record] = []
-    for place, precision in enumerate(("fp32-ieee", "amp-bf16")):
-        slower = 1.0 + 0.6 * place
-        found += series_of(
-            {**CIFAR, "model": "resnet18"},
-            precision,
-            0.9 * slower,
-            batch_size=16,
-            data="generated",
-            weights="random",
-            mode="host",
-            first_order=10 * place,
-            limit=Limit(steps=60),
-            spread=0.03,
-            **at,
-        )
-        found += series_of(
-            LM,
-            precision,
-            0.05 * slower,
-            batch_size=20,
-            first_order=30 + 10 * place,
-            limit=Limit(steps=60),
-            **at,
-        )
-    return found
-
-
 def with_own_steps(records: Iterable[Record]) -> Iterator[Record]:
     """The records, those whose steps another one has in another order: no two runs share each step's time."""
     taken: Counter[str] = Counter()

@@ -24,6 +24,7 @@ from tests.helpers import records_builder as build
 from tests.helpers.checks import golden
 from tests.helpers.page_reader import LOADING, Read, read
 from tests.helpers.purchase_builder import FILE
+from tests.helpers.records_quick import quick_look
 
 REPOSITORY = ROOT
 NOW = datetime(2026, 2, 1, 12, 0, tzinfo=UTC)
@@ -75,11 +76,11 @@ def two_cards(root: Path) -> Path:
 
 
 def quick(root: Path) -> Path:
-    return build.write(root, build.quick_look())
+    return build.write(root, quick_look())
 
 
 def one_record(root: Path) -> Path:
-    return build.write(root, build.quick_look()[:1])
+    return build.write(root, quick_look()[:1])
 
 
 def empty(root: Path) -> Path:

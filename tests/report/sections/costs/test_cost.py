@@ -12,6 +12,7 @@ from tests.helpers import records_builder as build
 from tests.helpers.checks import golden
 from tests.helpers.priced_pages import LEAD, A, B, beneath, column, looked, money, of, powered
 from tests.helpers.purchase_builder import FILE
+from tests.helpers.records_quick import quick_look
 
 
 def test_the_markdown_of_the_money_is_exactly_this():
@@ -79,7 +80,7 @@ def test_one_card_alone_has_no_ratio_and_with_a_file_the_page_says_what_is_missi
 
 
 def test_where_nothing_may_be_ranked_a_file_gets_an_answer_that_says_so():
-    costs = money(build.quick_look())
+    costs = money(quick_look())
     assert costs.answer.startswith("Nothing on this page may be ranked yet")
     assert costs.turn == "What is missing: ranked runs of Card A, Card B, in results/."
 

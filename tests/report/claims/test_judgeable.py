@@ -27,7 +27,7 @@ CLAIMS = load_claims(ROOT).claims
 CARDS = load_cards(ROOT)
 UNSEEN = "NVIDIA Unseen GPU"
 WORKLOADS = ROOT / "workloads"
-ON_A_CPU = {"20261121-38cb4c": 0, "20261123-bba217": 3, "20261123-b48b1e": 2}
+ON_A_CPU = {"20261121-38cb4c": 0, "20261123-bba217": 3, "20261123-b48b1e": 2, "20261123-238ae2": 1}
 """Sessions of this clone, and how many claims their runs judge."""
 
 

@@ -241,8 +241,9 @@ def _limits(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
     twice = 1 / (1 - breakdown.compute / 2)
     kind = "processor" if cell.trials[0].record.trial.asked.device == "cpu" else "card"
     yield (
-        f"The longest wait for input is {waits} of the time, of {work(cell, cells)}{on(analysis, cell)}. "
-        f"A {kind} twice as fast would train it {text.times(twice)} times as fast."
+        f"The {kind} waits for its data {waits} of the time at most, with {work(cell, cells)}"
+        f"{on(analysis, cell)}. "
+        f"There a {kind} twice as fast would train {text.times(twice)} times as fast."
     )
 
 
@@ -335,7 +336,8 @@ def _failed(analysis: Analysis) -> Iterator[str]:
         return
     reasons = Counter(trial.failure.reason.replace("-", " ") for trial in failed if trial.failure)
     key = failed[0].key
-    first = f"{text.model_name(key.model)} in {key.precision} at batch {key.batch_size}"
+    card = text.the(text.short_card(failed[0].device_name))
+    first = f"{text.model_name(key.model)} in {key.precision} at batch {key.batch_size} on {card}"
     of = f"{text.count(len(failed), 'trial')} of {len(analysis.own):,}"
     if len(failed) == 1:
         yield f"{of}: {next(iter(reasons))}, {first}."

@@ -63,4 +63,4 @@ def test_a_single_failure_is_named_with_its_reason_and_its_work():
         ran[0].trial, None, on=ran[0].machine, session=LEAD, order=90, failure=build.out_of_memory()
     )
     (said,) = answer(view([*ran, failed]), "What failed?")
-    assert re.fullmatch(r"1 trial of \d+: out of memory, .+ at batch \d+\.", said)
+    assert re.fullmatch(r"1 trial of \d+: out of memory, .+ at batch \d+ on the .+\.", said)

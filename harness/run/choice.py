@@ -97,7 +97,12 @@ def choose(
 
 
 def _have_files(setup: RunSetup, able: Sequence[Planned]) -> None:
-    """Raises UserError for a workload that is no file here, which each of its trials would fail by."""
+    """Raises UserError for a workload that is no file here, which each of its trials would fail by.
+
+    A program of the image's own may need none.
+    """
+    if setup.image.program != "python":
+        return
     folder = setup.root / "workloads" / (setup.image.workloads or "")
     known = {path.stem for path in folder.glob("*.py")}
     for workload in dict.fromkeys(item.trial.asked.workload for item in able):

@@ -252,6 +252,8 @@ def _clone(root: Path, plan: str) -> Path:
     """A clone that has the plan, the pins of the images and what cards can do on paper."""
     (root / "plans").mkdir(parents=True)
     (root / "workloads").mkdir()
+    for name in ("convnet.py", "tensorcore_mlp.py"):
+        shutil.copy(ROOT / "workloads" / name, root / "workloads")
     (root / "results").mkdir()
     shutil.copytree(ROOT / "docker", root / "docker")
     shutil.copy(ROOT / "results" / "cards.toml", root / "results")

@@ -235,3 +235,6 @@ def test_a_workload_that_is_no_file_is_refused_before_anything_is_built_with_the
     path.write_text(path.read_text().replace(f'"{workload[1]}"', f'"{workload[1]}s"'))
     with pytest.raises(UserError, match=rf"'{workload[1]}s' is no workload; is '{workload[1]}' meant\?"):
         choose(clone.bench(root))
+    setup = clone.bench(root)
+    own = setup.image.model_copy(update={"program": "/opt/mine/start"})
+    assert choose(replace(setup, image=own)).planned

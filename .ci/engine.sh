@@ -110,4 +110,6 @@ CONF
 
 stop_podman() {
     stop_by_pid_file "$1/pid"
+    # Its storage stays mounted on itself.
+    umount "$1/root/overlay" 2>/dev/null || true
 }

@@ -145,7 +145,8 @@ class PriceLine:
         room = layout.width - 2 * edge
         sides = [wrapped(side, layout.width, NOTE) for side in (self.below, self.above)]
         head = LINE * sum(map(len, sides)) + 6
-        bottom = head + TURN + OFFER * len(self.offers)
+        labels = [wrapped(offer.label, layout.width, NOTE) for offer in self.offers]
+        bottom = head + TURN + sum(OFFER + LINE * (len(label) - 1) for label in labels)
         sheet = Sheet(layout.width, bottom + UNDER)
         axes = sheet.axes(edge, head, room, bottom - head)
         axes.set(xlim=(across[0], across[-1]), ylim=(bottom - head, 0))
@@ -156,13 +157,16 @@ class PriceLine:
         for place, line in enumerate(sides[1], 1):
             sheet.text(layout.width, LINE * (len(sides[0]) + place), line, colour=ORANGE, align="right")
         self._turn(sheet, axes)
-        for place, offer in enumerate(self.offers):
-            y = TURN + OFFER * place + OFFER - 12
+        foot = TURN
+        for offer, label in zip(self.offers, labels, strict=True):
+            foot += OFFER + LINE * (len(label) - 1)
+            y = foot - 12
             look = CARD_LOOKS[offer.place % len(CARD_LOOKS)]
             low, best, high = offer.price
             stroke(axes, [low, high], [y] * 2, interval(look.colour, 1.6, 3))
             stroke(axes, [best], [y], {**_point(look.marker, look.colour), "zorder": 3})
-            _beside(sheet, axes, (best, y - 9), offer.label, INK)
+            for lines_below, line in enumerate(reversed(label)):
+                _beside(sheet, axes, (best, y - 9 - LINE * lines_below), line, INK)
         sheet.text(layout.width / 2, bottom + UNDER - 8, cut(self.across, layout.width, NOTE), align="center")
         return sheet
 

@@ -60,8 +60,8 @@ def _of_figures(analysis: Analysis) -> tuple[Question, ...]:
         Question("How sure is this?", tuple(_sure(analysis, cells)), "doubt"),
         Question("Does the published number hold here?", tuple(_published(analysis)), "claims"),
         Question("What limits the speed?", tuple(_limits(analysis, cells)), "limits"),
-        Question("Does mixed precision pay?", tuple(_precision(analysis, cells)), ""),
-        Question("How much memory and energy does it take?", tuple(_memory(analysis, cells)), ""),
+        Question("Does mixed precision pay?", tuple(_precision(analysis, cells)), "workloads"),
+        Question("How much memory and energy does it take?", tuple(_memory(analysis, cells)), "workloads"),
         Question("What differs between the systems?", tuple(_differs(analysis)), "stacks"),
         Question("What failed?", tuple(_failed(analysis)), "failures"),
         Question("When is a delivered machine accepted?", acceptance.in_brief(analysis), "acceptance"),
@@ -120,6 +120,8 @@ def _cost(analysis: Analysis) -> Iterator[str]:
             yield wording.offer_sentence(costs, place, quote, analysis.question.now.date())
     if not costs.inputs.own_mix:
         yield wording.work_sentence(costs.inputs)
+    if left_out := wording.left_out_sentence(costs.inputs):
+        yield left_out
     yield wording.contents_sentence(costs)
     if power := wording.power_sentence(costs):
         yield power
@@ -164,9 +166,9 @@ def _sure(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
         values = widest.throughput.values
         apart = text.percent((max(values) - min(values)) / interval.estimate)
         yield (
-            f"The least certain figure is {work(widest, cells)}{on(analysis, widest)}: its mean lies between "
-            f"{text.number(interval.low)} and {text.number(interval.high)} {unit}s a second, "
-            f"its {len(values)} runs {apart} apart."
+            f"Doubt is greatest for {work(widest, cells)}{on(analysis, widest)}: "
+            f"{text.number(interval.low)} to {text.number(interval.high)} {unit}s a second. "
+            f"Its {text.count(len(values), 'run')} lie up to {apart} apart."
         )
     if cells and all(cell.key.data_source == "real" for cell in cells):
         yield "All training data is real."

@@ -94,7 +94,7 @@ def turning_sentences(costs: Costs, currency: str) -> Iterator[str]:
         yield f"{text.sentence(names[0])} costs least below {price}{between}."
     other = costs.answer.cards[second].break_even
     if other is not None and other[1] > 0:
-        price = f"{text.about(other[1], *other[::2])} {unit}"
+        price = about_price(other, unit)
         yield f"{text.sentence(names[1])} costs least if its own price falls below {price}."
 
 
@@ -113,6 +113,18 @@ def work_sentence(inputs: CostInputs) -> str:
     return f"{why}: {works} have equal shares of {hours} hours a year on {on}."
 
 
+def left_out_sentence(inputs: CostInputs) -> str:
+    """How many of the buyer's hours are of work that nothing on record answers; empty where none are."""
+    if inputs.purchase is None or not inputs.own_mix:
+        return ""
+    asked = sum(work.hours_per_year for work in inputs.purchase.work)
+    left = asked - sum(line.hours for line in inputs.lines)
+    if left <= 1e-9 * asked:
+        return ""
+    hours = f"{text.number(left)} of your {text.number(asked)} hours a year"
+    return f"{hours} are left out: no record is of that work."
+
+
 def answer_sentence(answer: CostAnswer, names: Sequence[str]) -> str:
     """Which card costs least for the work, and how surely."""
     names = [text.the(name) for name in names]
@@ -120,7 +132,7 @@ def answer_sentence(answer: CostAnswer, names: Sequence[str]) -> str:
         return "No card's cost is known for your work."
     first = answer.order[0]
     if len(answer.order) < 2:
-        return f"Only {names[first]} can be priced for your work."
+        return f"Of your offers only that of {names[first]} can be priced for your work."
     second = answer.order[1]
     ratio = answer.cards[second].ratio
     assert ratio is not None
@@ -193,8 +205,8 @@ def most_sentence(most: Sensitivity, numbers: Numbers, pair: tuple[int, int], cu
     if most.flip is None:
         return f"Of all figures the {name} matters most."
     if most.key.partition(":")[0] == "speed":
-        only = "only " if most.flip < most.values[1] else ""
-        turn = f"were {first} {only}{text.number(most.flip)} times as fast, both would cost the same"
+        instead = f"{text.number(most.flip)} times as fast instead of {text.times(most.values[1])}"
+        turn = f"were {first} {instead}, both would cost the same"
     else:
         turn = f"at {text.number(most.flip)}{unit} {first} and {second} would cost the same"
     return f"Of all figures the {name} matters most: {turn}."

@@ -61,10 +61,12 @@ def views(analysis: Analysis) -> tuple[StudyView, ...]:
 
 def _views(figure: StudyFigure, name: str, analysis: Analysis) -> Iterator[StudyView]:
     """One picture, or several that say which they are."""
-    sheets = pictures(figure)
+    sheets, told = pictures(figure), False
     for number, sheet in enumerate(sheets, 1):
         which = f" ({number} of {len(sheets)})" if len(sheets) > 1 else ""
-        yield _view(sheet, name if number == 1 else f"{name}-{number}", analysis, which)
+        view = _view(sheet, name if number == 1 else f"{name}-{number}", analysis, which)
+        yield replace(view, notes=tuple(note for note in view.notes if note != BEHIND)) if told else view
+        told = told or BEHIND in view.notes
 
 
 def brief(analysis: Analysis) -> StudyView | None:

@@ -56,7 +56,7 @@ def test_where_the_faster_card_is_the_dearer_one_the_page_leads_with_the_cheaper
     said = f"costs least for your work: the {B} finishes in 70 % of the time, but is dearer to buy."
     assert shown.answer.startswith(f"At your prices the {A} {said}")
     turned = next(asked.sentences for asked in shown.questions if "turn" in asked.heading)
-    assert turned[1] == f"The {B} costs least if its own price falls below 4,300 EUR."
+    assert turned[1] == f"The {B} costs least if its own price falls below 4,300 EUR (3,300 to 5,600)."
 
 
 def test_a_life_that_is_not_given_is_assumed_and_said_to_be():
@@ -71,7 +71,7 @@ def test_a_life_that_is_not_given_is_assumed_and_said_to_be():
 def test_one_card_alone_has_no_ratio_and_with_a_file_the_page_says_what_is_missing():
     assert looked(of(A), None).costs is None
     costs = money(of(A))
-    assert costs.answer == f"Only the {A} can be priced for your work."
+    assert costs.answer == f"Of your offers only that of the {A} can be priced for your work."
     assert (
         f"Only the {A} has ranked runs: to compare, copy another card's records into results/."
         in costs.caveats
@@ -105,7 +105,7 @@ def test_a_card_with_too_little_memory_does_not_fit_and_cannot_win():
     assert beneath(measurement.offers)[B] == "does not fit: too little memory"
     assert column(measurement.offers, "Cost a year")[B] == "–"
     assert column(measurement.offers, "How many")[B] == "0"
-    assert measurement.answer == f"Only the {A} can be priced for your work."
+    assert measurement.answer == f"Of your offers only that of the {A} can be priced for your work."
 
 
 def test_a_card_that_failed_on_a_line_with_hours_has_no_total_and_keeps_its_other_lines():
@@ -138,7 +138,10 @@ def test_a_line_that_one_card_did_not_run_is_missing_and_not_slow():
 
 
 def test_hours_of_work_that_no_record_is_of_are_named_and_left_out():
-    costs = money(build.two_cards(), FILE.replace('model = "lstm"', 'model = "transformer"'))
+    page = looked(build.two_cards(), FILE.replace('model = "lstm"', 'model = "transformer"'))
+    costs, (asked,) = page.costs, [one for one in page.questions if one.heading == "What does it cost?"]
+    assert costs is not None
+    assert "1,040 of your 2,600 hours a year are left out: no record is of that work." in asked.sentences
     assert any(
         "1,040 hours a year of 'word_lm, transformer, fp32-ieee' are left out: on record are" in caveat
         for caveat in costs.caveats

@@ -88,7 +88,10 @@ def _without(key: Callable[[Planned], object], value: object) -> Callable[[Trial
 
 
 def _without_host(planned: Sequence[Planned], remaining: Trials) -> Trials:
-    """Host mode out; the full-length trials that it stood for come back in `device` mode."""
+    """Host mode out; the full-length trials that it stood for come back in `device` mode.
+
+    A plan that has no other mode keeps it.
+    """
     models = {item.model for item in remaining}
     chosen = {item.trial.id for item in remaining}
     back = (
@@ -96,7 +99,8 @@ def _without_host(planned: Sequence[Planned], remaining: Trials) -> Trials:
         for item in planned
         if _is_full(item, "device") and item.model in models and item.trial.id not in chosen
     )
-    return (*(item for item in remaining if item.trial.asked.variant.data_mode != "host"), *back)
+    others = (*(item for item in remaining if item.trial.asked.variant.data_mode != "host"), *back)
+    return others or remaining
 
 
 def _is_full(item: Planned, mode: str) -> bool:

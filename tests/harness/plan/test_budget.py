@@ -77,6 +77,13 @@ def test_no_budget_is_so_small_that_fitting_never_ends(mission):
     assert fitted.seconds > 1.0
 
 
+def test_a_plan_of_host_mode_alone_keeps_it_however_small_the_budget():
+    context = PlanContext("cpu", "cpu", None, {"chest-xray14": "generated"}, {})
+    fitted = selection.fit(plan.trials(plan.load(ROOT, "loading"), context, seed=7), seconds, 1.0)
+    assert {item.trial.asked.variant.data_mode for item in fitted.planned} == {"host"}
+    assert max(item.trial.repeat for item in fitted.planned) == 3
+
+
 def test_the_parts_of_a_plan_by_role_are_together_the_plan(mission):
     parts = {role: selection.of_role(mission, role, ()) for role in ("timing", "full")}
     assert all({item.role for item in kept} == {role} for role, (kept, _) in parts.items())

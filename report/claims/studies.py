@@ -32,6 +32,9 @@ DRAWN = (
 """The metrics of claims that make a picture."""
 
 MORE_IS_BETTER = ("throughput",)
+OF_A_PASS = ("protocol_seconds", "epoch_seconds")
+FEWER_IMAGES = "train_images"
+"""An option by which a pass over the data is shorter than the protocol's: its seconds are of another work."""
 
 _TERMS = ("protocol", "data_mode", "image_size", "layout", "profile")
 
@@ -186,6 +189,7 @@ def _in_row(cell: Cell, place: _RowPlace, metric: str) -> bool:
         and cell.key.nodes == 1
         and epochs in (None, cell.length.epochs)
         and data in (None, _data(dict(cell.key.options)))
+        and not (metric in OF_A_PASS and FEWER_IMAGES in dict(cell.key.options))
         and figure is not None
         and figure.mean is not None
         and figure.mean > 0

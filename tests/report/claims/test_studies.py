@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -72,6 +73,14 @@ def cards(entries: Sequence[StudyEntry]) -> list[str]:
         entry.source.card if isinstance(entry.source, Cell) else entry.source.of.card or ""
         for entry in entries
     ]
+
+
+def test_a_shorter_pass_over_the_data_stands_beside_rates_and_beside_no_whole_pass():
+    options = (("train_images", 4096),)
+    shorter = [replace(cell, key=replace(cell.key, options=options)) for cell in measured(1750.0)]
+    rate = claim("RTX 2080 Ti", 900.0, metric="throughput", unit="images/s")
+    assert figure(OF_A_STUDY, shorter).rows[0].measured_behind == 0
+    assert figure((rate,), shorter).rows[0].measured_behind == 1
 
 
 def test_published_and_measured_figures_stand_in_one_row_by_how_fast_they_are():

@@ -252,9 +252,13 @@ def own_spread(of: Figure) -> Ratio | None:
 
 def fewest_runs(cells: Sequence[Cell]) -> int:
     """The runs of the figure that has the fewest; a whole run beside projections does not count."""
+    return min(runs_of_figures(cells), default=0)
+
+
+def runs_of_figures(cells: Sequence[Cell]) -> list[int]:
+    """How many runs each figure averages, where it has any."""
     alike = grouped_by(cells, same_but(within=("session", "card", "stack"))).values()
-    most = [max(cell.throughput.n for cell in same) for same in alike]
-    return min((n for n in most if n), default=0)
+    return [n for same in alike if (n := max(cell.throughput.n for cell in same))]
 
 
 def input_bound(cell: Cell) -> bool:

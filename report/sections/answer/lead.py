@@ -69,10 +69,11 @@ def _reason(costs: Costs, names: Sequence[str], share: float) -> str:
         return ""
     cheaper, act = first.cost[1] < second.cost[1], "rent" if first.rented else "buy"
     if costs.alike_in_time:
-        return f"cheaper to {act} than {names[1]}, with no difference in speed shown" if cheaper else ""
+        return f"it is cheaper to {act} than {names[1]}, with no difference in speed shown" if cheaper else ""
     if share < 1:
-        price = "cheaper" if cheaper else "dearer"
-        return f"{price} to {act} than {names[1]}, it finishes in {text.percent(share)} of the time"
+        price = "is cheaper" if cheaper else "is dearer"
+        link = "and" if cheaper else "but"
+        return f"it {price} to {act} than {names[1]}, {link} finishes in {text.percent(share)} of the time"
     if cheaper:
         return f"{names[1]} finishes in {text.percent(1 / share)} of the time, but is dearer to {act}"
     return ""
@@ -97,11 +98,11 @@ def _cost_facts(analysis: Analysis) -> Iterator[Fact]:
     next_cost = costs.answer.cards[costs.pair[1]].cost if costs.pair else None
     if next_cost is not None and costs.pair:
         other = text.the(costs.inputs.offers[costs.pair[1]].name)
-        place = f"{text.about(next_cost[1], next_cost[0], next_cost[2])} on {other}"
+        place = f"{text.about(next_cost[1], next_cost[0], next_cost[2])} with {other}"
     if a_year is not None:
         yield Fact(
             f"{text.about(a_year[1], a_year[0], a_year[2])} {purchase.currency}",
-            f"a year for your work on {name}, {place}",
+            f"a year for your work with {name}, {place}",
         )
     turn = costs.answer.cards[first].break_even
     if turn is not None and turn[1] > 0:
@@ -132,7 +133,7 @@ def _own_facts(analysis: Analysis) -> Iterator[Fact]:
     compared = [judged for judged in analysis.verdicts if judged.compared]
     if compared:
         hold = sum(judged.verdict.word in claims.HOLDS for judged in compared)
-        yield Fact(f"{hold} of {len(compared)}", "published claims that can be checked here hold")
+        yield Fact(f"{hold} of {len(compared)}", "of the published claims that can be checked here hold")
     own = [gain for gain in analysis.speedups if any(gain.of is cell for cell in cells)]
     ranked = [gain for gain in best_of_each_workload(own) if gain.ranking is Ranking.RANKED]
     if ranked:

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from harness.summary import circumstances
-from harness.summary.checks import cause_name
+from harness.summary.checks import INPUT_WAIT_LIMIT, cause_name
 from report import text
 from report.analysis import Analysis
-from report.comparisons.cells import Cell, fewest_runs
+from report.comparisons.cells import Cell, runs_of_figures
 from report.comparisons.speedups import FULL_PRECISION, Speedup, best_of_each_workload
 from report.comparisons.time_breakdown import time_breakdown
 from report.sections import acceptance
@@ -29,6 +29,13 @@ BASELINES = {
     "fp32-tf32": "32-bit numbers multiplied with 10 bits of mantissa (TF32)",
     "fp32-default": "the framework's default, which may not be full 32-bit arithmetic",
 }
+MIXED = {
+    "fp16-master": "In fp16-master the arithmetic has 16 bits, and weights are kept in 32.",
+    "amp-fp16": "In amp-fp16 autocast takes 16 or 32 bits for each operation.",
+    "amp-bf16": "In amp-bf16 autocast takes bfloat16 or 32 bits for each operation.",
+}
+RELATIVE = ("ratio", "order", "trend")
+"""Kinds of claim about what is faster or better than what: they are told before single figures."""
 MOST_NAMED = 3
 FIRST = (
     "`invoke build run report` measures it for the first time; `invoke plan` says for how long.",
@@ -53,19 +60,20 @@ def _of_none(analysis: Analysis) -> tuple[Question, ...]:
 
 def _of_figures(analysis: Analysis) -> tuple[Question, ...]:
     cells = analysis.measured_here
+    turning = "doubt" if analysis.costs is None or analysis.costs.answer is None else "money"
     return (
         Question("Which is faster, and by how much?", tuple(_faster(analysis)), "expected"),
         Question("What does it cost?", tuple(_cost(analysis)), "money"),
-        Question("What would turn the answer?", tuple(_turns(analysis)), ""),
-        Question("How sure is this?", tuple(_sure(analysis, cells)), "doubt"),
-        Question("Does the published number hold here?", tuple(_published(analysis)), "claims"),
+        Question("What would turn the answer?", tuple(_turns(analysis)), turning),
+        Question("How sure is this?", tuple(_sure(analysis)), "doubt"),
+        Question("Do the published numbers hold here?", tuple(_published(analysis)), "claims"),
         Question("What limits the speed?", tuple(_limits(analysis, cells)), "limits"),
         Question("Does mixed precision pay?", tuple(_precision(analysis, cells)), "workloads"),
         Question("How much memory and energy does it take?", tuple(_memory(analysis, cells)), "workloads"),
         Question("What differs between the systems?", tuple(_differs(analysis)), "stacks"),
         Question("What failed?", tuple(_failed(analysis)), "failures"),
         Question("When is a delivered machine accepted?", acceptance.in_brief(analysis), "acceptance"),
-        Question("How is the main figure measured again?", tuple(_again(analysis)), ""),
+        Question("How is the main figure measured again?", tuple(_again(analysis)), "workloads"),
     )
 
 
@@ -151,7 +159,9 @@ def _turns(analysis: Analysis) -> Iterator[str]:
         yield "The assumption that matters most is how far units of one model differ."
 
 
-def _sure(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
+def _sure(analysis: Analysis) -> Iterator[str]:
+    own = {id(cell) for cell in analysis.measured_here}
+    cells = [cell for cell in analysis.grouped if id(cell) in own or on(analysis, cell)]
     word, because = confidence(cells)
     yield f"{word}: {because}."
     if analysis.accounts:
@@ -166,9 +176,9 @@ def _sure(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
         values = widest.throughput.values
         apart = text.percent((max(values) - min(values)) / interval.estimate)
         yield (
-            f"Doubt is greatest for {work(widest, cells)}{on(analysis, widest)}: "
-            f"{text.number(interval.low)} to {text.number(interval.high)} {unit}s a second. "
-            f"Its {text.count(len(values), 'run')} lie up to {apart} apart."
+            f"Doubt is greatest for {work(widest, cells)}{on(analysis, widest)}: as its "
+            f"{text.count(len(values), 'run')} lie up to {apart} apart, its mean may be "
+            f"{text.number(interval.low)} to {text.number(interval.high)} {unit}s a second."
         )
     if cells and all(cell.key.data_source == "real" for cell in cells):
         yield "All training data is real."
@@ -182,11 +192,17 @@ def _half_width(cell: Cell) -> float:
 
 def confidence(cells: Sequence[Cell]) -> tuple[str, str]:
     """One word for how far the figures carry, and why it is no better."""
-    fewest, blocks = fewest_runs(cells), max((cell.blocks for cell in cells), default=0)
+    counts, blocks = runs_of_figures(cells), max((cell.blocks for cell in cells), default=0)
+    fewest, most = min(counts, default=0), max(counts, default=0)
     few = fewest < FLOOR_RUNS
-    runs = f"as few as {text.count(fewest, 'run')} to a figure"
+    runs = (
+        f"{text.count(fewest, 'run')} to each figure"
+        if fewest == most
+        else f"{fewest} to {most} runs to a figure"
+    )
     runs += f" (at least {FLOOR_RUNS} are wanted)" if few else ""
-    sittings = "all from one sitting" if blocks <= 1 else f"from {blocks} sittings an hour apart"
+    each = " on each machine" if len({cell.machine for cell in cells}) > 1 else ""
+    sittings = f"from one sitting{each}" if blocks <= 1 else f"from {blocks} sittings an hour apart"
     weak = [
         (any(cell.verdict == "unproven" for cell in cells), "tests too short to have settled"),
         (any(cell.key.data_source == "generated" for cell in cells), "generated data in part"),
@@ -230,7 +246,8 @@ def _published(analysis: Analysis) -> Iterator[str]:
         yield checked
     failed = [judged for judged in analysis.verdicts if judged.verdict.word in claims.FAILS]
     if failed and analysis.evidence.purchase is None:
-        yield f"The first that does not: {claims.in_brief(failed[0])}."
+        first = min(failed, key=lambda judged: judged.claim.kind not in RELATIVE)
+        yield f"The first that does not: {claims.in_brief(first)}."
 
 
 def _limits(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
@@ -242,6 +259,8 @@ def _limits(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
     waits = text.percent(breakdown.input_wait)
     twice = 1 / (1 - breakdown.compute / 2)
     kind = "processor" if cell.trials[0].record.trial.asked.device == "cpu" else "card"
+    if breakdown.input_wait <= INPUT_WAIT_LIMIT and breakdown.compute > 0.5:
+        yield f"Mostly the {kind} itself."
     yield (
         f"The {kind} waits for its data {waits} of the time at most, with {work(cell, cells)}"
         f"{on(analysis, cell)}. "
@@ -275,7 +294,10 @@ def _precision(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
         yield _gain(sized[-1], "the largest, ", cells)
     else:
         yield from (_gain(gain, "", cells) for gain in (sized[0], sized[-1]))
-    yield f"The baseline is {BASELINES[sized[0].over.key.precision]} ({sized[0].over.key.precision})."
+    over = sized[0].over
+    yield f"The baseline{on(analysis, over)} is {BASELINES[over.key.precision]} ({over.key.precision})."
+    gained = dict.fromkeys(gain.of.key.precision for gain in (sized[0], sized[-1]))
+    yield from (MIXED[name] for name in gained if name in MIXED)
 
 
 def _parameters(cell: Cell) -> float:
@@ -296,7 +318,11 @@ def _gain(gain: Speedup, which: str, among: Sequence[Cell]) -> str:
         Ranking.FIRST_LOOK: ": a first look, and no ranking",
     }.get(gain.ranking, "")
     model = f"{text.model_name(gain.of.key.model)}{size}{protocol(gain.of.key, (c.key for c in among))}"
-    return f"On {which}{model}, {gain.of.key.precision} is {slower}{speed} times as fast{spread}{word}."
+    of, over = gain.of.key, gain.over.key
+    at, than = "", ""
+    if of.batch_size != over.batch_size:
+        at, than = f" at batch {of.batch_size}", f" as {over.precision} at batch {over.batch_size}"
+    return f"On {which}{model}, {of.precision}{at} is {slower}{speed} times as fast{than}{spread}{word}."
 
 
 def _memory(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:

@@ -105,8 +105,8 @@ def price_line(costs: Costs, currency: str) -> Panel | None:
         for place, quote in offered
     )
     chart = PriceLine(
-        below=f"{names[first]} for less than {price}: it costs least",
-        above=f"for more: {names[second]} costs least",
+        below=f"{text.sentence(names[first])} below {price}: it costs least",
+        above=f"above that price: {names[second]} costs least",
         turn=turn,
         turn_label=turns_at,
         offers=offers,

@@ -65,7 +65,7 @@ def offer_sentence(costs: Costs, place: int, quote: Quote, today: date) -> str:
     name, answer = text.sentence(text.the(costs.inputs.offers[place].name)), costs.answer
     card = answer.cards[place] if answer else None
     a_year = f"{written(card.cost[1], 'price')} {quote.currency}" if card and card.cost else "no cost"
-    hours = f" for {text.number(card.hours[1])} hours" if card and card.hours else ""
+    hours = f" and {text.number(card.hours[1])} hours for your work" if card and card.hours else ""
     old = ", over a year ago" if (today - quote.date).days > 365 else ""
     return f"{name}: {a_year} a year{hours}, at {price_of(quote)} (offer of {text.day(quote.date)}{old})."
 
@@ -75,8 +75,11 @@ def contents_sentence(costs: Costs) -> str:
     if all(card.rented for card in costs.numbers.cards):
         return ""
     years = f"{costs.numbers.inputs['life_years'][1]:.2g}"
-    power = "" if costs.power_unknown else " and electricity"
-    return f"A year's cost is that of card and host over {years} years of use{power}."
+    share = f"A year's cost is a share of card and host, used for {years} years"
+    if costs.power_unknown:
+        return f"{share}."
+    known = "" if all(costs.inputs.measured_power) else ", by the power that is stated and not measured"
+    return f"{share}, and a year's electricity{known}."
 
 
 def turning_sentences(costs: Costs, currency: str) -> Iterator[str]:

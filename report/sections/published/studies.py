@@ -39,7 +39,9 @@ MOST_LEADING = 2
 """Rows on page one."""
 MOST_BEHIND = 4
 """Of one row's figures on other terms, those on page one."""
-BEHIND = "What stands behind a dashed line was measured on other terms. Nothing is judged by it."
+BEHIND = (
+    "Figures below a dashed line were measured on other terms, and are not judged against those above it."
+)
 BENEATH = ("libc", "numpy", "python", "system")
 """Versions that a note on a stack has no room for."""
 UNNAMED = "a stack that it does not name"

@@ -88,8 +88,8 @@ def test_where_nothing_may_be_ranked_a_file_gets_an_answer_that_says_so():
 def test_the_headline_says_why_the_dearer_card_costs_least():
     shown = looked(build.two_cards())
     assert re.match(
-        rf"At your prices the {B} costs least for your work: dearer to buy than the {A}, "
-        r"it finishes in \d+ % of the time\. Buy ",
+        rf"At your prices the {B} costs least for your work: it is dearer to buy than the {A}, "
+        r"but finishes in \d+ % of the time\. Buy ",
         shown.answer,
     )
 

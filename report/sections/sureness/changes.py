@@ -33,7 +33,11 @@ def _units(expectation: Expectation) -> str:
             left = f"{least} is left ({expectation.band.label})"
             return f"Units of this card differ by less than these two: {left}."
         fast, slow = text.the(expectation.fast.name), text.the(expectation.slow.name)
-        return f"A slow unit of {fast} would be {least} as a fast one of {slow} ({expectation.band.label})."
+        known = expectation.band.label.removeprefix("unit-to-unit, ")
+        return (
+            f"A slow unit of {fast} would be {least} as a fast one of {slow}. "
+            f"How units of one model differ: {known}."
+        )
     if expectation.units.includes(1.0):
         return "These two units cannot be told apart, so other units may turn it either way."
     return (

@@ -213,11 +213,13 @@ def loaded(trial: Trial, asked: Terms) -> dict[str, Any]:
     with trial.phase("data"):
         seed_everything(trial.seed)
         given = sources.given(trial, asked, Place(), pinned=device.type == "cuda")
-    clock = StepClock(trial, steps_per_epoch=given.terms.steps_per_epoch, epochs=EPOCHS)
+    together = max(1, asked.workers)
+    clock = StepClock(trial, steps_per_epoch=given.terms.steps_per_epoch, epochs=EPOCHS, together=together)
     epochs = training.loaded(trial, clock, given.train)
     trial.stage("collect")
     arithmetic = {"label": asked.precision, "output_dtypes": {}, "parameter_dtypes": {}, "method": "none"}
-    found = {**told(trial, asked, device, asked.devices), "precision": arithmetic}
+    # What is waited for is the work itself, so nothing is a wait for input.
+    found = {**told(trial, asked, device, asked.devices), "precision": arithmetic, "input_us": None}
     return training.measurement(trial, given.terms, clock, epochs, given.facts, found)
 
 

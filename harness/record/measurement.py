@@ -5,20 +5,20 @@ from __future__ import annotations
 from datetime import date
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, ValidationInfo
 
 from harness.record.base import Model, Number
 from harness.record.series import Series
 from harness.record.trial import DataSource, DeviceKind, Option, Precision
 
 
-def _pack(value: Any) -> Any:
+def _pack(value: Any, info: ValidationInfo) -> Any:
     if not isinstance(value, list):
         return value
     for place, microseconds in enumerate(value):
         if type(microseconds) is not int or not 0 <= microseconds < 2**40:
             raise ValueError(f"value {place} is no whole number of microseconds")
-    return Series.of(value)
+    return Series.of(value, info.data.get("steps_together", 1))
 
 
 Packed = Annotated[Series, BeforeValidator(_pack, json_schema_input_type=Series | list[int])]
@@ -251,6 +251,8 @@ class Measurement(Model):
     samples_per_step: Annotated[int, Field(ge=1)]
     phases: tuple[Phase, ...]
     window: Window
+    steps_together: Annotated[int, Field(ge=1, le=1000, exclude_if=lambda steps: steps == 1)] = 1
+    """So many steps end together, as the batches of so many loading processes do; a value is their sum."""
     step_us: Packed
     step_clock: Literal["host", "device"] = "host"
     """Whose moments the steps lie between: the host's, having issued each, or the device's, at its end."""

@@ -48,7 +48,10 @@ def _inflated(text: str, most_bytes: int) -> bytes:
 
 
 class Series(Model):
-    """Durations in microseconds. Above 20,000 of them each value is the sum over `steps_per_value` steps."""
+    """Durations in microseconds; each value is the sum over `steps_per_value` steps.
+
+    That is more than 1 above 20,000 steps, and where steps end several together.
+    """
 
     count: Annotated[int, Field(ge=0, le=STEPS_KEPT_SINGLE)]
     steps_per_value: Annotated[int, Field(ge=1, le=1_000_000)] = 1
@@ -57,9 +60,9 @@ class Series(Model):
     wide: bool = False
 
     @classmethod
-    def of(cls, microseconds: Sequence[int]) -> Self:
-        """Packs durations; a last group of less than `steps_per_value` steps is dropped."""
-        step = -(-len(microseconds) // STEPS_KEPT_SINGLE) or 1
+    def of(cls, microseconds: Sequence[int], together: int = 1) -> Self:
+        """Packs durations of steps that end so many together; a last group of too few is dropped."""
+        step = together * (-(-len(microseconds) // (together * STEPS_KEPT_SINGLE)) or 1)
         whole = len(microseconds) - len(microseconds) % step
         values = [sum(microseconds[at : at + step]) for at in range(0, whole, step)]
         wide = max(values, default=0) >= 2**32

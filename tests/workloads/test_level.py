@@ -53,6 +53,12 @@ def test_the_workload_and_the_harness_agree_whether_a_last_level_has_held(name):
     assert (bool(long) and one_level) is held
 
 
+def test_batches_that_come_six_together_hold_their_level_as_the_sums_of_six():
+    bursts = step_us(np.where(np.arange(240) % 6, 0.05, 5.75) * noise()[:240])
+    assert not level.level_held(bursts) and level.level_held(bursts, 6)
+    assert steady_state(Series.of(bursts * 2, 6)).kind == "flat"
+
+
 def test_both_ask_for_the_same_seconds_steps_and_tolerance():
     asked = (DEFAULT_RULE.least_seconds, DEFAULT_RULE.least_steps, DEFAULT_RULE.tolerance)
     assert asked == (level.HELD_SECONDS, level.HELD_STEPS, level.TOLERANCE)

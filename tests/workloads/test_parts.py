@@ -86,7 +86,7 @@ from parts.timing import clock, level, step_clock
 
 looks = []
 step_clock.time = SimpleNamespace(perf_counter_ns=lambda: int(now * 1e9), perf_counter=lambda: now)
-step_clock.level_held = lambda step_us: looks.append(round(now)) or level.level_held(step_us)
+step_clock.level_held = lambda *steps: looks.append(round(now)) or level.level_held(*steps)
 
 def ended(seconds_of_step):
     global now

@@ -181,7 +181,6 @@ def loaded(trial: Trial, clock: StepClock, batches: Iterable[Batch]) -> list[dic
         clock.start()
         coming = None
         for _ in range(clock.steps_per_epoch):
-            # What is waited for is the work itself, so none of it is a wait for input.
             clock.ready()
             coming = coming or iter(batches)
             _, labels = next(coming)

@@ -16,15 +16,21 @@ LOOK_EVERY_SECONDS = 15.0
 """It is asked at the least seconds and then this often, so that nothing in between can end a trial."""
 
 
-def level_held(step_us):
-    """Whether the last 60 s and 200 steps are of one level: the means of their six parts lie within 1 %."""
+def level_held(step_us, together=1):
+    """Whether the last 60 s and 200 steps are of one level: the means of their six parts lie within 1 %.
+
+    Of steps that end so many together the sums are looked at.
+    """
+    if together > 1:
+        step_us = [sum(step_us[at : at + together]) for at in range(0, len(step_us) - together + 1, together)]
+    least = HELD_STEPS / together
     start, held_us = len(step_us), 0
     stride = 1 + len(step_us) // 1000
-    while start and (len(step_us) - start < HELD_STEPS or held_us < HELD_SECONDS * 1e6):
+    while start and (len(step_us) - start < least or held_us < HELD_SECONDS * 1e6):
         held_us += sum(step_us[max(0, start - stride) : start])
         start = max(0, start - stride)
     last = step_us[start:]
-    if len(last) < HELD_STEPS or held_us < HELD_SECONDS * 1e6:
+    if len(last) < least or held_us < HELD_SECONDS * 1e6:
         return False
     edges = [part * len(last) // PARTS for part in range(PARTS + 1)]
     means = [_mean(last[edges[part] : edges[part + 1]]) for part in range(PARTS)]

@@ -32,8 +32,9 @@ TOLD_EVERY_SECONDS = 1.0
 class StepClock:
     """Marks the steps of one trial and says when its limit is reached; an epoch is one segment.
 
-    `synchronise` waits for all work of the device, `values` reads losses of the framework as floats. Where
-    `reads_freely` reading them waits for nothing, and a loss that is not finite ends the trial within a
+    Steps that end so many `together`, as the batches of so many loading processes do, are judged by their
+    sums. `synchronise` waits for all work of the device, `values` reads losses of the framework as floats.
+    Where `reads_freely` reading them waits for nothing, and a loss that is not finite ends the trial within a
     second.
     """
 
@@ -45,6 +46,7 @@ class StepClock:
         *,
         steps_per_epoch: int,
         epochs: int,
+        together: int = 1,
         synchronise: Callable[[], object] = lambda: None,
         values: Callable[[Sequence[Any]], list[float]] = lambda losses: [float(loss) for loss in losses],
         reads_freely: bool = True,
@@ -56,6 +58,7 @@ class StepClock:
         self.trial = trial
         self.steps_per_epoch = steps_per_epoch
         self._synchronise, self.values, self._reads_freely = synchronise, values, reads_freely
+        self.together = together
         self.epochs_in_protocol = epochs
         self.epochs: int = min(epochs, trial.limit.get("epochs") or epochs)
         self.step_limit: int | None = trial.limit.get("steps")
@@ -150,7 +153,7 @@ class StepClock:
         if not self._held and elapsed >= self._look_at:
             self._look_at += LOOK_EVERY_SECONDS * (1 + (elapsed - self._look_at) // LOOK_EVERY_SECONDS)
             self._read_steps()
-            self._held = level_held(self.step_us[: self._finished])
+            self._held = level_held(self.step_us[: self._finished], self.together)
         return "level-held" if self._held else None
 
     def ended(self, epochs: list[dict[str, Any]], *, whole: bool) -> dict[str, Any]:
@@ -163,6 +166,7 @@ class StepClock:
         """The measurement's window, step series, losses and memory."""
         return {
             "window": {"seconds": self.seconds, "steps": len(self.step_us), "samples": self.samples},
+            "steps_together": self.together,
             "step_us": self.step_us,
             "input_us": self.input_us,
             "step_clock": self.step_clock,

@@ -18,7 +18,7 @@ from report.claims.matching import LENGTH_OPTIONS, PUBLISHED_IMAGE_SIZES, SCALED
 from report.claims.metrics import METRICS
 from report.comparisons.cells import Cell
 from report.comparisons.figures import Figure
-from report.trials.key import DATA, FRAMEWORK, NAMES, PARALLEL, Pairs, Value
+from report.trials.key import DATA, FRAMEWORK, LOADER_ALONE, NAMES, PARALLEL, Pairs, Value
 from report.trials.pairs import grouped_by
 
 DRAWN = (
@@ -189,6 +189,7 @@ def _in_row(cell: Cell, place: _RowPlace, metric: str) -> bool:
         and cell.key.nodes == 1
         and epochs in (None, cell.length.epochs)
         and data in (None, _data(dict(cell.key.options)))
+        and cell.key.protocol != LOADER_ALONE
         and not (metric in OF_A_PASS and FEWER_IMAGES in dict(cell.key.options))
         and figure is not None
         and figure.mean is not None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from report import text
 from report.comparisons.cells import Cell
+from report.trials.key import LOADER_ALONE
 
 WITHOUT_CLOCK = {"compute": "compute and all else"}
 
@@ -30,10 +31,10 @@ class TimeBreakdown:
 def time_breakdown(cell: Cell) -> TimeBreakdown | None:
     """The means over all valid runs: other = host-bound share − input wait, compute = the device's own time.
 
-    Null where the wait for input was not measured.
+    Null where the wait for input was not measured, and of a loader alone, whose work it is.
     """
     waited, host = cell.input_share.mean, cell.host_share.mean
-    if waited is None:
+    if waited is None or cell.key.protocol == LOADER_ALONE:
         return None
     waited = min(max(waited, 0.0), 1.0)
     if host is None:

@@ -23,6 +23,9 @@ FRAMEWORK = "framework"
 DATA = "data"
 """An option that says on which data, real or synthetic, where one workload has both."""
 
+LOADER_ALONE = "loading/1"
+"""A protocol that trains nothing: a step is a batch that the loader brought."""
+
 Value = bool | int | float | str | None
 Pairs = tuple[tuple[str, Value], ...]
 

@@ -15,6 +15,8 @@ from harness.record.claims import load_claims
 from report.claims import studies
 from report.claims.studies import StudyEntry, StudyFigure, pictures, study_figures
 from report.comparisons.cells import Cell, cells_of
+from report.comparisons.time_breakdown import time_breakdown
+from report.trials.key import LOADER_ALONE
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.trial_tables import table
@@ -81,6 +83,13 @@ def test_a_shorter_pass_over_the_data_stands_beside_rates_and_beside_no_whole_pa
     rate = claim("RTX 2080 Ti", 900.0, metric="throughput", unit="images/s")
     assert figure(OF_A_STUDY, shorter).rows[0].measured_behind == 0
     assert figure((rate,), shorter).rows[0].measured_behind == 1
+
+
+def test_a_loader_alone_stands_beside_no_training():
+    loaders = [replace(cell, key=replace(cell.key, protocol=LOADER_ALONE)) for cell in measured(1750.0)]
+    rate = claim("RTX 2080 Ti", 900.0, metric="throughput", unit="images/s")
+    assert figure((rate,), loaders).rows[0].measured_behind == 0
+    assert [time_breakdown(cell) for cell in loaders] == [None] * len(loaders)
 
 
 def test_published_and_measured_figures_stand_in_one_row_by_how_fast_they_are():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
 from datetime import date
 
 from report.stats.intervals import Interval
@@ -55,6 +56,11 @@ DATA_MODE_WORDS = {
 def count(value: int, noun: str, plural: str | None = None) -> str:
     """'1 run', '3 runs'"""
     return f"{value:,} {noun if value == 1 else plural or noun + 's'}"
+
+
+def joined(parts: Sequence[str]) -> str:
+    """'a, b and c'"""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def on_nodes(nodes: int) -> str:

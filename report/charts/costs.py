@@ -104,8 +104,7 @@ class Tornado:
             for place, line in enumerate(name, 1):
                 sheet.text(0, top + LINE * place, line, colour=INK)
             y = top + height - 14
-            xs = [x for place in places for x in (place, place, math.nan)]
-            stroke(axes, xs, [y - 9, y + 9, math.nan] * len(places), {"color": RULE, "lw": 1})
+            _rules(axes, places, y, 9)
             stroke(axes, [1.0, 1.0], [y - 9, y + 9], {"color": INK, "lw": 1.2})
             low, high = (min(max(end, ends[0]), ends[1]) for end in (reach.at_low, reach.at_high))
             colour = ORANGE if min(low, high) <= 1 <= max(low, high) else BLUE
@@ -151,18 +150,18 @@ class PriceLine:
         axes = sheet.axes(edge, head, room, bottom - head)
         axes.set(xlim=(across[0], across[-1]), ylim=(bottom - head, 0))
         ticks(axes, [(tick, written(tick, "number")) for tick in across])
-        grid(axes, across=across)
         for place, line in enumerate(sides[0], 1):
             sheet.text(0, LINE * place, line, colour=BLUE)
         for place, line in enumerate(sides[1], 1):
             sheet.text(layout.width, LINE * (len(sides[0]) + place), line, colour=ORANGE, align="right")
-        self._turn(sheet, axes)
+        self._turn(sheet, axes, across)
         foot = TURN
         for offer, label in zip(self.offers, labels, strict=True):
             foot += OFFER + LINE * (len(label) - 1)
             y = foot - 12
             look = CARD_LOOKS[offer.place % len(CARD_LOOKS)]
             low, best, high = offer.price
+            _rules(axes, across, y, 6)
             stroke(axes, [low, high], [y] * 2, interval(look.colour, 1.6, 3))
             stroke(axes, [best], [y], {**_point(look.marker, look.colour), "zorder": 3})
             for lines_below, line in enumerate(reversed(label)):
@@ -170,16 +169,23 @@ class PriceLine:
         sheet.text(layout.width / 2, bottom + UNDER - 8, cut(self.across, layout.width, NOTE), align="center")
         return sheet
 
-    def _turn(self, sheet: Sheet, axes: Axes) -> None:
+    def _turn(self, sheet: Sheet, axes: Axes, across: Sequence[float]) -> None:
         """Both sides as bars, the range of the turning price between them, and the price itself."""
         low, best, high = (min(max(value, 0.0), axes.get_xlim()[1]) for value in self.turn)
         y = TURN - 12
+        _rules(axes, across, y, 6)
         stroke(axes, [0.0, best], [y] * 2, bar(BLUE, 6, alpha=0.55))
         stroke(axes, [best, axes.get_xlim()[1]], [y] * 2, bar(ORANGE, 6, alpha=0.55))
         stroke(axes, [low, high], [y] * 2, interval(PURPLE, 2, 6))
         stroke(axes, [best], [y], {**_point("D", PURPLE), "zorder": 3})
         stroke(axes, [best] * 2, [y, axes.get_ylim()[0]], {"color": PURPLE, "lw": 1, "alpha": 0.4})
         _beside(sheet, axes, (best, y - 11), self.turn_label, PURPLE)
+
+
+def _rules(axes: Axes, places: Sequence[float], y: float, reach: float) -> None:
+    """Short pieces of the grid's lines around one row, so that they cross no label."""
+    xs = [x for place in places for x in (place, place, math.nan)]
+    stroke(axes, xs, [y - reach, y + reach, math.nan] * len(places), {"color": RULE, "lw": 1})
 
 
 def _beside(sheet: Sheet, axes: Axes, place: tuple[float, float], label: str, colour: str) -> None:

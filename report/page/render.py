@@ -27,6 +27,7 @@ MOST_CHARACTERS = 60_000
 """Code hosts refuse a comment of more than 65,536."""
 
 _NOTHING = "\N{WORD JOINER}"
+_HYPHENED = re.compile(r"(?<!\S)(?=\S{3,30}(?!\S))\S*\w-\w\S*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +114,11 @@ def published_record(rules: Sequence[RuleView]) -> str:
 
 
 def coded(text: str) -> Markup:
-    """A sentence whose commands, between backticks, are set as code."""
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text)))
+    """A sentence whose commands, between backticks, are set as code; a line breaks at no hyphen of theirs."""
+    parts = re.split(r"`([^`]+)`", str(escape(text)))
+    whole = [_HYPHENED.sub(r"<span>\g<0></span>", command) for command in parts[1::2]]
+    parts[1::2] = [f"<code>{command}</code>" for command in whole]
+    return Markup("".join(parts))
 
 
 def inert(text: str) -> str:

@@ -75,7 +75,7 @@ def badges(cells: Sequence[Cell]) -> tuple[Badge, ...]:
         ),
         (
             0 < fewest < FLOOR_RUNS,
-            f"quick look: {text.count(fewest, 'run')}",
+            f"weak: {text.count(fewest, 'run')}",
             f"{text.count(fewest, 'run')}; at least {FLOOR_RUNS} are wanted, {HEADLINE_RUNS} to decide by",
         ),
         (

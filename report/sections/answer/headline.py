@@ -80,7 +80,7 @@ def _plainest(gains: Sequence[Speedup]) -> list[Speedup]:
 def _workload_clause(gains: Sequence[Speedup]) -> str:
     if len(gains) <= MOST_NAMED_GAINS:
         several = len({gain.of.key.protocol for gain in gains}) > 1
-        return _joined([_gain_words(gain, several) for gain in gains])
+        return text.joined([_gain_words(gain, several) for gain in gains])
     least, most = (pick(gains, key=lambda gain: gain.ratio.estimate) for pick in (min, max))
     over = " or ".join(dict.fromkeys(gain.over.key.precision for gain in gains))
     intervals = [gain.ratio.interval for gain in gains if gain.ratio.interval]
@@ -97,7 +97,7 @@ def _workload_clause(gains: Sequence[Speedup]) -> str:
 
 def _models(gains: Sequence[Speedup]) -> str:
     models = list(dict.fromkeys(text.model_name(gain.of.key.model) for gain in gains))
-    return _joined(models) if len(models) <= 2 else f"{len(models)} models, {models[0]} to {models[-1]},"
+    return text.joined(models) if len(models) <= 2 else f"{len(models)} models, {models[0]} to {models[-1]},"
 
 
 def _end_words(gain: Speedup, several: bool) -> str:
@@ -119,10 +119,6 @@ def _gain_words(gain: Speedup, several_protocols: bool) -> str:
     if gain.ranking is Ranking.TIED:
         return f"{start} no measurably faster or slower than {over} ({spread}: no difference shown)"
     return f"{start} {speed} ({spread})"
-
-
-def _joined(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def _plain_clause(groups: Sequence[ComparisonGroup]) -> str:
@@ -160,7 +156,7 @@ def measured(
         return ""
     failed = sum(trial.failure is not None for trial in trials)
     machine = text.clean(trials[0].machine_label, 40)
-    cards = _joined(_devices(trials)[:3])
+    cards = text.joined(_devices(trials)[:3])
     words = f"{text.count(len(trials), 'trial')}, {f'{failed:,} failed' if failed else 'none failed'}"
     where = f"{text.day(started)} · {machine} · {cards}"
     own = {trial.machine for trial in trials}
@@ -168,7 +164,7 @@ def measured(
     beside = list(dict.fromkeys(text.the(system.name) for system in pairs if system.machine not in own))
     more = len(beside) - MOST_BESIDE
     shown = [*beside[:MOST_BESIDE], *([f"{more} more"] if more > 0 else [])]
-    compared = f" · compared with {_joined(shown)}" if shown else ""
+    compared = f" · compared with {text.joined(shown)}" if shown else ""
     return f"{where} · session {trials[0].session} · {words}{compared}"
 
 
@@ -178,7 +174,7 @@ def _devices(trials: Sequence[Trial]) -> list[str]:
     for trial in trials:
         used.setdefault(text.clean(trial.device_name, 60), set()).add(trial.key.gpus)
     return [
-        name if counts == {1} else f"{name}, {_joined([str(n) for n in sorted(counts)])} at a time"
+        name if counts == {1} else f"{name}, {text.joined([str(n) for n in sorted(counts)])} at a time"
         for name, counts in used.items()
     ]
 

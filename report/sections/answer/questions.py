@@ -126,8 +126,7 @@ def _cost(analysis: Analysis) -> Iterator[str]:
     for place in costs.answer.order[:MOST_NAMED]:
         if (quote := costs.inputs.offers[place].quote) is not None:
             yield wording.offer_sentence(costs, place, quote, analysis.question.now.date())
-    if not costs.inputs.own_mix:
-        yield wording.work_sentence(costs.inputs)
+    yield wording.work_sentence(costs.inputs)
     if left_out := wording.left_out_sentence(costs.inputs):
         yield left_out
     yield wording.contents_sentence(costs)
@@ -227,7 +226,7 @@ def _spoiled(trials: Sequence[Trial]) -> Iterator[str]:
         of = text.count(len(trials), "trial")
         yield f"Invalid, and counted nowhere: {len(invalid)} of {of}, by {named}."
     elif trials:
-        yield "No trial is invalid."
+        yield "No finished trial is invalid."
     counted = [() if trial.verdict == "invalid" else _told(trial) for trial in trials]
     met = circumstances.of_causes(counted)
     yield from (f"{text.clean(sentence, 120)}." for sentence in met[:MOST_NAMED])
@@ -286,6 +285,8 @@ def _precision(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
         ran = f": {'; '.join(named)}" if named else ""
         yield f"It was not measured: no 16-bit precision ran beside a 32-bit one{ran}."
         return
+    over = best[0].over
+    yield f"The baseline is {BASELINES[over.key.precision]} ({over.key.precision}){on(analysis, over)}."
     sized = sorted(best, key=lambda gain: _parameters(gain.of))
     if len({gain.of.key.model for gain in sized}) < 2:
         yield _gain(sized[0], "", cells)
@@ -294,8 +295,6 @@ def _precision(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
         yield _gain(sized[-1], "the largest, ", cells)
     else:
         yield from (_gain(gain, "", cells) for gain in (sized[0], sized[-1]))
-    over = sized[0].over
-    yield f"The baseline{on(analysis, over)} is {BASELINES[over.key.precision]} ({over.key.precision})."
     gained = dict.fromkeys(gain.of.key.precision for gain in (sized[0], sized[-1]))
     yield from (MIXED[name] for name in gained if name in MIXED)
 

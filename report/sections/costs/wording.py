@@ -15,6 +15,9 @@ from report.cost.sensitivity import Sensitivity
 LEAST_EFFICIENCY = 0.05
 """Power sensors are documented to be off by 5 %: no card is called more efficient by less."""
 
+MOST_LINES = 2
+"""Of the work, that a sentence names: those of the most hours."""
+
 INPUT_WORDS = {
     "life_years": ("years of life", ""),
     "utilisation": ("utilisation", ""),
@@ -75,11 +78,11 @@ def contents_sentence(costs: Costs) -> str:
     if all(card.rented for card in costs.numbers.cards):
         return ""
     years = f"{costs.numbers.inputs['life_years'][1]:.2g}"
-    share = f"A year's cost is a share of card and host, used for {years} years"
+    share = f"A year's cost is the price of card and host spread over {years} years"
     if costs.power_unknown:
         return f"{share}."
-    known = "" if all(costs.inputs.measured_power) else ", by the power that is stated and not measured"
-    return f"{share}, and a year's electricity{known}."
+    known = "" if all(costs.inputs.measured_power) else " Power is as stated, and not measured."
+    return f"{share}, and a year's electricity.{known}"
 
 
 def turning_sentences(costs: Costs, currency: str) -> Iterator[str]:
@@ -95,6 +98,9 @@ def turning_sentences(costs: Costs, currency: str) -> Iterator[str]:
         price = f"{text.about(turn[1], *turn[::2])} {unit}"
         between = "" if turn[0] == turn[2] else f"; between {low} and {high} either may be the cheaper"
         yield f"{text.sentence(names[0])} costs least below {price}{between}."
+        quote = costs.inputs.offers[first].quote
+        if quote is not None and quote.cost[0] <= turn[0] < quote.cost[2]:
+            yield f"Its offer of {spread(quote.cost, 'price')} {unit} reaches into that."
     other = costs.answer.cards[second].break_even
     if other is not None and other[1] > 0:
         price = about_price(other, unit)
@@ -109,7 +115,13 @@ def work_sentence(inputs: CostInputs) -> str:
         text.the(inputs.offers[inputs.numbers.hours_on].name),
     )
     if inputs.own_mix:
-        return f"Your work takes {hours} hours a year on {on}, in {works}."
+        longest = sorted(inputs.lines, key=lambda line: -line.hours)[:MOST_LINES]
+        named = [
+            f"{text.model_name(line.key.model)} in {line.key.precision} ({text.number(line.hours)})"
+            for line in longest
+        ]
+        more = [f"{len(inputs.lines) - MOST_LINES} more"] if len(inputs.lines) > MOST_LINES else []
+        return f"Your work takes {hours} hours a year on {on}: {text.joined([*named, *more])}."
     why = "You gave no hours of your own"
     if inputs.purchase and inputs.purchase.work:
         why = "None of the work that you gave is on record"

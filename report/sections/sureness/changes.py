@@ -35,8 +35,8 @@ def _units(expectation: Expectation) -> str:
         fast, slow = text.the(expectation.fast.name), text.the(expectation.slow.name)
         known = expectation.band.label.removeprefix("unit-to-unit, ")
         return (
-            f"A slow unit of {fast} would be {least} as a fast one of {slow}. "
-            f"How units of one model differ: {known}."
+            f"Units of one model differ ({known}). "
+            f"Even a slow unit of {fast} would be {least} as a fast one of {slow}."
         )
     if expectation.units.includes(1.0):
         return "These two units cannot be told apart, so other units may turn it either way."
@@ -53,8 +53,7 @@ def _mix(expectation: Expectation) -> str:
     if len(gains) < 2:
         return "Other work may answer differently: this is one work alone."
     if worst[0] <= 1:
-        fast = text.the(expectation.fast.name)
-        return f"However you divide your time between these kinds of work, {fast} stays the faster."
+        return f"No mix of these kinds of work makes {text.the(expectation.slow.name)} the faster."
     if best[0] >= 1:
         return ""
     share = (1 - best[0]) / (worst[0] - best[0])

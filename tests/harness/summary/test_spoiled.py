@@ -204,4 +204,4 @@ def test_another_image_under_the_same_name_is_named_with_both_ids():
 
 def test_two_runs_are_a_quick_look_on_the_page_with_their_number():
     cells = stats.cells_of(table(twice()))
-    assert "quick look: 2 runs" in {badge.word for badge in labels.badges(cells)}
+    assert "weak: 2 runs" in {badge.word for badge in labels.badges(cells)}

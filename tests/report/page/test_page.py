@@ -340,7 +340,7 @@ def test_the_claims_begin_with_how_many_can_be_checked_and_fold_away_what_cannot
 def test_one_record_has_no_interval_and_says_so():
     shown = read(html("one record"))
     assert "one run" in shown.text("td")
-    assert "quick look: 1 run" in shown.text("li")
+    assert "weak: 1 run" in shown.text("li")
 
 
 def test_generated_data_is_named_in_the_answer_and_at_its_figure():
@@ -352,7 +352,7 @@ def test_generated_data_is_named_in_the_answer_and_at_its_figure():
         "random weights",
         "unpinned",
         "unproven window",
-        "quick look",
+        "weak",
         "projected",
     ):
         assert label in article

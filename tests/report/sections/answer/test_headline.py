@@ -109,7 +109,7 @@ def test_a_single_whole_run_beside_projections_makes_no_quick_look():
         *series(repeats=1, first_order=10),
     ]
     shown = view(records)
-    assert not any(badge.word.startswith("quick look") for badge in shown.badges)
+    assert not any(badge.word.startswith("weak") for badge in shown.badges)
     assert shown.decision and shown.decision.rows[1][7] == "110"
 
 

@@ -184,7 +184,8 @@ def test_the_example_of_the_page_on_the_file_prices_every_card_for_every_line_of
         )
     ]
     costs = money(records, example[1])
-    assert costs.setting == "Your work takes 2,600 hours a year on the Example Card A, in 2 lines of work."
+    works = "ResNet-18 in fp32-ieee (1,560) and LSTM in fp32-ieee (1,040)"
+    assert costs.setting == f"Your work takes 2,600 hours a year on the Example Card A: {works}."
     assert set(column(costs.offers, "Cost a year")) == {
         "Example Card A",
         "Example Card B, bought",

@@ -218,9 +218,10 @@ def loaded(trial: Trial, asked: Terms) -> dict[str, Any]:
     epochs = training.loaded(trial, clock, given.train)
     trial.stage("collect")
     arithmetic = {"label": asked.precision, "output_dtypes": {}, "parameter_dtypes": {}, "method": "none"}
+    found = {**told(trial, asked, device, asked.devices), "precision": arithmetic}
+    made = training.measurement(trial, given.terms, clock, epochs, given.facts, found)
     # What is waited for is the work itself, so nothing is a wait for input.
-    found = {**told(trial, asked, device, asked.devices), "precision": arithmetic, "input_us": None}
-    return training.measurement(trial, given.terms, clock, epochs, given.facts, found)
+    return {**made, "input_us": None}
 
 
 def told(trial: Trial, asked: Terms, device: torch.device, count: int) -> dict[str, Any]:

@@ -166,17 +166,17 @@ def test_options_of_loading_change_no_image_that_is_validated(ready: Path, tmp_p
     [
         {"data": "files", "loader": "processes"},
         {"data": "files", "loader": "threads", "source_pixels": 1024},
-        {"data": "files", "format": "jpeg"},
+        {"data": "files", "format": "jpeg", "workers": 2},
         {"data": "synthetic", "workers": 1},
     ],
     ids=["processes", "full-size threads", "jpeg", "arrays"],
 )
 def test_the_loader_alone_is_timed_by_the_batches_that_come(ready: Path, tmp_path: Path, options):
-    ended = asked(tmp_path, ready, protocol="loading/1", options=options, limit={"steps": 3}, image_size=224)
+    ended = asked(tmp_path, ready, protocol="loading/1", options=options, limit={"steps": 13}, image_size=224)
     found = ended.measured
     assert (found.window.steps, found.window.samples, found.losses, found.flops.per_sample) == (
-        3,
-        12,
+        13,
+        52,
         (),
         None,
     )
@@ -185,7 +185,9 @@ def test_the_loader_alone_is_timed_by_the_batches_that_come(ready: Path, tmp_pat
         "files": f"generated files: {options.get('format', 'png')} of {options.get('source_pixels', 264)} px"
     }
     assert found.data.name == name.get(options["data"], found.data.name)
-    assert sum(found.input_us.values()) < 10_000 < sum(found.step_us.values())
+    together = options.get("workers", 1)
+    assert (found.steps_together, found.step_us.steps_per_value) == (together, together)
+    assert found.step_us.count == 13 // together and found.input_us is None
 
 
 @pytest.mark.parametrize(

@@ -248,12 +248,29 @@ def test_a_table_is_sorted_by_a_button_that_the_keyboard_reaches(pressed: dict[s
     assert [seconds(words) for words in pressed["down"] if words.endswith(" s")] == rising[::-1]
 
 
-def test_page_one_on_paper_is_a_whole_decision_sheet(tmp_path: Path):
+def printed(case: str, folder: Path) -> list[str]:
+    """The words of each sheet."""
     require("browser", CHROMIUM is not None, "no Chromium is installed")
     require("browser", shutil.which("pdftotext") is not None, "no pdftotext is installed")
-    target = pdf.write(pages.built("two cards").html, tmp_path / "page.pdf", root=os.geteuid() == 0)
+    target = pdf.write(pages.built(case).html, folder / "page.pdf", root=os.geteuid() == 0)
     line = ["pdftotext", "-layout", str(target), "-"]
-    first, *others = subprocess.run(line, capture_output=True, text=True, check=True).stdout.split("\f")
+    return subprocess.run(line, capture_output=True, text=True, check=True).stdout.split("\f")
+
+
+def test_a_buyers_first_sheet_ends_with_clause_and_command(tmp_path: Path):
+    first, second, *_ = printed("with quotes and studies", tmp_path)
+    for words in (
+        "What does it cost?",
+        "How sure is this?",
+        "a delivered machine accepted?",
+        "--new-session",
+    ):
+        assert words in first
+    assert second.lstrip().startswith("Which is faster, pair by pair?")
+
+
+def test_page_one_on_paper_is_a_whole_decision_sheet(tmp_path: Path):
+    first, *others = printed("two cards", tmp_path)
     for words in (
         "times as fast as",
         "What would turn",

@@ -27,7 +27,7 @@ MOST_CHARACTERS = 60_000
 """Code hosts refuse a comment of more than 65,536."""
 
 _NOTHING = "\N{WORD JOINER}"
-_HYPHENED = re.compile(r"(?<!\S)(?=\S{3,30}(?!\S))\S*\w-\w\S*")
+_HYPHENED = re.compile(r"(?<!\S)(?=\S{3,30}(?!\S))\S*-\S+")
 
 
 @dataclass(frozen=True, slots=True)

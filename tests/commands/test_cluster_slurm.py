@@ -133,7 +133,7 @@ def test_a_step_that_is_killed_ends_its_trial_as_killed(real, tmp_path):
     bench.submit()
     running(bench)
     for job in bench.jobs():
-        wait_for(lambda job=job: f"{job}.0" in real.ask("squeue", "--steps", "--noheader"), 20)
+        wait_for(lambda job=job: f"{job}.0" in real.ask("squeue", "--steps", "--noheader"), 60)
         real.ask("scancel", "--signal=KILL", f"{job}.0")
     bench.collect(wait=True)
     assert bench.ends() == ["killed"] * 2

@@ -16,10 +16,11 @@ from report.page.render import render
 from report.sections import acceptance, names
 from report.sections.answer import decision, headline
 from report.sections.answer.lead import facts, lead
+from report.sections.answer.picture import picture
 from report.sections.answer.questions import questions
 from report.sections.costs import section as money
 from report.sections.limits import bottleneck, roofline
-from report.sections.published import claims, self_consistency, studies
+from report.sections.published import claims, leading, self_consistency, studies
 from report.sections.ran import environment, left_over, reruns
 from report.sections.sureness import caveats, changes, fleet
 from report.sections.view import PageView, Part
@@ -78,6 +79,8 @@ def look(analysis: Analysis) -> PageView:
     own, session = analysis.own, analysis.leading_session
     badges = names.badges(analysis.measured_here)
     drawn, costs = studies.views(analysis), money.view(analysis)
+    offered = costs is not None and costs.offers is not None
+    study = None if offered else leading.brief(analysis)
     view = PageView(
         title="gpudyno report",
         measured=headline.measured(own, min((trial.started_at for trial in own), default=None), expected),
@@ -96,8 +99,9 @@ def look(analysis: Analysis) -> PageView:
         bottleneck=bottleneck.bottleneck(groups, analysis.shown),
         filters=_filters(analysis),
         workloads=workload.views(analysis),
-        study=None if costs and costs.offers else studies.brief(analysis),
-        checked=claims.checked(analysis.verdicts) if groups else "",
+        study=study,
+        picture=None if study or offered else picture(analysis),
+        checked=claims.checked(analysis.verdicts, analysis.question.ways) if groups else "",
         verdicts=claims.verdicts(analysis.verdicts) if groups else None,
         unmet=claims.unmet(analysis.verdicts, analysis.question.ways) if groups else None,
         claims=claims.views(analysis.verdicts, drawn, analysis.question.ways, alone=not groups),

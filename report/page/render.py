@@ -60,6 +60,7 @@ def render(view: PageView, *, png: bool = False, drawn: bool = True) -> Rendered
 def _panels(view: PageView) -> list[Panel]:
     """The charts that stand in the Markdown too: all but those of single trials."""
     panels = [view.study.panel] if view.study else []
+    panels += [view.picture] if view.picture else []
     panels += view.frameworks.panels if view.frameworks else ()
     panels += [panel for w in view.workloads for panel in w.overview]
     panels += [panel for w in view.workloads for c in w.groups for panel in c.panels]

@@ -267,6 +267,8 @@ class PageView:
     workloads: tuple[WorkloadView, ...]
     study: StudyView | None
     """What page one draws where there are no prices: the study that says most of this machine."""
+    picture: Panel | None
+    """What it draws where there is neither."""
     checked: str
     """How many published claims this machine can check, and what came of it."""
     verdicts: Table | None

@@ -48,7 +48,7 @@ def answer(groups: Sequence[ComparisonGroup], gains: Sequence[Speedup], claims: 
 
 def _glance(gains: Sequence[Speedup]) -> str:
     """One gain, with the digits that its range bears."""
-    gain = best_supported(_plainest(_mixed(gains)))[0]
+    gain = best_supported(_plainest(mixed(gains)))[0]
     of, interval, best = gain.of.key, gain.ratio.interval, gain.ratio.estimate
     speed = text.about_times(best, interval.low, interval.high) if interval else text.times(best)
     generated = " on GENERATED data" if of.data_source == "generated" else ""
@@ -61,11 +61,11 @@ def _glance(gains: Sequence[Speedup]) -> str:
 
 def _gain_clauses(gains: Sequence[Speedup]) -> list[str]:
     """A clause for each workload: its gains one by one, or their range where they are many."""
-    by_workload = grouped_by(_mixed(gains), lambda gain: gain.of.key.workload).values()
+    by_workload = grouped_by(mixed(gains), lambda gain: gain.of.key.workload).values()
     return [_workload_clause(best_supported(_plainest(members))) for members in by_workload]
 
 
-def _mixed(gains: Sequence[Speedup]) -> list[Speedup]:
+def mixed(gains: Sequence[Speedup]) -> list[Speedup]:
     """Of 16-bit precisions over the strict baseline, where there are any."""
     strict = [gain for gain in gains if gain.over.key.precision == "fp32-ieee"] or list(gains)
     return [gain for gain in strict if gain.of.key.precision not in FULL_PRECISION] or strict

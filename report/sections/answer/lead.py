@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from harness.summary.checks import cause_name
 from report import text
 from report.analysis import Analysis
 from report.comparisons.cells import fewest_runs, standing
@@ -11,25 +12,39 @@ from report.comparisons.speedups import best_of_each_workload
 from report.cost.costs import Costs
 from report.sections.answer import headline
 from report.sections.costs import wording
-from report.sections.names import work
-from report.sections.published import claims
+from report.sections.names import setting, work
+from report.sections.published import claims, leading
 from report.sections.view import Fact
+from report.sections.workloads.frameworks import section as frameworks
 from report.stats.intervals import Ranking
+
+BUSY = "busy-machine"
+"""The cause that a trial bears which began while the machine did other work."""
 
 
 def lead(analysis: Analysis) -> str:
-    """The sentence that page one begins with: of costs, else of two systems, else of published numbers."""
+    """The sentence that page one begins with: of costs, else of published numbers, else of two systems."""
     bought = _bought(analysis)
     if bought:
         return bought
-    if analysis.expectations:
-        return headline.headline(analysis.expectations[0])
-    if any(judged.compared for judged in analysis.verdicts) and analysis.groups:
-        return claims.checked(analysis.verdicts)
+    if _researches(analysis):
+        return claims.checked(analysis.verdicts, analysis.question.ways)
+    pair = analysis.expectations[0] if analysis.expectations else None
+    of_frameworks = frameworks.brief(analysis)
+    if of_frameworks and (pair is None or pair.units is None):
+        return of_frameworks
+    if pair is not None:
+        return headline.headline(pair)
     if analysis.own and not analysis.groups:
         failed = sum(trial.failure is not None for trial in analysis.own)
         return f"No trial of this session gave a figure to show: {failed:,} of {len(analysis.own):,} failed."
     return headline.answer(analysis.groups, analysis.speedups, len(analysis.evidence.claims.claims))
+
+
+def _researches(analysis: Analysis) -> bool:
+    """Whether there are verdicts on published numbers, and no prices."""
+    judged = any(judged.compared for judged in analysis.verdicts)
+    return judged and bool(analysis.groups) and analysis.evidence.purchase is None
 
 
 def _bought(analysis: Analysis) -> str:
@@ -52,7 +67,9 @@ def _bought(analysis: Analysis) -> str:
     else:
         more = text.about(ratio[1], ratio[0], ratio[2])
         why = _reason(costs, names, share) or f"{names[1]} costs {more} times as much"
-        opening = f"At your prices {names[0]} costs least for your work: {why}."
+        opening = (
+            f"At your prices {names[0]} costs {wording.less_or_least(costs.answer)} for your work: {why}."
+        )
     if turn is None or turn[1] <= 0:
         return opening
     rented = costs.numbers.cards[costs.pair[0]].rented
@@ -62,7 +79,7 @@ def _bought(analysis: Analysis) -> str:
 
 
 def _reason(costs: Costs, names: Sequence[str], share: float) -> str:
-    """Why the first costs least: by price and its `share` of the second's time; empty where neither tells."""
+    """Why the first costs less: by price and its `share` of the second's time; empty where neither tells."""
     assert costs.pair is not None
     first, second = (costs.inputs.offers[place].quote for place in costs.pair)
     if first is None or second is None or first.rented != second.rented:
@@ -83,7 +100,8 @@ def facts(analysis: Analysis) -> tuple[Fact, ...]:
     """The figures that page one leads with, three at most."""
     if not analysis.groups:
         return ()
-    found = [*_cost_facts(analysis), *_speed_facts(analysis), *_own_facts(analysis)]
+    research = _research_facts(analysis) if _researches(analysis) else ()
+    found = [*_cost_facts(analysis), *research, *_speed_facts(analysis), *_own_facts(analysis)]
     return tuple(found[:3])
 
 
@@ -107,7 +125,8 @@ def _cost_facts(analysis: Analysis) -> Iterator[Fact]:
     turn = costs.answer.cards[first].break_even
     if turn is not None and turn[1] > 0:
         price, _, between = wording.about_price(turn, purchase.currency).partition(" (")
-        yield Fact(price, f"the price below which {name} costs least{f' ({between}' if between else ''}")
+        less = wording.less_or_least(costs.answer)
+        yield Fact(price, f"the price below which {name} costs {less}{f' ({between}' if between else ''}")
 
 
 def _speed_facts(analysis: Analysis) -> Iterator[Fact]:
@@ -128,12 +147,23 @@ def _speed_facts(analysis: Analysis) -> Iterator[Fact]:
         )
 
 
+def _research_facts(analysis: Analysis) -> Iterator[Fact]:
+    """What holds of what was judged, the speed beside the nearest published one, and how quiet it was."""
+    compared = [judged for judged in analysis.verdicts if judged.compared]
+    hold = sum(judged.verdict.word in claims.HOLDS for judged in compared)
+    yield Fact(f"{hold} of {len(compared)}", "published claims hold, of those that these runs judge")
+    nearest = leading.nearest_speed(analysis)
+    if nearest is not None:
+        yield nearest
+    shown = [trial for cell in analysis.measured_here for trial in cell.trials]
+    known = [trial for trial in shown if trial.record.load.busy_cpus is not None]
+    if known:
+        busy = sum(any(cause_name(cause) == BUSY for cause in trial.causes) for trial in known)
+        yield Fact(f"{len(known) - busy} of {len(known)}", "trials that began on a quiet machine")
+
+
 def _own_facts(analysis: Analysis) -> Iterator[Fact]:
     cells = analysis.measured_here
-    compared = [judged for judged in analysis.verdicts if judged.compared]
-    if compared:
-        hold = sum(judged.verdict.word in claims.HOLDS for judged in compared)
-        yield Fact(f"{hold} of {len(compared)}", "of the published claims that can be checked here hold")
     own = [gain for gain in analysis.speedups if any(gain.of is cell for cell in cells)]
     ranked = [gain for gain in best_of_each_workload(own) if gain.ranking is Ranking.RANKED]
     if ranked:
@@ -150,7 +180,7 @@ def _own_facts(analysis: Analysis) -> Iterator[Fact]:
         unit = text.clean(cell.trials[0].sample_unit, 20)
         yield Fact(
             f"{text.number(cell.throughput.mean)} {unit}s/s",
-            f"{work(cell, cells)}, {standing(cell) or 'measured'}",
+            f"{work(cell, cells)}{setting(cell.key)}, {standing(cell) or 'measured'}",
         )
     fewest = fewest_runs(cells)
     yield Fact(

@@ -9,11 +9,12 @@ from harness.summary import circumstances
 from harness.summary.checks import INPUT_WAIT_LIMIT, cause_name
 from report import text
 from report.analysis import Analysis
-from report.comparisons.cells import Cell, runs_of_figures
+from report.comparisons.cells import Cell, fewest_runs, runs_of_figures
 from report.comparisons.speedups import FULL_PRECISION, Speedup, best_of_each_workload
 from report.comparisons.time_breakdown import time_breakdown
 from report.sections import acceptance
 from report.sections.answer import headline
+from report.sections.answer.lead import lead
 from report.sections.answer.memory import memory, on
 from report.sections.costs import section, wording
 from report.sections.limits.bottleneck import boxes_differ
@@ -240,13 +241,13 @@ def _told(trial: Trial) -> tuple[str, ...]:
 
 
 def _published(analysis: Analysis) -> Iterator[str]:
-    checked = claims.checked(analysis.verdicts)
-    if checked:
+    checked = claims.checked(analysis.verdicts, analysis.question.ways)
+    if checked and checked != lead(analysis):
         yield checked
     failed = [judged for judged in analysis.verdicts if judged.verdict.word in claims.FAILS]
     if failed and analysis.evidence.purchase is None:
         first = min(failed, key=lambda judged: judged.claim.kind not in RELATIVE)
-        yield f"The first that does not: {claims.in_brief(first)}."
+        yield f"The first that does not hold: {claims.in_brief(first)}."
 
 
 def _limits(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
@@ -378,3 +379,9 @@ def _again(analysis: Analysis) -> Iterator[str]:
     for plan, image in asked:
         each = ", on each machine." if analysis.expectations else ""
         yield f"`{text.run_again(plan, image)}`{each}"
+    cells = analysis.measured_here
+    if fewest_runs(cells) >= BLOCKS_NEEDED > max(cell.blocks for cell in cells):
+        spread = (
+            f"Add `--blocks {BLOCKS_NEEDED}` to spread the runs over {BLOCKS_NEEDED} sittings, an hour apart"
+        )
+        yield f"{spread}: they are worth more then."

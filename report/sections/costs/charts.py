@@ -11,7 +11,7 @@ from report.cost.inputs import Numbers, Range
 from report.cost.model import CostAnswer, Draws
 from report.cost.purchase import Quote
 from report.cost.sensitivity import Sensitivity
-from report.sections.costs.wording import about_price, input_name, price_of, spread, written
+from report.sections.costs.wording import about_price, input_name, less_or_least, price_of, spread, written
 from report.sections.view import Panel
 
 MOST_INPUTS = 8
@@ -94,7 +94,7 @@ def price_line(costs: Costs, currency: str) -> Panel | None:
     if turn is None or turn[1] <= 0 or not offered:
         return None
     turns_at = about_price(turn, f"{currency}{' an hour' if rented else ''}")
-    price = turns_at.partition(" (")[0]
+    price, less = turns_at.partition(" (")[0], less_or_least(costs.answer)
     order = {first: 0, second: 1}
     offers = tuple(
         OfferPrice(
@@ -105,8 +105,8 @@ def price_line(costs: Costs, currency: str) -> Panel | None:
         for place, quote in offered
     )
     chart = PriceLine(
-        below=f"{text.sentence(names[first])} below {price}: it costs least",
-        above=f"above that price: {names[second]} costs least",
+        below=f"{text.sentence(names[first])} below {price}: it costs {less}",
+        above=f"above that price: {names[second]} costs {less}",
         turn=turn,
         turn_label=turns_at,
         offers=offers,
@@ -116,4 +116,4 @@ def price_line(costs: Costs, currency: str) -> Panel | None:
         f"{text.sentence(names[first])} costs as much as {names[second]} at {turns_at}. "
         f"Offers: {'; '.join(offer.label for offer in offers)}"
     )
-    return Panel("money-price", "Your offers, and which costs least at which price", "", chart, alt)
+    return Panel("money-price", f"Your offers, and which costs {less} at which price", "", chart, alt)

@@ -85,7 +85,7 @@ def _ratios(inputs: CostInputs) -> CostView:
         rows.append((offer.name, f"{times(speed)} × the price of {name}\n{between}", tied or "–"))
         if speed > best[1]:
             card = the(offer.name)
-            said = sentence(f"{card} costs least below {times(speed)} times the price of {name} ({between}).")
+            said = sentence(f"{card} costs less below {times(speed)} times the price of {name} ({between}).")
             if tied:
                 said = (
                     f"No difference in speed is shown: {card} is worth {between} times the price of {name}."
@@ -95,7 +95,7 @@ def _ratios(inputs: CostInputs) -> CostView:
         return CostView("No two cards on this page did the same work.", "", caveats=inputs.caveats)
     note = "By speed alone, as if power and host cost nothing; purchase.toml (invoke quote) takes them in."
     caption = f"Break-even, in prices of {the(inputs.offers[base].name)}. {_setting(inputs)}"
-    ratios = Table(caption, ("Card", "Costs least below", "Standing"), tuple(rows))
+    ratios = Table(caption, ("Card", "Costs less below", "Standing"), tuple(rows))
     return CostView(best[0], note, ratios=ratios, caveats=inputs.caveats)
 
 

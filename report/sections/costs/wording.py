@@ -63,6 +63,11 @@ def price_of(quote: Quote) -> str:
     return f"{text.number(quote.cost[1])} {quote.currency}{' an hour' if quote.rented else ''}"
 
 
+def less_or_least(answer: CostAnswer) -> str:
+    """What the cheapest of the priced cards costs: 'less' of two, 'least' of more."""
+    return "less" if len(answer.order) == 2 else "least"
+
+
 def offer_sentence(costs: Costs, place: int, quote: Quote, today: date) -> str:
     """One card's cost and hours of a year, its price and how old that is."""
     name, answer = text.sentence(text.the(costs.inputs.offers[place].name)), costs.answer
@@ -89,7 +94,7 @@ def turning_sentences(costs: Costs, currency: str) -> Iterator[str]:
     """The prices at which another card becomes the cheapest."""
     if costs.answer is None or costs.pair is None:
         return
-    first, second = costs.pair
+    (first, second), less = costs.pair, less_or_least(costs.answer)
     turn = costs.answer.cards[first].break_even
     names = [text.the(costs.numbers.cards[place].name) for place in costs.pair]
     unit = f"{currency} an hour" if costs.numbers.cards[first].rented else currency
@@ -97,14 +102,14 @@ def turning_sentences(costs: Costs, currency: str) -> Iterator[str]:
         low, high = text.about_range(turn[1], max(turn[0], 0.0), turn[2])
         price = f"{text.about(turn[1], *turn[::2])} {unit}"
         between = "" if turn[0] == turn[2] else f"; between {low} and {high} either may be the cheaper"
-        yield f"{text.sentence(names[0])} costs least below {price}{between}."
+        yield f"{text.sentence(names[0])} costs {less} below {price}{between}."
         quote = costs.inputs.offers[first].quote
         if quote is not None and quote.cost[0] <= turn[0] < quote.cost[2]:
             yield f"Its offer of {spread(quote.cost, 'price')} {unit} reaches into that."
     other = costs.answer.cards[second].break_even
     if other is not None and other[1] > 0:
         price = about_price(other, unit)
-        yield f"{text.sentence(names[1])} costs least if its own price falls below {price}."
+        yield f"{text.sentence(names[1])} costs {less} if its own price falls below {price}."
 
 
 def work_sentence(inputs: CostInputs) -> str:
@@ -156,9 +161,8 @@ def answer_sentence(answer: CostAnswer, names: Sequence[str]) -> str:
     if ratio[0] <= 1:
         costly = f"{names[second]} costs {multiple} as {names[first]}"
         return f"No difference shown: for your work {costly} ({between})."
-    return text.sentence(
-        f"{names[first]} costs least for your work: {names[second]} costs {multiple} ({between})."
-    )
+    cheapest = f"{names[first]} costs {less_or_least(answer)} for your work"
+    return text.sentence(f"{cheapest}: {names[second]} costs {multiple} ({between}).")
 
 
 def price_sentence(answer: CostAnswer, numbers: Numbers, currency: str, *, first: bool = True) -> str:
@@ -168,18 +172,18 @@ def price_sentence(answer: CostAnswer, numbers: Numbers, currency: str, *, first
     """
     if len(answer.order) < 2:
         return ""
-    sentences = []
+    sentences, less = [], less_or_least(answer)
     for i in answer.order[0 if first else 1 : 2]:
         turn, card = answer.cards[i].break_even, numbers.cards[i]
         if turn is None:
             continue
         unit = f"{currency} an hour" if card.rented else currency
         if turn[1] <= 0:
-            sentences.append(text.sentence(f"{text.the(card.name)} costs least at no price."))
+            sentences.append(text.sentence(f"{text.the(card.name)} costs {less} at no price."))
             continue
         between = spread(turn, "price")
         sentences.append(
-            f"{text.sentence(text.the(card.name))} costs least below {written(turn[1], 'price')} {unit}"
+            f"{text.sentence(text.the(card.name))} costs {less} below {written(turn[1], 'price')} {unit}"
             f"{f' ({between})' if between else ''}."
         )
     return " ".join(sentences)

@@ -41,6 +41,7 @@ MOST_REASONS = 12
 MOST_VALUES = 4
 """Values that one reason names before it only gives their number."""
 _INSTEAD = " instead of "
+RUN_THEM = "invoke run --claims here --budget 2h"
 NO_WAYS: Mapping[str, Way] = MappingProxyType({})
 
 
@@ -58,20 +59,29 @@ def views(
     )
 
 
-def checked(judged: Sequence[Judged]) -> str:
-    """How many claims can be checked with these records, and what came of it; empty where there are none."""
+def checked(judged: Sequence[Judged], ways: Mapping[str, Way] = NO_WAYS) -> str:
+    """How many claims this machine can check, and what came of it; empty where there are none.
+
+    Those that no record meets and one of the `ways` would count as waiting for a run.
+    """
     if not judged:
         return ""
     words = [result.verdict.word for result in judged if result.compared]
-    hold, fail, still_open = (sum(word in kind for word in words) for kind in (HOLDS, FAILS, OPEN))
-    if not words:
+    waiting = sum(not result.compared and result.claim.id in ways for result in judged)
+    if not words and not waiting:
         none = f"None of {text.count(len(judged), 'published claim')} can be checked by these runs."
         return f"{none} `invoke claims --here` names those that this machine can check."
-    return (
-        f"Of {text.count(len(judged), 'published claim')} {len(words)} can be checked on this machine: "
-        f"{hold} {'holds' if hold == 1 else 'hold'}, {fail} {'does' if fail == 1 else 'do'} not, "
-        f"{still_open} {'is' if still_open == 1 else 'are'} open."
-    )
+    kinds = ((HOLDS, "holds", "hold"), (FAILS, "does not", "do not"), (OPEN, "is open", "are open"))
+    counts = [(sum(word in kind for word in words), one, many) for kind, one, many in kinds if words]
+    if waiting:
+        counts.append((waiting, "needs one more command", "need one more command"))
+    here = f"{len(words) + waiting} can be checked on this machine"
+    of = f"Of {text.count(len(judged), 'published claim')} {here}"
+    if not words:
+        return f"{of}, and none has been. `{RUN_THEM}` runs what they need."
+    came = ", ".join(f"{n} {one if n == 1 else many}" for n, one, many in counts)
+    command = f": `{RUN_THEM}`" if waiting else ""
+    return f"{of}: {came}{command}."
 
 
 def verdicts(judged: Sequence[Judged]) -> Table | None:

@@ -35,10 +35,6 @@ TITLES = {
 APART = "not in one row with these: what differs is in brackets"
 LEADING = "study-lead"
 """The name of page one's picture."""
-MOST_LEADING = 2
-"""Rows on page one."""
-MOST_BEHIND = 4
-"""Of one row's figures on other terms, those on page one."""
 BEHIND = (
     "Figures below a dashed line were measured on other terms, and are not judged against those above it."
 )
@@ -54,8 +50,8 @@ Letters = dict[tuple[str, str | None], str]
 
 def views(analysis: Analysis) -> tuple[StudyView, ...]:
     """Every study drawn again, the one that says most of this machine first."""
-    drawn = study_figures(analysis.evidence.claims.claims, *_cells(analysis))
-    ordered = sorted(drawn, key=_telling, reverse=True)
+    drawn = study_figures(analysis.evidence.claims.claims, *study_cells(analysis))
+    ordered = sorted(drawn, key=telling, reverse=True)
     return tuple(
         view for place, figure in enumerate(ordered, 1) for view in _views(figure, f"study-{place}", analysis)
     )
@@ -66,42 +62,12 @@ def _views(figure: StudyFigure, name: str, analysis: Analysis) -> Iterator[Study
     sheets, told = pictures(figure), False
     for number, sheet in enumerate(sheets, 1):
         which = f" ({number} of {len(sheets)})" if len(sheets) > 1 else ""
-        view = _view(sheet, name if number == 1 else f"{name}-{number}", analysis, which)
+        view = study_view(sheet, name if number == 1 else f"{name}-{number}", analysis, which)
         yield replace(view, notes=tuple(note for note in view.notes if note != BEHIND)) if told else view
         told = told or BEHIND in view.notes
 
 
-def brief(analysis: Analysis) -> StudyView | None:
-    """Of the study that says most of this machine the rows with this machine in them, for page one.
-
-    Where nothing was measured, those of the works that failed, else the first; null where no study has
-    anything of what was.
-    """
-    drawn = study_figures(analysis.evidence.claims.claims, *_cells(analysis))
-    figure = max(drawn, key=_telling, default=None)
-    if figure is None:
-        return None
-    tried = {(trial.key.workload, trial.key.model) for trial in analysis.own}
-    own = [
-        row
-        for row in figure.rows
-        if row.measured
-        or row.measured_behind
-        or (not analysis.groups and (not tried or (row.workload, row.model) in tried))
-    ]
-    if not own:
-        return None
-    rows = tuple(map(_in_brief, own[:MOST_LEADING]))
-    return _view(replace(figure, rows=rows, folded=()), LEADING, analysis)
-
-
-def _in_brief(row: StudyRow) -> StudyRow:
-    """A row with what stands in it, and of what does not only this machine's figures."""
-    own = tuple(entry for entry in row.behind if isinstance(entry.source, Cell))
-    return replace(row, behind=own[:MOST_BEHIND], left_out=())
-
-
-def _telling(figure: StudyFigure) -> tuple[int, int, bool, int]:
+def telling(figure: StudyFigure) -> tuple[int, int, bool, int]:
     """Rows with something measured in them; behind a line; a whole duration; models by number of devices."""
     return (
         sum(row.measured > 0 for row in figure.rows),
@@ -111,7 +77,7 @@ def _telling(figure: StudyFigure) -> tuple[int, int, bool, int]:
     )
 
 
-def _cells(analysis: Analysis) -> tuple[list[Cell], list[Cell]]:
+def study_cells(analysis: Analysis) -> tuple[list[Cell], list[Cell]]:
     """This machine's cells, the leading session's first, then the newest; and those beside them."""
     entries = [entry for group in analysis.groups for entry in group.entries]
     own = [entry.cell for entry in entries if entry.own]
@@ -124,7 +90,7 @@ def _cells(analysis: Analysis) -> tuple[list[Cell], list[Cell]]:
     return own, [entry.cell for entry in entries if not entry.own]
 
 
-def _view(figure: StudyFigure, name: str, analysis: Analysis, which: str = "") -> StudyView:
+def study_view(figure: StudyFigure, name: str, analysis: Analysis, which: str = "") -> StudyView:
     letters = _letters(figure)
     labels = _labels(figure)
     rows = tuple(
@@ -204,7 +170,7 @@ def _marks(
 
 def _published(entry: StudyEntry, claim: Claim, figure: StudyFigure, letters: Letters) -> Mark:
     return Mark(
-        label=_name(entry),
+        label=entry_name(entry),
         note=" ".join([*_terms(entry), f"[{letters[claim.study, claim.stack]}]"]),
         text=f"{_written(entry.value, figure)} · {text.times(entry.scaled)}",
         value=entry.scaled,
@@ -215,9 +181,9 @@ def _published(entry: StudyEntry, claim: Claim, figure: StudyFigure, letters: Le
 
 
 def _measured(entry: StudyEntry, cell: Cell, figure: StudyFigure, analysis: Analysis) -> Mark:
-    low, high = _ends(entry, cell, figure)
+    low, high = ends(entry, cell, figure)
     return Mark(
-        label=_name(entry),
+        label=entry_name(entry),
         note=" ".join([*_terms(entry), ", ".join(_standing(cell, figure, analysis))]).strip(),
         text=f"{_written(entry.value, figure)} · {text.times(entry.scaled)}",
         value=entry.scaled,
@@ -229,8 +195,8 @@ def _measured(entry: StudyEntry, cell: Cell, figure: StudyFigure, analysis: Anal
     )
 
 
-def _name(entry: StudyEntry) -> str:
-    """Its framework where it names one, else its card and precision."""
+def entry_name(entry: StudyEntry) -> str:
+    """A figure's framework where it names one, else its card and precision."""
     return _framework(entry) or _card(entry)
 
 
@@ -246,7 +212,7 @@ def _card(entry: StudyEntry) -> str:
     return f"{text.short_card(card)} {entry.precision}".strip()
 
 
-def _ends(entry: StudyEntry, cell: Cell, figure: StudyFigure) -> tuple[float, float] | tuple[None, None]:
+def ends(entry: StudyEntry, cell: Cell, figure: StudyFigure) -> tuple[float, float] | tuple[None, None]:
     """The interval of the cell's own mean on the row's scale: a published figure has none to lend."""
     measured = figure_of(cell, figure.metric)
     interval = measured.interval if measured else None
@@ -339,7 +305,7 @@ def _folded(figure: StudyFigure, labels: Sequence[str]) -> Table | None:
     rows = [
         (
             label,
-            _name(entry),
+            entry_name(entry),
             " ".join(_terms(entry)) or "–",
             _written(entry.value, figure),
             text.times(entry.scaled),

@@ -188,12 +188,12 @@ def test_no_ranking_is_claimed_where_the_range_includes_equality():
     assert said.startswith("No difference shown: for your work the B costs 1.01 times")
     far = pair(2000, 2000, 100.0, 100.0, 300.0, 300.0)
     said = answer_sentence(answer(far), ["A", "B"])
-    assert said.startswith("The A costs least for your work: the B costs 3.00 times")
+    assert said.startswith("The A costs less for your work: the B costs 3.00 times")
 
 
 def test_a_card_that_loses_even_for_nothing_wins_at_no_price():
     buyer = pair(2000, 2000, 100.0, 100.0, 5000.0, 5000.0)
-    assert "The B costs least at no price." in price_sentence(answer(buyer), buyer, "EUR")
+    assert "The B costs less at no price." in price_sentence(answer(buyer), buyer, "EUR")
 
 
 @pytest.mark.parametrize(

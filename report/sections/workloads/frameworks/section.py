@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from report import text
 from report.analysis import Analysis
 from report.charts.intervals import Mark
@@ -35,6 +37,38 @@ def view(analysis: Analysis) -> FrameworksView | None:
         tuple(_work_view(work, f"frameworks-{place}", drawn) for place, work in enumerate(found, 1)),
         pairs.table([line.cell for line in lines]),
     )
+
+
+def brief(analysis: Analysis) -> str:
+    """Which framework is the fastest here; empty where the leading session is of no work that ranks two."""
+    for work in works(analysis):
+        leads = any(line.cell.session == analysis.lead for line in work.alike)
+        if leads and len({line.framework for line in work.ranked}) > 1:
+            return _order(work.ranked)
+    return ""
+
+
+def _order(ranked: Sequence[Line]) -> str:
+    """The fastest, and which of the others nothing shows to be slower."""
+    first, others = ranked[0], ranked[1:]
+    key, figure = first.cell.key, first.cell.throughput
+    mean, interval = figure.mean or 0.0, figure.interval
+    rate = text.about(mean, interval.low, interval.high) if interval else text.number(mean)
+    where = f"On this {text.short_card(first.cell.card)}"
+    what = f"{text.model_name(key.model)} at batch {key.batch_size}"
+    speed = f"{rate} {text.clean(first.cell.trials[0].sample_unit, 20)}s a second"
+    level = [line for line in others if line.scaled is None or line.scaled.tied is not False]
+    if level:
+        names = text.joined(list(map(_plain, [first, *level])))
+        return f"{where} no difference is shown between {names} for {what}; {_plain(first)} trained {speed}."
+    longer = f"{_plain(others[0])} takes {_times(others[0])} times as long"
+    return f"{where} {_plain(first)} trains {what} the fastest: {speed}; {longer}."
+
+
+def _plain(line: Line) -> str:
+    """'MXNet (Gluon)' of 'MXNet, Gluon': a name that can stand in a list."""
+    name, _, rest = line.name.partition(", ")
+    return f"{name} ({rest})" if rest else name
 
 
 def _work_view(work: Work, name: str, drawn: set[str]) -> FrameworkWorkView:

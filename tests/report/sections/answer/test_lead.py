@@ -7,7 +7,9 @@ import re
 import pytest
 
 from harness.record import Limit, Record
-from report.sections.view import PageView
+from report.charts.intervals import Intervals, Mark
+from report.sections.view import PageView, Panel
+from tests.helpers.records_frameworks import runs
 from tests.report.comparisons.test_groups import elsewhere, series, view
 
 SHORT = {"verdict": "unproven", "complete": False, "limit": Limit(steps=40)}
@@ -20,6 +22,11 @@ def said(page: PageView) -> list[str]:
     """All that page one says of speed and cost."""
     asked = [sentence for question in page.questions for sentence in question.sentences]
     return [page.answer, *(f"{fact.value} {fact.label}" for fact in page.facts), *asked, *page.changes]
+
+
+def marks(picture: Panel) -> tuple[Mark, ...]:
+    assert isinstance(picture.chart, Intervals)
+    return picture.chart.marks
 
 
 @pytest.mark.parametrize("short", [{}, SHORT], ids=["proven", "first look"])
@@ -61,3 +68,32 @@ def gained(**changes: object) -> list[Record]:
 def test_a_gain_of_precision_is_a_leading_figure_only_where_it_may_be_ranked(changes, leads):
     page = view(gained(**changes))
     assert any("×" in fact.value for fact in page.facts) == leads
+
+
+def test_where_precisions_differ_page_one_draws_the_gain_that_its_sentence_is_of():
+    picture = view(gained(**SHORT)).picture
+    assert picture is not None and picture.title == "Speed against 32-bit"
+    assert picture.alt.startswith("LSTM in amp-bf16 (over fp32-ieee")
+
+
+def test_of_one_precision_it_draws_how_fast_each_work_ran():
+    picture = view([*series(), *series(batch_size=40, seconds=0.2, first_order=10)]).picture
+    assert picture is not None and picture.unit == "tokens a second; more is better"
+    assert [mark.text for mark in marks(picture)] == ["200", "200"]
+
+
+def test_generated_data_is_labelled_in_the_picture_too():
+    for records in (gained(data="generated"), series(data="generated")):
+        picture = view(records).picture
+        assert picture is not None
+        assert all(mark.note.endswith(" · GENERATED data") for mark in marks(picture))
+
+
+def test_where_frameworks_did_one_work_and_no_pair_of_machines_did_they_lead():
+    page = view([*runs("pytorch", 0.2), *runs("tensorflow", 0.25)])
+    assert page.answer.startswith(
+        "On this Constructed Card A PyTorch trains DenseNet-121 at batch 64 the fastest: "
+        "320 images a second; TensorFlow takes 1.25 ("
+    )
+    tied = view([*runs("pytorch", 0.2000), *runs("tensorflow", 0.2001)])
+    assert "no difference is shown between PyTorch and TensorFlow for DenseNet-121" in tied.answer

@@ -32,8 +32,9 @@ def test_the_line_that_measures_again_names_the_environment():
     records = series()
     within = records[0].environment.model_copy(update={"image": "era-2019"})
     own = [record.model_copy(update={"environment": within}) for record in records]
-    (again,) = answer(view(own), "How is the main figure measured again?")
+    again, spread = answer(view(own), "How is the main figure measured again?")
     assert again.startswith(f"`invoke run --plan {records[0].plan} --image era-2019 --new-session`")
+    assert spread.startswith("Add `--blocks 3` to spread the runs over 3 sittings")
 
 
 def test_page_one_says_how_many_trials_are_shown_only_where_some_are_missing():

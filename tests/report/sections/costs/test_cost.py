@@ -25,7 +25,7 @@ def test_the_markdown_of_the_money_is_exactly_this():
 def test_without_a_file_there_is_the_break_even_ratio_alone():
     costs = money(build.two_cards(), None)
     assert re.fullmatch(
-        rf"The {B} costs least below 1\.4\d times the price of the {A} \(1\.2\d to 1\.[56]\d\)\.",
+        rf"The {B} costs less below 1\.4\d times the price of the {A} \(1\.2\d to 1\.[56]\d\)\.",
         costs.answer,
     )
     assert costs.ratios is not None and len(costs.ratios.rows) == 1
@@ -53,10 +53,10 @@ def test_the_ratio_is_the_wider_range_that_the_first_sentence_names():
 def test_where_the_faster_card_is_the_dearer_one_the_page_leads_with_the_cheaper_and_what_would_turn_it():
     dear = FILE.replace("price = { low = 3000, best = 3200, high = 3500 }", "price = 9000")
     shown = looked(build.two_cards(), dear)
-    said = f"costs least for your work: the {B} finishes in 70 % of the time, but is dearer to buy."
+    said = f"costs less for your work: the {B} finishes in 70 % of the time, but is dearer to buy."
     assert shown.answer.startswith(f"At your prices the {A} {said}")
     turned = next(asked.sentences for asked in shown.questions if "turn" in asked.heading)
-    assert turned[1] == f"The {B} costs least if its own price falls below 4,300 EUR (3,300 to 5,600)."
+    assert turned[1] == f"The {B} costs less if its own price falls below 4,300 EUR (3,300 to 5,600)."
 
 
 def test_a_life_that_is_not_given_is_assumed_and_said_to_be():
@@ -85,10 +85,10 @@ def test_where_nothing_may_be_ranked_a_file_gets_an_answer_that_says_so():
     assert costs.turn == "What is missing: ranked runs of Card A, Card B, in results/."
 
 
-def test_the_headline_says_why_the_dearer_card_costs_least():
+def test_the_headline_says_why_the_dearer_card_costs_less():
     shown = looked(build.two_cards())
     assert re.match(
-        rf"At your prices the {B} costs least for your work: it is dearer to buy than the {A}, "
+        rf"At your prices the {B} costs less for your work: it is dearer to buy than the {A}, "
         r"but finishes in \d+ % of the time\. Buy ",
         shown.answer,
     )

@@ -32,6 +32,20 @@ def test_one_sentence_says_how_many_claims_can_be_checked_and_what_came_of_it():
     )
 
 
+def test_claims_that_wait_for_a_run_are_counted_with_the_command_that_judges_them():
+    waiting = judged("not comparable", "batch size: 32 instead of 48")
+    ways = {waiting.claim.id: Way("perbos", {"a": 60.0})}
+    run_them = "`invoke run --claims here --budget 2h`"
+    assert claims.checked([judged("reproduced"), waiting], ways) == (
+        f"Of 2 published claims 2 can be checked on this machine: 1 holds, 0 do not, 0 are open, "
+        f"1 needs one more command: {run_them}."
+    )
+    assert claims.checked([waiting] * 2, ways) == (
+        "Of 2 published claims 2 can be checked on this machine, and none has been. "
+        f"{run_them} runs what they need."
+    )
+
+
 def test_claims_that_need_the_same_are_counted_together_with_what_would_do():
     results = [
         judged("not comparable", "batch size: 32 instead of 48", "image size: 64 instead of 224"),

@@ -4,29 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
-from harness.record import Claim, Record
+from harness.record import Claim, Load, Record
 from harness.record.claims import ClaimSet
 from harness.record.store import Results, Stored
+from report.analysis import Analysis, Evidence, Question, analyse
 from report.charts.intervals import Intervals
 from report.charts.rows import MarkRow, MarkRows
 from report.claims.studies import MOST_LINES, MOST_PICTURES
-from report.sections.published.studies import MOST_LEADING
+from report.page.build import look
+from report.sections.published.leading import MOST_LEADING, nearest_speed
 from report.sections.view import PageView, StudyView
-from tests.helpers.views import view_of
+from tests.helpers import records_builder as build
 from tests.report.claims.test_studies import OF_A_STUDY, RESNET, WHOLE, claim
-from tests.report.comparisons.test_groups import LEAD, OTHER, elsewhere, series
+from tests.report.comparisons.test_groups import LEAD, ON, OTHER, elsewhere, series
 
 OTHER_STUDY = [
     claim("T4", 100.0 * n, study="y", model="lstm", batch=20, workload="word_lm", protocol="published/1")
     for n in (1, 2)
 ]
 
+JUDGED = [*OF_A_STUDY, claim("Constructed Card A", 4000.0)]
+
+
+def analysed(records: Sequence[Record], claims: Sequence[Claim] = OF_A_STUDY, **question: Any) -> Analysis:
+    results = Results(tuple(Stored(f"results/{n}.json", one) for n, one in enumerate(records)), (), ())
+    asked = Question(datetime(2026, 2, 1, tzinfo=UTC), LEAD if records else None, **question)
+    return analyse(Evidence(results, ClaimSet(tuple(claims)), ()), asked)
+
 
 def view(records: Sequence[Record], claims: Sequence[Claim] = OF_A_STUDY) -> PageView:
-    results = Results(tuple(Stored(f"results/{n}.json", one) for n, one in enumerate(records)), (), ())
-    now = datetime(2026, 2, 1, tzinfo=UTC)
-    return view_of(results, ClaimSet(tuple(claims)), (), session=LEAD if records else None, now=now)
+    return look(analysed(records, claims))
 
 
 def rows(drawn: StudyView | None) -> tuple[MarkRow, ...]:
@@ -113,6 +122,43 @@ def test_a_page_that_no_study_speaks_of_is_led_by_none():
     assert [drawn.study for each in shown.claims for drawn in each.drawn] == ["x"]
 
 
+def test_where_there_are_no_prices_the_verdicts_lead_with_the_speed_beside_the_nearest_published_card():
+    beside = elsewhere(seconds=1000.0 / WHOLE, **RESNET, batch_size=98)
+    shown = view([*resnets(), *beside], JUDGED)
+    assert shown.answer.startswith("Of 4 published claims 1 can be checked on this machine: ")
+    assert [(fact.value, fact.label) for fact in shown.facts[:2]] == [
+        ("0 of 1", "published claims hold, of those that these runs judge"),
+        ("1.15 ×", "the speed published of the RTX 2080 Ti (x), for ResNet-50 in fp32-ieee"),
+    ]
+    asked = {question.heading: question.sentences for question in shown.questions}
+    assert "published claims" not in asked["Do the published numbers hold here?"][0]
+
+
+def test_the_speed_beside_a_published_card_says_where_it_was_measured_on_other_terms():
+    fact = nearest_speed(analysed(resnets(mode="device")))
+    assert fact is not None
+    assert (
+        fact.label == "the speed published of the RTX 2080 Ti (x), for ResNet-50 in fp32-ieee, on other terms"
+    )
+
+
+def test_a_window_that_proves_nothing_stands_beside_no_published_speed():
+    assert nearest_speed(analysed(resnets(verdict="unproven"))) is None
+
+
+def test_a_quiet_machine_is_counted_where_its_load_was_read():
+    quiet = [one.model_copy(update={"load": Load(busy_cpus=0.1)}) for one in resnets()]
+    facts = [(fact.value, fact.label) for fact in view(quiet, JUDGED).facts]
+    assert ("3 of 3", "trials that began on a quiet machine") in facts
+
+
+def test_where_all_trials_failed_page_one_draws_what_was_published_of_their_work():
+    asked = resnets()[0].trial
+    failed = build.record(asked, None, on=ON, session=LEAD, failure=build.out_of_memory())
+    (row,) = rows(view([failed], [*OTHER_STUDY, *OF_A_STUDY]).study)
+    assert row.label == "ResNet-50" and all(mark.published for mark in row.marks)
+
+
 def test_without_a_record_the_published_cards_stand_alone():
     shown = view([])
     assert shown.study is not None and not shown.study.measured
@@ -144,9 +190,7 @@ def test_what_all_pictures_have_no_room_for_is_a_table_that_counts_every_figure(
 
 def scaled(records: Sequence[Record], **question: str) -> tuple[str, list[tuple[str, str]]]:
     """The unit of the first group's time-scaled chart, and its marks."""
-    results = Results(tuple(Stored(f"results/{n}.json", one) for n, one in enumerate(records)), (), ())
-    now = datetime(2026, 2, 1, tzinfo=UTC)
-    shown = view_of(results, ClaimSet(OF_A_STUDY), (), session=LEAD, now=now, **question)
+    shown = look(analysed(records, **question))
     (panel,) = [each for each in shown.workloads[0].groups[0].panels if each.title == "Time-scaled"]
     assert isinstance(panel.chart, Intervals)
     return panel.unit, [(mark.label, mark.text) for mark in panel.chart.marks]

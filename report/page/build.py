@@ -129,8 +129,13 @@ def look(analysis: Analysis) -> PageView:
 
 
 def _linked(view: PageView) -> PageView:
-    """The view with its parts; its questions lead to what is there, and nowhere else."""
+    """The view with its parts; its questions lead to what is there, and nowhere else.
+
+    Where trials failed and none gave a figure, what ran comes first: it has the failures.
+    """
     parts = tuple(part for part, has in _parts(view) if has)
+    if view.failures and not view.facts:
+        parts = tuple(sorted(parts, key=lambda part: part.name != "ran"))
     present = {part.anchor for part in parts} | ({"failures"} if view.failures else set())
     asked = (
         question if question.anchor in present else replace(question, anchor="")

@@ -49,7 +49,7 @@ def caveats(analysis: Analysis, badges: Sequence[Badge]) -> tuple[str, ...]:
     failed = sum(trial.failure is not None for trial in trials)
     if failed:
         sentences.append(
-            f"{text.count(failed, 'trial')} failed and {'is' if failed == 1 else 'are'} listed below."
+            f"{text.count(failed, 'trial')} failed and {'is' if failed == 1 else 'are'} under “What failed?”."
         )
     if any(entry.cell.units and len(entry.cell.units) < 3 for c in groups for entry in c.entries):
         sentences.append(

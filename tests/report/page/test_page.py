@@ -285,12 +285,13 @@ def test_a_session_of_failures_alone_leads_with_them_and_with_the_command_to_mea
     failed = build.record(
         tried.trial, None, on=tried.machine, session=tried.session, failure=build.out_of_memory()
     )
-    build.write(tmp_path / "root", [failed])
+    published(build.write(tmp_path / "root", [failed]))
     written = page.build(tmp_path / "root", tmp_path / "out", Question(NOW))
     shown = read(written.html.read_text(encoding="utf-8"))
     assert shown.text("h1") == "No trial of this session gave a figure to show: 1 of 1 failed."
-    first = written.markdown.read_text(encoding="utf-8").partition("\n## ")[0]
+    first, then, *_ = written.markdown.read_text(encoding="utf-8").split("\n## ")
     assert "1 trial of 1: out of memory" in first and "invoke run --plan" in first
+    assert then.startswith("What ran on what?")
 
 
 def test_published_numbers_alone_are_drawn_and_none_is_judged():

@@ -65,3 +65,11 @@ def test_a_single_failure_is_named_with_its_reason_and_its_work():
     )
     (said,) = answer(view([*ran, failed]), "What failed?")
     assert re.fullmatch(r"1 trial of \d+: out of memory, .+ at batch \d+ on the .+\.", said)
+
+
+def test_where_batches_differ_between_precisions_page_one_says_that_they_were_published():
+    gained = series("fp16-master", 0.06, first_order=10, batch_size=40)
+    told = answer(view([*series(), *gained]), "Does mixed precision pay?")
+    assert "Each ran at the batch that was published for it." in told
+    alike = series("fp16-master", 0.06, first_order=10)
+    assert not any("batch" in one for one in answer(view([*series(), *alike]), "Does mixed precision pay?"))

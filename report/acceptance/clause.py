@@ -133,7 +133,7 @@ def brief(rule: Clause, command: str) -> tuple[str, str]:
         return opening, FIRST_LOOK
     stated = None if rule.faults else rule.another[len(rule.another) // 2][1]
     if stated is None and not rule.faults:
-        return opening, "There are too few tests to say how often a sound machine would fail."
+        return opening, "There are too few tests to say how often it would reject a sound machine."
     errs = _errs(stated, text.percent(rule.slow))
     return opening, f"{errs[0].upper()}{errs[1:]}"
 

@@ -162,6 +162,7 @@ class PriceLine:
             look = CARD_LOOKS[offer.place % len(CARD_LOOKS)]
             low, best, high = offer.price
             _rules(axes, across, y, 6)
+            _rules(axes, [min(self.turn[1], across[-1])], y, 6, PURPLE)
             stroke(axes, [low, high], [y] * 2, interval(look.colour, 1.6, 3))
             stroke(axes, [best], [y], {**_point(look.marker, look.colour), "zorder": 3})
             for lines_below, line in enumerate(reversed(label)):
@@ -178,14 +179,13 @@ class PriceLine:
         stroke(axes, [best, axes.get_xlim()[1]], [y] * 2, bar(ORANGE, 6, alpha=0.55))
         stroke(axes, [low, high], [y] * 2, interval(PURPLE, 2, 6))
         stroke(axes, [best], [y], {**_point("D", PURPLE), "zorder": 3})
-        stroke(axes, [best] * 2, [y, axes.get_ylim()[0]], {"color": PURPLE, "lw": 1, "alpha": 0.4})
         _beside(sheet, axes, (best, y - 11), self.turn_label, PURPLE)
 
 
-def _rules(axes: Axes, places: Sequence[float], y: float, reach: float) -> None:
-    """Short pieces of the grid's lines around one row, so that they cross no label."""
+def _rules(axes: Axes, places: Sequence[float], y: float, reach: float, colour: str = RULE) -> None:
+    """Short pieces of upright lines around one row, so that they cross no label."""
     xs = [x for place in places for x in (place, place, math.nan)]
-    stroke(axes, xs, [y - reach, y + reach, math.nan] * len(places), {"color": RULE, "lw": 1})
+    stroke(axes, xs, [y - reach, y + reach, math.nan] * len(places), {"color": colour, "lw": 1})
 
 
 def _beside(sheet: Sheet, axes: Axes, place: tuple[float, float], label: str, colour: str) -> None:

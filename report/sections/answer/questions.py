@@ -264,7 +264,7 @@ def _limits(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
     yield (
         f"The {kind} waits for its data {waits} of the time at most, with {work(cell, cells)}"
         f"{on(analysis, cell)}. "
-        f"There a {kind} twice as fast would train {text.times(twice)} times as fast."
+        f"For that work a {kind} twice as fast would train {text.times(twice)} times as fast."
     )
 
 
@@ -391,4 +391,4 @@ def _again(analysis: Analysis) -> Iterator[str]:
         spread = (
             f"Add `--blocks {BLOCKS_NEEDED}` to spread the runs over {BLOCKS_NEEDED} sittings, an hour apart"
         )
-        yield f"{spread}: they are worth more then."
+        yield f"{spread}: that makes the figures surer."

@@ -105,8 +105,8 @@ def price_line(costs: Costs, currency: str) -> Panel | None:
         for place, quote in offered
     )
     chart = PriceLine(
-        below=f"{text.sentence(names[first])} below {price}: it costs {less}",
-        above=f"above that price: {names[second]} costs {less}",
+        below=f"Below {price} {names[first]} costs {less}",
+        above=f"above that {names[second]} costs {less}",
         turn=turn,
         turn_label=turns_at,
         offers=offers,

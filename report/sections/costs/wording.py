@@ -86,7 +86,7 @@ def contents_sentence(costs: Costs) -> str:
     share = f"A year's cost is the price of card and host spread over {years} years"
     if costs.power_unknown:
         return f"{share}."
-    known = "" if all(costs.inputs.measured_power) else " Power is as stated, and not measured."
+    known = "" if all(costs.inputs.measured_power) else " Power is as your file states it, and not measured."
     return f"{share}, and a year's electricity.{known}"
 
 
@@ -105,11 +105,11 @@ def turning_sentences(costs: Costs, currency: str) -> Iterator[str]:
         yield f"{text.sentence(names[0])} costs {less} below {price}{between}."
         quote = costs.inputs.offers[first].quote
         if quote is not None and quote.cost[0] <= turn[0] < quote.cost[2]:
-            yield f"Its offer of {spread(quote.cost, 'price')} {unit} reaches into that."
+            yield f"Its offer of {spread(quote.cost, 'price')} {unit} reaches into that range."
     other = costs.answer.cards[second].break_even
     if other is not None and other[1] > 0:
         price = about_price(other, unit)
-        yield f"{text.sentence(names[1])} costs {less} if its own price falls below {price}."
+        yield f"With {names[0]} as offered, {names[1]} costs {less} if its own price falls below {price}."
 
 
 def work_sentence(inputs: CostInputs) -> str:
@@ -121,8 +121,9 @@ def work_sentence(inputs: CostInputs) -> str:
     )
     if inputs.own_mix:
         longest = sorted(inputs.lines, key=lambda line: -line.hours)[:MOST_LINES]
+        unit = " hours" if len(longest) > 1 else ""
         named = [
-            f"{text.model_name(line.key.model)} in {line.key.precision} ({text.number(line.hours)})"
+            f"{text.model_name(line.key.model)} in {line.key.precision} ({text.number(line.hours)}{unit})"
             for line in longest
         ]
         more = [f"{len(inputs.lines) - MOST_LINES} more"] if len(inputs.lines) > MOST_LINES else []

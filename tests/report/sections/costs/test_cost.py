@@ -56,7 +56,8 @@ def test_where_the_faster_card_is_the_dearer_one_the_page_leads_with_the_cheaper
     said = f"costs less for your work: the {B} finishes in 70 % of the time, but is dearer to buy."
     assert shown.answer.startswith(f"At your prices the {A} {said}")
     turned = next(asked.sentences for asked in shown.questions if "turn" in asked.heading)
-    assert turned[1] == f"The {B} costs less if its own price falls below 4,300 EUR (3,300 to 5,600)."
+    own = "if its own price falls below 4,300 EUR (3,300 to 5,600)."
+    assert turned[1] == f"With the {A} as offered, the {B} costs less {own}"
 
 
 def test_a_life_that_is_not_given_is_assumed_and_said_to_be():
@@ -184,7 +185,7 @@ def test_the_example_of_the_page_on_the_file_prices_every_card_for_every_line_of
         )
     ]
     costs = money(records, example[1])
-    works = "ResNet-18 in fp32-ieee (1,560) and LSTM in fp32-ieee (1,040)"
+    works = "ResNet-18 in fp32-ieee (1,560 hours) and LSTM in fp32-ieee (1,040 hours)"
     assert costs.setting == f"Your work takes 2,600 hours a year on the Example Card A: {works}."
     assert set(column(costs.offers, "Cost a year")) == {
         "Example Card A",

@@ -77,7 +77,7 @@ def look(analysis: Analysis) -> PageView:
     """Everything the page says, as words and drawings."""
     groups, gains, expected = analysis.groups, analysis.speedups, analysis.expectations
     own, session = analysis.own, analysis.leading_session
-    badges = names.badges(analysis.measured_here)
+    badges = (*names.badges(analysis.measured_here), *money.badges(analysis))
     drawn, costs = studies.views(analysis), money.view(analysis)
     offered = costs is not None and costs.offers is not None
     study = None if offered else leading.brief(analysis)

@@ -10,8 +10,8 @@ from report.cost.inputs import DRAWS, CostInputs
 from report.cost.model import Draws
 from report.cost.purchase import Purchase
 from report.sections.costs import charts, tables, wording
-from report.sections.view import CostView, Table
-from report.text import clean, count, sentence, the, times
+from report.sections.view import Badge, CostView, Table
+from report.text import clean, count, joined, sentence, the, times
 
 OLD_DAYS = 90
 """A quote older than this is named."""
@@ -57,6 +57,18 @@ def view(analysis: Analysis) -> CostView | None:
         rules=RULES,
         caveats=(*_caveats(inputs, analysis.question.now.date()), *inputs.caveats),
     )
+
+
+def badges(analysis: Analysis) -> tuple[Badge, ...]:
+    """A label where an offer that the answer stands on is over a year old."""
+    costs, today = analysis.costs, analysis.question.now.date()
+    if costs is None or costs.answer is None:
+        return ()
+    offers = [costs.inputs.offers[place] for place in costs.answer.order]
+    old = [the(offer.name) for offer in offers if offer.quote and wording.is_old(offer.quote, today)]
+    words = ("offer", "is") if len(old) == 1 else ("offers", "are")
+    because = f"the {words[0]} for {joined(old)} {words[1]} over a year old"
+    return (Badge("old offer", because),) if old else ()
 
 
 def _nothing(purchase: Purchase) -> CostView:

@@ -68,13 +68,18 @@ def less_or_least(answer: CostAnswer) -> str:
     return "less" if len(answer.order) == 2 else "least"
 
 
+def is_old(quote: Quote, today: date) -> bool:
+    """Whether it is over a year old: page one says so."""
+    return (today - quote.date).days > 365
+
+
 def offer_sentence(costs: Costs, place: int, quote: Quote, today: date) -> str:
     """One card's cost and hours of a year, its price and how old that is."""
     name, answer = text.sentence(text.the(costs.inputs.offers[place].name)), costs.answer
     card = answer.cards[place] if answer else None
     a_year = f"{written(card.cost[1], 'price')} {quote.currency}" if card and card.cost else "no cost"
     hours = f" and {text.number(card.hours[1])} hours for your work" if card and card.hours else ""
-    old = ", over a year ago" if (today - quote.date).days > 365 else ""
+    old = ", over a year ago" if is_old(quote, today) else ""
     return f"{name}: {a_year} a year{hours}, at {price_of(quote)} (offer of {text.day(quote.date)}{old})."
 
 
@@ -86,7 +91,7 @@ def contents_sentence(costs: Costs) -> str:
     share = f"A year's cost is the price of card and host spread over {years} years"
     if costs.power_unknown:
         return f"{share}."
-    known = "" if all(costs.inputs.measured_power) else " Power is as your file states it, and not measured."
+    known = "" if all(costs.inputs.measured_power) else " Power is as stated in your file."
     return f"{share}, and a year's electricity.{known}"
 
 

@@ -239,6 +239,15 @@ def test_an_old_quote_and_one_of_the_future_are_named():
     assert "The quote for 'Card B' is 392 days old." in costs.caveats
 
 
+def test_an_offer_over_a_year_old_is_a_label_beside_the_answer():
+    shown = looked(build.two_cards())
+    assert [badge.because for badge in shown.badges if badge.word == "old offer"] == [
+        f"the offer for the {B} is over a year old"
+    ]
+    new = FILE.replace("2025-01-05", "2026-01-05")
+    assert "old offer" not in [badge.word for badge in looked(build.two_cards(), new).badges]
+
+
 def test_a_hostile_source_does_nothing_but_show():
     hostile = '</script><script>alert(1)</script><b onload=\\"x\\">'
     text = FILE.replace("a constructed offer", hostile).replace('card = "Card A"', 'card = "Card A"', 1)

@@ -66,9 +66,10 @@ def badges(analysis: Analysis) -> tuple[Badge, ...]:
         return ()
     offers = [costs.inputs.offers[place] for place in costs.answer.order]
     old = [the(offer.name) for offer in offers if offer.quote and wording.is_old(offer.quote, today)]
+    if not old:
+        return ()
     words = ("offer", "is") if len(old) == 1 else ("offers", "are")
-    because = f"the {words[0]} for {joined(old)} {words[1]} over a year old"
-    return (Badge("old offer", because),) if old else ()
+    return (Badge("old offer", f"the {words[0]} for {joined(old)} {words[1]} over a year old"),)
 
 
 def _nothing(purchase: Purchase) -> CostView:

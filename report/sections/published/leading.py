@@ -85,7 +85,7 @@ def nearest_speed(analysis: Analysis) -> Fact | None:
     published = [
         (entry, entry.source)
         for entry in row.entries
-        if isinstance(entry.source, Claim) and entry.precision == own.precision
+        if isinstance(entry.source, Claim) and entry.source.of.card and entry.precision == own.precision
     ]
     if not published:
         return None
@@ -97,7 +97,7 @@ def nearest_speed(analysis: Analysis) -> Fact | None:
         if low and high
         else text.times(speed)
     )
-    card = text.the(text.short_card(claim.of.card or "any card"))
+    card = text.the(text.short_card(claim.of.card or ""))
     terms = ", on other terms" if own.differs else ""
     work = f"{text.model_name(row.model)} in {own.precision}"
     return Fact(f"{written} ×", f"the speed published of {card} ({claim.study}), for {work}{terms}")

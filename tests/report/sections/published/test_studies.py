@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from harness.record import Claim, Load, Record
 from harness.record.claims import ClaimSet
 from harness.record.store import Results, Stored
@@ -142,8 +144,9 @@ def test_the_speed_beside_a_published_card_says_where_it_was_measured_on_other_t
     )
 
 
-def test_a_window_that_proves_nothing_stands_beside_no_published_speed():
-    assert nearest_speed(analysed(resnets(verdict="unproven"))) is None
+@pytest.mark.parametrize("changes", [{"verdict": "unproven"}, {"data": "generated"}])
+def test_what_may_not_be_ranked_stands_beside_no_published_speed(changes: dict[str, str]):
+    assert nearest_speed(analysed(resnets(**changes))) is None
 
 
 def test_a_quiet_machine_is_counted_where_its_load_was_read():

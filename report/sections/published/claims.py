@@ -78,7 +78,7 @@ def checked(judged: Sequence[Judged], ways: Mapping[str, Way] = NO_WAYS) -> str:
     here = f"{len(words) + waiting} can be checked on this machine"
     of = f"Of {text.count(len(judged), 'published claim')} {here}"
     if not words:
-        return f"{of}, and none has been. `{RUN_THEM}` runs what they need."
+        return f"{of}, and none has been. `{RUN_THEM}` measures as many as fit."
     came = ", ".join(f"{n} {one if n == 1 else many}" for n, one, many in counts)
     command = f": `{RUN_THEM}`" if waiting else ""
     return f"{of}: {came}{command}."

@@ -18,10 +18,14 @@ from harness.bundle.validate import session_problems
 from harness.errors import GateError, UserError
 from harness.machine import machine_id, state_folder
 from harness.record import Record, differences
+from harness.settings import Settings
 from report import text
-from report.analysis import Question, analyse, evidence_in
+from report.analysis import Analysis, Question, analyse, evidence_in
 from report.comparisons import side_by_side
 from report.page.build import WrittenPage, build, write
+
+LONGER_ON_CPU = "invoke build --plan desk run --blocks 3 report"
+LONGER_ON_GPU = "invoke build --plan mission run --budget 8h report"
 
 
 def compare_two(root: Path, first: str, second: str, gate: str | None) -> None:
@@ -66,6 +70,14 @@ def _machines_differ(comparison: side_by_side.Comparison, records: dict[str, Rec
         sentences |= dict.fromkeys(differences(before, after))
     heading = ["", f"The machines differ ('{comparison.second}' → '{comparison.first}'):"]
     return [*heading, *(f"  {text.clean(difference, 200)}" for difference in sentences)] if sentences else []
+
+
+def _longer(analysis: Analysis) -> str:
+    """The line that a first look leads to; empty for a session of any other plan."""
+    session, devices = analysis.leading_session, {trial.environment.device for trial in analysis.own}
+    if session is None or session.plan != Settings().plan:
+        return ""
+    return LONGER_ON_CPU if devices == {"cpu"} else LONGER_ON_GPU
 
 
 @contextmanager
@@ -116,7 +128,7 @@ def report_on(
     question = Question(datetime.now(UTC), session, machine_id(state_folder()), baseline)
     if not bundles:
         analysis = analyse(evidence_in(root), question)
-        question = replace(question, ways=claims.ways(root, analysis))
+        question = replace(question, ways=claims.ways(root, analysis), longer=_longer(analysis))
         written = write(replace(analysis, question=question), out, csv=csv, png=png)
     else:
         with merged(root, bundles) as (clone, lead):

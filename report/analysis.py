@@ -36,6 +36,7 @@ from report.comparisons.units.spread import UnitSpreads, unit_spreads, units_of
 from report.cost.costs import Costs, costs
 from report.cost.inputs import buyer
 from report.cost.purchase import Purchase, load_purchase
+from report.trials.key import LOADER_ALONE
 from report.trials.pairs import grouped_by
 from report.trials.reading import cards_of, read, results_of
 from report.trials.table import trials_of
@@ -74,9 +75,9 @@ class Question:
     """What is asked of the evidence.
 
     The analysis leads with `session`, else with the newest one of `machine` (a Session's machine). Where that
-    has none, it leads with the newest of mostly proven trials, else with the newest. `baseline` (part of a
-    card's name, a label or a precision) fixes what 1.00 is, `margin` how far below its figures a delivered
-    machine may be.
+    has none, it leads with the newest that trains and is mostly proven, else with the newest. `baseline`
+    (part of a card's name, a label or a precision) fixes what 1.00 is, `margin` how far below its figures a
+    delivered machine may be.
     """
 
     now: datetime
@@ -86,6 +87,8 @@ class Question:
     margin: float = MARGIN
     ways: Mapping[str, Way] = field(default_factory=dict)
     """By their ids, what would judge the claims that no record meets; the report itself knows no plans."""
+    longer: str = ""
+    """The line that a first look leads to; empty where the leading session was more than that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,9 +285,10 @@ def _lead(table: DataFrame, sessions: Sequence[Session], question: Question) -> 
 
 
 def _of_proven_sessions(trials: Sequence[Trial]) -> list[Trial]:
-    """The trials of those sessions in which most are proven."""
+    """The trials of those sessions that train, and in which most are proven."""
     found: list[Trial] = []
     for members in grouped_by(trials, lambda trial: trial.session).values():
         proven = sum(member.verdict in PROVEN for member in members)
-        found += members if most_proven(proven, len(members) - proven) else []
+        trains = any(member.key.protocol != LOADER_ALONE for member in members)
+        found += members if trains and most_proven(proven, len(members) - proven) else []
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
@@ -80,7 +80,7 @@ class MarkRows:
         sheet = Sheet(layout.width, TICKS + height)
         axes = sheet.axes(left, TICKS, room, height)
         axes.set_ylim(height, 0)
-        across = _scale(sheet, axes, [value for mark in marks for value in mark.extent()] or [1.0], room)
+        across = _scale(sheet, axes, marks, room)
         for part in parts:
             if isinstance(part.shown, Mark):
                 name = sheet.part(part.shown.card, part.shown.precision, part.height)
@@ -128,9 +128,11 @@ def _height(shown: MarkRow | Mark | None, names: float, layout: Layout) -> float
     return BAR + LINE * len(_below(shown, names)) + (0.0 if layout.beside else BELOW)
 
 
-def _scale(sheet: Sheet, axes: Axes, values: list[float], room: float) -> tuple[float, ...]:
+def _scale(sheet: Sheet, axes: Axes, marks: Sequence[Mark], room: float) -> tuple[float, ...]:
     """Sets the axis and returns its ticks, which stand above, where rows that are hidden move nothing."""
-    ends, places = ratio_ticks(values, room)
+    values = [value for mark in marks for value in mark.extent()] or [1.0]
+    shown = [value for mark in marks if (value := mark.value) and math.isfinite(value)]
+    ends, places = ratio_ticks(values, room, shown)
     axes.set_xscale("log")
     axes.set_xlim(*ends)
     ticks(axes)

@@ -219,11 +219,18 @@ def linear_ticks(
     return tuple(float(tick) for tick in locator.tick_values(low, high))
 
 
-def ratio_ticks(values: Sequence[float], room: float) -> tuple[tuple[float, float], tuple[float, ...]]:
-    """The ends of a logarithmic axis of `room` px that shows 1, and ticks whose labels do not touch."""
+def ratio_ticks(
+    values: Sequence[float], room: float, shown: Sequence[float] = ()
+) -> tuple[tuple[float, float], tuple[float, ...]]:
+    """The ends of a logarithmic axis of `room` px that shows 1, and ticks whose labels do not touch.
+
+    The axis ends at MOST_RATIO, unless a value that has to be `shown` lies further.
+    """
     low, high = min(*values, 1.0, 1.0) / 1.03, max(*values, 1.0, 1.0) * 1.03
-    low, high = max(min(low, 0.95), 1 / MOST_RATIO), min(max(high, 1.05), MOST_RATIO)
-    ticks = _FINE if high / low < 3.2 else _MIDDLE if high / low < 10 else _COARSE
+    least, most = (min(shown, default=1.0) / 1.03, max(shown, default=1.0) * 1.03)
+    low, high = max(min(low, 0.95), min(1 / MOST_RATIO, least)), min(max(high, 1.05), max(MOST_RATIO, most))
+    wide = decades((low, high)) if high / low > 200 else _COARSE
+    ticks = _FINE if high / low < 3.2 else _MIDDLE if high / low < 10 else wide
     inside = [tick for tick in ticks if low <= tick <= high]
     return (low, high), spaced(inside, 1.0, room / math.log(high / low))
 

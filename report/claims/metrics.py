@@ -67,6 +67,9 @@ METRICS = {
     "auc": Metric("quality", "test_quality"),
 }
 
+RATES = ("throughput", "step_seconds")
+"""Metrics of steady steps, however many epochs they are of."""
+
 _SOURCES = {column.name: column.source.split(".") for column in COLUMNS}
 
 

@@ -9,7 +9,7 @@ from harness.record import Claim
 from harness.record.cards import Card
 from harness.record.claims import speaks_of
 from report import text
-from report.claims.metrics import METRICS
+from report.claims.metrics import METRICS, RATES
 from report.comparisons.cells import PROJECTION_TOLERANCE, Cell, cell_ratio
 from report.comparisons.targets import to_target
 from report.trials.learning import validated_batches
@@ -106,10 +106,10 @@ def _length(claim: Claim, cell: Cell, places: Sequence[Cell]) -> str | None:
             return None if trained >= least else f"epochs: {trained} instead of {least}"
         epochs = claim.epochs or cell.length.epochs
         return None if trained == epochs else f"epochs: {trained} instead of {epochs}"
+    if kind == "duration" and cell.verdict == "unproven" and (cell.length.projected or claim.metric in RATES):
+        return "length: the window was too short for the speed to settle"
     if kind != "duration" or not cell.length.projected:
         return None
-    if cell.verdict == "unproven":
-        return "length: projected from a window too short to have settled"
     for whole in places:
         if (whole.key, whole.session, whole.card) == (
             cell.key,

@@ -13,7 +13,7 @@ from report.claims.judged import (
     seeds_for,
 )
 from report.claims.matching import matches
-from report.claims.metrics import METRICS, figure_of
+from report.claims.metrics import METRICS, RATES, figure_of
 from report.claims.obstacles import obstacles
 from report.comparisons.cells import Cell, selected_alike, side_by_side
 from report.stats.equivalence import Verdict, bounds_hold, few_runs_hold, range_holds, ratio_holds
@@ -53,7 +53,8 @@ def judge_pair(claim: Claim, measured: Measured) -> Judged:
 def _same_setting(claim: Claim, of: Cell, over: Cell) -> bool:
     """Both on one machine and stack, unless the claim is of two cards; both projected, or neither.
 
-    Where one side has more devices, the nodes of a session are taken for alike.
+    Where one side has more devices, the nodes of a session are taken for alike. A rate of steady steps is the
+    same of a whole run and of a part.
     """
     assert claim.over is not None
     crossed = claim.of.card != claim.over.card
@@ -62,7 +63,8 @@ def _same_setting(claim: Claim, of: Cell, over: Cell) -> bool:
     same = one_machine and places[0] == places[1]
     # A claim that names no data mode is of one precision over another in the same one.
     alike = claim.of.data_mode != claim.over.data_mode or of.key.data_mode == over.key.data_mode
-    return (crossed or same) and alike and of.length.projected == over.length.projected
+    of_one_length = claim.metric in RATES or of.length.projected == over.length.projected
+    return (crossed or same) and alike and of_one_length
 
 
 def _verdict(claim: Claim, of: Cell, over: Cell) -> Judged:

@@ -15,7 +15,7 @@ from report.comparisons.cells import unit_of
 from report.page.render import render
 from report.sections import acceptance, names
 from report.sections.answer import decision, headline
-from report.sections.answer.lead import facts, lead
+from report.sections.answer.lead import facts, lead, leading_cells, subject
 from report.sections.answer.picture import picture
 from report.sections.answer.questions import questions
 from report.sections.costs import section as money
@@ -77,10 +77,11 @@ def look(analysis: Analysis) -> PageView:
     """Everything the page says, as words and drawings."""
     groups, gains, expected = analysis.groups, analysis.speedups, analysis.expectations
     own, session = analysis.own, analysis.leading_session
-    badges = (*names.badges(analysis.measured_here), *money.badges(analysis))
+    everywhere = (*names.badges(analysis.measured_here), *money.badges(analysis))
     drawn, costs = studies.views(analysis), money.view(analysis)
     offered = costs is not None and costs.offers is not None
-    study = None if offered else leading.brief(analysis)
+    of_studies = not offered and subject(analysis) not in ("pair", "frameworks")
+    study = leading.brief(analysis) if of_studies else None
     view = PageView(
         title="gpudyno report",
         measured=headline.measured(own, min((trial.started_at for trial in own), default=None), expected),
@@ -88,14 +89,14 @@ def look(analysis: Analysis) -> PageView:
         beside=_beside(analysis),
         sureness=caveats.sureness(groups),
         counted=analysis.accounts[0].sentence() if analysis.accounts else "",
-        badges=badges,
+        badges=(*names.badges(leading_cells(analysis)), *money.badges(analysis)),
         facts=facts(analysis),
         questions=questions(analysis),
         decision=decision.decision(groups, gains),
         expected=headline.table(expected),
         mix=headline.mix(expected),
         changes=changes.would_change(expected),
-        caveats=caveats.caveats(analysis, badges),
+        caveats=caveats.caveats(analysis, everywhere),
         bottleneck=bottleneck.bottleneck(groups, analysis.shown),
         filters=_filters(analysis),
         workloads=workload.views(analysis),

@@ -13,7 +13,20 @@ from report.comparisons.speedups import ProfileGain, Speedup
 from report.sections.view import Badge
 from report.stats.intervals import FLOOR_RUNS, HEADLINE_RUNS
 from report.text import short_card
-from report.trials.key import FRAMEWORK, PARALLEL, VIRTUAL_RANKS, Key
+from report.trials.key import FRAMEWORK, PARALLEL, VIRTUAL_RANKS, Key, Value
+
+TOLD_BY_SETTING = (FRAMEWORK, PARALLEL, VIRTUAL_RANKS)
+SIZES = ("image_size", "sequence_length", "batch_size", "data_source", "weights")
+VALUE_WORDS = {
+    "protocol": "protocol {}",
+    "data_mode": "{} data",
+    "image_size": "{} px",
+    "sequence_length": "sequences of {}",
+    "batch_size": "batch {}",
+    "data_source": "{} data",
+    "weights": "{} weights",
+}
+"""How the value of a field is said; of an option, behind its name."""
 
 
 def badges(cells: Sequence[Cell]) -> tuple[Badge, ...]:
@@ -97,20 +110,44 @@ def badges(cells: Sequence[Cell]) -> tuple[Badge, ...]:
     return tuple(Badge(word, because) for shown, word, because in badges if shown)
 
 
-def work(cell: Cell, among: Iterable[Cell] = ()) -> str:
-    """'ResNet-18 in fp32-ieee'; with its protocol where only that tells it from one `among` the others."""
-    return f"{text.model_name(cell.key.model)} in {cell.key.precision}{protocol(cell.key, _keys(among))}"
+def work(cell: Cell, among: Iterable[Cell] = (), *, said: Sequence[str] = ()) -> str:
+    """'ResNet-18 in fp32-ieee, tuned'; with what else tells it from those `among` that bear the same name.
+
+    `said` are fields of the key that stand beside the name.
+    """
+    key = cell.key
+    others = (other.key for other in among if other.key.precision == key.precision)
+    return f"{text.model_name(key.model)} in {key.precision}{setting(key)}{apart(key, others, said=said)}"
 
 
-def protocol(key: Key, among: Iterable[Key]) -> str:
-    """', protocol warmed/1' where a key `among` the others has the same name under another; else empty."""
+def apart(key: Key, among: Iterable[Key], *, said: Sequence[str] = ()) -> str:
+    """', protocol warmed/1, workers 24': what tells a key from those `among` of its model and setting.
+
+    Empty where nothing does, or where only `said` fields do.
+    """
     named = (key.workload, key.model, setting(key))
-    several = any(k.protocol != key.protocol and (k.workload, k.model, setting(k)) == named for k in among)
-    return f", protocol {text.clean(key.protocol, 40)}" if several else ""
+    alike = {other for other in among if (other.workload, other.model, setting(other)) == named}
+    options = {name for other in (key, *alike) for name, _ in other.options} - {*TOLD_BY_SETTING}
+    parts = []
+    for name in ("protocol", "data_mode", *sorted(options), *SIZES):
+        value = _value(key, name)
+        same = {other for other in alike if _value(other, name) == value}
+        if len(same) < len(alike) and name not in said:
+            parts.append(_value_words(name, value))
+        alike = same
+    return "".join(f", {text.clean(part, 40)}" for part in parts if part)
 
 
-def _keys(cells: Iterable[Cell]) -> Iterable[Key]:
-    return (cell.key for cell in cells)
+def _value(key: Key, name: str) -> Value:
+    options = dict(key.options)
+    found: Value = options.get(name) if name in options else getattr(key, name, None)
+    return found
+
+
+def _value_words(name: str, value: Value) -> str:
+    if value is None:
+        return ""
+    return VALUE_WORDS.get(name, f"{name.replace('_', ' ')} {{}}").format(value)
 
 
 def setting(key: Key) -> str:

@@ -85,7 +85,8 @@ def _quality(group: ComparisonGroup, cell: Cell) -> str:
 
 
 def _work(key: Key, among: Sequence[Key]) -> str:
-    return f"{text.model_name(key.model)}, {key.data_mode}{names.protocol(key, among)}"
+    under = names.apart(key, among, said=("batch_size", "data_mode"))
+    return f"{text.model_name(key.model)}, {key.data_mode}{under}"
 
 
 def _failed_row(group: ComparisonGroup, trial: Trial, among: Sequence[Key]) -> dict[str, str]:

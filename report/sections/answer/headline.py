@@ -53,10 +53,16 @@ def _glance(gains: Sequence[Speedup]) -> str:
     speed = text.about_times(best, interval.low, interval.high) if interval else text.times(best)
     generated = " on GENERATED data" if of.data_source == "generated" else ""
     part = not generated and any(other.of.key.data_source == "generated" for other in gains)
-    under = names.protocol(of, (other.of.key for other in gains))
-    what = f"{of.precision} trained {text.model_name(of.model)}{under}{generated}"
-    other = " (other works: GENERATED data)" if part else ""
-    return f"{what} about {speed} times as fast as {gain.over.key.precision}{other}"
+    under = names.apart(of, (other.of.key for other in gains), said=("batch_size", "data_source"))
+    what = f"{_plainly(of.precision)} {text.model_name(of.model)}{under}{generated} trained"
+    other = "; other works ran on GENERATED data" if part else ""
+    return f"{what} about {speed} times as fast as {_plainly(gain.over.key.precision)}{other}"
+
+
+def _plainly(precision: str) -> str:
+    """'in mixed precision (amp-bf16)', 'in 32 bits (fp32-ieee)'"""
+    kind = "32 bits" if precision in FULL_PRECISION else "mixed precision"
+    return f"in {'16 bits' if precision.startswith('pure-') else kind} ({precision})"
 
 
 def _gain_clauses(gains: Sequence[Speedup]) -> list[str]:
@@ -124,7 +130,7 @@ def _gain_words(gain: Speedup, several_protocols: bool) -> str:
 def _plain_clause(groups: Sequence[ComparisonGroup]) -> str:
     entry = groups[0].entries[0]
     key, seconds = entry.cell.key, entry.cell.seconds
-    under = names.protocol(key, (group.base for group in groups))
+    under = names.apart(key, (group.base for group in groups), said=("batch_size",))
     what = f"{text.model_name(key.model)} in {key.precision} at batch {key.batch_size}{under}"
     card = text.short_card(entry.cell.card)
     on = f"{'on' if key.gpus > 1 else 'on this'} {card}"
@@ -180,11 +186,13 @@ def _devices(trials: Sequence[Trial]) -> list[str]:
 
 
 def headline(expectation: Expectation) -> str:
-    """The sentence of two systems: how many times as fast, as these two are and as any two of their types."""
+    """The sentence of two systems: how many times as fast, as these two are and as any two of their types.
+
+    Both must have a range, which single runs do not give.
+    """
+    assert expectation.units is not None and expectation.model is not None
     mix = "your work" if expectation.own_mix else "this work"
     fast, slow = text.the(expectation.fast.name), text.the(expectation.slow.name)
-    if expectation.units is None or expectation.model is None:
-        return f"A first look, and no ranking: {fast} and {slow} did {mix}, but single runs give no range."
     model = _roughly(expectation.model)
     if expectation.ranking is Ranking.TIED:
         opening = "No" if expectation.ranked else "A first look: no"
@@ -271,9 +279,9 @@ def _work(work: Benchmark, expectation: Expectation, among: Sequence[Key]) -> tu
     if interval:
         low, high = expectation.band.around(interval.low, work.ratio.estimate, interval.high)
         wide = f"{text.times(low)} to {text.times(high)}"
+    under = names.setting(key) + names.apart(key, among, said=("batch_size", "data_mode"))
     return (
-        f"{text.model_name(key.model)}, {key.precision}{names.protocol(key, among)}\n"
-        f"batch {key.batch_size}, {key.data_mode} data",
+        f"{text.model_name(key.model)}, {key.precision}{under}\nbatch {key.batch_size}, {key.data_mode} data",
         text.times(work.ratio.estimate),
         spread,
         wide,

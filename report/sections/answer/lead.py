@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from harness.summary.checks import cause_name
 from report import text
 from report.analysis import Analysis
-from report.comparisons.cells import fewest_runs, standing
+from report.comparisons.cells import Cell, fewest_runs, standing
 from report.comparisons.speedups import best_of_each_workload
 from report.cost.costs import Costs
 from report.sections.answer import headline
 from report.sections.costs import wording
-from report.sections.names import setting, work
+from report.sections.names import work
 from report.sections.published import claims, leading
 from report.sections.view import Fact
 from report.sections.workloads.frameworks import section as frameworks
@@ -22,23 +23,51 @@ BUSY = "busy-machine"
 """The cause that a trial bears which began while the machine did other work."""
 
 
-def lead(analysis: Analysis) -> str:
-    """The sentence that page one begins with: of costs, else of published numbers, else of two systems."""
-    bought = _bought(analysis)
-    if bought:
-        return bought
+Subject = Literal["costs", "verdicts", "pair", "frameworks", "own"]
+
+
+def subject(analysis: Analysis) -> Subject:
+    """What page one is about: costs, else published numbers, else two systems, else what ran here."""
+    if _bought(analysis):
+        return "costs"
     if _researches(analysis):
+        return "verdicts"
+    if analysis.expectations and analysis.expectations[0].units is not None:
+        return "pair"
+    return "frameworks" if frameworks.leading(analysis) else "own"
+
+
+def lead(analysis: Analysis) -> str:
+    """The sentence that page one begins with."""
+    about = subject(analysis)
+    if about == "costs":
+        return _bought(analysis)
+    if about == "verdicts":
         return claims.checked(analysis.verdicts, analysis.question.ways)
-    pair = analysis.expectations[0] if analysis.expectations else None
-    of_frameworks = frameworks.brief(analysis)
-    if of_frameworks and (pair is None or pair.units is None):
-        return of_frameworks
-    if pair is not None:
-        return headline.headline(pair)
+    if about == "pair":
+        return headline.headline(analysis.expectations[0])
+    ranks = frameworks.leading(analysis)
+    if ranks is not None:
+        return frameworks.brief(ranks)
     if analysis.own and not analysis.groups:
         failed = sum(trial.failure is not None for trial in analysis.own)
         return f"No trial of this session gave a figure to show: {failed:,} of {len(analysis.own):,} failed."
     return headline.answer(analysis.groups, analysis.speedups, len(analysis.evidence.claims.claims))
+
+
+def leading_cells(analysis: Analysis) -> list[Cell]:
+    """The leading session's cells, and those that page one's first sentence holds them against."""
+    about, ranks = subject(analysis), frameworks.leading(analysis)
+    named: list[Cell] = []
+    if about in ("costs", "pair"):
+        for benchmark in analysis.expectations[0].benchmarks:
+            named += [benchmark.of, benchmark.over]
+    if about == "verdicts":
+        named = [cell for judged in analysis.verdicts for cell in judged.cells]
+    if about == "frameworks" and ranks is not None:
+        named = [line.cell for line in ranks.ranked]
+    taken = set(map(id, named))
+    return [cell for cell in analysis.grouped if id(cell) in taken or cell.session == analysis.lead]
 
 
 def _researches(analysis: Analysis) -> bool:
@@ -100,9 +129,12 @@ def facts(analysis: Analysis) -> tuple[Fact, ...]:
     """The figures that page one leads with, three at most."""
     if not analysis.groups:
         return ()
-    research = _research_facts(analysis) if _researches(analysis) else ()
-    found = [*_cost_facts(analysis), *research, *_speed_facts(analysis), *_own_facts(analysis)]
-    return tuple(found[:3])
+    about, ranks = subject(analysis), frameworks.leading(analysis)
+    found = [*_cost_facts(analysis)]
+    found += _research_facts(analysis) if about == "verdicts" else ()
+    found += _speed_facts(analysis)
+    found += frameworks.brief_facts(ranks) if about == "frameworks" and ranks is not None else ()
+    return tuple([*found, *_own_facts(analysis)][:3])
 
 
 def _cost_facts(analysis: Analysis) -> Iterator[Fact]:
@@ -180,7 +212,7 @@ def _own_facts(analysis: Analysis) -> Iterator[Fact]:
         unit = text.clean(cell.trials[0].sample_unit, 20)
         yield Fact(
             f"{text.number(cell.throughput.mean)} {unit}s/s",
-            f"{work(cell, cells)}{setting(cell.key)}, {standing(cell) or 'measured'}",
+            f"{work(cell, cells)}, {standing(cell) or 'measured'}",
         )
     fewest = fewest_runs(cells)
     yield Fact(

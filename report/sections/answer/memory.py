@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from report import text
 from report.analysis import Analysis
 from report.comparisons.cells import Cell
-from report.sections.names import protocol
 from report.trials.key import Key
 from report.trials.pairs import grouped_by
 
@@ -15,14 +14,9 @@ MOST_WORKS = 3
 """Works whose memory page one tells, the largest first."""
 
 
-def memory(analysis: Analysis) -> Iterator[str]:
+def memory(analysis: Analysis, among: Sequence[Cell]) -> Iterator[str]:
     """The peak of each work in the precision that takes the most, a sentence for each work."""
-    own = {id(cell) for cell in analysis.measured_here}
-    cells = [
-        cell
-        for cell in analysis.grouped
-        if cell.peak_bytes.mean is not None and (id(cell) in own or on(analysis, cell))
-    ]
+    cells = [cell for cell in among if cell.peak_bytes.mean is not None]
     works = grouped_by(cells, lambda cell: (cell.key.workload, cell.key.model, cell.key.protocol)).values()
     largest = sorted(works, key=lambda members: -max(map(_peak, members)))
     yield from (_work(members, analysis, [cell.key for cell in cells]) for members in largest[:MOST_WORKS])
@@ -36,6 +30,7 @@ def on(analysis: Analysis, cell: Cell) -> str:
         for system in (each.fast, each.slow):
             if (system.machine, system.card) == (cell.machine, cell.card):
                 return f" on {text.the(system.name)}"
+        return f" on {text.the(text.short_card(cell.card))}"
     return ""
 
 
@@ -45,7 +40,10 @@ def _work(members: list[Cell], analysis: Analysis, among: list[Key]) -> str:
     most = {place: max(cells, key=_peak) for place, cells in places.items()}
     written = {place: f"{text.gibibytes(_peak(cell))}" for place, cell in most.items()}
     key = members[0].key
-    opening = f"{text.model_name(key.model)}{protocol(key, among)} takes up to"
+    named = (key.workload, key.model)
+    protocols = {other.protocol for other in among if (other.workload, other.model) == named}
+    under = f", protocol {text.clean(key.protocol, 40)}" if len(protocols) > 1 else ""
+    opening = f"{text.model_name(key.model)}{under} takes up to"
     precisions = {cell.key.precision for cell in most.values()}
     if len(places) > 1 and len(set(written.values())) == 1:
         each = f"{next(iter(written.values()))} of memory on each of the two"

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from harness.summary import circumstances
-from harness.summary.checks import INPUT_WAIT_LIMIT, cause_name
+from harness.summary.checks import INPUT_WAIT_LIMIT
 from report import text
 from report.analysis import Analysis
-from report.comparisons.cells import Cell, fewest_runs, runs_of_figures
+from report.comparisons.cells import Cell, fewest_runs
 from report.comparisons.speedups import FULL_PRECISION, Speedup, best_of_each_workload
 from report.comparisons.time_breakdown import time_breakdown
 from report.sections import acceptance
 from report.sections.answer import headline
-from report.sections.answer.lead import lead
+from report.sections.answer.confidence import sure
+from report.sections.answer.lead import lead, leading_cells
 from report.sections.answer.memory import memory, on
 from report.sections.costs import section, wording
 from report.sections.limits.bottleneck import boxes_differ
-from report.sections.names import protocol, work
+from report.sections.names import apart, setting, work
 from report.sections.published import claims
 from report.sections.sureness.changes import would_change
 from report.sections.view import Question
-from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS, HEADLINE_RUNS, Ranking
-from report.trials.trial import Trial
+from report.stats.intervals import BLOCKS_NEEDED, Ranking
+from report.trials.key import LOADER_ALONE
 
 BASELINES = {
     "fp32-ieee": "full 32-bit arithmetic",
@@ -60,17 +60,23 @@ def _of_none(analysis: Analysis) -> tuple[Question, ...]:
 
 
 def _of_figures(analysis: Analysis) -> tuple[Question, ...]:
-    cells = analysis.measured_here
+    leading = leading_cells(analysis)
+    own = {id(cell) for cell in analysis.measured_here}
+    cells = [cell for cell in leading if id(cell) in own] or analysis.measured_here
     turning = "doubt" if analysis.costs is None or analysis.costs.answer is None else "money"
     return (
         Question("Which is faster, and by how much?", tuple(_faster(analysis)), "expected"),
         Question("What does it cost?", tuple(_cost(analysis)), "money"),
         Question("What would turn the answer?", tuple(_turns(analysis)), turning),
-        Question("How sure is this?", tuple(_sure(analysis)), "doubt"),
+        Question("How sure is this?", tuple(sure(analysis, leading or cells)), "doubt"),
         Question("Do the published numbers hold here?", tuple(_published(analysis)), "claims"),
         Question("What limits the speed?", tuple(_limits(analysis, cells)), "limits"),
         Question("Does mixed precision pay?", tuple(_precision(analysis, cells)), "workloads"),
-        Question("How much memory and energy does it take?", tuple(_memory(analysis, cells)), "workloads"),
+        Question(
+            "How much memory and energy does it take?",
+            tuple(_memory(analysis, leading or cells)),
+            "workloads",
+        ),
         Question("What differs between the systems?", tuple(_differs(analysis)), "stacks"),
         Question("What failed?", tuple(_failed(analysis)), "failures"),
         Question("When is a delivered machine accepted?", acceptance.in_brief(analysis), "acceptance"),
@@ -94,7 +100,7 @@ def _faster(analysis: Analysis) -> Iterator[str]:
     if first.ranking is Ranking.FIRST_LOOK and first.vague:
         speed = f"Runs lie too far apart to say how much faster {fast} is than {slow}."
     if first.ranking is Ranking.TIED:
-        speed = f"No difference is shown between {fast} and {slow}. The first over the second:"
+        speed = f"No difference is shown between {fast} and {slow}. The speed of the first over the second:"
     yield (
         f"{speed} These two units: {headline.between(first.units)} times; {headline.other_units(first)}: "
         f"{headline.between(first.model)} times, both with 95 % confidence."
@@ -159,87 +165,6 @@ def _turns(analysis: Analysis) -> Iterator[str]:
         yield "The assumption that matters most is how far units of one model differ."
 
 
-def _sure(analysis: Analysis) -> Iterator[str]:
-    own = {id(cell) for cell in analysis.measured_here}
-    cells = [cell for cell in analysis.grouped if id(cell) in own or on(analysis, cell)]
-    word, because = confidence(cells)
-    yield f"{word}: {because}."
-    if analysis.accounts:
-        account = analysis.accounts[0]
-        gone = dict(account.fates)
-        told = account.shown + gone.get("failed", 0) + gone.get("invalid", 0)
-        if account.sessions_shown < account.sessions or told < account.started:
-            yield account.in_brief()
-    widest = max((cell for cell in cells if cell.throughput.interval), key=_half_width, default=None)
-    if widest is not None and (interval := widest.throughput.interval):
-        unit = text.clean(widest.trials[0].sample_unit, 20)
-        values = widest.throughput.values
-        apart = text.percent((max(values) - min(values)) / interval.estimate)
-        yield (
-            f"Doubt is greatest for {work(widest, cells)}{on(analysis, widest)}: as its "
-            f"{text.count(len(values), 'run')} lie up to {apart} apart, its mean may be "
-            f"{text.number(interval.low)} to {text.number(interval.high)} {unit}s a second."
-        )
-    if cells and all(cell.key.data_source == "real" for cell in cells):
-        yield "All training data is real."
-    yield from _spoiled([trial for cell in cells for trial in cell.trials])
-
-
-def _half_width(cell: Cell) -> float:
-    interval = cell.throughput.interval
-    return (interval.high - interval.low) / interval.estimate if interval else 0.0
-
-
-def confidence(cells: Sequence[Cell]) -> tuple[str, str]:
-    """One word for how far the figures carry, and why it is no better."""
-    counts, blocks = runs_of_figures(cells), max((cell.blocks for cell in cells), default=0)
-    fewest, most = min(counts, default=0), max(counts, default=0)
-    few = fewest < FLOOR_RUNS
-    runs = (
-        f"{text.count(fewest, 'run')} to each figure"
-        if fewest == most
-        else f"{fewest} to {most} runs to a figure"
-    )
-    runs += f" (at least {FLOOR_RUNS} are wanted)" if few else ""
-    each = " on each machine" if len({cell.machine for cell in cells}) > 1 else ""
-    sittings = f"from one sitting{each}" if blocks <= 1 else f"from {blocks} sittings an hour apart"
-    weak = [
-        (any(cell.verdict == "unproven" for cell in cells), "tests too short to have settled"),
-        (any(cell.key.data_source == "generated" for cell in cells), "generated data in part"),
-    ]
-    reasons = [reason for applies, reason in weak if applies]
-    if few or reasons:
-        return "Weak", ", ".join((runs, sittings, *reasons))
-    if fewest < HEADLINE_RUNS or blocks < BLOCKS_NEEDED:
-        return (
-            "Fair",
-            f"{runs}, {sittings}; {HEADLINE_RUNS} runs in {BLOCKS_NEEDED} sittings are wanted to decide by",
-        )
-    return "Good", f"{runs}, {sittings}"
-
-
-def _spoiled(trials: Sequence[Trial]) -> Iterator[str]:
-    """Invalid trials with their causes, and what disturbed the others."""
-    invalid = [trial for trial in trials if trial.verdict == "invalid"]
-    if invalid:
-        causes = Counter(cause.partition(":")[0] for trial in invalid for cause in trial.causes)
-        named = ", ".join(f"{text.clean(cause, 40)} ({n})" for cause, n in causes.most_common(MOST_NAMED))
-        of = text.count(len(trials), "trial")
-        yield f"Invalid, and counted nowhere: {len(invalid)} of {of}, by {named}."
-    elif trials:
-        yield "No finished trial is invalid."
-    counted = [() if trial.verdict == "invalid" else _told(trial) for trial in trials]
-    met = circumstances.of_causes(counted)
-    yield from (f"{text.clean(sentence, 120)}." for sentence in met[:MOST_NAMED])
-
-
-def _told(trial: Trial) -> tuple[str, ...]:
-    """What disturbed a trial, without what the confidence says already."""
-    return tuple(
-        cause for cause in trial.causes if cause_name(cause) not in ("short-window", "generated-data")
-    )
-
-
 def _published(analysis: Analysis) -> Iterator[str]:
     checked = claims.checked(analysis.verdicts, analysis.question.ways)
     if checked and checked != lead(analysis):
@@ -252,6 +177,9 @@ def _published(analysis: Analysis) -> Iterator[str]:
 
 def _limits(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
     timed = [(breakdown, cell) for cell in cells if (breakdown := time_breakdown(cell)) is not None]
+    if cells and all(cell.key.protocol == LOADER_ALONE for cell in cells):
+        yield "Nothing was trained: these runs time the loader alone."
+        return
     if not timed:
         yield "How long the device waited for input was not measured."
         return
@@ -269,22 +197,14 @@ def _limits(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
 
 
 def _precision(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
-    own = {id(cell) for cell in cells}
-    gains = [
-        gain
-        for gain in analysis.speedups
-        if id(gain.of) in own and gain.of.key.precision not in FULL_PRECISION
-    ]
+    gains = _gains_of(analysis, cells) or _gains_of(analysis, analysis.measured_here)
     strict = [gain for gain in gains if gain.over.key.precision == "fp32-ieee"] or gains
     best = best_of_each_workload(strict)
     if not best:
-        named = [
-            f"{name}, {BASELINES[name]}"
-            for name in FULL_PRECISION
-            if name in {c.key.precision for c in cells}
-        ]
-        ran = f": {'; '.join(named)}" if named else ""
-        yield f"It was not measured: no 16-bit precision ran beside a 32-bit one{ran}."
+        used = {cell.key.precision for cell in cells}
+        named = [f"{BASELINES[name]} ({name})" for name in FULL_PRECISION if name in used]
+        ran = f"all of it ran in {text.joined(named)}" if named and len(used) == len(named) else ""
+        yield f"It was not measured: {ran or 'no 16-bit precision ran beside a 32-bit one'}."
         return
     over = best[0].over
     yield f"The baseline is {BASELINES[over.key.precision]} ({over.key.precision}){on(analysis, over)}."
@@ -301,6 +221,13 @@ def _precision(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
         yield "Each ran at the batch that was published for it."
     gained = dict.fromkeys(gain.of.key.precision for gain in told)
     yield from (MIXED[name] for name in gained if name in MIXED)
+
+
+def _gains_of(analysis: Analysis, cells: Sequence[Cell]) -> list[Speedup]:
+    """What 16-bit precisions gained in these cells."""
+    taken = set(map(id, cells))
+    mixed = (gain for gain in analysis.speedups if gain.of.key.precision not in FULL_PRECISION)
+    return [gain for gain in mixed if id(gain.of) in taken]
 
 
 def _as_published(gain: Speedup) -> bool:
@@ -324,8 +251,9 @@ def _gain(gain: Speedup, which: str, among: Sequence[Cell]) -> str:
         Ranking.TIED: ", so no difference is shown",
         Ranking.FIRST_LOOK: ": a first look, and no ranking",
     }.get(gain.ranking, "")
-    model = f"{text.model_name(gain.of.key.model)}{size}{protocol(gain.of.key, (c.key for c in among))}"
     of, over = gain.of.key, gain.over.key
+    others = (cell.key for cell in among if cell.key.precision == of.precision)
+    model = f"{text.model_name(of.model)}{size}{setting(of)}{apart(of, others, said=('batch_size',))}"
     at, than = "", ""
     if of.batch_size != over.batch_size:
         at, than = f" at batch {of.batch_size}", f" as {over.precision} at batch {over.batch_size}"
@@ -333,7 +261,7 @@ def _gain(gain: Speedup, which: str, among: Sequence[Cell]) -> str:
 
 
 def _memory(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
-    yield from memory(analysis)
+    yield from memory(analysis, cells)
     records = [trial.record for cell in cells for trial in cell.trials]
     energies = [record.telemetry.energy for record in records if record.telemetry]
     known = [cell for cell in cells if cell.joules.mean is not None]
@@ -386,9 +314,10 @@ def _again(analysis: Analysis) -> Iterator[str]:
     for plan, image in asked:
         each = ", on each machine." if analysis.expectations else ""
         yield f"`{text.run_again(plan, image)}`{each}"
+    if analysis.question.longer:
+        yield f"`{analysis.question.longer}` makes it worth more: tests long enough to be ranked."
+        return
     cells = analysis.measured_here
     if fewest_runs(cells) >= BLOCKS_NEEDED > max(cell.blocks for cell in cells):
-        spread = (
-            f"Add `--blocks {BLOCKS_NEEDED}` to spread the runs over {BLOCKS_NEEDED} sittings, an hour apart"
-        )
-        yield f"{spread}: that makes the figures surer."
+        sittings = f"spreads the runs over {BLOCKS_NEEDED} sittings, an hour apart"
+        yield f"`--blocks {BLOCKS_NEEDED}` {sittings}: that makes the figures surer."

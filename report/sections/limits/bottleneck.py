@@ -9,7 +9,7 @@ from report.comparisons.cells import Cell, unit_of
 from report.comparisons.groups import ComparisonGroup
 from report.sections.ran.environment import MOST_MACHINES, apart, first_of, remarks
 from report.sections.view import BottleneckView
-from report.text import clean, count, model_name, percent
+from report.text import clean, count, joined, model_name, percent
 from report.trials.trial import Trial
 
 MOST_SAID = 6
@@ -37,7 +37,7 @@ def boxes_differ(trials: Sequence[Trial]) -> str:
     differences = apart(list(first_of(trials).values())[:MOST_MACHINES])
     rows = differences.rows if differences is not None else ()
     fields = [row[0] for row in rows if not row[0].startswith("device ")]
-    return f"The computers around the cards differ too, in {clean(', '.join(fields), 400)}." if fields else ""
+    return f"The computers differ, too: in {clean(joined(fields), 400)}." if fields else ""
 
 
 def _waiting_lines(cells: Sequence[Cell]) -> tuple[str, ...]:

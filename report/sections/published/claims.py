@@ -72,7 +72,9 @@ def checked(judged: Sequence[Judged], ways: Mapping[str, Way] = NO_WAYS) -> str:
         none = f"None of {text.count(len(judged), 'published claim')} can be checked by these runs."
         return f"{none} `invoke claims --here` names those that this machine can check."
     kinds = ((HOLDS, "holds", "hold"), (FAILS, "does not", "do not"), (OPEN, "is open", "are open"))
-    counts = [(sum(word in kind for word in words), one, many) for kind, one, many in kinds if words]
+    counts = [(sum(word in kind for word in words), one, many) for kind, one, many in kinds]
+    if not counts[-1][0]:
+        counts.pop()
     if waiting:
         counts.append((waiting, "needs one more command", "need one more command"))
     here = f"{len(words) + waiting} can be checked on this machine"
@@ -85,14 +87,20 @@ def checked(judged: Sequence[Judged], ways: Mapping[str, Way] = NO_WAYS) -> str:
 
 
 def verdicts(judged: Sequence[Judged]) -> Table | None:
-    """How many claims of each study came to which verdict."""
-    if not judged:
-        return None
-    rows = []
+    """How many claims of each study came to which verdict; null where none came to one."""
+    rows, without = [], []
     for study, results in grouped_by(judged, lambda result: result.claim.study).items():
         counts = Counter(result.verdict.word for result in results)
-        words = ", ".join(f"{n} {word}" for word, n in counts.items())
-        rows.append((text.clean(study, 40), str(len(results)), words))
+        if any(result.compared for result in results):
+            words = ", ".join(f"{n} {word}" for word, n in counts.items())
+            rows.append((text.clean(study, 40), str(len(results)), words))
+        else:
+            without.append(results)
+    if not rows:
+        return None
+    if without:
+        others = text.count(len(without), "other study", "other studies")
+        rows.append((others, str(sum(map(len, without))), "none is comparable here"))
     return Table("Published claims, by study", ("Study", "Claims", "Verdicts"), tuple(rows))
 
 

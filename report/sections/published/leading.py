@@ -100,7 +100,7 @@ def nearest_speed(analysis: Analysis) -> Fact | None:
     card = text.the(text.short_card(claim.of.card or ""))
     terms = ", on other terms" if own.differs else ""
     work = f"{text.model_name(row.model)} in {own.precision}"
-    return Fact(f"{written} ×", f"the speed published of {card} ({claim.study}), for {work}{terms}")
+    return Fact(f"{written} ×", f"the speed that study {claim.study} published of {card}, for {work}{terms}")
 
 
 def _is_ranked(entry: StudyEntry) -> bool:

@@ -28,22 +28,24 @@ def would_change(expectations: Sequence[Expectation]) -> tuple[str, ...]:
 def _units(expectation: Expectation) -> str:
     assert expectation.units is not None and expectation.model is not None
     if not expectation.model.includes(1.0):
-        least = f"{text.times(expectation.model.low)} times as fast"
-        if expectation.fast.card == expectation.slow.card:
-            left = f"{least} is left ({expectation.band.label})"
-            return f"Units of this card differ by less than these two: {left}."
-        fast, slow = text.the(expectation.fast.name), text.the(expectation.slow.name)
         known = expectation.band.label.removeprefix("unit-to-unit, ")
-        return (
-            f"Units of one model differ ({known}). "
-            f"Even a slow unit of {fast} would be {least} as a fast one of {slow}."
-        )
+        least = f"{text.times(expectation.model.low)} times as fast as"
+        return f"Units of one model differ ({known}). Even {_slow_and_fast(expectation, least)}."
     if expectation.units.includes(1.0):
         return "These two units cannot be told apart, so other units may turn it either way."
     return (
         f"Other units may turn it: these two differ, but two others of their models need not "
         f"({expectation.band.label})."
     )
+
+
+def _slow_and_fast(expectation: Expectation, than: str) -> str:
+    """'a slow unit of the A would be 1.2 times as fast as a fast one of the B'"""
+    fast, slow = (text.the(system.name) for system in (expectation.fast, expectation.slow))
+    if expectation.fast.card != expectation.slow.card:
+        return f"a slow unit of {fast} would be {than} a fast one of {slow}"
+    fast, slow = ("this one" if name == text.THIS else name for name in (fast, slow))
+    return f"a slow machine like {fast} would be {than} a fast one like {slow}"
 
 
 def _mix(expectation: Expectation) -> str:

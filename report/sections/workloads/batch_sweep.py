@@ -44,7 +44,7 @@ def _panel(members: Sequence[BatchSweep], name: str, among: Sequence[Key]) -> Pa
         for sweep in sorted(members, key=lambda sweep: (sweep.unit, sweep.precision))
         if (batch := sweep.out_of_memory_batch) is not None
     ]
-    under = names.protocol(work, among)
+    under = names.apart(work, among, said=("batch_size", "data_mode"))
     title = f"{text.model_name(work.model)}{names.setting(work)}{under}: throughput against batch"
     alt = "; ".join(_points_words(line) for line in lines[:12])
     alt += "".join(f"; {wall.card} {wall.precision}: {wall.text}" for wall in walls)

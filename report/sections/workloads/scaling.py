@@ -41,7 +41,7 @@ def panels(cells: Sequence[Cell], gains: Sequence[Speedup], anchor: str) -> tupl
     """For each work its throughput, what mixed precision gains, and its scaling, by number of devices."""
     drawn: list[Panel | None] = []
     for place, family in enumerate(scalings(cells), 1):
-        under = names.protocol(family.key, (cell.key for cell in cells))
+        under = names.apart(family.key, (cell.key for cell in cells), said=("batch_size",))
         title = text.model_name(family.key.model) + names.setting(family.key) + under
         drawn += [
             _throughput(family, f"{anchor}-devices-{place}", title),

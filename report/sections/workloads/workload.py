@@ -259,7 +259,7 @@ def _heading(group: ComparisonGroup, among: Iterable[Key]) -> str:
     base = group.base
     batch = f", batch {base.batch_size}" if base.batch_size else ""
     stacks = ", on different stacks" if group.stacks else ""
-    under = names.protocol(base, among)
+    under = names.apart(base, among, said=("batch_size", "data_mode"))
     return f"{text.model_name(base.model)}{batch}, {base.data_mode} data{names.setting(base)}{under}{stacks}"
 
 

@@ -59,6 +59,14 @@ def test_a_ratio_whose_interval_reaches_to_nothing_still_has_an_axis_and_ends_at
     assert [low, high] in [list(line.get_xdata()) for line in axes.lines]
 
 
+@pytest.mark.parametrize("value", [118.0, 11193.0, 0.002])
+def test_rows_of_ratios_reach_the_furthest_figure_but_not_the_furthest_end_of_an_interval(value: float):
+    marks = (Mark("a", "", "1.00", 1.0), Mark("b", "", "", value, value / 1e5, value * 1e5))
+    axes = MarkRows((MarkRow("row", marks),), "").sheet(DESK).figure.axes[0]
+    low, high = axes.get_xlim()
+    assert low < value < high and high / low < 1.1 * max(value, 1 / value) * 1e4
+
+
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=6))
 def test_labels_that_would_touch_are_moved_apart_and_keep_their_order(places: list[float]):
     moved = style.apart(places, 14.0, 0.0, 100.0)

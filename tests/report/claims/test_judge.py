@@ -96,6 +96,17 @@ def test_an_order_is_judged_by_the_interval():
     ]
 
 
+def test_a_rate_of_steady_steps_is_judged_between_a_whole_run_and_a_part_but_not_before_it_settled():
+    order = ratio(kind="order", metric="throughput", relation="greater", value=None, unit="samples/s")
+    part = {"complete": False, "limit": Limit(steps=60)}
+    faster = {"seconds": 0.05, "first_order": 10}
+    assert word(order, [*series(**part), *series("amp-fp16", **faster)]) == "holds here"
+    unsettled = [*series(**part), *series("amp-fp16", verdict="unproven", **faster)]
+    assert because(order, unsettled) == "length: the window was too short for the speed to settle"
+    seconds = order.model_copy(update={"metric": "protocol_seconds", "relation": "less"})
+    assert word(seconds, [*series(**part), *series("amp-fp16", **faster)]) == "not comparable"
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -131,7 +142,7 @@ def test_bytes_are_counted_within_the_margin_that_the_claim_declares():
 
 def test_a_projection_from_a_window_too_short_is_not_judged():
     short = series(complete=False, verdict="unproven", limit=Limit(steps=20))
-    assert because(claim(), short) == "length: projected from a window too short to have settled"
+    assert because(claim(), short) == "length: the window was too short for the speed to settle"
 
 
 def test_a_whole_run_is_judged_however_short_its_window():

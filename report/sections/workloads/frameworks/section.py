@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from report import text
 from report.analysis import Analysis
 from report.charts.intervals import Mark
@@ -12,7 +10,7 @@ from report.claims.studies import DRAWN
 from report.comparisons.cells import Cell, standing, unit_of
 from report.comparisons.figures import Figure
 from report.comparisons.scaling import step_seconds
-from report.sections.view import FrameworksView, FrameworkWorkView, Panel, Table, tabled
+from report.sections.view import Fact, FrameworksView, FrameworkWorkView, Panel, Table, tabled
 from report.sections.workloads.charts import ratios_panel
 from report.sections.workloads.frameworks import characteristics, pairs, timelines
 from report.sections.workloads.frameworks.lines import Line, Work, works
@@ -39,24 +37,22 @@ def view(analysis: Analysis) -> FrameworksView | None:
     )
 
 
-def brief(analysis: Analysis) -> str:
-    """Which framework is the fastest here; empty where the leading session is of no work that ranks two."""
+def leading(analysis: Analysis) -> Work | None:
+    """The first work of the leading session that ranks two frameworks; null where there is none."""
     for work in works(analysis):
         leads = any(line.cell.session == analysis.lead for line in work.alike)
         if leads and len({line.framework for line in work.ranked}) > 1:
-            return _order(work.ranked)
-    return ""
+            return work
+    return None
 
 
-def _order(ranked: Sequence[Line]) -> str:
-    """The fastest, and which of the others nothing shows to be slower."""
-    first, others = ranked[0], ranked[1:]
-    key, figure = first.cell.key, first.cell.throughput
-    mean, interval = figure.mean or 0.0, figure.interval
-    rate = text.about(mean, interval.low, interval.high) if interval else text.number(mean)
+def brief(work: Work) -> str:
+    """The fastest of the ranked lines, and which of the others nothing shows to be slower."""
+    first, others = work.ranked[0], work.ranked[1:]
+    key = first.cell.key
     where = f"On this {text.short_card(first.cell.card)}"
     what = f"{text.model_name(key.model)} at batch {key.batch_size}"
-    speed = f"{rate} {text.clean(first.cell.trials[0].sample_unit, 20)}s a second"
+    speed = f"{_rate(first)} {_unit(first)}s a second"
     level = [line for line in others if line.scaled is None or line.scaled.tied is not False]
     if level:
         names = text.joined(list(map(_plain, [first, *level])))
@@ -65,20 +61,49 @@ def _order(ranked: Sequence[Line]) -> str:
     return f"{where} {_plain(first)} trains {what} the fastest: {speed}; {longer}."
 
 
+def brief_panel(work: Work, name: str) -> Panel | None:
+    """Every framework's time over the fastest's."""
+    return _panel(work, name, _heading(work))
+
+
+def brief_facts(work: Work) -> tuple[Fact, ...]:
+    """The rates that the sentence is of."""
+    return tuple(
+        Fact(
+            f"{_rate(line)} {_unit(line)}s/s",
+            f"{_plain(line)} ({line.cell.key.precision}, {text.count(line.cell.throughput.n, 'run')})",
+        )
+        for line in work.ranked
+    )
+
+
+def _rate(line: Line) -> str:
+    mean, interval = line.cell.throughput.mean or 0.0, line.cell.throughput.interval
+    return text.about(mean, interval.low, interval.high) if interval else text.number(mean)
+
+
+def _unit(line: Line) -> str:
+    return text.clean(line.cell.trials[0].sample_unit, 20)
+
+
 def _plain(line: Line) -> str:
     """'MXNet (Gluon)' of 'MXNet, Gluon': a name that can stand in a list."""
     name, _, rest = line.name.partition(", ")
     return f"{name} ({rest})" if rest else name
 
 
-def _work_view(work: Work, name: str, drawn: set[str]) -> FrameworkWorkView:
+def _heading(work: Work) -> str:
     key = work.alike[0].cell.key
     devices = f", {key.gpus} devices" if key.gpus > 1 else ""
     size = f", {key.image_size} px" if key.image_size else ""
-    heading = f"{text.model_name(key.model)}, batch {key.batch_size}{size}{devices}, {key.precision}"
+    return f"{text.model_name(key.model)}, batch {key.batch_size}{size}{devices}, {key.precision}"
+
+
+def _work_view(work: Work, name: str, drawn: set[str]) -> FrameworkWorkView:
+    heading = _heading(work)
     return FrameworkWorkView(
         heading,
-        _sentences(work, key.workload in drawn),
+        _sentences(work, work.alike[0].cell.key.workload in drawn),
         _panel(work, name, heading),
         timelines.panel(work.lines, f"{name}-use", heading),
         _figures(work),
@@ -141,7 +166,7 @@ def _panel(work: Work, name: str, heading: str) -> Panel | None:
     return ratios_panel(
         name,
         f"Time-scaled by framework: {heading}",
-        f"{protocol}; the fastest = 1.00, and less is better",
+        f"protocol {protocol}; the fastest = 1.00, and less is better",
         marks,
     )
 
@@ -172,8 +197,8 @@ def _figures(work: Work) -> Table:
 
 
 def _note(cell: Cell) -> str:
-    """'5 runs · 25.3 min, projected, unproven'"""
-    words = [_minutes(cell.seconds), "projected" if cell.length.projected else "whole run"]
+    """'5 runs · 26 h 31 min, projected, unproven'"""
+    words = [text.duration(cell.seconds.mean or 0.0), "projected" if cell.length.projected else "whole run"]
     words += ["unproven"] if cell.verdict == "unproven" else []
     return f"{text.count(cell.seconds.n, 'run')} · {', '.join(words)}"
 

@@ -13,6 +13,7 @@ from harness.record.claims import ClaimSet
 from harness.record.store import Results, Stored
 from report.analysis import Analysis, Evidence, Question, analyse
 from report.sections.view import PageView
+from report.trials.key import LOADER_ALONE
 from tests.helpers import records_builder as build
 from tests.helpers.views import view_of
 from tests.report.comparisons.test_groups import LEAD, elsewhere, series, view
@@ -73,7 +74,8 @@ def test_of_two_machines_with_one_card_no_range_is_called_that_of_two_types():
     other = build.machine("Constructed Card A", label="other", digits="b")
     shown = view([*series(), *elsewhere(seconds=0.08, on=other, card="Constructed Card A")])
     assert "other machines like these, 1." in shown.answer and "types" not in shown.answer
-    assert shown.changes[0].startswith("Units of this card differ by less than these two")
+    assert "Even a slow machine like the machine constructed-other would be 1." in shown.changes[0]
+    assert shown.changes[0].endswith(" times as fast as a fast one like this one.")
 
 
 def test_many_gains_become_a_range_with_both_ends_named():
@@ -209,6 +211,8 @@ def test_a_machine_without_records_is_shown_another_s_newest_session_of_mostly_p
     assert analysed([*first, *newer]).lead == newer[0].session
     assert analysed([*first, *newer], machine="ffffffffffff").lead == first[0].session
     assert analysed(newer, machine="ffffffffffff").lead == newer[0].session
+    loading = later("loading", kind={**build.LM, "protocol": LOADER_ALONE})
+    assert analysed([*first, *loading], machine="ffffffffffff").lead == first[0].session
 
 
 @pytest.mark.parametrize(

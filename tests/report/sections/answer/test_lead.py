@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import pytest
 
 from harness.record import Limit, Record
 from report.charts.intervals import Intervals, Mark
 from report.sections.view import PageView, Panel
+from tests.helpers import records_builder as build
 from tests.helpers.records_frameworks import runs
 from tests.report.comparisons.test_groups import elsewhere, series, view
 
+DAY_BEFORE = build.STARTED - timedelta(days=1)
 SHORT = {"verdict": "unproven", "complete": False, "limit": Limit(steps=40)}
 NOISY = {"spread": 0.4}
 
@@ -54,9 +57,14 @@ def test_a_range_that_is_too_wide_to_say_how_fast_is_no_headline():
     assert not [sentence for sentence in said(page) if "times as fast as" in sentence]
 
 
-def test_single_runs_rank_nothing():
+def test_single_runs_of_two_cards_rank_nothing_and_lead_no_page():
     page = view([*series(repeats=1), *elsewhere(repeats=1)])
-    assert page.answer.endswith("but single runs give no range.")
+    assert (
+        page.answer.startswith("On this Constructed Card A, 30 epochs of LSTM")
+        and "Card B" not in page.answer
+    )
+    (which, *_) = page.questions
+    assert which.sentences[0].startswith("Single runs give no range: the Constructed Card B took 0.80 of")
     assert not any("×" in fact.value for fact in page.facts)
 
 
@@ -89,8 +97,36 @@ def test_generated_data_is_labelled_in_the_picture_too():
         assert all(mark.note.endswith(" · GENERATED data") for mark in marks(picture))
 
 
+def test_of_two_cards_it_draws_how_many_times_as_fast_each_work_ran_and_the_whole_of_it():
+    work = {"batch_size": 40, "first_order": 10}
+    records = [*series(), *series(**work), *elsewhere(), *elsewhere(seconds=0.05, **work, **SHORT)]
+    picture = view(records).picture
+    assert picture is not None and picture.title == "The Constructed Card B against the Constructed Card A"
+    assert [(mark.label, mark.text, mark.unranked) for mark in marks(picture)][:1] == [
+        ("LSTM in fp32-ieee", "1.25 ×", False)
+    ]
+    *_, whole = marks(picture)
+    assert whole.low is not None and whole.other_units is not None and whole.other_units[0] < whole.low
+    assert picture.unit == "times as fast; more is better; pale: units that you would get"
+
+
+def test_page_one_bears_the_labels_of_what_it_leads_with_alone():
+    earlier = series(session="20260129-cccccc", model="gru", data="generated")
+    page = view([*series(), *[one.model_copy(update={"started_at": DAY_BEFORE}) for one in earlier]])
+    assert [badge.word for badge in page.badges] == ["weak: 3 runs"]
+    assert any(sentence.startswith("GENERATED DATA:") for sentence in page.caveats)
+
+
 def test_where_frameworks_did_one_work_and_no_pair_of_machines_did_they_lead():
     page = view([*runs("pytorch", 0.2), *runs("tensorflow", 0.25)])
+    assert [(fact.value, fact.label) for fact in page.facts[:2]] == [
+        ("320 images/s", "PyTorch (fp32-ieee, 5 runs)"),
+        ("256 images/s", "TensorFlow (fp32-ieee, 5 runs)"),
+    ]
+    assert page.picture is not None and [mark.label for mark in marks(page.picture)] == [
+        "PyTorch",
+        "TensorFlow",
+    ]
     assert page.answer.startswith(
         "On this Constructed Card A PyTorch trains DenseNet-121 at batch 64 the fastest: "
         "320 images a second; TensorFlow takes 1.25 ("

@@ -34,7 +34,7 @@ def test_the_line_that_measures_again_names_the_environment():
     own = [record.model_copy(update={"environment": within}) for record in records]
     again, spread = answer(view(own), "How is the main figure measured again?")
     assert again.startswith(f"`invoke run --plan {records[0].plan} --image era-2019 --new-session`")
-    assert spread.startswith("Add `--blocks 3` to spread the runs over 3 sittings")
+    assert spread.startswith("`--blocks 3` spreads the runs over 3 sittings")
 
 
 def test_page_one_says_how_many_trials_are_shown_only_where_some_are_missing():

@@ -37,7 +37,7 @@ def test_claims_that_wait_for_a_run_are_counted_with_the_command_that_judges_the
     ways = {waiting.claim.id: Way("perbos", {"a": 60.0})}
     run_them = "`invoke run --claims here --budget 2h`"
     assert claims.checked([judged("reproduced"), waiting], ways) == (
-        f"Of 2 published claims 2 can be checked on this machine: 1 holds, 0 do not, 0 are open, "
+        f"Of 2 published claims 2 can be checked on this machine: 1 holds, 0 do not, "
         f"1 needs one more command: {run_them}."
     )
     assert claims.checked([waiting] * 2, ways) == (

@@ -104,7 +104,7 @@ def test_an_earlier_session_of_this_machine_is_drawn_with_its_day():
 
 def test_another_machine_beside_this_one_stands_in_the_row_under_its_label():
     records = [*resnets(), *elsewhere(seconds=1000.0 / WHOLE, **RESNET, batch_size=98)]
-    (row,) = rows(view(records).study)
+    (row,) = rows(view(records).claims[0].drawn[0])
     first = row.marks[0]
     assert (first.label, first.note) == ("Constructed Card B fp32-ieee", "batch 98 constructed-card-b")
 
@@ -130,7 +130,7 @@ def test_where_there_are_no_prices_the_verdicts_lead_with_the_speed_beside_the_n
     assert shown.answer.startswith("Of 4 published claims 1 can be checked on this machine: ")
     assert [(fact.value, fact.label) for fact in shown.facts[:2]] == [
         ("0 of 1", "published claims hold, of those that these runs judge"),
-        ("1.15 ×", "the speed published of the RTX 2080 Ti (x), for ResNet-50 in fp32-ieee"),
+        ("1.15 ×", "the speed that study x published of the RTX 2080 Ti, for ResNet-50 in fp32-ieee"),
     ]
     asked = {question.heading: question.sentences for question in shown.questions}
     assert "published claims" not in asked["Do the published numbers hold here?"][0]
@@ -140,7 +140,8 @@ def test_the_speed_beside_a_published_card_says_where_it_was_measured_on_other_t
     fact = nearest_speed(analysed(resnets(mode="device")))
     assert fact is not None
     assert (
-        fact.label == "the speed published of the RTX 2080 Ti (x), for ResNet-50 in fp32-ieee, on other terms"
+        fact.label
+        == "the speed that study x published of the RTX 2080 Ti, for ResNet-50 in fp32-ieee, on other terms"
     )
 
 

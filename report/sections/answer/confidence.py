@@ -1,0 +1,98 @@
+"""How sure page one is, in one word with its reason, and what happened to its runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from harness.summary import circumstances
+from harness.summary.checks import cause_name
+from report import text
+from report.analysis import Analysis
+from report.comparisons.cells import Cell, runs_of_figures
+from report.sections.answer.memory import on
+from report.sections.names import work
+from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS, HEADLINE_RUNS
+from report.trials.trial import Trial
+
+MOST_NAMED = 3
+
+
+def sure(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
+    """Confidence with its reason, what is not shown, where doubt is greatest, and what disturbed the runs."""
+    word, because = confidence(cells)
+    yield f"{word}: {because}."
+    if analysis.accounts:
+        account = analysis.accounts[0]
+        gone = dict(account.fates)
+        told = account.shown + gone.get("failed", 0) + gone.get("invalid", 0)
+        if account.sessions_shown < account.sessions or told < account.started:
+            yield account.in_brief()
+    widest = max((cell for cell in cells if cell.throughput.interval), key=_half_width, default=None)
+    if widest is not None and (interval := widest.throughput.interval):
+        unit = text.clean(widest.trials[0].sample_unit, 20)
+        values = widest.throughput.values
+        apart = text.percent((max(values) - min(values)) / interval.estimate)
+        yield (
+            f"Doubt is greatest for {work(widest, cells)}{on(analysis, widest)}: as its "
+            f"{text.count(len(values), 'run')} lie up to {apart} apart, its mean may be "
+            f"{text.number(interval.low)} to {text.number(interval.high)} {unit}s a second."
+        )
+    if cells and all(cell.key.data_source == "real" for cell in cells):
+        yield "All training data is real."
+    yield from _spoiled([trial for cell in cells for trial in cell.trials])
+
+
+def _half_width(cell: Cell) -> float:
+    interval = cell.throughput.interval
+    return (interval.high - interval.low) / interval.estimate if interval else 0.0
+
+
+def confidence(cells: Sequence[Cell]) -> tuple[str, str]:
+    """One word for how far the figures carry, and why it is no better."""
+    counts, blocks = runs_of_figures(cells), max((cell.blocks for cell in cells), default=0)
+    fewest, most = min(counts, default=0), max(counts, default=0)
+    few = fewest < FLOOR_RUNS
+    runs = (
+        f"{text.count(fewest, 'run')} to each figure"
+        if fewest == most
+        else f"{fewest} to {most} runs to a figure"
+    )
+    runs += f" (at least {FLOOR_RUNS} are wanted)" if few else ""
+    each = " on each machine" if len({cell.machine for cell in cells}) > 1 else ""
+    sittings = f"from one sitting{each}" if blocks <= 1 else f"from {blocks} sittings an hour apart"
+    weak = [
+        (any(cell.verdict == "unproven" for cell in cells), "tests too short to have settled"),
+        (any(cell.key.data_source == "generated" for cell in cells), "generated data in part"),
+    ]
+    reasons = [reason for applies, reason in weak if applies]
+    if few or reasons:
+        return "Weak", ", ".join((runs, sittings, *reasons))
+    if fewest < HEADLINE_RUNS or blocks < BLOCKS_NEEDED:
+        return (
+            "Fair",
+            f"{runs}, {sittings}; {HEADLINE_RUNS} runs in {BLOCKS_NEEDED} sittings are wanted to decide by",
+        )
+    return "Good", f"{runs}, {sittings}"
+
+
+def _spoiled(trials: Sequence[Trial]) -> Iterator[str]:
+    """Invalid trials with their causes, and what disturbed the others."""
+    invalid = [trial for trial in trials if trial.verdict == "invalid"]
+    if invalid:
+        causes = Counter(cause.partition(":")[0] for trial in invalid for cause in trial.causes)
+        named = ", ".join(f"{text.clean(cause, 40)} ({n})" for cause, n in causes.most_common(MOST_NAMED))
+        of = text.count(len(trials), "trial")
+        yield f"Invalid, and counted nowhere: {len(invalid)} of {of}, by {named}."
+    elif trials:
+        yield "No finished trial is invalid."
+    counted = [() if trial.verdict == "invalid" else _told(trial) for trial in trials]
+    met = circumstances.of_causes(counted)
+    yield from (f"{text.clean(sentence, 120)}." for sentence in met[:MOST_NAMED])
+
+
+def _told(trial: Trial) -> tuple[str, ...]:
+    """What disturbed a trial, without what the confidence says already."""
+    return tuple(
+        cause for cause in trial.causes if cause_name(cause) not in ("short-window", "generated-data")
+    )

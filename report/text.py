@@ -124,7 +124,7 @@ def times(value: float | None) -> str:
 
 def about(best: float, low: float, high: float) -> str:
     """A figure with as many digits as its range bears: 1.684 of 1.49 to 1.89 is '1.7'."""
-    return rounded(best, _digits(best, low, high))
+    return rounded(best, digits_of(best, low, high))
 
 
 def about_times(best: float, low: float, high: float) -> str:
@@ -134,20 +134,28 @@ def about_times(best: float, low: float, high: float) -> str:
 
 def about_range(best: float, low: float, high: float) -> tuple[str, str]:
     """The ends of a figure's range with as many digits as the figure has beside it."""
-    digits = _digits(best, low, high)
+    digits = digits_of(best, low, high)
     return rounded(low, digits), rounded(high, digits)
 
 
-def _digits(best: float, low: float, high: float) -> int:
+def digits_of(best: float, low: float, high: float) -> int:
+    """How many digits a figure's range bears; rounded to them the figure stays within its range."""
     width = (high - low) / 2 / abs(best) if best else 1.0
-    return 4 if width <= 0 else 1 + max(1, min(3, round(-math.log10(width))))
+    digits = 4 if width <= 0 else 1 + max(1, min(3, round(-math.log10(width))))
+    while digits < 4 and not low <= _to_digits(best, digits) <= high:
+        digits += 1
+    return digits
+
+
+def _to_digits(value: float, digits: int) -> float:
+    if not value or not math.isfinite(value):
+        return value
+    return round(value, digits - 1 - math.floor(math.log10(abs(value))))
 
 
 def rounded(value: float, digits: int) -> str:
     """A number with that many significant digits and no more: 4,322 with two is '4,300'."""
-    if value and math.isfinite(value):
-        value = round(value, digits - 1 - math.floor(math.log10(abs(value))))
-    return number(value, digits)
+    return number(_to_digits(value, digits), digits)
 
 
 def plain_tick(value: float) -> str:

@@ -20,6 +20,7 @@ from report.charts.style import (
     PAPER,
     PURPLE,
     RULE,
+    SOFT,
     Layout,
     Style,
     cut,
@@ -162,7 +163,8 @@ class PriceLine:
             look = CARD_LOOKS[offer.place % len(CARD_LOOKS)]
             low, best, high = offer.price
             _rules(axes, across, y, 6)
-            _rules(axes, [min(self.turn[1], across[-1])], y, 6, PURPLE)
+            ends = [min(max(value, 0.0), across[-1]) for value in self.turn]
+            _rules(axes, ends, y, 6, PURPLE)
             stroke(axes, [low, high], [y] * 2, interval(look.colour, 1.6, 3))
             stroke(axes, [best], [y], {**_point(look.marker, look.colour), "zorder": 3})
             for lines_below, line in enumerate(reversed(label)):
@@ -175,8 +177,9 @@ class PriceLine:
         low, best, high = (min(max(value, 0.0), axes.get_xlim()[1]) for value in self.turn)
         y = TURN - 12
         _rules(axes, across, y, 6)
-        stroke(axes, [0.0, best], [y] * 2, bar(BLUE, 6, alpha=0.55))
-        stroke(axes, [best, axes.get_xlim()[1]], [y] * 2, bar(ORANGE, 6, alpha=0.55))
+        stroke(axes, [0.0, low], [y] * 2, bar(BLUE, 6, alpha=0.55))
+        stroke(axes, [low, high], [y] * 2, bar(SOFT, 6, alpha=0.25))
+        stroke(axes, [high, axes.get_xlim()[1]], [y] * 2, bar(ORANGE, 6, alpha=0.55))
         stroke(axes, [low, high], [y] * 2, interval(PURPLE, 2, 6))
         stroke(axes, [best], [y], {**_point("D", PURPLE), "zorder": 3})
         _beside(sheet, axes, (best, y - 11), self.turn_label, PURPLE)

@@ -50,6 +50,8 @@ class _Part:
     top: float
     height: float
     shown: MarkRow | Mark | None
+    apart: bool = False
+    """Whether it stands behind the line: no bar leads to it from the row's best."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +96,10 @@ class MarkRows:
         top = 0.0
         for row in self.rows:
             apart = (None,) if row.behind else ()
-            for shown in (row, *row.marks, *apart, *row.behind):
-                height = _height(shown, names, layout)
-                yield _Part(top, height, shown)
+            shown = (row, *row.marks, *apart, *row.behind)
+            for place, each in enumerate(shown):
+                height = _height(each, names, layout)
+                yield _Part(top, height, each, place > len(row.marks) + 1)
                 top += height
 
     def _draw_words(self, sheet: Sheet, axes: Axes, part: _Part) -> None:
@@ -162,16 +165,17 @@ def _draw_mark(
         sheet.text(0, line + LINE * place, words, part=name)
     value = cut(mark.text, 0.34 * layout.width, NOTE, bold)
     sheet.text(layout.width, line, value, bold=bold, colour=INK, align="right", part=name)
-    _draw_value(axes, mark, y, name)
+    _draw_value(axes, mark, y, name, bar_to=not part.apart)
 
 
-def _draw_value(axes: Axes, mark: Mark, y: float, name: str) -> None:
+def _draw_value(axes: Axes, mark: Mark, y: float, name: str, *, bar_to: bool) -> None:
     if mark.value is None or not math.isfinite(mark.value):
         return
     low, high = axes.get_xlim()
     value, *ends = (min(max(x, low), high) for x in (mark.value, mark.low, mark.high) if x is not None)
     colour = look_of(mark.precision).colour
-    stroke(axes, [1.0, value], [y, y], bar(colour, 7, alpha=0.12 if mark.published else 0.4), name)
+    if bar_to:
+        stroke(axes, [1.0, value], [y, y], bar(colour, 7, alpha=0.12 if mark.published else 0.4), name)
     if len(ends) == 2:
         dash = "--" if mark.unranked else "-"
         stroke(axes, ends, [y, y], interval(colour, 1.6, 3, ls=dash), name)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from harness.record.cards import Card
 from report.comparisons.groups import ComparisonGroup
 from report.cost.inputs import CostInputs, Numbers, Range, cost_inputs
-from report.cost.model import CostAnswer, Draws, answer
+from report.cost.model import CostAnswer, Draws, Idle, answer, idle
 from report.cost.purchase import Purchase
 from report.cost.sensitivity import Sensitivity, sensitivities
 from report.trials.trial import Trial
@@ -30,6 +30,8 @@ class Costs:
     """The offers whose power nobody told, for which that of all cards is left out of the costs."""
     flip_watts: float | None = None
     """Where power is left out: how many watts more the cheapest must draw to cost as much as the second."""
+    idle: Idle | None = None
+    """The pair's costs if each did nothing else; null without the buyer's hours, or where one is rented."""
 
     @property
     def tied(self) -> bool:
@@ -64,11 +66,12 @@ def costs(
     result = answer(numbers)
     pair = (result.order[0], result.order[1]) if len(result.order) > 1 else None
     moved = sensitivities(numbers, *pair) if pair else ()
+    after_work = idle(numbers, *pair) if pair and inputs.own_mix else None
     if not unknown:
-        return Costs(inputs, numbers, result, pair, moved)
+        return Costs(inputs, numbers, result, pair, moved, idle=after_work)
     flip = next((one.flip for one in moved if pair and one.key == f"watts:{pair[0]}"), None)
     kept = tuple(one for one in moved if not one.key.startswith("watts:"))
-    return Costs(inputs, numbers, _without_energy(result), pair, kept, unknown, flip)
+    return Costs(inputs, numbers, _without_energy(result), pair, kept, unknown, flip, after_work)
 
 
 def _power_unknown(numbers: Numbers) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 cost of an hour = (price + host price)·(1 − residual) ÷ (life·8760·utilisation)
                 + (card's watts + host's watts)·PUE·tariff ÷ 1000,
 or the price per hour of a rented card. An hour is one in which the card trains, not one of the calendar. A
-year's work takes H hours; its cost is that times H.
+year's work takes H hours; its cost is that times H: other work is taken to fill the rest of the utilisation.
+A card that does nothing else bears all of its year: (price + host price)·(1 − residual) ÷ life + power·H.
 
 Ranges are Monte Carlo over DRAWS draws that are the same each time: a value with low, best and high is
 triangular; a measured ratio is log-normal on each side, its two ends the 2.5 and 97.5 % points. Draws of one
@@ -69,6 +70,16 @@ class CostAnswer:
     order: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """A year's costs of two cards that stand idle after the buyer's work."""
+
+    first: Range
+    second: Range
+    ratio: Range
+    """The second's over the first's."""
+
+
 def answer(numbers: Numbers) -> CostAnswer:
     """Everything the page says of money, from the numbers alone."""
     draw = Draws(numbers)
@@ -94,6 +105,11 @@ class Point:
     def owning(self) -> Any:
         """What one unit of price costs per hour."""
         return (1 - self.residual_share) / (self.life_years * HOURS_A_YEAR * self.utilisation)
+
+    def alone(self, price: Any, watts: Any, hours: Any) -> Any:
+        """A year's cost of a card that trains `hours` and nothing else."""
+        of_a_year = self.owning * HOURS_A_YEAR * self.utilisation
+        return (price + self.host_price) * of_a_year + self.running(watts) * hours
 
     def running(self, watts: Any) -> Any:
         return (watts + self.host_watts) * self.pue * self.electricity_price / 1000
@@ -197,6 +213,20 @@ class Draws:
             return None
         power = self.of_card(i, watts or (0.0, 0.0, 0.0), 1)
         return best, self.all.hourly(card.rented, self.of_card(i, card.price, 0), power)
+
+    def alone(self, i: int) -> tuple[float, Any] | None:
+        """A year's cost of card i that does nothing but the buyer's work, at best and in draws.
+
+        Null where it is rented, its price or power is unknown, or one card's year is too short.
+        """
+        card, hours, watts = self.numbers.cards[i], self.hours_best(i), self.watts(i)
+        given, took = self.hours_best(self.numbers.hours_on), self.pair(i, self.numbers.hours_on)
+        if card.rented or card.price is None or watts is None or hours is None or hours > HOURS_A_YEAR:
+            return None
+        drawn_hours = hours if took is None or given is None else took * given
+        power, price = self.of_card(i, watts, 1), self.of_card(i, card.price, 0)
+        best = float(self.best.alone(card.price[1], watts[1], hours))
+        return best, self.all.alone(price, power, drawn_hours)
 
     def cost_best(self, i: int) -> float | None:
         """The cost of the year's work at best values."""
@@ -307,6 +337,16 @@ def _break_even(draws: Draws, i: int, j: int) -> Range | None:
     power = watts or (0.0, 0.0, 0.0)
     best = draws.best.price_for(rented, target[0] * other_hours / own_hours, power[1])
     return summary(draws.all.price_for(rented, target[1] / time, draws.of_card(i, power, 1)), best)
+
+
+def idle(numbers: Numbers, first: int, second: int) -> Idle | None:
+    """What two cards cost that do nothing but the buyer's work; null as `Draws.alone` says."""
+    draws = Draws(numbers)
+    one, other = draws.alone(first), draws.alone(second)
+    if one is None or other is None:
+        return None
+    ratio = summary(other[1] / one[1], other[0] / one[0])
+    return Idle(summary(one[1], one[0]), summary(other[1], other[0]), ratio)
 
 
 def uniform(stream: int, draws: int) -> Floats:

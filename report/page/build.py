@@ -80,8 +80,8 @@ def look(analysis: Analysis) -> PageView:
     everywhere = (*names.badges(analysis.measured_here), *money.badges(analysis))
     drawn, costs = studies.views(analysis), money.view(analysis)
     offered = costs is not None and costs.offers is not None
-    of_studies = not offered and subject(analysis) not in ("pair", "frameworks")
-    study = leading.brief(analysis) if of_studies else None
+    of_studies = subject(analysis) == "verdicts" or not analysis.groups
+    study = leading.brief(analysis) if of_studies and not offered else None
     view = PageView(
         title="gpudyno report",
         measured=headline.measured(own, min((trial.started_at for trial in own), default=None), expected),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from report import text
 from report.acceptance import clause
 from report.analysis import Analysis
+from report.sections.answer.memory import on
 
 COMMAND = "invoke accept BUNDLE"
 
@@ -14,7 +16,13 @@ def sentences(analysis: Analysis) -> tuple[str, ...]:
 
 
 def in_brief(analysis: Analysis) -> tuple[str, ...]:
-    """The rule as page one says it, to a buyer alone."""
-    costs = analysis.costs
-    bought = analysis.evidence.purchase is not None and costs is not None and costs.answer is not None
-    return tuple(clause.brief(analysis.clause, COMMAND)) if analysis.clause and bought else ()
+    """The rule as page one says it, to a buyer alone; of another machine's order, how to have that one's."""
+    costs, rule, own = analysis.costs, analysis.clause, analysis.own_cells
+    if analysis.evidence.purchase is None or costs is None or costs.answer is None or rule is None or not own:
+        return ()
+    said = clause.brief(rule, COMMAND, on(analysis, own[0]).strip() or "here")
+    order = costs.answer.order
+    best = costs.inputs.offers[order[0]] if order else None
+    if best is None or best.made(own[0].machine, own[0].card):
+        return said
+    return (*said, f"To order {text.the(best.name)}, make the report and its bundle on that machine.")

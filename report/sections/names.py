@@ -46,44 +46,44 @@ def badges(cells: Sequence[Cell]) -> tuple[Badge, ...]:
         ),
         (
             reduced,
-            "scaled down",
-            f"smaller than the protocol, so that it ends soon: {text.clean('; '.join(reduced), 200)}",
+            "smaller than published",
+            f"so that it ends soon: {text.clean('; '.join(reduced), 200)}",
         ),
         (
             any(cell.key.weights == "random" for cell in cells),
-            "random weights",
-            "accuracy was not tested, only speed: the weights are not the pretrained ones",
+            "random weights, speed only",
+            "the weights are not the pretrained ones, so accuracy was not tested",
         ),
         (
             any(not used.pinned for used in environments),
-            "unpinned",
+            "software not pinned",
             "the software is not what the lock says" + (f": {'; '.join(reasons)}" if reasons else ""),
         ),
         (
             any(used.base_substituted for used in environments),
-            "base substituted",
+            "another base image",
             "the image stands on another base than the one that is pinned",
         ),
         (
             any(cell.verdict == "unproven" for cell in cells),
-            "unproven window",
-            "the measured window is too short to show that the speed had settled: shown, never ranked",
+            "too short to rank",
+            "the measured window does not show that the speed had settled: shown, never ranked",
         ),
         (
             any(cell.leaves_out_unproven for cell in cells),
-            "unproven trials",
+            "unproven runs left out",
             "some windows did not show a settled speed where most of their line did; those trials are drawn "
             "as crosses and take no part in any mean",
         ),
         (
             any(cell.takes_unproven and cell.verdict != "unproven" for cell in cells),
-            "unproven trials taken in",
+            "unproven runs counted",
             "some windows did not show a settled speed where most of their line did; without them the mean "
             "would be another, so they count",
         ),
         (
             any(trial.verdict == "invalid" for trial in trials),
-            "invalid trials",
+            "invalid runs left out",
             "some trials broke a rule; they are drawn as crosses and take no part in any mean",
         ),
         (
@@ -93,18 +93,18 @@ def badges(cells: Sequence[Cell]) -> tuple[Badge, ...]:
         ),
         (
             any(cell.length.projected and cell.seconds.n for cell in cells),
-            "projected totals",
+            "totals projected from a part",
             "the whole protocol's time is worked out from a shorter run",
         ),
         (
             any(input_bound(cell) for cell in cells),
-            "input-bound",
+            "waits for input",
             "waiting for input took over 10 % of the time: a faster card would not shorten that part",
         ),
         (
             any(cell.key.data_mode == "host" for cell in cells),
-            "host loader",
-            "the loader runs on the host as published: this ranks whole machines, not cards",
+            "loader as published",
+            "it runs on the host, so this ranks whole machines, not cards",
         ),
     )
     return tuple(Badge(word, because) for shown, word, because in badges if shown)

@@ -36,6 +36,26 @@ def test_numbers_keep_the_digits_that_count(value: float, said: str):
 
 
 @pytest.mark.parametrize(
+    ("best", "low", "high", "said"),
+    [
+        (1.684, 1.49, 1.89, "1.7"),
+        (1.25, 1.21, 1.29, "1.25"),
+        (4322.0, 3300.0, 5600.0, "4,300"),
+        (2.0, 2.0, 2.0, "2.000"),
+    ],
+)
+def test_a_figure_has_the_digits_that_its_range_bears(best: float, low: float, high: float, said: str):
+    assert text.about(best, low, high) == said
+
+
+@given(st.floats(1e-6, 1e9), st.floats(0, 1), st.floats(0, 3))
+def test_a_rounded_figure_stays_in_its_range_or_has_four_digits(best: float, below: float, above: float):
+    low, high = best * (1 - below), best * (1 + above)
+    said = float(text.about(best, low, high).replace(",", ""))
+    assert low <= said <= high or text.digits_of(best, low, high) == 4 or best < 1e-3
+
+
+@pytest.mark.parametrize(
     ("seconds", "said"),
     [(45.0, "45 s"), (600.0, "10 min"), (7200.0, "2 h"), (7260.0, "2 h 1 min"), (259200.0, "3.0 days")],
 )

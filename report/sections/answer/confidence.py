@@ -34,13 +34,15 @@ def sure(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
         values = widest.throughput.values
         apart = text.percent((max(values) - min(values)) / interval.estimate)
         yield (
-            f"Doubt is greatest for {work(widest, cells)}{on(analysis, widest)}: as its "
-            f"{text.count(len(values), 'run')} lie up to {apart} apart, its mean may be "
-            f"{text.number(interval.low)} to {text.number(interval.high)} {unit}s a second."
+            f"Doubt is greatest for {work(widest, cells)}{on(analysis, widest)}. Its "
+            f"{text.count(len(values), 'run')} differ by up to {apart}, which leaves its mean between "
+            f"{text.number(interval.low)} and {text.number(interval.high)} {unit}s a second."
         )
     if cells and all(cell.key.data_source == "real" for cell in cells):
         yield "All training data is real."
-    yield from _spoiled([trial for cell in cells for trial in cell.trials])
+    trials = {trial.path: trial for cell in cells for trial in cell.trials}
+    trials |= {trial.path: trial for trial in analysis.own if trial.failure is None}
+    yield from _spoiled([*trials.values()])
 
 
 def _half_width(cell: Cell) -> float:
@@ -85,7 +87,11 @@ def _spoiled(trials: Sequence[Trial]) -> Iterator[str]:
         of = text.count(len(trials), "trial")
         yield f"Invalid, and counted nowhere: {len(invalid)} of {of}, by {named}."
     elif trials:
-        yield "No finished trial is invalid."
+        yield (
+            f"All {len(trials):,} finished trials are valid."
+            if len(trials) > 1
+            else "The one trial is valid."
+        )
     counted = [() if trial.verdict == "invalid" else _told(trial) for trial in trials]
     met = circumstances.of_causes(counted)
     yield from (f"{text.clean(sentence, 120)}." for sentence in met[:MOST_NAMED])

@@ -207,15 +207,15 @@ def headline(expectation: Expectation) -> str:
             f"A first look, and no ranking: in these tests {fast} did {mix} {_roughly(expectation.units)} "
             f"times as fast as {slow}."
         )
-    about = text.about(expectation.best, expectation.model.low, expectation.model.high)
+    about = text.about(expectation.best, expectation.units.low, expectation.units.high)
     opening = f"{text.sentence(fast)} does {mix} about {about} times as fast as {slow}"
-    return f"{opening}; {other_units(expectation)}, {model} times."
+    return f"{opening}; from {other_units(expectation)}, expect {model} times."
 
 
 def other_units(expectation: Expectation) -> str:
     """Which units a range is of that is not of the measured ones: two cards of one model have one type."""
     alike = expectation.fast.card == expectation.slow.card
-    return "other machines like these" if alike else "units that you would get"
+    return "other machines like these" if alike else "the units that you would get"
 
 
 def between(ends: SpeedRange) -> str:

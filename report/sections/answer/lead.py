@@ -8,7 +8,7 @@ from typing import Literal
 from harness.summary.checks import cause_name
 from report import text
 from report.analysis import Analysis
-from report.comparisons.cells import Cell, fewest_runs, standing
+from report.comparisons.cells import Cell, runs_of_figures, standing
 from report.comparisons.speedups import best_of_each_workload
 from report.cost.costs import Costs
 from report.sections.answer import headline
@@ -56,12 +56,12 @@ def lead(analysis: Analysis) -> str:
 
 
 def leading_cells(analysis: Analysis) -> list[Cell]:
-    """The leading session's cells, and those that page one's first sentence holds them against."""
+    """What the first sentence stands on: the work of a pair, else the leading session and what leads."""
     about, ranks = subject(analysis), frameworks.leading(analysis)
     named: list[Cell] = []
-    if about in ("costs", "pair"):
-        for benchmark in analysis.expectations[0].benchmarks:
-            named += [benchmark.of, benchmark.over]
+    if about in ("costs", "pair") and analysis.expectations:
+        benchmarks = analysis.expectations[0].benchmarks
+        return [cell for benchmark in benchmarks for cell in (benchmark.of, benchmark.over)]
     if about == "verdicts":
         named = [cell for judged in analysis.verdicts for cell in judged.cells]
     if about == "frameworks" and ranks is not None:
@@ -104,7 +104,15 @@ def _bought(analysis: Analysis) -> str:
     rented = costs.numbers.cards[costs.pair[0]].rented
     unit = f"{purchase.currency} an hour" if rented else purchase.currency
     price = wording.about_price(turn, unit)
-    return f"{opening} {'Rent' if rented else 'Buy'} {names[0]} below {price}."
+    return f"{opening} {'Rent' if rented else 'Buy'} {names[0]} below {price}{_if_idle(costs)}."
+
+
+def _if_idle(costs: Costs) -> str:
+    """What a machine that does nothing else would turn, where it does."""
+    ratio = costs.idle.ratio if costs.idle else None
+    if ratio is not None and ratio[2] < 1:
+        return ", unless it will do nothing else"
+    return ", or if it will do nothing else" if ratio is not None and costs.tied and ratio[0] > 1 else ""
 
 
 def _reason(costs: Costs, names: Sequence[str], share: float) -> str:
@@ -144,15 +152,13 @@ def _cost_facts(analysis: Analysis) -> Iterator[Fact]:
     first = costs.answer.order[0]
     a_year = costs.answer.cards[first].cost
     name = text.the(costs.inputs.offers[first].name)
-    place = "and about as much on the next" if costs.tied else "the least"
     next_cost = costs.answer.cards[costs.pair[1]].cost if costs.pair else None
+    against = ""
     if next_cost is not None and costs.pair:
-        other = text.the(costs.inputs.offers[costs.pair[1]].name)
-        place = f"{text.about(next_cost[1], next_cost[0], next_cost[2])} with {other}"
+        against = f", {text.number(next_cost[1])} with {text.the(costs.inputs.offers[costs.pair[1]].name)}"
     if a_year is not None:
         yield Fact(
-            f"{text.about(a_year[1], a_year[0], a_year[2])} {purchase.currency}",
-            f"a year for your work with {name}, {place}",
+            f"{text.number(a_year[1])} {purchase.currency}", f"a year for your work with {name}{against}"
         )
     turn = costs.answer.cards[first].break_even
     if turn is not None and turn[1] > 0:
@@ -170,8 +176,8 @@ def _speed_facts(analysis: Analysis) -> Iterator[Fact]:
             "no difference",
             f"in speed is shown between {text.the(first.fast.name)} and {text.the(first.slow.name)}",
         )
-    if first.model is not None and first.ranking is Ranking.RANKED:
-        best = text.about(first.best, first.model.low, first.model.high)
+    if first.units is not None and first.model is not None and first.ranking is Ranking.RANKED:
+        best = text.about(first.best, first.units.low, first.units.high)
         yield Fact(
             f"{best} ×",
             f"the speed of {text.the(first.fast.name)} against {text.the(first.slow.name)}; "
@@ -183,7 +189,10 @@ def _research_facts(analysis: Analysis) -> Iterator[Fact]:
     """What holds of what was judged, the speed beside the nearest published one, and how quiet it was."""
     compared = [judged for judged in analysis.verdicts if judged.compared]
     hold = sum(judged.verdict.word in claims.HOLDS for judged in compared)
-    yield Fact(f"{hold} of {len(compared)}", "published claims hold, of those that these runs judge")
+    fail = sum(judged.verdict.word in claims.FAILS for judged in compared)
+    others = f"; {fail} {'does' if fail == 1 else 'do'} not" if fail else ""
+    others += f", {open_} open" if (open_ := len(compared) - hold - fail) else ""
+    yield Fact(f"{hold} of {len(compared)}", f"published claims that these runs judge hold{others}")
     nearest = leading.nearest_speed(analysis)
     if nearest is not None:
         yield nearest
@@ -214,7 +223,7 @@ def _own_facts(analysis: Analysis) -> Iterator[Fact]:
             f"{text.number(cell.throughput.mean)} {unit}s/s",
             f"{work(cell, cells)}, {standing(cell) or 'measured'}",
         )
-    fewest = fewest_runs(cells)
-    yield Fact(
-        text.count(fewest, "run"), f"{'is' if fewest == 1 else 'are'} the fewest that a figure averages"
-    )
+    counts = runs_of_figures(cells)
+    fewest, highest = min(counts, default=0), max(counts, default=0)
+    runs = text.count(fewest, "run") if fewest == highest else f"{fewest} to {highest} runs"
+    yield Fact(runs, "behind each figure")

@@ -45,12 +45,14 @@ def _work(members: list[Cell], analysis: Analysis, among: list[Key]) -> str:
     under = f", protocol {text.clean(key.protocol, 40)}" if len(protocols) > 1 else ""
     opening = f"{text.model_name(key.model)}{under} takes up to"
     precisions = {cell.key.precision for cell in most.values()}
-    if len(places) > 1 and len(set(written.values())) == 1:
+    alike = f" (in {next(iter(precisions))})" if len(precisions) == 1 else ""
+    if len(places) > 1 and len(set(written.values())) == 1 and alike:
         each = f"{next(iter(written.values()))} of memory on each of the two"
     else:
-        each = " and ".join(f"{peak}{place}" for place, peak in written.items())
+        own = {place: "" if alike else f" ({cell.key.precision})" for place, cell in most.items()}
+        each = " and ".join(f"{peak}{place}{own[place]}" for place, peak in written.items())
         each = each.replace("GiB", "GiB of memory", 1).replace("MiB", "MiB of memory", 1)
-    return f"{opening} {each} (in {' or '.join(sorted(precisions))})."
+    return f"{opening} {each}{alike}."
 
 
 def _peak(cell: Cell) -> float:

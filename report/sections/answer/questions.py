@@ -38,6 +38,16 @@ MIXED = {
 RELATIVE = ("ratio", "order", "trend")
 """Kinds of claim about what is faster or better than what: they are told before single figures."""
 MOST_NAMED = 3
+NOTHING_MEASURED = "Nothing was measured, so speed, memory and published numbers stay open."
+REMEDIES = {
+    "out-of-memory": "The work did not fit into the memory: give the plan a smaller `batch_size`.",
+    "timeout": "The time ran out: raise the plan's `timeout_seconds`.",
+    "no-device": "The device was not found: `invoke doctor` says what is missing.",
+    "disk-full": "The disk is full: `invoke clean` lists what can go.",
+    "bad-data": "The data is not what it should be: `invoke data` fetches it again.",
+    "engine-gone": "The container engine went away: start it again.",
+}
+SEE_LOG = "The end of each log stands under “What failed?” below."
 FIRST = (
     "`invoke build run report` measures it for the first time; `invoke plan` says for how long.",
     "`invoke claims --here` says which of these figures it can judge, and in how many hours.",
@@ -52,10 +62,12 @@ def questions(analysis: Analysis) -> tuple[Question, ...]:
 
 def _of_none(analysis: Analysis) -> tuple[Question, ...]:
     """Where no figure can be shown: what failed, or how to begin."""
+    if not analysis.own:
+        return (Question("How is this machine measured?", FIRST, ""),)
     return (
-        Question("What failed?", tuple(_failed(analysis)) if analysis.own else (), "failures"),
-        Question("How is the main figure measured again?", tuple(_again(analysis)), ""),
-        Question("How is this machine measured?", () if analysis.own else FIRST, ""),
+        Question("What failed?", (*_failed(analysis), NOTHING_MEASURED), "failures"),
+        Question("What can be done?", tuple(_remedies(analysis)), "failures"),
+        Question("How is it tried again?", tuple(_again(analysis)), ""),
     )
 
 
@@ -67,7 +79,7 @@ def _of_figures(analysis: Analysis) -> tuple[Question, ...]:
     return (
         Question("Which is faster, and by how much?", tuple(_faster(analysis)), "expected"),
         Question("What does it cost?", tuple(_cost(analysis)), "money"),
-        Question("What would turn the answer?", tuple(_turns(analysis)), turning),
+        Question("What would change the answer?", tuple(_turns(analysis)), turning),
         Question("How sure is this?", tuple(sure(analysis, leading or cells)), "doubt"),
         Question("Do the published numbers hold here?", tuple(_published(analysis)), "claims"),
         Question("What limits the speed?", tuple(_limits(analysis, cells)), "limits"),
@@ -95,7 +107,7 @@ def _faster(analysis: Analysis) -> Iterator[str]:
         return
     if first.ranking is Ranking.FIRST_LOOK:
         yield "This is a first look, and no ranking."
-    best = text.about(first.best, first.units.low, first.units.high)
+    best = text.times(first.best)
     speed = f"{text.sentence(fast)} is {best} times as fast as {slow}."
     if first.ranking is Ranking.FIRST_LOOK and first.vague:
         speed = f"Runs lie too far apart to say how much faster {fast} is than {slow}."
@@ -129,10 +141,7 @@ def _cost(analysis: Analysis) -> Iterator[str]:
     if costs is None or costs.answer is None or purchase is None:
         yield from _unpriced(analysis)
         return
-    yield wording.answer_sentence(costs.answer, [offer.name for offer in costs.inputs.offers])
-    for place in costs.answer.order[:MOST_NAMED]:
-        if (quote := costs.inputs.offers[place].quote) is not None:
-            yield wording.offer_sentence(costs, place, quote, analysis.question.now.date())
+    yield from wording.pair_sentences(costs, purchase.currency)
     yield wording.work_sentence(costs.inputs)
     if left_out := wording.left_out_sentence(costs.inputs):
         yield left_out
@@ -150,29 +159,33 @@ def _unpriced(analysis: Analysis) -> Iterator[str]:
             yield "Of the works alone whose runs may be ranked:"
         yield view.answer
     if analysis.evidence.purchase is None:
-        yield "No prices are given: `invoke quote` asks for them."
+        yield "No prices are known: enter them with `invoke quote`."
 
 
 def _turns(analysis: Analysis) -> Iterator[str]:
     costs, purchase = analysis.costs, analysis.evidence.purchase
-    if costs and costs.answer and purchase:
-        yield from wording.turning_sentences(costs, purchase.currency)
-    yield from would_change(analysis.expectations)[:2]
-    if costs and costs.pair and costs.sensitivities and purchase:
-        most = costs.sensitivities[0]
-        yield wording.most_sentence(most, costs.numbers, costs.pair, purchase.currency)
-    elif analysis.expectations and analysis.expectations[0].ranking is Ranking.RANKED:
-        yield "The assumption that matters most is how far units of one model differ."
+    if costs is None or costs.answer is None or costs.pair is None or purchase is None:
+        yield from would_change(analysis.expectations)[:2]
+        if analysis.expectations and analysis.expectations[0].ranking is Ranking.RANKED:
+            yield "The assumption that matters most is how far units of one model differ."
+        return
+    yield from wording.turning_sentences(costs, purchase.currency)
+    if costs.sensitivities:
+        yield wording.most_sentence(costs.sensitivities[0], costs.numbers, costs.pair, purchase.currency)
 
 
 def _published(analysis: Analysis) -> Iterator[str]:
     checked = claims.checked(analysis.verdicts, analysis.question.ways)
     if checked and checked != lead(analysis):
         yield checked
-    failed = [judged for judged in analysis.verdicts if judged.verdict.word in claims.FAILS]
+    compared = [judged for judged in analysis.verdicts if judged.compared]
+    if compared and analysis.evidence.purchase is None:
+        yield claims.by_metric(compared)
+    failed = [judged for judged in compared if judged.verdict.word in claims.FAILS]
     if failed and analysis.evidence.purchase is None:
         first = min(failed, key=lambda judged: judged.claim.kind not in RELATIVE)
-        yield f"The first that does not hold: {claims.in_brief(first)}."
+        study = text.clean(first.claim.study, 40)
+        yield f"One that does not hold here, of study {study}: {claims.in_brief(first)}."
 
 
 def _limits(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
@@ -188,16 +201,18 @@ def _limits(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
     twice = 1 / (1 - breakdown.compute / 2)
     kind = "processor" if cell.trials[0].record.trial.asked.device == "cpu" else "card"
     if breakdown.input_wait <= INPUT_WAIT_LIMIT and breakdown.compute > 0.5:
-        yield f"Mostly the {kind} itself."
-    yield (
-        f"The {kind} waits for its data {waits} of the time at most, with {work(cell, cells)}"
-        f"{on(analysis, cell)}. "
-        f"For that work a {kind} twice as fast would train {text.times(twice)} times as fast."
-    )
+        yield f"The {kind} itself."
+    else:
+        yield f"Not the {kind} alone."
+    longest = f"{waits} of the time" if breakdown.input_wait >= 0.005 else "under 1 % of the time"
+    yield f"Its longest wait for data is {longest}: {work(cell, cells)}{on(analysis, cell)}."
+    yield f"For that work a {kind} twice as fast would train {text.times(twice)} times as fast."
 
 
 def _precision(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
-    gains = _gains_of(analysis, cells) or _gains_of(analysis, analysis.measured_here)
+    own = set(map(id, analysis.measured_here))
+    mixed = (gain for gain in analysis.speedups if gain.of.key.precision not in FULL_PRECISION)
+    gains = [gain for gain in mixed if id(gain.of) in own]
     strict = [gain for gain in gains if gain.over.key.precision == "fp32-ieee"] or gains
     best = best_of_each_workload(strict)
     if not best:
@@ -208,6 +223,9 @@ def _precision(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
         return
     over = best[0].over
     yield f"The baseline is {BASELINES[over.key.precision]} ({over.key.precision}){on(analysis, over)}."
+    yield from (
+        MIXED[name] for name in dict.fromkeys(gain.of.key.precision for gain in best) if name in MIXED
+    )
     sized = sorted(best, key=lambda gain: _parameters(gain.of))
     if len({gain.of.key.model for gain in sized}) < 2:
         yield _gain(sized[0], "", cells)
@@ -218,16 +236,7 @@ def _precision(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
         yield from (_gain(gain, "", cells) for gain in (sized[0], sized[-1]))
     told = (sized[0], sized[-1])
     if any(gain.of.key.batch_size != gain.over.key.batch_size and _as_published(gain) for gain in told):
-        yield "Each ran at the batch that was published for it."
-    gained = dict.fromkeys(gain.of.key.precision for gain in told)
-    yield from (MIXED[name] for name in gained if name in MIXED)
-
-
-def _gains_of(analysis: Analysis, cells: Sequence[Cell]) -> list[Speedup]:
-    """What 16-bit precisions gained in these cells."""
-    taken = set(map(id, cells))
-    mixed = (gain for gain in analysis.speedups if gain.of.key.precision not in FULL_PRECISION)
-    return [gain for gain in mixed if id(gain.of) in taken]
+        yield "Each precision ran at its published batch, so batch and precision change together."
 
 
 def _as_published(gain: Speedup) -> bool:
@@ -285,11 +294,28 @@ def _differs(analysis: Analysis) -> Iterator[str]:
             for name, values in fields.items()
         ]
         yield f"The software differs: {_some(named)}."
+    if one_name := _one_name(analysis):
+        yield one_name
     boxes = boxes_differ(analysis.shown)
     if boxes:
         yield boxes
     if not fields and analysis.expectations:
         yield "Their software is the same."
+
+
+def _one_name(analysis: Analysis) -> str:
+    """What tells two machines apart that were given one label; empty where labels differ."""
+    pair = analysis.expectations[0] if analysis.expectations else None
+    compared = {system.machine for system in (pair.fast, pair.slow)} if pair else set()
+    labels = {trial.machine: trial.machine_label for trial in analysis.shown if trial.machine in compared}
+    names = {label.rpartition(" (")[0] for label in labels.values()}
+    own = next((trial.machine for trial in analysis.own), None)
+    if len(labels) != 2 or len(names) != 1 or names == {""} or own not in labels:
+        return ""
+    other = next(label for machine, label in labels.items() if machine != own)
+    ids = (text.clean(label.rpartition(" (")[2].rstrip(")"), 12) for label in (labels[own], other))
+    this, that = ids
+    return f"Both machines are called {text.clean(names.pop(), 40)}: this one is {this}, the other {that}."
 
 
 def _failed(analysis: Analysis) -> Iterator[str]:
@@ -309,15 +335,21 @@ def _failed(analysis: Analysis) -> Iterator[str]:
     yield f"{of}: {named}; the first was {first}."
 
 
+def _remedies(analysis: Analysis) -> Iterator[str]:
+    """What each reason of a failure asks for."""
+    reasons = dict.fromkeys(trial.failure.reason for trial in analysis.own if trial.failure)
+    yield from dict.fromkeys(REMEDIES.get(reason, SEE_LOG) for reason in reasons)
+
+
 def _again(analysis: Analysis) -> Iterator[str]:
     asked = dict.fromkeys((trial.record.plan, trial.record.environment.image) for trial in analysis.own)
     for plan, image in asked:
-        each = ", on each machine." if analysis.expectations else ""
-        yield f"`{text.run_again(plan, image)}`{each}"
+        each = ", on each machine." if analysis.expectations else "."
+        yield f"By `{text.run_again(plan, image)}`{each}"
     if analysis.question.longer:
-        yield f"`{analysis.question.longer}` makes it worth more: tests long enough to be ranked."
+        yield f"For tests long enough to be ranked: `{analysis.question.longer}`."
         return
     cells = analysis.measured_here
     if fewest_runs(cells) >= BLOCKS_NEEDED > max(cell.blocks for cell in cells):
-        sittings = f"spreads the runs over {BLOCKS_NEEDED} sittings, an hour apart"
-        yield f"`--blocks {BLOCKS_NEEDED}` {sittings}: that makes the figures surer."
+        sittings = f"spread the runs over {BLOCKS_NEEDED} sittings, an hour apart"
+        yield f"Add `--blocks {BLOCKS_NEEDED}` to {sittings}, for surer figures."

@@ -11,7 +11,15 @@ from report.cost.inputs import Numbers, Range
 from report.cost.model import CostAnswer, Draws
 from report.cost.purchase import Quote
 from report.cost.sensitivity import Sensitivity
-from report.sections.costs.wording import about_price, input_name, less_or_least, price_of, spread, written
+from report.sections.costs.wording import (
+    about_ends,
+    about_price,
+    input_name,
+    less_or_least,
+    price_of,
+    spread,
+    written,
+)
 from report.sections.view import Panel
 
 MOST_INPUTS = 8
@@ -93,8 +101,9 @@ def price_line(costs: Costs, currency: str) -> Panel | None:
     ]
     if turn is None or turn[1] <= 0 or not offered:
         return None
-    turns_at = about_price(turn, f"{currency}{' an hour' if rented else ''}")
-    price, less = turns_at.partition(" (")[0], less_or_least(costs.answer)
+    unit, less = f"{currency}{' an hour' if rented else ''}", less_or_least(costs.answer)
+    turns_at = about_price(turn, unit)
+    low, high = about_ends(turn)
     order = {first: 0, second: 1}
     offers = tuple(
         OfferPrice(
@@ -105,8 +114,8 @@ def price_line(costs: Costs, currency: str) -> Panel | None:
         for place, quote in offered
     )
     chart = PriceLine(
-        below=f"Below {price} {names[first]} costs {less}",
-        above=f"above that {names[second]} costs {less}",
+        below=f"Below {low} {unit} {names[first]} costs {less}",
+        above=f"above {high} {names[second]} does",
         turn=turn,
         turn_label=turns_at,
         offers=offers,
@@ -116,4 +125,5 @@ def price_line(costs: Costs, currency: str) -> Panel | None:
         f"{text.sentence(names[first])} costs as much as {names[second]} at {turns_at}. "
         f"Offers: {'; '.join(offer.label for offer in offers)}"
     )
-    return Panel("money-price", f"Your offers, and which costs {less} at which price", "", chart, alt)
+    what = f"upper bar: the price of {names[first]}, beside the offer of {names[second]}"
+    return Panel("money-price", f"Your offers, and which costs {less} at which price", what, chart, alt)

@@ -11,7 +11,7 @@ from report.cost.model import Draws
 from report.cost.purchase import Purchase
 from report.sections.costs import charts, tables, wording
 from report.sections.view import Badge, CostView, Table
-from report.text import clean, count, joined, sentence, the, times
+from report.text import clean, count, joined, the, times
 
 OLD_DAYS = 90
 """A quote older than this is named."""
@@ -68,8 +68,7 @@ def badges(analysis: Analysis) -> tuple[Badge, ...]:
     old = [the(offer.name) for offer in offers if offer.quote and wording.is_old(offer.quote, today)]
     if not old:
         return ()
-    words = ("offer", "is") if len(old) == 1 else ("offers", "are")
-    return (Badge("old offer", f"the {words[0]} for {joined(old)} {words[1]} over a year old"),)
+    return (Badge("offer over a year old", f"it is that for {joined(old)}"),)
 
 
 def _nothing(purchase: Purchase) -> CostView:
@@ -98,7 +97,8 @@ def _ratios(inputs: CostInputs) -> CostView:
         rows.append((offer.name, f"{times(speed)} × the price of {name}\n{between}", tied or "–"))
         if speed > best[1]:
             card = the(offer.name)
-            said = sentence(f"{card} costs less below {times(speed)} times the price of {name} ({between}).")
+            price = f"{times(speed)} times the price of {name} ({between})"
+            said = f"If both are kept busy, {card} is the cheaper below {price}."
             if tied:
                 said = (
                     f"No difference in speed is shown: {card} is worth {between} times the price of {name}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from datetime import date
 
@@ -53,9 +54,23 @@ def spread(values: Range, form: str) -> str:
 
 def about_price(values: Range, unit: str) -> str:
     """A price as a headline says it, with the digits that its range bears: '4,300 EUR (3,300 to 5,600)'."""
+    low, best, high = _about(values)
+    price = f"{best} {unit}"
+    return price if values[0] == values[2] else f"{price} ({low} to {high})"
+
+
+def about_ends(values: Range) -> tuple[str, str]:
+    """The ends of a price's range, with as many digits as the price has beside them."""
+    low, _, high = _about(values)
+    return low, high
+
+
+def _about(values: Range) -> tuple[str, str, str]:
+    """A price's low, best and high with as many digits as it bears, and one more where it begins with 1."""
     low, best, high = max(values[0], 0.0), values[1], max(values[2], 0.0)
-    price = f"{text.about(best, low, high)} {unit}"
-    return price if low == high else f"{price} ({' to '.join(text.about_range(best, low, high))})"
+    digits = text.digits_of(best, low, high)
+    digits += best > 0 and best < 2 * 10 ** math.floor(math.log10(best))
+    return text.rounded(low, digits), text.rounded(best, digits), text.rounded(high, digits)
 
 
 def price_of(quote: Quote) -> str:
@@ -73,14 +88,25 @@ def is_old(quote: Quote, today: date) -> bool:
     return (today - quote.date).days > 365
 
 
-def offer_sentence(costs: Costs, place: int, quote: Quote, today: date) -> str:
-    """One card's cost and hours of a year, its price and how old that is."""
-    name, answer = text.sentence(text.the(costs.inputs.offers[place].name)), costs.answer
-    card = answer.cards[place] if answer else None
-    a_year = f"{written(card.cost[1], 'price')} {quote.currency}" if card and card.cost else "no cost"
-    hours = f" and {text.number(card.hours[1])} hours for your work" if card and card.hours else ""
-    old = ", over a year ago" if is_old(quote, today) else ""
-    return f"{name}: {a_year} a year{hours}, at {price_of(quote)} (offer of {text.day(quote.date)}{old})."
+def pair_sentences(costs: Costs, currency: str) -> Iterator[str]:
+    """A year's cost and hours with the two cheapest, how they compare, and how many more offers there are."""
+    answer, offers = costs.answer, [offer.name for offer in costs.inputs.offers]
+    if answer is None:
+        return
+    if costs.pair is None:
+        yield answer_sentence(answer, offers)
+        return
+    parts = []
+    for place in costs.pair:
+        cost, hours = answer.cards[place].cost, answer.cards[place].hours
+        if cost and hours:
+            a_year = f"{written(cost[1], 'price')} {currency} and {text.number(hours[1])} hours a year"
+            parts.append(f"{a_year} with {text.the(offers[place])}")
+    ratio = answer.cards[costs.pair[1]].ratio
+    tail = f": {written(ratio[1], 'times')} times as much ({spread(ratio, 'times')})" if ratio else ""
+    yield f"{text.joined(parts)}{tail}{', so no difference is shown' if costs.tied else ''}."
+    if (more := len(answer.order) - len(costs.pair)) > 0:
+        yield f"{text.count(more, 'more offer')} below."
 
 
 def contents_sentence(costs: Costs) -> str:
@@ -88,11 +114,30 @@ def contents_sentence(costs: Costs) -> str:
     if all(card.rented for card in costs.numbers.cards):
         return ""
     years = f"{costs.numbers.inputs['life_years'][1]:.2g}"
-    share = f"A year's cost is the price of card and host spread over {years} years"
+    busy = text.percent(costs.numbers.inputs["utilisation"][1])
+    share = (
+        f"Your work pays for its own hours: a machine is taken to train {busy} of the time for {years} years"
+    )
     if costs.power_unknown:
         return f"{share}."
-    known = "" if all(costs.inputs.measured_power) else " Power is as stated in your file."
-    return f"{share}, and a year's electricity.{known}"
+    known = "" if all(costs.inputs.measured_power) else " Its power is the one that you stated."
+    return f"{share}, and electricity is added.{known}"
+
+
+def idle_sentence(costs: Costs, currency: str) -> str:
+    """What each of the pair would cost that did nothing else; empty where that is not known."""
+    if costs.idle is None or costs.pair is None:
+        return ""
+    first, second, ratio = costs.idle.first, costs.idle.second, costs.idle.ratio
+    names = [text.the(costs.numbers.cards[place].name) for place in costs.pair]
+    figures = [text.number(each[1]) for each in (first, second)]
+    opening = "If the machine does nothing else"
+    if ratio[0] <= 1 <= ratio[2]:
+        each = f"{figures[0]} {currency} a year with {names[0]}, {figures[1]} with {names[1]}"
+        return f"{opening}, no difference in cost is shown: {each}."
+    if ratio[0] > 1:
+        return f"{opening}, {names[0]} costs less: {figures[0]} {currency} a year against {figures[1]}."
+    return f"{opening}, {names[1]} costs less: {figures[1]} {currency} a year against {figures[0]}."
 
 
 def turning_sentences(costs: Costs, currency: str) -> Iterator[str]:
@@ -100,21 +145,19 @@ def turning_sentences(costs: Costs, currency: str) -> Iterator[str]:
     if costs.answer is None or costs.pair is None:
         return
     (first, second), less = costs.pair, less_or_least(costs.answer)
+    if idle := idle_sentence(costs, currency):
+        yield idle
     turn = costs.answer.cards[first].break_even
     names = [text.the(costs.numbers.cards[place].name) for place in costs.pair]
     unit = f"{currency} an hour" if costs.numbers.cards[first].rented else currency
-    if turn is not None and turn[1] > 0:
-        low, high = text.about_range(turn[1], max(turn[0], 0.0), turn[2])
-        price = f"{text.about(turn[1], *turn[::2])} {unit}"
-        between = "" if turn[0] == turn[2] else f"; between {low} and {high} either may be the cheaper"
-        yield f"{text.sentence(names[0])} costs {less} below {price}{between}."
-        quote = costs.inputs.offers[first].quote
-        if quote is not None and quote.cost[0] <= turn[0] < quote.cost[2]:
-            yield f"Its offer of {spread(quote.cost, 'price')} {unit} reaches into that range."
+    quote = costs.inputs.offers[first].quote
+    if turn is not None and quote is not None and quote.cost[0] <= turn[0] < quote.cost[2]:
+        offer = f"The offer of {spread(quote.cost, 'price')} {unit} for {names[0]}"
+        yield f"{offer} reaches into the range where either may cost less."
     other = costs.answer.cards[second].break_even
     if other is not None and other[1] > 0:
         price = about_price(other, unit)
-        yield f"With {names[0]} as offered, {names[1]} costs {less} if its own price falls below {price}."
+        yield f"With {names[0]} as offered, {names[1]} costs {less} below {price}."
 
 
 def work_sentence(inputs: CostInputs) -> str:
@@ -126,13 +169,12 @@ def work_sentence(inputs: CostInputs) -> str:
     )
     if inputs.own_mix:
         longest = sorted(inputs.lines, key=lambda line: -line.hours)[:MOST_LINES]
-        unit = " hours" if len(longest) > 1 else ""
-        named = [
-            f"{text.model_name(line.key.model)} in {line.key.precision} ({text.number(line.hours)}{unit})"
-            for line in longest
-        ]
+        named = [f"{text.model_name(line.key.model)} in {line.key.precision}" for line in longest]
+        if len(longest) < 2:
+            return f"Your work is {hours} hours a year of {named[0]} on {on}."
+        parts = [f"{text.number(line.hours)} of {name}" for line, name in zip(longest, named, strict=True)]
         more = [f"{len(inputs.lines) - MOST_LINES} more"] if len(inputs.lines) > MOST_LINES else []
-        return f"Your work takes {hours} hours a year on {on}: {text.joined([*named, *more])}."
+        return f"Your work is {hours} hours a year on {on}: {text.joined([*parts, *more])}."
     why = "You gave no hours of your own"
     if inputs.purchase and inputs.purchase.work:
         why = "None of the work that you gave is on record"
@@ -226,15 +268,14 @@ def efficiency(ratio: Range | None, name: str, cheapest: str, measured: bool) ->
 def most_sentence(most: Sensitivity, numbers: Numbers, pair: tuple[int, int], currency: str) -> str:
     """Which figure matters most, and at which value of it the second card costs as little as the first."""
     name, unit = input_name(most, numbers, *pair, currency)
-    first, second = (text.the(numbers.cards[place].name) for place in pair)
+    opening = f"Of all figures the {name} matters most"
     if most.flip is None:
-        return f"Of all figures the {name} matters most."
-    if most.key.partition(":")[0] == "speed":
-        instead = f"{text.number(most.flip)} times as fast instead of {text.times(most.values[1])}"
-        turn = f"were {first} {instead}, both would cost the same"
-    else:
-        turn = f"at {text.number(most.flip)}{unit} {first} and {second} would cost the same"
-    return f"Of all figures the {name} matters most: {turn}."
+        return f"{opening}."
+    if most.key == "speed":
+        turn, value = text.times(most.flip), text.times(most.values[1])
+        return f"{opening}: at {turn} times instead of {value} both would cost the same."
+    first, second = (text.the(numbers.cards[place].name) for place in pair)
+    return f"{opening}: at {text.number(most.flip)}{unit} {first} and {second} would cost the same."
 
 
 def input_name(

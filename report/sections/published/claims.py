@@ -80,10 +80,19 @@ def checked(judged: Sequence[Judged], ways: Mapping[str, Way] = NO_WAYS) -> str:
     here = f"{len(words) + waiting} can be checked on this machine"
     of = f"Of {text.count(len(judged), 'published claim')} {here}"
     if not words:
-        return f"{of}, and none has been. `{RUN_THEM}` measures as many as fit."
+        return f"{of}, and none has been. `{RUN_THEM}` judges as many as two hours allow."
     came = ", ".join(f"{n} {one if n == 1 else many}" for n, one, many in counts)
     command = f": `{RUN_THEM}`" if waiting else ""
     return f"{of}: {came}{command}."
+
+
+def by_metric(compared: Sequence[Judged]) -> str:
+    """'Judged here: 9 of seconds, 3 of peak memory.'"""
+    plain = (METRICS.get(each.claim.metric, each.claim.metric.replace("_", " ")) for each in compared)
+    counted = Counter(plain).most_common()
+    named = [f"{n} of {text.clean(metric, 40)}" for metric, n in counted[:MOST_VALUES]]
+    more = [f"{len(counted) - MOST_VALUES} other kinds"] if len(counted) > MOST_VALUES else []
+    return f"Judged here: {text.joined([*named, *more])}."
 
 
 def verdicts(judged: Sequence[Judged]) -> Table | None:
@@ -347,8 +356,9 @@ def in_brief(result: Judged) -> str:
     said, printed, here = (
         words.partition("\n")[0] for words in (describe(result.claim), published(result.claim), _here(result))
     )
-    figures = "" if "–" in (printed, here) else f", published {printed}, here {here}"
-    return f"{said.rstrip('.')}{figures}"
+    if "–" in (printed, here):
+        return f"“{said.rstrip('.')}”" if result.claim.words else said.rstrip(".")
+    return f"{said.rstrip('.')}, published {printed}, here {here}"
 
 
 def _here(result: Judged) -> str:

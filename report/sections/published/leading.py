@@ -17,6 +17,7 @@ from report.trials.pairs import grouped_by
 
 MOST_LEADING = 2
 """Rows on page one."""
+NOT_HERE = "All of this was published by others: no figure is of this machine."
 MOST_BEHIND = 5
 """Of one row's figures on other terms, those on page one."""
 
@@ -31,7 +32,8 @@ def brief(analysis: Analysis) -> StudyView | None:
     if figure is None:
         return None
     rows = tuple(map(_in_brief, figure.rows[:MOST_LEADING]))
-    return study_view(replace(figure, rows=rows), LEADING, analysis)
+    view = study_view(replace(figure, rows=rows), LEADING, analysis)
+    return view if view.measured or not analysis.own else replace(view, notes=(NOT_HERE, *view.notes))
 
 
 def _figure(analysis: Analysis) -> StudyFigure | None:
@@ -98,7 +100,7 @@ def nearest_speed(analysis: Analysis) -> Fact | None:
         else text.times(speed)
     )
     card = text.the(text.short_card(claim.of.card or ""))
-    terms = ", on other terms" if own.differs else ""
+    terms = ": other terms, so no verdict" if own.differs else ""
     work = f"{text.model_name(row.model)} in {own.precision}"
     return Fact(f"{written} ×", f"the speed that study {claim.study} published of {card}, for {work}{terms}")
 

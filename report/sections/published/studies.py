@@ -32,12 +32,9 @@ TITLES = {
     "throughput": "throughput, time-scaled",
     "peak_bytes": "peak memory, scaled",
 }
-APART = "not in one row with these: what differs is in brackets"
+APART = "not comparable with the above: in brackets what differs"
 LEADING = "study-lead"
 """The name of page one's picture."""
-BEHIND = (
-    "Figures below a dashed line were measured on other terms, and are not judged against those above it."
-)
 BENEATH = ("libc", "numpy", "python", "system")
 """Versions that a note on a stack has no room for."""
 UNNAMED = "a stack that it does not name"
@@ -59,12 +56,10 @@ def views(analysis: Analysis) -> tuple[StudyView, ...]:
 
 def _views(figure: StudyFigure, name: str, analysis: Analysis) -> Iterator[StudyView]:
     """One picture, or several that say which they are."""
-    sheets, told = pictures(figure), False
+    sheets = pictures(figure)
     for number, sheet in enumerate(sheets, 1):
         which = f" ({number} of {len(sheets)})" if len(sheets) > 1 else ""
-        view = study_view(sheet, name if number == 1 else f"{name}-{number}", analysis, which)
-        yield replace(view, notes=tuple(note for note in view.notes if note != BEHIND)) if told else view
-        told = told or BEHIND in view.notes
+        yield study_view(sheet, name if number == 1 else f"{name}-{number}", analysis, which)
 
 
 def telling(figure: StudyFigure) -> tuple[int, int, bool, int]:
@@ -97,7 +92,7 @@ def study_view(figure: StudyFigure, name: str, analysis: Analysis, which: str = 
         MarkRow(
             label,
             _marks(row.entries, figure, letters, analysis),
-            _marks(row.behind, figure, letters, analysis),
+            tuple(_unscaled(mark) for mark in _marks(row.behind, figure, letters, analysis)),
         )
         for label, row in zip(labels, figure.rows, strict=False)
     )
@@ -151,7 +146,7 @@ def _unit(figure: StudyFigure) -> str:
         "throughput": f"time for a sample, and in figures {text.clean(figure.unit, 20)}",
     }
     metric = TITLES[figure.metric].removesuffix(", scaled")
-    return f"{what.get(figure.metric, metric)}; the best of its row is 1.00, and less is better"
+    return f"{what.get(figure.metric, metric)}; the best of each group is 1.00; less is better"
 
 
 # Marks
@@ -166,6 +161,11 @@ def _marks(
         else _measured(entry, entry.source, figure, analysis)
         for entry in entries
     )
+
+
+def _unscaled(mark: Mark) -> Mark:
+    """A figure without its ratio, which says nothing where terms differ."""
+    return replace(mark, text=mark.text.partition(" · ")[0])
 
 
 def _published(entry: StudyEntry, claim: Claim, figure: StudyFigure, letters: Letters) -> Mark:
@@ -284,14 +284,14 @@ def _letter(place: int) -> str:
 
 def _notes(figure: StudyFigure, letters: Letters) -> tuple[str, ...]:
     """Which stack a letter is, and which this report's own."""
+    hollow = "hollow marks: published by study"
     notes = [
-        f"[{letter}] hollow, published by {text.clean(study, 40)} on {text.clean(stack or UNNAMED, 160)}"
+        f"[{letter}] {hollow} {text.clean(study, 40)} on {text.clean(stack or UNNAMED, 160)}"
         for (study, stack), letter in letters.items()
     ]
     entries = [entry.source for row in figure.rows for entry in (*row.entries, *row.behind)]
     stacks = dict.fromkeys(_stack(source) for source in entries if isinstance(source, Cell))
-    behind = (BEHIND,) if any(row.behind for row in figure.rows) else ()
-    return (*notes, *(f"Filled: measured on {stack}" for stack in stacks), *behind)
+    return (*notes, *(f"Filled marks: measured on {stack}" for stack in stacks))
 
 
 def _stack(cell: Cell) -> str:

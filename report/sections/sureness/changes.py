@@ -30,7 +30,7 @@ def _units(expectation: Expectation) -> str:
     if not expectation.model.includes(1.0):
         known = expectation.band.label.removeprefix("unit-to-unit, ")
         least = f"{text.times(expectation.model.low)} times as fast as"
-        return f"Units of one model differ ({known}). Even {_slow_and_fast(expectation, least)}."
+        return f"Units of one model differ in speed ({known}). Even {_slow_and_fast(expectation, least)}."
     if expectation.units.includes(1.0):
         return "These two units cannot be told apart, so other units may turn it either way."
     return (
@@ -53,7 +53,7 @@ def _mix(expectation: Expectation) -> str:
     gains = [(1 / work.ratio.estimate, work) for work in expectation.benchmarks]
     worst, best = max(gains, key=lambda pair: pair[0]), min(gains, key=lambda pair: pair[0])
     if len(gains) < 2:
-        return "Other work may answer differently: this is one work alone."
+        return "Only one kind of work was compared; another may give another answer."
     if worst[0] <= 1:
         return f"No mix of these kinds of work makes {text.the(expectation.slow.name)} the faster."
     if best[0] >= 1:

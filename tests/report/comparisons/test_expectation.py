@@ -32,8 +32,8 @@ def test_the_sentence_to_buy_by_gives_the_range_for_any_units_and_that_of_these_
     shown = view([*series(repeats=5), *elsewhere(repeats=5)])
     low, high = (f"{value:.1f}" for value in (one.model.low, one.model.high))
     assert shown.answer == (
-        f"The Constructed Card B does this work about {one.best:.1f} times as fast as the Constructed "
-        f"Card A; units that you would get, {low} to {high} times."
+        f"The Constructed Card B does this work about {one.best:.2f} times as fast as the Constructed "
+        f"Card A; from the units that you would get, expect {low} to {high} times."
     )
 
 

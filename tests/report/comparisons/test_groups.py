@@ -193,7 +193,7 @@ def test_unproven_runs_of_another_speed_count_and_the_line_carries_a_warning():
     cell = group.entries[0].cell
     assert (cell.verdict, cell.seconds.n, cell.takes_unproven) == ("warn", 5, True)
     badges = view([*series(repeats=5)[:4], *short]).badges
-    assert "unproven trials taken in" in [badge.word for badge in badges]
+    assert "unproven runs counted" in [badge.word for badge in badges]
 
 
 def test_a_run_ten_times_off_its_repeats_is_flagged_and_no_result():

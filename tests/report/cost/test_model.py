@@ -7,7 +7,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from report.cost.inputs import Numbers
-from report.cost.model import CardAnswer, answer, spread, triangular, uniform
+from report.cost.model import CardAnswer, answer, idle, spread, triangular, uniform
 from report.cost.sensitivity import sensitivities, with_value
 from report.sections.costs.wording import answer_sentence, efficiency, price_sentence
 from tests.helpers.purchase_builder import around, card, numbers, random_buyer
@@ -50,6 +50,24 @@ def test_an_hour_of_a_rented_card_costs_its_price_and_no_power():
     found = answer(numbers(card("A", around(0.8, 0.0), (100.0, 50.0), rented=True))).cards[0]
     assert found.hourly == (0.8, 0.8, 0.8)
     assert found.cost == pytest.approx((32.0,) * 3)
+
+
+def test_a_card_that_does_nothing_else_bears_its_whole_year_worked_out_by_hand():
+    found = idle(pair(2000.0, 4000.0, 100.0, 100.0, 50.0, 50.0), 0, 1)
+    assert found is not None
+    first, second = (
+        (price + 1500) * 0.9 / 4 + hours * (300 + 120) * 1.3 * 0.25 / 1000
+        for price, hours in ((2000, 40.0), (4000, 20.0))
+    )
+    assert (found.first[1], found.second[1]) == pytest.approx((first, second))
+    assert found.ratio[1] == pytest.approx(second / first)
+
+
+def test_nothing_is_said_of_a_year_alone_where_one_card_is_rented_or_its_year_too_short():
+    owned = card("A", around(2000.0, 0.0), (100.0, 50.0))
+    rented = card("B", around(0.8, 0.0), (100.0, 50.0), rented=True)
+    assert idle(numbers(owned, rented), 0, 1) is None
+    assert idle(numbers(owned, owned, hours=(9000.0, 0.0)), 0, 1) is None
 
 
 @given(first=prices, second=prices, more=st.floats(0, 20_000), a=times, b=times, c=times, d=times)

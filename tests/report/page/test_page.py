@@ -350,9 +350,9 @@ def test_generated_data_is_named_in_the_answer_and_at_its_figure():
     article = text.split("<article")[1].split("</article>")[0]
     for label in (
         "GENERATED DATA",
-        "random weights",
-        "unpinned",
-        "unproven window",
+        "random weights, speed only",
+        "software not pinned",
+        "too short to rank",
         "weak",
         "projected",
     ):

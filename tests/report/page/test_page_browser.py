@@ -273,7 +273,7 @@ def test_page_one_on_paper_is_a_whole_decision_sheet(tmp_path: Path):
     first, *others = printed("two cards", tmp_path)
     for words in (
         "times as fast as",
-        "What would turn",
+        "What would change",
         "What limits the speed",
         "How sure is this",
         "measured again",

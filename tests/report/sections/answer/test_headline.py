@@ -61,8 +61,8 @@ def test_windows_too_short_make_a_first_look_and_no_ranking():
 def test_another_card_on_equal_work_leads_the_page_with_what_to_expect():
     shown = view([*series(), *elsewhere(seconds=0.08)])
     assert re.fullmatch(
-        r"The Constructed Card B does this work about 1\.\d times as fast as the Constructed Card A; units "
-        r"that you would get, 1\.\d to 1\.\d times\.",
+        r"The Constructed Card B does this work about 1\.\d+ times as fast as the Constructed Card A; from "
+        r"the units that you would get, expect 1\.\d to 1\.\d times\.",
         shown.answer,
     )
     assert shown.measured.endswith("compared with the Constructed Card B")
@@ -73,7 +73,7 @@ def test_another_card_on_equal_work_leads_the_page_with_what_to_expect():
 def test_of_two_machines_with_one_card_no_range_is_called_that_of_two_types():
     other = build.machine("Constructed Card A", label="other", digits="b")
     shown = view([*series(), *elsewhere(seconds=0.08, on=other, card="Constructed Card A")])
-    assert "other machines like these, 1." in shown.answer and "types" not in shown.answer
+    assert "from other machines like these, expect 1." in shown.answer and "types" not in shown.answer
     assert "Even a slow machine like the machine constructed-other would be 1." in shown.changes[0]
     assert shown.changes[0].endswith(" times as fast as a fast one like this one.")
 
@@ -146,7 +146,7 @@ def test_waiting_for_input_becomes_a_sentence_and_a_label():
     sentence = "41% of the time waited for input: a card twice as fast shortens this at most 1.42 times."
     assert any(sentence in cell for row in group.states.rows for cell in row)
     assert shown.bottleneck is not None and any(sentence in line for line in shown.bottleneck.sentences)
-    assert any(badge.word == "input-bound" for badge in group.badges)
+    assert any(badge.word == "waits for input" for badge in group.badges)
 
 
 def with_session(records: Sequence[Record], **changes: object) -> PageView:

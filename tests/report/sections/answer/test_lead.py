@@ -107,7 +107,7 @@ def test_of_two_cards_it_draws_how_many_times_as_fast_each_work_ran_and_the_whol
     ]
     *_, whole = marks(picture)
     assert whole.low is not None and whole.other_units is not None and whole.other_units[0] < whole.low
-    assert picture.unit == "times as fast; more is better; pale: units that you would get"
+    assert picture.unit == "times as fast; more is better; pale: the units that you would get"
 
 
 def test_page_one_bears_the_labels_of_what_it_leads_with_alone():

@@ -33,8 +33,8 @@ def test_the_line_that_measures_again_names_the_environment():
     within = records[0].environment.model_copy(update={"image": "era-2019"})
     own = [record.model_copy(update={"environment": within}) for record in records]
     again, spread = answer(view(own), "How is the main figure measured again?")
-    assert again.startswith(f"`invoke run --plan {records[0].plan} --image era-2019 --new-session`")
-    assert spread.startswith("`--blocks 3` spreads the runs over 3 sittings")
+    assert again.startswith(f"By `invoke run --plan {records[0].plan} --image era-2019 --new-session`")
+    assert spread.startswith("Add `--blocks 3` to spread the runs over 3 sittings")
 
 
 def test_page_one_says_how_many_trials_are_shown_only_where_some_are_missing():
@@ -70,6 +70,6 @@ def test_a_single_failure_is_named_with_its_reason_and_its_work():
 def test_where_batches_differ_between_precisions_page_one_says_that_they_were_published():
     gained = series("fp16-master", 0.06, first_order=10, batch_size=40)
     told = answer(view([*series(), *gained]), "Does mixed precision pay?")
-    assert "Each ran at the batch that was published for it." in told
+    assert "Each precision ran at its published batch, so batch and precision change together." in told
     alike = series("fp16-master", 0.06, first_order=10)
     assert not any("batch" in one for one in answer(view([*series(), *alike]), "Does mixed precision pay?"))

@@ -25,7 +25,8 @@ def test_the_markdown_of_the_money_is_exactly_this():
 def test_without_a_file_there_is_the_break_even_ratio_alone():
     costs = money(build.two_cards(), None)
     assert re.fullmatch(
-        rf"The {B} costs less below 1\.4\d times the price of the {A} \(1\.2\d to 1\.[56]\d\)\.",
+        rf"If both are kept busy, the {B} is the cheaper below 1\.4\d times the price of the {A} "
+        r"\(1\.2\d to 1\.[56]\d\)\.",
         costs.answer,
     )
     assert costs.ratios is not None and len(costs.ratios.rows) == 1
@@ -55,9 +56,31 @@ def test_where_the_faster_card_is_the_dearer_one_the_page_leads_with_the_cheaper
     shown = looked(build.two_cards(), dear)
     said = f"costs less for your work: the {B} finishes in 70 % of the time, but is dearer to buy."
     assert shown.answer.startswith(f"At your prices the {A} {said}")
-    turned = next(asked.sentences for asked in shown.questions if "turn" in asked.heading)
-    own = "if its own price falls below 4,300 EUR (3,300 to 5,600)."
-    assert turned[1] == f"With the {A} as offered, the {B} costs less {own}"
+    turned = next(asked.sentences for asked in shown.questions if "change" in asked.heading)
+    assert f"With the {A} as offered, the {B} costs less below 4,300 EUR (3,300 to 5,600)." in turned
+
+
+def test_a_machine_that_does_nothing_else_may_turn_the_answer_and_the_first_sentence_says_so():
+    shown = looked(build.two_cards())
+    assert shown.answer.endswith(" (3,300 to 5,600), unless it will do nothing else.")
+    turned = next(asked.sentences for asked in shown.questions if "change" in asked.heading)
+    assert turned[0] == (
+        f"If the machine does nothing else, the {A} costs less: 1,142 EUR a year against 1,336."
+    )
+    alike = looked(build.two_cards(), FILE.replace("price = 2000", "price = 3000"))
+    turned = next(asked.sentences for asked in alike.questions if "change" in asked.heading)
+    assert not alike.answer.endswith("else.")
+    assert turned[0].startswith("If the machine does nothing else, no difference in cost is shown: 1,336 EUR")
+
+
+def test_rented_cards_and_work_without_hours_say_nothing_of_a_machine_that_does_nothing_else():
+    rented = re.sub(r"^price = \{.+\}", "price_per_hour = 0.9", FILE, flags=re.M)
+    without_hours = FILE.partition("[[work]]")[0]
+    for text in (rented, without_hours):
+        shown = looked(build.two_cards(), text)
+        assert shown.costs is not None and "nothing else" not in shown.answer
+        asked = [sentence for each in shown.questions for sentence in each.sentences]
+        assert not any("nothing else" in sentence for sentence in asked)
 
 
 def test_a_life_that_is_not_given_is_assumed_and_said_to_be():
@@ -147,7 +170,7 @@ def test_hours_of_work_that_no_record_is_of_are_named_and_left_out():
         "1,040 hours a year of 'word_lm, transformer, fp32-ieee' are left out: on record are" in caveat
         for caveat in costs.caveats
     )
-    assert costs.setting.startswith("Your work takes 1,560 hours a year")
+    assert costs.setting.startswith("Your work is 1,560 hours a year")
 
 
 def test_work_of_which_nothing_is_on_record_is_named_and_leaves_the_prices_their_answer():
@@ -185,8 +208,8 @@ def test_the_example_of_the_page_on_the_file_prices_every_card_for_every_line_of
         )
     ]
     costs = money(records, example[1])
-    works = "ResNet-18 in fp32-ieee (1,560 hours) and LSTM in fp32-ieee (1,040 hours)"
-    assert costs.setting == f"Your work takes 2,600 hours a year on the Example Card A: {works}."
+    works = "1,560 of ResNet-18 in fp32-ieee and 1,040 of LSTM in fp32-ieee"
+    assert costs.setting == f"Your work is 2,600 hours a year on the Example Card A: {works}."
     assert set(column(costs.offers, "Cost a year")) == {
         "Example Card A",
         "Example Card B, bought",
@@ -241,11 +264,11 @@ def test_an_old_quote_and_one_of_the_future_are_named():
 
 def test_an_offer_over_a_year_old_is_a_label_beside_the_answer():
     shown = looked(build.two_cards())
-    assert [badge.because for badge in shown.badges if badge.word == "old offer"] == [
+    assert [badge.because for badge in shown.badges if badge.word == "offer over a year old"] == [
         f"the offer for the {B} is over a year old"
     ]
     new = FILE.replace("2025-01-05", "2026-01-05")
-    assert "old offer" not in [badge.word for badge in looked(build.two_cards(), new).badges]
+    assert "offer over a year old" not in [badge.word for badge in looked(build.two_cards(), new).badges]
 
 
 def test_a_hostile_source_does_nothing_but_show():

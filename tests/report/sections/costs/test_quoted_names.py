@@ -90,7 +90,7 @@ def test_the_hours_may_be_given_on_a_machine_as_quote_offers_it_and_never_on_two
     one, two = known(records).cards
     text = FILE.replace('"Card A"', f'"{one}"').replace('"Card B"', f'"{two}"')
     costs = money(records, text.replace("currency", f'hours_on = "{two}"\ncurrency', 1))
-    assert costs.setting == "Your work takes 1,040 hours a year on this machine: LSTM in fp32-ieee (1,040)."
+    assert costs.setting == "Your work is 1,040 hours a year of LSTM in fp32-ieee on this machine."
     with pytest.raises(UserError, match=r"'Constructed CPU', several of .*1-core.*2-cores"):
         money(records, text.replace("currency", 'hours_on = "Constructed CPU"\ncurrency', 1))
 

@@ -42,7 +42,7 @@ def test_claims_that_wait_for_a_run_are_counted_with_the_command_that_judges_the
     )
     assert claims.checked([waiting] * 2, ways) == (
         "Of 2 published claims 2 can be checked on this machine, and none has been. "
-        f"{run_them} measures as many as fit."
+        f"{run_them} judges as many as two hours allow."
     )
 
 

@@ -16,7 +16,7 @@ from report.charts.intervals import Intervals
 from report.charts.rows import MarkRow, MarkRows
 from report.claims.studies import MOST_LINES, MOST_PICTURES
 from report.page.build import look
-from report.sections.published.leading import MOST_LEADING, nearest_speed
+from report.sections.published.leading import MOST_LEADING, brief, nearest_speed
 from report.sections.view import PageView, StudyView
 from tests.helpers import records_builder as build
 from tests.report.claims.test_studies import OF_A_STUDY, RESNET, WHOLE, claim
@@ -45,12 +45,17 @@ def rows(drawn: StudyView | None) -> tuple[MarkRow, ...]:
     return drawn.panel.chart.rows
 
 
+def drawn(shown: PageView) -> StudyView:
+    """The first picture of the section."""
+    return shown.claims[0].drawn[0]
+
+
 def resnets(seconds: float = 1750.0, **changes: object) -> list[Record]:
     return series(seconds=seconds / WHOLE, **{**RESNET, "batch_size": 98, **changes})
 
 
 def test_a_row_names_card_precision_and_batch_with_the_figure_and_how_it_scales():
-    (row,) = rows(view(resnets()).study)
+    (row,) = rows(drawn(view(resnets())))
     assert row.label == "ResNet-50"
     assert [(mark.label, mark.note, mark.text) for mark in row.marks] == [
         ("RTX 2080 Ti fp16-master", "batch 164 [a]", "1,500 s · 1.00"),
@@ -66,20 +71,20 @@ def test_a_row_names_card_precision_and_batch_with_the_figure_and_how_it_scales(
 
 def test_where_figures_name_their_framework_it_leads_and_the_row_says_on_which_data():
     named = {"framework": "pytorch", "data": "synthetic"}
-    (row,) = rows(view(resnets(options=named), [claim("V100", 1000.0, options=named)]).study)
+    (row,) = rows(drawn(view(resnets(options=named), [claim("V100", 1000.0, options=named)])))
     assert row.label == "ResNet-50 on synthetic data"
     assert {mark.label for mark in row.marks} == {"pytorch"}
     assert row.marks[0].note == "V100 fp32-ieee batch 98 [a]"
 
 
 def test_what_stands_behind_the_line_says_in_brackets_what_differs():
-    (row,) = rows(view(resnets(mode="device")).study)
+    (row,) = rows(drawn(view(resnets(mode="device"))))
     assert [mark.note for mark in row.behind] == ["batch 98 (device data)"]
 
 
 def test_throughput_is_scaled_by_time_and_written_as_a_rate_with_its_interval_around_the_value():
     rate = claim("RTX 2080 Ti", 1.0, metric="throughput", unit="images/s", epochs=None)
-    (row,) = rows(view(resnets(), [rate]).study)
+    (row,) = rows(drawn(view(resnets(), [rate])))
     own, published = row.marks
     assert published.text.startswith("1.000 · ")
     assert own.low is not None and own.high is not None and own.low < 1.0 < own.high
@@ -87,17 +92,16 @@ def test_throughput_is_scaled_by_time_and_written_as_a_rate_with_its_interval_ar
 
 def test_unlike_stacks_are_told_by_letters_that_the_notes_explain():
     claims = [claim("RTX 2080 Ti", 2000.0, stack="PyTorch 1.0"), claim("RTX 2060", 2500.0, study="x-more")]
-    shown = view(resnets(), claims).study
-    assert shown is not None
+    shown = drawn(view(resnets(), claims))
     assert [mark.note[-3:] for mark in rows(shown)[0].marks if mark.published] == ["[a]", "[b]"]
-    assert shown.notes[0] == "[a] hollow, published by x on PyTorch 1.0"
-    assert shown.notes[1] == "[b] hollow, published by x-more on a stack that it does not name"
-    assert shown.notes[2].startswith("Filled: measured on ")
+    assert shown.notes[0] == "[a] hollow marks: published by study x on PyTorch 1.0"
+    assert shown.notes[1] == "[b] hollow marks: published by study x-more on a stack that it does not name"
+    assert shown.notes[2].startswith("Filled marks: measured on ")
 
 
 def test_an_earlier_session_of_this_machine_is_drawn_with_its_day():
     records = [*series(), *resnets(session=OTHER)]
-    (row,) = rows(view(records).study)
+    (row,) = rows(drawn(view(records)))
     (own,) = [mark for mark in row.marks if not mark.published]
     assert own.note == "batch 98 2026-01-31"
 
@@ -110,8 +114,9 @@ def test_another_machine_beside_this_one_stands_in_the_row_under_its_label():
 
 
 def test_page_one_has_the_rows_of_this_machine_and_each_study_is_whole_in_its_section():
-    shown = view(resnets(), [*OTHER_STUDY, *OF_A_STUDY])
-    assert shown.study is not None and shown.study.study == "x"
+    claims = [*OTHER_STUDY, *OF_A_STUDY]
+    shown, first = view(resnets(), claims), brief(analysed(resnets(), claims))
+    assert first is not None and first.study == "x"
     assert {each.heading: [drawn.study for drawn in each.drawn] for each in shown.claims} == {
         "Study y": ["y"],
         "Study x": ["x"],
@@ -129,7 +134,7 @@ def test_where_there_are_no_prices_the_verdicts_lead_with_the_speed_beside_the_n
     shown = view([*resnets(), *beside], JUDGED)
     assert shown.answer.startswith("Of 4 published claims 1 can be checked on this machine: ")
     assert [(fact.value, fact.label) for fact in shown.facts[:2]] == [
-        ("0 of 1", "published claims hold, of those that these runs judge"),
+        ("0 of 1", "published claims that these runs judge hold; 1 does not"),
         ("1.15 ×", "the speed that study x published of the RTX 2080 Ti, for ResNet-50 in fp32-ieee"),
     ]
     asked = {question.heading: question.sentences for question in shown.questions}
@@ -139,10 +144,8 @@ def test_where_there_are_no_prices_the_verdicts_lead_with_the_speed_beside_the_n
 def test_the_speed_beside_a_published_card_says_where_it_was_measured_on_other_terms():
     fact = nearest_speed(analysed(resnets(mode="device")))
     assert fact is not None
-    assert (
-        fact.label
-        == "the speed that study x published of the RTX 2080 Ti, for ResNet-50 in fp32-ieee, on other terms"
-    )
+    speed = "the speed that study x published of the RTX 2080 Ti, for ResNet-50 in fp32-ieee"
+    assert fact.label == f"{speed}: other terms, so no verdict"
 
 
 @pytest.mark.parametrize("changes", [{"verdict": "unproven"}, {"data": "generated"}])
@@ -171,8 +174,9 @@ def test_without_a_record_the_published_cards_stand_alone():
 
 def test_what_one_picture_has_no_room_for_stands_in_further_ones_and_no_figure_is_lost():
     claims = [claim("RTX 3090", 1000.0 + n, model=f"model-{n}") for n in range(40)]
-    found = view(resnets(), [*claims, *OF_A_STUDY])
-    assert found.study is not None and [row.label for row in rows(found.study)] == ["ResNet-50"]
+    every = [*claims, *OF_A_STUDY]
+    found = view(resnets(), every)
+    assert [row.label for row in rows(brief(analysed(resnets(), every)))] == ["ResNet-50"]
     shown = [drawn for each in found.claims for drawn in each.drawn]
     assert [each.panel.title[-8:] for each in shown] == [f"({n} of {len(shown)})" for n in range(1, 6)]
     assert len({each.panel.name for each in shown}) == 5 and not any(each.folded for each in shown)

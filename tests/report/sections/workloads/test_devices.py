@@ -283,7 +283,7 @@ def test_what_is_smaller_than_its_protocol_is_labelled_and_no_claim_is_judged_on
     label = "scaled down: width 512 (published 4096)"
     (record, *_) = records = runs("fp32-ieee", 0.1, changes={"notes": (label,)})
     (group,) = of(records).groups
-    badge = next(badge for badge in group.badges if badge.word == "scaled down")
+    badge = next(badge for badge in group.badges if badge.word == "smaller than published")
     assert badge.because.endswith(f"so that it ends soon: {label}")
     side = {"model": "resnet50"}
     claim = Claim(

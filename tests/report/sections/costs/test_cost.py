@@ -265,7 +265,7 @@ def test_an_old_quote_and_one_of_the_future_are_named():
 def test_an_offer_over_a_year_old_is_a_label_beside_the_answer():
     shown = looked(build.two_cards())
     assert [badge.because for badge in shown.badges if badge.word == "offer over a year old"] == [
-        f"the offer for the {B} is over a year old"
+        f"it is that for the {B}"
     ]
     new = FILE.replace("2025-01-05", "2026-01-05")
     assert "offer over a year old" not in [badge.word for badge in looked(build.two_cards(), new).badges]

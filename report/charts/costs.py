@@ -118,11 +118,15 @@ class Tornado:
 
 @dataclass(frozen=True, slots=True)
 class OfferPrice:
-    """One offer. `place` tells its card's look: 0 and 1 for the two that are compared."""
+    """One offer. `place` tells its card's look: 0 and 1 for the two that are compared.
+
+    `turn` is the price of this card at which the answer turns, all other offers as they are.
+    """
 
     label: str
     price: Range
     place: int
+    turn: Range | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +167,7 @@ class PriceLine:
             look = CARD_LOOKS[offer.place % len(CARD_LOOKS)]
             low, best, high = offer.price
             _rules(axes, across, y, 6)
-            ends = [min(max(value, 0.0), across[-1]) for value in self.turn]
-            _rules(axes, ends, y, 6, PURPLE)
+            _rules(axes, [value for value in offer.turn or () if 0 < value <= across[-1]], y, 6, PURPLE)
             stroke(axes, [low, high], [y] * 2, interval(look.colour, 1.6, 3))
             stroke(axes, [best], [y], {**_point(look.marker, look.colour), "zorder": 3})
             for lines_below, line in enumerate(reversed(label)):

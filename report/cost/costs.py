@@ -40,6 +40,19 @@ class Costs:
         return ratio is not None and ratio[0] <= 1
 
     @property
+    def cheaper_idle(self) -> int | None:
+        """Which of the pair, 0 or 1, costs less if it does nothing else; null where neither is shown to."""
+        ratio = self.idle.ratio if self.idle else None
+        if ratio is None or ratio[0] <= 1 <= ratio[2]:
+            return None
+        return 0 if ratio[0] > 1 else 1
+
+    @property
+    def idle_turns(self) -> bool:
+        """Whether a machine that does nothing else has another answer than one that is kept busy."""
+        return self.cheaper_idle == 1 or (self.cheaper_idle == 0 and self.tied)
+
+    @property
     def alike_in_time(self) -> bool:
         """Whether nothing shows that one of the two cheapest does the work sooner than the other."""
         if self.answer is None or self.pair is None:

@@ -20,9 +20,13 @@ def in_brief(analysis: Analysis) -> tuple[str, ...]:
     costs, rule, own = analysis.costs, analysis.clause, analysis.own_cells
     if analysis.evidence.purchase is None or costs is None or costs.answer is None or rule is None or not own:
         return ()
-    said = clause.brief(rule, COMMAND, on(analysis, own[0]).strip() or "here")
+    where = on(analysis, own[0]).strip() or "here"
+    said = clause.brief(rule, COMMAND, where)
     order = costs.answer.order
     best = costs.inputs.offers[order[0]] if order else None
     if best is None or best.made(own[0].machine, own[0].card):
         return said
-    return (*said, f"To order {text.the(best.name)}, make the report and its bundle on that machine.")
+    return (
+        *said,
+        f"This is the rule for what was measured {where}. For {text.the(best.name)} make a bundle there.",
+    )

@@ -35,8 +35,8 @@ def sure(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
         apart = text.percent((max(values) - min(values)) / interval.estimate)
         yield (
             f"Doubt is greatest for {work(widest, cells)}{on(analysis, widest)}. Its "
-            f"{text.count(len(values), 'run')} differ by up to {apart}, which leaves its mean between "
-            f"{text.number(interval.low)} and {text.number(interval.high)} {unit}s a second."
+            f"{text.count(len(values), 'run')} differ by up to {apart}, so its mean lies between "
+            f"{text.number(interval.low)} and {text.number(interval.high)} {unit}s a second, at 95 %."
         )
     if cells and all(cell.key.data_source == "real" for cell in cells):
         yield "All training data is real."
@@ -86,12 +86,12 @@ def _spoiled(trials: Sequence[Trial]) -> Iterator[str]:
         named = ", ".join(f"{text.clean(cause, 40)} ({n})" for cause, n in causes.most_common(MOST_NAMED))
         of = text.count(len(trials), "trial")
         yield f"Invalid, and counted nowhere: {len(invalid)} of {of}, by {named}."
+    elif len(trials) == 1:
+        yield "The one finished trial is valid."
     elif trials:
-        yield (
-            f"All {len(trials):,} finished trials are valid."
-            if len(trials) > 1
-            else "The one trial is valid."
-        )
+        machines = len({trial.machine for trial in trials})
+        of = f" of {machines} machines" if machines > 1 else ""
+        yield f"All {len(trials):,} finished trials{of} are valid."
     counted = [() if trial.verdict == "invalid" else _told(trial) for trial in trials]
     met = circumstances.of_causes(counted)
     yield from (f"{text.clean(sentence, 120)}." for sentence in met[:MOST_NAMED])

@@ -92,27 +92,20 @@ def _bought(analysis: Analysis) -> str:
         time = f"{quicker} finishes in {text.percent(less)} of the time"
         if costs.alike_in_time:
             time = "no difference in speed is shown"
-        opening = f"At your prices both cost about the same for your work; {time}."
+        opening = f"both cost about the same for your work; {time}"
     else:
         more = text.about(ratio[1], ratio[0], ratio[2])
         why = _reason(costs, names, share) or f"{names[1]} costs {more} times as much"
-        opening = (
-            f"At your prices {names[0]} costs {wording.less_or_least(costs.answer)} for your work: {why}."
-        )
+        opening = f"{names[0]} costs {wording.less_or_least(costs.answer)} for your work: {why}"
+    if costs.idle_turns:
+        least = names[costs.cheaper_idle or 0]
+        return f"Shared and kept busy, {opening}. For your work alone, {least} costs less."
     if turn is None or turn[1] <= 0:
-        return opening
+        return f"At your prices {opening}."
     rented = costs.numbers.cards[costs.pair[0]].rented
     unit = f"{purchase.currency} an hour" if rented else purchase.currency
-    price = wording.about_price(turn, unit)
-    return f"{opening} {'Rent' if rented else 'Buy'} {names[0]} below {price}{_if_idle(costs)}."
-
-
-def _if_idle(costs: Costs) -> str:
-    """What a machine that does nothing else would turn, where it does."""
-    ratio = costs.idle.ratio if costs.idle else None
-    if ratio is not None and ratio[2] < 1:
-        return ", unless it will do nothing else"
-    return ", or if it will do nothing else" if ratio is not None and costs.tied and ratio[0] > 1 else ""
+    buy = f"{'Rent' if rented else 'Buy'} {names[0]} below {wording.about_price(turn, unit)}"
+    return f"At your prices {opening}. {buy}."
 
 
 def _reason(costs: Costs, names: Sequence[str], share: float) -> str:

@@ -12,8 +12,8 @@ from report.comparisons.cells import Cell, fewest_runs
 from report.comparisons.speedups import FULL_PRECISION, Speedup, best_of_each_workload
 from report.comparisons.time_breakdown import time_breakdown
 from report.sections import acceptance
-from report.sections.answer import headline
 from report.sections.answer.confidence import sure
+from report.sections.answer.faster import faster, some
 from report.sections.answer.lead import lead, leading_cells
 from report.sections.answer.memory import memory, on
 from report.sections.costs import section, wording
@@ -77,7 +77,7 @@ def _of_figures(analysis: Analysis) -> tuple[Question, ...]:
     cells = [cell for cell in leading if id(cell) in own] or analysis.measured_here
     turning = "doubt" if analysis.costs is None or analysis.costs.answer is None else "money"
     return (
-        Question("Which is faster, and by how much?", tuple(_faster(analysis)), "expected"),
+        Question("Which is faster, and by how much?", tuple(faster(analysis)), "expected"),
         Question("What does it cost?", tuple(_cost(analysis)), "money"),
         Question("What would change the answer?", tuple(_turns(analysis)), turning),
         Question("How sure is this?", tuple(sure(analysis, leading or cells)), "doubt"),
@@ -94,46 +94,6 @@ def _of_figures(analysis: Analysis) -> tuple[Question, ...]:
         Question("When is a delivered machine accepted?", acceptance.in_brief(analysis), "acceptance"),
         Question("How is the main figure measured again?", tuple(_again(analysis)), "workloads"),
     )
-
-
-def _faster(analysis: Analysis) -> Iterator[str]:
-    if not analysis.expectations:
-        yield "No second card or machine did this work. `invoke report --bundle FILE` adds others."
-        return
-    first = analysis.expectations[0]
-    fast, slow = text.the(first.fast.name), text.the(first.slow.name)
-    if first.units is None or first.model is None:
-        yield f"Single runs give no range: {fast} took {text.times(1 / first.best)} of {slow}'s time."
-        return
-    if first.ranking is Ranking.FIRST_LOOK:
-        yield "This is a first look, and no ranking."
-    best = text.times(first.best)
-    speed = f"{text.sentence(fast)} is {best} times as fast as {slow}."
-    if first.ranking is Ranking.FIRST_LOOK and first.vague:
-        speed = f"Runs lie too far apart to say how much faster {fast} is than {slow}."
-    if first.ranking is Ranking.TIED:
-        speed = f"No difference is shown between {fast} and {slow}. The speed of the first over the second:"
-    yield (
-        f"{speed} These two units: {headline.between(first.units)} times; {headline.other_units(first)}: "
-        f"{headline.between(first.model)} times, both with 95 % confidence."
-    )
-    if first.ranking is Ranking.RANKED:
-        among = [benchmark.of for benchmark in first.benchmarks]
-        tied = [work(benchmark.of, among) for benchmark in first.benchmarks if benchmark.ratio.tied]
-        if tied:
-            yield f"They tie on {_some(tied)}."
-        elif len(first.benchmarks) > 1:
-            yield f"They tie on none of the {len(first.benchmarks)} kinds of work."
-    others = len(analysis.expectations) - 1
-    if others:
-        yield f"{text.count(others, 'more pair')} of systems stand below."
-
-
-def _some(names: Sequence[str], most: int = MOST_NAMED) -> str:
-    unique = list(dict.fromkeys(names))
-    more = len(unique) - most
-    shown = ", ".join(unique[:most])
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _cost(analysis: Analysis) -> Iterator[str]:
@@ -293,7 +253,7 @@ def _differs(analysis: Analysis) -> Iterator[str]:
             f"{text.clean(name, 30)} ({' against '.join(text.clean(v, 30) for v in values[:2])})"
             for name, values in fields.items()
         ]
-        yield f"The software differs: {_some(named)}."
+        yield f"The software differs: {some(named)}."
     if one_name := _one_name(analysis):
         yield one_name
     boxes = boxes_differ(analysis.shown)

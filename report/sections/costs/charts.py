@@ -104,12 +104,14 @@ def price_line(costs: Costs, currency: str) -> Panel | None:
     unit, less = f"{currency}{' an hour' if rented else ''}", less_or_least(costs.answer)
     turns_at = about_price(turn, unit)
     low, high = about_ends(turn)
+    turns = {first: turn, second: costs.answer.cards[second].break_even}
     order = {first: 0, second: 1}
     offers = tuple(
         OfferPrice(
             f"{text.sentence(names[place])}: {_offered(quote)}, {text.day(quote.date)}",
             quote.cost,
             order.get(place, 2),
+            turns.get(place),
         )
         for place, quote in offered
     )
@@ -117,9 +119,9 @@ def price_line(costs: Costs, currency: str) -> Panel | None:
         below=f"Below {low} {unit} {names[first]} costs {less}",
         above=f"above {high} {names[second]} does",
         turn=turn,
-        turn_label=turns_at,
+        turn_label=f"{turns_at.partition(' (')[0]}: both cost {'' if low == high else 'about '}the same",
         offers=offers,
-        across=f"price of a card{' for an hour' if rented else ''}, {currency}",
+        across=f"price{' of an hour' if rented else ''}, {currency}",
     )
     alt = (
         f"{text.sentence(names[first])} costs as much as {names[second]} at {turns_at}. "

@@ -102,9 +102,12 @@ def pair_sentences(costs: Costs, currency: str) -> Iterator[str]:
         if cost and hours:
             a_year = f"{written(cost[1], 'price')} {currency} and {text.number(hours[1])} hours a year"
             parts.append(f"{a_year} with {text.the(offers[place])}")
+    yield f"{text.joined(parts)}."
     ratio = answer.cards[costs.pair[1]].ratio
-    tail = f": {written(ratio[1], 'times')} times as much ({spread(ratio, 'times')})" if ratio else ""
-    yield f"{text.joined(parts)}{tail}{', so no difference is shown' if costs.tied else ''}."
+    if ratio is not None:
+        multiple = f"{written(ratio[1], 'times')} times as much ({spread(ratio, 'times')})"
+        tied = ", so no difference is shown" if costs.tied else ""
+        yield f"{text.sentence(text.the(offers[costs.pair[1]]))} costs {multiple}{tied}."
     if (more := len(answer.order) - len(costs.pair)) > 0:
         yield f"{text.count(more, 'more offer')} below."
 
@@ -113,31 +116,33 @@ def contents_sentence(costs: Costs) -> str:
     """What a year's cost is made of; empty where all is rented."""
     if all(card.rented for card in costs.numbers.cards):
         return ""
-    years = f"{costs.numbers.inputs['life_years'][1]:.2g}"
-    busy = text.percent(costs.numbers.inputs["utilisation"][1])
+    inputs = costs.numbers.inputs
+    busy, years = text.percent(inputs["utilisation"][1]), f"{inputs['life_years'][1]:.2g} years"
+    left = f", and {text.percent(kept)} of the price is left" if (kept := inputs["residual_share"][1]) else ""
     share = (
-        f"Your work pays for its own hours: a machine is taken to train {busy} of the time for {years} years"
+        f"It pays for its own hours: other work is taken to share the machine, which trains {busy} of {years}"
     )
     if costs.power_unknown:
-        return f"{share}."
-    known = "" if all(costs.inputs.measured_power) else " Its power is the one that you stated."
-    return f"{share}, and electricity is added.{known}"
+        return f"{share}{left}."
+    known = "is added" if all(costs.inputs.measured_power) else "is added at the power that you stated"
+    return f"{share}{left}. Electricity {known}."
 
 
 def idle_sentence(costs: Costs, currency: str) -> str:
     """What each of the pair would cost that did nothing else; empty where that is not known."""
     if costs.idle is None or costs.pair is None:
         return ""
-    first, second, ratio = costs.idle.first, costs.idle.second, costs.idle.ratio
     names = [text.the(costs.numbers.cards[place].name) for place in costs.pair]
-    figures = [text.number(each[1]) for each in (first, second)]
-    opening = "If the machine does nothing else"
-    if ratio[0] <= 1 <= ratio[2]:
+    figures = [text.number(each[1]) for each in (costs.idle.first, costs.idle.second)]
+    opening = "If no other work shares the machine"
+    if costs.idle_turns:
+        opening = "Most depends on whether other work shares the machine: if none does"
+    least = costs.cheaper_idle
+    if least is None:
         each = f"{figures[0]} {currency} a year with {names[0]}, {figures[1]} with {names[1]}"
         return f"{opening}, no difference in cost is shown: {each}."
-    if ratio[0] > 1:
-        return f"{opening}, {names[0]} costs less: {figures[0]} {currency} a year against {figures[1]}."
-    return f"{opening}, {names[1]} costs less: {figures[1]} {currency} a year against {figures[0]}."
+    a_year = f"{figures[least]} {currency} a year against {figures[1 - least]}"
+    return f"{opening}, {names[least]} costs less: {a_year}."
 
 
 def turning_sentences(costs: Costs, currency: str) -> Iterator[str]:
@@ -157,7 +162,7 @@ def turning_sentences(costs: Costs, currency: str) -> Iterator[str]:
     other = costs.answer.cards[second].break_even
     if other is not None and other[1] > 0:
         price = about_price(other, unit)
-        yield f"With {names[0]} as offered, {names[1]} costs {less} below {price}."
+        yield f"If {names[0]} stays as offered, {names[1]} costs {less} below {price}."
 
 
 def work_sentence(inputs: CostInputs) -> str:
@@ -267,15 +272,18 @@ def efficiency(ratio: Range | None, name: str, cheapest: str, measured: bool) ->
 
 def most_sentence(most: Sensitivity, numbers: Numbers, pair: tuple[int, int], currency: str) -> str:
     """Which figure matters most, and at which value of it the second card costs as little as the first."""
-    name, unit = input_name(most, numbers, *pair, currency)
-    opening = f"Of all figures the {name} matters most"
-    if most.flip is None:
-        return f"{opening}."
-    if most.key == "speed":
-        turn, value = text.times(most.flip), text.times(most.values[1])
-        return f"{opening}: at {turn} times instead of {value} both would cost the same."
     first, second = (text.the(numbers.cards[place].name) for place in pair)
-    return f"{opening}: at {text.number(most.flip)}{unit} {first} and {second} would cost the same."
+    flip, best = most.flip, most.values[1]
+    if most.key == "speed":
+        quick, slow = (first, second) if best >= 1 else (second, first)
+        best, flip = (best, flip) if best >= 1 else (1 / best, 1 / flip if flip else None)
+        opening = f"Of all figures the speed of {quick} over {slow} matters most"
+        turn = f"at {text.times(flip)} times instead of {text.times(best)} both would cost the same"
+    else:
+        name, unit = input_name(most, numbers, *pair, currency)
+        opening = f"Of all figures the {name} matters most"
+        turn = f"at {text.number(flip)}{unit} {first} and {second} would cost the same"
+    return f"{opening}: {turn}." if flip is not None else f"{opening}."
 
 
 def input_name(

@@ -37,7 +37,7 @@ def boxes_differ(trials: Sequence[Trial]) -> str:
     differences = apart(list(first_of(trials).values())[:MOST_MACHINES])
     rows = differences.rows if differences is not None else ()
     fields = [row[0] for row in rows if not row[0].startswith("device ")]
-    return f"The computers differ, too: in {clean(joined(fields), 400)}." if fields else ""
+    return f"The computers differ in {clean(joined(fields), 400)}." if fields else ""
 
 
 def _waiting_lines(cells: Sequence[Cell]) -> tuple[str, ...]:

@@ -87,12 +87,15 @@ def checked(judged: Sequence[Judged], ways: Mapping[str, Way] = NO_WAYS) -> str:
 
 
 def by_metric(compared: Sequence[Judged]) -> str:
-    """'Judged here: 9 of seconds, 3 of peak memory.'"""
-    plain = (METRICS.get(each.claim.metric, each.claim.metric.replace("_", " ")) for each in compared)
-    counted = Counter(plain).most_common()
-    named = [f"{n} of {text.clean(metric, 40)}" for metric, n in counted[:MOST_VALUES]]
-    more = [f"{len(counted) - MOST_VALUES} other kinds"] if len(counted) > MOST_VALUES else []
-    return f"Judged here: {text.joined([*named, *more])}."
+    """'Of accuracy 2 of 5 hold, of seconds 1 of 1.'"""
+    parts: list[str] = []
+    by_name = grouped_by(compared, lambda each: METRICS.get(each.claim.metric, each.claim.metric))
+    for metric, results in sorted(by_name.items(), key=lambda each: -len(each[1]))[:MOST_VALUES]:
+        hold = sum(result.verdict.word in HOLDS for result in results)
+        what = text.clean(metric.replace("_", " "), 40)
+        parts.append(f"of {what} {hold} of {len(results)}{'' if parts else ' hold'}")
+    more = [f"{len(by_name) - MOST_VALUES} other kinds below"] if len(by_name) > MOST_VALUES else []
+    return f"{text.sentence(', '.join([*parts, *more]))}."
 
 
 def verdicts(judged: Sequence[Judged]) -> Table | None:

@@ -32,7 +32,7 @@ TITLES = {
     "throughput": "throughput, time-scaled",
     "peak_bytes": "peak memory, scaled",
 }
-APART = "not comparable with the above: in brackets what differs"
+APART = "not comparable with those above: see the brackets"
 LEADING = "study-lead"
 """The name of page one's picture."""
 BENEATH = ("libc", "numpy", "python", "system")

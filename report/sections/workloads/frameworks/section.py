@@ -61,6 +61,13 @@ def brief(work: Work) -> str:
     return f"{where} {_plain(first)} trains {what} the fastest: {speed}; {longer}."
 
 
+def brief_times(work: Work) -> str:
+    """'Against PyTorch, TensorFlow takes 1.11 (0.87 to 1.41) times as long, MXNet 1.27 (…).'"""
+    first, *others = work.ranked
+    each = [f"{_plain(line)} {_times(line)}" for line in others]
+    return f"Times as long as {_plain(first)}, with 95 % confidence: {text.joined(each)}."
+
+
 def brief_panel(work: Work, name: str) -> Panel | None:
     """Every framework's time over the fastest's."""
     return _panel(work, name, _heading(work))

@@ -57,20 +57,22 @@ def test_where_the_faster_card_is_the_dearer_one_the_page_leads_with_the_cheaper
     said = f"costs less for your work: the {B} finishes in 70 % of the time, but is dearer to buy."
     assert shown.answer.startswith(f"At your prices the {A} {said}")
     turned = next(asked.sentences for asked in shown.questions if "change" in asked.heading)
-    assert f"With the {A} as offered, the {B} costs less below 4,300 EUR (3,300 to 5,600)." in turned
+    assert f"If the {A} stays as offered, the {B} costs less below 4,300 EUR (3,300 to 5,600)." in turned
 
 
 def test_a_machine_that_does_nothing_else_may_turn_the_answer_and_the_first_sentence_says_so():
     shown = looked(build.two_cards())
-    assert shown.answer.endswith(" (3,300 to 5,600), unless it will do nothing else.")
+    assert shown.answer.startswith(f"Shared and kept busy, the {B} costs less for your work: ")
+    assert shown.answer.endswith(f"For your work alone, the {A} costs less.")
     turned = next(asked.sentences for asked in shown.questions if "change" in asked.heading)
     assert turned[0] == (
-        f"If the machine does nothing else, the {A} costs less: 1,142 EUR a year against 1,336."
+        f"Most depends on whether other work shares the machine: if none does, the {A} costs less: 1,142 EUR "
+        "a year against 1,336."
     )
     alike = looked(build.two_cards(), FILE.replace("price = 2000", "price = 3000"))
     turned = next(asked.sentences for asked in alike.questions if "change" in asked.heading)
-    assert not alike.answer.endswith("else.")
-    assert turned[0].startswith("If the machine does nothing else, no difference in cost is shown: 1,336 EUR")
+    assert alike.answer.startswith("At your prices ") and "alone" not in alike.answer
+    assert turned[0].startswith("If no other work shares the machine, no difference in cost is shown: 1,336")
 
 
 def test_rented_cards_and_work_without_hours_say_nothing_of_a_machine_that_does_nothing_else():
@@ -78,9 +80,9 @@ def test_rented_cards_and_work_without_hours_say_nothing_of_a_machine_that_does_
     without_hours = FILE.partition("[[work]]")[0]
     for text in (rented, without_hours):
         shown = looked(build.two_cards(), text)
-        assert shown.costs is not None and "nothing else" not in shown.answer
+        assert shown.costs is not None and shown.answer.startswith("At your prices ")
         asked = [sentence for each in shown.questions for sentence in each.sentences]
-        assert not any("nothing else" in sentence for sentence in asked)
+        assert not any("shares the machine" in sentence for sentence in asked)
 
 
 def test_a_life_that_is_not_given_is_assumed_and_said_to_be():
@@ -110,7 +112,7 @@ def test_where_nothing_may_be_ranked_a_file_gets_an_answer_that_says_so():
 
 
 def test_the_headline_says_why_the_dearer_card_costs_less():
-    shown = looked(build.two_cards())
+    shown = looked(build.two_cards(), FILE.replace("price = 2000", "price = 3000"))
     assert re.match(
         rf"At your prices the {B} costs less for your work: it is dearer to buy than the {A}, "
         r"but finishes in \d+ % of the time\. Buy ",

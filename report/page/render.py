@@ -27,7 +27,7 @@ MOST_CHARACTERS = 60_000
 """Code hosts refuse a comment of more than 65,536."""
 
 _NOTHING = "\N{WORD JOINER}"
-_HYPHENED = re.compile(r"(?<!\S)(?=\S{3,30}(?!\S))\S*-\S+")
+_HYPHENED = re.compile(r"(?<![^\s`(])(?=[^\s`]{3,24}(?![^\s`]))[^\s`]*-[^\s`]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +115,9 @@ def published_record(rules: Sequence[RuleView]) -> str:
 
 
 def coded(text: str) -> Markup:
-    """A sentence whose commands, between backticks, are set as code; a line breaks at no hyphen of theirs."""
-    parts = re.split(r"`([^`]+)`", str(escape(text)))
-    whole = [_HYPHENED.sub(r"<span>\g<0></span>", command) for command in parts[1::2]]
-    parts[1::2] = [f"<code>{command}</code>" for command in whole]
+    """A sentence whose commands, between backticks, are set as code; no short word breaks at its hyphen."""
+    parts = re.split(r"`([^`]+)`", _HYPHENED.sub(r"<i>\g<0></i>", str(escape(text))))
+    parts[1::2] = [f"<code>{command}</code>" for command in parts[1::2]]
     return Markup("".join(parts))
 
 

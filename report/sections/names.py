@@ -70,8 +70,13 @@ def badges(cells: Sequence[Cell]) -> tuple[Badge, ...]:
             "the measured window does not show that the speed had settled: shown, never ranked",
         ),
         (
-            any(cell.leaves_out_unproven for cell in cells),
-            "unproven runs left out",
+            unproven := sum(
+                trial.verdict == "unproven"
+                for cell in cells
+                if cell.leaves_out_unproven
+                for trial in cell.trials
+            ),
+            f"{text.count(unproven, 'unproven run')} left out",
             "some windows did not show a settled speed where most of their line did; those trials are drawn "
             "as crosses and take no part in any mean",
         ),
@@ -82,8 +87,8 @@ def badges(cells: Sequence[Cell]) -> tuple[Badge, ...]:
             "would be another, so they count",
         ),
         (
-            any(trial.verdict == "invalid" for trial in trials),
-            "invalid runs left out",
+            invalid := sum(trial.verdict == "invalid" for trial in trials),
+            f"{text.count(invalid, 'invalid run')} left out",
             "some trials broke a rule; they are drawn as crosses and take no part in any mean",
         ),
         (

@@ -27,7 +27,10 @@ def sure(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
         gone = dict(account.fates)
         told = account.shown + gone.get("failed", 0) + gone.get("invalid", 0)
         if account.sessions_shown < account.sessions or told < account.started:
-            yield account.in_brief()
+            others = (
+                f"; not shown: {text.joined(account.not_shown[:MOST_NAMED])}" if account.not_shown else ""
+            )
+            yield f"{account.in_brief().removesuffix('.')}{others}."
     widest = max((cell for cell in cells if cell.throughput.interval), key=_half_width, default=None)
     if widest is not None and (interval := widest.throughput.interval):
         unit = text.clean(widest.trials[0].sample_unit, 20)

@@ -146,18 +146,20 @@ def _cost_facts(analysis: Analysis) -> Iterator[Fact]:
     a_year = costs.answer.cards[first].cost
     name = text.the(costs.inputs.offers[first].name)
     next_cost = costs.answer.cards[costs.pair[1]].cost if costs.pair else None
-    against = ""
+    against, shared = "", ", if other work shares it" if costs.idle_turns else ""
     if next_cost is not None and costs.pair:
         against = f", {text.number(next_cost[1])} with {text.the(costs.inputs.offers[costs.pair[1]].name)}"
     if a_year is not None:
         yield Fact(
-            f"{text.number(a_year[1])} {purchase.currency}", f"a year for your work with {name}{against}"
+            f"{text.number(a_year[1])} {purchase.currency}",
+            f"a year for your work with {name}{against}{shared}",
         )
     turn = costs.answer.cards[first].break_even
     if turn is not None and turn[1] > 0:
         price, _, between = wording.about_price(turn, purchase.currency).partition(" (")
         less = wording.less_or_least(costs.answer)
-        yield Fact(price, f"the price below which {name} costs {less}{f' ({between}' if between else ''}")
+        span = f" ({between}" if between else ""
+        yield Fact(price, f"the price below which {name} costs {less}{span}{shared}")
 
 
 def _speed_facts(analysis: Analysis) -> Iterator[Fact]:

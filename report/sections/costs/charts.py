@@ -127,5 +127,6 @@ def price_line(costs: Costs, currency: str) -> Panel | None:
         f"{text.sentence(names[first])} costs as much as {names[second]} at {turns_at}. "
         f"Offers: {'; '.join(offer.label for offer in offers)}"
     )
-    what = f"upper bar: the price of {names[first]}, beside the offer of {names[second]}"
+    shared = "if other work shares the machine; " if costs.idle_turns else ""
+    what = f"{shared}upper bar: at each price of {names[first]}"
     return Panel("money-price", f"Your offers, and which costs {less} at which price", what, chart, alt)

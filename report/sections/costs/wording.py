@@ -119,13 +119,12 @@ def contents_sentence(costs: Costs) -> str:
     inputs = costs.numbers.inputs
     busy, years = text.percent(inputs["utilisation"][1]), f"{inputs['life_years'][1]:.2g} years"
     left = f", and {text.percent(kept)} of the price is left" if (kept := inputs["residual_share"][1]) else ""
-    share = (
-        f"It pays for its own hours: other work is taken to share the machine, which trains {busy} of {years}"
-    )
+    share = f"Other work is taken to share the machine, which trains {busy} of {years}{left}"
+    share += "; yours pays for its own hours"
     if costs.power_unknown:
-        return f"{share}{left}."
+        return f"{share}."
     known = "is added" if all(costs.inputs.measured_power) else "is added at the power that you stated"
-    return f"{share}{left}. Electricity {known}."
+    return f"{share}. Electricity {known}."
 
 
 def idle_sentence(costs: Costs, currency: str) -> str:

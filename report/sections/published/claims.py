@@ -80,20 +80,21 @@ def checked(judged: Sequence[Judged], ways: Mapping[str, Way] = NO_WAYS) -> str:
     here = f"{len(words) + waiting} can be checked on this machine"
     of = f"Of {text.count(len(judged), 'published claim')} {here}"
     if not words:
-        return f"{of}, and none has been. `{RUN_THEM}` judges as many as two hours allow."
+        return f"{of}. None is judged yet: `{RUN_THEM}` judges as many as two hours allow."
     came = ", ".join(f"{n} {one if n == 1 else many}" for n, one, many in counts)
     command = f": `{RUN_THEM}`" if waiting else ""
     return f"{of}: {came}{command}."
 
 
 def by_metric(compared: Sequence[Judged]) -> str:
-    """'Of accuracy 2 of 5 hold, of seconds 1 of 1.'"""
+    """'Of accuracy 2 of 5 hold (1 open), of seconds 1 of 1.'"""
     parts: list[str] = []
     by_name = grouped_by(compared, lambda each: METRICS.get(each.claim.metric, each.claim.metric))
     for metric, results in sorted(by_name.items(), key=lambda each: -len(each[1]))[:MOST_VALUES]:
-        hold = sum(result.verdict.word in HOLDS for result in results)
+        hold, open_ = (sum(result.verdict.word in kind for result in results) for kind in (HOLDS, OPEN))
         what = text.clean(metric.replace("_", " "), 40)
-        parts.append(f"of {what} {hold} of {len(results)}{'' if parts else ' hold'}")
+        undecided = f" ({open_} open)" if open_ else ""
+        parts.append(f"of {what} {hold} of {len(results)}{'' if parts else ' hold'}{undecided}")
     more = [f"{len(by_name) - MOST_VALUES} other kinds below"] if len(by_name) > MOST_VALUES else []
     return f"{text.sentence(', '.join([*parts, *more]))}."
 

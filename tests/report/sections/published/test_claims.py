@@ -41,9 +41,14 @@ def test_claims_that_wait_for_a_run_are_counted_with_the_command_that_judges_the
         f"1 needs one more command: {run_them}."
     )
     assert claims.checked([waiting] * 2, ways) == (
-        "Of 2 published claims 2 can be checked on this machine, and none has been. "
+        "Of 2 published claims 2 can be checked on this machine. None is judged yet: "
         f"{run_them} judges as many as two hours allow."
     )
+
+
+def test_claims_that_were_judged_are_counted_by_what_they_are_of():
+    results = [judged("reproduced"), judged("not reproduced"), judged("inconclusive")]
+    assert claims.by_metric(results) == "Of seconds 1 of 3 hold (1 open)."
 
 
 def test_claims_that_need_the_same_are_counted_together_with_what_would_do():

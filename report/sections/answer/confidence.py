@@ -90,11 +90,11 @@ def _spoiled(trials: Sequence[Trial]) -> Iterator[str]:
         of = text.count(len(trials), "trial")
         yield f"Invalid, and counted nowhere: {len(invalid)} of {of}, by {named}."
     elif len(trials) == 1:
-        yield "The one finished trial is valid."
+        yield "The one finished trial is not invalid."
     elif trials:
         machines = len({trial.machine for trial in trials})
         of = f" of {machines} machines" if machines > 1 else ""
-        yield f"All {len(trials):,} finished trials{of} are valid."
+        yield f"None of the {len(trials):,} finished trials{of} is invalid."
     counted = [() if trial.verdict == "invalid" else _told(trial) for trial in trials]
     met = circumstances.of_causes(counted)
     yield from (f"{text.clean(sentence, 120)}." for sentence in met[:MOST_NAMED])

@@ -12,7 +12,7 @@ from report.comparisons.cells import Cell
 from report.comparisons.groups import ComparisonGroup
 from report.cost.purchase import FILE, Purchase, Quote, WorkloadHours
 from report.stats.intervals import Runs
-from report.trials.key import Key, ProtocolLength
+from report.trials.key import LOADER_ALONE, Key, ProtocolLength
 from report.trials.pairs import (
     MEASURED_FIELDS,
     each_nearest_the_card,
@@ -110,10 +110,11 @@ class MixLine:
 
 
 def ranked_cells(groups: Iterable[ComparisonGroup]) -> list[Cell]:
-    """The cells of one device that a cost may stand on: ranked ones, the leading session's first."""
+    """The cells of one device that a cost may stand on: ranked trainings, the leading session's first."""
     entries = [entry for group in groups for entry in group.entries]
     entries.sort(key=lambda entry: not entry.own)
-    return [entry.cell for entry in entries if entry.cell.ranked and entry.cell.key.gpus == 1]
+    ranked = [entry.cell for entry in entries if entry.cell.ranked and entry.cell.key.gpus == 1]
+    return [cell for cell in ranked if cell.key.protocol != LOADER_ALONE]
 
 
 def offers_on(

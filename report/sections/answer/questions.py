@@ -116,8 +116,9 @@ def _unpriced(analysis: Analysis) -> Iterator[str]:
     if view is not None:
         first = analysis.expectations[0] if analysis.expectations else None
         if first is not None and first.ranking in (Ranking.FIRST_LOOK, Ranking.SINGLE):
-            yield "Of the works alone whose runs may be ranked:"
-        yield view.answer
+            yield f"Of the works alone whose runs may be ranked: {view.answer[:1].lower()}{view.answer[1:]}"
+        else:
+            yield view.answer
     if analysis.evidence.purchase is None:
         yield "No prices are known: enter them with `invoke quote`."
 

@@ -7,12 +7,14 @@ import pytest
 from harness.record import Record
 from report.page.render import render
 from report.sections.view import CostView
+from report.trials.key import LOADER_ALONE
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.checks import golden
 from tests.helpers.priced_pages import LEAD, A, B, beneath, column, looked, money, of, powered
 from tests.helpers.purchase_builder import FILE
 from tests.helpers.records_quick import quick_look
+from tests.report.comparisons.test_groups import elsewhere, series
 
 
 def test_the_markdown_of_the_money_is_exactly_this():
@@ -31,6 +33,12 @@ def test_without_a_file_there_is_the_break_even_ratio_alone():
     )
     assert costs.ratios is not None and len(costs.ratios.rows) == 1
     assert not (costs.offers or costs.works or costs.quotes)
+
+
+def test_a_loader_alone_is_no_work_that_a_card_is_bought_for():
+    loads = {"kind": {**build.LM, "protocol": LOADER_ALONE}}
+    assert looked([*series(**loads), *elsewhere(**loads)], None).costs is None
+    assert looked([*series(), *elsewhere()], None).costs is not None
 
 
 def test_the_first_sentence_weighs_the_works_by_the_buyer_s_own_hours_on_the_slower_card():

@@ -104,10 +104,11 @@ def test_another():
 
 
 @pytest.mark.parametrize("failing", ["workloads/test_a.py", "test_b.py", None])
-def test_the_tests_of_workloads_run_beside_the_others_and_a_failure_of_either_counts(
+def test_the_tests_of_some_folders_run_beside_the_others_and_a_failure_of_either_counts(
     tmp_path, capfd, failing
 ):
-    (tmp_path / "tests" / "workloads").mkdir(parents=True)
+    for folder in testing.BESIDE:
+        (tmp_path / folder).mkdir(parents=True)
     for name in ("workloads/test_a.py", "test_b.py"):
         text = f"def test_it():\n    assert {name != failing}\n\n{SKIPPED}"
         (tmp_path / "tests" / name).write_text(text)

@@ -84,7 +84,9 @@ def look(analysis: Analysis) -> PageView:
     study = leading.brief(analysis) if of_studies and not offered else None
     view = PageView(
         title="gpudyno report",
-        measured=headline.measured(own, min((trial.started_at for trial in own), default=None), expected),
+        measured=headline.measured(
+            own, min((trial.started_at for trial in own), default=None), expected, analysis.question.machine
+        ),
         answer=lead(analysis),
         beside=_beside(analysis),
         sureness=caveats.sureness(groups),

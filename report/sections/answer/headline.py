@@ -155,17 +155,25 @@ def _rate_clause(cell: Cell) -> str:
 
 
 def measured(
-    trials: Sequence[Trial], started: datetime | None, expectations: Sequence[Expectation] = ()
+    trials: Sequence[Trial],
+    started: datetime | None,
+    expectations: Sequence[Expectation] = (),
+    reader: str | None = None,
 ) -> str:
-    """What was measured, on what, when, and which systems it is compared with."""
+    """What was measured, on what, when, and which systems it is compared with.
+
+    `reader` is the machine at which the page is made, where that is known: "this machine" may be another one.
+    """
     if not trials or started is None:
         return ""
     failed = sum(trial.failure is not None for trial in trials)
     machine = text.clean(trials[0].machine_label, 40)
     cards = text.joined(_devices(trials)[:3])
     words = f"{text.count(len(trials), 'trial')}, {f'{failed:,} failed' if failed else 'none failed'}"
-    where = f"{text.day(started)} · {machine} · {cards}"
     own = {trial.machine for trial in trials}
+    if reader is not None and reader not in own:
+        machine += ", which is “this machine” below and not the one that you sit at"
+    where = f"{text.day(started)} · {machine} · {cards}"
     pairs = (system for each in expectations for system in (each.fast, each.slow))
     beside = list(dict.fromkeys(text.the(system.name) for system in pairs if system.machine not in own))
     more = len(beside) - MOST_BESIDE

@@ -215,6 +215,15 @@ def test_a_machine_without_records_is_shown_another_s_newest_session_of_mostly_p
     assert analysed([*first, *loading], machine="ffffffffffff").lead == first[0].session
 
 
+def test_a_page_of_another_machine_than_the_reader_s_says_which_one_this_machine_is():
+    stored = tuple(Stored(f"results/{n}.json", record) for n, record in enumerate(series()))
+    pages = [
+        view_of(Results(stored, (), ()), now=build.STARTED + timedelta(days=9), machine=machine)
+        for machine in ("a" * 12, "f" * 12, None)
+    ]
+    assert [", which is “this machine” below" in page.measured for page in pages] == [False, True, False]
+
+
 @pytest.mark.parametrize(
     ("changes", "own"),
     [

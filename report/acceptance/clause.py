@@ -123,14 +123,14 @@ def _demand(cell: Cell) -> Demand | None:
 
 
 def brief(rule: Clause, command: str, where: str) -> tuple[str, str]:
-    """The clause in two sentences: the rule, and how often it errs or why that is not known.
+    """The clause in two parts: the rule, and how often it errs or why that is not known.
 
     `where` says what was measured: 'here', or 'on the RTX 4090'.
     """
     share = f"{(1 - rule.margin) * 100:.3g} %"
     opening = (
-        f"On it, `{command}` repeats the tests of this report's bundle: each speed has to be at least "
-        f"{share} of the one measured {where}."
+        f"Pack this report with `invoke bundle`; on the machine that came `{command}` repeats its tests. "
+        f"Each speed has to be at least {share} of the one measured {where}."
     )
     if any(demand.unproven for demand in rule.demands):
         return opening, FIRST_LOOK

@@ -18,7 +18,6 @@ from report.charts.style import (
     NOTE,
     ORANGE,
     PAPER,
-    PURPLE,
     RULE,
     SOFT,
     Layout,
@@ -35,8 +34,10 @@ Range = tuple[float, float, float]
 """Low, best, high."""
 
 TOP, UNDER, EDGE = 26.0, 44.0, 12.0
-TURN, OFFER = 38.0, 34.0
-"""Heights of the turning price and of one offer, px."""
+HEADROOM = 1.05
+"""So that the last zone is seen."""
+OFFER = 24.0
+"""Height of an offer's line below its words, px."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,86 +121,84 @@ class Tornado:
 class OfferPrice:
     """One offer. `place` tells its card's look: 0 and 1 for the two that are compared.
 
-    `turn` is the price of this card at which the answer turns, all other offers as they are.
+    `turn` is the price of this card at which the answer turns, all other offers as they are, and
+    `turns_at` says so. Without it only the offer is drawn.
     """
 
     label: str
     price: Range
     place: int
     turn: Range | None = None
+    turns_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PriceLine:
-    """A line of prices: each offer a dot, and the price of the first card at which the answer turns."""
+    """A line of prices for each offer: the offer a dot, and under it which card costs less at which price."""
 
-    below: str
-    """What holds on the cheap side of the turning price."""
-    above: str
-    turn: Range
-    turn_label: str
+    sides: tuple[str, str]
+    """What holds where the first and where the second of the two is the cheaper."""
+    between: str
     offers: tuple[OfferPrice, ...]
     across: str
 
     def sheet(self, layout: Layout) -> Sheet:
-        """The turning price and its sides at the top, then a row for each offer."""
-        most = max(self.turn[2], *(offer.price[2] for offer in self.offers))
-        across = linear_ticks((most,), zero=True, most=max(2, int(layout.width // 90)))
+        """What an offer is and where it turns stand above its line, the key below the axis."""
+        most = max(end for offer in self.offers for end in (offer.price[2], *(offer.turn or ())))
+        across = linear_ticks((most * HEADROOM,), zero=True, most=max(2, int(layout.width // 90)))
         edge = max(EDGE, width_of(written(across[-1], "number"), NOTE) / 2)
-        room = layout.width - 2 * edge
-        sides = [wrapped(side, layout.width, NOTE) for side in (self.below, self.above)]
-        head = LINE * sum(map(len, sides)) + 6
-        labels = [wrapped(offer.label, layout.width, NOTE) for offer in self.offers]
-        bottom = head + TURN + sum(OFFER + LINE * (len(label) - 1) for label in labels)
-        sheet = Sheet(layout.width, bottom + UNDER)
-        axes = sheet.axes(edge, head, room, bottom - head)
-        axes.set(xlim=(across[0], across[-1]), ylim=(bottom - head, 0))
+        words = [
+            [(line, colour) for text, colour in _told(offer) for line in wrapped(text, layout.width, NOTE)]
+            for offer in self.offers
+        ]
+        keys = key_rows([Key(label, style) for label, style in self._zones()], layout.width)
+        bottom = sum(OFFER + LINE * len(lines) for lines in words)
+        sheet = Sheet(layout.width, bottom + UNDER + KEY_LINE * len(keys))
+        axes = sheet.axes(edge, 0, layout.width - 2 * edge, bottom)
+        axes.set(xlim=(across[0], across[-1]), ylim=(bottom, 0))
         ticks(axes, [(tick, written(tick, "number")) for tick in across])
-        for place, line in enumerate(sides[0], 1):
-            sheet.text(0, LINE * place, line, colour=BLUE)
-        for place, line in enumerate(sides[1], 1):
-            sheet.text(layout.width, LINE * (len(sides[0]) + place), line, colour=ORANGE, align="right")
-        self._turn(sheet, axes, across)
-        foot = TURN
-        for offer, label in zip(self.offers, labels, strict=True):
-            foot += OFFER + LINE * (len(label) - 1)
-            y = foot - 12
-            look = CARD_LOOKS[offer.place % len(CARD_LOOKS)]
-            low, best, high = offer.price
-            _rules(axes, across, y, 6)
-            _rules(axes, [value for value in offer.turn or () if 0 < value <= across[-1]], y, 6, PURPLE)
-            stroke(axes, [low, high], [y] * 2, interval(look.colour, 1.6, 3))
-            stroke(axes, [best], [y], {**_point(look.marker, look.colour), "zorder": 3})
-            for lines_below, line in enumerate(reversed(label)):
-                _beside(sheet, axes, (best, y - 9 - LINE * lines_below), line, INK)
+        top = 0.0
+        for offer, lines in zip(self.offers, words, strict=True):
+            for place, (line, colour) in enumerate(lines, 1):
+                sheet.text(0, top + LINE * place, line, colour=colour)
+            top += OFFER + LINE * len(lines)
+            _rules(axes, across, top - OFFER / 2, 7)
+            self._offer(axes, offer, top - OFFER / 2)
         sheet.text(layout.width / 2, bottom + UNDER - 8, cut(self.across, layout.width, NOTE), align="center")
+        legend(sheet, bottom + UNDER, keys)
         return sheet
 
-    def _turn(self, sheet: Sheet, axes: Axes, across: Sequence[float]) -> None:
-        """Both sides as bars, the range of the turning price between them, and the price itself."""
-        low, best, high = (min(max(value, 0.0), axes.get_xlim()[1]) for value in self.turn)
-        y = TURN - 12
-        _rules(axes, across, y, 6)
-        stroke(axes, [0.0, low], [y] * 2, bar(BLUE, 6, alpha=0.55))
-        stroke(axes, [low, high], [y] * 2, bar(SOFT, 6, alpha=0.25))
-        stroke(axes, [high, axes.get_xlim()[1]], [y] * 2, bar(ORANGE, 6, alpha=0.55))
-        stroke(axes, [low, high], [y] * 2, interval(PURPLE, 2, 6))
-        stroke(axes, [best], [y], {**_point("D", PURPLE), "zorder": 3})
-        _beside(sheet, axes, (best, y - 11), self.turn_label, PURPLE)
+    def _zones(self) -> list[tuple[str, Style]]:
+        """Where the first costs less, where the second does, and between them."""
+        looks = [bar(CARD_LOOKS[place].colour, 8, alpha=0.4) for place in (0, 1)]
+        return [*zip(self.sides, looks, strict=True), (self.between, bar(SOFT, 8, alpha=0.2))]
+
+    def _offer(self, axes: Axes, offer: OfferPrice, y: float) -> None:
+        """One line: the zones of its prices, the price at which it turns, and the offer itself."""
+        look = CARD_LOOKS[offer.place % len(CARD_LOOKS)]
+        if offer.turn is not None:
+            end = axes.get_xlim()[1]
+            low, best, high = (min(max(value, 0.0), end) for value in offer.turn)
+            own, other, between = (style for _, style in self._zones())
+            own, other = (own, other) if offer.place == 0 else (other, own)
+            for begin, until, style in ((0.0, low, own), (low, high, between), (high, end, other)):
+                stroke(axes, [begin, until], [y] * 2, style)
+            if offer.turn[1] > 0:
+                stroke(axes, [best] * 2, [y - 7, y + 7], {"color": INK, "lw": 1.6})
+        low, best, high = offer.price
+        stroke(axes, [low, high], [y] * 2, interval(look.colour, 1.6, 3))
+        stroke(axes, [best], [y], {**_point(look.marker, look.colour), "zorder": 3})
+
+
+def _told(offer: OfferPrice) -> list[tuple[str, str]]:
+    """What stands above an offer's line, with its colours."""
+    return [(text, colour) for text, colour in ((offer.label, INK), (offer.turns_at, SOFT)) if text]
 
 
 def _rules(axes: Axes, places: Sequence[float], y: float, reach: float, colour: str = RULE) -> None:
     """Short pieces of upright lines around one row, so that they cross no label."""
     xs = [x for place in places for x in (place, place, math.nan)]
     stroke(axes, xs, [y - reach, y + reach, math.nan] * len(places), {"color": colour, "lw": 1})
-
-
-def _beside(sheet: Sheet, axes: Axes, place: tuple[float, float], label: str, colour: str) -> None:
-    """A label above a point, as far to its middle as the edges of the sheet allow."""
-    x, y = sheet.place(axes, *place)
-    shown = cut(label, sheet.width, NOTE)
-    half = width_of(shown, NOTE) / 2
-    sheet.text(min(max(x, half), sheet.width - half), y, shown, colour=colour, align="center")
 
 
 def _point(marker: str, colour: str) -> Style:

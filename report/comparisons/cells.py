@@ -103,9 +103,11 @@ class Cell:
         return len({trial.record.block for trial in self.trials})
 
     @property
-    def leaves_out_unproven(self) -> bool:
-        """Whether it has unproven runs that take no part."""
-        return not self.takes_unproven and any(trial.verdict == "unproven" for trial in self.trials)
+    def unproven_left_out(self) -> tuple[Trial, ...]:
+        """Unproven runs that take no part."""
+        if self.takes_unproven:
+            return ()
+        return tuple(trial for trial in self.trials if trial.verdict == "unproven")
 
     @property
     def ranked(self) -> bool:
@@ -234,7 +236,7 @@ def figure_ratio(
 
 def _selection(of: Cell, over: Cell, figure: Figure, other: Figure) -> tuple[str, ...]:
     """What was left out on either side, or taken in on both."""
-    if of.takes_unproven != over.takes_unproven and (of.leaves_out_unproven or over.leaves_out_unproven):
+    if of.takes_unproven != over.takes_unproven and (of.unproven_left_out or over.unproven_left_out):
         return ("unproven runs count on both sides, as they must on one",)
     return tuple(dict.fromkeys((*figure.notes, *other.notes)))
 

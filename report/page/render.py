@@ -115,8 +115,12 @@ def published_record(rules: Sequence[RuleView]) -> str:
 
 
 def coded(text: str) -> Markup:
-    """A sentence whose commands, between backticks, are set as code; no short word breaks at its hyphen."""
-    parts = re.split(r"`([^`]+)`", _HYPHENED.sub(r"<i>\g<0></i>", str(escape(text))))
+    """A sentence whose commands, between backticks, are set as code.
+
+    No short word breaks at its hyphen, and no number before its per cent.
+    """
+    kept = _HYPHENED.sub(r"<i>\g<0></i>", str(escape(text))).replace(" %", "\N{NO-BREAK SPACE}%")
+    parts = re.split(r"`([^`]+)`", kept)
     parts[1::2] = [f"<code>{command}</code>" for command in parts[1::2]]
     return Markup("".join(parts))
 

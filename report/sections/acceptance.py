@@ -28,5 +28,5 @@ def in_brief(analysis: Analysis) -> tuple[str, ...]:
         return said
     return (
         *said,
-        f"This is the rule for what was measured {where}. For {text.the(best.name)} make a bundle there.",
+        f"This is the rule for what was measured {where}. For {text.the(best.name)} pack one there.",
     )

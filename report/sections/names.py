@@ -70,12 +70,7 @@ def badges(cells: Sequence[Cell]) -> tuple[Badge, ...]:
             "the measured window does not show that the speed had settled: shown, never ranked",
         ),
         (
-            unproven := sum(
-                trial.verdict == "unproven"
-                for cell in cells
-                if cell.leaves_out_unproven
-                for trial in cell.trials
-            ),
+            unproven := sum(len(cell.unproven_left_out) for cell in cells),
             f"{text.count(unproven, 'unproven run')} left out",
             "some windows did not show a settled speed where most of their line did; those trials are drawn "
             "as crosses and take no part in any mean",

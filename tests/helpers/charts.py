@@ -127,11 +127,13 @@ CHARTS: dict[str, Chart] = {
     "costs": CostAgainstTime(COSTS, "hours a year", "cost, EUR"),
     "sensitivity": Tornado(1.4, (Input(f"price, {LONG_CARD}, 2,000 to 3,000 EUR", 0.9, 1.8),) * 3),
     "price line": PriceLine(
-        f"left of it: the {LONG_CARD}",
-        "right of it: B",
-        (3e3, 4e3, 5e3),
-        "4,000 EUR (3,000 to 5,000)",
-        (OfferPrice(f"{LONG_CARD}: 2,000 EUR", (1e3, 2e3, 3e3), 0), OfferPrice("B", (1e5,) * 3, 1)),
+        (f"the {LONG_CARD} costs less", "B does"),
+        "no difference is shown",
+        (
+            OfferPrice(f"{LONG_CARD}: 2,000 EUR", (1e3, 2e3, 3e3), 0, (3e3, 4e3, 5e3), "costs less below"),
+            OfferPrice("B", (1e5,) * 3, 1, (-2e3, -1e3, 1e3), "costs less at no price"),
+            OfferPrice("C", (1e4,) * 3, 2),
+        ),
         "price, EUR",
     ),
     "timelines": Timelines((TRIAL, TRIAL), "a", "amp-fp16"),

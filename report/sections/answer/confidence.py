@@ -22,6 +22,10 @@ def sure(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
     """Confidence with its reason, what is not shown, where doubt is greatest, and what disturbed the runs."""
     word, because = confidence(cells)
     yield f"{word}: {because}."
+    left_out = sum(len(cell.unproven_left_out) for cell in cells)
+    if left_out:
+        are = "is" if left_out == 1 else "are"
+        yield f"{text.count(left_out, 'more run')} {are} left out: no settled speed was seen."
     if analysis.accounts:
         account = analysis.accounts[0]
         gone = dict(account.fates)

@@ -86,20 +86,20 @@ def _bought(analysis: Analysis) -> str:
     ratio, turn = second.ratio, first.break_even
     if ratio is None or first.hours is None or second.hours is None:
         return ""
-    share = first.hours[1] / second.hours[1]
+    share, work = first.hours[1] / second.hours[1], "" if costs.idle_turns else " for your work"
     if costs.tied:
         quicker, less = (names[0], share) if share <= 1 else (names[1], 1 / share)
         time = f"{quicker} finishes in {text.percent(less)} of the time"
         if costs.alike_in_time:
             time = "no difference in speed is shown"
-        opening = f"both cost about the same for your work; {time}"
+        opening = f"both cost about the same{work}; {time}"
     else:
         more = text.about(ratio[1], ratio[0], ratio[2])
         why = _reason(costs, names, share) or f"{names[1]} costs {more} times as much"
-        opening = f"{names[0]} costs {wording.less_or_least(costs.answer)} for your work: {why}"
+        opening = f"{names[0]} costs {wording.less_or_least(costs.answer)}{work}: {why}"
     if costs.idle_turns:
         least = names[costs.cheaper_idle or 0]
-        return f"Shared and kept busy, {opening}. For your work alone, {least} costs less."
+        return f"Shared with other work, {opening}. Used for your work alone, {least} costs less."
     if turn is None or turn[1] <= 0:
         return f"At your prices {opening}."
     rented = costs.numbers.cards[costs.pair[0]].rented

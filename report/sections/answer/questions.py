@@ -80,13 +80,13 @@ def _of_figures(analysis: Analysis) -> tuple[Question, ...]:
         Question("Which is faster, and by how much?", tuple(faster(analysis)), "expected"),
         Question("What does it cost?", tuple(_cost(analysis)), "money"),
         Question("What would change the answer?", tuple(_turns(analysis)), turning),
-        Question("How sure is this?", tuple(sure(analysis, leading or cells)), "doubt"),
         Question("Do the published numbers hold here?", tuple(_published(analysis)), "claims"),
+        Question("How sure is this?", tuple(sure(analysis, leading or cells)), "doubt"),
         Question("What limits the speed?", tuple(_limits(analysis, cells)), "limits"),
         Question("Does mixed precision pay?", tuple(_precision(analysis, cells)), "workloads"),
         Question(
             "How much memory and energy does it take?",
-            tuple(_memory(analysis, leading or cells)),
+            tuple(_memory(analysis, _with_the_other(analysis, leading or cells))),
             "workloads",
         ),
         Question("What differs between the systems?", tuple(_differs(analysis)), "stacks"),
@@ -94,6 +94,14 @@ def _of_figures(analysis: Analysis) -> tuple[Question, ...]:
         Question("When is a delivered machine accepted?", acceptance.in_brief(analysis), "acceptance"),
         Question("How is the main figure measured again?", tuple(_again(analysis)), "workloads"),
     )
+
+
+def _with_the_other(analysis: Analysis, cells: Sequence[Cell]) -> list[Cell]:
+    """These, and what the other system of the leading pair did of the same work."""
+    works = {cell.key for cell in cells}
+    pair = [each for first in analysis.expectations[:1] for each in first.benchmarks]
+    sides = [cell for each in pair for cell in (each.of, each.over) if cell.key in works]
+    return list({id(cell): cell for cell in (*cells, *sides)}.values())
 
 
 def _cost(analysis: Analysis) -> Iterator[str]:
@@ -166,7 +174,7 @@ def _limits(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
     else:
         yield f"Not the {kind} alone."
     longest = f"{waits} of the time" if breakdown.input_wait >= 0.005 else "under 1 % of the time"
-    yield f"Its longest wait for data is {longest}: {work(cell, cells)}{on(analysis, cell)}."
+    yield f"The longest wait for data is {longest}: {work(cell, cells)}{on(analysis, cell)}."
     yield f"For that work a {kind} twice as fast would train {text.times(twice)} times as fast."
 
 

@@ -12,7 +12,6 @@ from report.cost.model import CostAnswer, Draws
 from report.cost.purchase import Quote
 from report.cost.sensitivity import Sensitivity
 from report.sections.costs.wording import (
-    about_ends,
     about_price,
     input_name,
     less_or_least,
@@ -88,7 +87,7 @@ def _offered(quote: Quote) -> str:
 
 
 def price_line(costs: Costs, currency: str) -> Panel | None:
-    """Every offer on one line of prices, and the price of the cheapest card at which the answer turns."""
+    """Every offer on its line of prices, and where on it the answer turns."""
     if costs.answer is None or costs.pair is None:
         return None
     first, second = costs.pair
@@ -102,31 +101,25 @@ def price_line(costs: Costs, currency: str) -> Panel | None:
     if turn is None or turn[1] <= 0 or not offered:
         return None
     unit, less = f"{currency}{' an hour' if rented else ''}", less_or_least(costs.answer)
-    turns_at = about_price(turn, unit)
-    low, high = about_ends(turn)
-    turns = {first: turn, second: costs.answer.cards[second].break_even}
     order = {first: 0, second: 1}
-    offers = tuple(
-        OfferPrice(
-            f"{text.sentence(names[place])}: {_offered(quote)}, {text.day(quote.date)}",
-            quote.cost,
-            order.get(place, 2),
-            turns.get(place),
-        )
-        for place, quote in offered
-    )
+    offers = []
+    for place, quote in offered:
+        turns = costs.answer.cards[place].break_even if place in order else None
+        label = f"{text.sentence(names[place])}: {_offered(quote)}, {text.day(quote.date)}"
+        at = "" if turns is None else f"costs {less} {_below(turns, unit)}"
+        offers.append(OfferPrice(label, quote.cost, order.get(place, 2), turns, at))
     chart = PriceLine(
-        below=f"Below {low} {unit} {names[first]} costs {less}",
-        above=f"above {high} {names[second]} does",
-        turn=turn,
-        turn_label=f"{turns_at.partition(' (')[0]}: both cost {'' if low == high else 'about '}the same",
-        offers=offers,
+        sides=(f"{names[first]} costs {less}", f"{names[second]} costs {less}"),
+        between="no difference shown",
+        offers=tuple(offers),
         across=f"price{' of an hour' if rented else ''}, {currency}",
     )
-    alt = (
-        f"{text.sentence(names[first])} costs as much as {names[second]} at {turns_at}. "
-        f"Offers: {'; '.join(offer.label for offer in offers)}"
-    )
+    alt = "; ".join(f"{offer.label}{f', {offer.turns_at}' if offer.turns_at else ''}" for offer in offers)
     shared = "if other work shares the machine; " if costs.idle_turns else ""
-    what = f"{shared}upper bar: at each price of {names[first]}"
+    what = f"{shared}on each line that offer's price alone changes"
     return Panel("money-price", f"Your offers, and which costs {less} at which price", what, chart, alt)
+
+
+def _below(turn: Range, unit: str) -> str:
+    """'below 1,050 EUR (902 to 1,210)'"""
+    return f"below {about_price(turn, unit)}" if turn[1] > 0 else "at no price"

@@ -53,24 +53,17 @@ def spread(values: Range, form: str) -> str:
 
 
 def about_price(values: Range, unit: str) -> str:
-    """A price as a headline says it, with the digits that its range bears: '4,300 EUR (3,300 to 5,600)'."""
-    low, best, high = _about(values)
-    price = f"{best} {unit}"
-    return price if values[0] == values[2] else f"{price} ({low} to {high})"
+    """A price as a headline says it: '4,300 EUR (3,300 to 5,600)'.
 
-
-def about_ends(values: Range) -> tuple[str, str]:
-    """The ends of a price's range, with as many digits as the price has beside them."""
-    low, _, high = _about(values)
-    return low, high
-
-
-def _about(values: Range) -> tuple[str, str, str]:
-    """A price's low, best and high with as many digits as it bears, and one more where it begins with 1."""
+    It has as many digits as its range bears, and one more where it begins with 1.
+    """
     low, best, high = max(values[0], 0.0), values[1], max(values[2], 0.0)
     digits = text.digits_of(best, low, high)
     digits += best > 0 and best < 2 * 10 ** math.floor(math.log10(best))
-    return text.rounded(low, digits), text.rounded(best, digits), text.rounded(high, digits)
+    price = f"{text.rounded(best, digits)} {unit}"
+    if values[0] == values[2]:
+        return price
+    return f"{price} ({text.rounded(low, digits)} to {text.rounded(high, digits)})"
 
 
 def price_of(quote: Quote) -> str:
@@ -123,8 +116,24 @@ def contents_sentence(costs: Costs) -> str:
     share += "; yours pays for its own hours"
     if costs.power_unknown:
         return f"{share}."
-    known = "is added" if all(costs.inputs.measured_power) else "is added at the power that you stated"
-    return f"{share}. Electricity {known}."
+    return f"{share}. Electricity is added{_at_power(costs)}."
+
+
+def _at_power(costs: Costs) -> str:
+    """' at the power that you stated: 40 W and 60 W', in the pair's order; else where it is all from."""
+    pair = costs.pair
+    if pair is None:
+        return ""
+    measured = [costs.inputs.measured_power[place] for place in pair]
+    quotes = [quote for place in pair if (quote := costs.inputs.offers[place].quote)]
+    stated = [f"{written(quote.watts.values[1], 'count')} W" for quote in quotes if quote.watts]
+    if all(measured):
+        return " at the power that was measured"
+    if any(measured) or 0 < len(stated) < len(pair):
+        return ""
+    if not stated:
+        return " at the power on the cards' data sheets"
+    return f" at the power that you stated: {text.joined(stated)}"
 
 
 def idle_sentence(costs: Costs, currency: str) -> str:

@@ -36,7 +36,11 @@ def boxes_differ(trials: Sequence[Trial]) -> str:
     """In what the machines differ besides their cards, in a sentence; empty where in nothing."""
     differences = apart(list(first_of(trials).values())[:MOST_MACHINES])
     rows = differences.rows if differences is not None else ()
-    fields = [row[0] for row in rows if not row[0].startswith("device ")]
+    fields = [
+        f"{row[0]} ({row[1]} against {row[2]})" if len(row) == 3 and len(rows) <= MOST_SAID else row[0]
+        for row in rows
+        if not row[0].startswith("device ")
+    ]
     return f"The computers differ in {clean(joined(fields), 400)}." if fields else ""
 
 

@@ -100,9 +100,13 @@ def nearest_speed(analysis: Analysis) -> Fact | None:
         else text.times(speed)
     )
     card = text.the(text.short_card(claim.of.card or ""))
-    terms = ": other terms, so no verdict" if own.differs else ""
+    terms = "; other terms, so no verdict" if own.differs else ""
+    nearest = f"the nearest that is published, {card} of study {claim.study}"
     work = f"{text.model_name(row.model)} in {own.precision}"
-    return Fact(f"{written} ×", f"the speed that study {claim.study} published of {card}, for {work}{terms}")
+    return Fact(
+        f"{written} ×",
+        f"the speed of {text.the(text.short_card(own.source.card))} against {nearest}: {work}{terms}",
+    )
 
 
 def _is_ranked(entry: StudyEntry) -> bool:

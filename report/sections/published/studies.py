@@ -32,7 +32,7 @@ TITLES = {
     "throughput": "throughput, time-scaled",
     "peak_bytes": "peak memory, scaled",
 }
-APART = "not comparable with those above: see the brackets"
+APART = "other terms (in brackets), so no comparison"
 LEADING = "study-lead"
 """The name of page one's picture."""
 BENEATH = ("libc", "numpy", "python", "system")
@@ -146,7 +146,10 @@ def _unit(figure: StudyFigure) -> str:
         "throughput": f"time for a sample, and in figures {text.clean(figure.unit, 20)}",
     }
     metric = TITLES[figure.metric].removesuffix(", scaled")
-    return f"{what.get(figure.metric, metric)}; the best of each group is 1.00; less is better"
+    best = "the best of each group is 1.00"
+    if any(row.behind for row in figure.rows):
+        best = "1.00 is the best above the dashed line"
+    return f"{what.get(figure.metric, metric)}; {best}; less is better"
 
 
 # Marks

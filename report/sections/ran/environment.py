@@ -100,6 +100,8 @@ def shown(field: str, value: Any) -> str:
         return "yes" if value else "no"
     if field.endswith("_bytes") and isinstance(value, int):
         return gibibytes(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     if isinstance(value, tuple):
         return clean(" ".join(map(str, value)) or "none", 60)
     return clean(value, 60)

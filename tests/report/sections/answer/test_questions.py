@@ -58,6 +58,14 @@ def test_page_one_tells_the_memory_of_each_work_on_each_of_two_cards():
     assert "3.00 GiB" in said
 
 
+def test_runs_that_are_left_out_as_unproven_are_told_with_their_reason():
+    apart = series(seconds=0.1003)[0]
+    unproven = apart.model_copy(update={"summary": apart.summary.model_copy(update={"verdict": "unproven"})})
+    told = "1 more run is left out: no settled speed was seen."
+    assert told in answer(view([*series(), unproven]), "How sure is this?")
+    assert told not in answer(view(series()), "How sure is this?")
+
+
 def test_a_single_failure_is_named_with_its_reason_and_its_work():
     ran = series()
     failed = build.record(

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import pytest
 
 from harness.record import Record
+from report.charts.costs import PriceLine
 from report.page.render import render
 from report.sections.view import CostView
 from report.trials.key import LOADER_ALONE
@@ -68,10 +70,32 @@ def test_where_the_faster_card_is_the_dearer_one_the_page_leads_with_the_cheaper
     assert f"If the {A} stays as offered, the {B} costs less below 4,300 EUR (3,300 to 5,600)." in turned
 
 
+def test_each_offer_has_a_line_of_prices_and_two_lines_their_turning_prices():
+    (panel,) = (panel for panel in money(build.two_cards()).panels if isinstance(panel.chart, PriceLine))
+    line = panel.chart
+    assert line.sides == (f"the {B} costs less", f"the {A} costs less")
+    told = {offer.label.partition(":")[0]: (offer.place, offer.turns_at) for offer in line.offers}
+    assert told == {
+        f"The {A}": (1, "costs less below 1,210 EUR (482 to 1,950)"),
+        f"The {B}": (0, "costs less below 4,300 EUR (3,300 to 5,600)"),
+    }
+
+
+def test_page_one_says_whose_power_the_electricity_is_of():
+    def said(records: Sequence[Record]) -> str:
+        shown = looked(records)
+        return next(asked.sentences for asked in shown.questions if "cost" in asked.heading)[-1]
+
+    assert said(build.two_cards()).endswith("at the power that you stated: 350 W and 300 W.")
+    measured = powered(build.two_cards(), {"a": 250.0, "b": 300.0})
+    assert said(measured).endswith("at the power that was measured.")
+    assert said([*powered(of(A), {"a": 250.0}), *of(B)]).endswith("Electricity is added.")
+
+
 def test_a_machine_that_does_nothing_else_may_turn_the_answer_and_the_first_sentence_says_so():
     shown = looked(build.two_cards())
-    assert shown.answer.startswith(f"Shared and kept busy, the {B} costs less for your work: ")
-    assert shown.answer.endswith(f"For your work alone, the {A} costs less.")
+    assert shown.answer.startswith(f"Shared with other work, the {B} costs less: ")
+    assert shown.answer.endswith(f" Used for your work alone, the {A} costs less.")
     turned = next(asked.sentences for asked in shown.questions if "change" in asked.heading)
     assert turned[0] == (
         f"Most depends on whether other work shares the machine: if none does, the {A} costs less: 1,142 EUR "

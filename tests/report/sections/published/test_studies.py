@@ -27,6 +27,9 @@ OTHER_STUDY = [
     for n in (1, 2)
 ]
 
+BESIDE = (
+    "the speed of the Constructed Card A against the nearest that is published, the RTX 2080 Ti of study x"
+)
 JUDGED = [*OF_A_STUDY, claim("Constructed Card A", 4000.0)]
 
 
@@ -135,7 +138,7 @@ def test_where_there_are_no_prices_the_verdicts_lead_with_the_speed_beside_the_n
     assert shown.answer.startswith("Of 4 published claims 1 can be checked on this machine: ")
     assert [(fact.value, fact.label) for fact in shown.facts[:2]] == [
         ("0 of 1", "published claims that these runs judge hold; 1 does not"),
-        ("1.15 ×", "the speed that study x published of the RTX 2080 Ti, for ResNet-50 in fp32-ieee"),
+        ("1.15 ×", f"{BESIDE}: ResNet-50 in fp32-ieee"),
     ]
     asked = {question.heading: question.sentences for question in shown.questions}
     assert "published claims" not in asked["Do the published numbers hold here?"][0]
@@ -144,8 +147,7 @@ def test_where_there_are_no_prices_the_verdicts_lead_with_the_speed_beside_the_n
 def test_the_speed_beside_a_published_card_says_where_it_was_measured_on_other_terms():
     fact = nearest_speed(analysed(resnets(mode="device")))
     assert fact is not None
-    speed = "the speed that study x published of the RTX 2080 Ti, for ResNet-50 in fp32-ieee"
-    assert fact.label == f"{speed}: other terms, so no verdict"
+    assert fact.label == f"{BESIDE}: ResNet-50 in fp32-ieee; other terms, so no verdict"
 
 
 @pytest.mark.parametrize("changes", [{"verdict": "unproven"}, {"data": "generated"}])

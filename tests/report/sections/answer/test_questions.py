@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
+from harness.record import Record
 from report.sections.view import PageView
 from tests.helpers import records_builder as build
 from tests.report.comparisons.test_groups import LEAD, elsewhere, series, view
@@ -81,3 +83,30 @@ def test_where_batches_differ_between_precisions_page_one_says_that_they_were_pu
     assert "Each precision ran at its published batch, so batch and precision change together." in told
     alike = series("fp16-master", 0.06, first_order=10)
     assert not any("batch" in one for one in answer(view([*series(), *alike]), "Does mixed precision pay?"))
+
+
+def test_the_smallest_and_the_largest_model_are_told_by_their_weights():
+    small = [
+        *sized(series(), 10_000_000),
+        *sized(series("amp-fp16", 0.1, first_order=10), 10_000_000),
+    ]
+    large = [
+        *sized(series(kind=build.CIFAR), 24_000_000),
+        *sized(series("amp-fp16", 0.05, kind=build.CIFAR, first_order=10), 24_000_000),
+    ]
+    told = answer(view([*large, *small]), "Does mixed precision pay?")
+    assert any(one.startswith("On the smallest model, LSTM (10 million weights), amp-fp16 ") for one in told)
+    assert any(
+        one.startswith("On the largest, ResNet-50 (24 million weights), amp-fp16 is 2") for one in told
+    )
+
+
+def sized(records: Sequence[Record], parameters: int) -> list[Record]:
+    """The records of a model that has so many weights."""
+    measured = [(record, record.measurement) for record in records]
+    found = {"structure": {"parameters": parameters}}
+    return [
+        record.model_copy(update={"measurement": measurement.model_copy(update=found)})
+        for record, measurement in measured
+        if measurement is not None
+    ]

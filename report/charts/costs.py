@@ -36,6 +36,7 @@ Range = tuple[float, float, float]
 TOP, UNDER, EDGE = 26.0, 44.0, 12.0
 HEADROOM = 1.05
 """So that the last zone is seen."""
+TURN: Style = {"ls": "none", "color": INK, "marker": "|", "ms": 14, "mew": 1.6}
 OFFER = 24.0
 """Height of an offer's line below its words, px."""
 
@@ -151,7 +152,8 @@ class PriceLine:
             [(line, colour) for text, colour in _told(offer) for line in wrapped(text, layout.width, NOTE)]
             for offer in self.offers
         ]
-        keys = key_rows([Key(label, style) for label, style in self._zones()], layout.width)
+        shown = [Key(label, style) for label, style in (*self._zones(), ("where it turns", TURN))]
+        keys = key_rows(shown, layout.width)
         bottom = sum(OFFER + LINE * len(lines) for lines in words)
         sheet = Sheet(layout.width, bottom + UNDER + KEY_LINE * len(keys))
         axes = sheet.axes(edge, 0, layout.width - 2 * edge, bottom)
@@ -184,7 +186,7 @@ class PriceLine:
             for begin, until, style in ((0.0, low, own), (low, high, between), (high, end, other)):
                 stroke(axes, [begin, until], [y] * 2, style)
             if offer.turn[1] > 0:
-                stroke(axes, [best] * 2, [y - 7, y + 7], {"color": INK, "lw": 1.6})
+                stroke(axes, [best], [y], TURN)
         low, best, high = offer.price
         stroke(axes, [low, high], [y] * 2, interval(look.colour, 1.6, 3))
         stroke(axes, [best], [y], {**_point(look.marker, look.colour), "zorder": 3})

@@ -28,5 +28,5 @@ def in_brief(analysis: Analysis) -> tuple[str, ...]:
         return said
     return (
         *said,
-        f"This is the rule for what was measured {where}. For {text.the(best.name)} pack one there.",
+        f"This is the rule for what was measured {where}; for {text.the(best.name)}, measure and pack on it.",
     )

@@ -49,7 +49,7 @@ def sure(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
         yield "All training data is real."
     trials = {trial.path: trial for cell in cells for trial in cell.trials}
     trials |= {trial.path: trial for trial in analysis.own if trial.failure is None}
-    yield from _spoiled([*trials.values()])
+    yield from _spoiled([*trials.values()], on(analysis, cells[0]) if cells else "")
 
 
 def _half_width(cell: Cell) -> float:
@@ -85,8 +85,8 @@ def confidence(cells: Sequence[Cell]) -> tuple[str, str]:
     return "Good", f"{runs}, {sittings}"
 
 
-def _spoiled(trials: Sequence[Trial]) -> Iterator[str]:
-    """Invalid trials with their causes, and what disturbed the others."""
+def _spoiled(trials: Sequence[Trial], where: str) -> Iterator[str]:
+    """Invalid trials with their causes, and what disturbed the others; `where` names one machine."""
     invalid = [trial for trial in trials if trial.verdict == "invalid"]
     if invalid:
         causes = Counter(cause.partition(":")[0] for trial in invalid for cause in trial.causes)
@@ -97,7 +97,7 @@ def _spoiled(trials: Sequence[Trial]) -> Iterator[str]:
         yield "The one finished trial is not invalid."
     elif trials:
         machines = len({trial.machine for trial in trials})
-        of = f" of {machines} machines" if machines > 1 else ""
+        of = f" of {machines} machines" if machines > 1 else where
         yield f"None of the {len(trials):,} finished trials{of} is invalid."
     counted = [() if trial.verdict == "invalid" else _told(trial) for trial in trials]
     met = circumstances.of_causes(counted)

@@ -55,11 +55,19 @@ def _speed(first: Expectation) -> str:
 def _ties(first: Expectation) -> str:
     among = [benchmark.of for benchmark in first.benchmarks]
     tied = [work(benchmark.of, among) for benchmark in first.benchmarks if benchmark.ratio.tied]
-    if tied:
-        return f"They tie on {some(tied)}."
+    slower = [
+        work(benchmark.of, among)
+        for benchmark in first.benchmarks
+        if benchmark.ratio.estimate < 1 and not benchmark.ratio.tied
+    ]
     if len(among) == 1:
         return f"They tie on none: {work(among[0])} alone was compared."
-    return f"They tie on none of the {len(among)} kinds of work."
+    if not (tied or slower):
+        each = "both" if len(among) == 2 else f"all {len(among)}"
+        return f"It is faster on {each} kinds of work, with no tie."
+    lost = f"It is slower on {some(slower)}" if slower else ""
+    even = f"they tie on {some(tied)}" if tied else "they tie on none"
+    return f"{lost}; {even}." if lost else f"{text.sentence(even)}."
 
 
 def some(names: Sequence[str], most: int = MOST_NAMED) -> str:

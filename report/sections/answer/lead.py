@@ -146,7 +146,7 @@ def _cost_facts(analysis: Analysis) -> Iterator[Fact]:
     a_year = costs.answer.cards[first].cost
     name = text.the(costs.inputs.offers[first].name)
     next_cost = costs.answer.cards[costs.pair[1]].cost if costs.pair else None
-    against, shared = "", ", if other work shares it" if costs.idle_turns else ""
+    against, shared = "", ", if shared with other work" if costs.idle_turns else ""
     if next_cost is not None and costs.pair:
         against = f", {text.number(next_cost[1])} with {text.the(costs.inputs.offers[costs.pair[1]].name)}"
     if a_year is not None:

@@ -17,6 +17,7 @@ from report.sections.answer.faster import faster, some
 from report.sections.answer.lead import lead, leading_cells
 from report.sections.answer.memory import memory, on
 from report.sections.costs import section, wording
+from report.sections.costs.charts import price_line
 from report.sections.limits.bottleneck import boxes_differ
 from report.sections.names import apart, setting, work
 from report.sections.published import claims
@@ -113,7 +114,7 @@ def _cost(analysis: Analysis) -> Iterator[str]:
     yield wording.work_sentence(costs.inputs)
     if left_out := wording.left_out_sentence(costs.inputs):
         yield left_out
-    yield wording.contents_sentence(costs)
+    yield from wording.contents_sentences(costs, purchase.currency)
     if power := wording.power_sentence(costs):
         yield power
 
@@ -139,6 +140,10 @@ def _turns(analysis: Analysis) -> Iterator[str]:
             yield "The assumption that matters most is how far units of one model differ."
         return
     yield from wording.turning_sentences(costs, purchase.currency)
+    on_one_line = len({costs.numbers.cards[place].rented for place in costs.pair}) == 1
+    drawn = price_line(costs, purchase.currency) is not None and on_one_line
+    if not drawn and (turn := wording.other_turn(costs, purchase.currency)):
+        yield turn
     if costs.sensitivities:
         yield wording.most_sentence(costs.sensitivities[0], costs.numbers, costs.pair, purchase.currency)
 

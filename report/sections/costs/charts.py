@@ -106,7 +106,7 @@ def price_line(costs: Costs, currency: str) -> Panel | None:
     for place, quote in offered:
         turns = costs.answer.cards[place].break_even if place in order else None
         label = f"{text.sentence(names[place])}: {_offered(quote)}, {text.day(quote.date)}"
-        at = "" if turns is None else f"costs {less} {_below(turns, unit)}"
+        at = "" if turns is None else _turns_at(turns, unit, less)
         offers.append(OfferPrice(label, quote.cost, order.get(place, 2), turns, at))
     chart = PriceLine(
         sides=(f"{names[first]} costs {less}", f"{names[second]} costs {less}"),
@@ -120,6 +120,6 @@ def price_line(costs: Costs, currency: str) -> Panel | None:
     return Panel("money-price", f"Your offers, and which costs {less} at which price", what, chart, alt)
 
 
-def _below(turn: Range, unit: str) -> str:
-    """'below 1,050 EUR (902 to 1,210)'"""
-    return f"below {about_price(turn, unit)}" if turn[1] > 0 else "at no price"
+def _turns_at(turn: Range, unit: str, less: str) -> str:
+    """'turns at 1,050 EUR (902 to 1,210)'"""
+    return f"turns at {about_price(turn, unit)}" if turn[1] > 0 else f"costs {less} at no price"

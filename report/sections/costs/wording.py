@@ -105,28 +105,37 @@ def pair_sentences(costs: Costs, currency: str) -> Iterator[str]:
         yield f"{text.count(more, 'more offer')} below."
 
 
-def contents_sentence(costs: Costs) -> str:
-    """What a year's cost is made of; empty where all is rented."""
+def contents_sentences(costs: Costs, currency: str) -> Iterator[str]:
+    """What a year's cost is made of; none where all is rented."""
     if all(card.rented for card in costs.numbers.cards):
-        return ""
+        return
     inputs = costs.numbers.inputs
     busy, years = text.percent(inputs["utilisation"][1]), f"{inputs['life_years'][1]:.2g} years"
-    left = f", and {text.percent(kept)} of the price is left" if (kept := inputs["residual_share"][1]) else ""
-    share = f"Other work is taken to share the machine, which trains {busy} of {years}{left}"
-    share += "; yours pays for its own hours"
-    if costs.power_unknown:
-        return f"{share}."
-    return f"{share}. Electricity is added{_at_power(costs)}."
+    yield (
+        f"A machine is taken to train {busy} of {years}, for you and for others; your work pays for its own "
+        "hours."
+    )
+    host, kept = inputs["host_price"][1], inputs["residual_share"][1]
+    parts = [f"a host of {written(host, 'price')} {currency} comes with each card"] if host else []
+    parts += [f"{text.percent(kept)} of the price is left at the end"] if kept else []
+    if parts:
+        yield f"{text.sentence(text.joined(parts))}."
+    if not costs.power_unknown:
+        yield f"Electricity is added{_at_power(costs)}."
 
 
 def _at_power(costs: Costs) -> str:
-    """' at the power that you stated: 40 W and 60 W', in the pair's order; else where it is all from."""
+    """' at the power that you stated: 40 W with …'; else where all of it is from."""
     pair = costs.pair
     if pair is None:
         return ""
     measured = [costs.inputs.measured_power[place] for place in pair]
-    quotes = [quote for place in pair if (quote := costs.inputs.offers[place].quote)]
-    stated = [f"{written(quote.watts.values[1], 'count')} W" for quote in quotes if quote.watts]
+    offers = [costs.inputs.offers[place] for place in pair]
+    stated = [
+        f"{written(offer.quote.watts.values[1], 'count')} W with {text.the(offer.name)}"
+        for offer in offers
+        if offer.quote and offer.quote.watts
+    ]
     if all(measured):
         return " at the power that was measured"
     if any(measured) or 0 < len(stated) < len(pair):
@@ -154,10 +163,10 @@ def idle_sentence(costs: Costs, currency: str) -> str:
 
 
 def turning_sentences(costs: Costs, currency: str) -> Iterator[str]:
-    """The prices at which another card becomes the cheapest."""
+    """What the answer depends on most, and whether the first offer reaches to where it turns."""
     if costs.answer is None or costs.pair is None:
         return
-    (first, second), less = costs.pair, less_or_least(costs.answer)
+    first = costs.pair[0]
     if idle := idle_sentence(costs, currency):
         yield idle
     turn = costs.answer.cards[first].break_even
@@ -167,10 +176,20 @@ def turning_sentences(costs: Costs, currency: str) -> Iterator[str]:
     if turn is not None and quote is not None and quote.cost[0] <= turn[0] < quote.cost[2]:
         offer = f"The offer of {spread(quote.cost, 'price')} {unit} for {names[0]}"
         yield f"{offer} reaches into the range where either may cost less."
+
+
+def other_turn(costs: Costs, currency: str) -> str:
+    """Below which price the second card is the cheapest; empty where it is at none."""
+    if costs.answer is None or costs.pair is None:
+        return ""
+    second = costs.pair[1]
+    names = [text.the(costs.numbers.cards[place].name) for place in costs.pair]
+    unit = f"{currency} an hour" if costs.numbers.cards[second].rented else currency
     other = costs.answer.cards[second].break_even
-    if other is not None and other[1] > 0:
-        price = about_price(other, unit)
-        yield f"If {names[0]} stays as offered, {names[1]} costs {less} below {price}."
+    if other is None or other[1] <= 0:
+        return ""
+    less, price = less_or_least(costs.answer), about_price(other, unit)
+    return f"If {names[0]} stays as offered, {names[1]} costs {less} below {price}."
 
 
 def work_sentence(inputs: CostInputs) -> str:

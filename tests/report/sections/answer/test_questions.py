@@ -68,6 +68,15 @@ def test_runs_that_are_left_out_as_unproven_are_told_with_their_reason():
     assert told not in answer(view(series()), "How sure is this?")
 
 
+def test_page_one_names_the_work_on_which_the_faster_system_is_the_slower():
+    heading = "Which is faster, and by how much?"
+    both = [*series(), *series(kind=build.CIFAR), *elsewhere(seconds=0.02)]
+    faster = answer(view([*both, *elsewhere(seconds=0.05, kind=build.CIFAR)]), heading)
+    slower = answer(view([*both, *elsewhere(seconds=0.115, kind=build.CIFAR)]), heading)
+    assert faster[1] == "It is faster on both kinds of work, with no tie."
+    assert slower[1] == "It is slower on ResNet-50 in fp32-ieee; they tie on none."
+
+
 def test_a_single_failure_is_named_with_its_reason_and_its_work():
     ran = series()
     failed = build.record(

@@ -8,7 +8,7 @@ import pytest
 from harness.record import Record
 from report.charts.costs import PriceLine
 from report.page.render import render
-from report.sections.view import CostView
+from report.sections.view import CostView, PageView
 from report.trials.key import LOADER_ALONE
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
@@ -66,19 +66,31 @@ def test_where_the_faster_card_is_the_dearer_one_the_page_leads_with_the_cheaper
     shown = looked(build.two_cards(), dear)
     said = f"costs less for your work: the {B} finishes in 70 % of the time, but is dearer to buy."
     assert shown.answer.startswith(f"At your prices the {A} {said}")
-    turned = next(asked.sentences for asked in shown.questions if "change" in asked.heading)
-    assert f"If the {A} stays as offered, the {B} costs less below 4,300 EUR (3,300 to 5,600)." in turned
+    assert price_line(shown).offers[1].turns_at == "turns at 4,300 EUR (3,300 to 5,600)"
 
 
 def test_each_offer_has_a_line_of_prices_and_two_lines_their_turning_prices():
-    (panel,) = (panel for panel in money(build.two_cards()).panels if isinstance(panel.chart, PriceLine))
-    line = panel.chart
+    line = price_line(looked(build.two_cards()))
     assert line.sides == (f"the {B} costs less", f"the {A} costs less")
     told = {offer.label.partition(":")[0]: (offer.place, offer.turns_at) for offer in line.offers}
     assert told == {
-        f"The {A}": (1, "costs less below 1,210 EUR (482 to 1,950)"),
-        f"The {B}": (0, "costs less below 4,300 EUR (3,300 to 5,600)"),
+        f"The {A}": (1, "turns at 1,210 EUR (482 to 1,950)"),
+        f"The {B}": (0, "turns at 4,300 EUR (3,300 to 5,600)"),
     }
+
+
+def price_line(shown: PageView) -> PriceLine:
+    assert shown.costs is not None
+    (chart,) = (panel.chart for panel in shown.costs.panels if isinstance(panel.chart, PriceLine))
+    return chart
+
+
+def test_where_one_is_rented_and_one_bought_page_one_says_the_price_that_no_line_shows():
+    rented = FILE.replace("price = 2000", "price_per_hour = 0.9")
+    shown = looked(build.two_cards(), rented)
+    turned = next(asked.sentences for asked in shown.questions if "change" in asked.heading)
+    assert f"If the {B} stays as offered, the {A} costs less below 0.28 EUR an hour (0.22 to 0.39)." in turned
+    assert [offer.place for offer in price_line(shown).offers] == [0]
 
 
 def test_page_one_says_whose_power_the_electricity_is_of():
@@ -86,7 +98,7 @@ def test_page_one_says_whose_power_the_electricity_is_of():
         shown = looked(records)
         return next(asked.sentences for asked in shown.questions if "cost" in asked.heading)[-1]
 
-    assert said(build.two_cards()).endswith("at the power that you stated: 350 W and 300 W.")
+    assert said(build.two_cards()).endswith(f" that you stated: 350 W with the {B} and 300 W with the {A}.")
     measured = powered(build.two_cards(), {"a": 250.0, "b": 300.0})
     assert said(measured).endswith("at the power that was measured.")
     assert said([*powered(of(A), {"a": 250.0}), *of(B)]).endswith("Electricity is added.")

@@ -9,13 +9,13 @@ from harness.record import Record
 from harness.summary.checks import cause_name
 
 WORDS = {
-    "busy-machine": "the machine did other work before it began",
-    "foreign-process": "another process was on its card",
-    "generated-data": "it trained on generated data",
-    "short-window": "it ended before its speed had settled",
-    "no-steady-state": "its steps still changed at the end",
-    "slowdown": "its steps became slower",
-    "input-bound": "it waited for its input",
+    "busy-machine": "the machine did other work just before",
+    "foreign-process": "another process was on the card",
+    "generated-data": "trained on generated data",
+    "short-window": "ended before the speed had settled",
+    "no-steady-state": "steps still changed at the end",
+    "slowdown": "steps became slower",
+    "input-bound": "waited for input",
     "thermal-throttling": "the card was held back by heat",
     "power-brake": "the card's power was cut from outside",
     "hardware-slowdown": "the card slowed itself down",
@@ -23,10 +23,10 @@ WORDS = {
     "power-limit": "the card's power limit is not its usual one",
     "memory-error": "the card's memory had errors",
     "device-fault": "the driver reported a fault",
-    "precision": "it computed in another precision than its label",
-    "not-finite": "its loss was no longer a number",
-    "collapsed": "it learned nothing, or lost it again",
-    "start-temperature": "it began at another temperature than the others",
+    "precision": "computed in another precision than the label",
+    "not-finite": "the loss was no longer a number",
+    "collapsed": "learned nothing, or lost it again",
+    "start-temperature": "began at another temperature than the others",
 }
 """What a cause is for a reader; any other keeps its name."""
 
@@ -34,7 +34,7 @@ MOST_NAMED = 8
 
 
 def sentences(records: Iterable[Record]) -> tuple[str, ...]:
-    """'12 of 12 trials: the machine did other work before it began', what most trials met first."""
+    """'12 of 12 trials: the machine did other work just before', what most trials met first."""
     return of_causes([record.summary.causes for record in records if record.summary])
 
 

@@ -317,7 +317,7 @@ def test_a_good_contribution_is_answered_with_its_comparison(clone):
 def test_a_busy_machine_is_named_in_the_answer_and_its_comment(clone, capsys):
     contribute(clone, Load(busy_cpus=7.5))
     said = commented(clone)
-    line = "2 of 2 measured trials: the machine did other work before it began"
+    line = "2 of 2 measured trials: the machine did other work just before"
     assert f"- {line}\n" in said
     assert f"{line}\n" in capsys.readouterr().out
 

@@ -19,8 +19,8 @@ def test_each_thing_that_happened_is_counted_once_a_trial_and_the_commonest_come
         (),
     ]
     assert of_causes(trials) == (
-        "2 of 3 measured trials: the machine did other work before it began",
-        "1 of 3 measured trials: it ended before its speed had settled",
+        "2 of 3 measured trials: the machine did other work just before",
+        "1 of 3 measured trials: ended before the speed had settled",
     )
 
 

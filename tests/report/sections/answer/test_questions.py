@@ -25,7 +25,7 @@ def test_a_busy_machine_stands_under_how_sure_and_a_quiet_one_is_not_named():
         )
         for record in quiet
     ]
-    said = f"{len(busy)} of {len(busy)} measured trials: the machine did other work before it began."
+    said = f"{len(busy)} of {len(busy)} measured trials: the machine did other work just before."
     assert said in answer(view(busy), "How sure is this?")
     assert not any("other work" in sentence for sentence in answer(view(quiet), "How sure is this?"))
 

@@ -26,7 +26,4 @@ def in_brief(analysis: Analysis) -> tuple[str, ...]:
     best = costs.inputs.offers[order[0]] if order else None
     if best is None or best.made(own[0].machine, own[0].card):
         return said
-    return (
-        *said,
-        f"This is the rule for what was measured {where}; for {text.the(best.name)}, measure and pack on it.",
-    )
+    return (*said, f"For {text.the(best.name)}, measure and pack on that machine.")

@@ -37,7 +37,7 @@ def faster(analysis: Analysis) -> Iterator[str]:
         f"{headline.other_units(first)}: {headline.between(first.model)} times, both with 95 % confidence."
     )
     if first.ranking is Ranking.RANKED:
-        yield _ties(first)
+        yield _ties(first, "and no mix of work turns it" if subject(analysis) == "costs" else "")
     others = len(analysis.expectations) - 1
     if others:
         yield f"{text.count(others, 'more pair')} of systems stand below."
@@ -52,7 +52,8 @@ def _speed(first: Expectation) -> str:
     return f"{text.sentence(fast)} is {text.times(first.best)} times as fast as {slow}."
 
 
-def _ties(first: Expectation) -> str:
+def _ties(first: Expectation, no_mix: str) -> str:
+    """On which work the two tie or change places; with `no_mix` where they do on none."""
     among = [benchmark.of for benchmark in first.benchmarks]
     tied = [work(benchmark.of, among) for benchmark in first.benchmarks if benchmark.ratio.tied]
     slower = [
@@ -60,11 +61,12 @@ def _ties(first: Expectation) -> str:
         for benchmark in first.benchmarks
         if benchmark.ratio.estimate < 1 and not benchmark.ratio.tied
     ]
+    also = f", {no_mix}" if no_mix else ""
     if len(among) == 1:
-        return f"They tie on none: {work(among[0])} alone was compared."
+        return f"They tie on none{also}: {work(among[0])} alone was compared."
     if not (tied or slower):
         each = "both" if len(among) == 2 else f"all {len(among)}"
-        return f"It is faster on {each} kinds of work, with no tie."
+        return f"It is faster on {each} kinds of work, with no tie{also}."
     lost = f"It is slower on {some(slower)}" if slower else ""
     even = f"they tie on {some(tied)}" if tied else "they tie on none"
     return f"{lost}; {even}." if lost else f"{text.sentence(even)}."

@@ -157,9 +157,9 @@ def _cost_facts(analysis: Analysis) -> Iterator[Fact]:
     turn = costs.answer.cards[first].break_even
     if turn is not None and turn[1] > 0:
         price, _, between = wording.about_price(turn, purchase.currency).partition(" (")
-        less = wording.less_or_least(costs.answer)
         span = f" ({between}" if between else ""
-        yield Fact(price, f"the price below which {name} costs {less}{span}{shared}")
+        both = "both cost the same" if len(costs.answer.order) == 2 else "another costs as little"
+        yield Fact(price, f"the price of {name} at which {both}{span}{shared}")
 
 
 def _speed_facts(analysis: Analysis) -> Iterator[Fact]:

@@ -25,6 +25,7 @@ from report.sections.sureness.changes import would_change
 from report.sections.view import Question
 from report.stats.intervals import BLOCKS_NEEDED, Ranking
 from report.trials.key import LOADER_ALONE
+from report.trials.trial import Trial
 
 BASELINES = {
     "fp32-ieee": "full 32-bit arithmetic",
@@ -294,19 +295,37 @@ def _one_name(analysis: Analysis) -> str:
 
 def _failed(analysis: Analysis) -> Iterator[str]:
     failed = [trial for trial in analysis.own if trial.failure is not None]
+    beside = _beside(analysis)
+    theirs = sum(trial.failure is not None for trial in beside)
     if not failed:
-        yield "Nothing."
-        return
+        where = " on this machine" if theirs else " on either machine" if beside else ""
+        yield f"Nothing{where}."
+    else:
+        yield _first_failure(analysis, failed)
+    if beside and (failed or theirs):
+        yield f"Of {text.count(len(beside), 'trial')} on the other, {theirs or 'none'} failed."
+
+
+def _beside(analysis: Analysis) -> list[Trial]:
+    """What the other system of the leading pair ran, in the sessions that are compared."""
+    own = {trial.machine for trial in analysis.own}
+    pair = [each for first in analysis.expectations[:1] for each in first.benchmarks]
+    compared = {(cell.machine, cell.session) for each in pair for cell in (each.of, each.over)}
+    others = {(machine, session) for machine, session in compared if machine not in own}
+    return [trial for trial in analysis.trials if (trial.machine, trial.session) in others]
+
+
+def _first_failure(analysis: Analysis, failed: Sequence[Trial]) -> str:
+    """How many failed and why, and what the first was."""
     reasons = Counter(trial.failure.reason.replace("-", " ") for trial in failed if trial.failure)
     key = failed[0].key
     card = text.the(text.short_card(failed[0].device_name))
     first = f"{text.model_name(key.model)} in {key.precision} at batch {key.batch_size} on {card}"
     of = f"{text.count(len(failed), 'trial')} of {len(analysis.own):,}"
     if len(failed) == 1:
-        yield f"{of}: {next(iter(reasons))}, {first}."
-        return
+        return f"{of}: {next(iter(reasons))}, {first}."
     named = ", ".join(f"{reason} ({n})" for reason, n in reasons.most_common(MOST_NAMED))
-    yield f"{of}: {named}; the first was {first}."
+    return f"{of}: {named}; the first was {first}."
 
 
 def _remedies(analysis: Analysis) -> Iterator[str]:

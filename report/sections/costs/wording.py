@@ -121,11 +121,12 @@ def contents_sentences(costs: Costs, currency: str) -> Iterator[str]:
     if parts:
         yield f"{text.sentence(text.joined(parts))}."
     if not costs.power_unknown:
-        yield f"Electricity is added{_at_power(costs)}."
+        tariff = f"{inputs['electricity_price'][1]:.2f} {currency} per kWh"
+        yield f"Electricity is added at {tariff}{_at_power(costs)}."
 
 
 def _at_power(costs: Costs) -> str:
-    """' at the power that you stated: 40 W with …'; else where all of it is from."""
+    """' and the power that you stated: 40 W with …'; else where all of it is from."""
     pair = costs.pair
     if pair is None:
         return ""
@@ -137,12 +138,12 @@ def _at_power(costs: Costs) -> str:
         if offer.quote and offer.quote.watts
     ]
     if all(measured):
-        return " at the power that was measured"
+        return " and the power that was measured"
     if any(measured) or 0 < len(stated) < len(pair):
         return ""
     if not stated:
-        return " at the power on the cards' data sheets"
-    return f" at the power that you stated: {text.joined(stated)}"
+        return " and the power on the cards' data sheets"
+    return f" and the power that you stated: {text.joined(stated)}"
 
 
 def idle_sentence(costs: Costs, currency: str) -> str:
@@ -153,7 +154,7 @@ def idle_sentence(costs: Costs, currency: str) -> str:
     figures = [text.number(each[1]) for each in (costs.idle.first, costs.idle.second)]
     opening = "If no other work shares the machine"
     if costs.idle_turns:
-        opening = "Most depends on whether other work shares the machine: if none does"
+        opening = "The assumption that matters most is that other work shares the machine: if none does"
     least = costs.cheaper_idle
     if least is None:
         each = f"{figures[0]} {currency} a year with {names[0]}, {figures[1]} with {names[1]}"

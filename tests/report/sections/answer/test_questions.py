@@ -86,6 +86,23 @@ def test_a_single_failure_is_named_with_its_reason_and_its_work():
     assert re.fullmatch(r"1 trial of \d+: out of memory, .+ at batch \d+ on the .+\.", said)
 
 
+def test_failures_of_the_other_machine_are_told_beside_those_of_this_one():
+    here, there = series(), elsewhere()
+    of_both = [
+        build.record(
+            one.trial, None, on=one.machine, session=one.session, order=90, failure=build.out_of_memory()
+        )
+        for one in (here[0], there[0])
+    ]
+    count = len(there)
+    assert answer(view([*here, *there]), "What failed?") == ("Nothing on either machine.",)
+    others = f"Of {count + 1} trials on the other, 1 failed."
+    assert answer(view([*here, *there, of_both[1]]), "What failed?") == ("Nothing on this machine.", others)
+    assert answer(view([*here, *there, of_both[0]]), "What failed?")[1] == (
+        f"Of {count} trials on the other, none failed."
+    )
+
+
 def test_where_batches_differ_between_precisions_page_one_says_that_they_were_published():
     gained = series("fp16-master", 0.06, first_order=10, batch_size=40)
     told = answer(view([*series(), *gained]), "Does mixed precision pay?")

@@ -98,10 +98,11 @@ def test_page_one_says_whose_power_the_electricity_is_of():
         shown = looked(records)
         return next(asked.sentences for asked in shown.questions if "cost" in asked.heading)[-1]
 
-    assert said(build.two_cards()).endswith(f" that you stated: 350 W with the {B} and 300 W with the {A}.")
+    stated = f"0.25 EUR per kWh and the power that you stated: 350 W with the {B} and 300 W with the {A}."
+    assert said(build.two_cards()).endswith(f"Electricity is added at {stated}")
     measured = powered(build.two_cards(), {"a": 250.0, "b": 300.0})
-    assert said(measured).endswith("at the power that was measured.")
-    assert said([*powered(of(A), {"a": 250.0}), *of(B)]).endswith("Electricity is added.")
+    assert said(measured).endswith("and the power that was measured.")
+    assert said([*powered(of(A), {"a": 250.0}), *of(B)]).endswith("Electricity is added at 0.25 EUR per kWh.")
 
 
 def test_a_machine_that_does_nothing_else_may_turn_the_answer_and_the_first_sentence_says_so():
@@ -110,8 +111,8 @@ def test_a_machine_that_does_nothing_else_may_turn_the_answer_and_the_first_sent
     assert shown.answer.endswith(f" Used for your work alone, the {A} costs less.")
     turned = next(asked.sentences for asked in shown.questions if "change" in asked.heading)
     assert turned[0] == (
-        f"Most depends on whether other work shares the machine: if none does, the {A} costs less: 1,142 EUR "
-        "a year against 1,336."
+        "The assumption that matters most is that other work shares the machine: if none does, "
+        f"the {A} costs less: 1,142 EUR a year against 1,336."
     )
     alike = looked(build.two_cards(), FILE.replace("price = 2000", "price = 3000"))
     turned = next(asked.sentences for asked in alike.questions if "change" in asked.heading)

@@ -131,7 +131,7 @@ def test_what_is_cancelled_while_it_runs_says_so_and_only_what_is_missing_is_sen
 def test_a_step_that_is_killed_ends_its_trial_as_killed(real, tmp_path):
     bench = begin(tmp_path, options=LONG, repeats=1)
     bench.submit()
-    running(bench)
+    running(bench, 2)
     for job in bench.jobs():
         wait_for(lambda job=job: f"{job}.0" in real.ask("squeue", "--steps", "--noheader"), 60)
         real.ask("scancel", "--signal=KILL", f"{job}.0")

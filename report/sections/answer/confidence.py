@@ -26,6 +26,8 @@ def sure(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[str]:
     if left_out:
         are = "is" if left_out == 1 else "are"
         yield f"{text.count(left_out, 'more run')} {are} left out: no settled speed was seen."
+    if any(cell.length.projected and cell.seconds.n for cell in cells):
+        yield "Times of the whole training are worked out from a part of it."
     if analysis.accounts:
         account = analysis.accounts[0]
         gone = dict(account.fates)

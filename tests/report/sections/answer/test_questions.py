@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from harness.record import Record
+from harness.record import Limit, Record
 from report.sections.view import PageView
 from tests.helpers import records_builder as build
 from tests.report.comparisons.test_groups import LEAD, elsewhere, series, view
@@ -66,6 +66,13 @@ def test_runs_that_are_left_out_as_unproven_are_told_with_their_reason():
     told = "1 more run is left out: no settled speed was seen."
     assert told in answer(view([*series(), unproven]), "How sure is this?")
     assert told not in answer(view(series()), "How sure is this?")
+
+
+def test_times_that_are_worked_out_from_a_part_are_said_to_be():
+    said = "Times of the whole training are worked out from a part of it."
+    short = series(complete=False, limit=Limit(steps=300))
+    assert said in answer(view(short), "How sure is this?")
+    assert said not in answer(view(series()), "How sure is this?")
 
 
 def test_page_one_names_the_work_on_which_the_faster_system_is_the_slower():

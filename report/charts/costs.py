@@ -37,6 +37,7 @@ TOP, UNDER, EDGE = 26.0, 44.0, 12.0
 HEADROOM = 1.05
 """So that the last zone is seen."""
 TURN: Style = {"ls": "none", "color": INK, "marker": "|", "ms": 14, "mew": 1.6}
+"""The mark of the price at which the answer turns."""
 OFFER = 24.0
 """Height of an offer's line below its words, px."""
 

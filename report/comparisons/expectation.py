@@ -93,6 +93,11 @@ class Expectation:
         return ranking(tied=self.tied, ranked=self.ranked)
 
     @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Both sides of each benchmark."""
+        return tuple(cell for work in self.benchmarks for cell in (work.of, work.over))
+
+    @property
     def vague(self) -> bool:
         """Whether runs of these two units lie too far apart to say how many times as fast one is."""
         return self.units is not None and self.units.high > VAGUE * self.units.low

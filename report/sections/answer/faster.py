@@ -10,6 +10,7 @@ from report.comparisons.expectation import Expectation
 from report.sections.answer import headline
 from report.sections.answer.lead import subject
 from report.sections.names import work
+from report.sections.sureness.changes import mix_sentence
 from report.sections.workloads.frameworks import section as frameworks
 from report.stats.intervals import Ranking
 
@@ -37,7 +38,9 @@ def faster(analysis: Analysis) -> Iterator[str]:
         f"{headline.other_units(first)}: {headline.between(first.model)} times, both with 95 % confidence."
     )
     if first.ranking is Ranking.RANKED:
-        yield _ties(first, "and no mix of work turns it" if subject(analysis) == "costs" else "")
+        yield _ties(first)
+        if subject(analysis) == "costs" and (mix := mix_sentence(first)):
+            yield mix
     others = len(analysis.expectations) - 1
     if others:
         yield f"{text.count(others, 'more pair')} of systems stand below."
@@ -52,8 +55,8 @@ def _speed(first: Expectation) -> str:
     return f"{text.sentence(fast)} is {text.times(first.best)} times as fast as {slow}."
 
 
-def _ties(first: Expectation, no_mix: str) -> str:
-    """On which work the two tie or change places; with `no_mix` where they do on none."""
+def _ties(first: Expectation) -> str:
+    """On which work the two tie or change places."""
     among = [benchmark.of for benchmark in first.benchmarks]
     tied = [work(benchmark.of, among) for benchmark in first.benchmarks if benchmark.ratio.tied]
     slower = [
@@ -61,12 +64,9 @@ def _ties(first: Expectation, no_mix: str) -> str:
         for benchmark in first.benchmarks
         if benchmark.ratio.estimate < 1 and not benchmark.ratio.tied
     ]
-    also = f", {no_mix}" if no_mix else ""
-    if len(among) == 1:
-        return f"They tie on none{also}: {work(among[0])} alone was compared."
-    if not (tied or slower):
+    if not (tied or slower) and len(among) > 1:
         each = "both" if len(among) == 2 else f"all {len(among)}"
-        return f"It is faster on {each} kinds of work, with no tie{also}."
+        return f"It is faster on {each} kinds of work, with no tie."
     lost = f"It is slower on {some(slower)}" if slower else ""
     even = f"they tie on {some(tied)}" if tied else "they tie on none"
     return f"{lost}; {even}." if lost else f"{text.sentence(even)}."

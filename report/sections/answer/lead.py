@@ -60,8 +60,7 @@ def leading_cells(analysis: Analysis) -> list[Cell]:
     about, ranks = subject(analysis), frameworks.leading(analysis)
     named: list[Cell] = []
     if about in ("costs", "pair") and analysis.expectations:
-        benchmarks = analysis.expectations[0].benchmarks
-        return [cell for benchmark in benchmarks for cell in (benchmark.of, benchmark.over)]
+        return list(analysis.expectations[0].cells)
     if about == "verdicts":
         named = [cell for judged in analysis.verdicts for cell in judged.cells]
     if about == "frameworks" and ranks is not None:
@@ -102,9 +101,9 @@ def _bought(analysis: Analysis) -> str:
         return f"Shared with other work, {opening}. Used for your work alone, {least} costs less."
     if turn is None or turn[1] <= 0:
         return f"At your prices {opening}."
-    rented = costs.numbers.cards[costs.pair[0]].rented
-    unit = f"{purchase.currency} an hour" if rented else purchase.currency
-    buy = f"{'Rent' if rented else 'Buy'} {names[0]} below {wording.about_price(turn, unit)}"
+    card = costs.numbers.cards[costs.pair[0]]
+    unit = wording.price_unit(purchase.currency, card)
+    buy = f"{'Rent' if card.rented else 'Buy'} {names[0]} below {wording.about_price(turn, unit)}"
     return f"At your prices {opening}. {buy}."
 
 
@@ -156,7 +155,8 @@ def _cost_facts(analysis: Analysis) -> Iterator[Fact]:
         )
     turn = costs.answer.cards[first].break_even
     if turn is not None and turn[1] > 0:
-        price, _, between = wording.about_price(turn, purchase.currency).partition(" (")
+        unit = wording.price_unit(purchase.currency, costs.numbers.cards[first])
+        price, _, between = wording.about_price(turn, unit).partition(" (")
         span = f" ({between}" if between else ""
         both = "both cost the same" if len(costs.answer.order) == 2 else "another costs as little"
         yield Fact(price, f"the price of {name} at which {both}{span}{shared}")

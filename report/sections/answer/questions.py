@@ -101,8 +101,7 @@ def _of_figures(analysis: Analysis) -> tuple[Question, ...]:
 def _with_the_other(analysis: Analysis, cells: Sequence[Cell]) -> list[Cell]:
     """These, and what the other system of the leading pair did of the same work."""
     works = {cell.key for cell in cells}
-    pair = [each for first in analysis.expectations[:1] for each in first.benchmarks]
-    sides = [cell for each in pair for cell in (each.of, each.over) if cell.key in works]
+    sides = [cell for first in analysis.expectations[:1] for cell in first.cells if cell.key in works]
     return list({id(cell): cell for cell in (*cells, *sides)}.values())
 
 
@@ -309,8 +308,7 @@ def _failed(analysis: Analysis) -> Iterator[str]:
 def _beside(analysis: Analysis) -> list[Trial]:
     """What the other system of the leading pair ran, in the sessions that are compared."""
     own = {trial.machine for trial in analysis.own}
-    pair = [each for first in analysis.expectations[:1] for each in first.benchmarks]
-    compared = {(cell.machine, cell.session) for each in pair for cell in (each.of, each.over)}
+    compared = {(cell.machine, cell.session) for first in analysis.expectations[:1] for cell in first.cells}
     others = {(machine, session) for machine, session in compared if machine not in own}
     return [trial for trial in analysis.trials if (trial.machine, trial.session) in others]
 

@@ -16,6 +16,7 @@ from report.sections.costs.wording import (
     input_name,
     less_or_least,
     price_of,
+    price_unit,
     spread,
     written,
 )
@@ -100,7 +101,7 @@ def price_line(costs: Costs, currency: str) -> Panel | None:
     ]
     if turn is None or turn[1] <= 0 or not offered:
         return None
-    unit, less = f"{currency}{' an hour' if rented else ''}", less_or_least(costs.answer)
+    unit, less = price_unit(currency, costs.numbers.cards[first]), less_or_least(costs.answer)
     order = {first: 0, second: 1}
     offers = []
     for place, quote in offered:

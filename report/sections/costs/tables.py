@@ -156,7 +156,7 @@ def quotes(inputs: CostInputs) -> Table | None:
         return None
     rows = []
     for quote in inputs.purchase.quote:
-        unit = f" {quote.currency}{' an hour' if quote.rented else ''}"
+        unit = f" {wording.price_unit(quote.currency, quote)}"
         price, source = _cell(quote.cost, "number", unit), words.clean(quote.source, 160)
         rows.append((words.clean(quote.card, 60), price, quote.date.isoformat(), source))
     return Table("The quotes, as given.", ("Card", "Price", "Date", "Source"), tuple(rows))

@@ -8,7 +8,7 @@ from datetime import date
 
 from report import text
 from report.cost.costs import Costs
-from report.cost.inputs import CostInputs, Numbers, Range
+from report.cost.inputs import CardNumbers, CostInputs, Numbers, Range
 from report.cost.model import CostAnswer
 from report.cost.purchase import Quote
 from report.cost.sensitivity import Sensitivity
@@ -66,9 +66,14 @@ def about_price(values: Range, unit: str) -> str:
     return f"{price} ({text.rounded(low, digits)} to {text.rounded(high, digits)})"
 
 
+def price_unit(currency: str, offer: Quote | CardNumbers) -> str:
+    """'EUR', or 'EUR an hour' of what is rented"""
+    return f"{currency} an hour" if offer.rented else currency
+
+
 def price_of(quote: Quote) -> str:
     """'1,800 EUR' or '0.9 EUR an hour'"""
-    return f"{text.number(quote.cost[1])} {quote.currency}{' an hour' if quote.rented else ''}"
+    return f"{text.number(quote.cost[1])} {price_unit(quote.currency, quote)}"
 
 
 def less_or_least(answer: CostAnswer) -> str:
@@ -172,7 +177,7 @@ def turning_sentences(costs: Costs, currency: str) -> Iterator[str]:
         yield idle
     turn = costs.answer.cards[first].break_even
     names = [text.the(costs.numbers.cards[place].name) for place in costs.pair]
-    unit = f"{currency} an hour" if costs.numbers.cards[first].rented else currency
+    unit = price_unit(currency, costs.numbers.cards[first])
     quote = costs.inputs.offers[first].quote
     if turn is not None and quote is not None and quote.cost[0] <= turn[0] < quote.cost[2]:
         offer = f"The offer of {spread(quote.cost, 'price')} {unit} for {names[0]}"
@@ -185,7 +190,7 @@ def other_turn(costs: Costs, currency: str) -> str:
         return ""
     second = costs.pair[1]
     names = [text.the(costs.numbers.cards[place].name) for place in costs.pair]
-    unit = f"{currency} an hour" if costs.numbers.cards[second].rented else currency
+    unit = price_unit(currency, costs.numbers.cards[second])
     other = costs.answer.cards[second].break_even
     if other is None or other[1] <= 0:
         return ""
@@ -258,7 +263,7 @@ def price_sentence(answer: CostAnswer, numbers: Numbers, currency: str, *, first
         turn, card = answer.cards[i].break_even, numbers.cards[i]
         if turn is None:
             continue
-        unit = f"{currency} an hour" if card.rented else currency
+        unit = price_unit(currency, card)
         if turn[1] <= 0:
             sentences.append(text.sentence(f"{text.the(card.name)} costs {less} at no price."))
             continue
@@ -328,7 +333,7 @@ def input_name(
         return f"hours of {numbers.rows[int(place)].name}", " h"
     if name == "price":
         card = numbers.cards[int(place)]
-        return f"price of {text.the(card.name)}", f" {currency}{' an hour' if card.rented else ''}"
+        return f"price of {text.the(card.name)}", f" {price_unit(currency, card)}"
     if name == "watts":
         return f"power of {text.the(numbers.cards[int(place)].name)}", " W"
     words, unit = INPUT_WORDS[name]

@@ -20,7 +20,7 @@ def would_change(expectations: Sequence[Expectation]) -> tuple[str, ...]:
     if first.ranking is Ranking.FIRST_LOOK:
         longer = "Longer tests: these are too short, or their data is generated, so nothing is ranked yet."
         return tuple(sentence for sentence in (longer, _waiting(first)) if sentence)
-    mix = _mix(first) if first.ranking is Ranking.RANKED else ""
+    mix = mix_sentence(first) if first.ranking is Ranking.RANKED else ""
     sentences = [_units(first), mix, _runs(first), _waiting(first)]
     return tuple(sentence for sentence in sentences if sentence)
 
@@ -48,7 +48,7 @@ def _slow_and_fast(expectation: Expectation, than: str) -> str:
     return f"a slow machine like {fast} would be {than} a fast one like {slow}"
 
 
-def _mix(expectation: Expectation) -> str:
+def mix_sentence(expectation: Expectation) -> str:
     """Where works disagree: the share of the slower side's time from which on the answer turns."""
     gains = [(1 / work.ratio.estimate, work) for work in expectation.benchmarks]
     worst, best = max(gains, key=lambda pair: pair[0]), min(gains, key=lambda pair: pair[0])
@@ -74,7 +74,7 @@ def _runs(expectation: Expectation) -> str:
             return "A machine's hours and days differ: three blocks an hour apart would show by how much."
         return ""
     width = abs(expectation.best - 1)
-    spread = max(_cv(cell) for work in expectation.benchmarks for cell in (work.of, work.over))
+    spread = max(_cv(cell) for cell in expectation.cells)
     if width < 0.002 or not spread:
         return f"More than {fewest} runs a side would narrow the interval."
     apart = blocks < BLOCKS_NEEDED and not all(side_by_side(w.of, w.over) for w in expectation.benchmarks)

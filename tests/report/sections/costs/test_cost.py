@@ -93,6 +93,14 @@ def test_where_one_is_rented_and_one_bought_page_one_says_the_price_that_no_line
     assert [offer.place for offer in price_line(shown).offers] == [0]
 
 
+def test_the_price_that_turns_the_answer_is_by_the_hour_where_the_cheapest_is_rented():
+    rented = re.sub(r"^price = \{.+\}", "price_per_hour = 0.2", FILE, flags=re.M)
+    shown = looked(build.two_cards(), rented.replace("price = 2000", "price_per_hour = 0.4"))
+    turns = next(fact for fact in shown.facts if "cost the same" in fact.label)
+    assert turns.value.endswith(" EUR an hour")
+    assert shown.answer.endswith(" EUR an hour (" + turns.label.partition("(")[2].partition(")")[0] + ").")
+
+
 def test_page_one_says_whose_power_the_electricity_is_of():
     def said(records: Sequence[Record]) -> str:
         shown = looked(records)

@@ -270,7 +270,7 @@ def _differs(analysis: Analysis) -> Iterator[str]:
         yield f"The software differs: {some(named)}."
     if one_name := _one_name(analysis):
         yield one_name
-    boxes = boxes_differ(analysis.shown)
+    boxes = boxes_differ((*analysis.own, *analysis.shown))
     if boxes:
         yield boxes
     if not fields and analysis.expectations:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import timedelta
 
 from harness.record import Limit, Record
 from report.sections.view import PageView
@@ -82,6 +83,19 @@ def test_page_one_names_the_work_on_which_the_faster_system_is_the_slower():
     slower = answer(view([*both, *elsewhere(seconds=0.115, kind=build.CIFAR)]), heading)
     assert faster[1] == "It is faster on both kinds of work, with no tie."
     assert slower[1] == "It is slower on ResNet-50 in fp32-ieee; they tie on none."
+
+
+def test_what_differs_between_two_computers_is_told_of_this_one_first():
+    earlier = [
+        record.model_copy(update={"started_at": record.started_at - timedelta(days=90)})
+        for record in elsewhere()
+    ]
+    other = [
+        record.model_copy(update={"machine": record.machine.model_copy(update={"kernel": "9.9"})})
+        for record in earlier
+    ]
+    told = answer(view([*other, *series()]), "What differs between the systems?")
+    assert any(" against 9.9)" in sentence for sentence in told), told
 
 
 def test_a_single_failure_is_named_with_its_reason_and_its_work():

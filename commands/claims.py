@@ -15,7 +15,7 @@ from harness.image.catalog import ImageFile, load_images
 from harness.plan import estimate, plan, selection
 from harness.plan.plan import Plan, PlanContext, Planned
 from harness.plan.selection import supported
-from harness.record import DEEP, Claim, DataSource, DeviceKind, Gpu, Trial
+from harness.record import DEEP, Claim, Cpu, DataSource, DeviceKind, Gpu, Trial
 from harness.record.cards import Card, load_cards
 from harness.record.claims import ClaimSet, load_claims
 from harness.run import setup as run_setup
@@ -181,7 +181,11 @@ def _of_plan(
 
 
 def _planned(
-    asked: Plan, device: Device, data: DataSource = "real", image: str | None = None
+    asked: Plan,
+    device: Device,
+    data: DataSource = "real",
+    image: str | None = None,
+    cpu: Cpu | None = None,
 ) -> tuple[Planned, ...]:
     environment = image or device.kind
     if not any(part.is_for(device.kind, environment) for part in asked.measure):
@@ -191,7 +195,7 @@ def _planned(
     context = PlanContext(device.kind, environment, None, sources, weights)
     planned = plan.trials(asked, context, seed=0)
     card = _card(device) if device.kind != "cpu" else None
-    able, _ = supported(planned, device.kind, card, 1)
+    able, _ = supported(planned, device.kind, card, 1, cpu=cpu)
     return tuple(selection.one_full_each(able))
 
 
@@ -213,7 +217,8 @@ def ways(root: Path, analysis: Analysis) -> dict[str, Way]:
         try:
             asked = plan.load(root, name)
             each = {
-                image: _planned(asked, device, image=image) for image in images_of(asked, device.kind, images)
+                image: _planned(asked, device, image=image, cpu=first.record.machine.cpu)
+                for image in images_of(asked, device.kind, images)
             }
         except UserError:
             continue

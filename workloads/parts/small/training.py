@@ -84,7 +84,7 @@ def train(trial: Trial, clock: StepClock, terms: Terms, data: Data, trainer: Tra
         epoch = clock.stop()
         if limit:
             trial.stage("valid")
-            epoch.update(tested(trainer, terms, data.test, limit))
+            epoch.update(tested(trainer, terms, data.test, clock.valid_batches(limit)))
         epochs.append(epoch)
         trial.event("epoch", **epoch)
     return epochs

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.progress import TaskID
 
-from commands import matrix
+from commands.plans import matrix
 from commands.terminal import PlanWatcher, Screen
 from harness.data import chest_xray
 from harness.data.download import FetchProgress

@@ -63,7 +63,7 @@ def plan(
     commands: bool = False,
 ) -> None:
     """Print a plan's trials, how long they take, and what they need, here or on a card by its name."""
-    from commands import plan as planning
+    from commands.plans import show
 
     chosen = settings(
         plan=plan,
@@ -75,7 +75,7 @@ def plan(
         role=role,
         precision=precision,
     )
-    planning.show(ROOT, chosen, card, commands=commands)
+    show.show(ROOT, chosen, card, commands=commands)
 
 
 @verb(

@@ -21,6 +21,7 @@ def examine(around: Surroundings, estimate: Estimate | None = None) -> tuple[Fin
         _engine(around),
         devices.cards(around),
         devices.access(around),
+        devices.precisions(around),
         devices.settings(around.machine, around.load),
         _memory(around, estimate),
         _disks(around, estimate),

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from harness.errors import UserError
-from harness.image.catalog import choose, load_images
+from harness.errors import NoDevice, UserError
+from harness.image.catalog import Image, ImageFile, choose, load_images
 from harness.machine import Selection
 from harness.plan import plan
 from harness.record import Cpu, DeviceKind, Gpu, Machine
@@ -26,14 +26,14 @@ MOST_CARDS = 1024
 def prepare(root: Path, settings: Settings, named: str, environ: Mapping[str, str] = os.environ) -> RunSetup:
     """What a line would work with on a machine with such cards, as "4x RTX 4090"; nothing of this one counts.
 
-    Raises UserError for a card that the table does not have, NoDevice where no
-    image serves it, and what plan.load raises.
+    Raises UserError for a card that the table does not have, NoDevice where the image named does not serve
+    it, and what plan.load raises.
     """
     count, card = cards_named(named, load_cards(root))
     gpus = _devices(count, card)
     kind = KINDS[card.vendor]
     images = load_images(root)
-    image = choose(images, kind, capability=card.capability, name=settings.image)
+    image, unserved = _image(images, kind, card, settings.image)
     _, engine, _ = to_build(root, settings.model_copy(update={"image": image.name}), environ)
     machine = Machine(
         id="0" * 12, label="on-paper", system="Linux", architecture="x86_64", cpu=Cpu(), gpus=gpus
@@ -48,8 +48,20 @@ def prepare(root: Path, settings: Settings, named: str, environ: Mapping[str, st
         engine=engine,
         plan=plan.load(root, settings.plan),
         passed={},
-        notes=(f"for {count} × {card.name}, by its figures on paper and published runs",),
+        notes=(f"for {count} × {card.name}, by its figures on paper and published runs", *unserved),
     )
+
+
+def _image(
+    images: ImageFile, kind: DeviceKind, card: Card, name: str | None
+) -> tuple[Image, tuple[str, ...]]:
+    """The image that serves the card; where none does, the first of its kind, and a note."""
+    try:
+        return choose(images, kind, capability=card.capability, name=name), ()
+    except NoDevice as error:
+        if name is not None:
+            raise
+        return choose(images, kind), (f"it cannot run there: {error.problem}",)
 
 
 def cards_named(named: str, cards: Sequence[Card]) -> tuple[int, Card]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from commands import matrix
 from commands.doctor import BUILD_BYTES, data_needs, is_built
+from commands.plans import matrix
 from commands.terminal import Screen, name_of
 from harness.doctor.surroundings import DataNeed
 from harness.run import on_paper

@@ -6,7 +6,7 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from commands.measure import data_progress, environment_of, say_data, say_matrix
@@ -53,7 +53,8 @@ def submit(root: Path, settings: Settings, how: How, scheduler: Scheduler | None
         if how.dry_run:
             _show(setup, site, scheduler, how, screen)
             return
-        built = environment_of(setup.image, setup.engine, screen)
+        built, engine, noted = environment_of(root, settings, setup.image, setup.engine, screen)
+        setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
         resolved = resolve_data(setup, data_progress(screen))
         say_data(resolved, screen)
         chosen = prepare.fitting(choose(setup, resolved), site)
@@ -128,7 +129,7 @@ def _send(
     under_way = len(came.in_flight)
     also = f", and {under_way} more wait or run" if under_way else ""
     screen.say(
-        f"submission {after.id}: {count(len(unsent), 'trial')} sent{also} (`invoke status`, `invoke collect`)"
+        f"submission {after.id}: {count(len(unsent), 'trial')} sent{also} (`invoke jobs` follows them)"
     )
 
 
@@ -227,7 +228,7 @@ def cancel(root: Path, plan: str | None, scheduler: Scheduler | None = None) -> 
     with Screen() as screen, kept.alone(root):
         chosen = [each for each in _all_open(root, screen) if plan is None or each.whole.plan == plan]
         if plan is not None and not chosen:
-            raise UserError(f"no submission of plan '{plan}' is under way", remedy="see `invoke status`")
+            raise UserError(f"no submission of plan '{plan}' is under way", remedy="see `invoke jobs`")
         for submission in chosen:
             answer = ask(root, scheduler, 0.0, silent=_only_by_hand(submission))
             names = {batch.name for batch in submission.batches}

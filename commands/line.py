@@ -1,17 +1,22 @@
-"""A line of verbs: how each of them ends, and an option of the first that holds for all of them."""
+"""A line of verbs: what each takes, where its options may stand, and how each of them ends."""
 
 from __future__ import annotations
 
 import errno
+import inspect
 import io
-import shlex
+import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import wraps
+from pathlib import Path
 from typing import Any, TextIO
 
+from invoke.context import Context
 from invoke.exceptions import Exit
+from invoke.main import program
 from invoke.tasks import task
 
 from harness.errors import GpudynoError, UserError, harmless
@@ -24,74 +29,211 @@ NO_NAME = (errno.ENAMETOOLONG, errno.ELOOP)
 
 OUT_OF_MEMORY = "this machine refuses more memory; raise its limit (`ulimit -v`), or end what else runs"
 
-LINE_OPTIONS = ("--plan", "--device", "--image", "--engine", "--python", "--base", "--wheelhouse")
-"""What the whole line shares: half of it with another plan or device would be no line."""
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """What may stand after a verb."""
+
+    positionals: int
+    flags: frozenset[str]
+    valued: frozenset[str]
+    either: frozenset[str]
+    """Options that may have a value."""
+    settings: frozenset[str]
+    """Those of its options that are settings, which the whole line shares."""
+
+    @property
+    def options(self) -> frozenset[str]:
+        """All of them, as `--name`."""
+        return self.flags | self.valued | self.either
 
 
-def split(arguments: Sequence[str], verbs: Iterable[str]) -> list[tuple[str, list[str]]]:
-    """Groups a command line's words by verb: `build --plan x run` → [(build, [--plan, x]), (run, [])]."""
-    names = set(verbs)
-    groups: list[tuple[str, list[str]]] = []
-    takes_value = False
-    for word in arguments:
-        if word in names and not takes_value:
-            groups.append((word, []))
-        elif groups:
-            groups[-1][1].append(word)
-        takes_value = word in LINE_OPTIONS
-    return groups
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One verb of a line: the words that are its alone, and its options with their values."""
+
+    verb: str
+    words: list[str] = field(default_factory=list)
+    options: list[tuple[str, str | None]] = field(default_factory=list)
 
 
-def option(words: Sequence[str], name: str) -> str | None:
-    """The value of `--name value` or `--name=value` among a verb's words."""
-    for at, word in enumerate(words):
-        if word == name and at + 1 < len(words):
-            return words[at + 1]
-        if word.startswith(f"{name}="):
-            return word.partition("=")[2]
-    return None
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The verbs of this project: declared by `verb`, and put in order by `settle`."""
+
+    root: Path
+    settings: Mapping[str, str]
+    """What each setting that is an option means, by its name."""
+    retired: Mapping[str, str]
+    """What stands in a former verb's place."""
+    verbs: dict[str, Verb] = field(default_factory=dict)
+
+    def verb(self, takes: str = "", **options: Any) -> Callable[[Callable[..., None]], Any]:
+        """A task whose errors are one sentence on standard error and the exit code of their kind.
+
+        `takes` are the settings that are its options; where there are any, its body gets the Settings first.
+        """
+        names = takes.split()
+
+        def decorate(body: Callable[..., None]) -> Any:
+            own = list(inspect.signature(body).parameters.values())[bool(names) :]
+            asked = [_parameter(name) for name in names]
+            words = {name: self.settings[name] for name in names} | options.pop("help", {})
+
+            @wraps(body)
+            def guarded(c: Context, **named: Any) -> None:
+                chosen = {name: named.pop(name) for name in names}
+                with _ending(), _harmless_streams():
+                    body(*([_loaded(self.root, chosen)] if names else []), **named)
+
+            # What stands on a line in any order; those without a default stay in front.
+            parameters = sorted([*own, *asked], key=lambda one: one.default is not inspect.Parameter.empty)
+            context = inspect.Parameter("c", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+            guarded.__signature__ = inspect.Signature([context, *parameters])  # type: ignore[attr-defined]
+            made = task(**options, help=words, auto_shortflags=False)(guarded)
+            self.verbs[made.name] = _known(parameters, names, options.get("optional", ()))
+            return made
+
+        return decorate
+
+    def settle(self) -> None:
+        """Puts each option of the line that Invoke is about to parse behind the verbs that take it."""
+        core = getattr(program, "core", None)
+        if core is None:
+            return
+        with _ending():
+            core.unparsed[:] = placed(core.unparsed, self.verbs, self.retired)
 
 
-def held(arguments: Sequence[str], verbs: Iterable[str], name: str) -> str | None:
-    """The option that holds for the whole line.
+def _parameter(name: str, default: object = "") -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
 
-    Raises UserError, with the line that was meant, where a later verb alone has it or has another value.
+
+def _known(parameters: Sequence[inspect.Parameter], settings: Sequence[str], optional: Sequence[str]) -> Verb:
+    positionals = [one for one in parameters if one.default is inspect.Parameter.empty]
+    flags = [one.name for one in parameters if isinstance(one.default, bool)]
+    return Verb(
+        positionals=len(positionals),
+        flags=frozenset(map(_option, flags)),
+        valued=frozenset(map(_option, {one.name for one in parameters} - {*flags, *optional})),
+        either=frozenset(map(_option, optional)),
+        settings=frozenset(map(_option, settings)),
+    )
+
+
+def _option(name: str) -> str:
+    return f"--{name.strip('_').replace('_', '-')}"
+
+
+def _loaded(root: Path, chosen: Mapping[str, Any]) -> Any:
+    # Loads pydantic, which listing the verbs does not need.
+    from harness import settings
+
+    return settings.load(root, os.environ, chosen)
+
+
+def parsed(
+    words: Sequence[str], verbs: Mapping[str, Verb], retired: Mapping[str, str]
+) -> tuple[list[str], list[Given]]:
+    """A line by its verbs, and the words before the first of them.
+
+    Raises UserError for a verb that there is no longer.
     """
-    groups = split(arguments, verbs)
-    if not groups:
+    before: list[str] = []
+    line: list[Given] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        known = verbs[line[-1].verb] if line else None
+        name, _, value = word.partition("=")
+        if known is not None and name in known.options | _of_others(verbs) and word.startswith("--"):
+            whose = known if name in known.options else _first_with(name, verbs)
+            line[-1].options.append((name, value if "=" in word else _value(name, whose, rest, verbs)))
+        elif known is not None and not word.startswith("-") and len(line[-1].words) < known.positionals:
+            line[-1].words.append(word)
+        elif word in verbs:
+            line.append(Given(word))
+        elif word in retired:
+            raise UserError(f"`invoke {word}` is now `invoke {retired[word]}`", remedy="write that instead")
+        else:
+            (line[-1].words if line else before).append(word)
+    return before, line
+
+
+def _of_others(verbs: Mapping[str, Verb]) -> frozenset[str]:
+    return frozenset[str]().union(*(verb.options for verb in verbs.values()))
+
+
+def _first_with(name: str, verbs: Mapping[str, Verb]) -> Verb:
+    return next(verb for verb in verbs.values() if name in verb.options)
+
+
+def _value(name: str, verb: Verb, rest: list[str], verbs: Mapping[str, Verb]) -> str | None:
+    """Takes an option's value off the rest of the line, where it has one."""
+    if not rest or name in verb.flags:
         return None
-    first = option(groups[0][1], name)
-    for verb, words in groups[1:]:
-        later = option(words, name)
-        if later is not None and later != first:
-            raise UserError(
-                f"'{name} {later}' stands after '{verb}', so '{groups[0][0]}' would not have it",
-                remedy=f"write `invoke {_mended(groups, name, later)}`",
-            )
-    return first
+    if name in verb.either and (rest[0].startswith("-") or rest[0] in verbs):
+        return None
+    return rest.pop(0)
 
 
-def _mended(groups: Sequence[tuple[str, list[str]]], name: str, value: str) -> str:
-    words: list[str] = []
-    for at, (verb, own) in enumerate(groups):
-        words.append(verb)
-        if at == 0:
-            words += [name, value]
-        words += _without(own, name)
-    return shlex.join(words)
+def placed(words: Sequence[str], verbs: Mapping[str, Verb], retired: Mapping[str, str]) -> list[str]:
+    """The same line with each option behind the verbs that take it: settings behind all that do.
+
+    An option that no verb of the line takes stays where it is, and Invoke refuses it. Raises UserError where
+    one setting has two values.
+    """
+    before, line = parsed(words, verbs, retired)
+    moved: dict[str, list[str | None]] = {}
+    kept: list[list[tuple[str, str | None]]] = []
+    for given in line:
+        own = verbs[given.verb]
+        takers = [verbs[other.verb] for other in line]
+        stays = [
+            (name, value)
+            for name, value in given.options
+            if (name in own.options and not any(name in other.settings for other in takers))
+            or not any(name in other.options for other in takers)
+        ]
+        kept.append(stays)
+        for name, value in given.options:
+            if (name, value) not in stays:
+                moved.setdefault(name, []).append(value)
+    for name, values in moved.items():
+        if len(set(values)) > 1 and any(name in verbs[given.verb].settings for given in line):
+            said = " and ".join(f"'{value}'" for value in dict.fromkeys(values))
+            raise UserError(f"{name} is given as {said} in one line", remedy="write two lines")
+    out = list(before)
+    for given, stays in zip(line, kept, strict=True):
+        taken = [
+            (name, value)
+            for name, values in moved.items()
+            if name in verbs[given.verb].options
+            for value in dict.fromkeys(values)
+        ]
+        out += [given.verb, *(_written(name, value) for name, value in (*stays, *taken)), *given.words]
+    return out
 
 
-def _without(words: Sequence[str], name: str) -> list[str]:
-    others: list[str] = []
-    skip = False
-    for word in words:
-        if skip:
-            skip = False
-        elif word == name:
-            skip = True
-        elif not word.startswith(f"{name}="):
-            others.append(word)
-    return others
+def _written(name: str, value: str | None) -> str:
+    return name if value is None else f"{name}={value}"
+
+
+@contextmanager
+def _ending() -> Iterator[None]:
+    """What went wrong as one sentence on standard error, with the exit code of its kind."""
+    try:
+        yield
+    except GpudynoError as error:
+        raise Exit(f"gpudyno: {error}", code=error.exit_code) from None
+    except MemoryError:
+        raise Exit(f"gpudyno: {OUT_OF_MEMORY}", code=4) from None
+    except BrokenPipeError:
+        raise Exit(code=0) from None
+    except OSError as error:
+        raise _exit(error) from None
+    except KeyboardInterrupt:
+        raise Exit("gpudyno: stopped; the same line goes on where it was", code=130) from None
 
 
 def _exit(error: OSError) -> Exception:
@@ -142,28 +284,3 @@ def _harmless_streams() -> Iterator[None]:
         yield
     finally:
         sys.stdout, sys.stderr = before
-
-
-def verb(**options: Any) -> Callable[[Callable[..., None]], Any]:
-    """A task whose errors are one sentence on standard error and the exit code of their kind."""
-
-    def decorate(body: Callable[..., None]) -> Any:
-        @wraps(body)
-        def guarded(*given: Any, **named: Any) -> None:
-            try:
-                with _harmless_streams():
-                    body(*given, **named)
-            except GpudynoError as error:
-                raise Exit(f"gpudyno: {error}", code=error.exit_code) from None
-            except MemoryError:
-                raise Exit(f"gpudyno: {OUT_OF_MEMORY}", code=4) from None
-            except BrokenPipeError:
-                raise Exit(code=0) from None
-            except OSError as error:
-                raise _exit(error) from None
-            except KeyboardInterrupt:
-                raise Exit("gpudyno: stopped; the same line goes on where it was", code=130) from None
-
-        return task(**options)(guarded)
-
-    return decorate

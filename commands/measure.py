@@ -10,15 +10,13 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from rich.progress import TaskID
-
 from commands.plans import matrix
 from commands.terminal import PlanWatcher, Screen
 from harness.data import chest_xray
 from harness.data.download import FetchProgress
 from harness.data.fetch import Resolved, default_folder, fetch
 from harness.engine.base import Built, Engine
-from harness.errors import GateError, NotBuilt, UserError
+from harness.errors import GateError, MachineError, NotBuilt, UserError
 from harness.image.catalog import Image
 from harness.machine import own_folder, state_folder
 from harness.record import Session
@@ -37,6 +35,8 @@ from report.comparisons import selfcheck
 
 _BUILD_STEP = re.compile(r"(?:\[(?:[\w-]+ +)?|STEP )(\d+)/(\d+)")
 """BuildKit's `[stack 2/7]` and Podman's `STEP 2/7`; the whole output is in the build's log."""
+MOST_OF_A_STEP = 24
+"""Letters of what a builder prints, in the line that moves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +59,12 @@ def say_matrix(setup: RunSetup, chosen: Chosen, screen: Screen) -> None:
         screen.say(line)
 
 
-def data(root: Path, settings: Settings, only: str | None) -> None:
-    """Fetches what a plan needs, or one data set; raises NoNetwork where it cannot be had."""
+def one_data_set(name: str) -> None:
+    """Fetches one data set; raises NoNetwork where it cannot be had."""
     with Screen() as screen:
-        if only is not None:
-            folder = default_folder()
-            fetch(only, folder, progress=data_progress(screen))
-            screen.say(f"{only}: complete in {folder}")
-            return
-        setup = run_setup.prepare(root, settings)
-        resolved = run_setup.resolve_data(setup, data_progress(screen), allow_generated=False)
-        say_data(resolved, screen)
+        folder = default_folder()
+        fetch(name, folder, progress=data_progress(screen))
+        screen.say(f"{name}: complete in {folder}")
 
 
 def prepared_data(name: str, source: str) -> None:
@@ -87,12 +82,11 @@ def prepared_data(name: str, source: str) -> None:
     from harness.data.prepare import prepare
 
     with Screen() as screen:
-        bar = screen.bar("images", None)
         done = prepare(
             Path(source).expanduser(),
             default_folder(),
             expected=chest_xray.WHOLE,
-            watch=lambda there, of: screen.move(bar, there, of, f"{there:,}/{of:,} images"),
+            watch=lambda there, of: screen.move(name, there, of, f"{there:,}/{of:,} images"),
         )
         for part, size in done.sizes.items():
             screen.say(f"{part}: {size.patients:,} patients, {size.images:,} images")
@@ -115,53 +109,71 @@ def say_data(resolved: dict[str, Resolved], screen: Screen) -> None:
 
 
 def data_progress(screen: Screen) -> FetchProgress:
-    bars: dict[str, TaskID] = {}
-
     def show(label: str, done_bytes: int, total_bytes: int | None) -> None:
-        if label not in bars:
-            bars[label] = screen.bar(f"fetching {label}", total_bytes)
         total = f" of {total_bytes / 1e6:.0f}" if total_bytes else ""
-        screen.move(
-            bars[label], done_bytes, total_bytes, f"{done_bytes / 1e6:.0f}{total} MB", f"fetching {label}"
-        )
+        screen.move(f"fetching {label}", done_bytes, total_bytes, f"{done_bytes / 1e6:.0f}{total} MB")
 
     return show
 
 
-def build(root: Path, settings: Settings, *, dry_run: bool) -> None:
-    """Makes the environment that the plan needs here, or says that it is made."""
+def build(root: Path, settings: Settings, *, with_data: bool) -> None:
+    """Makes the environment that the plan needs here, or says that it is made.
+
+    `with_data` also fetches the plan's data, unless the image alone was named.
+    """
     image, engine, notes = run_setup.to_build(root, settings)
     with Screen() as screen:
         for note in notes:
             screen.say(note)
-        if dry_run:
-            for step in engine.steps(image):
-                screen.say(f"# {step.label}\n{step.command}")
-            return
-        built = environment_of(image, engine, screen)
+        built, engine, _ = environment_of(root, settings, image, engine, screen)
         what = built.environment.tag or built.environment.image
         pinned = "pinned" if built.environment.pinned else "UNPINNED"
         reasons = "; ".join(built.environment.unpinned_because)
         screen.say(f"environment: {what} ({engine.name}, {pinned}{': ' + reasons if reasons else ''})")
+        if with_data and settings.image is None:
+            setup = run_setup.prepare(root, settings)
+            say_data(run_setup.resolve_data(setup, data_progress(screen)), screen)
 
 
-def environment_of(image: Image, engine: Engine, screen: Screen) -> Built:
+_failed_builds: dict[tuple[str, str], MachineError] = {}
+"""By image and engine, what a `build` of this line met: the `run` behind it does not try that again."""
+
+
+def environment_of(
+    root: Path, settings: Settings, image: Image, engine: Engine, screen: Screen
+) -> tuple[Built, Engine, tuple[str, ...]]:
+    """The environment, the engine that holds it, and what is to be noted of a session in it.
+
+    A virtual environment takes the place of a container engine that cannot build and was not asked for by
+    name.
+    """
+    place = (image.name, engine.name)
+    try:
+        if place in _failed_builds:
+            raise _failed_builds[place]
+        return _made(image, engine, screen), engine, ()
+    except MachineError as error:
+        venv, note = run_setup.without_container(root, settings, image, engine, error)
+        screen.clear()
+        screen.say(note)
+        _failed_builds[place] = error
+    return _made(image, venv, screen), venv, (note,)
+
+
+def _made(image: Image, engine: Engine, screen: Screen) -> Built:
     try:
         return engine.built(image)
     except NotBuilt:
         screen.say(f"building environment '{image.name}' with {engine.name}")
-    bar = screen.bar(f"building {image.name}", None)
 
     def say(line: str, done: int = 0, total: int | None = None) -> None:
-        if engine.name == "venv" and line:
-            screen.say(f"  {line}")
         step = _BUILD_STEP.search(line)
         if step:
             done, total = int(step[1]), int(step[2])
-        screen.move(bar, done, total, line.strip()[:50], f"building {image.name}")
+        screen.move(f"building {image.name}", done, total, line.strip()[:MOST_OF_A_STEP])
 
     built = engine.build(image, say)
-    screen.end(bar)
+    screen.clear()
     return built
 
 
@@ -179,11 +191,11 @@ def run(root: Path, settings: Settings, how: How) -> Outcome | None:
         if how.dry_run:
             say_matrix(setup, choose(setup, keep=how.keep), screen)
             return None
-        built = (
-            environment_of(setup.image, setup.engine, screen)
-            if how.build
-            else setup.engine.built(setup.image)
-        )
+        if how.build:
+            built, engine, noted = environment_of(root, settings, setup.image, setup.engine, screen)
+            setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
+        else:
+            built = setup.engine.built(setup.image)
         resolved = run_setup.resolve_data(setup, data_progress(screen))
         say_data(resolved, screen)
         with run_lock(own_folder(state_folder())):
@@ -237,7 +249,9 @@ def _run(setup: RunSetup, built: Built, resolved: dict[str, Resolved], how: How,
         deadline=deadline,
         estimate=partial(trial_seconds, chosen.speeds, setup.machine.id),
     )
-    watcher = PlanWatcher(screen, len(opened.trials))
+    recorded = {stored.record.trial.id for stored in session_records(setup.root, opened)}
+    estimates = {trial.id: job.estimate(trial, ()) for trial in opened.trials if trial.id not in recorded}
+    watcher = PlanWatcher(screen, estimates)
     return run_session(job, opened, watcher, retry=how.retry)
 
 

@@ -148,7 +148,7 @@ def intact(path: Path) -> Iterator[Opened]:
         if opened.problems:
             raise GateError(
                 f"'{path.name}' is not as it was packed: {text.clean(opened.problems[0], 500)}",
-                remedy=f"see `invoke verify {path.name}`, and ask for it again",
+                remedy=f"see `invoke bundle --verify {path.name}`, and ask for it again",
             )
         yield opened
 

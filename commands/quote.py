@@ -13,8 +13,10 @@ import tomlkit
 from pydantic import TypeAdapter, ValidationError
 from tomlkit.items import AoT
 
+from commands.terminal import relative
 from harness.errors import UserError
 from harness.record import Model, Record
+from harness.record.store import read_all
 from harness.summary.device_checks import device_name
 from report.cost.purchase import Purchase, Quote, WorkloadHours, parse_purchase, problem
 
@@ -313,6 +315,14 @@ def _as_item(value: Any) -> Any:
         return table
     whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
     return int(value) if whole else value
+
+
+def quote(root: Path, to: str, *, without_asking: bool) -> None:
+    """Asks at the terminal about what `root` has records of, writes the file, and says so."""
+    names = known([stored.record for stored in read_all(root).records])
+    path = root / to
+    written = run(path, ask=input, say=print, names=names, without_asking=without_asking)
+    print(f"{'written' if written else 'kept'}: {relative(path)}")
 
 
 def run(path: Path, *, ask: Ask, say: Say, names: Known, without_asking: bool = False) -> bool:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from commands import claims
+from commands import claims, closing
 from commands.offer import PURCHASE, intact
+from commands.terminal import Screen
 from harness.bundle import archive, bundle
 from harness.bundle.bundle import Opened
 from harness.bundle.validate import session_problems
@@ -22,7 +24,8 @@ from harness.settings import Settings
 from report import text
 from report.analysis import Analysis, Question, analyse, evidence_in
 from report.comparisons import side_by_side
-from report.page.build import WrittenPage, build, write
+from report.page.build import WrittenPage, write
+from report.page.pdf import write as write_pdf
 
 LONGER_ON_CPU = "invoke build --plan desk run --blocks 3 report"
 LONGER_ON_GPU = "invoke build --plan mission run --budget 8h report"
@@ -114,6 +117,34 @@ def _take_records(opened: Opened, clone: Path, path: Path) -> None:
         archive.copy_into(clone, name, opened.folder / name)
 
 
+@dataclass(frozen=True, slots=True)
+class How:
+    """The switches of `report`."""
+
+    session: str | None = None
+    bundles: tuple[Path, ...] = ()
+    csv: bool = False
+    png: bool = False
+    pdf: bool = False
+
+
+def make(root: Path, baseline: str | None, how: How) -> None:
+    """Writes the page, and says in a few lines what it holds, where it lies, and what to do next."""
+    out = root / "report" / "out"
+    analysis, written = report_on(
+        root, out, how.bundles, baseline=baseline, session=how.session, csv=how.csv, png=how.png
+    )
+    screen = Screen()
+    for line in closing.found(analysis):
+        screen.say(line)
+    screen.link("page:     ", written.html)
+    if how.csv:
+        screen.link("table:    ", out / "trials.csv")
+    if how.pdf:
+        screen.link("PDF:      ", write_pdf(written.html, out / "report.pdf", root=os.geteuid() == 0))
+    screen.say(f"next:     {closing.next_line(analysis)}")
+
+
 def report_on(
     root: Path,
     out: Path,
@@ -123,17 +154,19 @@ def report_on(
     session: str | None,
     csv: bool = False,
     png: bool = False,
-) -> WrittenPage:
+) -> tuple[Analysis, WrittenPage]:
     """Writes the page of this clone's records, or of several bundles' with equal work side by side."""
     question = Question(datetime.now(UTC), session, machine_id(state_folder()), baseline)
     if not bundles:
         analysis = analyse(evidence_in(root), question)
         question = replace(question, ways=claims.ways(root, analysis), longer=_longer(analysis))
-        written = write(replace(analysis, question=question), out, csv=csv, png=png)
+        analysis = replace(analysis, question=question)
+        written = write(analysis, out, csv=csv, png=png)
     else:
         with merged(root, bundles) as (clone, lead):
             question = replace(question, session=session or lead, machine=None)
-            written = build(clone, out, question, csv=csv, png=png)
+            analysis = analyse(evidence_in(clone), question)
+            written = write(analysis, out, csv=csv, png=png)
     for warning in written.warnings:
         print(f"warning: {warning}", file=sys.stderr)
-    return written
+    return analysis, written

@@ -1,133 +1,170 @@
-"""What a person sees in the terminal: bars where it is one, plain lines elsewhere."""
+"""What a person sees in the terminal: one line that moves where it is one, a line a minute elsewhere."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
+from rich.table import Column
+from rich.text import Text
 
 from commands.line import plain
 from harness.errors import harmless
 from harness.record import Limit, Record, Trial, Variant, events
-from harness.units import counted, duration
+from harness.units import duration
 
-LINE_SECONDS = 15.0
+LINE_SECONDS = 60.0
 """Without a terminal, how often a long wait says that it goes on."""
+BAR_WIDTH = 12
+MOST_LETTERS = 158
+"""Of a line of news: two lines of a terminal with 80 columns."""
 
 
 class Screen:
-    """One line's terminal: bars for the long waits, news above them."""
+    """One line's terminal: news, and below them a line that moves, or without a terminal one now and then."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(file=plain(sys.stdout), soft_wrap=True, highlight=False)
-        self._bars = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TextColumn("{task.fields[count]}"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
+        self._progress = Progress(
+            TextColumn(
+                "{task.description}",
+                markup=False,
+                table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"),
+            ),
+            BarColumn(BAR_WIDTH),
+            TextColumn("{task.fields[count]}", table_column=Column(no_wrap=True, overflow="ellipsis")),
+            _Clock(table_column=Column(no_wrap=True)),
             console=self.console,
             transient=True,
+            expand=True,
             disable=not self.console.is_terminal,
         )
-        self._last_line = 0.0
+        self._label = ""
+        self._bar: TaskID | None = None
+        self._next_line = 0.0
+        self._begun = 0.0
 
     def __enter__(self) -> Self:
-        self._bars.start()
+        self._progress.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bars.stop()
+        self._progress.stop()
 
     def say(self, line: str) -> None:
         """One line of news, as it is: no markup in it means anything."""
         self.console.print(harmless(line), markup=False)
 
-    def bar(self, label: str, total: float | None) -> TaskID:
-        """A new bar; without a terminal, a line."""
+    def link(self, label: str, path: Path) -> None:
+        """A line with a path, which a terminal lets one click."""
+        shown = harmless(str(relative(path)))
         if not self.console.is_terminal:
-            self.say(label)
-        return self._bars.add_task(harmless(label), total=total, count="")
+            self.console.print(f"{label}{shown}", markup=False)
+            return
+        line = Text(label)
+        line.append(shown, style=f"link {path.absolute().as_uri()}")
+        self.console.print(line)
 
     def move(
-        self, bar: TaskID, done: float, total: float | None, count: str, label: str | None = None
+        self,
+        label: str,
+        done: float = 0,
+        total: float | None = None,
+        count: str = "",
+        left_seconds: float | None = None,
     ) -> None:
-        """Sets a bar; without a terminal, a line now and then."""
-        self._bars.update(bar, completed=done, total=total, count=count)
-        if label is not None:
-            self._bars.update(bar, description=harmless(label))
+        """Sets the line that moves: another label begins another wait. `left_seconds` are an estimate."""
         now = time.monotonic()
-        if not self.console.is_terminal and now - self._last_line > LINE_SECONDS:
-            self._last_line = now
-            self.say(f"  … {label or ''} {count}".rstrip())
+        if label != self._label or self._bar is None:
+            self.clear()
+            self._label, self._begun, self._next_line = label, now, now + LINE_SECONDS
+            self._bar = self._progress.add_task(harmless(label), total=None, count="", until=None)
+        until = None if left_seconds is None else now + left_seconds
+        self._progress.update(self._bar, completed=done, total=total, count=harmless(count), until=until)
+        if not self.console.is_terminal and now >= self._next_line:
+            self._next_line = now + LINE_SECONDS
+            left = "" if left_seconds is None else f", about {duration(left_seconds)} left"
+            shown = f"  … {label}: {count}".rstrip(": ")
+            self.say(f"{shown}, {duration(now - self._begun)} passed{left}")
 
-    def end(self, bar: TaskID) -> None:
-        """Takes a bar away."""
-        self._bars.remove_task(bar)
+    def clear(self) -> None:
+        """Takes the line that moves away."""
+        if self._bar is not None:
+            self._progress.remove_task(self._bar)
+        self._bar, self._label = None, ""
+
+
+class _Clock(ProgressColumn):
+    """How long it has gone on, and about how long it still takes where that is known."""
+
+    def render(self, task: Task) -> Text:
+        until = task.fields.get("until")
+        left = task.time_remaining if until is None else max(0.0, until - time.monotonic())
+        passed = duration(task.elapsed or 0.0)
+        return Text(passed if left is None else f"{passed}, {duration(left)} left")
 
 
 class PlanWatcher:
-    """Two bars: the whole plan with its time left, and the trial that runs."""
+    """The trial that runs and the time that the whole plan still takes; a line for each that has ended.
 
-    def __init__(self, screen: Screen, trials: int) -> None:
+    `estimates` are seconds by a trial's id.
+    """
+
+    def __init__(self, screen: Screen, estimates: Mapping[str, float]) -> None:
         self._screen = screen
-        self._trials = trials
-        self._plan = screen.bar(counted(trials, "trial"), trials)
-        self._trial = screen.bar("trial", None)
+        self._estimates = dict(estimates)
         self._label = ""
-        self._number = 0
-        self._first = 0
-        self._begun = time.monotonic()
+        self._trial = ""
+        self._began = 0.0
+        self._ran_seconds = 0.0
+        self._ran_estimate = 0.0
 
     def trial_begins(self, trial: Trial, number: int, count: int) -> None:
         """Trial `number` of `count` starts."""
-        self._first = self._first or number
-        self._number = number
-        self._label = name_of(trial)
-        self._screen.say(f"[{number}/{count}] {self._label}{self._left(number, count)}")
-        self._screen.move(self._plan, number - 1, count, f"{number - 1}/{count}", "whole plan")
+        self._trial, self._began = trial.id, time.monotonic()
+        self._label = f"[{number}/{count}] {name_of(trial)}"
+        self._screen.move(self._label, left_seconds=self._left())
 
-    def _left(self, number: int, count: int) -> str:
-        """The time left for the whole plan, from the trials that this line has run."""
-        ran = number - self._first
-        if ran == 0:
-            return ""
-        each = (time.monotonic() - self._begun) / ran
-        return f" (about {duration(each * (count - number + 1))} left)"
+    def _left(self) -> float | None:
+        """The seconds that the plan still takes: what was estimated, corrected by the trials that ran."""
+        if not self._estimates:
+            return None
+        pace = self._ran_seconds / self._ran_estimate if self._ran_estimate else 1.0
+        others = sum(each for name, each in self._estimates.items() if name != self._trial)
+        own = self._estimates.get(self._trial, 0.0) * pace - (time.monotonic() - self._began)
+        return others * pace + max(0.0, own)
 
     def trial_goes_on(self, progress: events.Progress) -> None:
         """The trial's newest progress."""
-        count = (
-            f"{progress.done}/{progress.total or '?'} {progress.unit}s" if progress.done else progress.stage
+        count = f"{progress.done}/{progress.total or '?'} {progress.unit}s" if progress.done else ""
+        self._screen.move(
+            self._label, progress.done, progress.total, count or progress.stage, left_seconds=self._left()
         )
-        self._screen.move(self._trial, progress.done, progress.total, count, self._label)
 
     def trial_ends(self, record: Record) -> None:
         """Its record is written: what it gave, in a line."""
-        self._screen.say(f"    {result_of(record)}")
-        self._screen.move(
-            self._plan, self._number, self._trials, f"{self._number}/{self._trials}", "whole plan"
-        )
+        self._ran_seconds += record.wall_seconds
+        self._ran_estimate += self._estimates.pop(record.trial.id, record.wall_seconds)
+        self._screen.clear()
+        line = f"{self._label or name_of(record.trial)}: {result_of(record)}"
+        self._screen.say(line if len(line) <= MOST_LETTERS else f"{line[: MOST_LETTERS - 1]}…")
 
     def say(self, line: str) -> None:
         """One line of news."""
         self._screen.say(line)
+
+
+def relative(path: Path) -> Path:
+    """A path as a person in this folder would type it."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def name_of(trial: Trial) -> str:
@@ -178,8 +215,7 @@ def result_of(record: Record) -> str:
     if record.summary is None or record.measurement is None:
         return "measured"
     unit = record.measurement.sample_unit
-    step_ms = record.summary.step_seconds_median * 1000
     return (
-        f"{record.summary.throughput:,.1f} {unit}s/s, {step_ms:.1f} ms a step, "
-        f"{record.summary.verdict}, {record.wall_seconds:.0f} s in all"
+        f"{record.summary.throughput:,.1f} {unit}s/s, {record.summary.verdict}, "
+        f"{duration(record.wall_seconds)}"
     )

@@ -9,7 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -30,15 +30,13 @@ OWN_NAMES = {"cpu": ("torch", PREFIX), "era-2019": ("torch_era", f"{PREFIX}_ERA"
 """Where the mark of an image's tests and the variable of its interpreter are not as usual."""
 
 
-def run(
-    root: Path, only: str, settings_of: Callable[[str], Settings] | None = None, *, whole: bool = False
-) -> int:
+def run(root: Path, only: str, *, whole: bool = False, all_images: bool = False) -> int:
     """Runs the tests, or those that `only` names, and gives pytest's exit code; each skip says why.
 
-    `settings_of` an image's name asks for every image that a CPU can run, `whole` for the long tests too.
-    Raises UserError where no test has the name.
+    `all_images` are all that a CPU can run, `whole` are the long tests too. Raises UserError where no test
+    has the name.
     """
-    environ = built(root) | os.environ | (interpreters(root, settings_of) if settings_of else {})
+    environ = built(root) | os.environ | (interpreters(root) if all_images else {})
     if whole:
         environ["GPUDYNO_REQUIRE"] = ",".join(filter(None, [environ.get("GPUDYNO_REQUIRE"), "whole"]))
     if words := selected(root, only):
@@ -113,7 +111,7 @@ def selected(root: Path, only: str) -> list[str]:
     return [*(str(path.relative_to(root)) for path in files), "-k", name]
 
 
-def interpreters(root: Path, settings_of: Callable[[str], Settings]) -> dict[str, str]:
+def interpreters(root: Path) -> dict[str, str]:
     """Builds the virtual environments, and gives the variables by which tests find and require them.
 
     What cannot be built here, as for want of its Python, is said and left out.
@@ -124,7 +122,7 @@ def interpreters(root: Path, settings_of: Callable[[str], Settings]) -> dict[str
             continue
         need, variable = _names(name)
         try:
-            measure.build(root, settings_of(name), dry_run=False)
+            measure.build(root, Settings(image=name, device="cpu", engine="venv"), with_data=False)
         except GpudynoError as error:
             print(f"image '{name}' is left out: {error}")
             continue

@@ -94,15 +94,15 @@ def _write(wanted: Wanted, top: str, path: Path, screen: Screen) -> None:
             group("data and weights", data),
         )
         total = sum(each.size_bytes or 0 for each in groups)
-        bar, done = screen.bar("packing", total), 0
+        done = 0
 
         def wrote(count: int) -> None:
             nonlocal done
             done += count
-            screen.move(bar, done, total, size(done), "packing")
+            screen.move("packing", done, total, size(done))
 
         sha256 = write((*own, *project, *host, *environment, *data), top, path, scratch, wrote)
-        screen.end(bar)
+        screen.clear()
     _say_groups(groups, screen)
     for name in about.lacking:
         screen.say(f"  left out: {name}, which could not be had")

@@ -6,24 +6,42 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from commands.upkeep import names, prose
+from harness import settings
 from harness.bundle.validate import record_problems
+from harness.engine.site import FILE as SITE_FILE
+from harness.engine.site import load_site
 from harness.errors import GateError, GpudynoError, UserError
 from harness.image.catalog import load_images
 from harness.plan import plan
 from harness.record import store
 from harness.record.cards import load_cards
 from harness.record.claims import load_claims
+from report.cost.purchase import load_purchase
 from report.text import count
 
-TOOLS = (("ruff", "format", "--check", "."), ("ruff", "check", "."), ("mypy",))
+PRODUCT = ("tasks.py", "commands", "harness", "report", "workloads", "benchmarks", "tests")
+TOOLS = (("ruff", "format", "--check"), ("ruff", "check"))
+
+
+def product(root: Path) -> tuple[str, ...]:
+    """The product's own Python files: what git has of its folders; the folders themselves outside of git."""
+    try:
+        command = ["git", "-C", str(root), "ls-files", "-z", "--", *PRODUCT]
+        listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split("\0")
+    except OSError:
+        listed = []
+    found = [name for name in listed if name.endswith(".py") and (root / name).is_file()]
+    return tuple(found) or tuple(name for name in PRODUCT if (root / name).exists())
 
 
 def tools(root: Path) -> Iterator[str]:
     """A sentence for each tool that is not content; raises UserError where the extra `test` is missing."""
-    for command in TOOLS:
+    files = product(root)
+    for command in (*((*tool, *files) for tool in TOOLS), ("mypy",)):
         done = subprocess.run(
             [sys.executable, "-m", *command], cwd=root, capture_output=True, text=True, check=False
         )
@@ -32,12 +50,14 @@ def tools(root: Path) -> Iterator[str]:
                 f"{command[0]} is not installed", remedy="install the extra: pip install -e '.[test]'"
             )
         if done.returncode:
-            yield f"{' '.join(command)}:\n{done.stdout}{done.stderr}".rstrip()
+            yield f"{' '.join(command[:2])}:\n{done.stdout}{done.stderr}".rstrip()
 
 
 def files(root: Path) -> Iterator[str]:
-    """A sentence for each plan, pin, claim, card or record that cannot be used as it is."""
-    readers: list[Callable[[], object]] = [partial(plan.load, root, name) for name in plan.names(root)]
+    """A sentence for each of the user's files, plan, pin, claim, card or record that cannot be used."""
+    readers: list[Callable[[], object]] = [partial(settings.load, root, {}, {}), partial(load_purchase, root)]
+    readers += [partial(load_site, root, None)] if (root / SITE_FILE).is_file() else []
+    readers += [partial(plan.load, root, name) for name in plan.names(root)]
     readers += [partial(read, root) for read in (load_images, load_claims, load_cards)]
     unreadable = False
     for read in readers:
@@ -52,10 +72,14 @@ def files(root: Path) -> Iterator[str]:
 
 
 def check(root: Path) -> None:
-    """Lints, type-checks, validates and reads what is written; raises GateError naming how many are wrong."""
-    problems = [*tools(root), *files(root), *prose.problems(root)]
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    if problems:
-        raise GateError(count(len(problems), "problem"), remedy="correct what is listed above")
+    """Validates every file, then lints and type-checks the product; raises GateError where anything is wrong.
+
+    Each problem is printed as it is found, so that one's own files come first.
+    """
+    found = 0
+    for problem in chain(files(root), tools(root), prose.problems(root)):
+        found += 1
+        print(problem, file=sys.stderr, flush=True)
+    if found:
+        raise GateError(count(found, "problem"), remedy="correct what is listed above")
     print("all is well")

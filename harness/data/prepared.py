@@ -15,7 +15,7 @@ from harness.data.check import Presence, sha256_of
 
 PREPARED = (chest_xray.NAME,)
 SUMS, TABLE = "SHA256SUMS", "table.csv"
-HOW = "unpack ChestX-ray14, then `invoke data --only chestxray --from FOLDER`"
+HOW = "unpack ChestX-ray14, then `invoke build --only chestxray --from FOLDER`"
 
 
 def present(name: str, folder: Path) -> Presence:

@@ -42,7 +42,7 @@ REMEDIES_BY_REASON = {
     "timeout": "look whether the machine does other work; a long plan would need a longer time limit",
     "killed": "free memory of the host, or give the engine more",
     "disk-full": "make room first",
-    "bad-data": "`invoke data` fetches it again",
+    "bad-data": "`invoke build` fetches it again",
     "engine-gone": "start the engine again",
 }
 NUMERIC_CAUSES = ("precision", "not-finite", "clock")

@@ -108,7 +108,7 @@ def _data(around: Surroundings) -> Iterator[Finding]:
             yield Finding("ok", f"data: {need.name} is at hand")
         else:
             fetched = f" ({size(need.download_bytes)})" if need.download_bytes else ""
-            how = HOW if need.name in PREPARED else "invoke data fetches it"
+            how = HOW if need.name in PREPARED else "`invoke build` fetches it"
             yield Finding("warn", f"data: {need.name}{fetched} is not at hand", how)
     reached = sum(around.answered.values())
     if reached:
@@ -145,7 +145,7 @@ def _plan(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]:
         yield Finding(
             "warn",
             f"left out: {counted(estimate.left_out, 'trial')}",
-            "invoke plan lists them with the reasons",
+            "`invoke plan` lists them with the reasons",
         )
 
 

@@ -176,7 +176,7 @@ class ApptainerEngine(Processes):
             )
         return NotBuilt(
             f"image '{image.name}' ({tag}) is not here, and Apptainer makes a SIF only of an archive of it",
-            remedy=f"bring it by `invoke pack` from where Docker or Podman is, or save it as '{archive}'",
+            remedy=f"take it by `invoke build --pack FILE` from where Docker is, or save it as '{archive}'",
         )
 
     def _environment(self, spec: BuildSpec, note: SifNote | None) -> Environment:

@@ -59,7 +59,7 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class BuildStep:
-    """What `build` would do, for --dry-run and `invoke plan`."""
+    """What `build` would do, for `invoke plan`."""
 
     label: str
     command: str

@@ -6,22 +6,29 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from queue import Empty, Queue
+from threading import Thread
 
 from harness.engine.base import EngineName, Say
+from harness.engine.causes import image_cause
 from harness.engine.connection import Client, Connection
-from harness.errors import MachineError, NoEngine, NoNetwork, NoSpace
+from harness.errors import MachineError, NoEngine, NoSpace
 from harness.image.catalog import Image
 from harness.image.spec import ApexPart, BuildSpec, docker_build_argv, spec
 from harness.record import Environment
 from harness.settings import Settings
 
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
+
+SILENCE_SECONDS = 60.0
+"""After so long without a word a builder is asked after: a compiler may be at work, or its service hang."""
 
 _FIRST_WITHOUT_BUILDKIT_INSIDE = 23
 """From this version on Docker's client builds with BuildKit only through the plugin buildx."""
@@ -159,10 +166,18 @@ def needed_client(connection: Connection, environ: Mapping[str, str]) -> Client:
     )
 
 
-def build(build_spec: BuildSpec, client: Client, proxy: Mapping[str, str], log: Path, say: Say) -> None:
+def build(
+    build_spec: BuildSpec,
+    client: Client,
+    proxy: Mapping[str, str],
+    log: Path,
+    say: Say,
+    alive: Callable[[], object],
+) -> None:
     """Builds an image, its plain progress through `say` and into `log`.
 
-    Raises NoSpace, NoNetwork or MachineError with the last meaningful line and where the whole log lies.
+    `alive` is called where nothing is printed for SILENCE_SECONDS: what it raises ends the build. Raises
+    NoSpace, NoNetwork or MachineError with the cause and where the whole log lies.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with (
@@ -172,7 +187,7 @@ def build(build_spec: BuildSpec, client: Client, proxy: Mapping[str, str], log: 
         argv = docker_build_argv(
             ready, client=client.path, iidfile=Path(scratch) / "iid", buildx=client.buildx
         )
-        code = _run(argv, client, log, say)
+        code = _run(argv, client, log, say, alive)
     if code != 0:
         raise _failed(build_spec, log)
 
@@ -197,7 +212,7 @@ def _proxied(build_spec: BuildSpec, proxy: Mapping[str, str], scratch: str) -> I
     yield replace(build_spec, secrets={**build_spec.secrets, "proxy": path})
 
 
-def _run(argv: tuple[str, ...], client: Client, log: Path, say: Say) -> int:
+def _run(argv: tuple[str, ...], client: Client, log: Path, say: Say, alive: Callable[[], object]) -> int:
     with (
         log.open("w", encoding="utf-8") as log_file,
         subprocess.Popen(
@@ -208,34 +223,50 @@ def _run(argv: tuple[str, ...], client: Client, log: Path, say: Say) -> int:
             env={**os.environ, **client.environment},
             text=True,
             errors="replace",
+            start_new_session=True,
         ) as process,
     ):
         assert process.stdout is not None
+        printed: Queue[str | None] = Queue()
+        Thread(target=_pass_on, args=(process.stdout, printed), daemon=True).start()
         try:
-            for line in process.stdout:
+            while (line := _next(printed, alive)) is not None:
                 log_file.write(line)
                 if line.strip():
                     say(line.rstrip())
         except BaseException:
-            process.terminate()
+            os.killpg(process.pid, signal.SIGKILL)
             raise
         return process.wait()
 
 
+def _pass_on(lines: Iterable[str], printed: Queue[str | None]) -> None:
+    for line in lines:
+        printed.put(line)
+    printed.put(None)
+
+
+def _next(printed: Queue[str | None], alive: Callable[[], object]) -> str | None:
+    """The builder's next line; null at its end."""
+    while True:
+        try:
+            return printed.get(timeout=SILENCE_SECONDS)
+        except Empty:
+            alive()
+
+
 def _failed(build_spec: BuildSpec, log: Path) -> MachineError:
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    reason = telling_line(lines)
-    whole = "\n".join(lines[-200:]).lower()
-    problem = f"the build of image '{build_spec.image}' failed: {reason}"
-    remedy = f"read the whole log in {log}"
-    if "no space left" in whole:
-        return NoSpace(problem, remedy=f"free space with `invoke clean`; the whole log is in {log}")
-    if any(sign in whole for sign in ("no such host", "i/o timeout", "temporary failure in name resolution")):
-        return NoNetwork(
-            problem,
-            remedy=f"name a base that is here with --base, or a wheelhouse; the whole log is in {log}",
-        )
-    return MachineError(problem, remedy=remedy)
+    cause = image_cause(lines, telling_line(lines))
+    in_step = any(_COMMAND_FAILED.search(line) for line in lines[-3:])
+    where = "a step of it failed, " if in_step else ""
+    remedy = "use --engine venv" if in_step else "name a base that is here with --base, or use --engine venv"
+    if cause.kind is NoSpace:
+        remedy = "free space with `invoke build --clean`, or use --engine venv"
+    return cause.kind(
+        f"image '{build_spec.image}' cannot be built: {where}{cause.words}",
+        remedy=f"{remedy}; the whole log is {log}",
+    )
 
 
 _STEP_OUTPUT = re.compile(r"^#\d+ \d+\.\d+ (?P<text>.*\S)")

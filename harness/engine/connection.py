@@ -57,7 +57,7 @@ def answered(engine: str, doing: str) -> Iterator[None]:
 def _silent(engine: str, doing: str, silence: Exception) -> NoEngine:
     return NoEngine(
         f"{engine} did not answer when asked to {doing} ({type(silence).__name__})",
-        remedy="start it, then give the same line again",
+        remedy="start it again, or use --engine venv",
     )
 
 
@@ -67,7 +67,7 @@ def refused(engine: str, doing: str, explanation: str) -> MachineError:
     lower = clause.lower()
     if "no space left" in lower:
         return NoSpace(
-            f"the disk is full: {engine} could not {doing}", remedy="free space with `invoke clean`"
+            f"the disk is full: {engine} could not {doing}", remedy="free space with `invoke build --clean`"
         )
     if any(sign in lower for sign in _DEVICE_SIGNS):
         return NoDevice(

@@ -132,7 +132,7 @@ class DockerEngine:
         if self._image_id(build_spec) is None:
             client = building.needed_client(self.connection, os.environ)
             log = self._build.logs / f"{build_spec.tag.replace(':', '-')}.log"
-            building.build(build_spec, client, self._build.proxy, log, say)
+            building.build(build_spec, client, self._build.proxy, log, say, alive=self._ping)
         return self.built(image)
 
     def expected(self, image: Image) -> Built:
@@ -150,6 +150,10 @@ class DockerEngine:
                 remedy=f"run `invoke build --image {image.name}`",
             )
         return Built(self._environment(build_spec, image_id))
+
+    def _ping(self) -> None:
+        with answered(self._title, "go on with a build"):
+            self._api.ping()
 
     def save(self, image: Image, out: IO[bytes]) -> None:
         """Writes a built image as an archive that Docker, Podman and Apptainer read; raises NotBuilt."""

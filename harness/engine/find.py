@@ -137,18 +137,18 @@ def find(
     *,
     passed: Mapping[str, str] | None = None,
     environ: Mapping[str, str] = os.environ,
-) -> DockerEngine | None:
-    """The first engine that answers; null where none does and `choice` names none.
+) -> DockerEngine:
+    """The first engine that answers.
 
     `passed` are the user's variables that trials see; their environment's record names them.
-    Raises NoEngine, with what to do, when the engine asked for by name does not answer.
+    Raises NoEngine where none answers: with what to do, where it was asked for by name.
     """
     answers = search(environ)
     for connection in answers.connections:
         if choice in ("auto", connection.kind):
             return DockerEngine(connection, build, passed)
     if choice == "auto":
-        return None
+        raise NoEngine("; ".join(answers.refused) or "no container engine answers")
     raise _absent(choice, answers, environ)
 
 

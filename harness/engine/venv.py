@@ -17,9 +17,10 @@ from pathlib import Path
 
 from harness.engine import container
 from harness.engine.base import BuildStep, Built, EngineName, Say
+from harness.engine.causes import install_cause
 from harness.engine.container import RunSpec
 from harness.engine.local import Processes
-from harness.errors import MachineError, NoEngine, NoNetwork, NotBuilt
+from harness.errors import NoEngine, NoSpace, NotBuilt
 from harness.image.catalog import Image
 from harness.image.lock import lock_packages, lock_sha256
 from harness.image.spec import venv_name, venv_steps
@@ -220,14 +221,21 @@ def first_that_works(
         if _streamed(argv, log, say, environ) == 0:
             return
         if number < len(alternatives):
-            say(f"  {label}: source {number} of {len(alternatives)} did not have it; trying the next")
-    last = [line for line in log.read_text(errors="replace").splitlines() if line.strip()][-1:]
-    why = last[0].strip()[:200] if last else "no output"
-    kind = NoNetwork if "onnect" in why or "resolve" in why.lower() else MachineError
-    offline = "without a network, put the wheels into a folder and name it with GPUDYNO_WHEELHOUSE"
-    raise kind(
-        f"{label} could not be installed: {why}", remedy=f"see {log.parent.name}/{log.name}; {offline}"
+            say(f"{label}: source {number} of {len(alternatives)} did not have it; trying the next")
+    cause = install_cause(_last_step(log.read_text(errors="replace").splitlines(), len(alternatives)))
+    remedy = "put the wheels into a folder and name it with --wheelhouse"
+    if cause.kind is NoSpace:
+        remedy = "free some space"
+    raise cause.kind(
+        f"{label} could not be installed: {cause.words}",
+        remedy=f"{remedy}; the whole log is {log.parent.name}/{log.name}",
     )
+
+
+def _last_step(lines: list[str], commands: int) -> list[str]:
+    """What the last so many commands of a log printed, each with its own line."""
+    starts = [at for at, line in enumerate(lines) if line.startswith("$ ")]
+    return lines[starts[-commands] :] if len(starts) >= commands else lines
 
 
 def _streamed(argv: tuple[str, ...], log: Path, say: Callable[..., None], environ: Mapping[str, str]) -> int:
@@ -245,7 +253,7 @@ def _streamed(argv: tuple[str, ...], log: Path, say: Callable[..., None], enviro
                         collected += 1
                         say("", collected)
                     elif _SHOWN.match(line):
-                        say(f"  {line.strip()[:90]}", collected)
+                        say(line.strip()[:90], collected)
             except BaseException:
                 child.terminate()
                 raise

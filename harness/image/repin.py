@@ -1,4 +1,4 @@
-"""`invoke lock --package`: packages move, with their channel's hashes, and nothing else does."""
+"""Packages of a lock move, with their channel's hashes, and nothing else does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unpacks an archive of `invoke pack`, after it has checked every byte of it.
+"""Unpacks an archive of `invoke build --pack FILE`, after it has checked every byte of it.
 
     python3 unpack.py ARCHIVE [FOLDER]
 
@@ -105,7 +105,7 @@ def check_ends(file: BinaryIO, entries: List[Entry], end: int) -> None:
 def sums_of(path: str, entries: Dict[str, Entry]) -> Dict[str, str]:
     """The SHA-256 of each file, as the archive lists it; raises Refused where one is missing or unlisted."""
     if SUMS not in entries:
-        raise Refused("the archive has no %s" % SUMS, "make it with `invoke pack`")
+        raise Refused("the archive has no %s" % SUMS, "make it with `invoke build --pack FILE`")
     with open(path, "rb") as file:
         file.seek(entries[SUMS].offset)
         lines = file.read(entries[SUMS].size).decode("utf-8", "replace").splitlines()
@@ -302,10 +302,12 @@ def prepare(folder: str) -> None:
 
 def main(argv: List[str]) -> int:
     """Returns the exit code."""
-    parser = argparse.ArgumentParser(description="Checks and unpacks an archive of `invoke pack`.")
+    parser = argparse.ArgumentParser(
+        description="Checks and unpacks an archive of `invoke build --pack FILE`."
+    )
     parser.add_argument("archive")
     parser.add_argument("folder", nargs="?", help="default: the archive's own folder, here")
-    parser.add_argument("--sha256", help="what `invoke pack` printed: the whole archive has to have it")
+    parser.add_argument("--sha256", help="the archive's hash, as `invoke build --pack FILE` printed it")
     parser.add_argument("--only-unpack", action="store_true", help="install nothing")
     chosen = parser.parse_args(argv)
     try:

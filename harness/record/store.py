@@ -184,7 +184,7 @@ def _disk_errors(path: Path) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise NoSpace(
                 f"the disk is full: '{path.name}' could not be written (nothing half-written is left)",
-                remedy="free some space (`invoke clean` lists what can go), then `invoke run` goes on",
+                remedy="free some space (`invoke build --clean` lists some), then `invoke run` goes on",
             ) from None
         raise
 

@@ -22,7 +22,7 @@ from harness.engine.docker import DockerEngine
 from harness.engine.find import EngineChoice, find
 from harness.engine.local import HereEngine, identity
 from harness.engine.venv import VenvEngine
-from harness.errors import NoDevice, PlanError
+from harness.errors import MachineError, NoDevice, PlanError
 from harness.image import packed
 from harness.image.catalog import Image, ImageFile, choose, load_images
 from harness.image.lock import lock_packages
@@ -176,7 +176,7 @@ def _engine(
         raise PlanError(
             f"--python names an interpreter, and the engine '{choice}' has its own", remedy="leave one out"
         )
-    lost = "a virtual environment was asked for"
+    lost = "it was asked for"
     if choice in ("docker", "podman", "apptainer") or (choice == "auto" and settings.python is None):
         building = build_settings(
             settings,
@@ -187,22 +187,66 @@ def _engine(
         )
         if choice == "apptainer":
             return ApptainerEngine(root, apptainer.needed(environ), building, recorded), ()
-        engine = find(cast(EngineChoice, choice), building, passed=recorded, environ=environ)
-        reason = unfit(engine, choice) if engine else None
-        if engine is not None and reason is not None and choice != "auto" and refuse:
-            raise NoDevice(reason, remedy="see `invoke doctor`, or use --engine venv")
-        if engine is not None and (reason is None or choice != "auto"):
-            _wheels_in_clone(root, settings)
-            return engine, ()
-        lost = reason or "no container engine answers"
+        found = _container(root, settings, building, recorded, environ, unfit, refuse=refuse)
+        if isinstance(found, DockerEngine):
+            return found, ()
+        lost = found
         by_file = _by_file(root, environ, building, recorded, image)
         if by_file is not None:
             return by_file, (f"engine: Apptainer ({lost})",)
+    return _venv(root, settings, recorded), (_no_container(lost),)
+
+
+def _container(
+    root: Path,
+    settings: Settings,
+    building: BuildSettings,
+    passed: Mapping[str, str],
+    environ: Mapping[str, str],
+    unfit: Callable[[DockerEngine, str], str | None],
+    *,
+    refuse: bool,
+) -> DockerEngine | str:
+    """The container engine; why there is none, where none was asked for by name, else raises that."""
+    choice = cast(EngineChoice, settings.engine)
+    try:
+        engine = find(choice, building, passed=passed, environ=environ)
+        reason = unfit(engine, choice)
+    except MachineError as error:
+        if choice != "auto":
+            raise
+        return error.problem
+    if reason is not None and choice == "auto":
+        return reason
+    if reason is not None and refuse:
+        raise NoDevice(reason, remedy="see `invoke doctor`, or use --engine venv")
+    _wheels_in_clone(root, settings)
+    return engine
+
+
+def _venv(root: Path, settings: Settings, passed: Mapping[str, str]) -> VenvEngine:
     wheels = Path(settings.wheelhouse).absolute() if settings.wheelhouse else root / WHEELHOUSE
     wheelhouse = wheels if wheels.is_dir() else None
-    venv = VenvEngine(root, python=settings.python, wheelhouse=wheelhouse, passed=recorded)
-    note = f"engine: a virtual environment ({lost}); the system libraries are this machine's, not pinned ones"
-    return venv, (note,)
+    return VenvEngine(root, python=settings.python, wheelhouse=wheelhouse, passed=passed)
+
+
+def _no_container(lost: str) -> str:
+    return f"engine: a virtual environment, since {lost}; the system's libraries are not pinned"
+
+
+def without_container(
+    root: Path, settings: Settings, image: Image, engine: Engine, error: MachineError
+) -> tuple[VenvEngine, str]:
+    """The virtual environment in place of an engine that cannot build, and what a person should hear.
+
+    Raises the error itself where the engine was asked for by name, or no virtual environment can hold the
+    image.
+    """
+    in_a_venv = not image.from_base and image.program == "python"
+    if settings.engine != "auto" or not isinstance(engine, DockerEngine) or not in_a_venv:
+        raise error
+    recorded = recorded_variables(passed_variables(os.environ), local_names(root))
+    return _venv(root, settings, recorded), _no_container(error.problem)
 
 
 def _by_file(

@@ -21,7 +21,7 @@ import psutil
 from invoke.context import Context
 from invoke.exceptions import Exit
 
-from commands.line import verb
+from commands.line import Line
 from harness.run import runner, session
 from harness.telemetry import recorder
 from tests.campaign.attack import MOST_SECONDS, Broken
@@ -66,8 +66,8 @@ class Run:
         raise Broken("hangs", "a run of stand-ins had not ended after a minute")
 
 
-@verb()
-def _go(c: Context, root: str) -> None:
+@Line(Path(), {}, {}).verb()
+def _go(root: str) -> None:
     with session.run_lock(Path(root) / "state"):
         runner.run(clone.job(Path(root)), clone.open_session(Path(root)), clone.Quiet())
 
@@ -101,7 +101,7 @@ def _child(root: Path, said: Path, prepare: Prepare, watched: bool) -> int:
             recorder.start = lambda work, device, pid: None
         try:
             prepare()
-            _go(Context(), str(root))
+            _go(Context(), root=str(root))
         except Exit as end:
             stderr.write(f"{end.message}\n")
             return end.code

@@ -28,7 +28,7 @@ from tests.campaign.records import lay_out
 from tests.campaign.tables import PURCHASE, SETTINGS
 from tests.helpers import ROOT
 
-PARTS = ("commands", "harness", "report", "tasks", "docker", "plans", "workloads", "results/claims")
+PARTS = ("commands", "harness", "report", "tasks.py", "docker", "plans", "workloads", "results/claims")
 CPU = ("--device", "cpu", "--engine", "venv")
 X = "\N{WHITE SQUARE}"
 """In a line, a word that nobody means."""
@@ -36,16 +36,15 @@ X = "\N{WHITE SQUARE}"
 LINES: tuple[tuple[str, ...], ...] = (
     ("plan", "--plan", "quick", *CPU),
     ("plan", "--plan", X, *CPU),
-    ("run", "--plan", "quick", "--dry-run", *CPU),
-    ("run", "--dry-run", "--budget", X, *CPU),
-    ("run", "--dry-run", "--claim", X, *CPU),
-    ("build", "--dry-run", "--image", X, "--engine", "venv"),
+    ("plan", "--budget", X, *CPU),
+    ("plan", "--claim", X, *CPU),
+    ("plan", "--image", X, *CPU),
     ("claims",),
     ("claims", "--here", *CPU),
     ("compare", "cb7a72", "e09923"),
     ("compare", X, "e09923"),
     ("compare", "cb7a72", "e09923", "--fail-below", X),
-    ("verify", "offer.tar.gz"),
+    ("bundle", "--verify", "offer.tar.gz"),
     ("accept", "offer.tar.gz", "--records", X, *CPU),
     ("report",),
     ("report", "--bundle", "offer.tar.gz"),
@@ -53,10 +52,10 @@ LINES: tuple[tuple[str, ...], ...] = (
     ("bundle", "--out", "new.tar.gz"),
     ("bundle", "--out", "new.tar.gz", "--session", X),
     ("quote", "--yes"),
-    ("contribute", "--session", "20261121-cb7a72"),
-    ("contribute", "--session", X),
-    ("status",),
-    ("collect",),
+    ("gate", "--mine", "--session", "20261121-cb7a72"),
+    ("gate", "--mine", "--session", X),
+    ("jobs",),
+    ("jobs", "--collect"),
 )
 CHANGES: Mapping[str, Change] = {
     "results/cards.toml": changed_toml,
@@ -79,7 +78,10 @@ def _template() -> Path:
     root = Path(kept.name)
     unwanted = shutil.ignore_patterns("out", "__pycache__")
     for part in PARTS:
-        shutil.copytree(ROOT / part, root / part, ignore=unwanted)
+        if (ROOT / part).is_file():
+            shutil.copy(ROOT / part, root / part)
+        else:
+            shutil.copytree(ROOT / part, root / part, ignore=unwanted)
     lay_out(root)
     (root / "gpudyno.toml").write_bytes(SETTINGS)
     (root / "purchase.toml").write_bytes(PURCHASE)

@@ -194,7 +194,7 @@ def test_a_job_that_is_cancelled_while_it_waits_leaves_a_record_that_says_so(tmp
         assert bench.ends() == ["cancelled"] * 2
     (message,) = {record.failure.message for record in bench.records() if record.failure}
     assert message == (
-        "it was cancelled by `invoke cancel`; it ran on no node, "
+        "it was cancelled by `invoke jobs --cancel`; it ran on no node, "
         "and the machine told here is the one that sent it"
     )
     scheduler.waits = False

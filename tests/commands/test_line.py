@@ -1,50 +1,77 @@
 from __future__ import annotations
 
+import shlex
 import sys
 
 import pytest
 from invoke.context import Context
 from invoke.exceptions import Exit
 
-from commands.line import held, split, verb
+import tasks
+from commands.line import Line, placed
 from commands.terminal import Screen
 from harness.errors import UserError
-
-VERBS = ("build", "run", "report", "plan", "data")
-
-
-def test_a_plan_on_the_first_verb_holds_for_the_whole_line():
-    assert held(["build", "--plan", "mission", "run", "report"], VERBS, "--plan") == "mission"
-    assert held(["build", "--plan=mission", "run", "report"], VERBS, "--plan") == "mission"
+from tests.helpers import ROOT
 
 
-def test_a_plan_on_a_later_verb_alone_is_refused_with_the_right_line():
-    with pytest.raises(UserError, match=r"write `invoke build --plan mission run --budget 8h report`"):
-        held(["build", "run", "--budget", "8h", "--plan", "mission", "report"], VERBS, "--plan")
+def put(line: str) -> str:
+    return shlex.join(placed(shlex.split(line), tasks.line.verbs, tasks.RETIRED))
 
 
-def test_two_verbs_that_ask_for_different_plans_are_refused():
-    with pytest.raises(UserError, match="'--plan deep' stands after 'run'"):
-        held(["build", "--plan", "mission", "run", "--plan", "deep"], VERBS, "--plan")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "build run report --plan digits",
+        "build --plan digits run report",
+        "build --plan=digits run report",
+        "build run --plan digits report",
+        "build --plan digits run --plan digits report",
+    ],
+)
+def test_a_setting_holds_for_the_whole_line_wherever_it_stands(line):
+    assert put(line) == "build --plan=digits run --plan=digits report"
 
 
-def test_saying_the_same_plan_twice_is_harmless():
-    assert held(["build", "--plan", "deep", "run", "--plan", "deep"], VERBS, "--plan") == "deep"
+def test_an_option_goes_to_the_verb_that_takes_it():
+    assert put("build run report --budget 8h --csv") == "build run --budget=8h report --csv"
+    assert put("--echo build --retry run") == "--echo build run --retry"
 
 
-def test_a_plan_may_be_called_like_a_verb():
-    assert split(["run", "--plan", "report"], VERBS) == [("run", ["--plan", "report"])]
-    assert held(["run", "--plan", "report"], VERBS, "--plan") == "report"
+def test_an_option_stays_with_the_verb_that_takes_it_where_another_has_one_of_the_same_name():
+    assert put("submit --new-session run --retry") == "submit --new-session run --retry"
+    assert put("report --session a bundle --session b") == "report --session=a bundle --session=b"
 
 
-def test_a_line_without_the_option_holds_nothing():
-    assert held(["build", "run", "report"], VERBS, "--plan") is None
-    assert held([], VERBS, "--plan") is None
+def test_what_no_verb_takes_stays_where_it_is_and_is_refused_there():
+    assert put("build run --no-such x report") == "build run --no-such x report"
+    assert put("check --budget 8h") == "check --budget=8h"
+
+
+def test_two_values_of_one_setting_are_refused():
+    with pytest.raises(UserError, match="--plan is given as 'mission' and 'deep' in one line"):
+        put("build --plan mission run --plan deep")
+
+
+def test_a_plan_a_card_and_a_value_may_be_called_like_a_verb():
+    assert put("run --plan report") == "run --plan=report"
+    assert put("compare report data --fail-below -1") == "compare --fail-below=-1 report data"
+    assert put("doctor --site plan") == "doctor --site plan"
+    assert put("doctor --site there.toml") == "doctor --site=there.toml"
+
+
+def test_an_option_of_several_values_keeps_them_all():
+    assert put("build run report --claim a --claim b") == "build run --claim=a --claim=b report"
+
+
+@pytest.mark.parametrize("former", sorted(tasks.RETIRED))
+def test_a_former_verb_is_answered_with_the_present_one(former):
+    with pytest.raises(UserError, match=f"`invoke {former}` is now `invoke {tasks.RETIRED[former]}`"):
+        put(f"build {former}")
 
 
 def test_nothing_that_a_verb_prints_commands_the_terminal(capsys):
-    @verb()
-    def shown(c: Context) -> None:
+    @Line(ROOT, {}, {}).verb()
+    def shown() -> None:
         print("a \x1b[31mred\x07 card\u202e\r\tand \x9bmore\n", end="")
         print("\x1b]0;title\x07", file=sys.stderr)
         with Screen() as screen:
@@ -57,8 +84,8 @@ def test_nothing_that_a_verb_prints_commands_the_terminal(capsys):
 
 
 def test_memory_that_is_refused_is_a_sentence_and_no_traceback():
-    @verb()
-    def starved(c: Context) -> None:
+    @Line(ROOT, {}, {}).verb()
+    def starved() -> None:
         raise MemoryError
 
     with pytest.raises(Exit, match=r"^gpudyno: this machine refuses more memory") as ended:

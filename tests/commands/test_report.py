@@ -17,7 +17,7 @@ QUICK, DESK = "20261121-38cb4c", "20261121-8a1add"
 def test_a_first_look_names_the_line_whose_figures_may_be_ranked(
     session: str, leads_on: bool, tmp_path: Path
 ):
-    written = report_on(ROOT, tmp_path, baseline=None, session=session)
+    _, written = report_on(ROOT, tmp_path, baseline=None, session=session)
     said = f"For tests long enough to be ranked: `{LONGER_ON_CPU}`."
     assert (said in written.markdown.read_text()) == leads_on
 

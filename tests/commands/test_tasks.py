@@ -32,7 +32,7 @@ def state(tmp_path: Path) -> dict[str, str]:
     [
         (("run", "--plan", "mision"), "there is no plan 'mision'; the plans are", 2),
         (("submit", "--site", "9" * 300), "is no name of a file (File name too long); name another one", 2),
-        (("build", "run", "--plan", "deep"), "write `invoke build --plan deep run`", 2),
+        (("build", "--plan", "deep", "run", "--plan", "quick"), "--plan is given as 'deep' and 'quick'", 2),
         (("run", "--device", "7"), "the device '7' is not on this machine", 4),
         (("run", "--engine", "kubernetes"), "'engine'", 2),
         (("run", "--engine", "here"), "inside one of gpudyno's own images, and this is none", 4),
@@ -49,8 +49,9 @@ def state(tmp_path: Path) -> dict[str, str]:
         (("build", "--image", "cpo"), "image 'cpo' is not in docker/images.toml; take one of cpu", 2),
         (("run", "--image", "rocm"), "image 'rocm' is for 'rocm' devices, and this line runs on 'cpu'", 4),
         (("run", "--image", "cpo"), "image 'cpo' is not in docker/images.toml; take one of cpu", 2),
-        (("build", "run", "--image", "cuda"), "write `invoke build --image cuda run`", 2),
-        (("data", "--only", "cifar-1000"), "cifar-1000", 2),
+        (("build", "run", "report", "--plan", "mision"), "there is no plan 'mision'", 2),
+        (("collect", "--wait"), "`invoke collect` is now `invoke jobs --collect`", 2),
+        (("build", "--only", "cifar-1000"), "cifar-1000", 2),
         (("compare", "a", "b", "--fail-below", "nan"), "--fail-below 'nan' is no ratio", 2),
         (("compare", "a", "b", "--fail-below", "-1"), "--fail-below '-1' is no ratio", 2),
         (("compare", "a", "b", "--fail-below", "x"), "--fail-below 'x' is no ratio", 2),
@@ -66,7 +67,7 @@ def test_wrong_input_is_answered_in_one_sentence_and_a_code_of_its_kind(state, w
 
 
 def test_a_claim_runs_the_trials_that_it_needs_and_no_others(state):
-    words = ("run", "--claim", "001-mlp-fp32-peak-by-arithmetic", "--dry-run")
+    words = ("plan", "--claim", "001-mlp-fp32-peak-by-arithmetic")
     done = invoke(*words, "--device", "cpu", "--engine", "venv", **state)
     assert done.returncode == 0, done.stderr
     assert "tensorcore_mlp published/1, timing: 1 trial" in done.stdout
@@ -99,21 +100,6 @@ def test_a_plan_shows_its_matrix_and_every_command(state):
     assert "10 trials" in done.stdout
     assert done.stdout.count("/workloads/") == 10
     assert "pip install --no-deps --require-hashes" in done.stdout
-
-
-def test_a_dry_run_changes_nothing(state):
-    before = sorted(path.name for path in (ROOT / "results").iterdir())
-    done = invoke("run", "--plan", "selfcheck", "--engine", "venv", "--dry-run", **state)
-    assert done.returncode == 0, done.stderr
-    assert "10 trials" in done.stdout
-    assert sorted(path.name for path in (ROOT / "results").iterdir()) == before
-
-
-@pytest.mark.parametrize("name", ["cpu", "cuda"])
-def test_any_image_is_built_whatever_this_machine_has(state, name):
-    done = invoke("build", "--image", name, "--device", "7", "--engine", "venv", "--dry-run", **state)
-    assert done.returncode == 0, done.stderr
-    assert f"docker/{name}/lock.txt" in done.stdout
 
 
 def test_run_without_building_says_what_is_not_built(state, tmp_path):

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
-import pytest
+import io
 
-from commands.terminal import name_of
+import pytest
+from rich.console import Console
+
+from commands import terminal
+from commands.terminal import Screen, name_of
 from harness.plan import plan
 from harness.plan.plan import PlanContext
 from tests.helpers import ROOT
@@ -18,3 +22,45 @@ def test_no_two_trials_of_a_shipped_plan_have_one_name_in_the_terminal(kind):
         weights = dict.fromkeys(plan.pretrained_models(asked, kind), True)
         planned = plan.trials(asked, PlanContext(kind, kind, None, sources, weights), seed=0)
         assert len({name_of(item.trial) for item in planned}) == len(planned), name
+
+
+def screen(*, terminal: bool) -> tuple[Screen, io.StringIO]:
+    out = io.StringIO()
+    return Screen(Console(file=out, width=80, force_terminal=terminal, soft_wrap=True)), out
+
+
+def test_without_a_terminal_a_long_wait_gives_a_line_a_minute_with_the_time_passed_and_left(monkeypatch):
+    now = 1000.0
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: now)
+    own, out = screen(terminal=False)
+    with own:
+        for second in range(150):
+            now = 1000.0 + second
+            own.move("a trial", second, 150, f"{second}/150 steps", left_seconds=150 - second)
+    assert out.getvalue().splitlines() == [
+        "  … a trial: 60/150 steps, 60 s passed, about 2 min left",
+        "  … a trial: 120/150 steps, 2 min passed, about 30 s left",
+    ]
+
+
+def test_at_a_terminal_the_line_that_moves_is_one_row_of_80_columns_and_leaves_nothing():
+    own, out = screen(terminal=True)
+    with own:
+        own.move(
+            "a trial with a name that is longer than a row of this terminal, which is cut " * 2, 1, 9, "1/9"
+        )
+        own._progress.refresh()
+        rows = own.console.render_lines(own._progress.get_renderable(), pad=False)
+        assert len(rows) == 1
+        own.clear()
+    assert "1/9" in out.getvalue()
+
+
+def test_a_path_can_be_clicked_at_a_terminal_and_is_plain_elsewhere(tmp_path):
+    page = tmp_path / "index.html"
+    own, out = screen(terminal=True)
+    own.link("page: ", page)
+    assert "\x1b]8;" in out.getvalue() and page.as_uri() in out.getvalue()
+    own, out = screen(terminal=False)
+    own.link("page: ", page)
+    assert out.getvalue() == f"page: {page}\n"

@@ -24,16 +24,17 @@ def test_every_image_that_a_cpu_runs_is_built_and_required_and_one_that_cannot_b
 ):
     asked: list[Any] = []
 
-    def build(root: Any, settings: Any, *, dry_run: bool) -> None:
+    def build(root: Any, settings: Any, *, with_data: bool) -> None:
         asked.append(settings)
-        if settings == "settings of era-2019":
+        if settings.image == "era-2019":
             raise NoEngine("there is no Python 3.7", remedy="install it")
 
     monkeypatch.setattr(testing.measure, "build", build)
     monkeypatch.setenv("GPUDYNO_REQUIRE", "docker")
-    found = testing.interpreters(ROOT, lambda image: f"settings of {image}")
+    found = testing.interpreters(ROOT)
     images = ["cpu", "era-2019", "tensorflow", "mxnet", "chainer", "horovod"]
-    assert sorted(asked) == sorted(f"settings of {image}" for image in images)
+    assert sorted(settings.image for settings in asked) == sorted(images)
+    assert {(settings.device, settings.engine) for settings in asked} == {("cpu", "venv")}
     required = found.pop("GPUDYNO_REQUIRE").split(",")
     assert set(required) == {"docker", "torch", "tensorflow", "mxnet", "chainer", "horovod"}
     variables = {f"GPUDYNO_TEST_PYTHON_{name}" for name in ("TENSORFLOW", "MXNET", "CHAINER", "HOROVOD")}

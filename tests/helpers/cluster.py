@@ -45,15 +45,15 @@ class Bench:
         cluster.submit(self.root, settings, cluster.How(**how), self.scheduler)
 
     def collect(self, *, wait: bool = False) -> None:
-        """`invoke collect`"""
+        """`invoke jobs --collect`"""
         cluster.collect_all(self.root, wait=wait, scheduler=self.scheduler)
 
     def status(self) -> None:
-        """`invoke status`"""
+        """`invoke jobs`"""
         cluster.status(self.root, self.scheduler)
 
     def cancel(self) -> None:
-        """`invoke cancel`"""
+        """`invoke jobs --cancel`"""
         cluster.cancel(self.root, None, self.scheduler)
 
     def try_site(self, options: str = "", **settings: str) -> None:

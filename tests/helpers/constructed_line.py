@@ -238,7 +238,7 @@ def run_line(
         patch.setattr(measure, "datetime", clock)
         outcome = measure.run(root, Settings(plan=plan), measure.How())
         assert outcome is not None and outcome.complete
-        page = report_on(root, folder / "page", baseline=None, session=None)
+        _, page = report_on(root, folder / "page", baseline=None, session=None)
     return Ran(
         box=box,
         root=root,

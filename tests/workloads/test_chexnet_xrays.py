@@ -82,7 +82,7 @@ def test_a_part_of_the_real_images_is_refused_where_the_real_are_asked(ready: Pa
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (lambda at: (at / "SHA256SUMS").unlink(), "invoke data --only chestxray --from FOLDER"),
+        (lambda at: (at / "SHA256SUMS").unlink(), "invoke build --only chestxray --from FOLDER"),
         (lambda at: (at / "table.csv").write_text("image,part\n"), "is not the one of its sums"),
         (lambda at: next((at / "images").iterdir()).unlink(), "is not there; prepare it again"),
     ],

@@ -129,7 +129,7 @@ def read(root: Path, submission_id: str) -> Submission:
     try:
         return Submission.parse(path.read_bytes(), path.relative_to(root).as_posix())
     except (FileNotFoundError, NotADirectoryError):
-        raise RecordError(f"there is no submission '{submission_id}'", remedy="see `invoke status`") from None
+        raise RecordError(f"there is no submission '{submission_id}'", remedy="see `invoke jobs`") from None
 
 
 def _pointer(root: Path, plan: str, node: str | None) -> Path:

@@ -57,7 +57,7 @@ def _why(place: Place, forgotten: Mapping[tuple[int, int], Told]) -> Told | None
     if place.state is not None or batch.by_hand or batch.job is None:
         return None
     if batch.given_up:
-        return Told("cancelled", "it was cancelled by `invoke cancel`")
+        return Told("cancelled", "it was cancelled by `invoke jobs --cancel`")
     unknown = Told("engine-gone", "the scheduler knows nothing of it any more")
     return forgotten.get((batch.job, batch.task_of(place.trial)), unknown)
 

@@ -45,8 +45,8 @@ REMEDIES = {
     "out-of-memory": "The work did not fit into the memory: give the plan a smaller `batch_size`.",
     "timeout": "The time ran out: raise the plan's `timeout_seconds`.",
     "no-device": "The device was not found: `invoke doctor` says what is missing.",
-    "disk-full": "The disk is full: `invoke clean` lists what can go.",
-    "bad-data": "The data is not what it should be: `invoke data` fetches it again.",
+    "disk-full": "The disk is full: `invoke build --clean` lists what can go.",
+    "bad-data": "The data is not what it should be: `invoke build` fetches it again.",
     "engine-gone": "The container engine went away: start it again.",
 }
 SEE_LOG = "The end of each log stands under “What failed?” below."

@@ -255,7 +255,7 @@ def test_a_plan_finds_what_was_made_ready_and_says_how_to_make_it(ready: Prepare
     folders = DataFolders(own=None, cache=ready.folder.parent)
     found = resolve(["chestxray"], folders=folders, allow_generated=True)["chestxray"]
     assert (found.source, found.sha256, found.subfolder) == ("real", ready.sha256, "chestxray")
-    with pytest.raises(DataError, match=r"is not made ready.*`invoke data --only chestxray --from FOLDER"):
+    with pytest.raises(DataError, match=r"is not made ready.*`invoke build --only chestxray --from FOLDER"):
         resolve(["chestxray"], folders=DataFolders(own=None, cache=tmp_path), allow_generated=True)
 
 

@@ -202,7 +202,7 @@ def test_a_sif_that_is_not_the_file_that_was_made_is_refused(engine, rootfs):
 
 def test_without_a_sif_or_an_archive_the_line_that_brings_one_is_named(engine, rootfs):
     image = load_images(ROOT).image("cpu")
-    with pytest.raises(NotBuilt, match="invoke pack"):
+    with pytest.raises(NotBuilt, match="invoke build --pack FILE"):
         engine.build(image, quiet)
     brought(engine, rootfs)
     with pytest.raises(NotBuilt, match="invoke build"):

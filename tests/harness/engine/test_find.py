@@ -102,9 +102,12 @@ def test_the_engine_asked_for_by_name_is_taken_even_where_the_other_answers_firs
     assert names == ["docker", "docker", "podman"]
 
 
-def test_without_an_engine_auto_finds_none_and_a_name_is_refused_with_what_to_do(tmp_path, settings):
+def test_without_an_engine_it_is_said_that_none_answers_and_a_name_is_refused_with_what_to_do(
+    tmp_path, settings
+):
     environ = {"DOCKER_HOST": f"unix://{tmp_path}/nothing"}
-    assert find.find("auto", settings, environ=environ) is None
+    with pytest.raises(NoEngine, match="no container engine answers"):
+        find.find("auto", settings, environ=environ)
     with pytest.raises(
         NoEngine, match="Podman is asked for and does not answer; correct or unset DOCKER_HOST"
     ):

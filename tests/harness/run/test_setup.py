@@ -12,7 +12,7 @@ import pytest
 
 from harness.engine.base import Built
 from harness.engine.venv import VenvEngine
-from harness.errors import NoDevice
+from harness.errors import NoDevice, NoNetwork
 from harness.machine import select
 from harness.plan import plan
 from harness.plan.plan import PlanContext
@@ -145,3 +145,18 @@ def test_of_two_equal_cards_a_trial_on_one_is_given_and_shown_the_first_alone(tm
     assert f"device={UUIDS[0]}" in line
     assert f"CUDA_VISIBLE_DEVICES={UUIDS[0]}" in line
     assert UUIDS[1] not in line
+
+
+def test_an_engine_that_cannot_build_is_left_for_a_virtual_environment_unless_it_was_asked_for(tmp_path):
+    with answering(tmp_path / "s", DOCKER):
+        found = prepared(environ=at(tmp_path / "s"))
+        error = NoNetwork("image 'cpu' cannot be built: its registry cannot be reached", remedy="wait")
+        venv, note = run_setup.without_container(ROOT, found.settings, found.image, found.engine, error)
+        assert isinstance(venv, VenvEngine)
+        assert error.problem in note
+        asked = found.settings.model_copy(update={"engine": "docker"})
+        with pytest.raises(NoNetwork, match="cannot be reached; wait"):
+            run_setup.without_container(ROOT, asked, found.image, found.engine, error)
+        program = found.image.model_copy(update={"program": "horovodrun"})
+        with pytest.raises(NoNetwork):
+            run_setup.without_container(ROOT, found.settings, program, found.engine, error)

@@ -2,7 +2,7 @@
 
 An image is grey and of 1,024 px, as the makers' are: blurred light and shade with a grain. 64 PNGs of them
 have 427 kB on average, where theirs have 401 (45 GB in 112,120 files). At 264 px it is made from that as
-`invoke data --only chestxray` makes the real ones: bilinear, then RGB. A JPEG is of quality 95. The labels
+`invoke build --only chestxray` makes the real ones: bilinear, then RGB. A JPEG is of quality 95. The labels
 are 0 or 1 at random.
 """
 

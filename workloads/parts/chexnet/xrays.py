@@ -1,4 +1,4 @@
-"""ChestX-ray14 as `invoke data --only chestxray` made it ready: the images of each part, and their labels.
+"""ChestX-ray14 as `invoke build --only chestxray` made it ready: the images of each part, and their labels.
 
 The split by patient, the size of 264 px and the sums are its work (`harness/data/prepare.py`). What is
 checked here before a step: that the table is that of the sums, and that each image of the table is there; of
@@ -83,5 +83,5 @@ def _content(folder: Path, name: str) -> bytes:
     try:
         return (folder / name).read_bytes()
     except OSError:
-        message = "'%s/%s' is not in the data folder; make it by `invoke data --only chestxray --from FOLDER`"
+        message = "'%s/%s' is not in the data folder; `invoke build --only chestxray --from FOLDER` makes it"
         raise Failed("bad-data", message % (FOLDER, name)) from None

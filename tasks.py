@@ -1,0 +1,441 @@
+"""The verbs: parse, call, print. `invoke --list` shows them, `invoke --help VERB` explains one.
+
+An option may stand anywhere in a line, and a setting holds for all of it, as in
+`invoke build run report --plan desk`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from invoke.exceptions import Exit
+
+from commands.line import Line
+
+if TYPE_CHECKING:
+    from harness.settings import Settings
+
+ROOT = Path(__file__).resolve().parent
+
+SETTINGS = {
+    "plan": "the plan to take: a file in plans/, without .toml (default: quick)",
+    "device": "an index, several as 0,1, a UUID, or cpu (default: all cards of the largest model)",
+    "image": "an image of docker/images.toml; `build` needs no card for it (default: the device's)",
+    "engine": "docker, podman, apptainer, venv or here (default: the first that answers, else venv)",
+    "python": "an interpreter to take as it is; its records say 'unpinned'",
+    "base": "a base image in place of the pinned one; records say so, and no claim is judged on it",
+    "wheelhouse": "a folder of wheels to install from first (for clusters without internet)",
+    "budget": "a length of time such as 30m or 8h; what does not fit is left out in a stated order",
+    "role": "only one part of the plan: timing, full or ladder, as docs/plans.md says (default: all)",
+    "precision": "only these, as amp-bf16 or fp32-ieee,amp-bf16; also one that a CPU only emulates",
+    "blocks": "spread the repeats over this many blocks of time, an hour apart (default: the plan's)",
+    "label": "the machine's name in results/ (default: its devices)",
+    "baseline": "what 1.00 is in the time-scaled charts: part of a card's name, a label or a precision",
+}
+
+RETIRED = {
+    "data": "build",
+    "clean": "build --clean",
+    "pack": "build --pack FILE",
+    "status": "jobs",
+    "collect": "jobs --collect",
+    "cancel": "jobs --cancel",
+    "verify": "bundle --verify FILE",
+    "contribute": "gate --mine",
+}
+
+CLAIM = "what this published figure needs, by its id; may be given several times"
+CLAIMS = "'here': what as many figures need as can be judged here and fit the budget"
+NEW_SESSION = "start over instead of going on with the open session"
+RETRY = "also repeat trials that failed by themselves, such as out of memory"
+
+MACHINE = "device engine python"
+CHOOSING = f"plan image {MACHINE}"
+BUILDING = f"{CHOOSING} base wheelhouse"
+
+line = Line(ROOT, SETTINGS, RETIRED)
+
+
+@line.verb(
+    CHOOSING,
+    help={
+        "deep": "also build, and take each path that a long plan will need once",
+        "site": "try a cluster by one short job: its profile (default: site.toml in the clone)",
+    },
+    optional=["site"],
+)
+def doctor(settings: Settings, deep: bool = False, site: str = "") -> None:
+    """Say what this machine can do and what a plan needs; change nothing, but for --deep and --site."""
+    from commands import doctor as diagnosing
+
+    if site:
+        from commands.site import doctor as cluster
+
+        # Without a value its answer is no text.
+        cluster.doctor(ROOT, settings, site if isinstance(site, str) else None)
+        return
+    (diagnosing.deep if deep else diagnosing.doctor)(ROOT, settings)
+
+
+@line.verb(
+    f"{CHOOSING} budget role precision",
+    help={
+        "claim": CLAIM,
+        "claims": CLAIMS,
+        "card": 'a card of results/cards.toml that need not be here, as "RTX 4090" or "4x RTX 4090"',
+        "commands": "also print every command",
+    },
+    iterable=["claim"],
+)
+def plan(
+    settings: Settings,
+    claim: list[str] | None = None,
+    claims: str = "",
+    card: str = "",
+    commands: bool = False,
+) -> None:
+    """Print a plan's trials, how long they take and what they need, here or on a card by its name."""
+    from commands import measure
+
+    if claim or claims:
+        from commands import claims as published
+
+        published.run(ROOT, settings, published.asked_for(claim or [], claims), measure.How(dry_run=True))
+    else:
+        from commands.plans import show
+
+        show.show(ROOT, settings, card, commands=commands)
+
+
+@line.verb(
+    BUILDING,
+    help={
+        "only": "fetch one data set: cifar-100, mnist, wikitext-2, imdb, weights-resnet18, chestxray …",
+        "from_": "with --only chestxray: the folder that you unpacked ChestX-ray14 into; it is only read",
+        "pack": "write one archive with all that the plan needs at a site without internet",
+        "pythons": "with --pack: the versions of Python that the site may have, as 3.11,3.12",
+        "clean": "list the images, environments and caches that can go, then remove them",
+        "data": "with --clean: also remove the data that was fetched",
+        "yes": "with --clean: remove without asking",
+    },
+)
+def build(
+    settings: Settings,
+    only: str = "",
+    from_: str = "",
+    pack: str = "",
+    pythons: str = "",
+    clean: bool = False,
+    data: bool = False,
+    yes: bool = False,
+) -> None:
+    """Build the image or virtual environment that a plan needs here, and fetch its data, checked by hash."""
+    if clean:
+        from commands.upkeep import clean as removing
+
+        removing.clean(ROOT, yes=yes, data=data)
+    elif pack:
+        from commands.site import pack as packing
+
+        packing.pack(ROOT, settings, out=pack, pythons=pythons, dry_run=False)
+    else:
+        from commands import measure
+
+        if from_ or only == "chestxray":
+            measure.prepared_data(only, from_)
+        elif only:
+            measure.one_data_set(only)
+        else:
+            # A `run` in the same line fetches for itself.
+            measure.build(ROOT, settings, with_data="run" not in sys.argv)
+
+
+@line.verb(
+    f"{BUILDING} budget role precision blocks label",
+    help={
+        "claim": f"run {CLAIM}",
+        "claims": f"{CLAIMS}, run",
+        "new_session": NEW_SESSION,
+        "retry": RETRY,
+        "strict": "exit with 3 if a trial failed",
+        "no_build": "refuse instead of building what is missing",
+    },
+    iterable=["claim"],
+)
+def run(
+    settings: Settings,
+    claim: list[str] | None = None,
+    claims: str = "",
+    new_session: bool = False,
+    retry: bool = False,
+    strict: bool = False,
+    no_build: bool = False,
+) -> None:
+    """Run what is missing of a plan, one fresh process a trial, and write a record for each."""
+    from commands import measure
+
+    how = measure.How(new_session=new_session, retry=retry, strict=strict, build=not no_build)
+    if claim or claims:
+        from commands import claims as published
+
+        published.run(ROOT, settings, published.asked_for(claim or [], claims), how)
+    else:
+        measure.run(ROOT, settings, how)
+
+
+@line.verb(
+    "baseline",
+    help={
+        "session": "the session that the page leads with (default: this machine's newest)",
+        "bundle": "a bundle's file whose records to take in place of results/; may be given several times",
+        "pdf": "also print report/out/report.pdf, by an installed Chromium; page one is one sheet",
+        "csv": "also write report/out/trials.csv, a row for each trial; docs/trials.md has its columns",
+        "png": "also write each chart as PNG, which report.md then shows: for mail, and comments on code",
+    },
+    iterable=["bundle"],
+)
+def report(
+    settings: Settings,
+    session: str = "",
+    bundle: list[str] | None = None,
+    pdf: bool = False,
+    csv: bool = False,
+    png: bool = False,
+) -> None:
+    """Make report/out/index.html and report.md from the records in results/, or in bundles."""
+    from commands import report as reporting
+
+    bundles = tuple(map(Path, bundle or ()))
+    how = reporting.How(session=session or None, bundles=bundles, csv=csv, png=png, pdf=pdf)
+    reporting.make(ROOT, settings.baseline, how)
+
+
+@line.verb(
+    help={
+        "first": "a card, machine or stack: part of its name, a label, a session's id, or as 'torch 2.13.0'",
+        "second": "what it is held against",
+        "fail_below": "a gate: exit with 3 where an interval's upper end lies below this ratio, as 0.95",
+    }
+)
+def compare(first: str, second: str, fail_below: str = "") -> None:
+    """Say how many times as fast one card, machine or stack is as another, and what may not be compared."""
+    from commands import report as reporting
+
+    reporting.compare_two(ROOT, first, second, fail_below or None)
+
+
+@line.verb(
+    MACHINE,
+    help={
+        "here": "which of them this machine can judge, in which plan, and in how many hours",
+        "count": "how many the shipped plans can judge, on a GPU that nobody has seen and on a CPU",
+    },
+)
+def claims(settings: Settings, here: bool = False, count: bool = False) -> None:
+    """List the published figures that a report judges, or say which of them can be judged."""
+    from commands import claims as published
+
+    if count:
+        published.count(ROOT)
+    if here:
+        published.here(ROOT, settings)
+    if not (here or count):
+        published.listed(ROOT)
+
+
+@line.verb(
+    help={
+        "to": "the file to write (default: purchase.toml)",
+        "yes": "overwrite it, and write without a review: for answers from a file",
+    }
+)
+def quote(to: str = "purchase.toml", yes: bool = False) -> None:
+    """Ask for prices, limits and your own mix of work, and write the buyer's file for `report`."""
+    from commands import quote as quoting
+
+    quoting.quote(ROOT, to, without_asking=yes)
+
+
+@line.verb(
+    "baseline",
+    help={
+        "out": "the file to write (default: report/out/gpudyno-<session>.tar.gz)",
+        "session": "pack this session alone (default: every session that the page stands on)",
+        "sign": "a private key of OpenSSH's to sign it with",
+        "margin": "how far below its figure a delivered machine may be (default: 0.05)",
+        "with_prices": "also pack purchase.toml, with your prices and limits, and show them on its page",
+        "verify": "check this bundle instead: every byte, record and figure of its page, from raw samples",
+        "signers": "with --verify: OpenSSH's file of allowed signers",
+    },
+)
+def bundle(
+    settings: Settings,
+    out: str = "",
+    session: str = "",
+    sign: str = "",
+    margin: float = 0.05,
+    with_prices: bool = False,
+    verify: str = "",
+    signers: str = "",
+) -> None:
+    """Pack records, locks, claims, plans and page into one archive with a clause, or check one."""
+    from commands import offer
+
+    if verify:
+        offer.verify(Path(verify), Path(signers) if signers else None)
+        return
+    how = offer.Packing(
+        out=Path(out) if out else None,
+        session=session or None,
+        baseline=settings.baseline,
+        margin=margin,
+        key=Path(sign) if sign else None,
+        with_prices=with_prices,
+    )
+    offer.pack(ROOT, how)
+
+
+@line.verb(
+    MACHINE,
+    help={
+        "bundle": "the bundle that the machine was ordered by; its plan is run",
+        "records": "a session in results/ to judge (default: run the bundle's plan now)",
+    },
+)
+def accept(settings: Settings, bundle: str, records: str = "") -> None:
+    """Say whether this machine is the one that was ordered, and as fast: pass, fail, or another machine."""
+    from commands import accept as accepting
+
+    accepting.accept(ROOT, settings, Path(bundle), records or None)
+
+
+@line.verb(
+    "plan image python label",
+    help={
+        "site": "the cluster's profile, a TOML file (default: site.toml in the clone, where it is there)",
+        "nodes": "how many nodes a trial may take at most (default: the profile's)",
+        "each_node": "the plan's trials on each card of each node of the partition",
+        "new_session": "start over instead of going on with the open submission",
+        "retry": RETRY,
+        "list": "send nothing, and print a command for each trial, for any other scheduler",
+        "dry_run": "print each batch script, and send none",
+    },
+)
+def submit(
+    settings: Settings,
+    site: str = "",
+    nodes: int = 0,
+    each_node: bool = False,
+    new_session: bool = False,
+    retry: bool = False,
+    list: bool = False,
+    dry_run: bool = False,
+) -> None:
+    """Send what is missing of a plan to SLURM, each trial as a job."""
+    from commands import cluster
+
+    how = cluster.How(
+        site=site or None,
+        nodes=nodes or None,
+        each_node=each_node,
+        new_session=new_session,
+        retry=retry,
+        listed=list,
+        dry_run=dry_run,
+    )
+    cluster.submit(ROOT, settings, how)
+
+
+@line.verb(
+    help={
+        "collect": "write a record of each job's trial that has ended",
+        "wait": "with --collect: go on until no job waits or runs",
+        "cancel": "end the jobs that wait or run",
+        "plan": "with --cancel: only the jobs of this plan (default: of all)",
+    }
+)
+def jobs(collect: bool = False, wait: bool = False, cancel: bool = False, plan: str = "") -> None:
+    """Say how far the jobs are, collect their records, or end them."""
+    from commands import cluster
+
+    if cancel:
+        cluster.cancel(ROOT, plan or None)
+    elif collect or wait:
+        cluster.collect_all(ROOT, wait=wait)
+    else:
+        cluster.status(ROOT)
+
+
+@line.verb(
+    help={
+        "image": "the image whose lock is written again, by its name in docker/images.toml",
+        "package": "move this package alone, as torch==2.14.1, with its channel's hashes; may be given again",
+    },
+    iterable=["package"],
+)
+def lock(image: str, package: list[str] | None = None) -> None:
+    """Resolve an image's versions and its base's digest again: the only way that either changes."""
+    from harness.image.catalog import load_images
+    from harness.image.lock import relock
+    from harness.image.repin import repin
+
+    report = repin(ROOT, image, package) if package else relock(load_images(ROOT).image(image), ROOT)
+    print("\n".join(report.changed) or f"{image}: nothing changed")
+    for line in report.unreachable:
+        print(f"not reached: {line}", file=sys.stderr)
+
+
+@line.verb(
+    help={
+        "base": "the commit that the records come to (default: main)",
+        "head": "the commit that brings them (default: HEAD)",
+        "comment": "a file to write the answer and the comparison into, as a comment for a code host",
+        "mine": "judge a session of yours before any commit, show it as it would be published, and say how",
+        "session": "with --mine: the session to publish (default: this machine's newest)",
+    }
+)
+def gate(
+    base: str = "main", head: str = "HEAD", comment: str = "", mine: bool = False, session: str = ""
+) -> None:
+    """Say whether a commit adds good records and nothing else; they are read as data, and nothing is run."""
+    if mine or session:
+        from commands import contribute
+
+        contribute.publish(ROOT, session or None)
+    else:
+        from commands import gate as gating
+
+        gating.judge(ROOT, base, head, Path(comment) if comment else None)
+
+
+@line.verb()
+def check() -> None:
+    """Validate your own files and every record, claim, plan and pin; then lint and type-check the product."""
+    from commands.upkeep import check as checking
+
+    checking.check(ROOT)
+
+
+@line.verb(
+    help={
+        "only": "a test's name or a part of it, a file, or words of pytest's own",
+        "campaign": "attack what is read and run for so long, as 20m, or repeat one attack, as record:7",
+        "whole": "run the long tests, too",
+        "all_images": "build the environment of every image that a CPU can run, and test its workloads too",
+    }
+)
+def test(only: str = "", campaign: str = "", whole: bool = False, all_images: bool = False) -> None:
+    """Run the tests (they need the extra `test`)."""
+    from commands import testing
+
+    if campaign:
+        code = testing.campaign(ROOT, campaign)
+    else:
+        code = testing.run(ROOT, only, whole=whole, all_images=all_images)
+    if code:
+        raise Exit(code=code)
+
+
+line.settle()

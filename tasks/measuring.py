@@ -62,7 +62,7 @@ def plan(
 @verb(
     help={
         **SHARED,
-        "only": "one data set by name: cifar-100, mnist, wikitext-2, imdb, weights-resnet18, chestxray …",
+        "only": "one data set by name: cifar-100, mnist, wikitext-2, weights-resnet18, chestxray …",
         "from_": "with --only chestxray: the folder that you unpacked ChestX-ray14 into; it is only read",
     }
 )

@@ -79,7 +79,7 @@ def test_a_machine_without_a_card_is_told_what_it_can_judge_in_which_plan_and_ho
     assert "`invoke run --plan cpu-claims`: 27 claims, about " in done.stdout
     assert re.search(r"  001-mlp-amp-memory \(\d+ min\), 001-mlp-fp32-peak-by-arithmetic", done.stdout)
     assert max(map(len, done.stdout.splitlines())) <= 80
-    assert done.stdout.splitlines()[-1].startswith("judgeable here: 46; ")
+    assert done.stdout.splitlines()[-1].startswith("judgeable here: 37; ")
 
 
 def test_an_engine_that_is_asked_for_by_name_and_not_there_is_no_silent_other(state):

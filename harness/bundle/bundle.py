@@ -7,15 +7,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from harness.bundle import archive, signature
-from harness.bundle.ro_crate import FILE as CRATE
-from harness.bundle.ro_crate import describe
 from harness.bundle.signature import Signed
 from harness.bundle.validate import folder_problems
 from harness.data.check import sha256_of
@@ -31,6 +28,8 @@ SUMS = "SHA256SUMS"
 SIGNATURE = f"{SUMS}.sig"
 MANIFEST = "bundle.json"
 PAGE = "page"
+CRATE = "ro-crate-metadata.json"
+"""A description that older releases wrote; it may be there, and nothing reads it."""
 FIGURES = "analysis.json"
 """The figures that the page was made from, as plain data; absent from bundles of form 1."""
 CLONE = ("results/cards.toml", "results/LICENSE", "purchase.toml", "docker/images.toml")
@@ -158,10 +157,9 @@ def as_of(records: Sequence[Stored], now: datetime, quoted: Iterable[date] = ())
 
 
 def write(folder: Path, manifest: Manifest, out: Path, *, key: Path | None = None) -> None:
-    """Describes, sums up and, with a `key`, signs what lies in `folder`, and writes it as one archive."""
+    """Sums up and, with a `key`, signs what lies in `folder`, and writes it as one archive."""
     manifest_text = json.dumps(manifest.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
     (folder / MANIFEST).write_text(manifest_text, encoding="utf-8")
-    (folder / CRATE).write_text(_crate(folder, manifest), encoding="utf-8")
     names = names_in(folder)
     sums = "".join(f"{sha256_of(folder / name)}  {name}\n" for name in names)
     (folder / SUMS).write_text(sums, encoding="ascii")
@@ -205,7 +203,6 @@ def open_bundle(path: Path, folder: Path, *, signers: Path | None = None) -> Ope
         problems += _lock_problems(folder, manifest)
         problems += _session_problems(folder, manifest)
         problems += _sources_problems(folder, manifest)
-        problems += _crate_problems(folder, manifest)
     except RecordError as error:
         problems.append(error.problem)
     problems += folder_problems(folder)
@@ -272,25 +269,6 @@ def _sources_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
             yield f"plans/{path.name}: is not the plan that session {session.id} ran"
         elif not path.is_file() and not said:
             yield f"plans/{path.name}: is missing, and nothing says why"
-
-
-def _crate_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
-    """A description that this release would not have written."""
-    if manifest.gpudyno.version != version("gpudyno"):
-        return
-    if (folder / CRATE).is_file() and (folder / CRATE).read_bytes() != _crate(folder, manifest).encode():
-        yield f"{CRATE}: describes something else"
-
-
-def _crate(folder: Path, manifest: Manifest) -> str:
-    sizes = {name: (folder / name).stat().st_size for name in names_in(folder) if name != CRATE}
-    return describe(
-        store.read_all(folder).records,
-        sizes,
-        locks=manifest.locks,
-        as_of=manifest.as_of,
-        version=manifest.gpudyno.version,
-    )
 
 
 def _session_problems(folder: Path, manifest: Manifest) -> list[str]:

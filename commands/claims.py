@@ -15,7 +15,7 @@ from harness.image.catalog import ImageFile, load_images
 from harness.plan import estimate, plan, selection
 from harness.plan.plan import Plan, PlanContext, Planned
 from harness.plan.selection import supported
-from harness.record import DEEP, Claim, DataSource, DeviceKind, Gpu, Trial
+from harness.record import DEEP, Claim, Cpu, DataSource, DeviceKind, Gpu, Trial
 from harness.record.cards import Card, load_cards
 from harness.record.claims import ClaimSet, load_claims
 from harness.run import setup as run_setup
@@ -35,7 +35,6 @@ UNSEEN_GPU = Device("cuda", "NVIDIA Unseen GPU", "9.0")
 A_CPU = Device("cpu", "a CPU")
 CPU_SECONDS = 2 * 3600.0
 """What all trials of a claim may take together on two cores to count as one that a CPU can judge."""
-QUICK = "quick"
 
 UNRANKED = (DEEP, "smoke", "ranks", "selfcheck", "ceilings")
 """Plans that compare nothing with anything published."""
@@ -101,10 +100,6 @@ def count(root: Path) -> None:
     gpu = dict(_by_plan(root, claims, cards, UNSEEN_GPU))
     longer = dict(_by_plan(root, claims, cards, A_CPU))
     cpu = dict(_by_plan(root, claims, cards, A_CPU, CPU_SECONDS))
-    first_look = plan.load(root, QUICK)
-    quick, on_a_cpu = (
-        _runs(_of_plan(first_look, claims, cards, device, data="generated")) for device in (UNSEEN_GPU, A_CPU)
-    )
     print("What each plan can judge by its own trials, on one GPU that nothing is known of and on a CPU:\n")
     print(f"  {'plan':<14}{'gpu':>6}{'cpu':>6}")
     for name in dict.fromkeys([*gpu, *cpu]):
@@ -118,8 +113,7 @@ def count(root: Path) -> None:
     print(f"on a CPU too, but by a run of more than two hours on two cores: {too_long}")
     rest = len(claims) - len(without) - len(_union(gpu) | _union(longer))
     print(f"on neither, without a figure or of another card, class or stack: {rest}")
-    print("quick: on either, with generated data and without pretrained weights")
-    print(f"judgeable: gpu {len(_union(gpu))}, cpu {runs}, quick {len(quick & on_a_cpu)}")
+    print(f"judgeable: gpu {len(_union(gpu))}, cpu {runs}")
 
 
 def _runs(found: Iterable[Judgeable]) -> frozenset[str]:
@@ -181,7 +175,11 @@ def _of_plan(
 
 
 def _planned(
-    asked: Plan, device: Device, data: DataSource = "real", image: str | None = None
+    asked: Plan,
+    device: Device,
+    data: DataSource = "real",
+    image: str | None = None,
+    cpu: Cpu | None = None,
 ) -> tuple[Planned, ...]:
     environment = image or device.kind
     if not any(part.is_for(device.kind, environment) for part in asked.measure):
@@ -191,7 +189,7 @@ def _planned(
     context = PlanContext(device.kind, environment, None, sources, weights)
     planned = plan.trials(asked, context, seed=0)
     card = _card(device) if device.kind != "cpu" else None
-    able, _ = supported(planned, device.kind, card, 1)
+    able, _ = supported(planned, device.kind, card, 1, cpu=cpu)
     return tuple(selection.one_full_each(able))
 
 
@@ -213,7 +211,8 @@ def ways(root: Path, analysis: Analysis) -> dict[str, Way]:
         try:
             asked = plan.load(root, name)
             each = {
-                image: _planned(asked, device, image=image) for image in images_of(asked, device.kind, images)
+                image: _planned(asked, device, image=image, cpu=first.record.machine.cpu)
+                for image in images_of(asked, device.kind, images)
             }
         except UserError:
             continue

@@ -52,7 +52,7 @@ def diagnose(root: Path, settings: Settings) -> tuple[Finding, ...]:
     except NoDevice as error:
         problem = str(error)
     engine = setup.engine if setup and isinstance(setup.engine, DockerEngine) else None
-    needs = _data_needs(setup) if setup else ()
+    needs = data_needs(setup) if setup else ()
     estimate, refusal = _estimate(setup) if setup else (None, None)
     surroundings = Surroundings(
         machine=machine,
@@ -75,7 +75,8 @@ def diagnose(root: Path, settings: Settings) -> tuple[Finding, ...]:
     return examine(surroundings, estimate)
 
 
-def _data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
+def data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
+    """Each data set and weight file of a plan, and whether it is at hand."""
     kind = setup.selection.kind
     folders = data_folders(setup.settings, setup.root)
     names = [
@@ -111,7 +112,7 @@ def _estimate(setup: RunSetup) -> tuple[Estimate | None, Finding | None]:
     """What the plan will need here; else why `run` would refuse it."""
     try:
         chosen = choose(setup)
-        built = _is_built(setup)
+        built = is_built(setup)
     except GpudynoError as error:
         return None, Finding("problem", error.problem, error.remedy or "")
     estimate = Estimate(
@@ -120,6 +121,7 @@ def _estimate(setup: RunSetup) -> tuple[Estimate | None, Finding | None]:
         built=built,
         trials=len(chosen.planned),
         trial_seconds=chosen.seconds,
+        at_most=chosen.at_most,
         build_seconds=BUILD_SECONDS.get(setup.engine.name, 0.0),
         build_bytes=BUILD_BYTES.get(setup.image.name, 0),
         shared_memory_bytes=max(shared_memory(item.trial) for item in chosen.planned),
@@ -128,7 +130,8 @@ def _estimate(setup: RunSetup) -> tuple[Estimate | None, Finding | None]:
     return estimate, None
 
 
-def _is_built(setup: RunSetup) -> bool:
+def is_built(setup: RunSetup) -> bool:
+    """Whether the environment is made already."""
     try:
         setup.engine.built(setup.image)
     except NotBuilt:

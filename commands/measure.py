@@ -12,7 +12,8 @@ from pathlib import Path
 
 from rich.progress import TaskID
 
-from commands.terminal import PlanWatcher, Screen, name_of, special
+from commands.plans import matrix
+from commands.terminal import PlanWatcher, Screen
 from harness.data import chest_xray
 from harness.data.download import FetchProgress
 from harness.data.fetch import Resolved, default_folder, fetch
@@ -25,13 +26,12 @@ from harness.record.store import read_all, session_records
 from harness.run import batch_search, ledger, session
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen, Keep, choose, narrowed, trial_seconds
-from harness.run.runner import Outcome, command_of
+from harness.run.runner import Outcome
 from harness.run.runner import run as run_session
 from harness.run.session import run_lock
 from harness.run.setup import RunSetup
 from harness.settings import Settings, words
 from harness.summary import circumstances
-from harness.units import duration
 from report import text
 from report.comparisons import selfcheck
 
@@ -54,52 +54,9 @@ class How:
     """After these no further trial starts; the settings' budget goes before."""
 
 
-def show_plan(root: Path, settings: Settings) -> None:
-    """Prints the matrix and every command that building and running it would take."""
-    setup = run_setup.prepare(root, settings)
-    screen = Screen()
-    for note in setup.notes:
-        screen.say(note)
-    chosen = choose(setup)
-    say_matrix(setup, chosen, screen)
-    screen.say("\nto build:")
-    for step in setup.engine.steps(setup.image) or ():
-        screen.say(f"  # {step.label}\n  {step.command}")
-    screen.say("\nto run, in this order (each session draws its own order):")
-    expected = setup.engine.expected(setup.image)
-    job = run_setup.job(setup, expected, {})
-    for item in chosen.planned:
-        screen.say(f"  # {name_of(item.trial)}\n  {command_of(job, 'SESSION', item.trial)}")
-
-
 def say_matrix(setup: RunSetup, chosen: Chosen, screen: Screen) -> None:
-    rows: dict[tuple[str, ...], int] = {}
-    for item in chosen.planned:
-        asked, variant = item.trial.asked, item.trial.asked.variant
-        size = f"{variant.image_size} px" if variant.image_size else ""
-        key: tuple[str, ...] = (
-            asked.workload,
-            asked.protocol,
-            variant.model,
-            variant.precision,
-            f"batch {variant.batch_size}",
-            size,
-            special(variant),
-            variant.data_mode,
-            item.role,
-        )
-        rows[key] = rows.get(key, 0) + 1
-    screen.say(f"plan {setup.plan.name}: {setup.plan.title}")
-    for key, repeats in sorted(rows.items()):
-        screen.say(f"  {repeats:>3} × {'  '.join(part for part in key if part)}")
-    about = f"about {duration(chosen.seconds)}"
-    about += f" in {setup.plan.blocks} blocks an hour apart" if setup.plan.blocks > 1 else ""
-    screen.say(
-        f"{text.count(len(chosen.planned), 'trial')}, {about}, "
-        f"in environment '{setup.image.name}' ({setup.engine.name})"
-    )
-    for left in chosen.left_out:
-        screen.say(f"  left out: {left.trials} × {left.what}: {left.reason}")
+    for line in matrix.lines(setup, chosen):
+        screen.say(line)
 
 
 def data(root: Path, settings: Settings, only: str | None) -> None:
@@ -256,7 +213,7 @@ def _run(setup: RunSetup, built: Built, resolved: dict[str, Resolved], how: How,
     chosen = choose(setup, resolved, keep=how.keep)
     at_most_seconds = chosen.budget_seconds or how.at_most_seconds
     deadline = None if at_most_seconds is None else time.monotonic() + at_most_seconds
-    exactly = bool(how.keep or setup.settings.role)
+    exactly = bool(how.keep or setup.settings.role or setup.settings.precision)
     opened = None if how.new_session else _going_on(setup, chosen, screen, exactly=exactly)
     if opened is None:
         say_matrix(setup, chosen, screen)

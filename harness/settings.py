@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationError
 
 from harness.errors import PlanError
-from harness.record import Model, Role, first_problem, parse_toml
+from harness.record import Model, Precision, Role, first_problem, parse_toml
 from harness.record.machine import Declared
 from harness.units import seconds_of
 
@@ -38,6 +38,7 @@ class Settings(Model):
     data: str | None = None
     budget: str | None = None
     role: Role | None = None
+    precision: Annotated[tuple[Precision, ...], BeforeValidator(_listed)] = ()
     blocks: Annotated[int, Field(ge=1, le=10)] | None = None
     label: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,39}$")] | None = None
     base: str | None = None
@@ -67,9 +68,14 @@ def load(root: Path, environ: Mapping[str, str], options: Mapping[str, Any]) -> 
 
 def words(settings: Settings) -> tuple[str, ...]:
     """The options of a line that asks for the same work, of those that were given."""
-    fields = ("plan", "image", "device", "engine", "python", "base", "wheelhouse", "role", "blocks", "label")
-    given = {name: str(value) for name in fields if (value := getattr(settings, name)) not in (None, "auto")}
-    return tuple(word for name, value in given.items() for word in (f"--{name}", value))
+    fields = ("plan", "image", "device", "engine", "python", "base", "wheelhouse", "role", "precision")
+    given = {name: getattr(settings, name) for name in (*fields, "blocks", "label")}
+    return tuple(
+        word
+        for name, value in given.items()
+        if value not in (None, "auto", ())
+        for word in (f"--{name}", ",".join(value) if isinstance(value, tuple) else str(value))
+    )
 
 
 def own_path(given: str) -> Path:

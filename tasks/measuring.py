@@ -5,7 +5,7 @@ from __future__ import annotations
 from invoke.context import Context
 
 from commands.line import verb
-from tasks.options import BLOCKS, BUILDING, CHOOSING, DRY_RUN, ROLE, ROOT, SHARED, settings
+from tasks.options import BLOCKS, BUILDING, CHOOSING, DRY_RUN, PRECISION, ROLE, ROOT, SHARED, settings
 
 
 @verb(
@@ -39,7 +39,16 @@ def doctor(
     (diagnosing.deep if deep else diagnosing.doctor)(ROOT, chosen)
 
 
-@verb(help={**CHOOSING, "budget": "a length of time such as 30m or 8h that the plan must fit", "role": ROLE})
+@verb(
+    help={
+        **CHOOSING,
+        "budget": "a length of time such as 30m or 8h that the plan must fit",
+        "role": ROLE,
+        "precision": PRECISION,
+        "card": 'a card of results/cards.toml that need not be here, as "RTX 4090" or "4x RTX 4090"',
+        "commands": "also print every command",
+    }
+)
 def plan(
     c: Context,
     plan: str = "",
@@ -49,14 +58,24 @@ def plan(
     python: str = "",
     budget: str = "",
     role: str = "",
+    precision: str = "",
+    card: str = "",
+    commands: bool = False,
 ) -> None:
-    """Print a plan's matrix and every command it would run."""
-    from commands import measure
+    """Print a plan's trials, how long they take, and what they need, here or on a card by its name."""
+    from commands.plans import show
 
     chosen = settings(
-        plan=plan, device=device, image=image, engine=engine, python=python, budget=budget, role=role
+        plan=plan,
+        device=device,
+        image=image,
+        engine=engine,
+        python=python,
+        budget=budget,
+        role=role,
+        precision=precision,
     )
-    measure.show_plan(ROOT, chosen)
+    show.show(ROOT, chosen, card, commands=commands)
 
 
 @verb(
@@ -140,6 +159,7 @@ def pack(
         **BUILDING,
         "budget": "a length of time such as 30m or 8h; what does not fit is left out in a stated order",
         "role": ROLE,
+        "precision": PRECISION,
         "blocks": BLOCKS,
         "claim": "run what this published figure needs, by its id; may be given several times",
         "claims": "'here': run what as many figures need as can be judged here and fit the budget",
@@ -163,6 +183,7 @@ def run(
     wheelhouse: str = "",
     budget: str = "",
     role: str = "",
+    precision: str = "",
     blocks: int = 0,
     claim: list[str] | None = None,
     claims: str = "",
@@ -186,6 +207,7 @@ def run(
         wheelhouse=wheelhouse,
         budget=budget,
         role=role,
+        precision=precision,
         blocks=blocks or None,
         label=label,
     )

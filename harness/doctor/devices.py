@@ -129,6 +129,17 @@ def _rocm_access(around: Surroundings) -> Iterator[Finding]:
         )
 
 
+def precisions(around: Surroundings) -> Iterator[Finding]:
+    """Which 16-bit types the processor computes in, where trials run on it and the system says."""
+    native = around.machine.cpu.native_16_bit
+    if around.selection.kind != "cpu" or native is None:
+        return
+    emulated = [name for name in ("bf16", "fp16") if name not in native]
+    says = [f"computes in {' and '.join(native)}"] if native else []
+    says += [f"only emulates {' and '.join(emulated)}, which plans leave out"] if emulated else []
+    yield Finding("ok", f"the CPU {' and '.join(says)}")
+
+
 def settings(machine: Machine, load: Load) -> Iterator[Finding]:
     """What else disturbs a measurement here."""
     if machine.architecture.lower() in _ARM:

@@ -21,6 +21,7 @@ def examine(around: Surroundings, estimate: Estimate | None = None) -> tuple[Fin
         _engine(around),
         devices.cards(around),
         devices.access(around),
+        devices.precisions(around),
         devices.settings(around.machine, around.load),
         _memory(around, estimate),
         _disks(around, estimate),
@@ -152,4 +153,5 @@ def _time(estimate: Estimate) -> str:
     if estimate.trial_seconds is None:
         return "nobody can tell how long"
     building = 0.0 if estimate.built else estimate.build_seconds or 0.0
-    return f"about {duration(estimate.trial_seconds + building)} without downloads"
+    about = "at most" if estimate.at_most else "about"
+    return f"{about} {duration(estimate.trial_seconds + building)} without downloads"

@@ -143,6 +143,8 @@ class Estimate:
     built: bool
     trials: int
     trial_seconds: float | None = None
+    at_most: bool = False
+    """Whether a time-out stands in for a duration that is unknown."""
     build_seconds: float | None = None
     build_bytes: int = 0
     shared_memory_bytes: int = 0

@@ -72,6 +72,21 @@ def learned(prior: Speeds, records: Iterable[Record], machine: str) -> Speeds:
 
 def seconds(item: Planned, speeds: Speeds) -> float:
     """A trial's estimated duration in seconds: its setup, and the most that its limits allow."""
+    return min(item.trial.timeout_seconds, _without_time_out(item, speeds))
+
+
+def is_time_out(item: Planned, speeds: Speeds) -> bool:
+    """Whether a trial's estimate is its time-out, since nothing is known of how long it takes."""
+    limit = item.trial.asked.variant.limit
+    return (
+        limit.seconds is None
+        and limit.steps is None
+        and _known_seconds(item, speeds) is None
+        and _without_time_out(item, speeds) >= item.trial.timeout_seconds
+    )
+
+
+def _without_time_out(item: Planned, speeds: Speeds) -> float:
     asked = item.trial.asked
     setup = speeds.setup_seconds.get(asked.workload, SETUP_SECONDS[asked.device])
     train, limit = _whole_seconds(item, speeds), asked.variant.limit
@@ -81,7 +96,7 @@ def seconds(item: Planned, speeds: Speeds) -> float:
         train = min(train, limit.seconds_at_most or limit.seconds)
     elif limit.steps is not None:
         train = min(train, _seconds_of_steps(asked))
-    return min(item.trial.timeout_seconds, setup + train)
+    return setup + train
 
 
 def _seconds_of_steps(asked: Asked) -> float:
@@ -90,6 +105,15 @@ def _seconds_of_steps(asked: Asked) -> float:
 
 
 def _whole_seconds(item: Planned, speeds: Speeds) -> float:
+    known = _known_seconds(item, speeds)
+    if known is not None:
+        return known
+    asked = item.trial.asked
+    # A processor takes an hour for what a card does in minutes.
+    return UNKNOWN_FULL_SECONDS * (1.0 if asked.device == "cpu" else _share(asked))
+
+
+def _known_seconds(item: Planned, speeds: Speeds) -> float | None:
     asked = item.trial.asked
     own, published = speeds.protocol_seconds.get(row(item)), speeds.published_seconds.get(row(item)[:4])
     if own is not None:
@@ -97,10 +121,7 @@ def _whole_seconds(item: Planned, speeds: Speeds) -> float:
     if published is not None:
         return published * _share(asked)
     known = processors.length(asked) if asked.device == "cpu" else None
-    if known is not None:
-        return known.epoch_seconds * _epochs(asked)
-    # A processor takes an hour for what a card does in minutes.
-    return UNKNOWN_FULL_SECONDS * (1.0 if asked.device == "cpu" else _share(asked))
+    return known.epoch_seconds * _epochs(asked) if known is not None else None
 
 
 def _epochs(asked: Asked) -> float:

@@ -242,7 +242,8 @@ def _nothing_planned(plan: Plan, context: PlanContext) -> PlanError:
         return PlanError(
             f"plan '{plan.name}' has nothing for the device kind '{context.device}' "
             f"(it has {', '.join(kinds)})",
-            remedy="choose another plan or --device",
+            remedy="choose another plan or --device, or look at it for a card by its name: "
+            f'`invoke plan --plan {plan.name} --card "RTX 4090"`',
         )
     images = sorted({image for measure in plan.measure for image in measure.images})
     return PlanError(

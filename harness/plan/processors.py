@@ -1,10 +1,10 @@
-"""How long epochs take on two cores of a processor, where steps of them were timed."""
+"""What a processor computes in by itself, and how long epochs take on two cores, where steps were timed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from harness.record import Asked
+from harness.record import Asked, Cpu, Precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,14 @@ Where a processor has no arithmetic in half precision, torch does it number by n
 PIXELS = {"cifar_fastai": 224}
 """Of the images that those epochs had."""
 TRAIN_IMAGES = {"cifar_resnet44": 50_000}
+
+
+def emulated(precision: Precision, cpu: Cpu) -> str | None:
+    """That a processor only emulates a precision; null where it does not, or where nothing is known of it."""
+    sixteen_bit = next((name for name in ("bf16", "fp16") if name in precision), None)
+    if sixteen_bit is None or cpu.native_16_bit is None or sixteen_bit in cpu.native_16_bit:
+        return None
+    return f"this CPU only emulates {sixteen_bit} (`--precision {precision}` runs it)"
 
 
 def length(asked: Asked) -> Length | None:

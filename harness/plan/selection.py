@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.plan.plan import Planned
-from harness.record import Gpu, LeftOut, Precision, Role, Variant
+from harness.plan.processors import emulated
+from harness.record import Cpu, Gpu, LeftOut, Precision, Role, Variant
 
 Estimate = Callable[[Planned], float]
 """Seconds that a trial will take, its setup included."""
@@ -37,6 +38,15 @@ def one_full_each(planned: Iterable[Planned]) -> tuple[Planned, ...]:
     return tuple(item for item in items if not (_is_full(item, "device") and _row(item) in hosts))
 
 
+def second_modes(planned: Iterable[Planned], kept: Iterable[Planned]) -> tuple[LeftOut, ...]:
+    """A line for what one_full_each() leaves out and is not among those kept."""
+    items = list(planned)
+    taken = {item.trial.id for item in (*one_full_each(items), *kept)}
+    count = sum(item.trial.id not in taken for item in items)
+    reason = "host mode, as published, goes before it"
+    return (LeftOut(what="full-length trials in device mode", trials=count, reason=reason),) if count else ()
+
+
 def of_role(planned: Trials, role: Role, left_out: tuple[LeftOut, ...]) -> tuple[Trials, tuple[LeftOut, ...]]:
     """The trials of one role, and a line for the others."""
     kept = tuple(item for item in planned if item.role == role)
@@ -46,16 +56,31 @@ def of_role(planned: Trials, role: Role, left_out: tuple[LeftOut, ...]) -> tuple
     return kept, (*left_out, rest)
 
 
-def fit(planned: Sequence[Planned], estimate: Estimate, budget_seconds: float) -> Fitted:
-    """Drops trials until the rest fits.
+def of_precisions(
+    planned: Trials, precisions: Sequence[Precision], left_out: tuple[LeftOut, ...]
+) -> tuple[Trials, tuple[LeftOut, ...]]:
+    """The trials of some precisions, and a line for the others."""
+    kept = tuple(item for item in planned if item.trial.asked.variant.precision in precisions)
+    if len(kept) == len(planned):
+        return kept, left_out
+    reason = f"{' and '.join(precisions)} was asked for"
+    rest = LeftOut(what="other precisions", trials=len(planned) - len(kept), reason=reason)
+    return kept, (*left_out, rest)
+
+
+def fit(
+    planned: Sequence[Planned], estimate: Estimate, budget_seconds: float, *, other_seconds: float = 0.0
+) -> Fitted:
+    """Drops trials until the rest fits, with `other_seconds` for what lies between trials.
 
     In this order: repeats beyond five, the middle depths, repeats beyond three, `host` mode, and at the end
     the longest full-length trials.
     """
     remaining = one_full_each(planned)
+    seen = {item.trial.id: item for item in remaining}
     left_out: list[LeftOut] = []
     for what, without in _drops(planned, remaining, estimate):
-        if sum(map(estimate, remaining)) <= budget_seconds:
+        if sum(map(estimate, remaining)) + other_seconds <= budget_seconds:
             break
         smaller = without(remaining)
         gone = set(item.trial.id for item in remaining) - set(item.trial.id for item in smaller)
@@ -63,7 +88,9 @@ def fit(planned: Sequence[Planned], estimate: Estimate, budget_seconds: float) -
             reason = f"the budget of {budget_seconds / 3600:.1f} h"
             left_out.append(LeftOut(what=what, trials=len(gone), reason=reason))
         remaining = smaller
-    return Fitted(remaining, sum(map(estimate, remaining)), tuple(left_out))
+        seen |= {item.trial.id: item for item in remaining}
+    never = second_modes(planned, seen.values())
+    return Fitted(remaining, sum(map(estimate, remaining)), (*never, *left_out))
 
 
 def _drops(
@@ -159,11 +186,18 @@ def _cannot_compile(variant: Variant, kind: str, card: Gpu | None) -> bool:
 
 
 def supported(
-    planned: Iterable[Planned], kind: str, card: Gpu | None, cards: int | None = None
+    planned: Iterable[Planned],
+    kind: str,
+    card: Gpu | None,
+    cards: int | None = None,
+    *,
+    cpu: Cpu | None = None,
+    by_name: Sequence[Precision] = (),
 ) -> tuple[tuple[Planned, ...], tuple[LeftOut, ...]]:
     """The trials that `cards` such devices can do, and a line for each reason why others were left out.
 
-    On a CPU a trial's devices are processes, of which there may be any number.
+    On a CPU a trial's devices are processes, of which there may be any number. What `cpu` only emulates is
+    left out but for the precisions asked for `by_name`.
     """
     able: list[Planned] = []
     counts: dict[tuple[str, str], int] = {}
@@ -171,6 +205,8 @@ def supported(
         variant = item.trial.asked.variant
         what: str = variant.precision
         reason = lacking(variant.precision, kind, card)
+        if reason is None and kind == "cpu" and cpu is not None and what not in by_name:
+            reason = emulated(variant.precision, cpu)
         if reason is None and _cannot_compile(variant, kind, card):
             what, reason = (
                 "profile tuned",

@@ -13,6 +13,14 @@ from harness.probe import system
 from harness.probe.files import Files
 
 FEATURES = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "amx_int8", "neon", "sve")
+NATIVE_16_BIT = {
+    "bf16": (("avx512_bf16",), ("amx_bf16",), ("bf16",), ("svebf16",)),
+    "fp16": (("avx512_fp16",), ("amx_fp16",), ("fphp", "asimdhp")),
+}
+"""By type, the sets of the kernel's flags any of which says that the processor computes in it."""
+_KNOWN_BY_FLAGS = ("fpu", "fp")
+"""One of these has every x86 or Arm processor whose flags the kernel lists; another maker's are not known."""
+_APPLE = {"bf16": "hw.optional.arm.FEAT_BF16", "fp16": "hw.optional.arm.FEAT_FP16"}
 _CPU = "/sys/devices/system/cpu"
 _NODES = "/sys/devices/system/node"
 
@@ -34,6 +42,7 @@ def cpu(files: Files, affinity: int | None) -> dict[str, Any]:
         "turbo": _turbo(files),
         "smt": _smt(files, cores, threads),
         "features": _features(blocks),
+        "native_16_bit": native_16_bit(blocks),
     }
 
 
@@ -106,11 +115,26 @@ def _smt(files: Files, cores: int | None, threads: int | None) -> bool | None:
     return threads > cores if cores and threads else None
 
 
+def _flags(blocks: list[dict[str, str]]) -> set[str]:
+    return set((blocks[0].get("flags") or blocks[0].get("Features") or "").split()) if blocks else set()
+
+
 def _features(blocks: list[dict[str, str]]) -> list[str]:
-    flags = set((blocks[0].get("flags") or blocks[0].get("Features") or "").split()) if blocks else set()
+    flags = _flags(blocks)
     if "asimd" in flags or (platform.system() == "Darwin" and platform.machine() == "arm64"):
         flags.add("neon")
     return [feature for feature in FEATURES if feature in flags]
+
+
+def native_16_bit(blocks: list[dict[str, str]]) -> list[str] | None:
+    """The 16-bit types that it computes in by itself; None where the system does not say."""
+    if platform.system() == "Darwin":
+        told = {name: _sysctl(key) for name, key in _APPLE.items()}
+        return [name for name, value in told.items() if value == "1"] if any(told.values()) else None
+    flags = _flags(blocks)
+    if flags.isdisjoint(_KNOWN_BY_FLAGS):
+        return None
+    return [name for name, ways in NATIVE_16_BIT.items() if any(flags.issuperset(way) for way in ways)]
 
 
 def affinity() -> int | None:

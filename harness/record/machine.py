@@ -31,7 +31,9 @@ def differing_fields(a: Machine, b: Machine) -> tuple[tuple[str, Any, Any], ...]
 
 def _fields(machine: Machine) -> dict[str, Any]:
     fields = machine.model_dump(exclude={*_NOT_THE_MACHINE, "gpus", "cpu", "links"})
-    fields |= {f"cpu.{field}": value for field, value in machine.cpu.model_dump().items()}
+    # Older records lack what follows from model and features anyway.
+    cpu = machine.cpu.model_dump(exclude={"native_16_bit"})
+    fields |= {f"cpu.{field}": value for field, value in cpu.items()}
     fields["gpus"] = len(machine.gpus)
     fields["links"] = tuple(f"{link.first}–{link.second}: {link.words}" for link in machine.links) or None
     for at, card in enumerate(machine.gpus):
@@ -127,6 +129,10 @@ class Cpu(Model):
     """The nodes whose CPUs this process may use."""
     features: tuple[str, ...] = ()
     """Of avx2, avx512f, avx512_bf16, amx_bf16, amx_int8, neon, sve: those it has."""
+    native_16_bit: Annotated[
+        tuple[Literal["bf16", "fp16"], ...] | None, Field(exclude_if=lambda types: types is None)
+    ] = None
+    """The 16-bit types that it computes in by itself; others are emulated. Null is unknown."""
 
 
 class Machine(Model):

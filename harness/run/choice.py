@@ -13,13 +13,13 @@ from harness.errors import UserError
 from harness.plan import estimate, plan, selection
 from harness.plan.plan import Planned
 from harness.plan.selection import supported
-from harness.record import LeftOut, Record, Trial, store
+from harness.record import Gpu, LeftOut, Record, Trial, store
 from harness.record.cards import find as find_card
 from harness.record.cards import load_cards, peak_tflops
 from harness.record.claims import load_claims, nearest
 from harness.run.session import PAUSE
 from harness.run.setup import RunSetup, trial_context
-from harness.units import seconds_of
+from harness.units import duration, seconds_of
 
 Keep = Callable[[Sequence[Trial]], frozenset[str]]
 """Of a plan's trials on this device, the ids of those that are wanted."""
@@ -41,6 +41,16 @@ class Chosen:
     budget_seconds: float | None
     speeds: estimate.Speeds
     """What records and publications gave for durations when these were chosen."""
+
+    @property
+    def time(self) -> str:
+        """How long the trials take, in words."""
+        return f"{'at most' if self.at_most else 'about'} {duration(self.seconds)}"
+
+    @property
+    def at_most(self) -> bool:
+        """Whether a time-out stands in for a duration that is unknown."""
+        return any(estimate.is_time_out(item, self.speeds) for item in self.planned)
 
 
 def choose(
@@ -66,15 +76,20 @@ def choose(
     seed = secrets.randbelow(2**31)
     everything = plan.trials(setup.plan, context, seed)
     card = setup.selection.gpus[0] if setup.selection.gpus else None
-    able, left_out = supported(everything, setup.selection.kind, card, len(setup.selection.gpus))
+    able, left_out = supported(
+        everything,
+        setup.selection.kind,
+        card,
+        len(setup.selection.gpus),
+        cpu=setup.machine.cpu,
+        by_name=setup.settings.precision,
+    )
+    if setup.settings.precision:
+        able, left_out = selection.of_precisions(able, setup.settings.precision, left_out)
     if setup.settings.role:
         able, left_out = selection.of_role(able, setup.settings.role, left_out)
     if not able:
-        role = f"of role {setup.settings.role} " if setup.settings.role else ""
-        raise UserError(
-            f"plan '{setup.plan.name}' has nothing {role}that {card.name if card else 'this CPU'} can do",
-            remedy="choose another plan",
-        )
+        raise _nothing_able(setup, card, left_out)
     _have_files(setup, able)
     if keep is not None:
         able, left_out = _kept(able, keep, left_out)
@@ -86,14 +101,29 @@ def choose(
         planned = plan.order(selection.one_full_each(able), seed, setup.plan.blocks)
         seconds = sum(map(seconds_each, planned)) + pause_seconds(planned, seconds_each)
         seconds += estimate.warm_up_seconds(planned, speeds)
+        left_out += selection.second_modes(able, ())
         return Chosen(planned, ids, seed, left_out, seconds, None, speeds)
     pause = pause_seconds(able, seconds_each)
     fitted = selection.fit(
-        able, seconds_each, budget_seconds - pause - estimate.warm_up_seconds(able, speeds)
+        able,
+        seconds_each,
+        budget_seconds,
+        other_seconds=pause + estimate.warm_up_seconds(able, speeds),
     )
     planned = plan.order(fitted.planned, seed, setup.plan.blocks)
     seconds = fitted.seconds + pause + estimate.warm_up_seconds(planned, speeds)
     return Chosen(planned, ids, seed, (*left_out, *fitted.left_out), seconds, budget_seconds, speeds)
+
+
+def _nothing_able(setup: RunSetup, card: Gpu | None, left_out: Sequence[LeftOut]) -> UserError:
+    asked = [f"of role {setup.settings.role}"] if setup.settings.role else []
+    asked += [f"in {' or '.join(setup.settings.precision)}"] if setup.settings.precision else []
+    reasons = "; ".join(dict.fromkeys(left.reason for left in left_out))
+    return UserError(
+        f"plan '{setup.plan.name}' has nothing {' '.join([*asked, ''])}"
+        f"that {card.name if card else 'this CPU'} can do{f' ({reasons})' if reasons else ''}",
+        remedy="choose another plan",
+    )
 
 
 def _have_files(setup: RunSetup, able: Sequence[Planned]) -> None:

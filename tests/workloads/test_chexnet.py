@@ -156,6 +156,23 @@ def test_probes_tell_an_arithmetic_by_its_error(rounded, reads_as):
     assert [probe["reads_as"] for probe in found] == [reads_as, reads_as]
 
 
+def test_a_step_that_outlasts_the_limit_of_seconds_is_the_only_one_and_one_batch_validates_it(monkeypatch):
+    now = [0]
+    monkeypatch.setattr(step_clock.time, "perf_counter_ns", lambda: now[0])
+    for step_seconds, steps, batches in ((25, 1, 1), (4, 3, 7)):
+        told = SimpleNamespace(limit={"seconds": 12}, event=lambda *given, **more: None)
+        clock = step_clock.StepClock(told, steps_per_epoch=50, epochs=2)
+        clock.start()
+        while not clock.over():
+            clock.ready()
+            now[0] += step_seconds * 10**9
+            clock.step(1.0, 4)
+        assert clock.over() == "seconds"
+        assert clock.stop()["steps"] == steps
+        assert clock.valid_batches(7) == batches
+        assert clock.valid_batches(0) == 0
+
+
 def test_a_clock_without_torch_waits_around_a_segment_and_reads_losses_at_its_end():
     calls: list[Any] = []
     told = SimpleNamespace(limit={"steps": 3}, event=lambda *given, **more: None)

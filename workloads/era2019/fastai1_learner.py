@@ -45,7 +45,7 @@ class Measured(Callback):
         """Whether the part that runs is over: a validation at its cap, the training at its end or limit."""
         if not train:
             self.validated += 1
-            return self.validated == self.valid_batches
+            return self.validated == self.clock.valid_batches(self.valid_batches)
         self.trained += 1
         self.clock.step(self.loss, self.samples)
         over = self.trained == self.clock.steps_per_epoch or self.clock.over() is not None

@@ -41,6 +41,9 @@ def prepare(root: Path, settings: Settings, site: Site, environ: Mapping[str, st
     Raises NoDevice where no image serves the site's devices, and what plan.load and load_images do.
     """
     machine, _ = look(settings.label)
+    # This node's processor says nothing of those that the jobs will have.
+    unknown = machine.cpu.model_copy(update={"native_16_bit": None})
+    machine = machine.model_copy(update={"cpu": unknown})
     selection = _selection(site)
     images = load_images(root)
     capability = (site.capability,) if site.capability else ()

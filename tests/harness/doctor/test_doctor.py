@@ -97,6 +97,22 @@ def test_a_machine_that_has_everything_is_ready_and_told_in_full():
     ]
 
 
+@pytest.mark.parametrize(
+    ("native", "says"),
+    [
+        ((), "the CPU only emulates bf16 and fp16, which plans leave out"),
+        (("bf16",), "the CPU computes in bf16 and only emulates fp16, which plans leave out"),
+        (("bf16", "fp16"), "the CPU computes in bf16 and fp16"),
+    ],
+)
+def test_a_cpu_that_is_measured_says_in_a_line_what_it_only_emulates(native, says):
+    cpu = CPU.model_copy(update={"native_16_bit": native})
+    on_it = around()
+    known = replace(on_it, machine=on_it.machine.model_copy(update={"cpu": cpu}))
+    assert levels(examine(known))[says] == "ok"
+    assert not any("emulates" in finding.what for finding in examine(on_it))
+
+
 def test_without_an_engine_it_says_what_is_lost_and_goes_on():
     said = examine(around(engine=None, refused=("no socket at /var/run/docker.sock",)))
     assert "problem" not in levels(said).values()
@@ -269,7 +285,8 @@ def test_a_plan_that_has_nothing_for_this_device_stands_in_the_way_as_it_does_of
     monkeypatch.setattr(doctor, "reach", lambda hosts: {})
     said = doctor.diagnose(ROOT, Settings(plan="mission", engine="venv", device="cpu"))
     refusal = found(said, "plan 'mission' has nothing for the device kind 'cpu'")
-    assert (refusal.level, refusal.remedy) == ("problem", "choose another plan or --device")
+    assert refusal.level == "problem"
+    assert '`invoke plan --plan mission --card "RTX 4090"`' in refusal.remedy
 
 
 def test_the_doctor_reads_the_machine_s_cards_once(tmp_path, monkeypatch):

@@ -21,6 +21,7 @@ from harness.redact import leaks
 from tests.helpers import ROOT
 from tests.helpers.fake_nvml import CARD, FakeNvml
 from tests.helpers.machines import bare, tree
+from tests.helpers.replay import TRACES
 
 
 @pytest.fixture
@@ -106,7 +107,28 @@ def test_sockets_cores_threads_and_settings_are_read_from_the_system(tmp_path):
         "turbo": False,
         "smt": True,
         "features": ["avx2", "avx512f", "amx_bf16"],
+        "native_16_bit": ["bf16"],
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "native"),
+    [
+        ("epyc-7003", []),
+        ("ryzen-7950x", ["bf16"]),
+        ("xeon-8480", ["bf16", "fp16"]),
+        ("neoverse-n1", ["fp16"]),
+        ("neoverse-v1", ["bf16", "fp16"]),
+    ],
+)
+def test_a_processor_s_own_16_bit_types_are_read_from_its_flags(tmp_path, name, native):
+    listed = (TRACES / "cpuinfo" / f"{name}.txt").read_text(encoding="ascii")
+    assert cpu.cpu(tree(tmp_path, {"/proc/cpuinfo": listed}), affinity=None)["native_16_bit"] == native
+
+
+@pytest.mark.parametrize("listed", ["", "processor : 0\ncpu : POWER9, altivec supported\n"])
+def test_where_the_kernel_lists_no_known_flags_a_processor_s_16_bit_types_are_unknown(tmp_path, listed):
+    assert cpu.cpu(tree(tmp_path, {"/proc/cpuinfo": listed}), affinity=None)["native_16_bit"] is None
 
 
 @pytest.mark.parametrize(

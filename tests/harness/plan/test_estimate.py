@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from harness import units
-from harness.plan import estimate, plan, selection
+from harness.plan import estimate, plan, processors, selection
 from harness.plan.plan import PlanContext, Planned
-from harness.record import Gpu
+from harness.record import Cpu, Gpu
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 
@@ -172,9 +174,53 @@ def test_a_trial_on_more_cards_than_there_are_is_left_out_and_a_cpu_has_as_many_
         )
 
 
-def test_the_readme_promises_for_its_first_line_what_the_plan_reckons_with_on_a_cpu():
+@pytest.mark.parametrize(("native", "trials", "minutes"), [(("bf16",), 12, 5), ((), 6, 3), (None, 12, 5)])
+def test_a_first_look_takes_minutes_on_two_cores_and_leaves_out_what_they_emulate(native, trials, minutes):
     context = PlanContext("cpu", "cpu", None, CONTEXT.sources, {"resnet18": True})
     planned = plan.trials(plan.load(ROOT, "quick"), context, 1)
-    seconds = sum(estimate.seconds(item, estimate.Speeds()) for item in planned)
-    assert (len(planned), units.duration(seconds)) == (14, "9 min"), seconds
-    assert "nine minutes for 14 short trials" in (ROOT / "README.md").read_text(encoding="utf-8")
+    able, out = selection.supported(planned, "cpu", None, 0, cpu=Cpu(native_16_bit=native))
+    assert len(able) == trials
+    assert sum(left.trials for left in out) == 12 - trials
+    assert sum(estimate.seconds(item, estimate.Speeds()) for item in able) <= 60 * minutes
+
+
+def test_a_first_look_takes_six_minutes_at_most_on_a_gpu():
+    planned = plan.trials(plan.load(ROOT, "quick"), CONTEXT, 1)
+    known = estimate.Speeds()
+    seconds = sum(estimate.seconds(item, known) for item in planned)
+    assert seconds + estimate.warm_up_seconds(planned, known) <= 360
+
+
+@pytest.mark.parametrize(
+    ("precision", "native", "left"),
+    [
+        ("amp-bf16", (), True),
+        ("amp-bf16", ("bf16",), False),
+        ("fp16-master", ("bf16",), True),
+        ("amp-fp16", ("bf16", "fp16"), False),
+        ("pure-bf16", None, False),
+        ("fp32-ieee", (), False),
+    ],
+)
+def test_a_cpu_emulates_the_16_bit_types_that_it_does_not_compute_in(precision, native, left):
+    assert (processors.emulated(precision, Cpu(native_16_bit=native)) is not None) is left
+
+
+def test_what_a_cpu_emulates_is_planned_where_it_is_asked_for_by_name():
+    context = PlanContext("cpu", "cpu", None, CONTEXT.sources, {"resnet18": True})
+    planned = plan.trials(plan.load(ROOT, "quick"), context, 1)
+    able, out = selection.supported(planned, "cpu", None, 0, cpu=Cpu(native_16_bit=()), by_name=("amp-bf16",))
+    assert (len(able), out) == (12, ())
+    kept, out = selection.of_precisions(able, ("amp-bf16",), out)
+    assert {item.trial.asked.variant.precision for item in kept} == {"amp-bf16"}
+    assert len(kept) + sum(left.trials for left in out) == 12
+
+
+def test_only_where_nothing_is_known_of_a_duration_its_time_out_stands_in(mission):
+    full, capped = pick(mission, "full"), pick(mission, "timing")
+    short = replace(full, trial=full.trial.model_copy(update={"timeout_seconds": 600.0}))
+    known = estimate.Speeds(published_seconds=PUBLISHED)
+    assert estimate.is_time_out(short, estimate.Speeds())
+    assert estimate.seconds(short, estimate.Speeds()) == 600.0
+    assert not estimate.is_time_out(full, estimate.Speeds()), "its time-out is not reached"
+    assert not any(estimate.is_time_out(item, known) for item in (short, capped))

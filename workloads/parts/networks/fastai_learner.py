@@ -82,7 +82,7 @@ class Measured(Callback):
             self.clock.step(self.learn.loss, len(self.yb[0]))
             if self.clock.over():
                 raise CancelTrainException
-        elif self.iter + 1 == self.valid_batches < len(self.dl):
+        elif self.iter + 1 == self.clock.valid_batches(self.valid_batches) < len(self.dl):
             raise CancelValidException
 
     def after_train(self) -> None:
@@ -94,7 +94,7 @@ class Measured(Callback):
             _synchronise(self.clock.device)
             self.epochs[-1].update(
                 valid_seconds=time.perf_counter() - self.validation.began,
-                valid_batches=self.valid_batches,
+                valid_batches=self.clock.valid_batches(self.valid_batches),
                 valid_loss=float(self.recorder.loss.value),
                 quality=float(self.learn.metrics[0].value),
             )

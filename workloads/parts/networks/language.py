@@ -131,9 +131,10 @@ def train_epochs(
         epoch = clock.stop()
         if valid_batches:
             trial.stage("valid")
+            batches = clock.valid_batches(valid_batches)
             with stopwatch(task.device) as taken:
-                loss = validation_loss(task, valid, valid_batches)
-            epoch.update(valid_seconds=taken[0], valid_batches=valid_batches, valid_loss=loss)
+                loss = validation_loss(task, valid, batches)
+            epoch.update(valid_seconds=taken[0], valid_batches=batches, valid_loss=loss)
             epoch.update(quality=perplexity(loss))
             if loss < best:
                 trial.stage("checkpoint")

@@ -156,6 +156,11 @@ class StepClock:
             self._held = level_held(self.step_us[: self._finished], self.together)
         return "level-held" if self._held else None
 
+    def valid_batches(self, batches: int) -> int:
+        """How many of a validation's batches there is time for: one where a step outlasts the limit."""
+        outlasted = self.second_limit is not None and self._elapsed() >= self.second_limit * len(self.step_us)
+        return min(batches, 1) if outlasted else batches
+
     def ended(self, epochs: list[dict[str, Any]], *, whole: bool) -> dict[str, Any]:
         """What stopped the trial, and whether the protocol is complete; `whole` says that validation was."""
         reached_end = len(epochs) == self.epochs_in_protocol and epochs[-1]["complete"]

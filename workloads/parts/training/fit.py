@@ -165,20 +165,20 @@ class Validation:
         self.limit = setting.trial.valid_batches(self.whole)
 
     @torch.no_grad()
-    def __call__(self) -> dict[str, Any]:
-        """Mean loss and quality over the batches that the limit leaves; raises Failed if not finite."""
+    def __call__(self, batches: int) -> dict[str, Any]:
+        """Mean loss and quality over so many batches; raises Failed if not finite."""
         setting = self.setting
         if setting.shares_gradients:
             same_buffers(self.model)
         self.model.eval()
         with stopwatch(setting.device) as taken:
             sums = torch.zeros(3, dtype=torch.float64, device=setting.device)
-            mine = islice(self.valid or (), setting.place.rank, self.limit, setting.place.count)
+            mine = islice(self.valid or (), setting.place.rank, batches, setting.place.count)
             last, taken_here = None, 0
             for inputs, targets in mine:
                 sums += self._of_batch(inputs.to(setting.device), targets.to(setting.device))
                 last, taken_here = (inputs, targets), taken_here + 1
-            if setting.splits_model and taken_here < -(-self.limit // setting.place.count):
+            if setting.splits_model and taken_here < -(-batches // setting.place.count):
                 # The others need this rank's part of the model once more; what it makes of it is not counted.
                 inputs, targets = last or next(iter(self.valid or ()))
                 self._of_batch(inputs.to(setting.device), targets.to(setting.device))
@@ -191,7 +191,7 @@ class Validation:
             score = math.exp(min(loss, 700.0)) if self.quality.name == "perplexity" else loss
         if self.quality is not None and not math.isfinite(score):
             raise Failed("not-finite", f"the {self.quality.name} of a validation is {score}")
-        found = {"valid_seconds": taken[0], "valid_batches": self.limit, "valid_loss": loss}
+        found = {"valid_seconds": taken[0], "valid_batches": batches, "valid_loss": loss}
         return dict(found, quality=score) if self.quality else found
 
     def _of_batch(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -247,7 +247,9 @@ def _train(
         step.update.read()
         if validation.limit:
             setting.trial.stage("valid")
-            epoch.update(validation())
+            # Ranks must agree, and each has a clock of its own.
+            alone = not setting.shares_gradients
+            epoch.update(validation(clock.valid_batches(validation.limit) if alone else validation.limit))
         if rates:
             rates.step()
         epochs.append(epoch)

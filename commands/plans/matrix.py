@@ -1,0 +1,96 @@
+"""What a plan comes to, as lines for a terminal: its trials by importance, their time, what is left out."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from commands.terminal import special
+from harness.plan import estimate
+from harness.plan.plan import Plan, Planned, variants
+from harness.record import LeftOut
+from harness.run.choice import Chosen
+from harness.run.setup import RunSetup
+from harness.units import counted, duration
+
+WIDTH = 80
+
+Work = tuple[str, str, str]
+"""Workload, protocol and role."""
+
+
+@dataclass(slots=True)
+class _Row:
+    """Trials that differ in batch size, data mode and repeat alone."""
+
+    trials: int = 0
+    batches: dict[str, None] = field(default_factory=dict)
+    modes: dict[str, None] = field(default_factory=dict)
+
+
+def lines(setup: RunSetup, chosen: Chosen) -> list[str]:
+    """The chosen trials, each work under its own line, then their time and all that is left out."""
+    shown = wrapped(f"plan {setup.plan.name}: {setup.plan.title}", "  ")
+    works: dict[Work, list[Planned]] = {}
+    for item in by_importance(setup.plan, chosen.planned):
+        asked = item.trial.asked
+        works.setdefault((asked.workload, asked.protocol, item.role), []).append(item)
+    for (workload, protocol, role), members in works.items():
+        seconds = sum(estimate.seconds(item, chosen.speeds) for item in members)
+        shown.append(f"{workload} {protocol}, {role}: {counted(len(members), 'trial')}, {duration(seconds)}")
+        shown += _rows(members)
+    blocks = f" in {setup.plan.blocks} blocks an hour apart" if setup.plan.blocks > 1 else ""
+    trials = counted(len(chosen.planned), "trial")
+    shown.append(f"{trials}, {chosen.time}{blocks}, in environment '{setup.image.name}'")
+    return shown + left_out(chosen.left_out)
+
+
+def left_out(them: Iterable[LeftOut]) -> list[str]:
+    """A line for each reason."""
+    return [
+        line
+        for left in them
+        for line in wrapped(f"  left out: {left.trials} × {left.what}: {left.reason}", "    ")
+    ]
+
+
+def by_importance(plan: Plan, planned: Iterable[Planned]) -> list[Planned]:
+    """Lower priorities first, and among equals what the plan names first."""
+    places: dict[tuple[str, str, str], int] = {}
+    for measure in plan.measure:
+        for variant in variants(measure, plan.name):
+            key = (measure.workload, measure.protocol, variant.canonical())
+            places.setdefault(key, len(places))
+
+    def place(item: Planned) -> tuple[int, int, int]:
+        asked = item.trial.asked
+        at = places.get((asked.workload, asked.protocol, asked.variant.canonical()), len(places))
+        return item.priority, at, item.trial.repeat
+
+    return sorted(planned, key=place)
+
+
+def _rows(members: Sequence[Planned]) -> list[str]:
+    rows: dict[tuple[str, ...], _Row] = {}
+    for item in members:
+        variant = item.trial.asked.variant
+        pixels = f"{variant.image_size} px" if variant.image_size else ""
+        key = (variant.model, variant.precision, pixels, special(variant))
+        row = rows.setdefault(key, _Row())
+        row.trials += 1
+        row.batches[str(variant.batch_size)] = None
+        row.modes[variant.data_mode] = None
+    shown = []
+    for (model, precision, pixels, extra), row in rows.items():
+        batch, modes = f"batch {', '.join(row.batches)}", ", ".join(row.modes)
+        words = "  ".join(part for part in (model, precision, batch, pixels, extra, modes) if part)
+        shown += wrapped(f"  {row.trials:>3} × {words}", " " * 8)
+    return shown
+
+
+def wrapped(text: str, indent: str) -> list[str]:
+    """The text in lines of a terminal, those after the first indented."""
+    return textwrap.wrap(
+        text, WIDTH, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+    )

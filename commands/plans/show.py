@@ -1,0 +1,75 @@
+"""A plan before anything is spent: its trials, time, disk and downloads, here or on a card by its name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from commands.doctor import BUILD_BYTES, data_needs, is_built
+from commands.plans import matrix
+from commands.terminal import Screen, name_of
+from harness.doctor.surroundings import DataNeed
+from harness.run import on_paper
+from harness.run import setup as run_setup
+from harness.run.choice import Chosen, choose
+from harness.run.runner import command_of
+from harness.run.setup import RunSetup
+from harness.settings import Settings
+from harness.units import counted, size
+
+
+def show(root: Path, settings: Settings, card: str = "", *, commands: bool = False) -> None:
+    """Prints what a plan stands for; with `commands` also every command that building and running it takes.
+
+    Raises UserError for a card that results/cards.toml does not have.
+    """
+    setup = on_paper.prepare(root, settings, card) if card else run_setup.prepare(root, settings)
+    screen = Screen()
+    for note in setup.notes:
+        for line in matrix.wrapped(note, "  "):
+            screen.say(line)
+    chosen = choose(setup)
+    for line in [*matrix.lines(setup, chosen), *_in_full(setup, chosen), *_room(setup, anywhere=bool(card))]:
+        screen.say(line)
+    if commands:
+        _say_commands(setup, chosen, screen)
+    else:
+        screen.say("`--commands` prints every command")
+
+
+def _in_full(setup: RunSetup, chosen: Chosen) -> list[str]:
+    """The same without a budget."""
+    if chosen.budget_seconds is None:
+        return []
+    unlimited = replace(setup, settings=setup.settings.model_copy(update={"budget": None}))
+    full = choose(unlimited, speeds=chosen.speeds)
+    return [f"in full: {counted(len(full.planned), 'trial')}, {full.time}"]
+
+
+def _room(setup: RunSetup, *, anywhere: bool) -> list[str]:
+    """What has to be fetched, and the disk for image and data; `anywhere` has nothing of it yet."""
+    needs = [need for need in data_needs(setup) if anywhere or not need.at_hand]
+    data = sum(need.download_bytes for need in needs)
+    fetched = ", ".join(map(_fetched, needs)) or "no data"
+    built = not anywhere and is_built(setup)
+    image = 0 if built else BUILD_BYTES.get(setup.image.name, 0)
+    made = "is built" if built else f"about {size(image)}" if image else "of unknown size"
+    or_more = "" if all(need.download_bytes for need in needs) else " or more"
+    return [
+        *matrix.wrapped(f"to fetch: {fetched}", "  "),
+        f"disk: image '{setup.image.name}' {made}, data {size(data)}{or_more} before it is unpacked",
+    ]
+
+
+def _fetched(need: DataNeed) -> str:
+    return f"{need.name} ({size(need.download_bytes)})" if need.download_bytes else need.name
+
+
+def _say_commands(setup: RunSetup, chosen: Chosen, screen: Screen) -> None:
+    screen.say("\nto build:")
+    for step in setup.engine.steps(setup.image) or ():
+        screen.say(f"  # {step.label}\n  {step.command}")
+    screen.say("\nto run, in this order (each session draws its own order):")
+    job = run_setup.job(setup, setup.engine.expected(setup.image), {})
+    for item in chosen.planned:
+        screen.say(f"  # {name_of(item.trial)}\n  {command_of(job, 'SESSION', item.trial)}")

@@ -1,0 +1,110 @@
+"""A plan on cards that are not here, by their rows in results/cards.toml: planned, and never run."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from harness.errors import NoDevice, UserError
+from harness.image.catalog import Image, ImageFile, choose, load_images
+from harness.machine import Selection
+from harness.plan import plan
+from harness.record import Cpu, DeviceKind, Gpu, Machine
+from harness.record.cards import Card, find, load_cards
+from harness.run.setup import RunSetup, to_build
+from harness.settings import Settings
+from harness.units import GIB
+
+KINDS: Mapping[str, DeviceKind] = {"NVIDIA": "cuda", "AMD": "rocm"}
+NEAREST = 3
+MOST_CARDS = 1024
+
+
+def prepare(root: Path, settings: Settings, named: str, environ: Mapping[str, str] = os.environ) -> RunSetup:
+    """What a line would work with on a machine with such cards, as "4x RTX 4090"; nothing of this one counts.
+
+    Raises UserError for a card that the table does not have, NoDevice where the image named does not serve
+    it, and what plan.load raises.
+    """
+    count, card = cards_named(named, load_cards(root))
+    gpus = _devices(count, card)
+    kind = KINDS[card.vendor]
+    images = load_images(root)
+    image, unserved = _image(images, kind, card, settings.image)
+    _, engine, _ = to_build(root, settings.model_copy(update={"image": image.name}), environ)
+    machine = Machine(
+        id="0" * 12, label="on-paper", system="Linux", architecture="x86_64", cpu=Cpu(), gpus=gpus
+    )
+    return RunSetup(
+        root=root,
+        settings=settings,
+        machine=machine,
+        selection=Selection(kind, gpus=gpus),
+        images=images,
+        image=image,
+        engine=engine,
+        plan=plan.load(root, settings.plan),
+        passed={},
+        notes=(f"for {count} × {card.name}, by its figures on paper and published runs", *unserved),
+    )
+
+
+def _image(
+    images: ImageFile, kind: DeviceKind, card: Card, name: str | None
+) -> tuple[Image, tuple[str, ...]]:
+    """The image that serves the card; where none does, the first of its kind, and a note."""
+    try:
+        return choose(images, kind, capability=card.capability, name=name), ()
+    except NoDevice as error:
+        if name is not None:
+            raise
+        return choose(images, kind), (f"it cannot run there: {error.problem}",)
+
+
+def cards_named(named: str, cards: Sequence[Card]) -> tuple[int, Card]:
+    """How many of which card, by its name or a part of it; raises UserError with the nearest names."""
+    counted = re.fullmatch(r"\s*(?:(\d{1,4})\s*[x×]\s*)?(.+?)\s*", named, re.IGNORECASE)
+    count, name = (int(counted[1] or 1), counted[2]) if counted else (1, named)
+    if not 1 <= count <= MOST_CARDS:
+        raise UserError(f"'{named}' is no number of cards", remedy='write it as --card "4x RTX 4090"')
+    wanted = name.casefold()
+    exact = find(name, cards) or next((card for card in cards if card.name.casefold() == wanted), None)
+    if exact is not None:
+        return count, exact
+    parts = [card for card in cards if wanted in card.name.casefold()]
+    if len(parts) == 1:
+        return count, parts[0]
+    if parts:
+        raise UserError(
+            f"'{name}' may be one of several cards",
+            remedy=f"name one: {', '.join(card.name for card in parts)}",
+        )
+    names = {card.name.casefold(): card.name for card in cards}
+    near = get_close_matches(wanted, names, n=NEAREST, cutoff=0.3)
+    raise UserError(
+        f"'{name}' is no card of results/cards.toml",
+        remedy=f"the nearest are {', '.join(names[one] for one in near)}" if near else "see its names there",
+    )
+
+
+def _devices(count: int, card: Card) -> tuple[Gpu, ...]:
+    """What a framework would see."""
+    memory = int(card.memory_gb * GIB / card.devices)
+    return tuple(
+        Gpu(
+            index=at,
+            vendor=card.vendor,
+            name=device_name(card),
+            architecture=card.capability,
+            memory_bytes=memory,
+        )
+        for at in range(count * card.devices)
+    )
+
+
+def device_name(card: Card) -> str:
+    """What its driver may call it: the first name that its pattern matches, without optional parts."""
+    return re.sub(r"\([^)]*\)\?|.\?", "", card.name_regex).partition("|")[0]

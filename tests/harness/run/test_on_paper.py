@@ -1,0 +1,67 @@
+"""Plans for cards that are not here, by their rows in the table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from harness.errors import UserError
+from harness.record.cards import find, load_cards
+from harness.run import on_paper
+from harness.run.choice import choose
+from harness.settings import Settings
+from tests.helpers import ROOT
+
+CARDS = load_cards(ROOT)
+
+
+@pytest.fixture(autouse=True)
+def _state(tmp_path, monkeypatch):
+    monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path))
+
+
+@pytest.mark.parametrize("card", CARDS, ids=lambda card: card.name)
+def test_each_card_of_the_table_has_a_plan_whose_trials_and_what_is_left_out_are_all(card):
+    setup = on_paper.prepare(ROOT, Settings(plan="mission", engine="venv"), card.name)
+    chosen = choose(setup)
+    assert find(setup.selection.gpus[0].name, CARDS) == card
+    assert len(chosen.planned) + sum(left.trials for left in chosen.left_out) == len(chosen.everything)
+    assert chosen.seconds > 3600
+
+
+@pytest.mark.parametrize(
+    ("named", "count", "name"),
+    [
+        ("RTX 4090", 1, "RTX 4090"),
+        ("4x rtx 4090", 4, "RTX 4090"),
+        ("2 × NVIDIA GeForce RTX 3090", 2, "RTX 3090"),
+        ("b200", 1, "B200 SXM"),
+    ],
+)
+def test_a_card_is_named_as_people_do(named, count, name):
+    found = on_paper.cards_named(named, CARDS)
+    assert (found[0], found[1].name) == (count, name)
+
+
+@pytest.mark.parametrize(
+    ("named", "near"),
+    [("RTX 4080", "RTX 4090"), ("H100", "H100 PCIe 80GB, H100 SXM5 80GB"), ("0x T4", "4x RTX 4090")],
+)
+def test_what_names_no_one_card_is_answered_with_the_nearest(named, near):
+    with pytest.raises(UserError) as error:
+        on_paper.cards_named(named, CARDS)
+    assert near in (error.value.remedy or "")
+
+
+def test_a_module_of_two_devices_counts_as_both():
+    setup = on_paper.prepare(ROOT, Settings(engine="venv"), "2x MI250X")
+    assert [gpu.index for gpu in setup.selection.gpus] == [0, 1, 2, 3]
+
+
+def test_a_budget_keeps_the_same_plan_and_says_what_it_leaves_out():
+    setup = on_paper.prepare(ROOT, Settings(plan="mission", engine="venv", budget="8h"), "RTX 4090")
+    chosen = choose(setup)
+    full = choose(replace(setup, settings=Settings(plan="mission", engine="venv")))
+    assert chosen.seconds <= 8 * 3600 < full.seconds
+    assert chosen.everything == full.everything

@@ -64,7 +64,7 @@ def _measured(
     if plan.load(root, session.plan).sha256 != session.plan_sha256:
         raise UserError(
             f"the plan '{session.plan}' is not the one that was ordered by",
-            remedy=f"copy plans/{session.plan}.toml out of the bundle into plans/",
+            remedy="copy plans/ out of the bundle into this clone's",
         )
     budget = f"{session.budget_seconds:.0f}s" if session.budget_seconds else settings.budget
     chosen = settings.model_copy(update={"plan": session.plan, "budget": budget})

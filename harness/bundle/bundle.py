@@ -18,6 +18,7 @@ from harness.bundle.validate import folder_problems
 from harness.data.check import sha256_of
 from harness.errors import RecordError, UserError
 from harness.image.catalog import load_images
+from harness.plan import plan
 from harness.record import Harness, Model, Record, Session, store
 from harness.record.base import Moment
 from harness.record.claims import FOLDER as CLAIMS
@@ -109,10 +110,9 @@ def gather(root: Path, folder: Path, sessions: Iterable[str]) -> tuple[dict[str,
 
 
 def _plan(root: Path, folder: Path, session: Session) -> list[str]:
-    name = f"plans/{session.plan}.toml"
-    path = root / name
-    if path.is_file() and sha256_of(path) == session.plan_sha256:
-        archive.copy_into(folder, name, path)
+    path = plan.files(root).get(session.plan)
+    if path is not None and sha256_of(path) == session.plan_sha256:
+        archive.copy_into(folder, f"plans/{path.name}", path)
         return []
     return [f"the plan '{session.plan}' is not here as session {session.id} ran it"]
 
@@ -262,13 +262,14 @@ def _sources_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
     for sha256 in sorted(digest for digest in named - manifest.locks.keys() if digest):
         if not any(f"the lock {sha256[:12]} " in note for note in manifest.notes):
             yield f"{MANIFEST}: does not say where the lock {sha256[:12]} of its records is"
+    plans = plan.files(folder)
     for session in results.sessions:
-        path = folder / "plans" / f"{session.plan}.toml"
+        path = plans.get(session.plan)
         said = any(f"the plan '{session.plan}' " in note for note in manifest.notes)
-        if path.is_file() and not said and sha256_of(path) != session.plan_sha256:
+        if path and not said and sha256_of(path) != session.plan_sha256:
             yield f"plans/{path.name}: is not the plan that session {session.id} ran"
-        elif not path.is_file() and not said:
-            yield f"plans/{path.name}: is missing, and nothing says why"
+        elif path is None and not said:
+            yield f"plans/{session.plan}.toml: is missing, and nothing says why"
 
 
 def _session_problems(folder: Path, manifest: Manifest) -> list[str]:

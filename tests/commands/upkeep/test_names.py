@@ -49,7 +49,7 @@ TYPOS = [
         "plans/quick.toml: 'word_ml' is no workload; is 'word_lm' meant?",
     ),
     (
-        "plans/desk.toml",
+        "plans/mission.toml",
         'data = "wikitext-2"',
         'data = "wikitext-3"',
         "'wikitext-3' is no data set; is 'wikitext-2' meant?",

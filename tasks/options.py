@@ -16,9 +16,7 @@ ENGINE = "docker, podman, apptainer, venv or here (default: the first that answe
 PYTHON = "an interpreter to take as it is; its records say 'unpinned'"
 BASE = "a base image in place of the pinned one; records say so, and no claim is judged on it"
 WHEELHOUSE = "a folder of wheels to install from first (for clusters without internet)"
-ROLE = (
-    "one part of the plan: timing, full or batch-sweep; docs/plans.md says what each is (default: all)"
-)
+ROLE = "one part of the plan: timing, full or batch-sweep; docs/plans.md says what each is (default: all)"
 PRECISION = "only these precisions, as amp-bf16 or fp32-ieee,amp-bf16; also one that a CPU only emulates"
 BLOCKS = "spread the repeats over this many blocks of time, an hour apart (default: the plan's, mostly 1)"
 DRY_RUN = "print what would be done, and do nothing"

@@ -28,7 +28,7 @@ SETTINGS = {
     "base": "a base image in place of the pinned one; records say so, and no claim is judged on it",
     "wheelhouse": "a folder of wheels to install from first (for clusters without internet)",
     "budget": "a length of time such as 30m or 8h; what does not fit is left out in a stated order",
-    "role": "only one part of the plan: timing, full or ladder, as docs/plans.md says (default: all)",
+    "role": "only one part of the plan: timing, full or batch-sweep, as docs/plans.md says (default: all)",
     "precision": "only these, as amp-bf16 or fp32-ieee,amp-bf16; also one that a CPU only emulates",
     "blocks": "spread the repeats over this many blocks of time, an hour apart (default: the plan's)",
     "label": "the machine's name in results/ (default: its devices)",
@@ -112,7 +112,7 @@ def plan(
 @line.verb(
     BUILDING,
     help={
-        "only": "fetch one data set: cifar-100, mnist, wikitext-2, imdb, weights-resnet18, chestxray …",
+        "only": "fetch one data set: cifar-100, mnist, wikitext-2, weights-resnet18, chestxray …",
         "from_": "with --only chestxray: the folder that you unpacked ChestX-ray14 into; it is only read",
         "pack": "write one archive with all that the plan needs at a site without internet",
         "pythons": "with --pack: the versions of Python that the site may have, as 3.11,3.12",

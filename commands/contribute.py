@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from commands import gate
 from harness.bundle import archive
@@ -83,11 +85,28 @@ def session_of(root: Path, session: str | None, machine: str) -> Session:
 
 
 def problems(root: Path, session: Session) -> tuple[str, ...]:
-    """What the gate will say of the session's folder, judged as it lies in the clone."""
+    """What the gate says of a commit that adds the session's folder as it lies in the clone."""
     base = next((name for name in BASES if _is_commit(root, name)), None)
     if base is None:
         raise UserError("this is no git clone with a commit", remedy="contribute from a clone")
-    return gate.uncommitted_problems(root, base, _paths(root, session))
+    return gate.problems(root, base, _committed(root, base, _paths(root, session)))
+
+
+def _committed(root: Path, base: str, paths: Sequence[str]) -> str:
+    """A commit of `base` and these files that no branch holds; the clone's own index stays as it is."""
+    with TemporaryDirectory() as folder:
+        environment = {**os.environ, "GIT_INDEX_FILE": str(Path(folder) / "index")}
+
+        def git(*words: str) -> str:
+            command = ["git", "-C", str(root), "-c", "user.name=gpudyno", "-c", "user.email=none", *words]
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise MachineError(f"git {words[0]} says: {done.stderr.strip()}", remedy="correct that")
+            return done.stdout.strip()
+
+        git("read-tree", base)
+        git("update-index", "--add", "--", *paths)
+        return git("commit-tree", git("write-tree"), "-p", base, "-m", "Add records")
 
 
 def prepare(root: Path, session: Session, records: Sequence[Stored], out: Path) -> Contribution:

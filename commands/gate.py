@@ -1,7 +1,4 @@
-"""What a contribution of records brings, read as data out of git's objects: never checked out, never run.
-
-What no commit holds yet is judged by the same rules from its files.
-"""
+"""What a contribution of records brings, read as data out of git's objects: never checked out, never run."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -61,34 +58,6 @@ def laid_out(root: Path, base: str, head: str, folder: Path) -> tuple[str, ...]:
     """
     diff = changes(root, base, head)
     sizes, sessions = _sizes(root, diff), _sessions_at(root, base)
-    return _judged(
-        root, diff, sizes, sessions, folder, lambda change: _git(root, "cat-file", "blob", change.blob)
-    )
-
-
-def uncommitted_problems(root: Path, base: str, paths: Sequence[str]) -> tuple[str, ...]:
-    """What `problems` would say of a commit that adds these files of the clone; git writes nothing.
-
-    Raises UserError as `problems` does.
-    """
-    diff = _uncommitted(root, base, paths)
-    sizes = {path: (root / path).stat().st_size for path in paths}
-    sessions = _sessions_at(root, base)
-    with TemporaryDirectory() as folder:
-        return _judged(
-            root, diff, sizes, sessions, Path(folder), lambda change: (root / change.path).read_bytes()
-        )
-
-
-def _judged(
-    root: Path,
-    diff: Sequence[Change],
-    sizes: Mapping[str, int],
-    sessions: Mapping[str, str],
-    folder: Path,
-    content: Callable[[Change], bytes],
-) -> tuple[str, ...]:
-    """`sizes` are in bytes, known before any content is read; `sessions` are those of the base."""
     refused = [f"{change.path}: {why}" for change in diff if (why := _refusal(change))]
     refused += _taken(diff, sessions)
     refused += _too_large(diff, sizes)
@@ -101,7 +70,7 @@ def _judged(
     for change in diff:
         path = folder / change.path
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content(change))
+        path.write_bytes(_git(root, "cat-file", "blob", change.blob))
     return tuple(folder_problems(folder, root))
 
 
@@ -120,19 +89,6 @@ def changes(root: Path, base: str, head: str) -> tuple[Change, ...]:
         _, mode, _, blob, letter = about.split(" ")
         diff.append(Change(letter, mode, blob, path))
     return tuple(diff)
-
-
-def _uncommitted(root: Path, base: str, paths: Sequence[str]) -> tuple[Change, ...]:
-    """The files that `base` has not, or has otherwise."""
-    listed = _git(root, "ls-tree", "-r", "-z", _commit(root, base), "--", "results").decode(errors="replace")
-    committed = {path: about for about, _, path in (entry.partition("\t") for entry in listed.split("\0"))}
-    given = "".join(f"{path}\n" for path in paths).encode()
-    blobs = _git(root, "hash-object", "--no-filters", "--stdin-paths", given=given).decode().split()
-    return tuple(
-        Change("M" if path in committed else "A", _PLAIN_FILE, blob, path)
-        for path, blob in zip(paths, blobs, strict=True)
-        if committed.get(path) != f"{_PLAIN_FILE} blob {blob}"
-    )
 
 
 def _refusal(change: Change) -> str:

@@ -91,7 +91,7 @@ def prepared_data(name: str, source: str) -> None:
         for part, size in done.sizes.items():
             screen.say(f"{part}: {size.patients:,} patients, {size.images:,} images")
         screen.say(
-            f"{name}: {done.made:,} images made, {done.kept:,} were there; complete in {done.folder}\n"
+            f"{name}: complete in {done.folder}\n"
             f"SHA-256 {done.sha256}, by Pillow {done.pillow}; its makers give no hash to check against"
         )
 

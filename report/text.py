@@ -29,8 +29,8 @@ WORKLOAD_WORDS = {
     "convnet": "Image classifiers on synthetic images, on one device and on several",
     "tensorcore_mlp": "Matrix products alone: an MLP of three equal layers",
     "mnist_cnn": "A small convolutional network on MNIST",
-    "cifar_cnn": "A small convolutional network on CIFAR-10",
-    "imdb_gru": "A GRU on the reviews of IMDB",
+    "cifar_cnn": "A small convolutional network on CIFAR-10 (retired)",
+    "imdb_gru": "A GRU on the reviews of IMDB (retired)",
     "chexnet": "DenseNet-121 with 14 labels, in several frameworks",
 }
 
@@ -41,8 +41,10 @@ WORKLOAD_ABOUT = {
     "batch, resolution and optimiser are lost: protocol reconstructed).",
     "tensorcore_mlp": "Three linear layers on random numbers, a recipe for mixed precision (study 001).",
     "mnist_cnn": "Two convolutions and two linear layers learn MNIST's digits (study 001).",
-    "cifar_cnn": "Four convolutions and two linear layers learn CIFAR-10's classes (study 003).",
-    "imdb_gru": "A recurrent layer of 100 units learns whether a review is a good one (study 003).",
+    "cifar_cnn": "Four convolutions and two linear layers learn CIFAR-10's classes"
+    " (study 003). Retired: no plan trains it any more.",
+    "imdb_gru": "A recurrent layer of 100 units learns whether a review is a good one (study 003)."
+    " Retired: no plan trains it any more.",
     "chexnet": "DenseNet-121 trains on random images, with the same weights in each framework (study 003).",
 }
 

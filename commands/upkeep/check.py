@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from commands.upkeep import names, prose
+from commands.upkeep import names
 from harness import settings
 from harness.bundle.validate import record_problems
 from harness.engine.site import FILE as SITE_FILE
@@ -38,6 +38,10 @@ def product(root: Path) -> tuple[str, ...]:
     return tuple(found) or tuple(name for name in PRODUCT if (root / name).exists())
 
 
+CHECKED = ("plans/*.toml", "workloads/*.py", "results/claims/*.toml", "results/*/*/*.json")
+"""What is read below, each by a pattern of its own."""
+
+
 def tools(root: Path) -> Iterator[str]:
     """A sentence for each tool that is not content; raises UserError where the extra `test` is missing."""
     files = product(root)
@@ -53,8 +57,16 @@ def tools(root: Path) -> Iterator[str]:
             yield f"{' '.join(command[:2])}:\n{done.stdout}{done.stderr}".rstrip()
 
 
+def nothing_read(root: Path) -> Iterator[str]:
+    """A sentence for each pattern that no file matches: a check of nothing finds nothing wrong."""
+    for pattern in CHECKED:
+        if next(root.glob(pattern), None) is None:
+            yield f"{pattern}: no file is there, so nothing of it was checked"
+
+
 def files(root: Path) -> Iterator[str]:
     """A sentence for each of the user's files, plan, pin, claim, card or record that cannot be used."""
+    yield from nothing_read(root)
     readers: list[Callable[[], object]] = [partial(settings.load, root, {}, {}), partial(load_purchase, root)]
     readers += [partial(load_site, root, None)] if (root / SITE_FILE).is_file() else []
     readers += [partial(plan.load, root, name) for name in plan.names(root)]
@@ -77,7 +89,7 @@ def check(root: Path) -> None:
     Each problem is printed as it is found, so that one's own files come first.
     """
     found = 0
-    for problem in chain(files(root), tools(root), prose.problems(root)):
+    for problem in chain(files(root), tools(root)):
         found += 1
         print(problem, file=sys.stderr, flush=True)
     if found:

@@ -22,10 +22,10 @@ def problems(root: Path) -> Iterator[str]:
     workloads = {path.stem: path.read_text(encoding="utf-8") for path in (root / "workloads").glob("*.py")}
     claims, images = load_claims(root).claims, load_images(root).images.values()
     models = {(claim.workload, side.model) for claim in claims for side in sides(claim)}
-    for name in plan.names(root):
+    for name, path in plan.files(root).items():
         for measure in plan.load(root, name).measure:
             for clause in _of_a_measure(measure, workloads, {image.name for image in images}, models):
-                yield f"plans/{name}.toml: {clause}"
+                yield f"plans/{path.name}: {clause}"
     # A figure may be of a workload that is not here; a name that is nearly one of those that are is a typo.
     claimed = {claim.workload: claim.id for claim in claims}
     for workload in sorted(claimed.keys() - workloads.keys()):

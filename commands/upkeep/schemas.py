@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from harness.image.catalog import ImageFile
-from harness.plan.plan import Plan
+from harness.plan.plan import PlanFile
 from harness.record import ClaimFile, Measurement, Record, Reported, Session, Trial
 from harness.record.ledger import AnyLine
 
@@ -20,13 +20,13 @@ _MODELS: dict[str, type[BaseModel]] = {
     "images": ImageFile,
     "ledger": AnyLine,
     "measurement": Measurement,
-    "plan": Plan,
+    "plan": PlanFile,
     "record": Record,
     "session": Session,
     "trial": Trial,
 }
 
-_COMPUTED = {"plan": ("Plan", "sha256"), "images": ("Image", "name")}
+_COMPUTED = {"images": ("Image", "name")}
 """Fields that are filled in on reading: no file has them."""
 
 _TABLE = {"type": "object", "additionalProperties": True}

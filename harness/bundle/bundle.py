@@ -7,20 +7,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from harness.bundle import archive, signature
-from harness.bundle.ro_crate import FILE as CRATE
-from harness.bundle.ro_crate import describe
 from harness.bundle.signature import Signed
 from harness.bundle.validate import folder_problems
 from harness.data.check import sha256_of
 from harness.errors import RecordError, UserError
 from harness.image.catalog import load_images
+from harness.plan import plan
 from harness.record import Harness, Model, Record, Session, store
 from harness.record.base import Moment
 from harness.record.claims import FOLDER as CLAIMS
@@ -31,6 +29,8 @@ SUMS = "SHA256SUMS"
 SIGNATURE = f"{SUMS}.sig"
 MANIFEST = "bundle.json"
 PAGE = "page"
+CRATE = "ro-crate-metadata.json"
+"""A description that older releases wrote; it may be there, and nothing reads it."""
 FIGURES = "analysis.json"
 """The figures that the page was made from, as plain data; absent from bundles of form 1."""
 CLONE = ("results/cards.toml", "results/LICENSE", "purchase.toml", "docker/images.toml")
@@ -110,10 +110,9 @@ def gather(root: Path, folder: Path, sessions: Iterable[str]) -> tuple[dict[str,
 
 
 def _plan(root: Path, folder: Path, session: Session) -> list[str]:
-    name = f"plans/{session.plan}.toml"
-    path = root / name
-    if path.is_file() and sha256_of(path) == session.plan_sha256:
-        archive.copy_into(folder, name, path)
+    path = plan.files(root).get(session.plan)
+    if path is not None and sha256_of(path) == session.plan_sha256:
+        archive.copy_into(folder, f"plans/{path.name}", path)
         return []
     return [f"the plan '{session.plan}' is not here as session {session.id} ran it"]
 
@@ -158,10 +157,9 @@ def as_of(records: Sequence[Stored], now: datetime, quoted: Iterable[date] = ())
 
 
 def write(folder: Path, manifest: Manifest, out: Path, *, key: Path | None = None) -> None:
-    """Describes, sums up and, with a `key`, signs what lies in `folder`, and writes it as one archive."""
+    """Sums up and, with a `key`, signs what lies in `folder`, and writes it as one archive."""
     manifest_text = json.dumps(manifest.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
     (folder / MANIFEST).write_text(manifest_text, encoding="utf-8")
-    (folder / CRATE).write_text(_crate(folder, manifest), encoding="utf-8")
     names = names_in(folder)
     sums = "".join(f"{sha256_of(folder / name)}  {name}\n" for name in names)
     (folder / SUMS).write_text(sums, encoding="ascii")
@@ -205,7 +203,6 @@ def open_bundle(path: Path, folder: Path, *, signers: Path | None = None) -> Ope
         problems += _lock_problems(folder, manifest)
         problems += _session_problems(folder, manifest)
         problems += _sources_problems(folder, manifest)
-        problems += _crate_problems(folder, manifest)
     except RecordError as error:
         problems.append(error.problem)
     problems += folder_problems(folder)
@@ -265,32 +262,14 @@ def _sources_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
     for sha256 in sorted(digest for digest in named - manifest.locks.keys() if digest):
         if not any(f"the lock {sha256[:12]} " in note for note in manifest.notes):
             yield f"{MANIFEST}: does not say where the lock {sha256[:12]} of its records is"
+    plans = plan.files(folder)
     for session in results.sessions:
-        path = folder / "plans" / f"{session.plan}.toml"
+        path = plans.get(session.plan)
         said = any(f"the plan '{session.plan}' " in note for note in manifest.notes)
-        if path.is_file() and not said and sha256_of(path) != session.plan_sha256:
+        if path and not said and sha256_of(path) != session.plan_sha256:
             yield f"plans/{path.name}: is not the plan that session {session.id} ran"
-        elif not path.is_file() and not said:
-            yield f"plans/{path.name}: is missing, and nothing says why"
-
-
-def _crate_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
-    """A description that this release would not have written."""
-    if manifest.gpudyno.version != version("gpudyno"):
-        return
-    if (folder / CRATE).is_file() and (folder / CRATE).read_bytes() != _crate(folder, manifest).encode():
-        yield f"{CRATE}: describes something else"
-
-
-def _crate(folder: Path, manifest: Manifest) -> str:
-    sizes = {name: (folder / name).stat().st_size for name in names_in(folder) if name != CRATE}
-    return describe(
-        store.read_all(folder).records,
-        sizes,
-        locks=manifest.locks,
-        as_of=manifest.as_of,
-        version=manifest.gpudyno.version,
-    )
+        elif path is None and not said:
+            yield f"plans/{session.plan}.toml: is missing, and nothing says why"
 
 
 def _session_problems(folder: Path, manifest: Manifest) -> list[str]:

@@ -137,9 +137,6 @@ _WIKITEXT_2_RAW = (
 )
 
 
-_IMDB = Member("imdb/imdb.npz", None, "69664113be75683a8fe16e3ed0ab59fda8886cb3cd7ada244f7d9544e4676b9f")
-
-
 def _wikitext_file(member: Member) -> Download:
     part = member.path.split(".")[1]
     url = f"{_WIKITEXT_2_RAW}{part}.txt"
@@ -236,24 +233,6 @@ _ALL = (
                     "92675f1d63015c1c8b51f1656a52d5bdbc33aafa60cc47a218a66e7ee817488c",
                     ("https://wikitext.smerity.com/wikitext-2-v1.zip",),
                     {member.path: member.path for member in _WIKITEXT_2},
-                ),
-            ),
-        ),
-    ),
-    Dataset(
-        name="imdb",
-        title="IMDB's reviews, numbered by Keras",
-        terms="no licence stated; cite Maas et al., Learning Word Vectors for Sentiment Analysis, ACL 2011",
-        members=(_IMDB,),
-        ways=(
-            (
-                Download(
-                    "imdb.npz",
-                    "plain",
-                    _IMDB.size,
-                    _IMDB.sha256,
-                    ("https://storage.googleapis.com/tensorflow/tf-keras-datasets/imdb.npz",),
-                    {"imdb.npz": _IMDB.path},
                 ),
             ),
         ),

@@ -1,7 +1,7 @@
 """Real data and pretrained weights: fetched once, checked by hash, or taken from a folder of the user's.
 
 Nothing here reads a pickle. A data folder is laid out as `cifar-100-python/`, `cifar-10-batches-py/`,
-`MNIST/raw/`, `wikitext-2/`, `imdb/` and `weights/`.
+`MNIST/raw/`, `wikitext-2/` and `weights/`.
 """
 
 from __future__ import annotations

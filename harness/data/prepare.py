@@ -1,10 +1,9 @@
 """ChestX-ray14 from a folder of the user's, made ready once: the study's split, and its images at 264 px.
 
-What is written: `chestxray/images/*.png`, `chestxray/table.csv` with each image's part, patient and
-labels, and `chestxray/SHA256SUMS` over all of them, last. Until then `SHA256SUMS.part` grows by a line
-with each image, so that a run that was killed goes on where it was. Hashes of the archives are
-published nowhere that we know: what is checked of the source is that every image of the table is there
-and how many each part has.
+What is written: `chestxray/images.npy`, one uint8 array of (images, 264, 264); `chestxray/table.csv` with the
+part, patient and labels of each image in the array's order; and `chestxray/SHA256SUMS` over both, last.
+X-rays are grey, so one channel holds them. Hashes of the archives are published nowhere that we know: what is
+checked of the source is that every image of the table is there and how many each part has.
 """
 
 from __future__ import annotations
@@ -12,23 +11,25 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import PIL
+from PIL import Image
 
 from harness.data import chest_xray
 from harness.data.check import sha256_of
 from harness.data.chest_xray import LABELS, NAME, TABLE, WHOLE, Entry, Part, Size
 from harness.data.folder import check_free_space, locked, writable
-from harness.data.resize import Resize, Resized, resize_all
 from harness.errors import DataError, UserError
 
 PIXELS = 264
-BYTES_PER_IMAGE = 140_000
-"""A generous guess for the disk: RGB noise of that size would need 209,000."""
-SUMS = "SHA256SUMS"
+AHEAD = 256
+"""Images that are read before the first of them is written."""
+SUMS, TABLE_FILE, IMAGES = "SHA256SUMS", "table.csv", "images.npy"
 
 Watch = Callable[[int, int], None]
 """Told how many images are there, of how many."""
@@ -40,8 +41,6 @@ class Prepared:
 
     folder: Path
     sizes: Mapping[Part, Size]
-    made: int
-    kept: int
     sha256: str
     pillow: str
 
@@ -51,30 +50,24 @@ def prepare(
     folder: Path,
     *,
     expected: Mapping[Part, Size] = WHOLE,
-    processes: int | None = None,
     watch: Watch = lambda done, of: None,
 ) -> Prepared:
-    """Makes `folder`/chestxray of what lies anywhere below `source`; images that are there already are kept.
+    """Makes `folder`/chestxray of what lies anywhere below `source`, in place of one that is there.
 
     Raises UserError where `source` has no table, DataError where the table, its counts or an image are not as
     they should be, NoSpace and Busy as fetching does.
     """
     split, images = _source(source, expected)
-    total = sum(len(entries) for entries in split.values())
+    paths = [images[entry.image] for entries in split.values() for entry in entries]
     with writable(folder), locked(folder):
         ours = folder / NAME
-        (ours / "images").mkdir(parents=True, exist_ok=True)
-        before = _sums(ours)
-        check_free_space(NAME, (total - len(before)) * BYTES_PER_IMAGE, folder)
-        jobs = [
-            Resize(images[entry.image], ours / "images" / entry.image, PIXELS, before.get(entry.image))
-            for entries in split.values()
-            for entry in entries
-        ]
-        found = _resized(jobs, ours, processes, watch)
-        sha256 = _finish(ours, split, found)
-    made = sum(image.made for image in found)
-    return Prepared(ours, chest_xray.sizes(split), made, total - made, sha256, PIL.__version__)
+        ours.mkdir(parents=True, exist_ok=True)
+        check_free_space(NAME, len(paths) * PIXELS**2, folder)
+        _write_images(paths, ours / IMAGES, watch)
+        _write(ours / TABLE_FILE, _table(split))
+        sums = (f"{sha256_of(ours / name)}  {name}\n" for name in (IMAGES, TABLE_FILE))
+        _write(ours / SUMS, "".join(sums))
+        return Prepared(ours, chest_xray.sizes(split), sha256_of(ours / SUMS), PIL.__version__)
 
 
 def _source(
@@ -102,43 +95,50 @@ def _source(
     return split, images
 
 
-def _sums(ours: Path) -> dict[str, str]:
-    """Image → SHA-256, of a run that ended or of one that was killed; half a line at the end is none."""
-    known: dict[str, str] = {}
-    for name in (SUMS, f"{SUMS}.part"):
-        path = ours / name
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        pairs = [line.split("  images/") for line in lines]
-        known |= {pair[1]: pair[0] for pair in pairs if len(pair) == 2 and len(pair[0]) == 64}
-    return {name: sha256 for name, sha256 in known.items() if (ours / "images" / name).is_file()}
+def _write_images(paths: Sequence[Path], target: Path, watch: Watch) -> None:
+    """Writes the array under a temporary name, by threads: Pillow works outside of Python's lock."""
+    unfinished = target.with_suffix(".part")
+    array = np.lib.format.open_memmap(
+        unfinished, mode="w+", dtype=np.uint8, shape=(len(paths), PIXELS, PIXELS)
+    )
+    with ThreadPoolExecutor() as pool:
+        try:
+            for number, pixels in enumerate(_in_order(pool, paths)):
+                array[number] = pixels
+                watch(number + 1, len(paths))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            unfinished.unlink()
+            raise
+    array.flush()
+    unfinished.replace(target)
 
 
-def _resized(jobs: list[Resize], ours: Path, processes: int | None, watch: Watch) -> list[Resized]:
-    found: list[Resized] = []
-    with (ours / f"{SUMS}.part").open("a", encoding="utf-8") as sums:
-        # The line that a kill cut short ends here.
-        sums.write("\n")
-        for image in resize_all(jobs, processes=processes):
-            sums.write(f"{image.sha256}  images/{image.name}\n")
-            sums.flush()
-            found.append(image)
-            watch(len(found), len(jobs))
-    return found
+def _in_order(pool: ThreadPoolExecutor, paths: Sequence[Path]) -> Iterator[np.ndarray]:
+    """The images in their order, some of them ahead."""
+    for first in range(0, len(paths), AHEAD):
+        yield from pool.map(resized, paths[first : first + AHEAD])
 
 
-def _finish(ours: Path, split: Mapping[Part, tuple[Entry, ...]], found: list[Resized]) -> str:
-    """Writes the table, then the sums, each whole; gives the sums' own hash."""
+def resized(path: Path) -> np.ndarray:
+    """An image as study 003 made it, bilinear to a square, in one channel; raises DataError naming it."""
+    try:
+        with Image.open(path) as image:
+            small = image.resize((PIXELS, PIXELS), Image.Resampling.BILINEAR).convert("RGB").convert("L")
+    except (OSError, SyntaxError, ValueError) as error:
+        raise DataError(
+            f"the image '{path.name}' cannot be read ({error})", remedy="unpack its archive again"
+        ) from None
+    return np.asarray(small)
+
+
+def _table(split: Mapping[Part, tuple[Entry, ...]]) -> str:
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(["image", "part", "patient", *LABELS])
     for part, entries in split.items():
         rows.writerows([entry.image, part, entry.patient, *entry.labels] for entry in entries)
-    _write(ours / "table.csv", text.getvalue())
-    lines = [f"{image.sha256}  images/{image.name}\n" for image in sorted(found, key=lambda one: one.name)]
-    lines.append(f"{sha256_of(ours / 'table.csv')}  table.csv\n")
-    _write(ours / SUMS, "".join(lines))
-    (ours / f"{SUMS}.part").unlink()
-    return sha256_of(ours / SUMS)
+    return text.getvalue()
 
 
 def _write(path: Path, text: str) -> None:

@@ -15,6 +15,7 @@ from harness.data.fetch import Resolved
 from harness.engine import site
 from harness.errors import UserError
 from harness.image.packed import Packed
+from harness.plan.plan import files
 from harness.settings import Settings
 
 Files = tuple[tuple[str, Path], ...]
@@ -49,7 +50,9 @@ def project(root: Path, plan: str) -> Files:
     listed = subprocess.run(line, capture_output=True, text=True, check=False)
     if listed.returncode != 0:
         raise UserError("this is no clone of gpudyno's, which alone can be packed", remedy="pack in a clone")
-    names = {name for name in listed.stdout.split("\0") if name} | {f"plans/{plan}.toml", site.FILE}
+    held = files(root).get(plan)
+    own = {site.FILE, f"plans/{held.name}"} if held else {site.FILE}
+    names = {name for name in listed.stdout.split("\0") if name} | own
     wanted = sorted(name for name in names if not (name.startswith((".", *_LEFT_OUT)) or "/." in name))
     return tuple((name, root / name) for name in wanted if (root / name).is_file())
 

@@ -1,4 +1,7 @@
-"""A plan is data: plans/<name>.toml becomes trials, in a randomised and interleaved order."""
+"""A plan is data: a file of plans/ becomes trials, in a randomised and interleaved order.
+
+A file may hold other sizes of its study, each under a plan name of its own: `[size.<name>]`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import hashlib
 import itertools
 import random
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
@@ -75,10 +79,9 @@ class Measure(Model):
         return device in self.devices and (not self.images or image in self.images)
 
 
-class Plan(Model):
-    """plans/<name>.toml"""
+class Size(Model):
+    """What a plan has besides its name: the whole study, or a smaller or larger size of it."""
 
-    name: Name
     title: str
     repeats: Annotated[int, Field(ge=1, le=100)] = 5
     timeout_seconds: Annotated[float, Field(gt=0)] = 3600.0
@@ -87,6 +90,19 @@ class Plan(Model):
     blocks: Annotated[int, Field(ge=1, le=10)] = 1
     """Over how many blocks of time, an hour or more apart, the repeats are spread."""
     measure: Annotated[tuple[Measure, ...], Field(min_length=1)]
+
+
+class PlanFile(Size):
+    """plans/<name>.toml: a plan, and the plans that are other sizes of it."""
+
+    name: Name
+    size: dict[Name, Size] = {}
+
+
+class Plan(Size):
+    """One plan of a file; `sha256` is the file's."""
+
+    name: Name
     sha256: str = ""
 
 
@@ -115,32 +131,54 @@ _MATRIX = (
 )
 
 
+def files(root: Path) -> dict[str, Path]:
+    """The plans there are, sizes among them, each with the file that holds it, in the names' order.
+
+    A file that cannot be read holds its own plan alone: loading that says what is wrong.
+    """
+    paths = sorted((root / "plans").glob("*.toml"))
+    found: dict[str, Path] = {}
+    for path in paths:
+        with suppress(ValueError):
+            sizes = parse_toml(path.read_bytes()).get("size")
+            found |= dict.fromkeys(sizes, path) if isinstance(sizes, dict) else {}
+    found |= {path.stem: path for path in paths}
+    return dict(sorted(found.items()))
+
+
 def names(root: Path) -> list[str]:
-    """The plans there are."""
-    return sorted(path.stem for path in (root / "plans").glob("*.toml"))
+    """The plans there are, sizes among them."""
+    return list(files(root))
 
 
 def load(root: Path, name: str) -> Plan:
-    """Reads plans/<name>.toml; raises PlanError naming the file, the key and what is wrong with it."""
-    path = root / "plans" / f"{name}.toml"
-    if name not in names(root):
-        raise UserError(f"there is no plan '{name}'", remedy=f"the plans are {', '.join(names(root))}")
-    text = path.read_bytes()
+    """Reads a plan by its name; raises PlanError naming the file, the key and what is wrong with it."""
+    found = files(root)
+    if name not in found:
+        raise UserError(f"there is no plan '{name}'", remedy=f"the plans are {', '.join(found)}")
+    path = found[name]
     where = f"plans/{path.name}"
+    file, sha256 = _read(path, where)
+    if file.name != path.stem:
+        raise PlanError(f"{where}: its name is '{file.name}'", remedy=f"write name = '{path.stem}'")
+    size = file if name == path.stem else file.size[name]
+    for measure in size.measure:
+        variants(measure, where)
+    measures = tuple(_with_hash(measure, root, where) for measure in size.measure)
+    fields = {key: getattr(size, key) for key in Size.model_fields}
+    return Plan.model_validate({**fields, "name": name, "sha256": sha256, "measure": measures})
+
+
+def _read(path: Path, where: str) -> tuple[PlanFile, str]:
+    text = path.read_bytes()
     try:
         raw = parse_toml(text)
     except ValueError as error:
         raise PlanError(f"{where} is not TOML: {error}", remedy="correct the line it names") from None
     try:
-        plan = Plan.model_validate({**raw, "sha256": hashlib.sha256(text).hexdigest()})
+        return PlanFile.model_validate(raw), hashlib.sha256(text).hexdigest()
     except ValidationError as error:
         raise PlanError(f"{where}: {first_problem(error)}", remedy="docs/plans.md lists the keys") from None
-    if plan.name != name:
-        raise PlanError(f"{where}: its name is '{plan.name}'", remedy=f"write name = '{name}'")
-    for measure in plan.measure:
-        variants(measure, where)
-    measures = tuple(_with_hash(measure, root, where) for measure in plan.measure)
-    return plan.model_copy(update={"measure": measures})
 
 
 def _with_hash(measure: Measure, root: Path, where: str) -> Measure:
@@ -323,9 +361,9 @@ def _shuffled(by_priority: Mapping[int, list[Planned]], repeat: int, rng: random
 
 def _batch_sizes_growing(members: list[Planned]) -> list[Planned]:
     """The trials of batch-size sweeps in order of their batch size, at the places that they have."""
-    sweep = [item for item in members if item.role == "ladder"]
+    sweep = [item for item in members if item.role == "batch-sweep"]
     growing = iter(sorted(sweep, key=lambda item: item.trial.asked.variant.batch_size))
-    return [next(growing) if item.role == "ladder" else item for item in members]
+    return [next(growing) if item.role == "batch-sweep" else item for item in members]
 
 
 def _parts(items: Sequence[T], count: int) -> list[list[T]]:

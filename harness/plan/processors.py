@@ -27,19 +27,6 @@ OF_MODELS = {
 }
 """By workload and model, for the protocol's own size of batch and image."""
 
-OF_FRAMEWORKS = {
-    # By the committed records of `frameworks-cpu`; else 781 steps of 0.4, 1.9 and 6.9 seconds.
-    ("cifar_cnn", "tensorflow"): Length(116.0, 10),
-    ("cifar_cnn", "keras-tensorflow"): Length(133.0, 10),
-    ("cifar_cnn", "pytorch"): Length(330.0, 10),
-    ("cifar_cnn", "mxnet-gluon"): Length(1484.0, 10),
-    ("cifar_cnn", "chainer"): Length(5389.0, 10),
-    # 390 steps of 0.6 seconds with others at work, and as many batches to validate on. No other was timed.
-    ("imdb_gru", "pytorch"): Length(300.0, 3),
-}
-"""By workload and framework."""
-
-
 OF_STEPS = {("tensorcore_mlp", "amp-fp16"): 130.0}
 """By workload and precision: one core's seconds, which a second core does not shorten.
 
@@ -65,8 +52,7 @@ def length(asked: Asked) -> Length | None:
     Smaller or fewer images take as much less.
     """
     options = asked.variant.options
-    found = OF_FRAMEWORKS.get((asked.workload, str(options.get("framework", ""))))
-    found = found or OF_MODELS.get((asked.workload, asked.variant.model))
+    found = OF_MODELS.get((asked.workload, asked.variant.model))
     if found is None:
         return None
     pixels, images = PIXELS.get(asked.workload), TRAIN_IMAGES.get(asked.workload)

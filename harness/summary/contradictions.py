@@ -18,9 +18,6 @@ CLOCKS_APART = 0.02
 SAMPLED_SECONDS = 1.0
 """The telemetry's windows are rounded, and those outside its samples are left out."""
 
-LEAST_STEPS = 20
-"""Of fewer steps two runs may have the same by chance."""
-
 SET_BACK = timedelta(seconds=2)
 """By so much a clock may be set while a session runs."""
 
@@ -116,7 +113,6 @@ def across(session: Session, records: Sequence[Stored]) -> Iterator[str]:
             yield f"{stored.path}: it started before its session"
     yield from _one_after_the_other(records)
     yield from _measured_twice(records)
-    yield from same_samples(records)
 
 
 def _one_after_the_other(records: Sequence[Stored]) -> Iterator[str]:
@@ -142,22 +138,3 @@ def _measured_twice(records: Sequence[Stored]) -> Iterator[str]:
             yield f"{stored.path}: attempt {done[record.trial.id]} of it was measured already"
         if record.measurement is not None:
             done.setdefault(record.trial.id, record.attempt)
-
-
-def same_samples(records: Sequence[Stored], others: Sequence[Stored] = ()) -> Iterator[str]:
-    """Records whose every step took as long as in another of them, or in one of `others`."""
-    seen: dict[str, str] = {}
-    for stored in others:
-        if (steps := _steps(stored.record)) is not None:
-            seen.setdefault(steps, stored.path)
-    for stored in records:
-        if (steps := _steps(stored.record)) is None:
-            continue
-        if seen.get(steps, stored.path) != stored.path:
-            yield f"{stored.path}: every step took as long as in '{seen[steps]}'"
-        seen.setdefault(steps, stored.path)
-
-
-def _steps(record: Record) -> str | None:
-    series = record.measurement.step_us if record.measurement else None
-    return series.microseconds if series is not None and series.count >= LEAST_STEPS else None

@@ -51,18 +51,12 @@ EPOCHS = {
     ("chexnet", "fair/1"): 5,
     ("chexnet", "loading/1"): 5,
     ("cifar_resnet44", "published/1"): 40,
-    ("cifar_cnn", "published/1"): 10,
-    ("cifar_cnn", "fair/1"): 10,
-    ("imdb_gru", "published/1"): 3,
-    ("imdb_gru", "fair/1"): 3,
 }
 """How long each protocol is, as its workload says."""
 
 QUALITIES = {
     "cifar_fastai": "accuracy",
     "cifar_resnet44": "accuracy",
-    "cifar_cnn": "accuracy",
-    "imdb_gru": "accuracy",
     "chexnet": "auc",
     "word_lm": "perplexity",
 }

@@ -1,36 +1,18 @@
-"""Figures that are too good: faster than the device was seen to be, ahead of all seeds, or too alike."""
+"""Figures that are too good: faster than the device was seen to be."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
 from typing import Literal
 
 from pandas import DataFrame
-from scipy import special
 
 from harness.record import Measurement
 from report.trials import all_reduce
 from report.trials.ceilings import ABOVE, GEMM, ceiling_runs, device_of
-from report.trials.columns import IDENTITY, KEY
-from report.trials.table import row_groups, trials_of
+from report.trials.table import trials_of
 from report.trials.trial import Trial
-
-LEAST_OTHERS = 4
-"""Equal runs that a run's end is held against, besides itself."""
-
-ENDS_LEVEL = 0.01
-"""How often a cell of honest runs may have one that ends too well."""
-
-LEAST_GAIN = 0.01
-"""Relative: an end that is better by less than this is not worth a word."""
-
-LEAST_EPOCHS = 3
-LEAST_CONSTANT_STEPS = 50
-CLOCK_SECONDS = 1e-6
-"""The resolution of a record's step times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +33,6 @@ def too_good(table: DataFrame) -> list[tuple[Flag, ...]]:
     for place, trial in enumerate(trials):
         found = (_above_ceiling(trial, runs), _above_all_reduce(trial, shared))
         flagged[place] += (flag for flag in found if flag)
-    for place, flag in (*_alike(table, trials), *_ends(table, trials), *_starts(table, trials)):
-        flagged[place].append(flag)
     return [tuple(flags) for flags in flagged]
 
 
@@ -96,100 +76,3 @@ def _above_all_reduce(trial: Trial, runs: Mapping[all_reduce.Devices, Sequence[M
         f"{len(runs[devices])} runs of all-reduce: those were disturbed, or less was shared than is counted"
     )
     return Flag("above-ceiling", sentence, "warn")
-
-
-def _alike(table: DataFrame, trials: Sequence[Trial]) -> list[tuple[int, Flag]]:
-    """Runs of one key that share every step, runs of one cell with equal windows, steps without a spread."""
-    flags: list[tuple[int, Flag]] = []
-    by_series: dict[tuple[object, ...], list[int]] = {}
-    for place, trial in enumerate(trials):
-        measured, summary = trial.record.measurement, trial.summary
-        if measured is None or summary is None or measured.step_us.count < LEAST_CONSTANT_STEPS:
-            continue
-        if (
-            summary.step_seconds_p5 == summary.step_seconds_p95
-            and summary.step_seconds_median > 1000 * CLOCK_SECONDS
-        ):
-            flags.append((place, Flag("too-alike", "nine of ten steps took the same time to a microsecond")))
-        series = (trial.key, measured.step_us.count, measured.step_us.microseconds)
-        by_series.setdefault(series, []).append(place)
-    for places in by_series.values():
-        if len(places) > 1:
-            flag = Flag("too-alike", f"{len(places)} runs share the time of every step")
-            flags += [(place, flag) for place in places]
-    for places in row_groups(table, (*IDENTITY, "steps_trained")):
-        seconds = [m.window.seconds for place in places if (m := trials[place].record.measurement)]
-        if len(seconds) > 2 and max(seconds) - min(seconds) < CLOCK_SECONDS:
-            flag = Flag("too-alike", f"the windows of {len(seconds)} runs differ by less than a microsecond")
-            flags += [(place, flag) for place in places if trials[place].summary]
-    return flags
-
-
-def _ends(table: DataFrame, trials: Sequence[Trial]) -> list[tuple[int, Flag]]:
-    """Runs that end better than one more run of their cell would: one-sided prediction intervals.
-
-    mean ± t(n − 1) · s · √(1 + 1/n) of the n others, at a level that holds for the cell.
-    """
-    flags: list[tuple[int, Flag]] = []
-    for places in row_groups(table, (*IDENTITY, "steps_trained")):
-        believed = [place for place in places if trials[place].verdict != "invalid"]
-        for name in ("quality", "valid_loss", "train_loss"):
-            ends = {place: end for place in believed if (end := _end(trials[place], name)) is not None}
-            for place, value in ends.items():
-                others = [end for other, end in ends.items() if other != place]
-                if len(others) >= LEAST_OTHERS and _beyond(value, others, 3 * len(ends)):
-                    shown = name.replace("quality", trials[place].quality_name or name).replace("_", " ")
-                    middle = abs(fmean(others))
-                    sentence = (
-                        f"{shown} {abs(value):.4g}, where {len(others)} other seeds end at {middle:.4g}"
-                    )
-                    flags.append((place, Flag("ends-too-well", sentence, "warn")))
-    return flags
-
-
-def _end(trial: Trial, name: str) -> float | None:
-    """Its end by one metric, with the sign that makes more the better; null where it has none."""
-    if name == "train_loss":
-        value = trial.train_loss
-    else:
-        epoch = trial.last_validated
-        value = getattr(epoch, name) if epoch else None
-    if value is None or not math.isfinite(value):
-        return None
-    return value if name == "quality" and trial.quality_name in ("accuracy", "auc") else -value
-
-
-def _beyond(value: float, others: Sequence[float], tests: int) -> bool:
-    middle, count = fmean(others), len(others)
-    quantile = float(special.stdtrit(count - 1, 1 - ENDS_LEVEL / tests))
-    reach = quantile * stdev(others) * math.sqrt(1 + 1 / count)
-    return value - middle > max(reach, LEAST_GAIN * abs(middle))
-
-
-def _starts(table: DataFrame, trials: Sequence[Trial]) -> list[tuple[int, Flag]]:
-    """Runs whose loss after one epoch is below the lowest that any equal run reached in all its epochs."""
-    flags: list[tuple[int, Flag]] = []
-    for places in row_groups(table, KEY):
-        for name in ("train_loss", "valid_loss"):
-            curves = {place: _curve(trials[place], name) for place in places}
-            lowest = {
-                place: min(curve)
-                for place, curve in curves.items()
-                if len(curve) >= LEAST_EPOCHS and trials[place].verdict != "invalid"
-            }
-            for place, curve in curves.items():
-                others = [low for other, low in lowest.items() if other != place]
-                if curve and len(others) > 1 and curve[0] < (1 - LEAST_GAIN) * min(others):
-                    sentence = (
-                        f"{name.replace('_', ' ')} {curve[0]:.4g} after one epoch, where {len(others)} equal "
-                        f"runs reach {min(others):.4g} at best"
-                    )
-                    flags.append((place, Flag("starts-too-well", sentence, "warn")))
-    return flags
-
-
-def _curve(trial: Trial, name: str) -> list[float]:
-    """A loss after each complete epoch, from the first on; empty where one is missing or not finite."""
-    epochs = [epoch for epoch in trial.epochs if epoch.complete]
-    values = [getattr(epoch, name) for epoch in epochs]
-    return values if all(value is not None and math.isfinite(value) for value in values) else []

@@ -46,7 +46,7 @@ def test_the_count_tells_what_the_shipped_plans_can_judge(capsys):
     assert gpu >= 150
     without = re.search(r"without a run: (\d+)", told)
     assert cpu >= 20
-    assert without and cpu + int(without.group(1)) >= 40
+    assert without and cpu + int(without.group(1)) >= 35
 
 
 def test_an_unmet_claim_has_a_way_in_the_plan_that_is_quickest_for_the_records_own_device():
@@ -60,9 +60,9 @@ def test_an_unmet_claim_has_a_way_in_the_plan_that_is_quickest_for_the_records_o
 
 
 def test_a_plan_is_counted_in_every_image_that_its_measures_name():
-    asked = plan.load(ROOT, "frameworks-cpu")
+    asked = plan.load(ROOT, "chexnet-cpu")
     images = load_images(ROOT)
-    assert claims.images_of(asked, "cpu", images) == (None, "tensorflow", "mxnet", "chainer")
+    assert claims.images_of(asked, "cpu", images) == (None, "tensorflow", "mxnet", "chainer", "horovod")
     assert claims.images_of(asked, "cuda", images) == (None,)
     assert claims.images_of(plan.load(ROOT, "quick"), "cpu", images) == (None,)
 

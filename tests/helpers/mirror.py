@@ -24,8 +24,7 @@ class Mirror:
     cut_at: dict[str, list[int]] = field(default_factory=dict)
     """Bytes after which each next answer is cut off."""
     bytes_per_second: float | None = None
-    ranges: bool = True
-    asked: list[tuple[str, str | None]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
     agents: set[str] = field(default_factory=set)
     url: str = ""
 
@@ -36,22 +35,18 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         mirror, path = self.mirror, self.path.split("?")[0]
-        span = self.headers.get("Range")
-        mirror.asked.append((path, span))
+        mirror.asked.append(path)
         mirror.agents.add(self.headers.get("User-Agent", ""))
         if path not in mirror.files or path in mirror.status:
             self.send_error(mirror.status.get(path, 404))
             return
         body = mirror.files[path]
-        start = int(span.removeprefix("bytes=").rstrip("-")) if span and mirror.ranges else 0
-        self.send_response(206 if start else 200)
-        if start:
-            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
-        self.send_header("Content-Length", str(len(body) - start))
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
         self.send_header("Connection", "close")
         self.end_headers()
         cuts = mirror.cut_at.get(path, [])
-        self._send(body[start : start + cuts.pop(0)] if cuts else body[start:])
+        self._send(body[: cuts.pop(0)] if cuts else body)
         self.close_connection = True
 
     def _send(self, body):

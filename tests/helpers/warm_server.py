@@ -37,7 +37,7 @@ def generate(workloads, name):
     try:
         datasets = importlib.import_module("parts.inputs.datasets")
         if not KEPT:
-            for maker in ("_generated_corpus", "_generated_images", "_generated_reviews"):
+            for maker in ("_generated_corpus", "_generated_images"):
                 setattr(datasets, maker, remembered(datasets, getattr(datasets, maker)))
         getattr(datasets, name)("", "generated")
         GENERATED[workloads, name] = True
@@ -52,7 +52,7 @@ def own(module):
 
 def remembered(datasets, make):
     def made(*asked):
-        sizes = datasets.WIKITEXT_2_TOKENS, datasets.WIKITEXT_2_TYPES, datasets.IMDB_REVIEWS
+        sizes = datasets.WIKITEXT_2_TOKENS, datasets.WIKITEXT_2_TYPES
         key = repr((make.__name__, asked, sizes))
         if key not in GENERATED:
             GENERATED[key] = make(*asked)

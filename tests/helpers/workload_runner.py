@@ -32,8 +32,6 @@ GENERATED = {
     "cifar_fastai": "cifar_100",
     "mnist_cnn": "mnist",
     "cifar_resnet44": "cifar_10",
-    "cifar_cnn": "cifar_10",
-    "imdb_gru": "imdb",
 }
 """The data set that each workload generates."""
 

@@ -62,7 +62,9 @@ def tracked() -> tuple[Path, ...]:
 
 
 def modules(*folders: str) -> list[Path]:
-    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+    found = {folder: sorted((ROOT / folder).rglob("*.py")) for folder in folders}
+    assert all(found.values()), "a folder that is checked has no module"
+    return sorted(path for paths in found.values() for path in paths)
 
 
 def name_of(path: Path) -> str:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import struct
-import zlib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,7 +17,6 @@ from tests.workloads.test_chexnet_frameworks import STACKS
 from tests.workloads.test_chexnet_xrays import ready  # noqa: F401  (a fixture)
 
 pictures = module("parts.chexnet.real.pictures")
-png = module("parts.chexnet.real.png")
 protocol = module("parts.chexnet.protocol")
 reader = module("parts.chexnet.real.reader")
 failed = module("parts.trial").Failed
@@ -39,53 +35,6 @@ TRAINED = [
     if stack.id != "horovod"
 ]
 """All go through the same reader; Chainer is the fastest to begin."""
-
-
-def content(image: Image.Image) -> bytes:
-    file = io.BytesIO()
-    image.save(file, "png")
-    return file.getvalue()
-
-
-def filtered(pixels: np.ndarray, kind: int) -> bytes:
-    """A PNG in RGB whose rows all tell what one filter leaves of noise: any bytes are a picture."""
-    height, width, _ = pixels.shape
-    rows = b"".join(bytes([kind]) + row.tobytes() for row in pixels)
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    parts = [(b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
-    chunks = (
-        struct.pack(">I", len(part)) + name + part + struct.pack(">I", zlib.crc32(name + part))
-        for name, part in parts
-    )
-    return png.SIGNATURE + b"".join(chunks)
-
-
-@pytest.mark.parametrize("kind", range(5))
-def test_each_filter_of_a_png_gives_pillow_s_pixels(kind):
-    noise = np.random.RandomState(kind).randint(0, 256, (9, 7, 3)).astype(np.uint8)
-    file = filtered(noise, kind)
-    assert np.array_equal(png.pixels(file), np.asarray(Image.open(io.BytesIO(file))))
-
-
-def test_a_grey_png_has_three_channels():
-    image = Image.fromarray(np.arange(35, dtype=np.uint8).reshape(5, 7))
-    assert np.array_equal(png.pixels(content(image)), np.asarray(image.convert("RGB")))
-
-
-@pytest.mark.parametrize(
-    ("file", "words"),
-    [
-        (b"GIF89a", "begins otherwise"),
-        (png.SIGNATURE, "has no header"),
-        (content(Image.new("RGBA", (3, 3))), "is not of 8 bits in grey or RGB"),
-        (content(Image.new("RGB", (3, 3)))[:50], "cannot be unpacked"),
-        (filtered(np.zeros((3, 3, 3), np.uint8), 5), "has a filter that is not known"),
-    ],
-    ids=["gif", "header", "transparent", "cut", "filter"],
-)
-def test_a_file_that_is_no_such_png_is_refused_with_the_reason(file, words):
-    with pytest.raises(failed, match=words):
-        png.pixels(file)
 
 
 def picture() -> np.ndarray:

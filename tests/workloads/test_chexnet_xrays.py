@@ -28,7 +28,7 @@ IMAGES = {"train": Size(14, 28), "valid": Size(2, 4), "test": Size(4, 8)}
 def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = generated(tmp_path_factory.mktemp("source"), patients=20, every_label=True)
     folder = tmp_path_factory.mktemp("data")
-    prepare(source, folder, expected=IMAGES, processes=1)
+    prepare(source, folder, expected=IMAGES)
     return folder
 
 
@@ -69,7 +69,7 @@ def test_the_prepared_folder_gives_each_part_its_images_and_labels(ready: Path):
     assert found.labels == LABELS
     assert {name: len(part) for name, part in found.parts.items()} == {n: s.images for n, s in IMAGES.items()}
     for part in found.parts.values():
-        assert all(Path(path).is_file() for path in part.paths)
+        assert part.rgb(0).shape == (264, 264, 3)
         assert part.labels.shape == (len(part), 14)
         assert (part.labels.any(axis=0) & ~part.labels.all(axis=0)).all()
 
@@ -84,9 +84,10 @@ def test_a_part_of_the_real_images_is_refused_where_the_real_are_asked(ready: Pa
     [
         (lambda at: (at / "SHA256SUMS").unlink(), "invoke build --only chestxray --from FOLDER"),
         (lambda at: (at / "table.csv").write_text("image,part\n"), "is not the one of its sums"),
-        (lambda at: next((at / "images").iterdir()).unlink(), "is not there; prepare it again"),
+        (lambda at: (at / "images.npy").unlink(), "is not there or not whole; prepare it again"),
+        (lambda at: np.save(at / "images.npy", np.zeros((2, 264, 264), np.uint8)), "is not of its table"),
     ],
-    ids=["sums", "table", "image"],
+    ids=["sums", "table", "array", "other array"],
 )
 def test_a_folder_that_is_not_whole_is_refused_with_the_reason(ready: Path, tmp_path: Path, spoil, words):
     at = tmp_path / "chestxray"

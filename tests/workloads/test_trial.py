@@ -240,11 +240,9 @@ def test_a_change_in_a_shared_part_changes_the_hash_of_every_workload_that_impor
     of_ranks = {
         "ceilings",
         "chexnet",
-        "cifar_cnn",
         "cifar_resnet44",
         "convnet",
         "custom",
-        "imdb_gru",
         "mnist_cnn",
     }
     assert changed_by("ranks") == of_ranks

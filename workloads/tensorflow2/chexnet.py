@@ -18,7 +18,6 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from parts import source
@@ -45,11 +44,6 @@ def lines(trainer: type) -> dict[str, int]:
     return source.lines(__file__, "tensorflow", without=others)
 
 
-def decoded(content: bytes) -> np.ndarray:
-    """A file's pixels by TensorFlow's own decoder; PNG loses nothing."""
-    return tf.io.decode_png(content, channels=3).numpy()
-
-
 def run(trial: Trial) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
     asked = terms(trial, dict.fromkeys(TRAINERS, tuple(device.WAYS)), device.PRECISIONS, data=DATA)
@@ -62,7 +56,7 @@ def run(trial: Trial) -> dict[str, Any]:
         trainer = trainer_of(asked, devices)
     trial.stage("data")
     with trial.phase("data"):
-        given = reader.given(trial, asked, trainer, decoded)
+        given = reader.given(trial, asked, trainer)
         asked = given.terms
     trial.stage("setup")
     with trial.phase("first_step"):

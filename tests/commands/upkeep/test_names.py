@@ -49,7 +49,7 @@ TYPOS = [
         "plans/quick.toml: 'word_ml' is no workload; is 'word_lm' meant?",
     ),
     (
-        "plans/desk.toml",
+        "plans/mission.toml",
         'data = "wikitext-2"',
         'data = "wikitext-3"',
         "'wikitext-3' is no data set; is 'wikitext-2' meant?",
@@ -128,6 +128,13 @@ def test_a_name_that_nothing_else_has_is_told_with_the_nearest(told, said):
 def test_a_card_that_nothing_else_has_is_told_with_the_nearest(clone):
     changed(clone, "results/claims/s001.toml", 'card = "T4"', 'card = "T4O"')
     assert "is 'T4' meant?" in "\n".join(check.files(clone))
+
+
+def test_a_pattern_that_matches_no_file_is_a_problem(clone):
+    assert list(check.nothing_read(ROOT)) == []
+    assert [said.split(":")[0] for said in check.nothing_read(clone)] == ["results/*/*/*.json"]
+    shutil.rmtree(clone / "plans")
+    assert any(said.startswith("plans/*.toml: no file") for said in check.files(clone))
 
 
 @pytest.mark.parametrize("own", ["cpu/channel.txt", "chainer/tools.txt", "cuda/lock.txt"])

@@ -13,7 +13,6 @@ import pytest
 
 from commands import offer, report
 from harness.bundle import bundle
-from harness.bundle.ro_crate import FILE as CRATE
 from harness.bundle.validate import folder_problems
 from harness.errors import GateError, UserError
 from harness.record import store
@@ -27,7 +26,7 @@ NO_RANK = "so no price can be set against it"
 def test_a_bundle_holds_records_locks_plans_page_and_what_describes_them(good, tmp_path):
     found = opened(good, tmp_path / "b")
     assert found.problems == ()
-    assert {"bundle.json", CRATE, bundle.SUMS, "page/index.html", "page/report.md"} <= set(found.names)
+    assert {"bundle.json", bundle.SUMS, "page/index.html", "page/report.md"} <= set(found.names)
     assert {"docker/cuda/lock.txt", "plans/constructed.toml", "results/cards.toml"} <= set(found.names)
     assert found.manifest and found.manifest.session == bundled.LEAD
     assert found.manifest.sessions == (bundled.OTHER, bundled.LEAD)
@@ -57,37 +56,11 @@ def test_a_good_bundle_verifies_without_this_machine_s_results_and_counts_its_fi
     assert said.err == ""
 
 
-def test_the_crate_is_a_process_run_crate_with_an_action_for_each_trial_and_no_person(good, tmp_path):
-    opened(good, tmp_path / "b")
-    text = (tmp_path / "b" / CRATE).read_text()
-    graph = {entity["@id"]: entity for entity in json.loads(text)["@graph"]}
-    root = graph["./"]
-    assert {"@id": "https://w3id.org/ro/wfrun/process/0.5"} in root["conformsTo"]
-    actions = [entity for entity in graph.values() if entity["@type"] == "CreateAction"]
-    assert len(actions) == 7 == len(root["mentions"])
-    bad = [one for one in actions if one["actionStatus"]["@id"].endswith("/FailedActionStatus")]
-    assert len(bad) == 1 and "out-of-memory" in bad[0]["error"]
-    image = graph[actions[0]["containerImage"]["@id"]]
-    assert (image["@type"], image["sha256"]) == ("ContainerImage", "1" * 64)
-    assert graph[bad[0]["environment"][0]["@id"]]["value"] == "1"
-    assert not {"Person", "Organization"} & {entity["@type"] for entity in graph.values()}
-    assert "agent" not in text and "author" not in text
-
-
-def test_everything_that_the_crate_refers_to_is_in_it(good, tmp_path):
-    opened(good, tmp_path / "b")
-    graph = json.loads((tmp_path / "b" / CRATE).read_text())["@graph"]
-    known = {entity["@id"] for entity in graph}
-
-    def refers(value):
-        if isinstance(value, dict):
-            return {value["@id"]} if set(value) == {"@id"} else set().union(*map(refers, value.values()))
-        return set().union(*map(refers, value)) if isinstance(value, list) else set()
-
-    outside = {one for one in refers(graph) - known if not one.startswith(("http://schema.org/", "https://"))}
-    assert outside == set()
-    for part in (entity for entity in graph if entity["@type"] == "File"):
-        assert (tmp_path / "b" / part["@id"]).stat().st_size == int(part["contentSize"])
+def test_an_older_bundle_with_a_ro_crate_verifies_and_the_description_is_ignored(good, tmp_path, capsys):
+    older = forged(good, tmp_path, lambda work: (work / bundle.CRATE).write_text('{"@graph": []}'))
+    assert bundle.CRATE in opened(older, tmp_path / "b").names
+    offer.verify(older, signers=None)
+    assert "DIFFERS" not in capsys.readouterr().out
 
 
 def test_a_session_whose_label_names_another_folder_packs_nothing_in_silence(clone, tmp_path):

@@ -121,7 +121,6 @@ def test_a_lock_that_is_not_its_records_is_named(good, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda work: (work / "ro-crate-metadata.json").write_text("{}"), "json: describes something else"),
         (
             lambda work: (work / "CERTIFICATE.html").write_text("gold"),
             "CERTIFICATE.html: is no file of a bundle",

@@ -28,7 +28,6 @@ def test_the_table_and_the_workloads_agree_on_every_hash(monkeypatch):
         "cifar-10": "CIFAR_10",
         "mnist": "MNIST",
         "wikitext-2": "WIKITEXT_2",
-        "imdb": "IMDB",
     }
     for name, table in tables.items():
         hashes = getattr(theirs, table)

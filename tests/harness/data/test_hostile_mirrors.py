@@ -76,12 +76,6 @@ def test_a_mirror_that_sends_drop_by_drop_is_left_at_the_deadline(tmp_path):
         assert fetch(url, tmp_path, seconds=1.0) < 3
 
 
-def test_a_mirror_that_sends_drop_by_drop_is_left_without_a_deadline_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(data_download, "SLOW_SECONDS", 0.3)
-    with answering(drops) as url:
-        assert fetch(url, tmp_path, seconds=None) < 5
-
-
 def test_redirects_that_are_slow_or_never_end_are_left(tmp_path):
     def leads_on(connection: socket.socket) -> None:
         time.sleep(0.4)

@@ -39,6 +39,44 @@ def test_every_plan_that_is_shipped_can_be_loaded_and_says_what_it_is(name):
     assert loaded.sha256
 
 
+SIZED = f"""
+name = "mine"
+title = "The study"
+repeats = 7
+{MEASURE}
+[size.mine-small]
+title = "A part of it"
+{MEASURE.replace("[[measure]]", "[[size.mine-small.measure]]")}
+role = "ladder"
+"""
+
+
+def test_a_size_is_a_plan_of_its_own_name_in_the_file_of_its_study(tmp_path):
+    root = written(tmp_path, SIZED)
+    assert plan.names(root) == ["mine", "mine-small"]
+    whole, small = (plan.load(root, name) for name in plan.names(root))
+    assert (whole.title, whole.repeats, small.title, small.repeats) == ("The study", 7, "A part of it", 5)
+    assert (small.name, small.sha256) == ("mine-small", whole.sha256)
+
+
+def test_the_role_of_a_sweep_is_read_by_its_earlier_name_too(tmp_path):
+    assert plan.load(written(tmp_path, SIZED), "mine-small").measure[0].role == "batch-sweep"
+
+
+def test_a_file_that_was_a_plan_of_its_own_before_goes_before_a_size_of_that_name(tmp_path):
+    root = written(tmp_path, SIZED)
+    (root / "plans" / "mine-small.toml").write_text(f'name = "mine-small"\ntitle = "Own"\n{MEASURE}')
+    assert plan.load(root, "mine-small").title == "Own"
+
+
+def test_a_file_that_cannot_be_read_hides_no_other_plan(tmp_path):
+    root = written(tmp_path, SIZED)
+    (root / "plans" / "bad.toml").write_text("[[")
+    assert plan.load(root, "mine-small").title == "A part of it"
+    with pytest.raises(PlanError, match=r"plans/bad.toml is not TOML"):
+        plan.load(root, "bad")
+
+
 def test_plan_peers_asks_for_every_side_of_the_published_throughput_tables():
     """On a card that has every precision, whatever fits; but for rows that stand against their own table."""
     context = PlanContext("cuda", "cuda", None, {}, {})
@@ -204,7 +242,7 @@ def test_a_batch_size_sweep_grows_in_the_first_round_and_is_shuffled_like_the_re
         repeat: [
             item.trial.asked.variant.batch_size
             for item in planned
-            if item.role == "ladder" and item.trial.repeat == repeat
+            if item.role == "batch-sweep" and item.trial.repeat == repeat
         ]
         for repeat in (1, 2)
     }

@@ -138,11 +138,3 @@ def test_trials_at_one_moment_before_their_session_or_in_blocks_without_a_pause_
 def test_an_attempt_after_one_that_was_measured_is_named():
     again = Stored("again.json", OWN[0].record.model_copy(update={"attempt": 2}))
     assert "again.json: attempt 1 of it was measured already" in said_across(OWN[0], again)
-
-
-def test_samples_that_stand_twice_are_named_within_a_session_and_beside_others():
-    copied = Stored("copy.json", OWN[0].record)
-    assert list(contradictions.same_samples([copied], [OWN[0]])) == [
-        f"copy.json: every step took as long as in '{OWN[0].path}'"
-    ]
-    assert list(contradictions.same_samples(OWN, OWN)) == []

@@ -271,11 +271,6 @@ def test_the_records_that_the_order_stands_on_are_no_delivery(bench, capsys):
         accept.accept(ordered, Settings(), bundle, bundled.LEAD)
 
 
-def test_the_order_s_own_records_under_another_session_s_name_are_no_delivery(bench, capsys):
-    with pytest.raises(GateError, match="NO DELIVERY: 3 of its records have the very samples of the order"):
-        answered(bench, bundled.one_card(DELIVERED), capsys)
-
-
 @pytest.mark.parametrize(("opened", "anew"), [(None, False), (DELIVERED, False), (bundled.LEAD, True)])
 def test_a_stopped_acceptance_goes_on_where_it_was_but_never_in_a_session_of_the_bundle(
     bench, monkeypatch, opened, anew

@@ -8,13 +8,14 @@ are 0 or 1 at random.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
 from parts.chexnet.protocol import CLASSES
-from parts.chexnet.xrays import PIXELS, Part
+from parts.chexnet.xrays import PIXELS
 
 SEED = 45
 FULL_PIXELS = 1024
@@ -24,7 +25,23 @@ GRAIN = 1.3
 JPEG_QUALITY = 95
 
 
-def generated(folder: str, count: int, pixels: int, kind: str) -> Part:
+@dataclass(frozen=True)
+class Files:
+    """Images by their paths, and their labels as 0 or 1 in fp32, (images, 14)."""
+
+    paths: list[str]
+    labels: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def rgb(self, item: int) -> np.ndarray:
+        """An image as (height, width, 3), read from its file."""
+        with Image.open(self.paths[item]) as image:
+            return np.asarray(image.convert("RGB"))
+
+
+def generated(folder: str, count: int, pixels: int, kind: str) -> Files:
     """As many files in the folder, and their labels; the same bytes each time with the same Pillow."""
     paths = []
     for number in range(count):
@@ -34,7 +51,7 @@ def generated(folder: str, count: int, pixels: int, kind: str) -> Part:
         paths.append(str(Path(folder, f"{number:05d}.{kind}")))
         image.save(paths[-1], **({"quality": JPEG_QUALITY} if kind == "jpeg" else {"compress_level": 6}))
     labels = np.random.RandomState(SEED - 1).random_sample((count, CLASSES)) < 0.5
-    return Part(paths, labels.astype(np.float32))
+    return Files(paths, labels.astype(np.float32))
 
 
 def grey(number: int) -> Image.Image:

@@ -1,7 +1,7 @@
 """PyTorch's loading of X-rays: which batches, by how many workers, in processes or threads.
 
-A worker makes whole batches, as in PyTorch's own loader: it opens each file, crops, flips and normalises. Two
-batches a worker are made ahead. Processes start and end with each epoch, as published; their start is in
+A worker makes whole batches, as in PyTorch's own loader: it reads each image, crops, flips and normalises.
+Two batches a worker are made ahead. Processes start and end with each epoch, as published; their start is in
 the epoch's time.
 """
 
@@ -21,7 +21,7 @@ from parts.chexnet.protocol import FAIR, Terms
 from parts.chexnet.real import pictures, reader
 from parts.chexnet.real.ahead import AHEAD, Ahead
 from parts.chexnet.real.pictures import DEVIATION, MEAN
-from parts.chexnet.xrays import PIXELS, Part
+from parts.chexnet.xrays import PIXELS
 from parts.launcher import Place
 
 Batch = tuple[torch.Tensor, torch.Tensor]
@@ -32,10 +32,10 @@ Prepare = Callable[[Image.Image, int, int], torch.Tensor]
 transforms = torchvision.transforms
 
 
-class Files(Dataset[Batch]):
-    """Images read when they are asked for."""
+class Images(Dataset[Batch]):
+    """Images read when they are asked for, from `xrays.Part` or `files.Files`."""
 
-    def __init__(self, part: Part, prepare: Prepare) -> None:
+    def __init__(self, part: Any, prepare: Prepare) -> None:
         self.part, self.prepare = part, prepare
 
     def __len__(self) -> int:
@@ -43,8 +43,8 @@ class Files(Dataset[Batch]):
 
     def __getitem__(self, wanted: Wanted) -> Batch:
         item, epoch, place = wanted
-        with Image.open(self.part.paths[item]) as image:
-            return self.prepare(image.convert("RGB"), epoch, place), torch.from_numpy(self.part.labels[item])
+        image = Image.fromarray(self.part.rgb(item))
+        return self.prepare(image, epoch, place), torch.from_numpy(self.part.labels[item])
 
 
 class Arrays(Dataset[Batch]):

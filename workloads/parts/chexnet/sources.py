@@ -78,13 +78,13 @@ def _real(trial: Trial, terms: Terms, place: Place, pinned: bool) -> Given:
         order = loading.InOrder(
             len(parts[name]), terms.valid_batch_size, place, limit, first_alone=first_alone
         )
-        dataset = loading.Files(parts[name], prepare)
+        dataset = loading.Images(parts[name], prepare)
         held[name] = Held(loading.loader(dataset, order, terms, pinned=pinned), whole)
     return replace(trained, facts=dict(facts, sha256=found.sha256), labels=found.labels, **held)
 
 
-def _of_part(trial: Trial, terms: Terms, part: xrays.Part, place: Place, pinned: bool) -> Given:
-    dataset = loading.Files(part, loading.preparation(terms, trial.seed, training=True))
+def _of_part(trial: Trial, terms: Terms, part: xrays.Part | files.Files, place: Place, pinned: bool) -> Given:
+    dataset = loading.Images(part, loading.preparation(terms, trial.seed, training=True))
     order = loading.Drawn(len(part), terms, place, trial.seed)
     size = terms.batch_size if place.count > 1 else terms.global_batch_size
     first = default_collate([dataset[item % len(part), 0, item] for item in range(size)])

@@ -7,16 +7,13 @@ Standard library and Python 3.6 syntax only: arrays are bytes and `array.array`.
 """
 
 import array
-import ast
 import collections
 import gzip
 import hashlib
 import io
-import itertools
 import os
 import pickle
 import random
-import zipfile
 
 from parts.trial import Failed
 
@@ -44,25 +41,15 @@ WIKITEXT_2 = {
     "wikitext-2/wiki.valid.tokens": "f0737ed31fc1329026e95cb8b98e19c2a182c39c240ab909dc31abf2f8af58e8",
     "wikitext-2/wiki.test.tokens": "d790b833ef8cf03a90db7bf1271b7520b83c45ce07ba3c1a9699df81e239eca0",
 }
-IMDB = {"imdb/imdb.npz": "69664113be75683a8fe16e3ed0ab59fda8886cb3cd7ada244f7d9544e4676b9f"}
-IMDB_REVIEWS = (25000, 25000)
-IMDB_TYPES = 88584
 WIKITEXT_2_TOKENS = (2088628, 217646, 245569)
 WIKITEXT_2_TYPES = 33278
 TOKENS_PER_LINE = 57
-WHOLE_NUMBERS = {"|i1": "b", "<i4": "i", "<i8": "q"}
-"""Types of NumPy's files by the names that `array` has for them."""
 
 Images = collections.namedtuple("Images", "pixels labels")
 """`pixels` is bytes, image after image, each (channels, height, width); `labels` is a list of integers."""
 
 ImageSet = collections.namedtuple("ImageSet", "name train test classes shape sha256")
 """`shape` is (channels, height, width) of one image; `sha256` is None where the images are generated."""
-
-Reviews = collections.namedtuple("Reviews", "words labels")
-"""`words` is a list of reviews, each a list of word numbers from 1; `labels` has 1 for a good one, else 0."""
-
-ReviewSet = collections.namedtuple("ReviewSet", "name train test sha256")
 
 Corpus = collections.namedtuple("Corpus", "name train valid test types sha256")
 """Token numbers as `array('i')`; `types` is the size of the vocabulary."""
@@ -101,23 +88,6 @@ def mnist(folder, source, seed=0):
     content = list(_checked(folder, MNIST))
     train, test = [Images(content[at][16:], list(content[at + 1][8:])) for at in (0, 2)]
     return ImageSet("mnist", train, test, 10, shape, _hash_of_hashes(MNIST))
-
-
-def imdb(folder, source, seed=0):
-    """The reviews of IMDB as Keras distributes them: 25,000 to train on and as many to test, half good.
-
-    Words are numbered by how often they occur.
-    """
-    if source == "generated":
-        train, test = _generated_reviews(seed)
-        return ReviewSet("imdb", train, test, None)
-    (content,) = _checked(folder, IMDB)
-    with zipfile.ZipFile(io.BytesIO(content)) as box:
-        halves = {
-            name: _array_file(box.read(name + ".npy")) for name in ("x_train", "y_train", "x_test", "y_test")
-        }
-    train, test = [Reviews(halves["x_" + part], halves["y_" + part]) for part in ("train", "test")]
-    return ReviewSet("imdb", train, test, _hash_of_hashes(IMDB))
 
 
 def wikitext_2(folder, source, seed=0):
@@ -164,19 +134,6 @@ def _content(folder, name):
 def _hash_of_hashes(hashes):
     lines = "".join("%s %s\n" % (name, hashes[name]) for name in sorted(hashes))
     return hashlib.sha256(lines.encode("ascii")).hexdigest()
-
-
-def _array_file(content):
-    """A list of what a .npy file of one dimension holds: whole numbers, or a pickle of lists."""
-    if content[:6] != b"\x93NUMPY" or content[6] != 1:
-        raise Failed("bad-data", "a data file holds an array that is not in version 1 of NumPy's format")
-    end = 10 + int.from_bytes(content[8:10], "little")
-    kind = ast.literal_eval(content[10:end].decode("latin1"))["descr"]
-    if kind == "|O":
-        return _unpickled(content[end:]).bytes
-    if kind not in WHOLE_NUMBERS:
-        raise Failed("bad-data", "a data file holds an array of type '%s'" % kind)
-    return array.array(WHOLE_NUMBERS[kind], content[end:]).tolist()
 
 
 class _Array(object):
@@ -276,23 +233,3 @@ def _generated_corpus(seed):
             words[at] = 0
         splits.append(words)
     return Corpus("wikitext-2", splits[0], splits[1], splits[2], types, None)
-
-
-def _generated_reviews(seed):
-    """Words by Zipf's law; of every twelve words of a review one is of the two hundred of its class."""
-    rng = random.Random(seed)
-    shares = list(itertools.accumulate(1.0 / rank for rank in range(1, IMDB_TYPES + 1)))
-    splits = []
-    for count in IMDB_REVIEWS:
-        labels = [number % 2 for number in range(count)]
-        rng.shuffle(labels)
-        lengths = [rng.randrange(60, 240) for _ in range(count)]
-        words = rng.choices(range(1, IMDB_TYPES + 1), cum_weights=shares, k=sum(lengths))
-        reviews, first = [], 0
-        for number, length in enumerate(lengths):
-            review = words[first : first + length]
-            review[::12] = [1000 + 200 * labels[number] + word % 200 for word in review[::12]]
-            reviews.append(review)
-            first += length
-        splits.append(Reviews(reviews, labels))
-    return splits

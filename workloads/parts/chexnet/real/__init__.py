@@ -1,1 +1,1 @@
-"""Real X-rays in NumPy alone, alike in every framework: decoded, cropped, in batches."""
+"""Real X-rays in NumPy alone, alike in every framework: cropped, in batches."""

@@ -1,17 +1,15 @@
 """The prepared X-rays as batches of NumPy arrays, in any framework.
 
 Order, crop and flip are functions of the trial's seed, the epoch and the image's place in it, so that all
-frameworks train on the same bits in `fair/1`. Threads make batches ahead. A framework may bring its own
-decoder: PNG loses nothing, so each gives the same pixels.
+frameworks train on the same bits in `fair/1`. Threads make batches ahead.
 
 Python 3.7 syntax; NumPy, and no framework.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,14 +17,11 @@ import numpy as np
 from parts.chexnet import xrays
 from parts.chexnet.data import Batch, batches
 from parts.chexnet.protocol import Terms
-from parts.chexnet.real import pictures, png
+from parts.chexnet.real import pictures
 from parts.chexnet.real.ahead import Ahead
 from parts.chexnet.training import Evaluation, Trainer, of_arrays
 from parts.chexnet.xrays import Part
 from parts.trial import Failed, Trial
-
-Decode = Callable
-"""A file's content to (height, width, 3) in 256 levels."""
 
 
 def order(items: int, seed: int, epoch: int) -> np.ndarray:
@@ -42,9 +37,9 @@ def choices(seed: int, epoch: int, place: int) -> np.random.RandomState:
 class Training:
     """An epoch's batches each time it is gone through; the last that is not whole is left out."""
 
-    def __init__(self, part: Part, terms: Terms, seed: int, decode: Decode, trainer: Trainer) -> None:
+    def __init__(self, part: Part, terms: Terms, seed: int, trainer: Trainer) -> None:
         self.part, self.terms, self.seed = part, terms, seed
-        self.decode, self.trainer = decode, trainer
+        self.trainer = trainer
         self.epochs = 0
 
     def __len__(self) -> int:
@@ -64,16 +59,15 @@ class Training:
         return self.trainer.arranged((np.stack(images), self.part.labels[items]))
 
     def _image(self, item: int, epoch: int, place: int) -> np.ndarray:
-        image = self.decode(Path(self.part.paths[item]).read_bytes())
         stream = choices(self.seed, epoch, place)
-        return pictures.trained_on(image, self.terms.image_size, self.terms.manner, stream)
+        return pictures.trained_on(self.part.rgb(item), self.terms.image_size, self.terms.manner, stream)
 
 
 class Testing:
     """A part's batches in their order, the last one as long as what is left."""
 
-    def __init__(self, part: Part, terms: Terms, decode: Decode, limit: int | None = None) -> None:
-        self.part, self.terms, self.decode = part, terms, decode
+    def __init__(self, part: Part, terms: Terms, limit: int | None = None) -> None:
+        self.part, self.terms = part, terms
         self.whole = -(-len(part) // terms.valid_batch_size)
         self.limit = self.whole if limit is None else min(limit, self.whole)
 
@@ -84,10 +78,9 @@ class Testing:
         """A batch by its number."""
         size, manner = self.terms.image_size, self.terms.manner
         first = number * self.terms.valid_batch_size
-        items = slice(first, first + self.terms.valid_batch_size)
-        files = (self.decode(Path(path).read_bytes()) for path in self.part.paths[items])
-        images = np.stack([pictures.tested_on(image, size, manner) for image in files])
-        return images, self.part.labels[items]
+        items = range(first, min(first + self.terms.valid_batch_size, len(self.part)))
+        images = [pictures.tested_on(self.part.rgb(item), size, manner) for item in items]
+        return np.stack(images), self.part.labels[items]
 
 
 @dataclass(frozen=True)
@@ -103,25 +96,25 @@ class Given:
     labels: tuple[str, ...] = ()
 
 
-def given(trial: Trial, terms: Terms, trainer: Trainer, decode: Decode = png.pixels) -> Given:
+def given(trial: Trial, terms: Terms, trainer: Trainer) -> Given:
     """Arrays or real X-rays; raises Failed where these are not there or not whole."""
     if terms.data == "real":
-        return _real(trial, terms, trainer, decode)
+        return _real(trial, terms, trainer)
     drawn = batches(terms)
     arranged = [trainer.arranged(batch) for batch in drawn]
     return Given(terms, arranged, arranged[0], of_arrays(drawn))
 
 
-def _real(trial: Trial, terms: Terms, trainer: Trainer, decode: Decode) -> Given:
+def _real(trial: Trial, terms: Terms, trainer: Trainer) -> Given:
     if trial.asked["weights"] == "pretrained":
         raise Failed("unsupported", "PyTorch alone reads the file of ImageNet's weights")
     found = xrays.prepared(trial.data_folder, trial.asked["data"])
     parts = found.parts
     terms = replace(terms, train_images=len(parts["train"]))
-    train = Training(parts["train"], terms, trial.seed, decode, trainer)
+    train = Training(parts["train"], terms, trial.seed, trainer)
     held = {
-        "valid": Testing(parts["valid"], terms, decode, trial.limit.get("valid_batches")),
-        "test": Testing(parts["test"], terms, decode),
+        "valid": Testing(parts["valid"], terms, trial.limit.get("valid_batches")),
+        "test": Testing(parts["test"], terms),
     }
     facts = {"%s_items" % name: len(part) for name, part in parts.items()}
     return Given(

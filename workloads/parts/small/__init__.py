@@ -1,1 +1,0 @@
-"""Study 003's two small networks, alike for every framework: terms, networks, data, loop."""

@@ -1,0 +1,11 @@
+"""The parts below page one, in their order: each a view of the Analysis, null where it has nothing to say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from report.analysis import Analysis
+from report.page.systems import Systems
+
+PARTS: tuple[tuple[str, Callable[[Analysis, Systems], Any]], ...] = ()

@@ -11,6 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from report import text
+from report.charts.roofline import rate
 from report.page.values import Quantity
 
 NBSP = "\N{NO-BREAK SPACE}"
@@ -98,6 +99,16 @@ def seconds(number: float | None) -> str:
     return value(Quantity(number, "seconds"))
 
 
+def flops(per_second: float) -> str:
+    """'100 GFLOP/s'"""
+    return rate(per_second, "FLOP/s").replace(" ", NBSP)
+
+
+def figure(number: float, unit: str = "") -> str:
+    """A number without a range in a unit, three digits: '12.3 GB/s'."""
+    return value(Quantity(number, unit))
+
+
 def count(number: int, noun: str, plural: str | None = None) -> str:
     """'1 run', '3 runs'"""
     return text.count(number, noun, plural)
@@ -144,6 +155,8 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "span": span,
     "spread": spread,
     "seconds": seconds,
+    "flops": flops,
+    "figure": figure,
     "count": count,
     "listed": listed,
     "day": day,

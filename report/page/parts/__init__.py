@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from report.analysis import Analysis
+from report.page.parts import pairs
 from report.page.systems import Systems
 
-PARTS: tuple[tuple[str, Callable[[Analysis, Systems], Any]], ...] = ()
+PARTS: tuple[tuple[str, Callable[[Analysis, Systems], Any]], ...] = (("pairs", pairs.view),)

@@ -13,6 +13,11 @@ def subject(analysis: Analysis) -> str:
     own = [cell for cell in analysis.measured_here if cell.session == analysis.lead] or analysis.measured_here
     if sum(cell.verdict == "unproven" for cell in own) * 2 > len(own):
         return "first-look"
+    from report.comparisons.standings import standings
+
+    found = standings(analysis.own_cells, analysis.cells)
+    if found and len(found.rows) >= 5:
+        return "class"
     if analysis.expectations and analysis.expectations[0].units is not None:
         return "pair"
     return "self"

@@ -149,7 +149,7 @@ def _money(costs: Costs | None, pair: tuple[System, System]) -> Iterator[Fact]:
     yield Fact(
         "money",
         "price",
-        tuple(map(_plain, prices)),
+        tuple(prices),
         ratio=_over(prices),
         ahead="less",
         data=tuple(quote.date if quote else None for quote in quotes),
@@ -157,7 +157,7 @@ def _money(costs: Costs | None, pair: tuple[System, System]) -> Iterator[Fact]:
     )
     shared = [_quantity(answer.cost, currency) for answer in answers]
     ratio = _cost_ratio(costs, places)
-    yield Fact("money", "cost-shared", tuple(map(_plain, shared)), ratio=ratio, ahead="less")
+    yield Fact("money", "cost-shared", tuple(shared), ratio=ratio, ahead="less")
     if costs.idle is not None and costs.pair is not None:
         first, second = costs.idle.first, costs.idle.second
         alone, against = (first, second), costs.idle.ratio
@@ -166,12 +166,17 @@ def _money(costs: Costs | None, pair: tuple[System, System]) -> Iterator[Fact]:
         yield Fact(
             "money",
             "cost-alone",
-            tuple(_plain(_quantity(each, currency)) for each in alone),
+            tuple(_quantity(each, currency) for each in alone),
             ratio=_quantity(against, "ratio", tied=against[0] <= 1 <= against[2]),
             ahead="less",
         )
-    turning = [_quantity(answer.break_even, currency) for answer in answers]
-    yield Fact("money", "turning-price", tuple(turning))
+    cheapest = costs.pair[0] if costs.pair else None
+    turning = [
+        _quantity(answer.break_even, currency) if place == cheapest else None
+        for place, answer in zip(places, answers, strict=True)
+    ]
+    if any(turning):
+        yield Fact("money", "turning-price", tuple(turning))
 
 
 def _place_of(costs: Costs, system: System) -> int | None:
@@ -193,11 +198,6 @@ def _cost_ratio(costs: Costs, places: Sequence[int | None]) -> Quantity | None:
 
 def _quantity(values: Range | None, unit: str, *, tied: bool = False) -> Quantity | None:
     return None if values is None else Quantity(values[1], unit, values[0], values[2], tied=tied)
-
-
-def _plain(quantity: Quantity | None) -> Quantity | None:
-    """A cell's value alone; its digits are those that its range bears."""
-    return quantity
 
 
 def _over(values: Sequence[Quantity | None]) -> Quantity | None:

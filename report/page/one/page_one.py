@@ -8,7 +8,7 @@ from typing import Any
 from report import text
 from report.analysis import Analysis
 from report.comparisons.cells import Cell
-from report.page.one import headlines, notes
+from report.page.one import headlines, machines, notes
 from report.page.one.chips import chips
 from report.page.one.comparison import comparison
 from report.page.one.failures import failures
@@ -107,6 +107,21 @@ def _pair(analysis: Analysis, systems: Systems) -> PageOne:
     )
 
 
+def _class(analysis: Analysis, systems: Systems) -> PageOne:
+    view = machines.machines(analysis, systems)
+    assert view is not None
+    cells = leading(analysis)
+    return _assembled(
+        analysis,
+        Headline("class", {"machines": len(view.all.rows)}),
+        machines.headline(view),
+        cells,
+        (notes.how_sure(analysis, cells), notes.what_limits(cells), notes.again(analysis, each=True)),
+        "machines",
+        view,
+    )
+
+
 def _self(analysis: Analysis, systems: Systems) -> PageOne:
     cells, view = leading(analysis), measured(analysis, systems)
     headline = headlines.of_gain(analysis, systems) or headlines.of_speeds(analysis, systems, ranked=True)
@@ -192,6 +207,7 @@ def _nothing(analysis: Analysis, systems: Systems) -> PageOne:
 _PAGES: dict[str, Callable[[Analysis, Systems], PageOne]] = {
     "costs": _costs,
     "pair": _pair,
+    "class": _class,
     "self": _self,
     "first-look": _first_look,
     "failed": _failed,

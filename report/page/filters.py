@@ -36,6 +36,15 @@ def span(quantity: Quantity | None) -> str:
     return f"{NBSP}to{NBSP}".join(ends)
 
 
+def times(quantity: Quantity | None) -> str:
+    """A ratio in a sentence, with the digits that its range bears: '1.43 times'."""
+    if quantity is None or quantity.value is None:
+        return UNKNOWN
+    if quantity.low is None or quantity.high is None:
+        return f"{_ratio(quantity.value)}{NBSP}times"
+    return f"{text.about_times(quantity.value, quantity.low, quantity.high)}{NBSP}times"
+
+
 def spread(quantity: Quantity | None) -> str:
     """Half the width of a range in percent of its value: '± 3 %'; empty where there is none."""
     if quantity is None or not quantity.value or quantity.low is None or quantity.high is None:
@@ -137,6 +146,12 @@ def ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
+def capital(words: str) -> str:
+    """Words at the beginning of a sentence; marks around them stay."""
+    marked = re.sub(r"^((?:<[^>]*>)*)(\w)", lambda match: match[1] + match[2].upper(), str(words))
+    return Markup(marked) if isinstance(words, Markup) else marked
+
+
 def clean(words: object, limit: int = 80) -> str:
     """A string of a record or a user's file as one harmless line."""
     return text.clean(words, limit)
@@ -154,6 +169,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "value": value,
     "span": span,
     "spread": spread,
+    "times": times,
     "seconds": seconds,
     "flops": flops,
     "figure": figure,
@@ -162,6 +178,8 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "day": day,
     "ordinal": ordinal,
     "clean": clean,
+    "capital": capital,
+    "gib": lambda size: text.gibibytes(size).replace(" ", NBSP),
     "card": text.short_card,
     "model": text.model_name,
 }

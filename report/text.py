@@ -35,15 +35,15 @@ WORKLOAD_WORDS = {
 }
 
 WORKLOAD_ABOUT = {
-    "cifar_fastai": "A ResNet with a pretrained, frozen body learns CIFAR-100's 100 classes (study 004).",
+    "cifar_fastai": "A ResNet with a pretrained, frozen body learns CIFAR-100's 100 classes (Bhutani 2019).",
     "word_lm": "A recurrent network learns to predict the next word of WikiText-2, as in Apex's example.",
-    "convnet": "Classifiers train on random images, so that no loader stands in their way (study 000; its "
+    "convnet": "Classifiers train on random images, so that no loader stands in their way (SURF 2021; its "
     "batch, resolution and optimiser are lost: protocol reconstructed).",
-    "tensorcore_mlp": "Three linear layers on random numbers, a recipe for mixed precision (study 001).",
-    "mnist_cnn": "Two convolutions and two linear layers learn MNIST's digits (study 001).",
-    "cifar_cnn": "Four convolutions and two linear layers learn CIFAR-10's classes (study 003).",
-    "imdb_gru": "A recurrent layer of 100 units learns whether a review is a good one (study 003).",
-    "chexnet": "DenseNet-121 trains on random images, with the same weights in each framework (study 003).",
+    "tensorcore_mlp": "Three linear layers on random numbers, a recipe of mixed precision: tensorcore 2022.",
+    "mnist_cnn": "Two convolutions and two linear layers learn MNIST's digits (tensorcore 2022).",
+    "cifar_cnn": "Four convolutions and two linear layers learn CIFAR-10's classes (Karmanov 2018).",
+    "imdb_gru": "A recurrent layer of 100 units learns whether a review is a good one (Karmanov 2018).",
+    "chexnet": "DenseNet-121 trains on random images, with equal weights in each framework (Karmanov 2018).",
 }
 
 DATA_MODE_WORDS = {

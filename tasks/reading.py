@@ -71,6 +71,7 @@ def compare(c: Context, first: str, second: str, fail_below: str = "") -> None:
 @verb(
     help={
         "here": "which of them this machine can judge, in which plan, and in how many hours",
+        "study": "those of one study alone, by its name or id, such as 'Bhutani 2019'",
         "count": "how many the shipped plans can judge, on a GPU that nobody has seen and on a CPU",
         "device": DEVICE,
         "engine": ENGINE,
@@ -78,7 +79,13 @@ def compare(c: Context, first: str, second: str, fail_below: str = "") -> None:
     }
 )
 def claims(
-    c: Context, here: bool = False, count: bool = False, device: str = "", engine: str = "", python: str = ""
+    c: Context,
+    here: bool = False,
+    study: str = "",
+    count: bool = False,
+    device: str = "",
+    engine: str = "",
+    python: str = "",
 ) -> None:
     """List the published figures that a report judges, or say which of them can be judged."""
     from commands import claims as published
@@ -88,4 +95,4 @@ def claims(
     if here:
         published.here(ROOT, settings(device=device, engine=engine, python=python))
     if not (here or count):
-        published.listed(ROOT)
+        published.listed(ROOT, study)

@@ -1,4 +1,4 @@
-"""Study 003's four convolutions on CIFAR-10, in PyTorch: seconds of ten epochs, and the accuracy after.
+"""Karmanov 2018's four convolutions on CIFAR-10, in PyTorch: seconds of ten epochs, and the accuracy after.
 
 The network, its data and the protocol of every framework stand in `parts/small/`. Protocol `published/1` is
 the notebook of PyTorch 0.3.1 (June 2018, a P100): SGD at 0.01 with momentum 0.9, batch 64, pixels divided by

@@ -1,4 +1,4 @@
-"""Study 003's GRU on the reviews of IMDB, in PyTorch: seconds of three epochs, and the accuracy after.
+"""Karmanov 2018's GRU on the reviews of IMDB, in PyTorch: seconds of three epochs, and the accuracy after.
 
 The network, its data and the protocol of every framework stand in `parts/small/`. Protocol `published/1` is
 the notebook of PyTorch 0.3.1 (June 2018, a P100): Adam at 0.001, batch 64, three epochs in an order that is

@@ -55,7 +55,7 @@ def resize_all(jobs: Iterable[Resize], *, processes: int | None = None) -> Itera
 
 
 def resize(job: Resize) -> Resized:
-    """As study 003 did: bilinear to a square, then to RGB."""
+    """As Karmanov 2018 did: bilinear to a square, then to RGB."""
     if job.sha256 and job.target.is_file() and sha256_of(job.target) == job.sha256:
         return Resized(job.target.name, job.sha256, made=False)
     try:

@@ -1,4 +1,4 @@
-"""Study 003's four convolutions on CIFAR-10 on Chainer.
+"""Karmanov 2018's four convolutions on CIFAR-10 on Chainer.
 
 The network, its data and the protocol stand in `parts/small/`. As published, the initial weights are
 Chainer's own: normal numbers by LeCun's rule.

@@ -1,4 +1,4 @@
-"""Study 003's four convolutions on CIFAR-10 on Apache MXNet's Gluon, hybridised as in the study.
+"""Karmanov 2018's four convolutions on CIFAR-10 on Apache MXNet's Gluon, hybridised as in the study.
 
 The network, its data and the protocol stand in `parts/small/`. As published, the initial weights are Xavier's
 at a magnitude of 2.24, and the last dropout is 0.25 where the other frameworks have 0.5.

@@ -1,4 +1,4 @@
-"""Study 003's GRU on the reviews of IMDB on Apache MXNet's Gluon.
+"""Karmanov 2018's GRU on the reviews of IMDB on Apache MXNet's Gluon.
 
 The network, its data and the protocol stand in `parts/small/`. As published, the initial weights are
 Xavier's, those of the words too.

@@ -1,4 +1,4 @@
-"""What study 003's small networks share on Apache MXNet's Gluon: the trial and the trainer.
+"""What Karmanov 2018's small networks share on Apache MXNet's Gluon: the trial and the trainer.
 
 MXNet's engine works behind the host on a CPU too, so each step is waited for until its update is done:
 otherwise a step's time would be that of giving the orders.

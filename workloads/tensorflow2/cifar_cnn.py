@@ -1,4 +1,4 @@
-"""Study 003's four convolutions on CIFAR-10 in TensorFlow 2 and in Keras 3.
+"""Karmanov 2018's four convolutions on CIFAR-10 in TensorFlow 2 and in Keras 3.
 
 The network, its data and the protocol stand in `parts/small/`. `tensorflow` is TensorFlow itself, as far from
 Keras as the study's was; `keras-tensorflow` is Keras' own network on TensorFlow.

@@ -1,4 +1,4 @@
-"""Study 003's GRU on the reviews of IMDB in TensorFlow 2 and in Keras 3.
+"""Karmanov 2018's GRU on the reviews of IMDB in TensorFlow 2 and in Keras 3.
 
 The network, its data and the protocol stand in `parts/small/`. `tensorflow` is a GRU of TensorFlow's own
 operations, since cuDNN's layer of the study is gone from it; `keras-tensorflow` is Keras' own.

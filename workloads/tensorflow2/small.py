@@ -1,4 +1,4 @@
-"""What study 003's small networks share in TensorFlow 2 and in Keras 3: the trial, and the two trainers."""
+"""What Karmanov 2018's small networks share in TensorFlow 2 and in Keras 3: trial and trainers."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Study 003's two small networks, alike for every framework: terms, networks, data, loop."""
+"""Karmanov 2018's two small networks, alike for every framework: terms, networks, data, loop."""

@@ -1,4 +1,4 @@
-"""Study 003's four convolutions on CIFAR-10: network, weights, images. June 2018, thirteen frameworks.
+"""Karmanov 2018's four convolutions on CIFAR-10: network, weights, images. June 2018, thirteen frameworks.
 
 Two convolutions of 50 channels and two of 100, 3 × 3 with an edge of one, each pair with a ReLU between, a
 pooling of 2 × 2, a ReLU and a dropout of 0.25 behind; then 512 units with a ReLU, a dropout of 0.5, and ten

@@ -1,4 +1,4 @@
-"""Study 003's GRU on the reviews of IMDB: network, initial weights, reviews. June 2018, eight frameworks.
+"""Karmanov 2018's GRU on the reviews of IMDB: network, initial weights, reviews. June 2018, eight frameworks.
 
 Each of 30,000 words has 125 numbers; a GRU of 100 units reads 150 of them, its reset gate behind the product
 as in cuDNN, and its last output becomes two scores: 3,818,302 parameters. Three epochs of Adam at 0.001

@@ -1,4 +1,4 @@
-"""Study 003's small networks in PyTorch: what its two workloads share around `fit`."""
+"""Karmanov 2018's small networks in PyTorch: what its two workloads share around `fit`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trial of study 003's small networks has to do, in whichever framework.
+"""What a trial of Karmanov 2018's small networks has to do, in whichever framework.
 
 `published/1` leaves each framework as its notebook had it: its own initial weights, and what its Manner says.
 `fair/1` is one manner for all: the same weights, drawn by rule (`cnn`, `gru`), and whole batches alone. In

@@ -105,7 +105,7 @@ class Sheet:
         axes = self.figure.add_axes(place, sharex=above)
         axes.spines[:].set_visible(False)
         axes.patch.set_visible(False)
-        axes.tick_params(length=0, pad=5, labelcolor=SOFT)
+        axes.tick_params(length=0, pad=7, labelcolor=SOFT)
         axes.xaxis.set_gid(FOOT)
         ticks(axes)
         return axes

@@ -121,7 +121,6 @@ SETTINGS: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "lines.solid_capstyle": "butt",
-    "hatch.linewidth": 1.8,
     "path.simplify": True,
     "path.simplify_threshold": 0.2,
 }

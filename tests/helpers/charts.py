@@ -11,7 +11,7 @@ from report.charts.bars import Bar, Bars, Group, Tie
 from report.charts.drawing import Chart
 from report.charts.marks import KeyEntry
 from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark
-from report.charts.sheet import Sheet
+from report.charts.sheet import DPI, Sheet
 from report.charts.style import DESK, NARROW, PAPER_SHEET
 from report.charts.trial import Quantity, StepTimes, Timelines, TrialTimeline
 from tests.helpers import records_hostile
@@ -116,10 +116,12 @@ EACH_LAYOUT = pytest.mark.parametrize("layout", [DESK, PAPER_SHEET, NARROW], ids
 
 def drawn_texts(sheet: Sheet) -> list[tuple[str, tuple[float, float, float, float]]]:
     """Each text of a sheet with its left, low, right and high end, px."""
+    # In a few pixels to a px, for each letter is as wide as whole pixels.
+    sheet.figure.set_dpi(DPI * 4)
     renderer = FigureCanvasAgg(sheet.figure).get_renderer()
     sheet.figure.draw(renderer)
     labels = [
         label for axes in sheet.figure.axes for label in (*axes.get_xticklabels(), *axes.get_yticklabels())
     ]
     texts = [text for text in (*sheet.figure.texts, *labels) if text.get_text().strip()]
-    return [(text.get_text(), text.get_window_extent(renderer).extents) for text in texts]
+    return [(text.get_text(), text.get_window_extent(renderer).extents / 4) for text in texts]

@@ -13,7 +13,7 @@ import pytest
 from matplotlib import image as images
 
 from report.charts.drawing import as_png, draw
-from report.charts.sheet import MARGIN_OF_SLIDE, SLIDE, Sheet, stroke
+from report.charts.sheet import KEY_LINE, MARGIN_OF_SLIDE, SLIDE, Sheet, stroke
 from tests.helpers import ROOT
 from tests.helpers.charts import CHARTS
 
@@ -71,9 +71,10 @@ def test_a_mark_stands_beside_its_name_in_pixels_too_with_a_margin_around_both()
     head = sheet.height - 100
     pixels = images.imread(BytesIO(sheet.slide("source")))[..., :3]
     assert pixels.shape[1::-1] == SLIDE
-    scale = SLIDE[0] / (300 + 2 * MARGIN_OF_SLIDE)
+    wide = 16 / 9 * (head + 100 + 2 * MARGIN_OF_SLIDE + KEY_LINE)
+    scale, left = SLIDE[0] / wide, (wide - 300) / 2
     below = MARGIN_OF_SLIDE + head + 50
     for colour, x in (((1, 0, 0), 8), ((0, 0, 1), 200)):
         rows, columns = np.nonzero((pixels == colour).all(axis=2))
         assert rows.mean() / scale == pytest.approx(below, abs=1)
-        assert columns.mean() / scale == pytest.approx(MARGIN_OF_SLIDE + x, abs=1)
+        assert columns.mean() / scale == pytest.approx(left + x, abs=1)

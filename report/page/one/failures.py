@@ -43,7 +43,9 @@ class Failures:
 def failures(analysis: Analysis) -> Failures:
     """Of the leading session, none of whose trials gave a figure."""
     failed = [trial for trial in analysis.own if trial.failure is not None]
-    by_cause = grouped_by(failed, lambda trial: (trial.failure.reason, trial.failure.stage) if trial.failure else ("", ""))
+    by_cause = grouped_by(
+        failed, lambda trial: (trial.failure.reason, trial.failure.stage) if trial.failure else ("", "")
+    )
     ordered = sorted(by_cause.items(), key=lambda each: -len(each[1]))
     causes = [_cause(reason, stage, trials) for (reason, stage), trials in ordered[:MOST_CAUSES]]
     return Failures(_picture(failed), tuple(causes), len(analysis.own), max(0, len(ordered) - MOST_CAUSES))

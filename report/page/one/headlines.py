@@ -76,7 +76,10 @@ def of_gain(analysis: Analysis, systems: Systems) -> Headline | None:
     gains = [
         gain
         for gain in analysis.speedups
-        if id(gain.of) in own and gain.of.key.precision not in FULL_PRECISION and gain.of.ranked and gain.over.ranked
+        if id(gain.of) in own
+        and gain.of.key.precision not in FULL_PRECISION
+        and gain.of.ranked
+        and gain.over.ranked
     ]
     strict = [gain for gain in gains if gain.over.key.precision == "fp32-ieee"] or gains
     best = best_of_each_workload(strict)

@@ -78,7 +78,9 @@ def _costs(analysis: Analysis, systems: Systems) -> PageOne:
         more.append(Chip("care", "alone-turns", "costs", {"name": name}))
     for offer in costs.inputs.offers:
         if offer.quote and (analysis.question.now.date() - offer.quote.date).days > 365:
-            more.append(Chip("care", "old-offer", "costs", {"name": systems.at(offer.machine, offer.card).name}))
+            more.append(
+                Chip("care", "old-offer", "costs", {"name": systems.at(offer.machine, offer.card).name})
+            )
     return _assembled(
         analysis,
         Headline("costs", {"offers": len(costs.inputs.offers)}),
@@ -158,7 +160,9 @@ FAILS = ("not reproduced", "does not hold here", "worse")
 def _counts(analysis: Analysis) -> dict[str, int]:
     """How many claims hold, do not, are open, and wait for a run here."""
     words = [judged.verdict.word for judged in analysis.verdicts if judged.compared]
-    waiting = sum(not judged.compared and judged.claim.id in analysis.question.ways for judged in analysis.verdicts)
+    waiting = sum(
+        not judged.compared and judged.claim.id in analysis.question.ways for judged in analysis.verdicts
+    )
     return {
         "hold": sum(word in HOLDS for word in words),
         "fail": sum(word in FAILS for word in words),

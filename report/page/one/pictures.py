@@ -78,7 +78,9 @@ def _time(cell: Cell, whole: bool) -> float | None:
 def _group(group: ComparisonGroup, among: Sequence[object], systems: Systems) -> Group:
     whole, cells = _has_seconds(group), _cells(group)
     published = [claim for claim in group.published if claim.value] if whole else []
-    times = [time for cell in cells if (time := _time(cell, whole))] + [claim.value or 0 for claim in published]
+    times = [time for cell in cells if (time := _time(cell, whole))] + [
+        claim.value or 0 for claim in published
+    ]
     fastest = min(times)
     bars = [_measured(cell, fastest, whole, systems) for cell in cells]
     bars += [_published(claim, fastest) for claim in published]
@@ -107,7 +109,9 @@ def _measured(cell: Cell, fastest: float, whole: bool, systems: Systems) -> Bar:
         value=time / fastest,
         low=low,
         high=high,
-        text=seconds(time) if whole else f"{text.number(cell.throughput.mean)} {cell.trials[0].sample_unit}s/s",
+        text=seconds(time)
+        if whole
+        else f"{text.number(cell.throughput.mean)} {cell.trials[0].sample_unit}s/s",
         small=text.times(time / fastest),
         look=ranked if cell.ranked else "unranked",
         slot=system.slot,

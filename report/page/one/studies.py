@@ -51,7 +51,11 @@ def studies(analysis: Analysis, systems: Systems) -> Studies:
 
 def _row(study: str, ids: Sequence[str], ways: object, analysis: Analysis) -> Row:
     found: list[Way] = [analysis.question.ways[name] for name in ids if name in analysis.question.ways]
-    best = max({way.line for way in found}, key=lambda line: sum(way.line == line for way in found), default="")
+    best = max(
+        {way.line for way in found}, key=lambda line: sum(way.line == line for way in found), default=""
+    )
     seconds = next((way.seconds for way in found if way.line == best), None)
     name = study_name(analysis, study)
-    return Row(name.name, name.title, len(ids), len(found), seconds, f"invoke run --plan {best}" if best else "")
+    return Row(
+        name.name, name.title, len(ids), len(found), seconds, f"invoke run --plan {best}" if best else ""
+    )

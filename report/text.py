@@ -224,9 +224,11 @@ def quality(name: str | None, value: float | None) -> str:
     return f"{value * 100:.1f} %" if name == "accuracy" else number(value)
 
 
-_MAKERS = re.compile(
-    r"\b(?:NVIDIA|AMD|Intel|GeForce|Radeon|Graphics|Tesla|Instinct)\b|\((?:R|TM)\)|CPU(?= @)"
+_NO_NAME = re.compile(
+    r"\b(?:NVIDIA|AMD|Intel|GeForce|Radeon|Tesla|Instinct)\b|\((?:R|TM)\)"
+    r"|\b\d+th Gen\b|\bCPU\b(?= @)|@ [\d.]+GHz|\bwith .*Graphics\b|\bGraphics\b|\b\d+-Core Processor\b"
 )
+"""What tells no device from another of its maker: the maker, its marks, a base clock, a count of cores."""
 _RESNET = re.compile(r"resnet(\d+)")
 _EFFICIENT = re.compile(r"efficientnet_b(\d)")
 _WRITTEN = {
@@ -242,9 +244,9 @@ _WRITTEN = {
 
 
 def short_card(name: str) -> str:
-    """A card's name without its maker: 'RTX 2080 Ti'."""
-    short = " ".join(_MAKERS.sub(" ", clean(name, 60)).split())
-    return clean(short or name, 24)
+    """A device's name without its maker: 'RTX 2080 Ti', 'Core i5-1135G7', 'Ryzen 5 5500U'."""
+    short = " ".join(_NO_NAME.sub(" ", clean(name, 120)).split())
+    return clean(short or name, 32)
 
 
 def run_again(plan: str, image: str) -> str:

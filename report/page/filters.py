@@ -11,6 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from report import text
+from report.charts.roofline import rate
 from report.page.values import Quantity
 
 NBSP = "\N{NO-BREAK SPACE}"
@@ -33,6 +34,15 @@ def span(quantity: Quantity | None) -> str:
     digits = _digits(quantity)
     ends = (_plain(end, quantity.unit, digits, quantity.value) for end in (quantity.low, quantity.high))
     return f"{NBSP}to{NBSP}".join(ends)
+
+
+def times(quantity: Quantity | None) -> str:
+    """A ratio in a sentence, with the digits that its range bears: '1.43 times'."""
+    if quantity is None or quantity.value is None:
+        return UNKNOWN
+    if quantity.low is None or quantity.high is None:
+        return f"{_ratio(quantity.value)}{NBSP}times"
+    return f"{text.about_times(quantity.value, quantity.low, quantity.high)}{NBSP}times"
 
 
 def spread(quantity: Quantity | None) -> str:
@@ -98,6 +108,16 @@ def seconds(number: float | None) -> str:
     return value(Quantity(number, "seconds"))
 
 
+def flops(per_second: float) -> str:
+    """'100 GFLOP/s'"""
+    return rate(per_second, "FLOP/s").replace(" ", NBSP)
+
+
+def figure(number: float, unit: str = "") -> str:
+    """A number without a range in a unit, three digits: '12.3 GB/s'."""
+    return value(Quantity(number, unit))
+
+
 def count(number: int, noun: str, plural: str | None = None) -> str:
     """'1 run', '3 runs'"""
     return text.count(number, noun, plural)
@@ -126,6 +146,12 @@ def ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
+def capital(words: str) -> str:
+    """Words at the beginning of a sentence; marks around them stay."""
+    marked = re.sub(r"^((?:<[^>]*>)*)(\w)", lambda match: match[1] + match[2].upper(), str(words))
+    return Markup(marked) if isinstance(words, Markup) else marked
+
+
 def clean(words: object, limit: int = 80) -> str:
     """A string of a record or a user's file as one harmless line."""
     return text.clean(words, limit)
@@ -143,12 +169,17 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "value": value,
     "span": span,
     "spread": spread,
+    "times": times,
     "seconds": seconds,
+    "flops": flops,
+    "figure": figure,
     "count": count,
     "listed": listed,
     "day": day,
     "ordinal": ordinal,
     "clean": clean,
+    "capital": capital,
+    "gib": lambda size: text.gibibytes(size).replace(" ", NBSP),
     "card": text.short_card,
     "model": text.model_name,
 }

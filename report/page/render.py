@@ -126,8 +126,17 @@ def _environment(macros: str, drawing: Callable[..., Markup]) -> Environment:
     )
     filters: Mapping[str, Callable[..., Any]] = FILTERS
     made.filters.update(filters)
-    made.globals.update(macros=macros, draw=drawing)
+    made.globals.update(macros=macros, draw=drawing, as_column=_as_column)
     return made
+
+
+def _as_column(column: Any) -> dict[str, Any]:
+    """A column of a table with all that the macros ask of it, of a mapping or of its name alone.
+
+    `t` is its name, `sub` what stands below it, `h` the name that a phone prints before each cell.
+    """
+    given = column if isinstance(column, dict) else {"t": column}
+    return {"t": "", "sub": "", "h": "", "left": False, "cls": "", **given}
 
 
 def _words(markup: str) -> str:

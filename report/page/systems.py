@@ -52,7 +52,7 @@ def systems_of(analysis: Analysis) -> Systems:
     ordered = sorted(places, key=lambda place: place[0] not in own)
     found = [
         System(machine, card, text.short_card(card), slot, machine in own)
-        for slot, (machine, card) in enumerate(ordered, 1)
+        for slot, (machine, card) in enumerate(ordered)
     ]
     return Systems(_told_apart(found, analysis))
 
@@ -61,12 +61,16 @@ def _told_apart(found: Sequence[System], analysis: Analysis) -> list[System]:
     """Systems that share a name are told apart by their machines' labels, and those by the start of an id."""
     counted = Counter(system.name for system in found)
     labels = {trial.machine: text.clean(trial.machine_label, 40) for trial in analysis.trials}
-    return [
-        system
-        if counted[system.name] == 1
-        else replace(system, name=f"{system.name} {_short(labels.get(system.machine, system.machine[:4]))}")
-        for system in found
-    ]
+    own = [system for system in found if system.own]
+
+    def named(system: System) -> str:
+        if counted[system.name] == 1:
+            return system.name
+        if own == [system]:
+            return text.THIS
+        return f"{system.name} {_short(labels.get(system.machine, system.machine[:4]))}"
+
+    return [replace(system, name=named(system)) for system in found]
 
 
 def _short(label: str) -> str:

@@ -2,14 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from report import text
 from report.analysis import Analysis
+from report.comparisons.cells import Cell
+from report.page.one import headlines, machines, notes
+from report.page.one.chips import chips
+from report.page.one.comparison import comparison
+from report.page.one.failures import failures
+from report.page.one.measured import leading, measured
 from report.page.page import PageOne, Source
+from report.page.subjects import subject
 from report.page.systems import Systems
-from report.page.values import Headline
+from report.page.values import Chip, Command, Headline
+
+CONSTRUCTED = "Constructed"
+"""How the names of devices begin that no one measured."""
 
 
 def page_one(analysis: Analysis, systems: Systems) -> PageOne:
-    """Page one of an analysis."""
+    """Page one of an analysis, by what it is about."""
+    return _PAGES[subject(analysis)](analysis, systems)
+
+
+def _assembled(
+    analysis: Analysis,
+    about: Headline,
+    headline: Headline,
+    cells: Sequence[Cell],
+    three: Sequence[Headline],
+    template: str,
+    view: Any,
+    more: Sequence[Chip] = (),
+    *,
+    next_first: Headline | None = None,
+) -> PageOne:
     own = analysis.own
     source = Source(
         written=analysis.question.now,
@@ -19,11 +48,168 @@ def page_one(analysis: Analysis, systems: Systems) -> PageOne:
         failed=sum(trial.failure is not None for trial in own),
     )
     return PageOne(
-        subject=Headline("own", {"own": systems.own[0].name if systems.own else ""}),
+        subject=about,
         source=source,
-        headline=Headline("stub"),
-        chips=(),
-        notes=(),
-        template="stub",
-        view=None,
+        headline=headline,
+        chips=chips(analysis, cells, more),
+        notes=tuple(three),
+        template=template,
+        view=view,
+        next=next_first,
+        next_first=next_first is not None,
+        constructed=any(trial.device_name.startswith(CONSTRUCTED) for trial in analysis.shown),
     )
+
+
+def _own_name(systems: Systems) -> str:
+    return systems.own[0].name if systems.own else ""
+
+
+def _costs(analysis: Analysis, systems: Systems) -> PageOne:
+    costs, view = analysis.costs, comparison(analysis, systems)
+    assert costs is not None and view is not None
+    expectation = analysis.expectations[0]
+    cells = list(expectation.cells)
+    more = []
+    if costs.idle_turns:
+        cheaper = costs.pair[costs.cheaper_idle or 0] if costs.pair else 0
+        offer = costs.inputs.offers[cheaper]
+        name = systems.at(offer.machine, offer.card).name
+        more.append(Chip("care", "alone-turns", "costs", {"name": name}))
+    for offer in costs.inputs.offers:
+        if offer.quote and (analysis.question.now.date() - offer.quote.date).days > 365:
+            more.append(Chip("care", "old-offer", "costs", {"name": systems.at(offer.machine, offer.card).name}))
+    return _assembled(
+        analysis,
+        Headline("costs", {"offers": len(costs.inputs.offers)}),
+        headlines.of_costs(costs, expectation, systems),
+        cells,
+        (notes.how_sure(analysis, cells), notes.on_delivery(analysis), notes.again(analysis, each=True)),
+        "comparison",
+        view,
+        more,
+    )
+
+
+def _pair(analysis: Analysis, systems: Systems) -> PageOne:
+    view = comparison(analysis, systems)
+    assert view is not None
+    expectation = analysis.expectations[0]
+    cells = list(expectation.cells)
+    return _assembled(
+        analysis,
+        Headline("pair", {"first": view.pair[0].name, "second": view.pair[1].name}),
+        headlines.of_pair(expectation, systems),
+        cells,
+        (notes.how_sure(analysis, cells), notes.what_limits(cells), notes.again(analysis, each=True)),
+        "comparison",
+        view,
+    )
+
+
+def _class(analysis: Analysis, systems: Systems) -> PageOne:
+    view = machines.machines(analysis, systems)
+    assert view is not None
+    cells = leading(analysis)
+    return _assembled(
+        analysis,
+        Headline("class", {"machines": len(view.all.rows)}),
+        machines.headline(view),
+        cells,
+        (notes.how_sure(analysis, cells), notes.what_limits(cells), notes.again(analysis, each=True)),
+        "machines",
+        view,
+    )
+
+
+def _self(analysis: Analysis, systems: Systems) -> PageOne:
+    cells, view = leading(analysis), measured(analysis, systems)
+    headline = headlines.of_gain(analysis, systems) or headlines.of_speeds(analysis, systems, ranked=True)
+    return _assembled(
+        analysis,
+        Headline("own", {"own": _own_name(systems)}),
+        headline,
+        cells,
+        (notes.how_sure(analysis, cells), notes.what_limits(cells), notes.again(analysis)),
+        "measured",
+        view,
+    )
+
+
+def _first_look(analysis: Analysis, systems: Systems) -> PageOne:
+    cells, view = leading(analysis), measured(analysis, systems)
+    counts = _counts(analysis)
+    return _assembled(
+        analysis,
+        Headline("first-look", {"own": _own_name(systems)}),
+        headlines.of_speeds(analysis, systems, ranked=False),
+        cells,
+        (notes.how_sure(analysis, cells), notes.what_limits(cells), Headline("claims", counts)),
+        "measured",
+        view,
+        next_first=notes.again(analysis),
+    )
+
+
+HOLDS = ("reproduced", "holds here", "parity")
+FAILS = ("not reproduced", "does not hold here", "worse")
+
+
+def _counts(analysis: Analysis) -> dict[str, int]:
+    """How many claims hold, do not, are open, and wait for a run here."""
+    words = [judged.verdict.word for judged in analysis.verdicts if judged.compared]
+    waiting = sum(not judged.compared and judged.claim.id in analysis.question.ways for judged in analysis.verdicts)
+    return {
+        "hold": sum(word in HOLDS for word in words),
+        "fail": sum(word in FAILS for word in words),
+        "open": sum(word == "inconclusive" for word in words),
+        "waiting": waiting,
+        "others": len(analysis.verdicts) - len(words) - waiting,
+    }
+
+
+def _failed(analysis: Analysis, systems: Systems) -> PageOne:
+    view = failures(analysis)
+    first = view.causes[0] if view.causes else None
+    plan = analysis.own[0].record.plan
+    commands = (Command(f"invoke doctor --plan {plan}"), Command(f"invoke build --plan {plan} run report"))
+    failed = sum(trial.failure is not None for trial in analysis.own)
+    return _assembled(
+        analysis,
+        Headline("failed", {"own": text.short_card(analysis.own[0].device_name)}),
+        Headline("failed", {"count": failed, "of": view.of, "reason": first.reason if first else ""}),
+        (),
+        (Headline("at-fault"), Headline("what-is-lost"), Headline("fails-again")),
+        "failures",
+        view,
+        (Chip("stop", "nothing-measured", "ran"),),
+        next_first=Headline("next-failed", {"commands": commands}),
+    )
+
+
+def _nothing(analysis: Analysis, systems: Systems) -> PageOne:
+    from report.page.one.studies import studies
+
+    view = studies(analysis, systems)
+    return _assembled(
+        analysis,
+        Headline("nothing"),
+        Headline("nothing", {"studies": len(view.rows), "figures": view.figures, "judged": view.judged}),
+        (),
+        (Headline("published-sure"), Headline("what-can-be-judged"), Headline("other-records")),
+        "studies",
+        view,
+        (Chip("stop", "no-records"), Chip("care", "published-once", "published")),
+        next_first=Headline("next-first", {"commands": (Command(notes.FIRST),)}),
+    )
+
+
+_PAGES: dict[str, Callable[[Analysis, Systems], PageOne]] = {
+    "costs": _costs,
+    "pair": _pair,
+    "class": _class,
+    "self": _self,
+    "first-look": _first_look,
+    "failed": _failed,
+    "nothing": _nothing,
+}

@@ -6,6 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from report.analysis import Analysis
+from report.page.parts import limits, pairs
 from report.page.systems import Systems
 
-PARTS: tuple[tuple[str, Callable[[Analysis, Systems], Any]], ...] = ()
+PARTS: tuple[tuple[str, Callable[[Analysis, Systems], Any]], ...] = (
+    ("pairs", pairs.view),
+    ("limits", limits.view),
+)

@@ -1,18 +1,19 @@
-"""One of each chart, with long names and hostile texts."""
+"""One of each chart, with long names and hostile texts; and where its texts stand."""
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
 
-from report.charts.costs import CardCost, CostAgainstTime, Input, OfferPrice, PriceLine, Tornado
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from report.charts.bars import Bar, Bars, Group, Tie
 from report.charts.drawing import Chart
-from report.charts.intervals import GroupedIntervals, Intervals, Mark, Share, Shares
-from report.charts.lines import Curve, Curves, Wall
+from report.charts.marks import KeyEntry
 from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark
-from report.charts.rows import MarkRow, MarkRows
-from report.charts.style import DESK, NARROW
+from report.charts.sheet import DPI, Sheet
+from report.charts.style import DESK, NARROW, PAPER_SHEET
 from report.charts.trial import Quantity, StepTimes, Timelines, TrialTimeline
-from report.charts.utilization import DeviceUse, Phase, UseRow, UseRows
 from tests.helpers import records_hostile
 
 LONG_CARD = "Constructed Card B with a very long name 80GB HBM3"
@@ -27,46 +28,51 @@ HOSTILE = (
     "显卡 ‮",
     "",
 )
-MARKS = (
-    Mark(
-        "fp32-ieee",
-        "batch 98 · 3 runs",
-        "4,578 s",
-        4578.0,
-        4400.0,
-        4700.0,
-        (4500.0, 4578.0, 4650.0),
-        (5000.0,),
-    ),
-    Mark(
-        f"{LONG_CARD} amp-fp16",
-        "batch 164 · 3 runs · projected · unproven · 2026-01-30 · somewhere else",
-        "2,227 s",
-        2227.0,
-        2100.0,
-        2300.0,
-        precision="amp-fp16",
-        card="b",
-        unranked=True,
-        other_units=(2000.0, 2500.0),
-    ),
-    Mark("pure-fp16", "study 004", "1,900 s", 1900.0, precision="pure-fp16", published=True),
-    Mark("fp32-tf32", "1 trial", "does not fit", None, precision="fp32-tf32", card="a"),
+KEY = (
+    KeyEntry("this machine", "own"),
+    KeyEntry("other machine, measured", "other", 1),
+    KeyEntry("this machine, too short to rank", "unranked"),
+    KeyEntry("published, one run, no range", "published"),
+    KeyEntry("this machine, not measured", "missing"),
+    KeyEntry("failed", "failed"),
+    KeyEntry("expected", "expected"),
 )
-RATIO_MARKS = tuple(
-    Mark(mark.label, mark.note, "1.23, tied", ratio, ratio * 0.9, ratio * 1.1, precision=mark.precision)
-    for mark, ratio in zip(MARKS, (1.0, 1.62, 0.4, 2.5), strict=True)
+TIMES = (
+    Bar("Card B", "other", 1.0, 0.98, 1.02, "28 min", "1.00", "fp32", 1),
+    Bar("Card B", "other", 1.01, 0.99, 1.04, "28 min", "1.01", "fp16", 1),
+    Bar("Card A", "own", 1.43, 1.38, 1.47, "40 min", "1.43", "fp32"),
+    Bar("RTX 2080 Ti", "published", 1.71, None, None, "48 min", "1.71", "fp16"),
+    Bar("Card A", "unranked", 2.75, 2.1, 3.4, "77 min", "2.75", "bf16"),
+    Bar("Card A", "missing", text="not measured yet", note="amp-fp16"),
+    Bar("Card A", "failed", text="out of memory", small="5 of 5", note="pure-fp16"),
+    Bar("Card C", "expected", 0.8, 0.7, 0.9, "about 22 min", "0.80", "on paper", 2),
 )
-BY_BATCH = Curves(
-    (
-        Curve("fp32-ieee", ((16.0, 1200.0), (32.0, 2000.0)), intervals=((1100.0, 1300.0), None), marked=True),
-        Curve("amp-fp16", ((16.0, 1500.0), (64.0, 4100.0)), "amp-fp16", marked=True),
+TIES = (Tie(0, 1, "tie: no difference shown"), Tie(1, 2, "tie"))
+GROUPS = (
+    Group("ResNet-50", TIMES, ("CIFAR-100, 30 epochs",), TIES),
+    Group("LSTM", TIMES[2:4], ("WikiText-2, 6 epochs", "each bar from zero, and a note that is long")),
+)
+CELLS = ("1.00", "10,707 s", "1,494", "720")
+WITH_COLUMNS = Bars(
+    tuple(
+        replace(
+            group, ties=(), bars=tuple(replace(bar, text="", small="", cells=CELLS) for bar in group.bars)
+        )
+        for group in (Group("ResNet-18", TIMES[:5], ("12 million weights",)), GROUPS[1])
     ),
-    "batch",
-    zero=True,
-    doubling=True,
-    walls=(Wall(64.0, "64 does not fit", "fp32-ieee"), Wall(128.0, "128 does not fit", "amp-fp16")),
+    "fastest of each network = 1.00",
+    KEY,
+    columns=("time-scaled", "30 epochs", "images/s", "batch"),
 )
+
+
+def many_bars(count: int) -> Bars:
+    """So many bars in groups of four."""
+    bars = [replace(TIMES[n % 5], value=1 + n / 10, high=None, low=None) for n in range(count)]
+    groups = [Group(f"workload {n}", tuple(bars[n : n + 4]), ("a note",)) for n in range(0, count, 4)]
+    return Bars(tuple(groups), "fastest = 1.00", KEY)
+
+
 TRIAL = TrialTimeline(
     False,
     StepTimes((0.3, 0.2, 0.2, 0.21), 100, 100, (100,)),
@@ -78,44 +84,20 @@ TRIAL = TrialTimeline(
     ),
     ((0, 65536.0), (120, 32768.0)),
 )
-USE = UseRow(
-    f"{LONG_CARD} (DistributedDataParallel)",
-    "GPU 0 did 31 % of the work of four",
-    (0.0, 20.0, 40.0),
-    (
-        DeviceUse("GPU 0", (2.0, None, 98.0), (0.5, 10.0, 10.0)),
-        DeviceUse("GPU 1", (2.0, 70.0, 71.0), (0.5, None, None)),
-    ),
-    (
-        Phase("setup", "setup", 0.0, 3.0),
-        Phase("compiling", "first step: compiles, autotunes", 3.0, 19.0),
-        Phase("training", "training, synthetic data", 19.0, 40.0),
-        Phase("test", "test", 40.0, 40.001),
-    ),
-)
-COSTS = (CardCost("Card A: 12 (11 to 14) EUR", (40.0, 50.0, 55.0), (11.0, 12.0, 14.0)),) * 3
 CHARTS: dict[str, Chart] = {
-    "intervals": Intervals(MARKS),
-    "ratios": Intervals(RATIO_MARKS, "times", ratio=True),
-    "grouped": GroupedIntervals(
-        (("ResNet-50", RATIO_MARKS), ("EfficientNet-B0", RATIO_MARKS[:2])), (0.3, 3.0)
+    "bars": Bars(GROUPS, "fastest = 1.00", KEY),
+    "bars below a heading": Bars(GROUPS, "fastest here = 1.00", KEY, names="above"),
+    "bars with columns": WITH_COLUMNS,
+    "bars on scales of their own": Bars(
+        (*GROUPS, Group("one", (replace(TIMES[2], value=45.0, high=47.0), TIMES[0]))), key=KEY
     ),
-    "rows": MarkRows(
-        (MarkRow("ResNet-50", RATIO_MARKS, RATIO_MARKS[:1]), MarkRow(LONG_CARD * 3, RATIO_MARKS[2:])),
-        "not in one row with these: what differs is in brackets",
+    "bars of long names": Bars(
+        (Group(LONG_CARD, tuple(replace(bar, label=LONG_CARD) for bar in TIMES), (LONG_CARD,), TIES),),
+        LONG_CARD,
+        KEY,
     ),
-    "shares": Shares(
-        (Share(f"{LONG_CARD} fp32-ieee", "", "fp32-ieee", (("compute", 0.93), ("other", 0.07))),)
-    ),
-    "by batch": BY_BATCH,
-    "crowded": Curves(
-        tuple(Curve(f"{LONG_CARD} {n}", ((1.0, 0.7), (30.0, 0.9 + n / 1000))) for n in range(4)),
-        "epoch",
-        "percent",
-    ),
-    "close": Curves(
-        tuple(Curve(f"line {n}", ((0.0, 0.5), (1500.0, 0.9))) for n in range(5)), "step", "number"
-    ),
+    "24 bars": many_bars(24),
+    "memory": Bars((Group("", TIMES[2:4]),), "GiB", KEY, None),
     "roofline": Roofline(
         (RooflineMark("ResNet-50, batch 64, cached data", "amp-bf16", 990.0, 4e14),),
         (
@@ -124,21 +106,22 @@ CHARTS: dict[str, Chart] = {
         ),
         (Bandwidth(2.8e12, True), Bandwidth(3.3e12, False)),
     ),
-    "costs": CostAgainstTime(COSTS, "hours a year", "cost, EUR"),
-    "sensitivity": Tornado(1.4, (Input(f"price, {LONG_CARD}, 2,000 to 3,000 EUR", 0.9, 1.8),) * 3),
-    "price line": PriceLine(
-        (f"the {LONG_CARD} costs less", "B does"),
-        "no difference is shown",
-        (
-            OfferPrice(f"{LONG_CARD}: 2,000 EUR", (1e3, 2e3, 3e3), 0, (3e3, 4e3, 5e3), "costs less below"),
-            OfferPrice("B", (1e5,) * 3, 1, (-2e3, -1e3, 1e3), "costs less at no price"),
-            OfferPrice("C", (1e4,) * 3, 2),
-        ),
-        "price, EUR",
-    ),
     "timelines": Timelines((TRIAL, TRIAL), "a", "amp-fp16"),
-    "use": UseRows((USE, USE)),
-    "nothing": Curves((), "epoch"),
+    "nothing": Bars(()),
 }
 EACH_CHART = pytest.mark.parametrize("chart", CHARTS.values(), ids=CHARTS)
 BOTH_LAYOUTS = pytest.mark.parametrize("layout", [DESK, NARROW], ids=["desk", "narrow"])
+EACH_LAYOUT = pytest.mark.parametrize("layout", [DESK, PAPER_SHEET, NARROW], ids=["desk", "paper", "narrow"])
+
+
+def drawn_texts(sheet: Sheet) -> list[tuple[str, tuple[float, float, float, float]]]:
+    """Each text of a sheet with its left, low, right and high end, px."""
+    # In a few pixels to a px, for each letter is as wide as whole pixels.
+    sheet.figure.set_dpi(DPI * 4)
+    renderer = FigureCanvasAgg(sheet.figure).get_renderer()
+    sheet.figure.draw(renderer)
+    labels = [
+        label for axes in sheet.figure.axes for label in (*axes.get_xticklabels(), *axes.get_yticklabels())
+    ]
+    texts = [text for text in (*sheet.figure.texts, *labels) if text.get_text().strip()]
+    return [(text.get_text(), text.get_window_extent(renderer).extents / 4) for text in texts]

@@ -13,6 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from report import text
 from report.charts.drawing import as_png, draw, undrawn
 from report.charts.style import DARK
 from report.page.filters import FILTERS, inert
@@ -42,6 +43,8 @@ class _Drawings:
 
     drawn: bool
     png: bool
+    source: str
+    """What a slide says of where its figures are from."""
     files: dict[str, bytes] = field(default_factory=dict)
     pages: dict[str, Markup] = field(default_factory=dict)
 
@@ -58,12 +61,16 @@ class _Drawings:
         return Markup(f"![{markdown_text(picture.alt)}](charts/{picture.name}.{ending})")
 
     def _draw(self, picture: Picture, title: str, sub: str) -> None:
-        args = (picture.name, title, sub, picture.alt)
-        drawing = draw(picture.chart, *args) if self.drawn else undrawn(picture.name, title, picture.alt)
+        if self.drawn:
+            drawing = draw(
+                picture.chart, picture.name, title, sub, picture.alt, source=self.source, paper=picture.paper
+            )
+        else:
+            drawing = undrawn(picture.name, title, picture.alt)
         self.pages[picture.name] = Markup(drawing.page)
         self.files[f"{picture.name}.svg"] = drawing.file.encode()
         if self.png:
-            self.files[f"{picture.name}.png"] = as_png(picture.chart, title, sub)
+            self.files[f"{picture.name}.png"] = as_png(picture.chart, title, sub, self.source)
 
 
 def render(page: Any, *, png: bool = False, drawn: bool = True) -> Rendered:
@@ -71,7 +78,9 @@ def render(page: Any, *, png: bool = False, drawn: bool = True) -> Rendered:
 
     Where it is not to be `drawn`, a drawing holds its title and description alone.
     """
-    drawings = _Drawings(drawn, png)
+    ran = page.one.source
+    source = f"gpudyno · plan {ran.plan} · {text.day(ran.started)}" if ran.started else "gpudyno"
+    drawings = _Drawings(drawn, png, source)
     html = _html(page, drawings)
     markdown = _markdown("page.md", drawings.in_markdown, markdown_text, page=page)
     return Rendered(html, markdown, tuple(sorted(drawings.files.items())))

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from harness.record import Claim
 from report import text
-from report.charts.bars import Bar, Bars, Group, KeyEntry, Look
+from report.charts.bars import Bar, Bars, Group
+from report.charts.marks import KeyEntry, Look
 from report.comparisons.cells import Cell
 from report.comparisons.groups import ComparisonGroup
 from report.page.filters import UNKNOWN, seconds
@@ -53,7 +54,7 @@ def time_picture(groups: Sequence[ComparisonGroup], systems: Systems) -> TimePic
         for group in drawn
     )
     return TimePicture(
-        Picture(NAME, chart, alt),
+        Picture(NAME, chart, alt, paper=True),
         works_left=len(timed) - len(drawn),
         has_published=any(group.published for group in shown),
         of_samples=not all(_has_seconds(group) for group in shown),

@@ -93,7 +93,7 @@ def picture(
 
 def _key(systems: Systems) -> tuple[KeyEntry, ...]:
     measured = [
-        KeyEntry(system.name, "own" if system.own else "other", slot=system.slot - 1)
+        KeyEntry(system.name, "own" if system.own else "other", slot=system.slot)
         for system in systems.all[:4]
     ]
     return (*measured, KeyEntry("published, one run, no range", "published"))
@@ -140,7 +140,7 @@ def _bar(entry: StudyEntry, figure: StudyFigure, analysis: Analysis, systems: Sy
         text=written,
         small=scaled,
         note=_detail(entry),
-        slot=system.slot - 1,
+        slot=system.slot,
     )
 
 

@@ -99,14 +99,14 @@ def counts(analysis: Analysis) -> Counts:
     ways = [claim for claim in unmet if claim.id in analysis.question.ways]
     rest = [claim for claim in unmet if claim.id not in analysis.question.ways]
     cards = sum(_needs_another_card(claim, analysis) for claim in rest)
-    return Counts(
-        states["holds"], states["fails"], states["open"], len(ways), cards, len(rest) - cards
-    )
+    return Counts(states["holds"], states["fails"], states["open"], len(ways), cards, len(rest) - cards)
 
 
 def _needs_another_card(claim: Claim, analysis: Analysis) -> bool:
     """Whether a claim speaks of none of the leading session's devices."""
-    devices = {(trial.environment.device, trial.device_name, trial.device_capability) for trial in analysis.own}
+    devices = {
+        (trial.environment.device, trial.device_name, trial.device_capability) for trial in analysis.own
+    }
     return bool(devices) and not any(
         speaks_of(claim, kind, name, capability, analysis.evidence.cards) is not False
         for kind, name, capability in devices

@@ -6,12 +6,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any, Literal
 
 from report import text
 from report.analysis import Analysis
+from report.charts.bars import Bar, Bars, Group
 from report.cost.costs import Costs
 from report.cost.inputs import CostInputs, Range
 from report.cost.model import Draws
+from report.page.filters import value
 from report.page.findings import caveat_of
 from report.page.systems import Systems
 from report.page.values import Picture, Quantity, System
@@ -120,14 +123,15 @@ def view(analysis: Analysis, systems: Systems) -> CostsView | None:
         return CostsView("nothing", purchase.currency, caveats=tuple(quote.card for quote in purchase.quote))
     if purchase is None or costs.answer is None:
         return _by_speed(costs.inputs)
-    inputs = costs.inputs
+    inputs, rows = costs.inputs, _rows(costs, analysis, systems)
     return CostsView(
         "priced",
         purchase.currency,
         own_mix=inputs.own_mix,
         hours=sum(line.hours for line in inputs.lines),
         hours_on=inputs.offers[inputs.numbers.hours_on].name,
-        rows=_rows(costs, analysis, systems),
+        rows=rows,
+        picture=_picture(rows, purchase.currency),
         power_unknown=costs.power_unknown,
         flip_watts=costs.flip_watts,
         assumption=_assumption(costs, purchase.currency),
@@ -136,7 +140,7 @@ def view(analysis: Analysis, systems: Systems) -> CostsView | None:
     )
 
 
-def _circumstances(inputs: CostInputs) -> dict[str, object]:
+def _circumstances(inputs: CostInputs) -> dict[str, Any]:
     return {
         "caveats": tuple(map(caveat_of, inputs.caveats)),
         "host_fed": any(line.key.data_mode == "host" for line in inputs.lines),
@@ -181,6 +185,25 @@ def _row(costs: Costs, place: int, analysis: Analysis, systems: Systems) -> Offe
         times=_quantity(card.times, "ratio"),
         missing=_missing(costs.inputs, place),
     )
+
+
+def _picture(rows: Sequence[OfferRow], currency: str) -> Picture | None:
+    """A year's cost of each offer, where other work shares the machine and where none does."""
+    shared = [(row, row.shared) for row in rows if row.shared]
+    alone = [(row, row.alone) for row in rows if row.alone]
+    if not shared:
+        return None
+    named = (("shared", shared), ("your work alone", alone))
+    groups = tuple(
+        Group(name, tuple(_bar(row, cost) for row, cost in costs)) for name, costs in named if costs
+    )
+    alt = "; ".join(f"{row.name}: {value(cost)}" for row, cost in shared)
+    return Picture("costs-a-year", Bars(groups, axis=currency, reference=None), alt)
+
+
+def _bar(row: OfferRow, cost: Quantity) -> Bar:
+    look: Literal["own", "other"] = "own" if row.system.own else "other"
+    return Bar(row.system.name, look, cost.value, cost.low, cost.high, text=value(cost), slot=row.system.slot)
 
 
 def _missing(inputs: CostInputs, place: int) -> tuple[str, ...]:

@@ -66,8 +66,8 @@ class StudyRow:
     data: str | None
     """What an option says of the data, such as 'synthetic'; null where the publication has no such option."""
     entries: tuple[StudyEntry, ...]
-    other_terms: int = 0
-    """Figures of this machine on other terms."""
+    other_terms: tuple[tuple[str, ...], ...] = ()
+    """Of each figure of this machine that stands on other terms, what differs."""
 
     @property
     def measured(self) -> int:
@@ -92,9 +92,9 @@ class StudyFigure:
         return sum(row.measured for row in self.rows)
 
     @property
-    def other_terms(self) -> int:
-        """Figures of this machine that stand in no row, since their terms are others."""
-        return sum(row.other_terms for row in self.rows)
+    def other_terms(self) -> tuple[tuple[str, ...], ...]:
+        """Of each figure of this machine that stands in no row, the names of the terms that differ."""
+        return tuple(names for row in self.rows for names in row.other_terms)
 
 
 def study_figures(
@@ -120,7 +120,8 @@ def fitted(figure: StudyFigure, most: int = MOST_BARS) -> StudyFigure:
     """
     rows = [_with_room(row) for row in figure.rows if row.measured or not figure.measured]
     order = sorted(rows, key=lambda row: -row.measured) if figure.measured else rows
-    kept, bars = [], 0
+    kept: list[StudyRow] = []
+    bars = 0
     for row in order:
         if not kept or bars + len(row.entries) <= most:
             kept.append(row)
@@ -194,7 +195,7 @@ def _row(
     published = [_published(claim, base) for claim in claims]
     entries = [entry for entry in (*published, *measured, *others) if not entry.differs]
     workload, _, gpus, epochs, data = place
-    other_terms = sum(bool(entry.differs) for entry in measured)
+    other_terms = tuple(tuple(name for name, _ in entry.differs) for entry in measured if entry.differs)
     return StudyRow(workload, claims[0].of.model, gpus, epochs, data, _scaled(entries, metric), other_terms)
 
 
@@ -292,9 +293,9 @@ def _measured(cell: Cell, base: _Base, metric: str) -> StudyEntry:
     assert figure is not None and figure.mean is not None
     differs = _differs(cell, base)
     if any(note.startswith(SCALED_DOWN) for note in smaller(cell)):
-        differs.append(("standing", "scaled down"))
+        differs.append(("size of the model", "scaled down"))
     if cell.key.data_source == "generated" and not METRICS[metric].on_generated:
-        differs.append(("standing", "generated data"))
+        differs.append((NAMES["data_source"], "generated"))
     return _entry(cell, cell.key.precision, cell.key.batch_size, figure.mean, differs, base)
 
 

@@ -104,6 +104,7 @@ def comment(page: Page | None, problems: Sequence[str] = ()) -> str:
 
 def _html(page: Page, drawings: _Drawings) -> str:
     html = _environment("macros.html", drawings.on_page)
+    html.filters["ticked"] = _ticked(escape, "<code>", "</code>")
     sheet = html.get_template("page.css").render(dark=DARK)
     scripts = [html.get_template(name).render() for name in SCRIPTS]
     return html.get_template("page.html").render(
@@ -120,6 +121,7 @@ def _markdown(
 ) -> str:
     made = _environment("macros.md", drawing)
     made.finalize = lambda value: value if isinstance(value, Markup) else Markup(escaped(str(value)))
+    made.filters["ticked"] = _ticked(escaped, "`", "`")
     made.globals["coded"] = lambda line: Markup(f"`{str(line).replace('`', '')}`")
     written = re.sub(r"\n{3,}", "\n\n", made.get_template(template).render(**given))
     return _TABLE_ROWS.sub("", written)
@@ -147,6 +149,17 @@ def _as_column(column: Any) -> dict[str, Any]:
     """
     given = column if isinstance(column, dict) else {"t": column}
     return {"t": "", "sub": "", "h": "", "left": False, "cls": "", **given}
+
+
+def _ticked(escaped: Callable[[str], str], begin: str, end: str) -> Callable[[str], Markup]:
+    """A filter that sets what stands between backticks as code."""
+
+    def ticked(words: str) -> Markup:
+        parts = [escaped(part) for part in str(words).split("`")]
+        parts[1::2] = [f"{begin}{part}{end}" for part in parts[1::2]]
+        return Markup("".join(parts))
+
+    return ticked
 
 
 def _words(markup: str) -> str:

@@ -64,7 +64,7 @@ def _assembled(
 
 
 def _own_name(systems: Systems) -> str:
-    return systems.own[0].name if systems.own else ""
+    return text.short_card(systems.own[0].card) if systems.own else ""
 
 
 def _costs(analysis: Analysis, systems: Systems) -> PageOne:

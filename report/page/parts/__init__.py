@@ -6,11 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from report.analysis import Analysis
-<<<<<<< HEAD
-from report.page.parts import costs, limits, pairs
-=======
-from report.page.parts import limits, pairs, published
->>>>>>> parts-a
+from report.page.parts import costs, limits, pairs, published
 from report.page.systems import Systems
 
 PARTS: tuple[tuple[str, Callable[[Analysis, Systems], Any]], ...] = (

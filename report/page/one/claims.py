@@ -22,6 +22,8 @@ class Claims:
 
     picture: Picture | None
     figure: StudyFigure | None
+    study: str
+    """Who published it, and when."""
     rows: tuple[ClaimRow, ...]
     rows_left: int
     counts: Counts
@@ -41,6 +43,7 @@ def claims(analysis: Analysis, systems: Systems) -> Claims:
     return Claims(
         picture,
         figure,
+        analysis.evidence.claims.name_of(figure.study) if figure else "",
         rows[:MOST_ROWS],
         max(0, len(rows) - MOST_ROWS),
         counts(analysis),

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from report.analysis import Analysis
-from report.page.parts import limits, pairs, published
+from report.page.parts import limits, pairs, published, workloads
 from report.page.systems import Systems
 
 PARTS: tuple[tuple[str, Callable[[Analysis, Systems], Any]], ...] = (
     ("pairs", pairs.view),
     ("published", published.view),
+    ("workloads", workloads.view),
     ("limits", limits.view),
 )

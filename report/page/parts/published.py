@@ -88,7 +88,11 @@ def view(analysis: Analysis, systems: Systems) -> PublishedView | None:
         return None
     alone = not analysis.own
     everything = studies.figures(analysis)
-    found = [figure for figure in everything if alone or figure.measured]
+    found = [
+        figure
+        for figure in everything
+        if figure.measured or (alone and any(len(row.entries) > 1 for row in figure.rows))
+    ]
     shown = _one_of_each(found)[:MOST_ALONE] if alone else found
     by_study = grouped_by(shown, lambda figure: figure.study)
     drawn = [

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from report.analysis import Analysis
-from report.page.parts import costs, limits, pairs
+from report.page.parts import acceptance, costs, limits, pairs, uncertainty
 from report.page.systems import Systems
 
 PARTS: tuple[tuple[str, Callable[[Analysis, Systems], Any]], ...] = (
     ("pairs", pairs.view),
     ("limits", limits.view),
     ("costs", costs.view),
+    ("acceptance", acceptance.view),
+    ("uncertainty", uncertainty.view),
 )

@@ -208,8 +208,8 @@ def _look(row: OfferRow) -> Look:
 
 
 def _bar(row: OfferRow, cost: Quantity) -> Bar:
-    look: Literal["own", "other"] = "own" if row.system.own else "other"
-    return Bar(row.system.name, look, cost.value, cost.low, cost.high, text=value(cost), slot=row.system.slot)
+    slot = row.system.slot
+    return Bar(row.system.name, _look(row), cost.value, cost.low, cost.high, text=value(cost), slot=slot)
 
 
 def _missing(inputs: CostInputs, place: int) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""How sure the page is: what counts, where doubt is greatest, what is invalid, warnings, caveats, and units."""
+"""How sure the page is: what counts, where doubt is greatest, what is invalid, warnings, and units."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_DOUBTS = 8
 
 @dataclass(frozen=True, slots=True)
 class DoubtRow:
-    """A figure with its range, the widest first; `apart` is how far its runs differ, in shares of the mean."""
+    """A figure with its range, the widest first; `apart` is how far its runs differ, over their mean."""
 
     system: System
     name: str
@@ -99,7 +99,7 @@ class UncertaintyView:
 
 
 def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
-    """Of the cells on the page and the leading session's trials; null where there is neither nor a problem."""
+    """Of the cells on the page and the leading session's trials; null without either and a problem."""
     cells, problems = analysis.grouped or list(analysis.own_cells), analysis.evidence.results.problems
     trials = _trials(analysis, cells)
     if not trials and not problems:

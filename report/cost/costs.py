@@ -32,7 +32,7 @@ class Costs:
     flip_watts: float | None = None
     """Where power is left out: how many watts more the cheapest must draw to cost as much as the second."""
     alone: tuple[Range | None, ...] = ()
-    """Of each offer a year's cost if it did nothing else: see `model.alone`. Empty without the buyer's hours."""
+    """Of each offer a year's cost if it did nothing else; empty without the buyer's hours."""
     idle: Idle | None = None
     """The pair's costs if each did nothing else; null without the buyer's hours, or where one is rented."""
 

@@ -1,4 +1,4 @@
-"""What the work costs: a row an offer, the price at which the order turns, and the assumption that matters most."""
+"""What the work costs: a row an offer, the price at which the order turns, and what matters most."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Literal
+from typing import Any
 
 from report import text
 from report.analysis import Analysis
 from report.charts.bars import Bar, Bars, Group
+from report.charts.marks import KeyEntry, Look
 from report.cost.costs import Costs
 from report.cost.inputs import CostInputs, Range
 from report.cost.model import Draws
@@ -115,7 +116,7 @@ class CostsView:
 
 
 def view(analysis: Analysis, systems: Systems) -> CostsView | None:
-    """The offers, or by speed alone where there are no prices; null where no file asks and nothing compares."""
+    """The offers, or by speed alone where there are no prices; null where there is nothing to compare."""
     costs, purchase = analysis.costs, analysis.evidence.purchase
     if costs is None:
         if purchase is None:
@@ -197,13 +198,18 @@ def _picture(rows: Sequence[OfferRow], currency: str) -> Picture | None:
     groups = tuple(
         Group(name, tuple(_bar(row, cost) for row, cost in costs)) for name, costs in named if costs
     )
+    key = tuple(KeyEntry(row.system.name, _look(row), row.system.slot) for row, _ in shared)
     alt = "; ".join(f"{row.name}: {value(cost)}" for row, cost in shared)
-    return Picture("costs-a-year", Bars(groups, axis=currency, reference=None), alt)
+    return Picture("costs-a-year", Bars(groups, axis=currency, key=key, reference=None), alt)
+
+
+def _look(row: OfferRow) -> Look:
+    return "own" if row.system.own else "other"
 
 
 def _bar(row: OfferRow, cost: Quantity) -> Bar:
-    look: Literal["own", "other"] = "own" if row.system.own else "other"
-    return Bar(row.system.name, look, cost.value, cost.low, cost.high, text=value(cost), slot=row.system.slot)
+    slot = row.system.slot
+    return Bar(row.system.name, _look(row), cost.value, cost.low, cost.high, text=value(cost), slot=slot)
 
 
 def _missing(inputs: CostInputs, place: int) -> tuple[str, ...]:

@@ -61,7 +61,7 @@ def pack(root: Path, how: Packing) -> Path:
             raise UserError(f"a record cannot be packed: {problem}", remedy="fetch it again or remove it")
         quoted = [quote.date for quote in packed.purchase.quote] if packed.purchase else []
         manifest = Manifest(
-            bundle=2,
+            bundle=3,
             gpudyno=harness(root),
             as_of=bundle.as_of(packed.results.records, now, quoted),
             session=here.lead,

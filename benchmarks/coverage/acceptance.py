@@ -13,6 +13,7 @@ from benchmarks.coverage.lines import line
 from benchmarks.coverage.samples import CV, in_blocks, lognormal, scaled
 from benchmarks.coverage.samples import runs as runs_of
 from benchmarks.coverage.series import STEP_SECONDS, Shape, pink, switching, until_held
+from harness.record import finding
 from harness.summary.steady_state import steady_state
 from report.acceptance.clause import SLOW, Clause, clause
 from report.acceptance.delivery import judge
@@ -82,8 +83,8 @@ def restless(name: str, shape: Shape, runs: int) -> Case:
         chosen = [_trial(shape, number) for number in rng.integers(POOL, size=runs).tolist()]
         seconds = runs_of(np.array([mean for mean, _ in chosen]) * lognormal(CV / 5)(rng, runs), (runs,))
         verdicts = [verdict for _, verdict in chosen]
-        causes = [("no-steady-state: it still changed",) if each == "invalid" else () for each in verdicts]
-        return line(seconds, verdicts=verdicts, causes=causes)
+        found = [(finding("no-steady-state"),) if each == "invalid" else () for each in verdicts]
+        return line(seconds, verdicts=verdicts, findings=found)
 
     def draw(rng: Generator) -> Draw:
         rule = clause([side(rng)])

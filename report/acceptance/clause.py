@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.summary.checks import cause_name
+from harness.record.finding import label
 from report import text
 from report.acceptance.chances import Chances, Noise, chances
 from report.acceptance.disturbance import chance_of_again, disturbed, fault
@@ -102,7 +102,7 @@ def clause(
         another=tuple((cv, chances(noises, cv, margin=margin, slow=SLOW)) for cv in spread.cvs()),
         same=chances(noises, 0.0, margin=margin, slow=SLOW),
         disturbed=sum(disturbed(trial) for trial in trials),
-        faults=tuple(dict.fromkeys(cause_name(cause) for trial in trials if (cause := fault(trial)))),
+        faults=tuple(dict.fromkeys(label(found) for trial in trials if (found := fault(trial)))),
     )
 
 

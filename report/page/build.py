@@ -9,7 +9,6 @@ from pathlib import Path
 
 from report import text
 from report.analysis import Analysis, Question, analyse, evidence_in
-from report.claims.self_consistency.rules import inconsistencies
 from report.comparisons import selfcheck
 from report.comparisons.cells import unit_of
 from report.page.render import render
@@ -20,7 +19,7 @@ from report.sections.answer.picture import picture
 from report.sections.answer.questions import questions
 from report.sections.costs import section as money
 from report.sections.limits import bottleneck, roofline
-from report.sections.published import claims, leading, self_consistency, studies
+from report.sections.published import claims, leading, studies
 from report.sections.ran import environment, left_over, reruns
 from report.sections.sureness import caveats, changes, fleet
 from report.sections.view import PageView, Part
@@ -125,7 +124,6 @@ def look(analysis: Analysis) -> PageView:
         frameworks=frameworks.view(analysis),
         acceptance=acceptance.sentences(analysis),
         fleets=fleet.views(analysis.fleets),
-        self_consistency=self_consistency.table(inconsistencies(analysis.evidence.claims.claims)),
         limits=roofline.limits(analysis.with_ceilings, analysis.evidence.cards, "limits") if own else (),
     )
     return _linked(view)
@@ -190,9 +188,10 @@ def _problems(problems: Sequence[str]) -> tuple[str, ...]:
 def _warnings(trials: Sequence[Trial]) -> tuple[str, ...]:
     """Each warning and each cause of a verdict once, with how many trials have it."""
     counted = Counter(
-        sentence for trial in trials for sentence in dict.fromkeys((*trial.record.warnings, *trial.causes))
+        said
+        for trial in trials
+        for said in dict.fromkeys(map(text.named, (*trial.record.warnings, *trial.causes)))
     )
     return tuple(
-        f"{text.clean(sentence, 240)} ({text.count(n, 'trial')})"
-        for sentence, n in list(counted.items())[:100]
+        f"{text.clean(said, 240)} ({text.count(n, 'trial')})" for said, n in list(counted.items())[:100]
     )

@@ -15,7 +15,6 @@ from markupsafe import Markup
 
 from report.charts.drawing import Drawing, as_png, draw, undrawn
 from report.charts.style import DARK
-from report.sections.published.self_consistency import RuleView
 from report.sections.ran.reruns import WHAT_READING_SHOWS
 from report.sections.view import PageView, Panel
 
@@ -105,13 +104,6 @@ def comment(view: PageView | None, problems: Sequence[str], happened: Sequence[s
     }
     body = _closed_up(made.render(shown))
     return body if len(body) <= MOST_CHARACTERS else f"{body[:MOST_CHARACTERS]}\n\n… cut here"
-
-
-def published_record(rules: Sequence[RuleView]) -> str:
-    """The page docs/published-record.md."""
-    count = sum(len(rule.table.rows) for rule in rules)
-    template = _plain(markdown_text).get_template("published-record.md")
-    return _closed_up(template.render(rules=rules, count=count))
 
 
 def coded(text: str) -> Markup:

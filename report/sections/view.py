@@ -299,7 +299,6 @@ class PageView:
     fleets: tuple[FleetView, ...] = ()
     """Where several units of one card are on record: their order, and which of them stand out."""
     limits: tuple[LimitsView, ...] = ()
-    self_consistency: Table | None = None
     """What published sources say otherwise than their own data."""
     parts: tuple[Part, ...] = ()
     """The parts that have something to say, in their order."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from harness.record import Finding
+from harness.record.finding import label
 from harness.summary import circumstances
-from harness.summary.checks import cause_name
 from report import text
 from report.analysis import Analysis
 from report.comparisons.cells import Cell, runs_of_figures
@@ -91,7 +92,7 @@ def _spoiled(trials: Sequence[Trial], where: str) -> Iterator[str]:
     """Invalid trials with their causes, and what disturbed the others; `where` names one machine."""
     invalid = [trial for trial in trials if trial.verdict == "invalid"]
     if invalid:
-        causes = Counter(cause.partition(":")[0] for trial in invalid for cause in trial.causes)
+        causes = Counter(label(cause) for trial in invalid for cause in trial.causes)
         named = ", ".join(f"{text.clean(cause, 40)} ({n})" for cause, n in causes.most_common(MOST_NAMED))
         of = text.count(len(trials), "trial")
         yield f"Invalid, and counted nowhere: {len(invalid)} of {of}, by {named}."
@@ -102,12 +103,10 @@ def _spoiled(trials: Sequence[Trial], where: str) -> Iterator[str]:
         of = f" of {machines} machines" if machines > 1 else where
         yield f"None of the {len(trials):,} finished trials{of} is invalid."
     counted = [() if trial.verdict == "invalid" else _told(trial) for trial in trials]
-    met = circumstances.of_causes(counted)
+    met = circumstances.of_findings(counted)
     yield from (f"{text.clean(sentence, 120)}." for sentence in met[:MOST_NAMED])
 
 
-def _told(trial: Trial) -> tuple[str, ...]:
+def _told(trial: Trial) -> tuple[Finding, ...]:
     """What disturbed a trial, without what the confidence says already."""
-    return tuple(
-        cause for cause in trial.causes if cause_name(cause) not in ("short-window", "generated-data")
-    )
+    return tuple(found for found in trial.causes if found.name not in ("short-window", "generated-data"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from harness.summary.checks import cause_name
 from report import text
 from report.analysis import Analysis
 from report.comparisons.cells import Cell, runs_of_figures, standing
@@ -194,7 +193,7 @@ def _research_facts(analysis: Analysis) -> Iterator[Fact]:
     shown = [trial for cell in analysis.measured_here for trial in cell.trials]
     known = [trial for trial in shown if trial.record.load.busy_cpus is not None]
     if known:
-        busy = sum(any(cause_name(cause) == BUSY for cause in trial.causes) for trial in known)
+        busy = sum(any(found.name == BUSY for found in trial.causes) for trial in known)
         yield Fact(f"{len(known) - busy} of {len(known)}", "trials that began on a quiet machine")
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harness.record import Machine, PrecisionFound, Probe, differing_fields
-from harness.summary.device_checks import machine_remarks
+from harness.record.finding import label, sentence
+from harness.summary.device_checks import machine_findings
 from report.comparisons.account import Account
 from report.sections.view import FailureView, Table
 from report.text import PRECISION_WORDS, clean, clean_lines, gibibytes
@@ -263,9 +264,9 @@ def remarks(trials: Sequence[Trial]) -> Table | None:
     """What belongs to a machine and not to a trial, said once for each."""
     rows = []
     for machine in first_of(trials).values():
-        remarks_here = [*machine_remarks(machine)]
+        remarks_here = [*machine_findings(machine)]
         if remarks_here:
-            lines = "\n".join(clean(remark.replace("-", " ", 1), 160) for remark in remarks_here)
+            lines = "\n".join(clean(f"{label(found)}: {sentence(found)}", 160) for found in remarks_here)
             rows.append((clean(machine.label, 40), lines))
     if not rows:
         return None

@@ -95,7 +95,7 @@ def _table(fleet: Fleet) -> Table:
 
 
 def _row(place: int, unit: Unit) -> tuple[str, ...]:
-    causes = dict.fromkeys(cause for trial in unit.trials for cause in trial.causes)
+    causes = dict.fromkeys(text.named(cause) for trial in unit.trials for cause in trial.causes)
     note = [*(["stands out"] if unit.stands_out else []), *causes]
     return (
         str(place),

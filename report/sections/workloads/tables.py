@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from harness.record.finding import label
 from report import text
 from report.comparisons import time_breakdown
 from report.comparisons.cells import (
@@ -90,9 +91,7 @@ def verdicts(trials: Sequence[Trial]) -> str:
     words = ", ".join(
         f"{counted[word]} {word}" for word in ("valid", "warn", "unproven", "invalid") if counted[word]
     )
-    causes = dict.fromkeys(
-        cause.partition(":")[0].replace("-", " ") for trial in trials for cause in trial.causes
-    )
+    causes = dict.fromkeys(label(cause) for trial in trials for cause in trial.causes)
     return f"{words}\n{text.clean(', '.join(causes), 160)}" if causes else words
 
 

@@ -126,7 +126,7 @@ def _row(trial: Trial, label: str, several: bool) -> tuple[str, ...]:
         f"{summary.steady.kind}\n{steps(trial)}",
         setup(trial),
         before(trial),
-        text.clean("; ".join((*trial.causes, *summary.notes)) or "–", 300),
+        text.clean("; ".join(map(text.named, trial.findings)) or "–", 300),
     )
 
 

@@ -22,7 +22,11 @@ def test_a_busy_machine_stands_under_how_sure_and_a_quiet_one_is_not_named():
     causes = ("busy-machine: 2.0 of 2 cores worked before the trial began",)
     busy = [
         record.model_copy(
-            update={"summary": record.summary.model_copy(update={"verdict": "warn", "causes": causes})}
+            update={
+                "summary": record.summary.model_copy(
+                    update={"verdict": "warn", "findings": build.named(causes)}
+                )
+            }
         )
         for record in quiet
     ]

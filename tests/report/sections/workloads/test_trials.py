@@ -46,7 +46,7 @@ def test_a_comparison_of_four_cards_stays_below_three_megabytes_and_draws_every_
 def doubted(records: list[Record], place: int) -> list[Record]:
     summary = records[place].summary
     assert summary
-    doubtful = summary.model_copy(update={"causes": ("slowdown: x",), "verdict": "warn"})
+    doubtful = summary.model_copy(update={"findings": build.named(["slowdown: x"]), "verdict": "warn"})
     return [
         record.model_copy(update={"summary": doubtful}) if number == place else record
         for number, record in enumerate(records)
@@ -171,7 +171,7 @@ def test_an_invalid_trial_stands_in_its_table_with_its_cause():
     records = series()
     assert records[1].summary
     bad = records[1].summary.model_copy(
-        update={"verdict": "invalid", "causes": ("not-finite: the loss is nan",)}
+        update={"verdict": "invalid", "findings": build.named(["not-finite: the loss is nan"])}
     )
     records[1] = records[1].model_copy(update={"summary": bad})
     group = view(records).workloads[0].groups[0]

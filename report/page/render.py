@@ -87,7 +87,7 @@ def render(page: Page, *, png: bool = False, drawn: bool = True) -> Rendered:
 
 
 def comment(page: Page | None, problems: Sequence[str] = ()) -> str:
-    """What a code host shows below a contribution: page one as Markdown without pictures, or why it is refused.
+    """What a code host shows below a contribution: page one without pictures, or why it is refused.
 
     Nobody is called by it, and nothing linked: whatever the records say stays text.
     """

@@ -155,7 +155,7 @@ def share(part: float | None, whole: float | None) -> float | None:
 
 
 def unhealthy(name: str, measured: Mapping[str, float], cards: Sequence[Card]) -> tuple[float, float] | None:
-    """The share of the bf16 peak that a device reaches and the usual one, where it lies far below; else null."""
+    """The share of the bf16 peak that a device reaches and the usual one, where it lies far below."""
     card = find(name, cards)
     usual = HEALTHY_SHARES.get(card.name) if card else None
     reached, peak = ceiling_of(measured, "pure-bf16"), card and peak_tflops(card, "pure-bf16")

@@ -39,7 +39,7 @@ def machines(analysis: Analysis, systems: Systems) -> Machines | None:
 
 
 def _picture(found: StandingsView) -> Picture:
-    """A strip of dots for all works together, and one for each work; each machine's time over the fastest's."""
+    """A strip of dots for all works together, and one for each: a machine's time over the fastest's."""
     strips = [Strip("All works" if len(found.columns) > 1 else found.columns[0], _dots(found))]
     if len(found.columns) > 1:
         strips += [

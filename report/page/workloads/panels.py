@@ -113,7 +113,7 @@ def shares(cells: Sequence[Cell], systems: Systems) -> Panel | None:
 def learning(
     groups: Sequence[ComparisonGroup], published: Sequence[PublishedCurve], systems: Systems
 ) -> Panel | None:
-    """The quality by epoch of the work with the most epochs; else its validation loss, or its loss by step."""
+    """The quality by epoch of the work with the most epochs; else its validation loss or loss by step."""
     trained = sorted(groups, key=lambda group: -_epochs(group))
     for group in trained:
         lines = _by_epoch(group, lambda epoch: epoch.quality, systems)
@@ -164,7 +164,7 @@ def _line(cell: Cell, points: Points, among: Sequence[Cell], systems: Systems) -
 
 
 def _of(curve: PublishedCurve, group: ComparisonGroup) -> bool:
-    """Whether a published curve is of the group's model and protocol; generated data learns something else."""
+    """Whether a published curve is of the group's model and protocol; generated data learns otherwise."""
     mine = (group.base.protocol, group.base.model.casefold())
     measured = group.base.data_source != "generated"
     return measured and mine == (curve.protocol, curve.side.model.casefold())

@@ -38,8 +38,7 @@ def _panel(group: ComparisonGroup, line: Entry, trials: Sequence[Trial], name: s
     )
     dark = ", ".join(f"repeat {trial.repeat} ({trial.verdict})" for trial in trials if trial.causes)
     unit += f"; dark: {dark}" if dark else ""
-    card = text.unit_name(trials[0].card, trials[0].machine_label)
-    chart = Timelines(tuple(map(timeline, trials)), card, trials[0].key.precision)
+    chart = Timelines(tuple(map(timeline, trials)))
     return Panel(name, title, unit, chart, "; ".join(chart.extents()))
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-
-from scipy import special
 
 from harness.summary.checks import cause_name
 from report.trials.trial import Trial
@@ -46,10 +43,3 @@ def disturbed(trial: Trial) -> bool:
 def enough(runs: int) -> int:
     """How many of the `runs` that are asked for have to be left undisturbed."""
     return math.ceil(LEAST_LEFT * runs)
-
-
-def chance_of_again(works: Sequence[tuple[int, int]], share: float) -> float:
-    """Of some work being measured again: `works` are planned and asked runs, `share` of them disturbed."""
-    return 1 - math.prod(
-        float(special.bdtr(planned - enough(runs), planned, share)) for planned, runs in works
-    )

@@ -40,6 +40,8 @@ _TERMS = ("protocol", "data_mode", "image_size", "layout", "profile")
 MOST_BARS = 24
 """Of a picture."""
 MOST_IN_ROW = 8
+LEAST_ROWS = 3
+"""For so many rows a picture has room, where a study has as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,8 @@ def fitted(figure: StudyFigure, most: int = MOST_BARS) -> StudyFigure:
 
     Rows without a measured figure stay where nothing was measured at all. The order is the publication's.
     """
-    rows = [_with_room(row) for row in figure.rows if row.measured or not figure.measured]
+    in_row = min(MOST_IN_ROW, max(most // LEAST_ROWS, 4))
+    rows = [_with_room(row, in_row) for row in figure.rows if row.measured or not figure.measured]
     order = sorted(rows, key=lambda row: -row.measured) if figure.measured else rows
     kept: list[StudyRow] = []
     bars = 0
@@ -324,13 +327,19 @@ def _scaled(entries: Sequence[StudyEntry], metric: str) -> tuple[StudyEntry, ...
     return tuple(sorted(scaled, key=lambda entry: entry.scaled))
 
 
-def _with_room(row: StudyRow) -> StudyRow:
-    """The row with its best entry, all that this machine has, and what is nearest to that."""
+def _with_room(row: StudyRow, most: int) -> StudyRow:
+    """The row with as many entries: its best, what was measured, and what was published nearest to that.
+
+    Two places at least are for what was published.
+    """
     measured = [entry for entry in row.entries if isinstance(entry.source, Cell)]
+    published = [entry for entry in row.entries if isinstance(entry.source, Claim)]
     centre = min((entry.scaled for entry in measured), default=1.0)
 
-    def nearness(entry: StudyEntry) -> tuple[bool, bool, float]:
-        return entry.scaled != 1.0, isinstance(entry.source, Claim), abs(math.log(entry.scaled / centre))
+    def nearness(entry: StudyEntry) -> tuple[bool, float]:
+        return entry.scaled != 1.0, abs(math.log(entry.scaled / centre))
 
-    chosen = {id(entry) for entry in sorted(row.entries, key=nearness)[:MOST_IN_ROW]}
+    kept = measured[: max(most - min(2, len(published)), 1)]
+    kept += sorted(published, key=nearness)[: most - len(kept)]
+    chosen = set(map(id, kept))
     return replace(row, entries=tuple(entry for entry in row.entries if id(entry) in chosen))

@@ -1,8 +1,8 @@
 """All systems that did the same work, the fastest first, each with the places that the ranges allow.
 
-A system's time is the mean over the works of its time over the leading system's, so that each work has an equal
-share of the leading system's time. The ranges of all systems hold together; where two do not overlap, one is
-faster, so the places hold together as well (Klein, Wright and Wieczorek, J. R. Stat. Soc. C 69, 2020).
+A system's time is the mean over the works of its time over the leading system's, so that each work has an
+equal share of the leading system's time. The ranges of all systems hold together; where two do not overlap,
+one is faster, so the places hold together as well (Klein, Wright, Wieczorek, J. R. Stat. Soc. C 69, 2020).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _place = same_but(within=("length",))
 class Standing:
     """One system: its cell of each work, its time over the fastest's, and its places from `first` to `last`.
 
-    Places are null where a run may not be ranked, where single runs give no range, or where a work that decides
-    the order is missing; the time is null in the last case alone.
+    Places are null where a run may not be ranked, where single runs give no range, or where a work that
+    decides the order is missing; the time is null in the last case alone.
     """
 
     machine: str
@@ -47,7 +47,7 @@ class Standings:
 
 
 def standings(own_cells: Sequence[Cell], cells: Sequence[Cell]) -> Standings | None:
-    """Of each system with a cell equal to one of the leading session's; null where there are fewer than three.
+    """Of each system with a cell equal to one of the leading session's; null of fewer than three.
 
     Of each system and work the newest cell counts, and of a work's data modes the one nearest the card.
     """

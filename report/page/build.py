@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +59,11 @@ def write(
 
 
 def page_of(analysis: Analysis) -> Page:
-    """Page one, and each part below it that has something to say."""
+    """Page one, and each part below it that has something to say; chips lead to what is there."""
     systems = systems_of(analysis)
-    parts = ((name, view(analysis, systems)) for name, view in PARTS)
-    return Page(
-        page_one(analysis, systems), tuple(Part(name, view) for name, view in parts if view is not None)
-    )
+    views = ((name, view(analysis, systems)) for name, view in PARTS)
+    parts = tuple(Part(name, view) for name, view in views if view is not None)
+    there = {part.name for part in parts}
+    one = page_one(analysis, systems)
+    chips = (chip if chip.anchor in there else replace(chip, anchor="") for chip in one.chips)
+    return Page(replace(one, chips=tuple(chips)), parts)

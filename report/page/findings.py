@@ -35,3 +35,8 @@ def counted(trials: Iterable[Trial], verdicts: Iterable[str]) -> tuple[tuple[str
         for label in dict.fromkeys(map(label_of, trial.causes))
     )
     return tuple(Counter(named).most_common())
+
+
+def caveat_of(caveat: str) -> str:
+    """What is to be said with a cost."""
+    return text.clean(caveat, 300)

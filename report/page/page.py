@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -55,4 +54,3 @@ class Page:
 
     one: PageOne
     parts: tuple[Part, ...] = ()
-    words: Mapping[str, str] = field(default_factory=dict)

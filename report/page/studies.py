@@ -93,7 +93,7 @@ def picture(
 
 def _key(systems: Systems) -> tuple[KeyEntry, ...]:
     measured = [
-        KeyEntry(system.name, "own" if system.own else "other", slot=system.slot)
+        KeyEntry(text.THIS if system.own else system.name, "own" if system.own else "other", slot=system.slot)
         for system in systems.all[:4]
     ]
     measured += [

@@ -68,6 +68,8 @@ class Picture:
     name: str
     chart: Chart
     alt: str
+    paper: bool = False
+    """Whether it has a layout for paper, too, as page one's has."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,8 @@ STATES: Mapping[str, State] = {
     "inconclusive": "open",
 }
 ORDER = ("fails", "holds", "open")
+RELATIVE = ("ratio", "order", "trend")
+"""Kinds of claim about what is faster or better than what: they matter to more readers than single figures."""
 UNITS = {"s": "seconds", "B": "bytes", "fraction": "accuracy", "parameters": "count"}
 WITHOUT_NAME = ("perplexity", "loss", "AUC", "epochs", "images", "tokens")
 """Units that the metric says already."""
@@ -89,7 +91,7 @@ def claim_rows(analysis: Analysis) -> tuple[ClaimRow, ...]:
     met = [judged for judged in analysis.verdicts if judged.compared]
     said = Counter(judged.claim.words for judged in met)
     rows = [_row(judged, analysis, said[judged.claim.words] > 1) for judged in met]
-    return tuple(sorted(rows, key=lambda row: ORDER.index(row.state)))
+    return tuple(sorted(rows, key=lambda row: (ORDER.index(row.state), row.claim.kind not in RELATIVE)))
 
 
 def counts(analysis: Analysis) -> Counts:

@@ -13,21 +13,16 @@ from report.cost.inputs import CostInputs
 from report.cost.mix import MixLine
 from report.cost.model import CardAnswer, CostAnswer
 from report.cost.sensitivity import Sensitivity
-from report.sections.view import CostView
-from tests.helpers.figures_read import Report, first_trial, key, length, table
+from tests.helpers.figures_read import Report, first_trial, key, length
 
 
 def costs(report: Report) -> dict[str, Any] | None:
-    """What the page says of costs and, where there is a buyer's file, every number that it stands on."""
-    view = report.view.costs
-    if view is None:
-        return None
+    """Where there is a buyer's file, every number of the costs."""
     found = inputs.cost_inputs(report.groups, report.analysis.trials, report.cards, report.purchase)
     if found is None or report.purchase is None:
-        return {"told": _told(view)}
+        return None
     result = model.answer(found.numbers)
     return {
-        "told": _told(view),
         "inputs": found.numbers.inputs,
         "site": found.numbers.limits,
         "offers": [_offer(found, result, i) for i in range(len(found.offers))],
@@ -37,27 +32,6 @@ def costs(report: Report) -> dict[str, Any] | None:
         "time_over": _time_over(found),
         "sensitivity": _sensitivity(found, result),
     }
-
-
-def _told(view: CostView) -> dict[str, Any]:
-    running = view.running.rows if view.running else ()
-    return {
-        "answer": view.answer,
-        "turn": view.turn,
-        "setting": view.setting,
-        "caveats": view.caveats,
-        "why_no_total": [_parts(row[0]) for row in view.offers.rows] if view.offers else [],
-        "efficiency": [[_parts(row[0])[0], *_parts(row[-1])] for row in running],
-        "break_even_by_speed": table(view.ratios),
-        "sensitivity": table(view.sensitivities),
-        "quotes": table(view.quotes),
-    }
-
-
-def _parts(cell: str) -> list[str]:
-    """What stands in a cell, and beneath it."""
-    above, _, beneath = cell.partition("\n")
-    return [above, beneath]
 
 
 def _offer(found: CostInputs, result: CostAnswer, i: int) -> dict[str, Any]:
@@ -103,7 +77,6 @@ def _line(line: MixLine) -> dict[str, Any]:
         "unit": line.unit,
         "epochs": line.epochs,
         "stands_on": [cell and first_trial(cell) for cell in line.cells],
-        "missing_because": line.reasons,
     }
 
 
@@ -143,7 +116,6 @@ def acceptance(report: Report) -> dict[str, Any] | None:
         return None
     others = [one for one in dict.fromkeys(row.session for row in report.shown) if one != report.lead]
     return {
-        "told": report.view.acceptance,
         "margin": wanted.margin,
         "slow": wanted.slow,
         "units": {"cv": wanted.units.cv, "df": wanted.units.df, "units": wanted.units.units},
@@ -180,4 +152,4 @@ def _chances(found: Chances | None) -> dict[str, Any] | None:
 
 
 def _finding(found: DemandResult) -> dict[str, Any]:
-    return {"passed": found.passed, "why": found.why, "ratio": [found.ratio, found.low, found.high]}
+    return {"passed": found.passed, "ratio": [found.ratio, found.low, found.high]}

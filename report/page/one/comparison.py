@@ -77,7 +77,11 @@ def comparison(analysis: Analysis, systems: Systems) -> Comparison | None:
     flipped = (expectation.fast.machine, expectation.fast.card) == first
     works = _works(expectation, flipped=flipped)
     costs = analysis.costs if analysis.evidence.purchase else None
-    facts = [*_money(costs, pair), *_speed(analysis, expectation, works, pair, flipped), *_limits(analysis, works, pair)]
+    facts = [
+        *_money(costs, pair),
+        *_speed(analysis, expectation, works, pair, flipped),
+        *_limits(analysis, works, pair),
+    ]
     widest = max((abs(math.log(end)) for fact in facts for end in _ends(fact)), default=WIDEST)
     marked = [replace(fact, mark=_mark(fact, pair, max(widest, WIDEST))) for fact in facts]
     cells = {id(cell) for benchmark in works for cell in (benchmark.of, benchmark.over)}
@@ -145,7 +149,9 @@ def _money(costs: Costs | None, pair: tuple[System, System]) -> Iterator[Fact]:
     answers = [costs.answer.cards[place] for place in places if place is not None]
     quotes = [costs.inputs.offers[place].quote for place in places if place is not None]
     currency = costs.inputs.purchase.currency
-    prices = [Quantity(quote.cost[1], currency, quote.cost[0], quote.cost[2]) if quote else None for quote in quotes]
+    prices = [
+        Quantity(quote.cost[1], currency, quote.cost[0], quote.cost[2]) if quote else None for quote in quotes
+    ]
     yield Fact(
         "money",
         "price",
@@ -208,9 +214,7 @@ def _over(values: Sequence[Quantity | None]) -> Quantity | None:
     if first.low == first.high and second.low == second.high:
         return Quantity(second.value / first.value, "ratio")
     assert first.low and first.high and second.low is not None and second.high is not None
-    return Quantity(
-        second.value / first.value, "ratio", second.low / first.high, second.high / first.low
-    )
+    return Quantity(second.value / first.value, "ratio", second.low / first.high, second.high / first.low)
 
 
 # Speed
@@ -253,7 +257,10 @@ def _speed(
             ahead="more",
             data=expectation.band,
         )
-    gains = [(benchmark, [gain_of(cell, analysis.speedups) for cell in (benchmark.over, benchmark.of)]) for benchmark in works]
+    gains = [
+        (benchmark, [gain_of(cell, analysis.speedups) for cell in (benchmark.over, benchmark.of)])
+        for benchmark in works
+    ]
     for benchmark, both in gains:
         if any(gain is not None for gain in both):
             yield Fact("speed", "gain", tuple(both), of=work(benchmark.over, among))
@@ -291,9 +298,18 @@ def _limits(analysis: Analysis, works: Sequence[Benchmark], pair: tuple[System, 
     sessions = {(cell.machine, cell.session) for cells in sides for cell in cells}
     failed = []
     for system in pair:
-        ran = [trial for trial in analysis.trials if trial.machine == system.machine and (trial.machine, trial.session) in sessions]
+        ran = [
+            trial
+            for trial in analysis.trials
+            if trial.machine == system.machine and (trial.machine, trial.session) in sessions
+        ]
         failed.append((sum(trial.failure is not None for trial in ran), len(ran)))
-    yield Fact("limits", "failed", tuple(Quantity(float(count), "count") for count, _ in failed), data=tuple(of for _, of in failed))
+    yield Fact(
+        "limits",
+        "failed",
+        tuple(Quantity(float(count), "count") for count, _ in failed),
+        data=tuple(of for _, of in failed),
+    )
 
 
 def _most(cells: Sequence[Cell], name: str) -> float | None:
@@ -302,7 +318,10 @@ def _most(cells: Sequence[Cell], name: str) -> float | None:
 
 def _memory(cells: Sequence[Cell]) -> float | None:
     measured = [trial.record.measurement for cell in cells for trial in cell.trials]
-    return max((float(each.device.memory_bytes) for each in measured if each and each.device.memory_bytes), default=None)
+    return max(
+        (float(each.device.memory_bytes) for each in measured if each and each.device.memory_bytes),
+        default=None,
+    )
 
 
 def _twice(cells: Sequence[Cell]) -> float | None:
@@ -327,7 +346,14 @@ def _mark(fact: Fact, pair: tuple[System, System], widest: float) -> Mark | None
     if not ends or fact.ratio is None:
         return None
     sign = 1 if fact.ahead == "more" else -1
-    low, at, high = (50 + 45 * sign * math.log(end) / widest for end in (min(ends), fact.ratio.value or 1, max(ends)))
+    low, at, high = (
+        50 + 45 * sign * math.log(end) / widest for end in (min(ends), fact.ratio.value or 1, max(ends))
+    )
     leader = pair[1] if at > 50 else pair[0]
     tied = fact.ratio.tied or fact.ratio.value == 1
-    return Mark(*(round(x, 1) for x in (min(low, high), at, max(low, high))), 9 if tied else leader.slot, tied, leader.name)
+    return Mark(
+        *(round(x, 1) for x in (min(low, high), at, max(low, high))),
+        9 if tied else leader.slot,
+        tied,
+        leader.name,
+    )

@@ -30,7 +30,14 @@ def how_sure(analysis: Analysis, cells: Sequence[Cell]) -> Headline:
         "spread": of_figure(widest.throughput, "") if widest else None,
         "others": Quantity(others.low, "ratio", others.low, others.high) if others else None,
         "invalid": len(invalid),
-        "seconds": min((cell.trials[0].record.measurement.window.seconds for cell in cells if cell.trials[0].record.measurement), default=None),
+        "seconds": min(
+            (
+                cell.trials[0].record.measurement.window.seconds
+                for cell in cells
+                if cell.trials[0].record.measurement
+            ),
+            default=None,
+        ),
         "short": any(cell.verdict == "unproven" for cell in cells),
     }
     return Headline("how-sure", data)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from harness.record import Claim
 from report import text
-from report.charts.bars import Bar, Bars, Group, KeyEntry, Look
+from report.charts.bars import Bar, Bars, Group
+from report.charts.marks import KeyEntry, Look
 from report.comparisons.cells import Cell
 from report.comparisons.groups import ComparisonGroup
 from report.page.filters import UNKNOWN, seconds
@@ -53,7 +54,7 @@ def time_picture(groups: Sequence[ComparisonGroup], systems: Systems) -> TimePic
         for group in drawn
     )
     return TimePicture(
-        Picture(NAME, chart, alt),
+        Picture(NAME, chart, alt, paper=True),
         works_left=len(timed) - len(drawn),
         has_published=any(group.published for group in shown),
         of_samples=not all(_has_seconds(group) for group in shown),
@@ -78,7 +79,9 @@ def _time(cell: Cell, whole: bool) -> float | None:
 def _group(group: ComparisonGroup, among: Sequence[object], systems: Systems) -> Group:
     whole, cells = _has_seconds(group), _cells(group)
     published = [claim for claim in group.published if claim.value] if whole else []
-    times = [time for cell in cells if (time := _time(cell, whole))] + [claim.value or 0 for claim in published]
+    times = [time for cell in cells if (time := _time(cell, whole))] + [
+        claim.value or 0 for claim in published
+    ]
     fastest = min(times)
     bars = [_measured(cell, fastest, whole, systems) for cell in cells]
     bars += [_published(claim, fastest) for claim in published]
@@ -107,7 +110,9 @@ def _measured(cell: Cell, fastest: float, whole: bool, systems: Systems) -> Bar:
         value=time / fastest,
         low=low,
         high=high,
-        text=seconds(time) if whole else f"{text.number(cell.throughput.mean)} {cell.trials[0].sample_unit}s/s",
+        text=seconds(time)
+        if whole
+        else f"{text.number(cell.throughput.mean)} {cell.trials[0].sample_unit}s/s",
         small=text.times(time / fastest),
         look=ranked if cell.ranked else "unranked",
         slot=system.slot,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from report.analysis import Analysis
-from report.page.parts import limits, pairs, published, workloads
+from report.page.parts import acceptance, costs, limits, pairs, published, ran, uncertainty, workloads
 from report.page.systems import Systems
 
 PARTS: tuple[tuple[str, Callable[[Analysis, Systems], Any]], ...] = (
@@ -14,4 +14,8 @@ PARTS: tuple[tuple[str, Callable[[Analysis, Systems], Any]], ...] = (
     ("published", published.view),
     ("workloads", workloads.view),
     ("limits", limits.view),
+    ("costs", costs.view),
+    ("acceptance", acceptance.view),
+    ("uncertainty", uncertainty.view),
+    ("ran", ran.view),
 )

@@ -1,4 +1,4 @@
-"""What limits the speed: how close each device comes to its limits, what each work waits for, and the computers."""
+"""What limits the speed: each device's limits, what each work waits for, and how the computers differ."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SHORTEST_WAIT = 0.005
 
 @dataclass(frozen=True, slots=True)
 class WaitRow:
-    """Where the time of one work goes on one system, in shares; `twice` is the gain of a device twice as fast."""
+    """Where the time of one work goes, in shares; `twice` is the gain of a device twice as fast."""
 
     system: System
     name: str

@@ -71,7 +71,7 @@ class PairsView:
     pairs: tuple[PairRow, ...]
     works: tuple[WorkRow, ...]
     measured_units: int | None
-    """On how many units the spread of the first pair's models is measured; null where it is assumed or given."""
+    """On how many units the spread of the first pair's models is measured; null where it is not."""
     own_mix: bool
     standings: StandingsView | None
 

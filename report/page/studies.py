@@ -69,7 +69,7 @@ def picture(
     groups = tuple(
         Group(
             label,
-            tuple(_bar(entry, figure, analysis, systems) for entry in row.entries),
+            tuple(_bar(entry, figure, systems) for entry in row.entries),
             tuple(_notes(row)),
         )
         for label, row in zip(labels, shown.rows, strict=True)
@@ -120,16 +120,13 @@ def _notes(row: StudyRow) -> list[str]:
     return notes + ([f"{row.gpus} devices"] if row.gpus > 1 else [])
 
 
-def _bar(entry: StudyEntry, figure: StudyFigure, analysis: Analysis, systems: Systems) -> Bar:
+def _bar(entry: StudyEntry, figure: StudyFigure, systems: Systems) -> Bar:
     absolute = figure.metric == "peak_bytes"
     drawn = entry.value / GIB if absolute else entry.scaled
     written = value(Quantity(entry.value, UNITS.get(figure.metric, "seconds")))
     scaled = "" if absolute else text.times(entry.scaled)
     if isinstance(entry.source, Claim):
-        claim = entry.source
-        study = analysis.evidence.claims.name_of(claim.study) if claim.study != figure.study else ""
-        note = " ".join(part for part in (_detail(entry), text.clean(study, 24)) if part)
-        return Bar(_name(entry), "published", drawn, text=written, small=scaled, note=note)
+        return Bar(_name(entry), "published", drawn, text=written, small=scaled, note=_detail(entry))
     cell = entry.source
     system = systems.of(cell)
     low, high = _ends(entry, cell, figure)

@@ -33,17 +33,19 @@ UNITS = {"peak_bytes": "bytes", "throughput": ""}
 
 def figures(analysis: Analysis) -> tuple[StudyFigure, ...]:
     """Every study drawn again, the one that says most of this machine first."""
-    found = study_figures(analysis.evidence.claims.claims, *study_cells(analysis))
-    return tuple(sorted(found, key=_telling, reverse=True))
+    claims = analysis.evidence.claims.claims
+    published = Counter(claim.study for claim in claims)
 
+    def telling(figure: StudyFigure) -> tuple[int, bool, int, int]:
+        """Rows with something measured in them; a whole duration; models by devices; claims of the study."""
+        return (
+            sum(row.measured > 0 for row in figure.rows),
+            figure.metric == "protocol_seconds",
+            len({(row.model, row.gpus) for row in figure.rows}),
+            published[figure.study],
+        )
 
-def _telling(figure: StudyFigure) -> tuple[int, bool, int]:
-    """Rows with something measured in them; a whole duration; models by number of devices."""
-    return (
-        sum(row.measured > 0 for row in figure.rows),
-        figure.metric == "protocol_seconds",
-        len({(row.workload, row.model, row.gpus) for row in figure.rows}),
-    )
+    return tuple(sorted(study_figures(claims, *study_cells(analysis)), key=telling, reverse=True))
 
 
 def study_cells(analysis: Analysis) -> tuple[list[Cell], list[Cell]]:

@@ -8,7 +8,7 @@ from statistics import median
 
 from harness.record import Precision, Record, Summary
 from harness.record.cards import Card, find, peak_tflops
-from harness.summary.bound import Bound, bound
+from harness.summary.bound import UNKNOWN, Bound, bound
 from harness.summary.device_checks import device_name
 
 GEMM = {
@@ -44,9 +44,6 @@ Device = tuple[str, str]
 """A machine's id, and the card's unit or, where that is not known, the device's name."""
 
 
-_UNKNOWN = Bound("unknown")
-
-
 @dataclass(frozen=True, slots=True)
 class RooflinePoint:
     """One trial against its device's limits; null is unknown. Rates are of all its devices together."""
@@ -62,7 +59,7 @@ class RooflinePoint:
     """Of the fastest product measured on this device in the same arithmetic."""
     memory_share: float | None = None
     """Of the copy bandwidth measured on this device; null where caches must have served a part of it."""
-    bound: Bound = _UNKNOWN
+    bound: Bound = UNKNOWN
 
 
 def device_of(record: Record) -> Device | None:

@@ -33,7 +33,9 @@ def machines(analysis: Analysis, systems: Systems) -> Machines | None:
     if found is None or found.standings is None or len(found.standings.rows) < LEAST:
         return None
     rows = found.standings.rows
-    return Machines(_picture(found.standings), found.standings, _nearest(rows), sum(row.first is not None for row in rows))
+    return Machines(
+        _picture(found.standings), found.standings, _nearest(rows), sum(row.first is not None for row in rows)
+    )
 
 
 def _picture(found: StandingsView) -> Picture:

@@ -147,7 +147,11 @@ def _first_look(analysis: Analysis, systems: Systems) -> PageOne:
         Headline("first-look", {"own": _own_name(systems)}),
         headlines.of_speeds(analysis, systems, ranked=False),
         cells,
-        (notes.how_sure(analysis, cells), notes.what_limits(cells), Headline("claims", {"counts": counts(analysis)})),
+        (
+            notes.how_sure(analysis, cells),
+            notes.what_limits(cells),
+            Headline("claims", {"counts": counts(analysis)}),
+        ),
         "measured",
         view,
         next_first=notes.again(analysis),

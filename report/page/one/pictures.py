@@ -15,6 +15,7 @@ from report.page.filters import UNKNOWN, seconds
 from report.page.names import apart, details, setting
 from report.page.systems import Systems
 from report.page.values import Picture
+from report.trials.key import Key
 
 MOST_BARS = 14
 NAME = "lead"
@@ -76,7 +77,7 @@ def _time(cell: Cell, whole: bool) -> float | None:
     return 1 / cell.throughput.mean if cell.throughput.mean else None
 
 
-def _group(group: ComparisonGroup, among: Sequence[object], systems: Systems) -> Group:
+def _group(group: ComparisonGroup, among: Sequence[Key], systems: Systems) -> Group:
     whole, cells = _has_seconds(group), _cells(group)
     published = [claim for claim in group.published if claim.value] if whole else []
     times = [time for cell in cells if (time := _time(cell, whole))] + [

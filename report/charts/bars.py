@@ -99,8 +99,9 @@ class Group:
 class Bars:
     """Groups of bars on one scale from zero, whose `axis` says what it shows.
 
-    The line at `reference` is firm. `names` says where a group's stands on a wide page. Each group has its
-    own scale, without ticks, where `own_scale` asks for it, or where a time is over FAR_APART times another.
+    The line at `reference` is firm; `ticks` may be given with their labels. `names` says where a group's
+    stands on a wide page. Each group has its own scale, without ticks, where `own_scale` asks for it, or
+    where a time is over FAR_APART times another.
     """
 
     groups: tuple[Group, ...]
@@ -109,6 +110,7 @@ class Bars:
     reference: float | None = 1.0
     form: Form = "number"
     columns: tuple[str, ...] = ()
+    ticks: tuple[tuple[float, str], ...] = ()
     names: Literal["beside", "above"] = "beside"
     own_scale: bool = False
 
@@ -170,7 +172,8 @@ class _Picture:
             rows, bottom = self._placed(group, top)
             placed.append((group, top, rows, bottom))
             top = bottom
-        ticks = () if self.each or not placed else self._ticks(self.units[0])
+        labels = () if self.each or not placed else self._ticks(self.units[0])
+        ticks = [tick for tick, _ in labels]
         sheet = Sheet(self.layout.width, top + (AXIS_ROW if ticks else 2.0))
         draw_key(sheet, self.key, right=self.beside)
         self._head(sheet)
@@ -184,7 +187,7 @@ class _Picture:
                 self._ties(sheet, group, rows, unit)
         if placed:
             rule(sheet, top)
-        self._axis(sheet, ticks, top)
+        self._axis(sheet, labels, top)
         return sheet
 
     # Places
@@ -229,8 +232,8 @@ class _Picture:
     def _px_per_unit(self, groups: Sequence[Group]) -> float:
         """As many px as leave every bar room for what stands at its end."""
         values = [bar.shown for group in groups for bar in group.bars if bar.shown]
-        self_most = LONGEST_RANGE * max(values, default=1.0)
-        units = [self.room / max(values)] if values else []
+        most = LONGEST_RANGE * max(values, default=1.0)
+        units = [self.room / max([*values, *(tick for tick, _ in self.chart.ticks)])] if values else []
         for group in groups:
             for place, bar in enumerate(group.bars):
                 if bar.shown is not None and bar.shown > 0:
@@ -239,7 +242,7 @@ class _Picture:
                         for tie in group.ties
                         if self.beside and tie.first <= place <= tie.last
                     )
-                    units.append((self.room - self._after(bar) - ties) / _reach(bar, self_most))
+                    units.append((self.room - self._after(bar) - ties) / _reach(bar, most))
         return max(min(units, default=self.room), 0.0)
 
     def _after(self, bar: Bar) -> float:
@@ -256,14 +259,20 @@ class _Picture:
     def _longest(self, unit: float) -> float:
         return self.room / unit if unit else 0.0
 
-    def _ticks(self, unit: float) -> tuple[float, ...]:
+    def _ticks(self, unit: float) -> tuple[tuple[float, str], ...]:
+        if self.chart.ticks:
+            return self.chart.ticks
         bars = [bar for group in self.chart.groups for bar in group.bars]
         values = [bar.shown for bar in bars if bar.shown is not None]
         if not values or max(values) <= 0:
             return ()
         most = max(_reach(bar, LONGEST_RANGE * max(values)) for bar in bars if bar.shown is not None)
         found = linear_ticks([0.0, most], zero=True, most=6 if self.beside else 4)
-        return tuple(tick for tick in found if tick <= most * 1.001 and tick * unit <= self.room + 1)
+        return tuple(
+            (tick, written(tick, self.chart.form))
+            for tick in found
+            if tick <= most * 1.001 and tick * unit <= self.room + 1
+        )
 
     # Drawing
 
@@ -373,19 +382,12 @@ class _Picture:
             for n in tied:
                 ends[n] = x + GAP + width
 
-    def _axis(self, sheet: Sheet, ticks: Sequence[float], top: float) -> None:
-        for tick in ticks:
-            text = written(tick, self.chart.form)
-            x, half = self.left + tick * unit_of(self.units), width_of(text, NOTE) / 2
-            x = min(max(x, half), sheet.width - half)
-            sheet.text(x, top + 15, text, align="center")
+    def _axis(self, sheet: Sheet, ticks: Sequence[tuple[float, str]], top: float) -> None:
+        for tick, text in ticks:
+            x, half = self.left + tick * self.units[0], width_of(text, NOTE) / 2
+            sheet.text(min(max(x, half), sheet.width - half), top + 15, text, align="center")
         if ticks and self.beside and not self.columns:
             sheet.text(0, top + 15, cut(self.chart.axis, self.left - 20, NOTE))
-
-
-def unit_of(units: Sequence[float]) -> float:
-    """The px per unit that all groups share."""
-    return units[0] if units else 0.0
 
 
 def _reach(bar: Bar, most: float) -> float:

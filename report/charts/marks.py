@@ -12,7 +12,7 @@ from report.charts.style import AXIS, HATCH, INK, NOTE, PAPER, RULE, cut, system
 
 Look = Literal["own", "other", "published", "unranked", "missing", "failed", "expected"]
 """Of a bar: what was measured here or elsewhere and ranked, what somebody published, what was measured and
-cannot be ranked, what was not measured, what failed, and what is expected."""
+cannot be ranked, what was not measured, what failed, at once or so far, and what is expected."""
 
 DASHES = (0, (5, 4))
 SWATCH = (22.0, 12.0)
@@ -35,7 +35,7 @@ def draw_bar(sheet: Sheet, look: Look, slot: int, box: tuple[float, float, float
     colour = system_colour(slot)
     if look == "published":
         sheet.rectangle(box, PAPER, edge=HATCH, hatch="//", hatch_linewidth=1.7)
-    elif look == "unranked":
+    elif look in ("unranked", "failed"):
         sheet.rectangle(box, colour, alpha=0.2, edge=colour, lw=1.5)
     elif look == "expected":
         sheet.rectangle(box, colour, alpha=0.35)

@@ -40,6 +40,8 @@ _TERMS = ("protocol", "data_mode", "image_size", "layout", "profile")
 MOST_BARS = 24
 """Of a picture."""
 MOST_IN_ROW = 8
+LEAST_ROWS = 3
+"""For so many rows a picture has room, where a study has as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +68,8 @@ class StudyRow:
     data: str | None
     """What an option says of the data, such as 'synthetic'; null where the publication has no such option."""
     entries: tuple[StudyEntry, ...]
-    other_terms: int = 0
-    """Figures of this machine on other terms."""
+    other_terms: tuple[tuple[str, ...], ...] = ()
+    """Of each figure of this machine that stands on other terms, what differs."""
 
     @property
     def measured(self) -> int:
@@ -92,9 +94,9 @@ class StudyFigure:
         return sum(row.measured for row in self.rows)
 
     @property
-    def other_terms(self) -> int:
-        """Figures of this machine that stand in no row, since their terms are others."""
-        return sum(row.other_terms for row in self.rows)
+    def other_terms(self) -> tuple[tuple[str, ...], ...]:
+        """Of each figure of this machine that stands in no row, the names of the terms that differ."""
+        return tuple(names for row in self.rows for names in row.other_terms)
 
 
 def study_figures(
@@ -118,9 +120,11 @@ def fitted(figure: StudyFigure, most: int = MOST_BARS) -> StudyFigure:
 
     Rows without a measured figure stay where nothing was measured at all. The order is the publication's.
     """
-    rows = [_with_room(row) for row in figure.rows if row.measured or not figure.measured]
+    in_row = min(MOST_IN_ROW, max(most // LEAST_ROWS, 4))
+    rows = [_with_room(row, in_row) for row in figure.rows if row.measured or not figure.measured]
     order = sorted(rows, key=lambda row: -row.measured) if figure.measured else rows
-    kept, bars = [], 0
+    kept: list[StudyRow] = []
+    bars = 0
     for row in order:
         if not kept or bars + len(row.entries) <= most:
             kept.append(row)
@@ -194,7 +198,7 @@ def _row(
     published = [_published(claim, base) for claim in claims]
     entries = [entry for entry in (*published, *measured, *others) if not entry.differs]
     workload, _, gpus, epochs, data = place
-    other_terms = sum(bool(entry.differs) for entry in measured)
+    other_terms = tuple(tuple(name for name, _ in entry.differs) for entry in measured if entry.differs)
     return StudyRow(workload, claims[0].of.model, gpus, epochs, data, _scaled(entries, metric), other_terms)
 
 
@@ -292,9 +296,9 @@ def _measured(cell: Cell, base: _Base, metric: str) -> StudyEntry:
     assert figure is not None and figure.mean is not None
     differs = _differs(cell, base)
     if any(note.startswith(SCALED_DOWN) for note in smaller(cell)):
-        differs.append(("standing", "scaled down"))
+        differs.append(("size of the model", "scaled down"))
     if cell.key.data_source == "generated" and not METRICS[metric].on_generated:
-        differs.append(("standing", "generated data"))
+        differs.append((NAMES["data_source"], "generated"))
     return _entry(cell, cell.key.precision, cell.key.batch_size, figure.mean, differs, base)
 
 
@@ -323,13 +327,19 @@ def _scaled(entries: Sequence[StudyEntry], metric: str) -> tuple[StudyEntry, ...
     return tuple(sorted(scaled, key=lambda entry: entry.scaled))
 
 
-def _with_room(row: StudyRow) -> StudyRow:
-    """The row with its best entry, all that this machine has, and what is nearest to that."""
+def _with_room(row: StudyRow, most: int) -> StudyRow:
+    """The row with as many entries: its best, what was measured, and what was published nearest to that.
+
+    Two places at least are for what was published.
+    """
     measured = [entry for entry in row.entries if isinstance(entry.source, Cell)]
+    published = [entry for entry in row.entries if isinstance(entry.source, Claim)]
     centre = min((entry.scaled for entry in measured), default=1.0)
 
-    def nearness(entry: StudyEntry) -> tuple[bool, bool, float]:
-        return entry.scaled != 1.0, isinstance(entry.source, Claim), abs(math.log(entry.scaled / centre))
+    def nearness(entry: StudyEntry) -> tuple[bool, float]:
+        return entry.scaled != 1.0, abs(math.log(entry.scaled / centre))
 
-    chosen = {id(entry) for entry in sorted(row.entries, key=nearness)[:MOST_IN_ROW]}
+    kept = measured[: max(most - min(2, len(published)), 1)]
+    kept += sorted(published, key=nearness)[: most - len(kept)]
+    chosen = set(map(id, kept))
     return replace(row, entries=tuple(entry for entry in row.entries if id(entry) in chosen))

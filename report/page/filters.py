@@ -66,8 +66,10 @@ def _plain(number: float, unit: str, digits: int, beside: float) -> str:
         return _ratio(number)
     if unit == "bytes":
         return text.number(number / (GIB if beside >= 0.1 * GIB else 2**20), 3)
-    if unit == "share":
+    if unit in ("share", "accuracy"):
         return f"{number * 100:.3g}"
+    if unit == "accuracy":
+        return f"{number * 100:.1f}"
     if unit == "seconds":
         return _duration(number, beside, digits)[0]
     return text.rounded(number, digits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
@@ -17,11 +17,13 @@ from report import text
 from report.charts.drawing import as_png, draw, undrawn
 from report.charts.style import DARK
 from report.page.filters import FILTERS, inert
+from report.page.page import Page
 from report.page.values import Picture
 
 SCRIPTS = ("page.js",)
 """Written into the page, each allowed by its hash; without them everything is still there."""
 
+MOST_PROBLEMS = 20
 MOST_CHARACTERS = 60_000
 """Code hosts refuse a comment of more than 65,536."""
 
@@ -62,9 +64,7 @@ class _Drawings:
 
     def _draw(self, picture: Picture, title: str, sub: str) -> None:
         if self.drawn:
-            drawing = draw(
-                picture.chart, picture.name, title, sub, picture.alt, source=self.source, paper=picture.paper
-            )
+            drawing = draw(picture.chart, picture.name, title, sub, picture.alt, paper=picture.paper)
         else:
             drawing = undrawn(picture.name, title, picture.alt)
         self.pages[picture.name] = Markup(drawing.page)
@@ -73,7 +73,7 @@ class _Drawings:
             self.files[f"{picture.name}.png"] = as_png(picture.chart, title, sub, self.source)
 
 
-def render(page: Any, *, png: bool = False, drawn: bool = True) -> Rendered:
+def render(page: Page, *, png: bool = False, drawn: bool = True) -> Rendered:
     """The page as HTML and Markdown, and its charts as SVG files; with `png` as PNG, too, for Markdown.
 
     Where it is not to be `drawn`, a drawing holds its title and description alone.
@@ -86,7 +86,7 @@ def render(page: Any, *, png: bool = False, drawn: bool = True) -> Rendered:
     return Rendered(html, markdown, tuple(sorted(drawings.files.items())))
 
 
-def comment(page: Any, problems: tuple[str, ...], refused: int) -> str:
+def comment(page: Page | None, problems: Sequence[str] = ()) -> str:
     """What a code host shows below a contribution: page one as Markdown without pictures, or why it is refused.
 
     Nobody is called by it, and nothing linked: whatever the records say stays text.
@@ -95,14 +95,16 @@ def comment(page: Any, problems: tuple[str, ...], refused: int) -> str:
     def no_picture(picture: Picture, title: str, sub: str = "") -> Markup:
         return Markup("")
 
+    shown = problems[:MOST_PROBLEMS]
     written = _markdown(
-        "comment.md", no_picture, _inert_markdown, page=page, problems=problems, count=refused
+        "comment.md", no_picture, _inert_markdown, page=page, problems=shown, count=len(problems)
     )
     return written if len(written) <= MOST_CHARACTERS else f"{written[:MOST_CHARACTERS]}\n\n… cut here"
 
 
-def _html(page: Any, drawings: _Drawings) -> str:
+def _html(page: Page, drawings: _Drawings) -> str:
     html = _environment("macros.html", drawings.on_page)
+    html.filters["ticked"] = _ticked(escape, "<code>", "</code>")
     sheet = html.get_template("page.css").render(dark=DARK)
     scripts = [html.get_template(name).render() for name in SCRIPTS]
     return html.get_template("page.html").render(
@@ -119,6 +121,7 @@ def _markdown(
 ) -> str:
     made = _environment("macros.md", drawing)
     made.finalize = lambda value: value if isinstance(value, Markup) else Markup(escaped(str(value)))
+    made.filters["ticked"] = _ticked(escaped, "`", "`")
     made.globals["coded"] = lambda line: Markup(f"`{str(line).replace('`', '')}`")
     written = re.sub(r"\n{3,}", "\n\n", made.get_template(template).render(**given))
     return _TABLE_ROWS.sub("", written)
@@ -146,6 +149,17 @@ def _as_column(column: Any) -> dict[str, Any]:
     """
     given = column if isinstance(column, dict) else {"t": column}
     return {"t": "", "sub": "", "h": "", "left": False, "cls": "", **given}
+
+
+def _ticked(escaped: Callable[[str], str], begin: str, end: str) -> Callable[[str], Markup]:
+    """A filter that sets what stands between backticks as code."""
+
+    def ticked(words: str) -> Markup:
+        parts = [escaped(part) for part in str(words).split("`")]
+        parts[1::2] = [f"{begin}{part}{end}" for part in parts[1::2]]
+        return Markup("".join(parts))
+
+    return ticked
 
 
 def _words(markup: str) -> str:

@@ -10,7 +10,7 @@ from harness.record import Claim
 from report import text
 from report.analysis import Analysis
 from report.charts.bars import Bar, Bars, Group
-from report.charts.marks import KeyEntry
+from report.charts.marks import KeyEntry, Look
 from report.claims.studies import (
     MORE_IS_BETTER,
     MOST_BARS,
@@ -93,8 +93,11 @@ def picture(
 
 def _key(systems: Systems) -> tuple[KeyEntry, ...]:
     measured = [
-        KeyEntry(system.name, "own" if system.own else "other", slot=system.slot - 1)
+        KeyEntry(text.THIS if system.own else system.name, "own" if system.own else "other", slot=system.slot)
         for system in systems.all[:4]
+    ]
+    measured += [
+        KeyEntry(f"{system.name}, not ranked", "unranked", slot=system.slot) for system in systems.all[:4]
     ]
     return (*measured, KeyEntry("published, one run, no range", "published"))
 
@@ -130,17 +133,17 @@ def _bar(entry: StudyEntry, figure: StudyFigure, analysis: Analysis, systems: Sy
     cell = entry.source
     system = systems.of(cell)
     low, high = _ends(entry, cell, figure)
-    look = "own" if system.own else "other"
+    look: Look = "unranked" if not cell.ranked else "own" if system.own else "other"
     return Bar(
         _framework(entry) or system.name,
-        look if cell.ranked else "unranked",
+        look,
         drawn,
         low,
         high,
         text=written,
         small=scaled,
         note=_detail(entry),
-        slot=system.slot - 1,
+        slot=system.slot,
     )
 
 

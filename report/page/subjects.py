@@ -13,6 +13,8 @@ def subject(analysis: Analysis) -> str:
     own = [cell for cell in analysis.measured_here if cell.session == analysis.lead] or analysis.measured_here
     if sum(cell.verdict == "unproven" for cell in own) * 2 > len(own):
         return "first-look"
+    if any(judged.compared for judged in analysis.verdicts) and analysis.evidence.purchase is None:
+        return "verdicts"
     from report.comparisons.standings import standings
 
     found = standings(analysis.own_cells, analysis.cells)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,9 +14,9 @@ from report import text
 from report.analysis import Analysis
 from report.claims.judged import Judged
 from report.claims.metrics import METRICS, figure_of
-from report.comparisons.cells import Cell, figure_ratio, side_by_side
+from report.comparisons.cells import Cell, figure_ratio
 from report.page.values import Quantity
-from report.stats.intervals import blocks_interval
+from report.stats.intervals import Interval
 from report.trials.key import Value
 
 State = Literal["holds", "fails", "open"]
@@ -30,6 +30,8 @@ STATES: Mapping[str, State] = {
     "inconclusive": "open",
 }
 ORDER = ("fails", "holds", "open")
+RELATIVE = ("ratio", "order", "trend")
+"""Kinds of claim about what is faster or better than what: they matter to more readers than single figures."""
 UNITS = {"s": "seconds", "B": "bytes", "fraction": "accuracy", "parameters": "count"}
 WITHOUT_NAME = ("perplexity", "loss", "AUC", "epochs", "images", "tokens")
 """Units that the metric says already."""
@@ -64,7 +66,7 @@ class ClaimRow:
     margin: float | None
     runs: int
     zone: Mapping[str, Any] | None
-    """Where the claim holds and what is here, in percent of the drawing's width; null where neither has one."""
+    """Where the claim holds and what is here, in percent of the width; null where that has no place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def claim_rows(analysis: Analysis) -> tuple[ClaimRow, ...]:
     met = [judged for judged in analysis.verdicts if judged.compared]
     said = Counter(judged.claim.words for judged in met)
     rows = [_row(judged, analysis, said[judged.claim.words] > 1) for judged in met]
-    return tuple(sorted(rows, key=lambda row: ORDER.index(row.state)))
+    return tuple(sorted(rows, key=lambda row: (ORDER.index(row.state), row.claim.kind not in RELATIVE)))
 
 
 def counts(analysis: Analysis) -> Counts:
@@ -168,23 +170,24 @@ def _here(judged: Judged, unit: str) -> Quantity:
     """What was measured, with its 95 % interval where the runs show one."""
     claim, cells = judged.claim, judged.cells
     found = [figure for cell in cells if (figure := figure_of(claim, cell)) is not None]
-    if claim.kind in ("ratio", "order") and len(found) == len(cells) == 2:
-        if METRICS[claim.metric].may_be_zero:
-            return Quantity(judged.measured, unit)
+    metric = METRICS[claim.metric]
+    if claim.kind in ("ratio", "order") and len(found) == len(cells) == 2 and not metric.may_be_zero:
         places = (0, 1) if claim.kind == "order" else (1, 0)
-        first, second = (cells[place] for place in places)
-        ratio = figure_ratio(first, second, *(found[place] for place in places))
-        if ratio is None:
-            return Quantity(judged.measured, unit)
-        ends = ratio.interval
-        if METRICS[claim.metric].kind == "memory":
-            return Quantity(ratio.estimate, unit)
-        return Quantity(ratio.estimate, unit, ends.low if ends else None, ends.high if ends else None)
+        first, second = places
+        ratio = figure_ratio(cells[first], cells[second], found[first], found[second])
+        if ratio is not None:
+            return _with_ends(ratio.estimate, unit, None if metric.kind == "memory" else ratio.interval)
     if len(found) == 1:
-        interval = found[0].interval
         mean = judged.measured if judged.measured is not None else found[0].mean
-        return Quantity(mean, unit, interval.low if interval else None, interval.high if interval else None)
+        return _with_ends(mean, unit, found[0].interval)
     return Quantity(judged.measured, unit)
+
+
+def _with_ends(value: float | None, unit: str, interval: Interval | None) -> Quantity:
+    """A range without width says nothing that its value does not."""
+    if interval is None or interval.low == interval.high:
+        return Quantity(value, unit)
+    return Quantity(value, unit, interval.low, interval.high)
 
 
 def _reason(judged: Judged) -> Reason:

@@ -36,7 +36,8 @@ def _data(cells: Sequence[Cell]) -> Iterator[Chip]:
         yield Chip("good", "real-data")
     if any(cell.verdict == "unproven" for cell in cells):
         yield Chip("care", "too-short", "uncertainty")
-    yield confidence(cells)
+    if fewest_runs(cells):
+        yield confidence(cells)
     if any(cell.key.weights == "random" for cell in cells):
         yield Chip("care", "random-weights", "workloads")
     if any(smaller(cell) for cell in cells):

@@ -8,7 +8,8 @@ from typing import get_args
 from harness.record.result import Stage
 from report import text
 from report.analysis import Analysis
-from report.charts.stages import Stages, Stopped
+from report.charts.marks import KeyEntry
+from report.charts.stages import Stages, Trials
 from report.page.names import setting
 from report.page.values import Picture
 from report.trials.pairs import grouped_by
@@ -65,13 +66,14 @@ def _picture(failed: list[Trial]) -> Picture:
         reached = max(REACHED.index(stage) if stage in REACHED else len(REACHED) - 1 for stage in stages)
         reasons = dict.fromkeys(trial.failure.reason.replace("-", " ") for trial in trials if trial.failure)
         rows.append(
-            Stopped(
+            Trials(
                 label=text.model_name(model),
                 note=f"{precision}{under}",
-                reached=reached,
+                reached=reached + 1,
                 cause=", ".join(reasons),
                 count=f"{len(trials)} of {len(trials)}",
             )
         )
     alt = "; ".join(f"{row.label} {row.note}: {row.cause}" for row in rows)
-    return Picture("stages", Stages(stages=REACHED, rows=tuple(rows)), alt)
+    chart = Stages(tuple(rows), REACHED, "reached", (KeyEntry("this machine, stopped there", "failed"),))
+    return Picture("stages", chart, alt, paper=True)

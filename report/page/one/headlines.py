@@ -61,6 +61,9 @@ def of_costs(costs: Costs, expectation: Expectation, systems: Systems) -> Headli
 def of_speeds(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline:
     """How fast this machine trains: the first cell of each work, in the first precision that it has."""
     cells = [cell for cell in leading(analysis) if cell.throughput.mean is not None]
+    if not cells:
+        invalid = sum(trial.verdict == "invalid" for trial in analysis.own)
+        return Headline("all-invalid", {"own": systems.own[0], "invalid": invalid})
     works = grouped_by(cells, lambda cell: (cell.key.workload, cell.key.model))
     firsts = [members[0] for members in works.values()]
     shown = [(_name(cell, firsts), _stated(rate(cell)), cell.key.precision) for cell in firsts[:MOST_WORKS]]

@@ -5,19 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from report.analysis import Analysis
+from report.charts.marks import KeyEntry
+from report.charts.strips import Dot, Strip, Strips
 from report.page.parts.pairs import StandingRow, StandingsView, view
 from report.page.systems import Systems
-from report.page.values import Headline, Quantity
+from report.page.values import Headline, Picture, Quantity
 
 LEAST = 5
 """Machines that make a class; fewer stand side by side."""
 MOST_ROWS = 24
+MOST_STRIPS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Machines:
     """All machines sorted; `shown` are those in page one's table, the part below has all."""
 
+    picture: Picture
     all: StandingsView
     shown: tuple[StandingRow, ...]
     ranked: int
@@ -29,7 +33,36 @@ def machines(analysis: Analysis, systems: Systems) -> Machines | None:
     if found is None or found.standings is None or len(found.standings.rows) < LEAST:
         return None
     rows = found.standings.rows
-    return Machines(found.standings, _nearest(rows), sum(row.first is not None for row in rows))
+    return Machines(_picture(found.standings), found.standings, _nearest(rows), sum(row.first is not None for row in rows))
+
+
+def _picture(found: StandingsView) -> Picture:
+    """A strip of dots for all works together, and one for each work; each machine's time over the fastest's."""
+    strips = [Strip("All works" if len(found.columns) > 1 else found.columns[0], _dots(found))]
+    if len(found.columns) > 1:
+        strips += [
+            Strip(name, _dots_of_work(found, at)) for at, name in enumerate(found.columns[:MOST_STRIPS])
+        ]
+    key = (KeyEntry("this machine", "own"), KeyEntry("the others", "other", slot=9))
+    alt = ", ".join(f"{row.system.name} {row.time.value:.2f}" for row in found.rows if row.time.value)
+    return Picture("strips", Strips(tuple(strips), "fastest = 1.00", key), alt, paper=True)
+
+
+def _dots(found: StandingsView) -> tuple[Dot, ...]:
+    return tuple(
+        Dot(row.system.name, row.time.value, row.system.own, row.first is not None)
+        for row in found.rows
+        if row.time.value is not None
+    )
+
+
+def _dots_of_work(found: StandingsView, at: int) -> tuple[Dot, ...]:
+    """The time of a sample on each machine over that on the fastest."""
+    speeds = [(row, speed.value) for row in found.rows if (speed := row.speeds[at]) and speed.value]
+    most = max(speed for _, speed in speeds)
+    return tuple(
+        Dot(row.system.name, most / speed, row.system.own, row.first is not None) for row, speed in speeds
+    )
 
 
 def _nearest(rows: tuple[StandingRow, ...]) -> tuple[StandingRow, ...]:

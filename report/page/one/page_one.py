@@ -8,15 +8,17 @@ from typing import Any
 from report import text
 from report.analysis import Analysis
 from report.comparisons.cells import Cell
-from report.page.one import headlines, machines, notes
+from report.page.one import claims, headlines, machines, notes
 from report.page.one.chips import chips
 from report.page.one.comparison import comparison
 from report.page.one.failures import failures
 from report.page.one.measured import leading, measured
+from report.page.one.studies import published_studies
 from report.page.page import PageOne, Source
 from report.page.subjects import subject
 from report.page.systems import Systems
 from report.page.values import Chip, Command, Headline
+from report.page.verdicts import counts
 
 CONSTRUCTED = "Constructed"
 """How the names of devices begin that no one measured."""
@@ -62,7 +64,7 @@ def _assembled(
 
 
 def _own_name(systems: Systems) -> str:
-    return systems.own[0].name if systems.own else ""
+    return text.short_card(systems.own[0].card) if systems.own else ""
 
 
 def _costs(analysis: Analysis, systems: Systems) -> PageOne:
@@ -140,36 +142,33 @@ def _self(analysis: Analysis, systems: Systems) -> PageOne:
 
 def _first_look(analysis: Analysis, systems: Systems) -> PageOne:
     cells, view = leading(analysis), measured(analysis, systems)
-    counts = _counts(analysis)
     return _assembled(
         analysis,
         Headline("first-look", {"own": _own_name(systems)}),
         headlines.of_speeds(analysis, systems, ranked=False),
         cells,
-        (notes.how_sure(analysis, cells), notes.what_limits(cells), Headline("claims", counts)),
+        (notes.how_sure(analysis, cells), notes.what_limits(cells), Headline("claims", {"counts": counts(analysis)})),
         "measured",
         view,
         next_first=notes.again(analysis),
     )
 
 
-HOLDS = ("reproduced", "holds here", "parity")
-FAILS = ("not reproduced", "does not hold here", "worse")
-
-
-def _counts(analysis: Analysis) -> dict[str, int]:
-    """How many claims hold, do not, are open, and wait for a run here."""
-    words = [judged.verdict.word for judged in analysis.verdicts if judged.compared]
-    waiting = sum(
-        not judged.compared and judged.claim.id in analysis.question.ways for judged in analysis.verdicts
+def _verdicts(analysis: Analysis, systems: Systems) -> PageOne:
+    view = claims.claims(analysis, systems)
+    taken = {id(cell) for judged in analysis.verdicts for cell in judged.cells}
+    cells = [cell for cell in analysis.measured_here if id(cell) in taken or cell.session == analysis.lead]
+    more = [Chip("care", "study-software", "published")] if view.other_software else []
+    return _assembled(
+        analysis,
+        Headline("verdicts", {"own": _own_name(systems)}),
+        claims.headline(view, systems),
+        cells,
+        (notes.how_sure(analysis, cells), notes.what_limits(cells), notes.judge_more(analysis)),
+        "claims",
+        view,
+        more,
     )
-    return {
-        "hold": sum(word in HOLDS for word in words),
-        "fail": sum(word in FAILS for word in words),
-        "open": sum(word == "inconclusive" for word in words),
-        "waiting": waiting,
-        "others": len(analysis.verdicts) - len(words) - waiting,
-    }
 
 
 def _failed(analysis: Analysis, systems: Systems) -> PageOne:
@@ -192,9 +191,7 @@ def _failed(analysis: Analysis, systems: Systems) -> PageOne:
 
 
 def _nothing(analysis: Analysis, systems: Systems) -> PageOne:
-    from report.page.one.studies import studies
-
-    view = studies(analysis, systems)
+    view = published_studies(analysis, systems)
     return _assembled(
         analysis,
         Headline("nothing"),
@@ -212,6 +209,7 @@ _PAGES: dict[str, Callable[[Analysis, Systems], PageOne]] = {
     "costs": _costs,
     "pair": _pair,
     "class": _class,
+    "verdicts": _verdicts,
     "self": _self,
     "first-look": _first_look,
     "failed": _failed,

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from harness.record import Claim
 from report.analysis import Analysis
-from report.claims.judgeable import Way
-from report.page.parts.published import StudyPicture, study_name, study_pictures
+from report.claims.studies import StudyFigure
+from report.page import studies
+from report.page.one.pictures import MOST_BARS
 from report.page.systems import Systems
+from report.page.values import Picture
 from report.trials.pairs import grouped_by
+
+FIRST_DRAWN = "protocol_seconds"
+"""The metric of the study that page one draws where nothing was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,36 +33,47 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Studies:
-    """The picture of the first study, and all studies."""
+    """The picture of one study, and all studies."""
 
-    picture: StudyPicture | None
+    picture: Picture | None
+    figure: StudyFigure | None
+    name: str
     rows: tuple[Row, ...]
     figures: int
     judged: int
 
 
-def studies(analysis: Analysis, systems: Systems) -> Studies:
+def published_studies(analysis: Analysis, systems: Systems) -> Studies:
     """Every study that has claims, those with most to judge here first."""
-    ways = analysis.question.ways
-    by_study = grouped_by(analysis.evidence.claims.claims, lambda claim: claim.study)
-    rows = [_row(study, [claim.id for claim in claims], ways, analysis) for study, claims in by_study.items()]
+    claims = analysis.evidence.claims
+    by_study = grouped_by(claims.claims, lambda claim: claim.study)
+    rows = [_row(study, members, analysis) for study, members in by_study.items()]
     rows.sort(key=lambda row: -row.judged)
-    pictures = study_pictures(analysis, systems)
+    drawn = [figure for figure in studies.figures(analysis) if figure.metric == FIRST_DRAWN]
+    picture, figure = None, None
+    if drawn:
+        made, figure = studies.picture(drawn[0], "lead", analysis, systems, MOST_BARS)
+        picture = replace(made, paper=True)
     return Studies(
-        pictures[0] if pictures else None,
+        picture,
+        figure,
+        claims.name_of(figure.study) if figure else "",
         tuple(rows),
         sum(row.figures for row in rows),
         sum(row.judged for row in rows),
     )
 
 
-def _row(study: str, ids: Sequence[str], ways: object, analysis: Analysis) -> Row:
-    found: list[Way] = [analysis.question.ways[name] for name in ids if name in analysis.question.ways]
-    best = max(
-        {way.line for way in found}, key=lambda line: sum(way.line == line for way in found), default=""
-    )
-    seconds = next((way.seconds for way in found if way.line == best), None)
-    name = study_name(analysis, study)
+def _row(study: str, claims: Sequence[Claim], analysis: Analysis) -> Row:
+    ways = [way for claim in claims if (way := analysis.question.ways.get(claim.id))]
+    (line, _), *_ = Counter(way.line for way in ways).most_common(1) or [("", 0)]
+    seconds = next((way.seconds for way in ways if way.line == line), None)
+    known = analysis.evidence.claims.study(study)
     return Row(
-        name.name, name.title, len(ids), len(found), seconds, f"invoke run --plan {best}" if best else ""
+        analysis.evidence.claims.name_of(study),
+        known.title if known else "",
+        sum(claim.value is not None for claim in claims),
+        len(ways),
+        seconds,
+        f"invoke build --plan {line} run report" if line else "",
     )

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from report.analysis import Analysis
-from report.page.parts import acceptance, costs, limits, pairs, ran, uncertainty
+from report.page.parts import acceptance, costs, limits, pairs, published, ran, uncertainty, workloads
 from report.page.systems import Systems
 
 PARTS: tuple[tuple[str, Callable[[Analysis, Systems], Any]], ...] = (
     ("pairs", pairs.view),
+    ("published", published.view),
+    ("workloads", workloads.view),
     ("limits", limits.view),
     ("costs", costs.view),
     ("acceptance", acceptance.view),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from report.acceptance import delivery
-from report.acceptance.chances import Chances
 from report.acceptance.clause import Clause, Demand
 from report.acceptance.delivery import DemandResult
 from report.cost import inputs, model, sensitivity
@@ -117,13 +116,8 @@ def acceptance(report: Report) -> dict[str, Any] | None:
     others = [one for one in dict.fromkeys(row.session for row in report.shown) if one != report.lead]
     return {
         "margin": wanted.margin,
-        "slow": wanted.slow,
-        "units": {"cv": wanted.units.cv, "df": wanted.units.df, "units": wanted.units.units},
         "demands": [_demand(one) for one in wanted.demands],
-        "another_unit": [{"cv": cv, "chances": _chances(stated)} for cv, stated in wanted.another],
-        "this_unit": _chances(wanted.same),
         "disturbed": wanted.disturbed,
-        "measured_again": wanted.again,
         "delivered": {name: [_finding(one) for one in _delivered(report, wanted, name)] for name in others},
     }
 
@@ -139,16 +133,10 @@ def _demand(found: Demand) -> dict[str, Any]:
         "figure": found.figure.estimate,
         "runs": found.runs,
         "planned": found.planned,
-        "error": found.noise.error,
-        "hours": found.noise.hours,
-        "df": found.noise.df,
+        "range": [found.figure.low, found.figure.high],
         "unproven": found.unproven,
         "blocks": len(set(found.measured.blocks)),
     }
-
-
-def _chances(found: Chances | None) -> dict[str, Any] | None:
-    return found and {"good_fails": found.good_fails, "slow_passes": found.slow_passes}
 
 
 def _finding(found: DemandResult) -> dict[str, Any]:

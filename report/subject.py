@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from report.comparisons.cells import Cell
-from report.trials.key import FRAMEWORK
-from report.trials.pairs import grouped_by
+from report.comparisons.frameworks import works
+from report.comparisons.standings import standings
 
 if TYPE_CHECKING:
     from report.analysis import Analysis
@@ -19,14 +17,12 @@ Subject = Literal[
 CLASS_MACHINES = 5
 """Machines that did the same work: so many are a class, which a table sorts, and no longer pairs."""
 
-FAIR = "fair/"
-"""How protocols begin that all frameworks keep alike."""
-
 
 def subject_of(analysis: Analysis) -> Subject:
-    """Costs, else published numbers, else other machines, else frameworks, else this machine itself.
+    """Costs, else a first look, else published numbers, other machines, frameworks, or this machine itself.
 
-    `nothing` has no record of its own, `failed` no figure, and a `first-look` no figure that is ranked.
+    `nothing` has no record of its own, `failed` no figure; of a `first-look` fewer than half of the leading
+    session's figures may be ranked.
     """
     if not analysis.own:
         return "nothing"
@@ -34,17 +30,18 @@ def subject_of(analysis: Analysis) -> Subject:
         return "failed"
     if _priced(analysis):
         return "costs"
+    own = [cell for cell in analysis.measured_here if cell.session == analysis.lead]
+    own = own or analysis.measured_here
+    if sum(cell.ranked for cell in own) * 2 < len(own):
+        return "first-look"
     if analysis.evidence.purchase is None and any(judged.compared for judged in analysis.verdicts):
         return "verdicts"
-    machines = [{entry.cell.machine for entry in group.entries} for group in analysis.groups]
-    if max(map(len, machines)) >= CLASS_MACHINES:
+    found = standings(analysis.own_cells, analysis.cells)
+    if found is not None and len(found.rows) >= CLASS_MACHINES:
         return "class"
     if analysis.expectations and analysis.expectations[0].units is not None:
         return "pair"
-    own = [cell for cell in analysis.measured_here if cell.session == analysis.lead and cell.ranked]
-    if _frameworks(own):
-        return "frameworks"
-    return "self" if own else "first-look"
+    return "frameworks" if _frameworks(analysis) else "self"
 
 
 def _priced(analysis: Analysis) -> bool:
@@ -56,10 +53,10 @@ def _priced(analysis: Analysis) -> bool:
     return None not in (second.ratio, first.hours, second.hours)
 
 
-def _frameworks(cells: Sequence[Cell]) -> bool:
-    """Whether two frameworks did one work under the same terms."""
-    fair = [cell for cell in cells if cell.key.protocol.startswith(FAIR)]
-    works = grouped_by(fair, lambda cell: (cell.key.workload, cell.key.protocol, cell.key.model))
+def _frameworks(analysis: Analysis) -> bool:
+    """Whether the leading session ranks two frameworks under the same terms."""
     return any(
-        len({dict(cell.key.options).get(FRAMEWORK) for cell in members}) > 1 for members in works.values()
+        any(line.cell.session == analysis.lead for line in work.alike)
+        and len({line.framework for line in work.ranked}) > 1
+        for work in works(analysis.measured_here, analysis.lead)
     )

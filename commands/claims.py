@@ -40,10 +40,24 @@ UNRANKED = (DEEP, "smoke", "ranks", "selfcheck", "ceilings")
 """Plans that compare nothing with anything published."""
 
 
-def listed(root: Path) -> None:
-    """Prints every claim by study and workload with its source, within 80 columns where an address allows."""
-    print("\n".join(lines(load_claims(root))))
+def listed(root: Path, study: str = "") -> None:
+    """Prints the claims by study and workload with their sources, within 80 columns where an address allows.
+
+    Of one `study`, by its name or id, or of all. Raises UserError where there is no such study.
+    """
+    print("\n".join(lines(_of_study(load_claims(root), study) if study else load_claims(root))))
     print("`invoke claims --here` says what this machine can judge, by which plan, how long")
+
+
+def _of_study(claim_set: ClaimSet, asked: str) -> ClaimSet:
+    found = claim_set.study(asked)
+    study = found.id if found else asked
+    claims = tuple(claim for claim in claim_set.claims if claim.study == study)
+    if not claims:
+        named = ", ".join(dict.fromkeys(claim_set.name_of(claim.study) for claim in claim_set.claims))
+        raise UserError(f"there is no study '{asked}'", remedy=f"name one of {named}")
+    curves = tuple(curve for curve in claim_set.curves if curve.study == study)
+    return replace(claim_set, claims=claims, curves=curves)
 
 
 def lines(claim_set: ClaimSet) -> list[str]:
@@ -54,11 +68,17 @@ def lines(claim_set: ClaimSet) -> list[str]:
     out: list[str] = []
     group: tuple[str, str] | None = None
     source = ""
+    titled: set[str] = set()
     for claim in sorted(claim_set.claims, key=lambda claim: (claim.study, claim.workload)):
         if (claim.study, claim.workload) != group:
             group = (claim.study, claim.workload)
             source = ""
-            out += ([""] if out else []) + [f"study {claim.study}, {claim.workload} {claim.protocol}"]
+            name = claim_set.name_of(claim.study)
+            out += ([""] if out else []) + [f"{name}, {claim.workload} {claim.protocol}"]
+            study = claim_set.study(claim.study)
+            if study and claim.study not in titled:
+                titled.add(claim.study)
+                out += _wrapped(f"“{study.title}”, {study.source}")
         out.append(f"  {claim.id}")
         out += _wrapped(f"{claim.kind}: {_figure(claim)}", indent="    ")
         if claim.source != source:

@@ -8,6 +8,8 @@ import unicodedata
 from collections.abc import Sequence
 from datetime import date
 
+from harness.record import Finding
+from harness.record.finding import sentence as clause
 from report.stats.intervals import Interval
 
 THIS = "this machine"
@@ -35,17 +37,15 @@ WORKLOAD_WORDS = {
 }
 
 WORKLOAD_ABOUT = {
-    "cifar_fastai": "A ResNet with a pretrained, frozen body learns CIFAR-100's 100 classes (study 004).",
+    "cifar_fastai": "A ResNet with a pretrained, frozen body learns CIFAR-100's 100 classes (Bhutani 2019).",
     "word_lm": "A recurrent network learns to predict the next word of WikiText-2, as in Apex's example.",
-    "convnet": "Classifiers train on random images, so that no loader stands in their way (study 000; its "
+    "convnet": "Classifiers train on random images, so that no loader stands in their way (SURF 2021; its "
     "batch, resolution and optimiser are lost: protocol reconstructed).",
-    "tensorcore_mlp": "Three linear layers on random numbers, a recipe for mixed precision (study 001).",
-    "mnist_cnn": "Two convolutions and two linear layers learn MNIST's digits (study 001).",
-    "cifar_cnn": "Four convolutions and two linear layers learn CIFAR-10's classes"
-    " (study 003). Retired: no plan trains it any more.",
-    "imdb_gru": "A recurrent layer of 100 units learns whether a review is a good one (study 003)."
-    " Retired: no plan trains it any more.",
-    "chexnet": "DenseNet-121 trains on random images, with the same weights in each framework (study 003).",
+    "tensorcore_mlp": "Three linear layers on random numbers, a recipe of mixed precision: tensorcore 2022.",
+    "mnist_cnn": "Two convolutions and two linear layers learn MNIST's digits (tensorcore 2022).",
+    "cifar_cnn": "A small network on CIFAR-10 (Karmanov 2018). Retired: no plan trains it any more.",
+    "imdb_gru": "A recurrent layer on IMDB (Karmanov 2018). Retired: no plan trains it any more.",
+    "chexnet": "DenseNet-121 trains on random images, with equal weights in each framework (Karmanov 2018).",
 }
 
 DATA_MODE_WORDS = {
@@ -53,6 +53,11 @@ DATA_MODE_WORDS = {
     "device": "the same data and augmentations on the device",
     "cached": "fixed tensors already on the device: the card alone",
 }
+
+
+def named(found: Finding) -> str:
+    """A finding as its name, a colon and its clause."""
+    return f"{found.name}: {clause(found)}"
 
 
 def count(value: int, noun: str, plural: str | None = None) -> str:
@@ -226,9 +231,11 @@ def quality(name: str | None, value: float | None) -> str:
     return f"{value * 100:.1f} %" if name == "accuracy" else number(value)
 
 
-_MAKERS = re.compile(
-    r"\b(?:NVIDIA|AMD|Intel|GeForce|Radeon|Graphics|Tesla|Instinct)\b|\((?:R|TM)\)|CPU(?= @)"
+_NO_NAME = re.compile(
+    r"\b(?:NVIDIA|AMD|Intel|GeForce|Radeon|Tesla|Instinct)\b|\((?:R|TM)\)"
+    r"|\b\d+th Gen\b|\bCPU\b(?= @)|@ [\d.]+GHz|\bwith .*Graphics\b|\bGraphics\b|\b\d+-Core Processor\b"
 )
+"""What tells no device from another of its maker: the maker, its marks, a base clock, a count of cores."""
 _RESNET = re.compile(r"resnet(\d+)")
 _EFFICIENT = re.compile(r"efficientnet_b(\d)")
 _WRITTEN = {
@@ -244,9 +251,9 @@ _WRITTEN = {
 
 
 def short_card(name: str) -> str:
-    """A card's name without its maker: 'RTX 2080 Ti'."""
-    short = " ".join(_MAKERS.sub(" ", clean(name, 60)).split())
-    return clean(short or name, 24)
+    """A device's name without its maker: 'RTX 2080 Ti', 'Core i5-1135G7', 'Ryzen 5 5500U'."""
+    short = " ".join(_NO_NAME.sub(" ", clean(name, 120)).split())
+    return clean(short or name, 32)
 
 
 def run_again(plan: str, image: str) -> str:

@@ -1,4 +1,4 @@
-"""Study 003's CheXNet in PyTorch: images per second of DenseNet-121, on one device and on several.
+"""Karmanov 2018's CheXNet in PyTorch: images per second of DenseNet-121, on one device and on several.
 
 The terms are those of every framework (`parts.chexnet.protocol`); this is torchvision's DenseNet-121. The
 framework `pytorch` shares a step by `dp`, DataParallel as published, which gathers the outputs on the first

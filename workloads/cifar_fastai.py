@@ -1,6 +1,6 @@
 """fastai's ResNets on CIFAR-100: seconds and accuracy, fp32 against half precision.
 
-Protocol `published/1` is study 004 (fastai 1.0.41, January 2019), with its traps:
+Protocol `published/1` is Bhutani 2019 (fastai 1.0.41, January 2019), with its traps:
 
 - training and test images are pooled, and a random fifth of all 60,000 (NumPy's seed 42) is the validation
   split;

@@ -1,6 +1,6 @@
 """A ResNet of 44 layers on CIFAR-10: what several devices gain in throughput, and in time to an accuracy.
 
-Protocol `published/1` stands for study 002 (a cluster of V100s, 2019), whose code, batch, rate and
+Protocol `published/1` stands for UniLu 2019 (a cluster of V100s, 2019), whose code, batch, rate and
 augmentation are lost. The network is that of Keras' example, version 1: 662,826 trained parameters, with
 biases in its convolutions, and shortcuts of one by one where the width doubles. What follows is that
 example's too, and declared here: He's initial weights, Adam at 1e-3, L2 of 1e-4 on the convolutions (a weight
@@ -31,7 +31,7 @@ from parts.training.fit import Loop, Quality, accuracy, fit
 from parts.training.setting import SHARING, Setting, over_processes
 
 TITLE = "ResNet-44 on CIFAR-10"
-ABOUT = "Study 002: accuracy against epochs and time on one to twelve devices."
+ABOUT = "UniLu 2019: accuracy against epochs and time on one to twelve devices."
 EPOCHS = 40
 BLOCKS_PER_STAGE = 7
 PARAMETERS = 662_826

@@ -1,6 +1,6 @@
 """Image classifiers trained on synthetic images: images per second on one device and on several.
 
-Protocol `synthetic/1` stands for study 000 (PyTorch 1.8, MI50 and RTX 2080 Ti, 2021), whose code, batch,
+Protocol `synthetic/1` stands for SURF 2021 (PyTorch 1.8, MI50 and RTX 2080 Ti, 2021), whose code, batch,
 resolution and optimiser are lost: what follows is declared here and not the study's. Random normal images in
 several batches that come round, never one constant batch, with random labels; cross-entropy; SGD at 0.01 with
 momentum 0.9 and weight decay 1e-4; random weights; images as large as the model was made for, unless the

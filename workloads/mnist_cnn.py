@@ -1,6 +1,6 @@
 """A small convolutional network on MNIST: what Tensor Cores give where the loader sets the pace.
 
-Protocol `published/1` is study 001 (a Tesla T4, June 2022), with its traps: two convolutions and two linear
+Protocol `published/1` is tensorcore 2022 (a Tesla T4, June), with its traps: two convolutions and two linear
 layers that end in log_softmax, under a cross-entropy that applies it again; Adadelta at 1e-3, the rate times
 0.8 after every epoch, 20 epochs of the 60,000 training images and no evaluation; the loss is read on the host
 at every step. The clock starts before the first epoch, so nothing is warmed up, and the arithmetic is probed

@@ -1,6 +1,6 @@
 """Three linear layers of 4096 by 4096: what Tensor Cores give where nothing but matrix products is done.
 
-Protocol `published/1` is study 001 (a Tesla T4, June 2022), which runs PyTorch's recipe of mixed precision as
+Protocol `published/1` is tensorcore 2022 (a Tesla T4), which runs PyTorch's recipe of mixed precision as
 it stands: batch 512, 50 batches of random inputs and targets that lie on the device, three passes over them,
 mean squared error, plain SGD of rate 1e-3, gradients set to zero and not freed. Nothing is warmed up: the
 first product, which loads the libraries, is inside the seconds, so the arithmetic is probed after the window.

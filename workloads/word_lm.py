@@ -1,6 +1,6 @@
 """A word-level recurrent language model on WikiText-2: speed and perplexity, fp32 against half precision.
 
-Protocol `published/1` is the language model of study 004, Apex's example as it stood in January 2019
+Protocol `published/1` is the language model of Bhutani 2019, Apex's example as it stood in January 2019
 (28bdc04e): two recurrent layers of 200 units on embeddings of 200, dropout 0.2 on both sides of the recurrent
 part, plain SGD of rate 20, gradients clipped to a norm of 0.25, batch 20, sequences of 35 tokens with the
 state carried on, the rate divided by 4 after every epoch whose validation loss is no new best; 30 epochs, as

@@ -1,4 +1,4 @@
-"""How often the product's rules are right: intervals, families, verdicts, purchase, acceptance, steady state.
+"""How often the product's rules are right: intervals, families, verdicts, purchase, steady state.
 
     python -m benchmarks.coverage            prints the table
     python -m benchmarks.coverage --accept   writes it into docs/methodology.md as well

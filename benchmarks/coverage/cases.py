@@ -15,9 +15,6 @@ DRAWS = 4_000
 SLOW_DRAWS = 1_000
 """Of a case whose rule takes milliseconds: 0.5 points at 97 %."""
 
-NEAR = 2.0
-"""Points that a stated chance may lie from the true one."""
-
 ERRORS = 2.0
 """Standard errors by which a row has to miss its target."""
 
@@ -26,23 +23,18 @@ Generator = np.random.Generator
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """One simulated page: whether the event that a case counts came, and whether a caveat was printed.
-
-    `stated` is the chance, in percent, that the page itself gives the event.
-    """
+    """One simulated page: whether the event that a case counts came, and whether a caveat was printed."""
 
     event: bool
     caveat: bool = False
-    stated: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is asked of the event's share, in percent: bounds, or what the page states; else nothing."""
+    """What is asked of the event's share, in percent: bounds, or nothing."""
 
     low: float | None = None
     high: float | None = None
-    stated: bool = False
 
     @property
     def text(self) -> str:
@@ -52,15 +44,12 @@ class Target:
             return f"≥ {self.low:g}"
         if self.high is not None:
             return f"≤ {self.high:g}"
-        return "as stated" if self.stated else "none"
+        return "none"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a case gave: shares in percent, `silent` that of draws which err without a caveat.
-
-    Where a chance is stated, of the pages that state one; a page that refuses to is one with a caveat.
-    """
+    """What a case gave: shares in percent, `silent` that of draws which err without a caveat."""
 
     name: str
     target: Target
@@ -68,7 +57,6 @@ class Row:
     found: float
     caveats: float
     silent: float
-    stated: float | None = None
 
     @property
     def error(self) -> float:
@@ -86,22 +74,17 @@ class Row:
         """Whether the target is missed by more pages than those that say so themselves."""
         if self.reached:
             return False
-        if self.target.stated:
-            return self.silent > NEAR
         return not self._within(self.silent if self.target.low is None else 100 - self.silent)
 
     def _within(self, share: float) -> bool:
         slack = ERRORS * self.error
         low, high = self.target.low, self.target.high
-        if self.target.stated:
-            return self.stated is None or abs(share - self.stated) <= NEAR + slack
         return (low is None or share >= low - slack) and (high is None or share <= high + slack)
 
     def cells(self) -> tuple[str, str, str, str]:
         """The row as the table prints it."""
-        stated = "" if self.stated is None else f" {self.stated:.1f}"
         caveats = "" if self.reached else f"{self.caveats:.0f} %"
-        return self.name, f"{self.found:.1f} ± {self.error:.1f}", self.target.text + stated, caveats
+        return self.name, f"{self.found:.1f} ± {self.error:.1f}", self.target.text, caveats
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,17 +101,14 @@ class Case:
         count = draws or self.draws
         generator = np.random.default_rng([SEED, zlib.crc32(self.name.encode())])
         pages = [self.draw(generator) for _ in range(count)]
-        stated = [page.stated for page in pages if page.stated is not None]
-        judged = [page for page in pages if page.stated is not None] if stated else pages
-        silent = [page.event != (self.target.low is not None) and not page.caveat for page in judged]
+        silent = [page.event != (self.target.low is not None) and not page.caveat for page in pages]
         return Row(
             name=self.name,
             target=self.target,
-            draws=len(judged),
-            found=_percent([page.event for page in judged]),
+            draws=len(pages),
+            found=_percent([page.event for page in pages]),
             caveats=_percent([page.caveat for page in pages]),
             silent=_percent(silent),
-            stated=sum(stated) / len(stated) if stated else None,
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 
-from benchmarks.coverage import acceptance, families, intervals, purchase, selection, steady, verdicts
+from benchmarks.coverage import families, intervals, purchase, selection, steady, verdicts
 from benchmarks.coverage.cases import Case, Row
 
 GROUPS: dict[str, list[Case]] = {
@@ -13,7 +13,6 @@ GROUPS: dict[str, list[Case]] = {
     "All intervals that are read together hold it": families.CASES,
     "A verdict": verdicts.CASES,
     "A buyer's range holds the delivered pair": purchase.CASES,
-    "Acceptance": acceptance.CASES,
     "The kind of a trial's step times": steady.CASES,
     "Which runs count": selection.CASES,
 }

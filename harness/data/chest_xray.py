@@ -1,4 +1,4 @@
-"""ChestX-ray14 as study 003 read it: who is in which part, and what each image shows.
+"""ChestX-ray14 as Karmanov 2018 read it: who is in which part, and what each image shows.
 
 The table comes with the images (Wang et al., "ChestX-ray8", CVPR 2017; 112,120 images of 30,805
 patients). The study sorted the patients by their number, without shuffling, and took the first 0.7 to

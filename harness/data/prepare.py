@@ -121,7 +121,7 @@ def _in_order(pool: ThreadPoolExecutor, paths: Sequence[Path]) -> Iterator[np.nd
 
 
 def resized(path: Path) -> np.ndarray:
-    """An image as study 003 made it, bilinear to a square, in one channel; raises DataError naming it."""
+    """An image as Karmanov 2018 made it, bilinear to a square, in one channel; raises DataError naming it."""
     try:
         with Image.open(path) as image:
             small = image.resize((PIXELS, PIXELS), Image.Resampling.BILINEAR).convert("RGB").convert("L")

@@ -159,6 +159,17 @@ class Curve(Model):
     source: str
 
 
+class Study(Model):
+    """Who published the figures of a study, and when; claims and curves name it by its `id`."""
+
+    id: Name
+    name: Annotated[str, Field(min_length=1, max_length=40)]
+    """What people call it: 'Bhutani 2019'."""
+    title: Annotated[str, Field(min_length=1, max_length=160)]
+    source: Annotated[str, Field(min_length=1)]
+    """An address, or a repository as `github:owner/name`."""
+
+
 class ClaimTable(Model):
     """`columns` and `rows`, and beside them whatever a claim has, for all figures of the table.
 
@@ -192,6 +203,7 @@ class ClaimTable(Model):
 class ClaimFile(Model):
     """results/claims/<study>.toml"""
 
+    studies: tuple[Study, ...] = ()
     claims: tuple[Claim, ...] = ()
     tables: tuple[ClaimTable, ...] = ()
     curves: tuple[Curve, ...] = ()

@@ -2,7 +2,8 @@
 
 A file may hold `[defaults]`, which stand in every claim and curve that does not say otherwise; `[caveats]`,
 sentences that claims name by their keys, as `caveats` or as `why`; and `[cards]`, what is known of published
-cards that results/cards.toml does not have. A `[[tables]]` is many claims in few lines.
+cards that results/cards.toml does not have. A `[[studies]]` says who published a study and when, once in all
+files; a `[[tables]]` is many claims in few lines.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from harness.errors import UserError
-from harness.record import Claim, Curve, DeviceKind, Model, Side, parse_toml
+from harness.record import Claim, Curve, DeviceKind, Model, Side, Study, parse_toml
 from harness.record.cards import FILE as CARDS
 from harness.record.cards import Card, find, in_class, load_cards, plain_name
 from harness.record.claim import ClaimTable, written_out
@@ -64,10 +65,20 @@ MOST_OF_UNIT = {"fraction": 1, "AUC": 1, "%": 100}
 
 @dataclass(frozen=True, slots=True)
 class ClaimSet:
-    """All claims and curves, in the order of their files."""
+    """All claims, curves and studies, in the order of their files."""
 
     claims: tuple[Claim, ...] = ()
     curves: tuple[Curve, ...] = ()
+    studies: tuple[Study, ...] = ()
+
+    def study(self, name: str) -> Study | None:
+        """The study of that id or name; null where no file says who published it."""
+        return next((study for study in self.studies if name in (study.id, study.name)), None)
+
+    def name_of(self, study_id: str) -> str:
+        """What people call a study: who published it and when, else its id."""
+        study = self.study(study_id)
+        return study.name if study else study_id
 
     def curves_for(self, workload: str) -> tuple[Curve, ...]:
         """The curves of whole protocols of one workload; lead-in runs are left out."""
@@ -89,6 +100,7 @@ def load_claims(root: Path) -> ClaimSet:
     ]
     problems = [problem for file in files for problem in file.problems]
     problems += _stated_twice([(claim, place) for file in files for claim, place in file.claims])
+    problems += _named_twice([(study, place) for file in files for study, place in file.studies])
     if problems:
         listed = "\n  ".join(problem[:MOST_OF_ONE] for problem in problems[:MOST_PROBLEMS])
         if len(problems) > MOST_PROBLEMS:
@@ -98,7 +110,8 @@ def load_claims(root: Path) -> ClaimSet:
             f"{len(problems)} {noun} in the claims\n  {listed}", remedy="correct the fields named"
         )
     claims = tuple(claim for file in files for claim, _ in file.claims)
-    return ClaimSet(claims, tuple(curve for file in files for curve in file.curves))
+    curves = tuple(curve for file in files for curve in file.curves)
+    return ClaimSet(claims, curves, tuple(study for file in files for study, _ in file.studies))
 
 
 def _stated_twice(claims: Sequence[tuple[Claim, str]]) -> Iterator[str]:
@@ -121,10 +134,22 @@ def _stated_twice(claims: Sequence[tuple[Claim, str]]) -> Iterator[str]:
         by_figure.setdefault(figure, place)
 
 
+def _named_twice(studies: Sequence[tuple[Study, str]]) -> Iterator[str]:
+    """Ids and names that two studies have."""
+    for field in ("id", "name"):
+        known: dict[str, str] = {}
+        for study, place in studies:
+            value = getattr(study, field)
+            if value in known:
+                yield f"{place}.{field}: stands in {known[value]} too"
+            known.setdefault(value, place)
+
+
 class _Shape(Model):
     defaults: dict[str, Any] = {}
     caveats: dict[str, str] = {}
     cards: dict[str, str] = {}
+    studies: tuple[dict[str, Any], ...] = ()
     claims: tuple[dict[str, Any], ...] = ()
     tables: tuple[dict[str, Any], ...] = ()
     curves: tuple[dict[str, Any], ...] = ()
@@ -140,6 +165,7 @@ class _ClaimReader:
         self.problems: list[str] = []
         self.claims: list[tuple[Claim, str]] = []
         self.curves: list[Curve] = []
+        self.studies: list[tuple[Study, str]] = []
         self._shown = shown
         self._used: set[str] = set()
         self._matched: dict[str, list[int]] = {}
@@ -165,7 +191,7 @@ class _ClaimReader:
 
     def _line_of_entry(self, table: str, rest: str) -> int | None:
         name = rest.partition(".")[0]
-        if table in ("claims", "curves", "tables") and name.isdecimal():
+        if table in ("claims", "curves", "tables", "studies") and name.isdecimal():
             return self._line_matching(rf"\[\[{table}\]\]", int(name))
         if table == "claims":
             ids = (claim_id for claim_id in self._ids if rest.startswith(f"{claim_id}."))
@@ -195,6 +221,7 @@ class _ClaimReader:
             return
         for key in sorted(shape.defaults.keys() - Claim.model_fields.keys()):
             self._problem(f"defaults.{key}", "unknown key")
+        self._read_studies(shape)
         cards = None if known is None else known | shape.cards.keys()
         for where, table in self._entries(shape):
             claim = self._model(Claim, where, self._spoken(where, shape.defaults | table, shape.caveats))
@@ -213,6 +240,12 @@ class _ClaimReader:
         named = {side.card for claim, _ in self.claims for side in sides(claim)}
         for card in sorted(shape.cards.keys() - named):
             self._problem(f"cards.{card}", "no claim names it")
+
+    def _read_studies(self, shape: _Shape) -> None:
+        for number, table in enumerate(shape.studies):
+            study = self._model(Study, f"studies.{number}", table)
+            if study:
+                self.studies.append((study, self._place(f"studies.{number}")))
 
     def _entries(self, shape: _Shape) -> Iterator[tuple[str, dict[str, Any]]]:
         """The place of each claim, and what the file has of it: those of its own, then those of tables."""

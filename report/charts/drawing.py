@@ -9,8 +9,8 @@ from typing import Protocol
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from report.charts.sheet import HEADING, MARGIN, Sheet
-from report.charts.style import DESK, NARROW, PAPER, Layout, plain
+from report.charts.sheet import HEADING, KEY_LINE, MARGIN, MARGIN_OF_SLIDE, NEXT, SPACE, Sheet
+from report.charts.style import DESK, NARROW, NOTE, PAPER, PAPER_SHEET, SLIDES, Layout, plain
 
 FONTS = "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif"
 LONGEST_DESCRIPTION = 4000
@@ -18,8 +18,9 @@ LONGEST_DESCRIPTION = 4000
 _REFERENCE = re.compile(r"url\(#([^)]+)\)|href=\"#([^\"]+)\"")
 _NAME = re.compile(r"(?<=#)[^)]+")
 _FRACTION = re.compile(r"-?\d+\.\d+")
-_SIZE = "11"
+_SIZE = f"{NOTE:g}"
 """Of most words, px: a document says it once."""
+_SVG = "{http://www.w3.org/2000/svg}"
 _LONG_PATH = 400
 """Letters of a path that is written in tenths of a px."""
 
@@ -39,24 +40,27 @@ class Drawing:
     file: str
 
 
-def draw(chart: Chart, name: str, title: str, unit: str, described: str) -> Drawing:
-    """A chart as SVG, described in words; every id in it begins with `name`."""
+def draw(chart: Chart, name: str, title: str, unit: str, described: str, *, paper: bool = False) -> Drawing:
+    """A chart as SVG, described in words; every id in it begins with `name`.
+
+    With `paper` the page holds a third layout, for paper and screens between a phone and a desk.
+    """
     desk = chart.sheet(DESK)
     height, heading = desk.height, desk.head(title, unit)
     drawn = _elements(desk, f"{name}-desk")
     shown = [element for element in drawn if element.get("class") != HEADING]
     above = [element for element in drawn if element.get("class") == HEADING]
     words = _words(name, title, described)
-    paper = Element("rect", x=f"{-MARGIN:g}", y=f"{-MARGIN:g}", width="100%", height="100%", fill=PAPER)
+    ground = Element("rect", x=f"{-MARGIN:g}", y=f"{-MARGIN:g}", width="100%", height="100%", fill=PAPER)
     around = (-MARGIN, -MARGIN, desk.width + 2 * MARGIN, desk.height + 2 * MARGIN)
-    file = _document(name, "", "chart", around, [*words, paper, *above, *shown]) + "\n"
+    file = _document(name, "", "chart", around, [*words, ground, *above, *shown]) + "\n"
     fits = desk.width <= NARROW.width
     box = (0.0, heading, desk.width, height)
-    page = _document(name, "", "chart" if fits else "chart desk", box, [*words, *shown])
-    if not fits:
-        narrow = chart.sheet(NARROW)
-        box = (0.0, 0.0, narrow.width, narrow.height)
-        page += _document(name, "-narrow", "chart narrow", box, _elements(narrow, f"{name}-narrow"))
+    page = _document(name, "", "chart small" if fits else "chart desk", box, [*words, *shown])
+    for layout in () if fits else (PAPER_SHEET, NARROW) if paper else (NARROW,):
+        sheet, which = chart.sheet(layout), f"-{layout.name}"
+        box = (0.0, 0.0, sheet.width, sheet.height)
+        page += _document(name, which, f"chart {layout.name}", box, _elements(sheet, f"{name}{which}"))
     return Drawing(page, file)
 
 
@@ -66,11 +70,14 @@ def undrawn(name: str, title: str, described: str) -> Drawing:
     return Drawing(words, words + "\n")
 
 
-def as_png(chart: Chart, title: str, unit: str) -> bytes:
-    """A chart for the desk under its title, two pixels to a px."""
-    sheet = chart.sheet(DESK)
-    sheet.head(title, unit)
-    return sheet.png()
+def as_png(chart: Chart, title: str, unit: str, source: str = "") -> bytes:
+    """A chart as a slide: under its title, over its source, in the largest text that leaves it 16 : 9."""
+    for layout in SLIDES:
+        sheet = chart.sheet(layout)
+        sheet.head(title, unit)
+        if sheet.height + 2 * MARGIN_OF_SLIDE + KEY_LINE <= (sheet.width + 2 * MARGIN_OF_SLIDE) * 9 / 16:
+            break
+    return sheet.slide(source)
 
 
 def _words(name: str, title: str, described: str) -> list[Element]:
@@ -134,6 +141,8 @@ class _Cleaner:
                 if part not in self.groups:
                     self.groups[part] = SubElement(self.body, "g", self.parts[part])
                 self.copy(child, self.groups[part])
+            elif part.startswith(NEXT):
+                self.follow(next(child.iter(f"{_SVG}text")), target)
             elif not attributes and (tag == "g" or (tag == "defs" and child.find("./*[@id]") is None)):
                 self.copy(child, target)
             else:
@@ -141,12 +150,30 @@ class _Cleaner:
                 copied.text = child.text if tag == "text" else None
                 self.copy(child, copied)
 
+    def follow(self, source: Element, target: Element) -> None:
+        """Appends words to the text before them, which, where it ends at a place, ends where they do."""
+        text = [element for element in target.iter() if element.tag == "text"][-1]
+        attributes = dict(_attributes(source, self.names))
+        if attributes.pop("text-anchor", None) == "end":
+            text.set("x", attributes["x"])
+        for place in ("x", "y", "transform"):
+            attributes.pop(place, None)
+        following = SubElement(text, "tspan", {"dx": f"{SPACE:g}", **_told(attributes, text)})
+        following.text = source.text
+
+
+def _told(attributes: dict[str, str], text: Element) -> dict[str, str]:
+    """The attributes of words that follow others, with what they must not take over from them."""
+    usual = {"font-weight": "400", "font-size": _SIZE}
+    taken_over = {key: value for key, value in usual.items() if text.get(key, value) != value}
+    return {**taken_over, **attributes}
+
 
 def _attributes(element: Element, names: dict[str, str]) -> Iterator[tuple[str, str]]:
     for key, value in element.attrib.items():
         key = key.rpartition("}")[2]
         if key == "style" and element.get("id") not in names:
-            yield from _styles(value)
+            yield from _styles(value, names)
         elif key == "id":
             if value in names:
                 yield key, names[value]
@@ -158,13 +185,15 @@ def _attributes(element: Element, names: dict[str, str]) -> Iterator[tuple[str, 
             yield key, _FRACTION.sub(_rounded, value)
 
 
-def _styles(style: str) -> Iterator[tuple[str, str]]:
+def _styles(style: str, names: dict[str, str]) -> Iterator[tuple[str, str]]:
     """'fill: none; stroke: #000' as attributes; the document names the fonts."""
     for declaration in style.split(";"):
         key, _, value = (part.strip() for part in declaration.partition(":"))
         if key == "font-size":
             if value.removesuffix("px") != _SIZE:
                 yield key, value.removesuffix("px")
+        elif value.startswith("url("):
+            yield key, _NAME.sub(lambda match: names[match[0]], value)
         elif (
             key and key not in ("font-family", "stroke-linejoin") and (key, value) != ("text-anchor", "start")
         ):

@@ -6,14 +6,15 @@ import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
-from typing import Any
+from typing import Any, Literal
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import NullLocator
 from matplotlib.transforms import Affine2D
 
@@ -36,14 +37,51 @@ from report.charts.style import (
 
 DPI = 72.0
 """So that a point is a px."""
-PNG_SCALE = 2.0
-MARGIN = 12.0
+MARGIN, MARGIN_OF_SLIDE = 12.0, 36.0
 """Around a drawing in a file of its own, px."""
+SLIDE = (1920, 1080)
+"""Of a slide, px."""
 FOOT, HEADING = "foot", "heading"
+NEXT = "next-"
+"""Begins the gid of words that follow others on a line."""
+SPACE = 6.0
+"""Between words of different looks, px."""
 KEY_LINE = 18.0
 """From one row of a legend to the next, px."""
 _MARK, _STROKE, _BETWEEN = 18.0, 36.0, 18.0
 """Room for the sample of a mark and of a line, and between two entries, px."""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A part of a line of text that has a look of its own."""
+
+    text: str
+    size: float = NOTE
+    bold: bool = False
+    colour: str = SOFT
+
+    @property
+    def width(self) -> float:
+        """In px."""
+        return width_of(self.text, self.size, self.bold)
+
+
+def run_width(words: Sequence[Words]) -> float:
+    """Of words behind each other, px."""
+    widths = [one.width for one in words if one.text]
+    return sum(widths) + SPACE * max(len(widths) - 1, 0)
+
+
+def fitted(words: Sequence[Words], room: float) -> list[Words]:
+    """As much of the words as fits into `room` px: the last give way first."""
+    kept: list[Words] = []
+    for one in words:
+        left = room - run_width(kept) - (SPACE if kept else 0.0)
+        if left < 2 * one.size and kept:
+            break
+        kept.append(replace(one, text=cut(one.text, left, one.size, one.bold)))
+    return kept
 
 
 class Sheet:
@@ -67,7 +105,7 @@ class Sheet:
         axes = self.figure.add_axes(place, sharex=above)
         axes.spines[:].set_visible(False)
         axes.patch.set_visible(False)
-        axes.tick_params(length=0, pad=5, labelcolor=SOFT)
+        axes.tick_params(length=0, pad=7, labelcolor=SOFT)
         axes.xaxis.set_gid(FOOT)
         ticks(axes)
         return axes
@@ -103,6 +141,44 @@ class Sheet:
             gid=part,
         )
 
+    def run(
+        self, x: float, y: float, words: Sequence[Words], align: Literal["left", "right"] = "left"
+    ) -> None:
+        """Words of several looks behind each other; an SVG keeps them as one text, whatever its font."""
+        shown = [one for one in words if plain(one.text)]
+        places, at = [], x
+        for one in shown if align == "left" else reversed(shown):
+            places.append(at)
+            at += (one.width + SPACE) * (1 if align == "left" else -1)
+        for one, place in zip(shown, places if align == "left" else reversed(places), strict=True):
+            part = None if one is shown[0] else f"{NEXT}{len(self.figure.texts)}"
+            self.text(
+                place, y, one.text, size=one.size, bold=one.bold, colour=one.colour, align=align, part=part
+            )
+
+    def rectangle(
+        self,
+        box: tuple[float, float, float, float],
+        fill: str | None,
+        *,
+        alpha: float = 1.0,
+        edge: str | None = None,
+        **more: Any,
+    ) -> None:
+        """A box of left, top, width and height, px, with its edge inside; `alpha` is of its fill alone."""
+        left, top, width, height = box
+        inset = more.get("lw", 1.0) / 2 if edge else 0.0
+        drawn = Rectangle(
+            ((left + inset) / DPI, (self.height - top - height + inset) / DPI),
+            max(width - 2 * inset, 0.0) / DPI,
+            (height - 2 * inset) / DPI,
+            transform=self.from_corner,
+            facecolor=(fill, alpha) if fill else "none",
+            edgecolor=edge or "none",
+            **{"lw": 1.0 if edge else 0.0, **more},
+        )
+        self.figure.add_artist(drawn)
+
     def line(self, places: Sequence[tuple[float, float]], style: Style, part: str | None = None) -> None:
         """A line through places, or marks at them."""
         across = [x / DPI for x, _ in places]
@@ -134,19 +210,20 @@ class Sheet:
             self.text(0, LINE * place - 3, line, size=size, bold=bold, colour=colour, part=HEADING)
         return room
 
-    def _resize(self, before: tuple[float, float], now: tuple[float, float], margin: float = 0.0) -> None:
-        """Another size in px of the figure, whose axes keep theirs and stand `margin` from its lower left."""
+    def _resize(
+        self, before: tuple[float, float], now: tuple[float, float], left: float = 0.0, bottom: float = 0.0
+    ) -> None:
+        """Another size in px of the figure, whose axes keep theirs and stand so far from its lower left."""
         self.figure.set_size_inches(now[0] / DPI, now[1] / DPI)
         for axes in self.figure.axes:
-            left, bottom, wide, high = axes.get_position().bounds
+            across, up, wide, high = axes.get_position().bounds
             places = (
-                left * before[0] + margin,
-                bottom * before[1] + margin,
+                across * before[0] + left,
+                up * before[1] + bottom,
                 wide * before[0],
                 high * before[1],
             )
-            x, y, across, up = (place / now[n % 2] for n, place in enumerate(places))
-            axes.set_position((x, y, across, up))
+            axes.set_position(tuple(place / now[n % 2] for n, place in enumerate(places)))
 
     def svg(self) -> str:
         """As matplotlib writes it."""
@@ -155,16 +232,21 @@ class Sheet:
             self.figure.savefig(target, format="svg", metadata={"Date": None})
         return target.getvalue().decode()
 
-    def png(self) -> bytes:
-        """On paper with a margin, two pixels to a px."""
+    def slide(self, source: str) -> bytes:
+        """As a PNG of a slide, 16 : 9, under its head, with a line at the foot that says where it is from."""
+        high = self.height + 2 * MARGIN_OF_SLIDE + KEY_LINE
+        wide = max(self.width + 2 * MARGIN_OF_SLIDE, high * 16 / 9)
+        high = wide * 9 / 16
+        size, left = (self.width, self.height), (wide - self.width) / 2
+        bottom = high - self.height - MARGIN_OF_SLIDE
         # Not by `bbox_inches`, which moves the axes and leaves what is placed in inches where it was.
-        size = (self.width, self.height)
-        self._resize(size, (size[0] + 2 * MARGIN, size[1] + 2 * MARGIN), MARGIN)
-        self.shift.translate(MARGIN / DPI, MARGIN / DPI)
+        self._resize(size, (wide, high), left, bottom)
+        self.shift.translate(left / DPI, bottom / DPI)
+        self.text(0, self.height + bottom - MARGIN_OF_SLIDE, cut(source, self.width, NOTE))
         self.figure.patch.set(visible=True, facecolor=PAPER)
         target, nothing = BytesIO(), {"Software": None}
         with _settings():
-            self.figure.savefig(target, format="png", dpi=DPI * PNG_SCALE, metadata=nothing)
+            self.figure.savefig(target, format="png", dpi=DPI * SLIDE[0] / wide, metadata=nothing)
         return target.getvalue()
 
 

@@ -16,9 +16,20 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import MaxNLocator
 
-INK, SOFT, RULE, PAPER = "#1b1f24", "#57606a", "#d5dae0", "#ffffff"
-BLUE, GREEN, ORANGE, PURPLE = "#074a87", "#00916e", "#d05200", "#b85c9e"
+INK, SOFT, RULE, AXIS, PAPER = "#14171d", "#566070", "#dce1e8", "#8c96a4", "#ffffff"
+BLUE, GREEN, ORANGE, PURPLE = "#10569b", "#00916e", "#d8712b", "#b060a0"
 """Apart for readers who see no red, no green or no blue, and at least 3 : 1 on paper."""
+
+DARK_GREY, GREY = "#6b7683", "#8f99a6"
+HATCH, RED = "#8a94a2", "#ab2a20"
+
+SYSTEM_COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
+"""This machine's first; the same in every picture and in the head of a table."""
+
+
+def system_colour(slot: int) -> str:
+    """The colour of a system: this machine's is the first, the next three have their own, then come greys."""
+    return SYSTEM_COLOURS[slot] if slot < len(SYSTEM_COLOURS) else (GREY, DARK_GREY)[slot % 2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +74,27 @@ INPUT_WAIT, COMPUTE, OTHER = "#bf4b00", BLUE, "#5f6b78"
 """Areas that carry text of the paper's colour."""
 
 DARK = {
-    INK: "#e8eaed",
-    SOFT: "#a4adb8",
-    RULE: "#3a424c",
-    PAPER: "#14181d",
-    BLUE: "#4f96f5",
-    GREEN: "#3ddc9f",
-    ORANGE: "#ff9a52",
-    PURPLE: "#e8a9d6",
+    INK: "#e9ecf1",
+    SOFT: "#a3adbb",
+    RULE: "#2c333d",
+    AXIS: "#6d7887",
+    PAPER: "#12151a",
+    BLUE: "#62adf2",
+    GREEN: "#3fd39b",
+    ORANGE: "#e88b4a",
+    PURPLE: "#e3a5d4",
+    DARK_GREY: "#a0abb8",
+    GREY: "#77828f",
+    HATCH: "#7d8896",
+    RED: "#ff8f83",
     INPUT_WAIT: "#ffab70",
     OTHER: "#98a3af",
 }
 """What the page makes of each colour for readers who prefer it dark; on paper it stays as drawn."""
 
-LABEL, NOTE = 12.0, 11.0
+LABEL, NOTE = 13.5, 12.5
 """Sizes of text, px."""
-LINE = 15.0
+LINE = 17.0
 """From one line of text to the next, px."""
 
 
@@ -86,14 +102,18 @@ LINE = 15.0
 class Layout:
     """A width in px, and whether labels stand beside what they name or above it."""
 
-    name: Literal["desk", "narrow"]
+    name: Literal["desk", "paper", "narrow", "slide"]
     width: float
     beside: bool
 
 
-DESK = Layout("desk", 540.0, True)
-NARROW = Layout("narrow", 328.0, False)
-"""For a page 360 px wide, with 16 px on either side."""
+DESK = Layout("desk", 1120.0, True)
+PAPER_SHEET = Layout("paper", 800.0, True)
+"""For paper, where text of 12.5 px becomes 11 px, and for screens too small for the desk's."""
+NARROW = Layout("narrow", 358.0, False)
+"""For a page 390 px wide, with 16 px on either side."""
+SLIDES = tuple(Layout("slide", width, True) for width in (720.0, 880.0, 1120.0))
+"""The narrower, the larger the text on a slide."""
 
 SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -125,6 +145,11 @@ def written(value: float, form: Form) -> str:
 def look_of(precision: str) -> Look:
     """The look of a precision; grey for what is none."""
     return PRECISION_LOOKS.get(precision, UNKNOWN_LOOK)
+
+
+def marker_of(precision: str) -> str:
+    """The marker of a precision, where all have a system's colour."""
+    return look_of(precision).marker
 
 
 # Text

@@ -1,9 +1,9 @@
-"""Studies drawn again with what was measured: which figures stand in one row, and which behind its line.
+"""Studies drawn again with what was measured: which figures stand in one row.
 
 A row is one model on a number of devices, and on one kind of data where an option names it. It has the terms
 of one publication: protocol, data mode, image size, layout, profile, options, and the batch, or the batches
-where a study fixes one for each precision. What has other terms, as far as both say theirs, stands behind the
-row's line with what differs. Cards, precisions and software stacks may differ within a row.
+where a study fixes one for each precision. What has other terms, as far as both say theirs, is counted and
+stands in no row. Cards, precisions and software stacks may differ within a row.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 
 from harness.record import Claim
 from report.claims.matching import LENGTH_OPTIONS, PUBLISHED_IMAGE_SIZES, SCALED_DOWN, smaller
@@ -38,16 +37,11 @@ FEWER_IMAGES = "train_images"
 
 _TERMS = ("protocol", "data_mode", "image_size", "layout", "profile")
 
-MOST_LINES = 18
-"""Of a picture; the name of a row is a line, and so is each figure and what parts those behind it.
-
-Two such pictures fit on a sheet of paper, and one on a phone.
-"""
-MOST_PICTURES = 48
-"""Of one metric of a study; the rows of further ones are a table."""
-MOST_PUBLISHED, MOST_MEASURED = 12, 6
-"""In a row."""
-MOST_PUBLISHED_BEHIND, MOST_MEASURED_BEHIND = 6, 4
+MOST_BARS = 24
+"""Of a picture."""
+MOST_IN_ROW = 8
+LEAST_ROWS = 3
+"""For so many rows a picture has room, where a study has as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +53,13 @@ class StudyEntry:
     batch_size: int | None
     value: float
     differs: tuple[tuple[str, Value], ...] = ()
-    """The terms in which it is not its row's, each with its own value; empty where it stands in the row."""
+    """The terms in which it is not its row's, each with its own value; empty of what stands in a row."""
     scaled: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class StudyRow:
-    """Entries of one model, the best first; 1.00 is the best that stands in the row."""
+    """Entries of one model on equal terms, the best first, which is 1.00."""
 
     workload: str
     model: str
@@ -74,31 +68,37 @@ class StudyRow:
     data: str | None
     """What an option says of the data, such as 'synthetic'; null where the publication has no such option."""
     entries: tuple[StudyEntry, ...]
-    behind: tuple[StudyEntry, ...] = ()
-    left_out: tuple[StudyEntry, ...] = ()
-    """What a picture has no room for."""
+    published_apart: int = 0
+    """Published figures on other terms."""
+    other_terms: tuple[tuple[str, ...], ...] = ()
+    """Of each figure of this machine that stands on other terms, what differs."""
 
     @property
     def measured(self) -> int:
         """How many measured figures stand in the row."""
         return sum(isinstance(entry.source, Cell) for entry in self.entries)
 
-    @property
-    def measured_behind(self) -> int:
-        """How many measured figures stand behind its line."""
-        return sum(isinstance(entry.source, Cell) for entry in self.behind)
-
 
 @dataclass(frozen=True, slots=True)
 class StudyFigure:
-    """One metric of a study and of those that are named after it."""
+    """One metric of a study."""
 
     study: str
     metric: str
     unit: str
     rows: tuple[StudyRow, ...]
-    folded: tuple[StudyRow, ...] = ()
-    """Rows that a picture has no room for."""
+    left_out: int = 0
+    """Figures that have no room, and published ones on other terms."""
+
+    @property
+    def measured(self) -> int:
+        """How many measured figures are in it."""
+        return sum(row.measured for row in self.rows)
+
+    @property
+    def other_terms(self) -> tuple[tuple[str, ...], ...]:
+        """Of each figure of this machine that stands in no row, the names of the terms that differ."""
+        return tuple(names for row in self.rows for names in row.other_terms)
 
 
 def study_figures(
@@ -106,66 +106,45 @@ def study_figures(
 ) -> tuple[StudyFigure, ...]:
     """Every study with a published duration, throughput or peak of memory, in the order of the claims.
 
-    `own` are this machine's cells, of equal ones the one to draw first; of those `beside` only what stands in
-    a row is drawn.
+    `own` are this machine's cells, of equal ones the one to draw first; `beside` those of others. Rows are in
+    the order of the publication, and have all that stands on their terms: `fitted` makes room.
     """
     drawn = [claim for claim in claims if _is_drawn(claim)]
-    studies = list(dict.fromkeys(claim.study for claim in drawn))
-    figures = grouped_by(drawn, lambda claim: (_family(claim.study, studies), claim.metric, claim.unit))
+    figures = grouped_by(drawn, lambda claim: (claim.study, claim.metric, claim.unit))
     return tuple(
         _figure(study, metric, members, own, beside) for (study, metric, _), members in figures.items()
     )
 
 
-def pictures(figure: StudyFigure) -> tuple[StudyFigure, ...]:
-    """The figure itself, then the rows that it has no room for, as many to a picture as that has room for.
+def fitted(figure: StudyFigure, most: int = MOST_BARS) -> StudyFigure:
+    """The figure with as many bars as a picture has room for: of the rows nearest to what was measured.
 
-    What MOST_PICTURES have no room for stays folded in the last.
+    Rows without a measured figure stay where nothing was measured at all. The order is the publication's.
     """
-    sheets: list[list[StudyRow]] = [[]]
-    for row in figure.folded:
-        if not _has_room([*sheets[-1], row]) and sheets[-1]:
-            sheets.append([])
-        sheets[-1].append(row)
-    if not figure.folded:
-        return (figure,)
-    drawn, rest = sheets[: MOST_PICTURES - 1], sheets[MOST_PICTURES - 1 :]
-    further = [replace(figure, rows=tuple(sheet), folded=()) for sheet in drawn]
-    further[-1] = replace(further[-1], folded=tuple(row for sheet in rest for row in sheet))
-    return replace(figure, folded=()), *further
-
-
-def _has_room(rows: Sequence[StudyRow]) -> bool:
-    return sum(map(_lines, rows)) <= MOST_LINES
-
-
-def _lines(row: StudyRow) -> int:
-    return 1 + len(row.entries) + len(row.behind) + bool(row.behind)
+    in_row = min(MOST_IN_ROW, max(most // LEAST_ROWS, 4))
+    rows = [_with_room(row, in_row) for row in figure.rows if row.measured or not figure.measured]
+    order = sorted(rows, key=lambda row: -row.measured) if figure.measured else rows
+    kept: list[StudyRow] = []
+    bars = 0
+    for row in order:
+        if not kept or bars + len(row.entries) <= most:
+            kept.append(row)
+            bars += len(row.entries)
+    everything = sum(len(row.entries) + row.published_apart for row in figure.rows)
+    chosen = tuple(row for row in rows if any(row is other for other in kept))
+    return replace(figure, rows=chosen, left_out=figure.left_out + everything - bars)
 
 
 def _is_drawn(claim: Claim) -> bool:
     return claim.kind == "absolute" and claim.metric in DRAWN and claim.value is not None and claim.value > 0
 
 
-def _family(study: str, studies: Sequence[str]) -> str:
-    """The study that one is named after: '004' of '004-perbos', where there is a study '004'."""
-    return min((name for name in studies if f"{study}-".startswith(f"{name}-")), key=len, default=study)
-
-
 def _figure(
     study: str, metric: str, claims: Sequence[Claim], own: Sequence[Cell], beside: Sequence[Cell]
 ) -> StudyFigure:
-    ordered = sorted(claims, key=lambda claim: (claim.study != study, claim.study))
-    by_row = grouped_by(ordered, _row_of_claim)
+    by_row = grouped_by(claims, _row_of_claim)
     rows = [_row(place, members, metric, own, beside) for place, members in by_row.items()]
-    kept = _nearest_rows(rows)
-    return StudyFigure(
-        study,
-        metric,
-        claims[0].unit,
-        tuple(row for place, row in enumerate(rows) if place in kept),
-        tuple(row for place, row in enumerate(rows) if place not in kept),
-    )
+    return StudyFigure(study, metric, claims[0].unit, tuple(rows))
 
 
 _RowPlace = tuple[str, str, int, int | None, str | None]
@@ -204,15 +183,6 @@ def figure_of(cell: Cell, metric: str) -> Figure | None:
     return figure
 
 
-def _nearest_rows(rows: Sequence[StudyRow]) -> frozenset[int]:
-    """The places of those with something measured, and of what stands nearest to them in the publication."""
-    own = [place for place, row in enumerate(rows) if row.measured or row.measured_behind] or [0]
-    order = sorted(range(len(rows)), key=lambda place: min(abs(place - other) for other in own))
-    taken = accumulate(_lines(rows[n]) for n in order)
-    room = max(sum(lines <= MOST_LINES for lines in taken), 1)
-    return frozenset(order[:room])
-
-
 def _row(
     place: _RowPlace, claims: Sequence[Claim], metric: str, own: Sequence[Cell], beside: Sequence[Cell]
 ) -> StudyRow:
@@ -221,10 +191,12 @@ def _row(
     measured = [_measured(cell, base, metric) for cell in mine]
     others = [_measured(cell, base, metric) for cell in beside if _in_row(cell, place, metric)]
     published = [_published(claim, base) for claim in claims]
-    entries = [*published, *measured, *(entry for entry in others if not entry.differs)]
+    entries = [entry for entry in (*published, *measured, *others) if not entry.differs]
     workload, _, gpus, epochs, data = place
-    row = StudyRow(workload, claims[0].of.model, gpus, epochs, data, _scaled(entries, metric))
-    return _with_room(row)
+    other_terms = tuple(tuple(name for name, _ in entry.differs) for entry in measured if entry.differs)
+    apart = sum(bool(entry.differs) for entry in published)
+    model = claims[0].of.model
+    return StudyRow(workload, model, gpus, epochs, data, _scaled(entries, metric), apart, other_terms)
 
 
 def _one_of_each(cells: Iterable[Cell]) -> list[Cell]:
@@ -252,18 +224,15 @@ class _Base:
 
 
 def _base(claims: Sequence[Claim], own: Sequence[Cell], metric: str) -> _Base:
-    """The publication on whose terms most was measured, or to which it comes nearest; else the first study's,
-    with the most entries."""
-    groups = grouped_by(claims, lambda claim: (claim.study, _terms_of(claim), _options_of(claim)))
-    bases = [(study, base) for (study, *_), members in groups.items() for base in _bases(members)]
+    """The terms on which most was measured, or that come nearest to it; else those of the most entries."""
+    groups = grouped_by(claims, lambda claim: (_terms_of(claim), _options_of(claim))).values()
 
-    def fit(place: tuple[str, _Base]) -> tuple[int, int, bool, int]:
-        study, base = place
+    def fit(base: _Base) -> tuple[int, int, int]:
         differing = [len(_measured(cell, base, metric).differs) for cell in own]
         published = sum(not _published(claim, base).differs for claim in claims)
-        return differing.count(0), -sum(differing), study == claims[0].study, published
+        return differing.count(0), -sum(differing), published
 
-    return max(bases, key=fit)[1]
+    return max((base for members in groups for base in _bases(members)), key=fit)
 
 
 def _bases(claims: Sequence[Claim]) -> list[_Base]:
@@ -321,9 +290,9 @@ def _measured(cell: Cell, base: _Base, metric: str) -> StudyEntry:
     assert figure is not None and figure.mean is not None
     differs = _differs(cell, base)
     if any(note.startswith(SCALED_DOWN) for note in smaller(cell)):
-        differs.append(("standing", "scaled down"))
+        differs.append(("size of the model", "scaled down"))
     if cell.key.data_source == "generated" and not METRICS[metric].on_generated:
-        differs.append(("standing", "generated data"))
+        differs.append((NAMES["data_source"], "generated"))
     return _entry(cell, cell.key.precision, cell.key.batch_size, figure.mean, differs, base)
 
 
@@ -343,8 +312,8 @@ def _entry(
 
 
 def _scaled(entries: Sequence[StudyEntry], metric: str) -> tuple[StudyEntry, ...]:
-    """The entries over the best that stands in the row, the best first."""
-    values = [entry.value for entry in entries if not entry.differs]
+    """The entries over the best of the row, the best first."""
+    values = [entry.value for entry in entries]
     if metric in MORE_IS_BETTER:
         scaled = [replace(entry, scaled=max(values) / entry.value) for entry in entries]
     else:
@@ -352,31 +321,19 @@ def _scaled(entries: Sequence[StudyEntry], metric: str) -> tuple[StudyEntry, ...
     return tuple(sorted(scaled, key=lambda entry: entry.scaled))
 
 
-def _with_room(row: StudyRow) -> StudyRow:
-    """The row with as many entries as a picture has room for: those nearest to what was measured."""
+def _with_room(row: StudyRow, most: int) -> StudyRow:
+    """The row with as many entries: its best, what was measured, and what was published nearest to that.
+
+    Two places at least are for what was published.
+    """
     measured = [entry for entry in row.entries if isinstance(entry.source, Cell)]
     published = [entry for entry in row.entries if isinstance(entry.source, Claim)]
-    known = {entry.precision for entry in published if not entry.differs}
-    centre = min((entry.scaled for entry in measured if not entry.differs), default=1.0)
+    centre = min((entry.scaled for entry in measured), default=1.0)
 
-    def nearness(entry: StudyEntry) -> tuple[bool, int, bool, float]:
-        best = not entry.differs and entry.scaled == 1.0
-        distance = abs(math.log(entry.scaled / centre))
-        return not best, len(entry.differs), entry.precision not in known, distance
+    def nearness(entry: StudyEntry) -> tuple[bool, float]:
+        return entry.scaled != 1.0, abs(math.log(entry.scaled / centre))
 
-    kept: list[StudyEntry] = []
-    for members, most, most_behind in (
-        (published, MOST_PUBLISHED, MOST_PUBLISHED_BEHIND),
-        (measured, MOST_MEASURED, MOST_MEASURED_BEHIND),
-    ):
-        nearest = sorted(members, key=nearness)
-        kept += [entry for entry in nearest if not entry.differs][:most]
-        kept += [entry for entry in nearest if entry.differs][:most_behind]
-    chosen = {id(entry) for entry in kept}
-    shown = [entry for entry in row.entries if id(entry) in chosen]
-    return replace(
-        row,
-        entries=tuple(entry for entry in shown if not entry.differs),
-        behind=tuple(entry for entry in shown if entry.differs),
-        left_out=tuple(entry for entry in row.entries if id(entry) not in chosen),
-    )
+    kept = measured[: max(most - min(2, len(published)), 1)]
+    kept += sorted(published, key=nearness)[: most - len(kept)]
+    chosen = set(map(id, kept))
+    return replace(row, entries=tuple(entry for entry in row.entries if id(entry) in chosen))

@@ -11,7 +11,6 @@ from typing import Literal, get_args
 from harness.record import Session
 from harness.record.ledger import Attempt, Ledger, LedgerBegin
 from harness.record.store import Results
-from report.text import count
 from report.trials.pairs import grouped_by
 from report.trials.trial import Trial
 
@@ -31,7 +30,6 @@ LOST: dict[str, Fate] = {
     "measured": "measured, and the record is not here",
     "failed": "failed, and the record is not here",
 }
-NO_LEDGER = "no ledger: made before one was kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,68 +68,6 @@ class Account:
     def shown(self) -> int:
         """Attempts."""
         return dict(self.fates).get("shown", 0)
-
-    @property
-    def not_shown(self) -> tuple[str, ...]:
-        """Each reason with its count."""
-        return tuple(f"{number:,} {fate}" for fate, number in self.fates if fate != "shown")
-
-    @property
-    def ledger(self) -> str:
-        """How far the ledger can be relied on."""
-        parts = []
-        if self.before_ledgers:
-            parts.append(f"{count(self.before_ledgers, 'session')}: {NO_LEDGER}")
-        if self.lost_ledgers:
-            parts.append(f"{count(self.lost_ledgers, 'session')}: the ledger is not here")
-        if self.unentered:
-            parts.append(f"{count(self.unentered, 'record')} in no ledger")
-        if self.cut_short:
-            parts.append(f"half a line at the end of {count(self.cut_short, 'ledger')} was skipped")
-        return "\n".join(parts) or "whole"
-
-    def sentence(self) -> str:
-        """How much of what the machine did is shown, and for how much of it there is a ledger."""
-        some = f"{count(self.before_ledgers, 'session')}: " if self.before_ledgers < self.sessions else ""
-        tail = f" ({some}{NO_LEDGER})" if self.before_ledgers else ""
-        return f"{self.in_brief().removesuffix('.')}{tail}."
-
-    def in_brief(self) -> str:
-        """How much of what the machine did is shown."""
-        known = "started" if not self.before_ledgers else "has on record"
-        return (
-            f"Shown: {self.sessions_shown:,} of {count(self.sessions, 'session')} and {self.shown:,} of "
-            f"{count(self.started, 'trial')} that this machine {known}."
-        )
-
-    def doubts(self, where: str = "here") -> tuple[str, ...]:
-        """A sentence for each thing that is known to have been and is not here, or that was changed."""
-        sentences = []
-        fates = dict(self.fates)
-        for ended, fate in LOST.items():
-            if lost := fates.get(fate, 0):
-                words = "was {}, and its record is" if lost == 1 else "were {}, and their records are"
-                sentences.append(f"{count(lost, 'trial')} {words.format(ended)} not {where}.")
-        if self.absent_sessions:
-            verb = "is" if self.absent_sessions == 1 else "are"
-            absent = count(self.absent_sessions, "session")
-            sentences.append(f"{absent} of this machine {verb} not {where}.")
-        if self.unknown_sessions:
-            sentences.append(f"What {self.unknown_sessions:,} of these started is not known.")
-        if self.lost_ledgers:
-            sentences.append(f"The ledger of {count(self.lost_ledgers, 'session')} is not {where}.")
-        if self.unentered:
-            verb = "stands" if self.unentered == 1 else "stand"
-            sentences.append(f"{count(self.unentered, 'record')} {verb} in no ledger.")
-        if self.without_trace:
-            verb = "leaves" if self.without_trace == 1 else "leave"
-            planned = count(self.without_trace, "planned trial")
-            sentences.append(
-                f"{planned} {verb} neither a record nor a line of a ledger {where}: not run, or taken out."
-            )
-        for plan, times in self.plan_changes:
-            sentences.append(f"The plan '{plan}' changed {count(times, 'time')} between its sessions.")
-        return tuple(sentences)
 
 
 def accounts(

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from harness.record.cards import Card
 from report.comparisons.groups import ComparisonGroup
 from report.cost.inputs import CostInputs, Numbers, Range, cost_inputs
-from report.cost.model import CostAnswer, Draws, Idle, answer, idle
+from report.cost.model import CostAnswer, Draws, Idle, alone, answer, idle
 from report.cost.purchase import Purchase
-from report.cost.sensitivity import Sensitivity, sensitivities
+from report.cost.sensitivity import LEAST_REACH, Sensitivity, sensitivities
 from report.trials.trial import Trial
 
 NO_WATTS: Range = (0.0, 0.0, 0.0)
@@ -25,11 +25,14 @@ class Costs:
     """What the answer stands on: the inputs', without the cards' power where that of one is not known."""
     answer: CostAnswer | None = None
     pair: tuple[int, int] | None = None
-    sensitivities: tuple[Sensitivity, ...] = ()
+    most: Sensitivity | None = None
+    """The input that moves the ratio of the pair's costs most."""
     power_unknown: tuple[str, ...] = ()
     """The offers whose power nobody told, for which that of all cards is left out of the costs."""
     flip_watts: float | None = None
     """Where power is left out: how many watts more the cheapest must draw to cost as much as the second."""
+    alone: tuple[Range | None, ...] = ()
+    """Of each offer a year's cost if it did nothing else; empty without the buyer's hours."""
     idle: Idle | None = None
     """The pair's costs if each did nothing else; null without the buyer's hours, or where one is rented."""
 
@@ -79,12 +82,23 @@ def costs(
     result = answer(numbers)
     pair = (result.order[0], result.order[1]) if len(result.order) > 1 else None
     moved = sensitivities(numbers, *pair) if pair else ()
-    after_work = idle(numbers, *pair) if pair and inputs.own_mix else None
-    if not unknown:
-        return Costs(inputs, numbers, result, pair, moved, idle=after_work)
     flip = next((one.flip for one in moved if pair and one.key == f"watts:{pair[0]}"), None)
-    kept = tuple(one for one in moved if not one.key.startswith("watts:"))
-    return Costs(inputs, numbers, _without_energy(result), pair, kept, unknown, flip, after_work)
+    if unknown:
+        moved, result = (
+            tuple(one for one in moved if not one.key.startswith("watts:")),
+            _without_energy(result),
+        )
+    return Costs(
+        inputs,
+        numbers,
+        result,
+        pair,
+        most=moved[0] if moved and moved[0].reach > LEAST_REACH else None,
+        power_unknown=unknown,
+        flip_watts=flip if unknown else None,
+        alone=alone(numbers) if inputs.own_mix else (),
+        idle=idle(numbers, *pair) if pair and inputs.own_mix else None,
+    )
 
 
 def _power_unknown(numbers: Numbers) -> tuple[str, ...]:

@@ -339,6 +339,13 @@ def _break_even(draws: Draws, i: int, j: int) -> Range | None:
     return summary(draws.all.price_for(rented, target[1] / time, draws.of_card(i, power, 1)), best)
 
 
+def alone(numbers: Numbers) -> tuple[Range | None, ...]:
+    """A year's cost of each card that does nothing but the buyer's work; null as `Draws.alone` says."""
+    draws = Draws(numbers)
+    found = (draws.alone(i) for i in range(len(numbers.cards)))
+    return tuple(summary(each[1], each[0]) if each else None for each in found)
+
+
 def idle(numbers: Numbers, first: int, second: int) -> Idle | None:
     """What two cards cost that do nothing but the buyer's work; null as `Draws.alone` says."""
     draws = Draws(numbers)

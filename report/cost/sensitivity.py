@@ -11,6 +11,9 @@ from report.cost.model import Draws
 SMALLEST_SLOPE = 1e-12
 """Of both costs: an input that moves their difference less does not matter."""
 
+LEAST_REACH = 1e-9
+"""In logarithms: an input that moves the ratio by less moves nothing."""
+
 BOUNDS = {
     "utilisation": (0.0, 1.0),
     "residual_share": (0.0, 1.0),
@@ -50,7 +53,7 @@ def sensitivities(numbers: Numbers, first: int, second: int) -> tuple[Sensitivit
     keys += [f"hours:{k}" for k in _rows_of_both(numbers, first, second)]
     all_inputs = [_of_speed(numbers, first, second)]
     all_inputs += [_of_input(numbers, first, second, key) for key in keys]
-    moving = [moved for moved in all_inputs if moved.reach > 1e-9 or moved.flip is not None]
+    moving = [moved for moved in all_inputs if moved.reach > LEAST_REACH or moved.flip is not None]
     return tuple(sorted(moving, key=lambda moved: -moved.reach))
 
 

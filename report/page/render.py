@@ -1,4 +1,4 @@
-"""A view → HTML, Markdown and chart files, all in memory. Every string is escaped where it is written."""
+"""A page → HTML, Markdown and chart files, all in memory. Every string is escaped where it is written."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
 from html import escape
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from report.charts.drawing import Drawing, as_png, draw, undrawn
+from report import text
+from report.charts.drawing import as_png, draw, undrawn
 from report.charts.style import DARK
-from report.sections.published.self_consistency import RuleView
-from report.sections.ran.reruns import WHAT_READING_SHOWS
-from report.sections.view import PageView, Panel
+from report.page.filters import FILTERS, inert
+from report.page.page import Page
+from report.page.values import Picture
 
 SCRIPTS = ("page.js",)
 """Written into the page, each allowed by its hash; without them everything is still there."""
@@ -26,8 +27,7 @@ MOST_PROBLEMS = 20
 MOST_CHARACTERS = 60_000
 """Code hosts refuse a comment of more than 65,536."""
 
-_NOTHING = "\N{WORD JOINER}"
-_HYPHENED = re.compile(r"(?<![^\s`(])(?=[^\s`]{3,24}(?![^\s`]))[^\s`]*-[^\s`]+")
+_TABLE_ROWS = re.compile(r"(?<=\|\n)\n+(?=\|)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,49 +39,76 @@ class Rendered:
     charts: tuple[tuple[str, bytes], ...]
 
 
-def render(view: PageView, *, png: bool = False, drawn: bool = True) -> Rendered:
-    """The view as HTML and Markdown, and its charts as SVG files; with `png` as PNG, too, for Markdown.
+@dataclass(slots=True)
+class _Drawings:
+    """Draws each picture of a page once, under the title that a template gives it."""
+
+    drawn: bool
+    png: bool
+    source: str
+    """What a slide says of where its figures are from."""
+    files: dict[str, bytes] = field(default_factory=dict)
+    pages: dict[str, Markup] = field(default_factory=dict)
+
+    def on_page(self, picture: Picture, title: str, sub: str = "") -> Markup:
+        """The picture as SVG in both layouts; as a file it has its title in it."""
+        if picture.name not in self.pages:
+            self._draw(picture, _words(title), _words(sub))
+        return self.pages[picture.name]
+
+    def in_markdown(self, picture: Picture, title: str, sub: str = "") -> Markup:
+        """The picture as a link to its file."""
+        self.on_page(picture, title, sub)
+        ending = "png" if self.png else "svg"
+        return Markup(f"![{markdown_text(picture.alt)}](charts/{picture.name}.{ending})")
+
+    def _draw(self, picture: Picture, title: str, sub: str) -> None:
+        if self.drawn:
+            drawing = draw(picture.chart, picture.name, title, sub, picture.alt, paper=picture.paper)
+        else:
+            drawing = undrawn(picture.name, title, picture.alt)
+        self.pages[picture.name] = Markup(drawing.page)
+        self.files[f"{picture.name}.svg"] = drawing.file.encode()
+        if self.png:
+            self.files[f"{picture.name}.png"] = as_png(picture.chart, title, sub, self.source)
+
+
+def render(page: Page, *, png: bool = False, drawn: bool = True) -> Rendered:
+    """The page as HTML and Markdown, and its charts as SVG files; with `png` as PNG, too, for Markdown.
 
     Where it is not to be `drawn`, a drawing holds its title and description alone.
     """
-    panels = _panels(view)
-    traces = [panel for w in view.workloads for c in w.groups for panel in c.traces]
-    drawings = {
-        panel.name: draw(panel.chart, panel.name, panel.title, panel.unit, panel.alt)
-        if drawn
-        else undrawn(panel.name, panel.title, panel.alt)
-        for panel in (*panels, *traces)
-    }
-    files = [(f"{panel.name}.svg", drawings[panel.name].file.encode()) for panel in panels]
-    files += [(f"{panel.name}.png", as_png(panel.chart, panel.title, panel.unit)) for panel in panels if png]
-    return Rendered(_html(view, drawings), _markdown(view, "png" if png else "svg"), tuple(files))
+    ran = page.one.source
+    source = f"gpudyno · plan {ran.plan} · {text.day(ran.started)}" if ran.started else "gpudyno"
+    drawings = _Drawings(drawn, png, source)
+    html = _html(page, drawings)
+    markdown = _markdown("page.md", drawings.in_markdown, markdown_text, page=page)
+    return Rendered(html, markdown, tuple(sorted(drawings.files.items())))
 
 
-def _panels(view: PageView) -> list[Panel]:
-    """The charts that stand in the Markdown too: all but those of single trials."""
-    panels = [view.study.panel] if view.study else []
-    panels += [view.picture] if view.picture else []
-    panels += view.frameworks.panels if view.frameworks else ()
-    panels += [panel for w in view.workloads for panel in w.overview]
-    panels += [panel for w in view.workloads for c in w.groups for panel in c.panels]
-    panels += [study.panel for claims in view.claims for study in claims.drawn]
-    panels += view.costs.panels if view.costs else ()
-    panels += [limits.panel for limits in view.limits if limits.panel]
-    return panels + [fleet.panel for fleet in view.fleets]
+def comment(page: Page | None, problems: Sequence[str] = ()) -> str:
+    """What a code host shows below a contribution: page one without pictures, or why it is refused.
+
+    Nobody is called by it, and nothing linked: whatever the records say stays text.
+    """
+
+    def no_picture(picture: Picture, title: str, sub: str = "") -> Markup:
+        return Markup("")
+
+    shown = problems[:MOST_PROBLEMS]
+    written = _markdown(
+        "comment.md", no_picture, inert_markdown, page=page, problems=shown, count=len(problems)
+    )
+    return written if len(written) <= MOST_CHARACTERS else f"{written[:MOST_CHARACTERS]}\n\n… cut here"
 
 
-def _markdown(view: PageView, ending: str) -> str:
-    template = _plain(markdown_text).get_template("page.md")
-    return _closed_up(template.render(page=view, ending=ending))
-
-
-def _html(view: PageView, drawings: Mapping[str, Drawing]) -> str:
-    html = _escaping()
+def _html(page: Page, drawings: _Drawings) -> str:
+    html = _environment("macros.html", drawings.on_page)
+    html.filters["ticked"] = _ticked(escape, "<code>", "</code>")
     sheet = html.get_template("page.css").render(dark=DARK)
     scripts = [html.get_template(name).render() for name in SCRIPTS]
     return html.get_template("page.html").render(
-        page=view,
-        drawings={name: Markup(drawing.page) for name, drawing in drawings.items()},
+        page=page,
         sheet=Markup(sheet),
         sheet_hash=_digest(sheet),
         scripts=[Markup(script) for script in scripts],
@@ -89,77 +116,55 @@ def _html(view: PageView, drawings: Mapping[str, Drawing]) -> str:
     )
 
 
-def comment(view: PageView | None, problems: Sequence[str], happened: Sequence[str] = ()) -> str:
-    """What a code host shows below a contribution: its first screen as Markdown, or why it is refused.
-
-    `happened` is what its trials met, in sentences. Nobody is called by it, and nothing linked: whatever the
-    records say stays text.
-    """
-    made = _plain(inert_markdown).get_template("comment.md")
-    shown = {
-        "page": view,
-        "problems": problems[:MOST_PROBLEMS],
-        "count": len(problems),
-        "happened": happened,
-        "reading": WHAT_READING_SHOWS,
-    }
-    body = _closed_up(made.render(shown))
-    return body if len(body) <= MOST_CHARACTERS else f"{body[:MOST_CHARACTERS]}\n\n… cut here"
+def _markdown(
+    template: str, drawing: Callable[..., Markup], escaped: Callable[[str], str], **given: Any
+) -> str:
+    made = _environment("macros.md", drawing)
+    made.finalize = lambda value: value if isinstance(value, Markup) else Markup(escaped(str(value)))
+    made.filters["ticked"] = _ticked(escaped, "`", "`")
+    made.globals["coded"] = lambda line: Markup(f"`{str(line).replace('`', '')}`")
+    written = re.sub(r"\n{3,}", "\n\n", made.get_template(template).render(**given))
+    return _TABLE_ROWS.sub("", written)
 
 
-def published_record(rules: Sequence[RuleView]) -> str:
-    """The page docs/published-record.md."""
-    count = sum(len(rule.table.rows) for rule in rules)
-    template = _plain(markdown_text).get_template("published-record.md")
-    return _closed_up(template.render(rules=rules, count=count))
-
-
-def coded(text: str) -> Markup:
-    """A sentence whose commands, between backticks, are set as code.
-
-    No short word breaks at its hyphen, and no number before its per cent.
-    """
-    kept = _HYPHENED.sub(r"<i>\g<0></i>", str(escape(text))).replace(" %", "\N{NO-BREAK SPACE}%")
-    parts = re.split(r"`([^`]+)`", kept)
-    parts[1::2] = [f"<code>{command}</code>" for command in parts[1::2]]
-    return Markup("".join(parts))
-
-
-def inert(text: str) -> str:
-    """Text in which a code host finds no name to call, no number to link, and no address."""
-    return re.sub(r"(?<=[@#])|(?<=:)(?=//)|(?<=www)(?=\.)", _NOTHING, text)
-
-
-def inert_markdown(text: str) -> str:
-    """Text for a Markdown table cell of a code host's comment."""
-    return inert(markdown_text(text))
-
-
-@cache
-def _escaping() -> Environment:
+def _environment(macros: str, drawing: Callable[..., Markup]) -> Environment:
     made = Environment(
         loader=PackageLoader("report.page"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        extensions=["jinja2.ext.do"],
     )
-    made.filters["coded"] = coded
+    filters: Mapping[str, Callable[..., Any]] = FILTERS
+    made.filters.update(filters)
+    made.globals.update(macros=macros, draw=drawing, as_column=_as_column)
     return made
 
 
-@cache
-def _plain(escaped: Callable[[str], str]) -> Environment:
-    made = Environment(
-        loader=PackageLoader("report.page"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    made.filters["md"] = escaped
-    made.filters["coded"] = lambda text: re.sub(r"\\`([^`]+)\\`", r"`\1`", escaped(text))
-    return made
+def _as_column(column: Any) -> dict[str, Any]:
+    """A column of a table with all that the macros ask of it, of a mapping or of its name alone.
+
+    `t` is its name, `sub` what stands below it, `h` the name that a phone prints before each cell.
+    """
+    given = column if isinstance(column, dict) else {"t": column}
+    return {"t": "", "sub": "", "h": "", "left": False, "cls": "", **given}
 
 
-def _closed_up(markdown: str) -> str:
-    return re.sub(r"\n{3,}", "\n\n", markdown)
+def _ticked(escaped: Callable[[str], str], begin: str, end: str) -> Callable[[str], Markup]:
+    """A filter that sets what stands between backticks as code."""
+
+    def ticked(words: str) -> Markup:
+        parts = [escaped(part) for part in str(words).split("`")]
+        parts[1::2] = [f"{begin}{part}{end}" for part in parts[1::2]]
+        return Markup("".join(parts))
+
+    return ticked
+
+
+def _words(markup: str) -> str:
+    """A template's words without their marks."""
+    return Markup(markup).striptags() if isinstance(markup, Markup) else str(markup)
 
 
 def _digest(text: str) -> str:
@@ -172,3 +177,8 @@ def markdown_text(text: str) -> str:
     for character in "\\`*_[]|~":
         line = line.replace(character, f"\\{character}")
     return line
+
+
+def inert_markdown(text: str) -> str:
+    """Text for a Markdown table cell of a code host's comment."""
+    return inert(markdown_text(text))

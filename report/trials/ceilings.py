@@ -8,7 +8,7 @@ from statistics import median
 
 from harness.record import Precision, Record, Summary
 from harness.record.cards import Card, find, peak_tflops
-from harness.summary.bound import Bound, bound
+from harness.summary.bound import UNKNOWN, Bound, bound
 from harness.summary.device_checks import device_name
 
 GEMM = {
@@ -44,9 +44,6 @@ Device = tuple[str, str]
 """A machine's id, and the card's unit or, where that is not known, the device's name."""
 
 
-_UNKNOWN = Bound("unknown")
-
-
 @dataclass(frozen=True, slots=True)
 class RooflinePoint:
     """One trial against its device's limits; null is unknown. Rates are of all its devices together."""
@@ -62,7 +59,7 @@ class RooflinePoint:
     """Of the fastest product measured on this device in the same arithmetic."""
     memory_share: float | None = None
     """Of the copy bandwidth measured on this device; null where caches must have served a part of it."""
-    bound: Bound = _UNKNOWN
+    bound: Bound = UNKNOWN
 
 
 def device_of(record: Record) -> Device | None:
@@ -128,15 +125,9 @@ def roofline_point(
     )
 
 
-def doubtful(what: str, point: RooflinePoint) -> str | None:
-    """A sentence where a trial was faster than the fastest product measured on its device; else null."""
-    if point.compute_share is None or point.compute_share <= ABOVE:
-        return None
-    return (
-        f"{what} reaches {point.compute_share:.0%} of the fastest product that was measured here: that one "
-        "was disturbed and is no ceiling, so nothing is bound by it; "
-        "`invoke run --plan ceilings` measures it again."
-    )
+def doubtful(point: RooflinePoint) -> bool:
+    """Whether a trial was faster than the fastest product measured on its device: that one was disturbed."""
+    return point.compute_share is not None and point.compute_share > ABOVE
 
 
 def peak_of(name: str, devices: int, label: Precision, cards: Sequence[Card]) -> float | None:
@@ -163,17 +154,12 @@ def share(part: float | None, whole: float | None) -> float | None:
     return part / whole if part is not None and whole else None
 
 
-def unhealthy(name: str, measured: Mapping[str, float], cards: Sequence[Card]) -> str | None:
-    """A sentence where a device's bf16 ceiling lies far below what others reach on that card; else null."""
+def unhealthy(name: str, measured: Mapping[str, float], cards: Sequence[Card]) -> tuple[float, float] | None:
+    """The share of the bf16 peak that a device reaches and the usual one, where it lies far below."""
     card = find(name, cards)
     usual = HEALTHY_SHARES.get(card.name) if card else None
     reached, peak = ceiling_of(measured, "pure-bf16"), card and peak_tflops(card, "pure-bf16")
     if usual is None or reached is None or not peak:
         return None
     reached_share = reached / (peak * 1e12)
-    if reached_share >= HEALTHY_FACTOR * usual:
-        return None
-    return (
-        f"the fastest bf16 product reaches {reached_share:.0%} of the peak, where {usual:.0%} is usual "
-        "on this card: card or stack is unhealthy"
-    )
+    return (reached_share, usual) if reached_share < HEALTHY_FACTOR * usual else None

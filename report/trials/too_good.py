@@ -1,33 +1,22 @@
-"""Figures that are too good: faster than the device was seen to be."""
+"""Figures that are too good: faster than the device was seen to be, ahead of all seeds, or too alike."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 from pandas import DataFrame
 
-from harness.record import Measurement
+from harness.record import Finding, Measurement, finding
 from report.trials import all_reduce
 from report.trials.ceilings import ABOVE, GEMM, ceiling_runs, device_of
 from report.trials.table import trials_of
 from report.trials.trial import Trial
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """Why a figure is not believed: it cannot be, which makes its trial invalid, or it asks for a reason."""
-
-    name: str
-    sentence: str
-    verdict: Literal["invalid", "warn"] = "invalid"
-
-
-def too_good(table: DataFrame) -> list[tuple[Flag, ...]]:
+def too_good(table: DataFrame) -> list[tuple[Finding, ...]]:
     """Each trial's flags, in the order of the rows."""
     trials = trials_of(table)
-    flagged: list[list[Flag]] = [[] for _ in trials]
+    flagged: list[list[Finding]] = [[] for _ in trials]
     runs = ceiling_runs(trial.record for trial in trials)
     shared = all_reduce.runs(trial.record for trial in trials)
     for place, trial in enumerate(trials):
@@ -38,7 +27,7 @@ def too_good(table: DataFrame) -> list[tuple[Flag, ...]]:
 
 def _above_ceiling(
     trial: Trial, runs: Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
-) -> Flag | None:
+) -> Finding | None:
     """Operations a second above the fastest of the ceiling's own runs, by more than `ABOVE`.
 
     Bytes are not asked: what is counted of them is more than the memory moves.
@@ -53,14 +42,12 @@ def _above_ceiling(
     share = measured.flops.per_sample * rate / (max(values) * 1e12 * measured.device.count)
     if share <= ABOVE:
         return None
-    sentence = (
-        f"{share:.2f} times the fastest product in {len(values)} runs of this device's ceiling: "
-        "that was disturbed, or less was computed than is counted"
-    )
-    return Flag("above-ceiling", sentence, "warn")
+    return finding("above-ceiling", share=share, runs=len(values))
 
 
-def _above_all_reduce(trial: Trial, runs: Mapping[all_reduce.Devices, Sequence[Measurement]]) -> Flag | None:
+def _above_all_reduce(
+    trial: Trial, runs: Mapping[all_reduce.Devices, Sequence[Measurement]]
+) -> Finding | None:
     """A step shorter than the sum of its gradients in the fastest of all runs, by more than `ABOVE`."""
     measured, devices = trial.record.measurement, all_reduce.devices_of(trial.record)
     rate = trial.samples_per_second
@@ -71,8 +58,4 @@ def _above_all_reduce(trial: Trial, runs: Mapping[all_reduce.Devices, Sequence[M
     step_seconds = measured.samples_per_step / rate
     if least is None or least <= ABOVE * step_seconds:
         return None
-    sentence = (
-        f"a step takes {step_seconds:.4g} s, where its gradients alone take {least:.4g} s in the fastest of "
-        f"{len(runs[devices])} runs of all-reduce: those were disturbed, or less was shared than is counted"
-    )
-    return Flag("above-ceiling", sentence, "warn")
+    return finding("above-ceiling", step_seconds=step_seconds, least_seconds=least, runs=len(runs[devices]))

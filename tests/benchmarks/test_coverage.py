@@ -13,8 +13,8 @@ from tests.helpers import ROOT
 PAGE = ROOT / "docs" / "methodology.md"
 
 
-def row(target: Target, found: float, *, silent: float = 0.0, stated: float | None = None) -> Row:
-    return Row("a case", target, 4_000, found, 50.0, silent, stated)
+def row(target: Target, found: float, *, silent: float = 0.0) -> Row:
+    return Row("a case", target, 4_000, found, 50.0, silent)
 
 
 @pytest.mark.parametrize(
@@ -32,17 +32,11 @@ def test_a_row_misses_its_target_from_two_standard_errors_on(target, found, reac
     assert row(target, found).reached == reached
 
 
-@pytest.mark.parametrize(("stated", "reached"), [(10.0, True), (12.5, True), (13.5, False), (None, True)])
-def test_a_stated_chance_is_to_be_the_true_one_within_two_points_and_the_error(stated, reached):
-    assert row(Target(stated=True), 10.0, stated=stated).reached == reached
-
-
 def test_a_miss_is_forgiven_where_the_pages_that_err_say_so():
     assert not row(Target(92), 60.0, silent=7.0).short
     assert row(Target(92), 60.0, silent=12.0).short
     assert not row(Target(high=5), 20.0, silent=4.0).short
     assert row(Target(high=5), 20.0, silent=9.0).short
-    assert row(Target(stated=True), 20.0, silent=19.0, stated=1.0).short
 
 
 def test_a_case_counts_its_event_and_of_the_pages_that_err_those_without_a_caveat():
@@ -51,12 +45,6 @@ def test_a_case_counts_its_event_and_of_the_pages_that_err_those_without_a_cavea
     assert (made.found, made.caveats, made.silent) == (50.0, 50.0, 25.0)
     assert made.short
     assert made.cells() == ("every other page errs", "50.0 ± 7.9", "≥ 92", "50 %")
-
-
-def test_a_page_that_states_no_chance_is_none_that_errs():
-    pages = iter([Draw(True, stated=30.0), Draw(True, True), Draw(False, stated=10.0)] * 10)
-    made = Case("one page in three refuses", Target(stated=True), lambda rng: next(pages), draws=30).row()
-    assert (made.found, made.stated, made.draws) == (50.0, 20.0, 20)
 
 
 def test_a_case_draws_the_same_pages_whatever_is_drawn_beside_it():

@@ -29,6 +29,20 @@ def test_the_list_names_every_claim_once_within_80_columns(capsys):
     assert told[-2] == "672 claims, 22 curves of 544 epochs in all"
 
 
+@pytest.mark.parametrize("asked", ["Perbos 2019", "004-perbos"])
+def test_the_list_of_one_study_is_had_by_its_name_and_by_its_id(asked, capsys):
+    claims.listed(ROOT, asked)
+    told = capsys.readouterr().out.splitlines()
+    own = [claim.id for claim in load_claims(ROOT).claims if claim.study == "004-perbos"]
+    assert [line.strip() for line in told if line.strip() in own] == own
+    assert told[-2].startswith(f"{len(own)} claims, ")
+
+
+def test_a_study_that_there_is_not_is_refused():
+    with pytest.raises(UserError, match="no study 'Nobody 2020'"):
+        claims.listed(ROOT, "Nobody 2020")
+
+
 def test_each_source_stands_whole_below_the_first_of_its_claims():
     published = load_claims(ROOT)
     told = " ".join(" ".join(claims.lines(published)).split())

@@ -1,18 +1,26 @@
-"""One of each chart, with long names and hostile texts."""
+"""One of each chart, with long names and hostile texts; and where its texts stand."""
 
 from __future__ import annotations
 
-import pytest
+import math
+from dataclasses import replace
 
-from report.charts.costs import CardCost, CostAgainstTime, Input, OfferPrice, PriceLine, Tornado
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.lines import Line2D
+
+from report.charts.bars import Bar, Bars, Group, Tie
+from report.charts.curves import Curves, Line
 from report.charts.drawing import Chart
-from report.charts.intervals import GroupedIntervals, Intervals, Mark, Share, Shares
-from report.charts.lines import Curve, Curves, Wall
+from report.charts.history import History, Point, Series
+from report.charts.marks import KeyEntry
+from report.charts.panels import Length, Lengths, Panels, Shares
 from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark
-from report.charts.rows import MarkRow, MarkRows
-from report.charts.style import DESK, NARROW
+from report.charts.sheet import DPI, Sheet
+from report.charts.stages import Stages, Trials
+from report.charts.strips import Dot, Strip, Strips
+from report.charts.style import DESK, NARROW, PAPER_SHEET
 from report.charts.trial import Quantity, StepTimes, Timelines, TrialTimeline
-from report.charts.utilization import DeviceUse, Phase, UseRow, UseRows
 from tests.helpers import records_hostile
 
 LONG_CARD = "Constructed Card B with a very long name 80GB HBM3"
@@ -27,46 +35,134 @@ HOSTILE = (
     "显卡 ‮",
     "",
 )
-MARKS = (
-    Mark(
-        "fp32-ieee",
-        "batch 98 · 3 runs",
-        "4,578 s",
-        4578.0,
-        4400.0,
-        4700.0,
-        (4500.0, 4578.0, 4650.0),
-        (5000.0,),
-    ),
-    Mark(
-        f"{LONG_CARD} amp-fp16",
-        "batch 164 · 3 runs · projected · unproven · 2026-01-30 · somewhere else",
-        "2,227 s",
-        2227.0,
-        2100.0,
-        2300.0,
-        precision="amp-fp16",
-        card="b",
-        unranked=True,
-        other_units=(2000.0, 2500.0),
-    ),
-    Mark("pure-fp16", "study 004", "1,900 s", 1900.0, precision="pure-fp16", published=True),
-    Mark("fp32-tf32", "1 trial", "does not fit", None, precision="fp32-tf32", card="a"),
+KEY = (
+    KeyEntry("this machine", "own"),
+    KeyEntry("other machine, measured", "other", 1),
+    KeyEntry("this machine, too short to rank", "unranked"),
+    KeyEntry("published, one run, no range", "published"),
+    KeyEntry("this machine, not measured", "missing"),
+    KeyEntry("failed", "failed"),
+    KeyEntry("expected", "expected"),
 )
-RATIO_MARKS = tuple(
-    Mark(mark.label, mark.note, "1.23, tied", ratio, ratio * 0.9, ratio * 1.1, precision=mark.precision)
-    for mark, ratio in zip(MARKS, (1.0, 1.62, 0.4, 2.5), strict=True)
+TIMES = (
+    Bar("Card B", "other", 1.0, 0.98, 1.02, "28 min", "1.00", "fp32", 1),
+    Bar("Card B", "other", 1.01, 0.99, 1.04, "28 min", "1.01", "fp16", 1),
+    Bar("Card A", "own", 1.43, 1.38, 1.47, "40 min", "1.43", "fp32"),
+    Bar("RTX 2080 Ti", "published", 1.71, None, None, "48 min", "1.71", "fp16"),
+    Bar("Card A", "unranked", 2.75, 2.1, 3.4, "77 min", "2.75", "bf16"),
+    Bar("Card A", "missing", text="not measured yet", note="amp-fp16"),
+    Bar("Card A", "failed", text="out of memory", small="5 of 5", note="pure-fp16"),
+    Bar("Card C", "expected", 0.8, 0.7, 0.9, "about 22 min", "0.80", "on paper", 2),
 )
-BY_BATCH = Curves(
+TIES = (Tie(0, 1, "tie: no difference shown"), Tie(1, 2, "tie"))
+GROUPS = (
+    Group("ResNet-50", TIMES, ("CIFAR-100, 30 epochs",), TIES),
+    Group("LSTM", TIMES[2:4], ("WikiText-2, 6 epochs", "each bar from zero, and a note that is long")),
+)
+CELLS = ("1.00", "10,707 s", "1,494", "720")
+WITH_COLUMNS = Bars(
+    tuple(
+        replace(
+            group, ties=(), bars=tuple(replace(bar, text="", small="", cells=CELLS) for bar in group.bars)
+        )
+        for group in (Group("ResNet-18", TIMES[:5], ("12 million weights",)), GROUPS[1])
+    ),
+    "fastest of each network = 1.00",
+    KEY,
+    columns=("time-scaled", "30 epochs", "images/s", "batch"),
+)
+
+
+def many_bars(count: int) -> Bars:
+    """So many bars in groups of four."""
+    bars = [replace(TIMES[n % 5], value=1 + n / 10, high=None, low=None) for n in range(count)]
+    groups = [Group(f"workload {n}", tuple(bars[n : n + 4]), ("a note",)) for n in range(0, count, 4)]
+    return Bars(tuple(groups), "fastest = 1.00", KEY)
+
+
+def many_machines(count: int, spread: float = 2.0) -> Strips:
+    """So many machines on two strips, of which the sixth, or the last, is this one."""
+    own = min(5, count - 1)
+    values = [1 + spread * (n * 37 % count) / count for n in range(count)]
+    dots = tuple(Dot(f"Core i7-{n}", value, n == own, n % 7 != 6) for n, value in enumerate(values))
+    strips = (Strip("Both works", dots, ("equal shares",)), Strip("LSTM", dots, ("WikiText-2", "fp32")))
+    return Strips(strips, "fastest = 1.00", (KEY[0], KeyEntry("the others", "other", 4)))
+
+
+STAGES = Stages(
     (
-        Curve("fp32-ieee", ((16.0, 1200.0), (32.0, 2000.0)), intervals=((1100.0, 1300.0), None), marked=True),
-        Curve("amp-fp16", ((16.0, 1500.0), (64.0, 4100.0)), "amp-fp16", marked=True),
+        Trials("ResNets", 3, "driver too old", "5 of 5", "fp32"),
+        Trials("Wide MLP", 2, "data not found", "2 of 2", "fp32, fp16"),
+        Trials("Small CNN", 0, "no image", "2 of 2"),
+        Trials("LSTM", 5, "", "2 of 2", "fp16"),
     ),
-    "batch",
-    zero=True,
-    doubling=True,
-    walls=(Wall(64.0, "64 does not fit", "fp32-ieee"), Wall(128.0, "128 does not fit", "amp-fp16")),
+    ("image", "data", "card", "first step", "speed"),
+    "reached",
+    KEY,
 )
+SESSIONS = tuple(
+    Point(day, value, value - 0.01, value + 0.01, f"{100 * value:.1f} %")
+    for day, value in (
+        (0.0, 1.0),
+        (28.0, 0.998),
+        (84.0, 0.97),
+        (140.0, 0.934),
+        (147.0, 0.971),
+        (203.0, 0.973),
+    )
+)
+HISTORY = History(
+    (Series("ResNet-50", SESSIONS, "fp16"), Series(LONG_CARD, SESSIONS[:3], LONG_CARD)),
+    ((0.0, "12 Jan"), (140.0, "1 Jun"), (147.0, "8 Jun"), (203.0, "3 Aug")),
+    ((80.0, "driver 575"), (143.0, "fans cleaned"), (150.0, "another driver, 580.65"), (203.0, LONG_CARD)),
+    0.95,
+    "below 95 %",
+    key=KEY[:1],
+)
+MEMORY = Lengths(
+    "Peak memory",
+    "ResNet-152; outline: the card's memory",
+    (
+        Length("RTX 4070 fp32", 9.8, "9.8 GiB", capacity=12.0),
+        Length(LONG_CARD, 7.4, "7.4 GiB", "published", capacity=11.0),
+    ),
+)
+GAIN = Curves(
+    "Gain of fp16 over fp32",
+    "times as fast, by millions of weights",
+    (
+        Line(
+            "this machine", ((12.0, 1.06), (26.0, 1.47), (60.0, 1.78)), 0, 0, False, True, ((1.0, 1.1), None)
+        ),
+        Line("published", ((12.0, 0.99), (26.0, math.nan), (60.0, 1.6)), published=True, stroke=1),
+    ),
+    ticks=((12.0, "12"), (26.0, "26"), (60.0, "60")),
+)
+SHARES = Shares(
+    "Where the time goes",
+    "share of a step",
+    ("input", "copy", "forward", "backward", "optimiser"),
+    (("fp32, ResNet-152", (0.01, 0.02, 0.32, 0.58, 0.07)), (LONG_CARD, (0.22, 0.04, 0.24, 0.43, 0.07))),
+)
+
+
+def many_lines(count: int) -> Curves:
+    """So many lines that end close to each other."""
+    lines = (Line(f"trial {n}", ((0.0, 3.0), (900.0, 0.5 + n / 500)), n % 5, n // 5) for n in range(count))
+    return Curves("Loss", "by step", tuple(lines))
+
+
+BY_BATCH = Curves(
+    "Throughput",
+    "images/s, by batch",
+    (
+        Line("fp32", ((16.0, 1200.0), (32.0, 2000.0)), 0),
+        Line("fp16", ((16.0, 1500.0), (128.0, 4100.0)), 1),
+    ),
+    doubling=True,
+)
+
+
 TRIAL = TrialTimeline(
     False,
     StepTimes((0.3, 0.2, 0.2, 0.21), 100, 100, (100,)),
@@ -78,44 +174,28 @@ TRIAL = TrialTimeline(
     ),
     ((0, 65536.0), (120, 32768.0)),
 )
-USE = UseRow(
-    f"{LONG_CARD} (DistributedDataParallel)",
-    "GPU 0 did 31 % of the work of four",
-    (0.0, 20.0, 40.0),
-    (
-        DeviceUse("GPU 0", (2.0, None, 98.0), (0.5, 10.0, 10.0)),
-        DeviceUse("GPU 1", (2.0, 70.0, 71.0), (0.5, None, None)),
-    ),
-    (
-        Phase("setup", "setup", 0.0, 3.0),
-        Phase("compiling", "first step: compiles, autotunes", 3.0, 19.0),
-        Phase("training", "training, synthetic data", 19.0, 40.0),
-        Phase("test", "test", 40.0, 40.001),
-    ),
-)
-COSTS = (CardCost("Card A: 12 (11 to 14) EUR", (40.0, 50.0, 55.0), (11.0, 12.0, 14.0)),) * 3
 CHARTS: dict[str, Chart] = {
-    "intervals": Intervals(MARKS),
-    "ratios": Intervals(RATIO_MARKS, "times", ratio=True),
-    "grouped": GroupedIntervals(
-        (("ResNet-50", RATIO_MARKS), ("EfficientNet-B0", RATIO_MARKS[:2])), (0.3, 3.0)
+    "bars": Bars(GROUPS, "fastest = 1.00", KEY),
+    "bars below a heading": Bars(GROUPS, "fastest here = 1.00", KEY, names="above"),
+    "bars with columns": WITH_COLUMNS,
+    "bars on scales of their own": Bars(
+        (*GROUPS, Group("one", (replace(TIMES[2], value=45.0, high=47.0), TIMES[0]))), key=KEY
     ),
-    "rows": MarkRows(
-        (MarkRow("ResNet-50", RATIO_MARKS, RATIO_MARKS[:1]), MarkRow(LONG_CARD * 3, RATIO_MARKS[2:])),
-        "not in one row with these: what differs is in brackets",
+    "bars of long names": Bars(
+        (Group(LONG_CARD, tuple(replace(bar, label=LONG_CARD) for bar in TIMES), (LONG_CARD,), TIES),),
+        LONG_CARD,
+        KEY,
     ),
-    "shares": Shares(
-        (Share(f"{LONG_CARD} fp32-ieee", "", "fp32-ieee", (("compute", 0.93), ("other", 0.07))),)
-    ),
-    "by batch": BY_BATCH,
-    "crowded": Curves(
-        tuple(Curve(f"{LONG_CARD} {n}", ((1.0, 0.7), (30.0, 0.9 + n / 1000))) for n in range(4)),
-        "epoch",
-        "percent",
-    ),
-    "close": Curves(
-        tuple(Curve(f"line {n}", ((0.0, 0.5), (1500.0, 0.9))) for n in range(5)), "step", "number"
-    ),
+    "24 bars": many_bars(24),
+    "strips": many_machines(18),
+    "strips of three": many_machines(3),
+    "strips of forty": many_machines(40, 0.1),
+    "stages": STAGES,
+    "history": HISTORY,
+    "panels": Panels((MEMORY, GAIN, SHARES, BY_BATCH)),
+    "panels of two": Panels((many_lines(20), GAIN)),
+    "a panel of twenty lines": Panels((many_lines(20),)),
+    "memory": Bars((Group("", TIMES[2:4]),), "GiB", KEY, None),
     "roofline": Roofline(
         (RooflineMark("ResNet-50, batch 64, cached data", "amp-bf16", 990.0, 4e14),),
         (
@@ -124,21 +204,33 @@ CHARTS: dict[str, Chart] = {
         ),
         (Bandwidth(2.8e12, True), Bandwidth(3.3e12, False)),
     ),
-    "costs": CostAgainstTime(COSTS, "hours a year", "cost, EUR"),
-    "sensitivity": Tornado(1.4, (Input(f"price, {LONG_CARD}, 2,000 to 3,000 EUR", 0.9, 1.8),) * 3),
-    "price line": PriceLine(
-        (f"the {LONG_CARD} costs less", "B does"),
-        "no difference is shown",
-        (
-            OfferPrice(f"{LONG_CARD}: 2,000 EUR", (1e3, 2e3, 3e3), 0, (3e3, 4e3, 5e3), "costs less below"),
-            OfferPrice("B", (1e5,) * 3, 1, (-2e3, -1e3, 1e3), "costs less at no price"),
-            OfferPrice("C", (1e4,) * 3, 2),
-        ),
-        "price, EUR",
-    ),
-    "timelines": Timelines((TRIAL, TRIAL), "a", "amp-fp16"),
-    "use": UseRows((USE, USE)),
-    "nothing": Curves((), "epoch"),
+    "timelines": Timelines((TRIAL, TRIAL)),
+    "nothing": Bars(()),
 }
 EACH_CHART = pytest.mark.parametrize("chart", CHARTS.values(), ids=CHARTS)
 BOTH_LAYOUTS = pytest.mark.parametrize("layout", [DESK, NARROW], ids=["desk", "narrow"])
+EACH_LAYOUT = pytest.mark.parametrize("layout", [DESK, PAPER_SHEET, NARROW], ids=["desk", "paper", "narrow"])
+
+
+def drawn_texts(sheet: Sheet) -> list[tuple[str, tuple[float, float, float, float]]]:
+    """Each text of a sheet with its left, low, right and high end, px."""
+    # In a few pixels to a px, for each letter is as wide as whole pixels.
+    sheet.figure.set_dpi(DPI * 4)
+    renderer = FigureCanvasAgg(sheet.figure).get_renderer()
+    sheet.figure.draw(renderer)
+    labels = [
+        label for axes in sheet.figure.axes for label in (*axes.get_xticklabels(), *axes.get_yticklabels())
+    ]
+    texts = [text for text in (*sheet.figure.texts, *labels) if text.get_text().strip()]
+    return [(text.get_text(), text.get_window_extent(renderer).extents / 4) for text in texts]
+
+
+def lines_of(sheet: Sheet) -> list[tuple[Line2D, list[tuple[float, float]]]]:
+    """The lines and marks of a sheet, each with its places from the left and from the top, px."""
+    found = [line for line in sheet.figure.artists if isinstance(line, Line2D)]
+    return [(line, [(72 * x, sheet.height - 72 * y) for x, y in line.get_xydata()]) for line in found]
+
+
+def dots_of(sheet: Sheet) -> list[tuple[Line2D, list[tuple[float, float]]]]:
+    """The marks that stand alone."""
+    return [(line, places) for line, places in lines_of(sheet) if line.get_marker() in ("o", "s")]

@@ -1,4 +1,4 @@
-"""Claims of study 001, the records that they are held against, and their verdicts."""
+"""Claims of tensorcore 2022, the records that they are held against, and their verdicts."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
-"""What the report says of a folder of records, as plain data under names of its own.
+"""The figures, states and orders of a folder of records, as plain data under names of their own.
 
 `figures_of` is held against the files in tests/golden/figures. Its keys and those files are fixed: however
 the code is named and cut, they stay, and a figure that changes there has changed for a reader. What may
 change with the code are the adapters, the functions of the modules `figures_*`, one for each key and a few
 lines long: they alone know what the code calls a thing today. `Report` holds what all of them read.
 
-Left out is what is drawn (SVG, the places of marks) and how the page is laid out (its anchors, filters, the
-columns of tables whose every figure stands here by itself).
+Left out are words, and what is drawn: no sentence, caption or label stands here.
 """
 
 from __future__ import annotations
@@ -25,23 +24,14 @@ Adapter = Callable[[Report], Any]
 
 ADAPTERS: dict[str, Adapter] = {
     "lead": figures_compared.lead,
+    "subject": figures_compared.subject,
     "sessions_standing": figures_compared.sessions_standing,
-    "measured": figures_compared.measured,
-    "headline": figures_compared.headline,
-    "headline_beside": figures_compared.headline_beside,
-    "sureness": figures_compared.sureness,
-    "badges": figures_compared.badges,
-    "caveats": figures_compared.caveats,
-    "decision": figures_compared.decision,
     "groups": figures_compared.groups,
-    "kept_apart": figures_compared.kept_apart,
     "left_over": figures_compared.left_over,
     "precision_speedups": figures_compared.precision_speedups,
     "profile_gains": figures_compared.profile_gains,
-    "data_mode_sentences": figures_compared.data_mode_sentences,
     "batch_sweeps": figures_compared.batch_sweeps,
     "scaling_families": figures_compared.scaling_families,
-    "workload_tables": figures_compared.workload_tables,
     "expectations": figures_compared.expectations,
     "side_by_side": figures_compared.side_by_side,
     "parities": figures_claimed.parities,
@@ -51,15 +41,9 @@ ADAPTERS: dict[str, Adapter] = {
     "costs": figures_bought.costs,
     "acceptance": figures_bought.acceptance,
     "trials": figures_run.trials,
-    "run_quality": figures_run.run_quality,
-    "bottlenecks": figures_run.bottlenecks,
     "limits": figures_run.limits,
-    "warnings": figures_run.warnings,
     "failures": figures_run.failures,
-    "stacks": figures_run.stacks,
     "accounts": figures_run.accounts,
-    "left_out": figures_run.left_out,
-    "notes": figures_run.notes,
     "unreadable": figures_run.unreadable,
     "selfcheck": figures_run.selfcheck,
 }
@@ -74,7 +58,7 @@ def figures_of(
     purchase: Purchase | None = None,
     margin: float = MARGIN,
 ) -> dict[str, Any]:
-    """Every figure and sentence of a page that leads with `session`, or with the newest, as JSON has it.
+    """Every figure and state of a page that leads with `session`, or with the newest, as JSON has it.
 
     The records, claims and cards are those under `root`; of a buyer's file only `purchase` is read.
     """

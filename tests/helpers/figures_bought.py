@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from report.acceptance import delivery
-from report.acceptance.chances import Chances
 from report.acceptance.clause import Clause, Demand
 from report.acceptance.delivery import DemandResult
 from report.cost import inputs, model, sensitivity
@@ -13,21 +12,16 @@ from report.cost.inputs import CostInputs
 from report.cost.mix import MixLine
 from report.cost.model import CardAnswer, CostAnswer
 from report.cost.sensitivity import Sensitivity
-from report.sections.view import CostView
-from tests.helpers.figures_read import Report, first_trial, key, length, table
+from tests.helpers.figures_read import Report, first_trial, key, length
 
 
 def costs(report: Report) -> dict[str, Any] | None:
-    """What the page says of costs and, where there is a buyer's file, every number that it stands on."""
-    view = report.view.costs
-    if view is None:
-        return None
+    """Where there is a buyer's file, every number of the costs."""
     found = inputs.cost_inputs(report.groups, report.analysis.trials, report.cards, report.purchase)
     if found is None or report.purchase is None:
-        return {"told": _told(view)}
+        return None
     result = model.answer(found.numbers)
     return {
-        "told": _told(view),
         "inputs": found.numbers.inputs,
         "site": found.numbers.limits,
         "offers": [_offer(found, result, i) for i in range(len(found.offers))],
@@ -37,27 +31,6 @@ def costs(report: Report) -> dict[str, Any] | None:
         "time_over": _time_over(found),
         "sensitivity": _sensitivity(found, result),
     }
-
-
-def _told(view: CostView) -> dict[str, Any]:
-    running = view.running.rows if view.running else ()
-    return {
-        "answer": view.answer,
-        "turn": view.turn,
-        "setting": view.setting,
-        "caveats": view.caveats,
-        "why_no_total": [_parts(row[0]) for row in view.offers.rows] if view.offers else [],
-        "efficiency": [[_parts(row[0])[0], *_parts(row[-1])] for row in running],
-        "break_even_by_speed": table(view.ratios),
-        "sensitivity": table(view.sensitivities),
-        "quotes": table(view.quotes),
-    }
-
-
-def _parts(cell: str) -> list[str]:
-    """What stands in a cell, and beneath it."""
-    above, _, beneath = cell.partition("\n")
-    return [above, beneath]
 
 
 def _offer(found: CostInputs, result: CostAnswer, i: int) -> dict[str, Any]:
@@ -103,7 +76,6 @@ def _line(line: MixLine) -> dict[str, Any]:
         "unit": line.unit,
         "epochs": line.epochs,
         "stands_on": [cell and first_trial(cell) for cell in line.cells],
-        "missing_because": line.reasons,
     }
 
 
@@ -143,15 +115,9 @@ def acceptance(report: Report) -> dict[str, Any] | None:
         return None
     others = [one for one in dict.fromkeys(row.session for row in report.shown) if one != report.lead]
     return {
-        "told": report.view.acceptance,
         "margin": wanted.margin,
-        "slow": wanted.slow,
-        "units": {"cv": wanted.units.cv, "df": wanted.units.df, "units": wanted.units.units},
         "demands": [_demand(one) for one in wanted.demands],
-        "another_unit": [{"cv": cv, "chances": _chances(stated)} for cv, stated in wanted.another],
-        "this_unit": _chances(wanted.same),
         "disturbed": wanted.disturbed,
-        "measured_again": wanted.again,
         "delivered": {name: [_finding(one) for one in _delivered(report, wanted, name)] for name in others},
     }
 
@@ -167,17 +133,11 @@ def _demand(found: Demand) -> dict[str, Any]:
         "figure": found.figure.estimate,
         "runs": found.runs,
         "planned": found.planned,
-        "error": found.noise.error,
-        "hours": found.noise.hours,
-        "df": found.noise.df,
+        "range": [found.figure.low, found.figure.high],
         "unproven": found.unproven,
         "blocks": len(set(found.measured.blocks)),
     }
 
 
-def _chances(found: Chances | None) -> dict[str, Any] | None:
-    return found and {"good_fails": found.good_fails, "slow_passes": found.slow_passes}
-
-
 def _finding(found: DemandResult) -> dict[str, Any]:
-    return {"passed": found.passed, "why": found.why, "ratio": [found.ratio, found.low, found.high]}
+    return {"passed": found.passed, "ratio": [found.ratio, found.low, found.high]}

@@ -9,7 +9,7 @@ from typing import Any
 from report.claims.judge import Judged
 from report.comparisons import parity
 from report.comparisons.parity import Gate, Parity
-from tests.helpers.figures_read import Report, first_trial, interval, table, trial
+from tests.helpers.figures_read import Report, first_trial, interval, trial
 
 
 def parities(report: Report) -> list[Any]:
@@ -21,7 +21,6 @@ def _parity(found: Parity) -> dict[str, Any]:
     return {
         "of": first_trial(found.of),
         "over": found.over and first_trial(found.over),
-        "told": found.sentence,
         "verdict": verdict and verdict.word,
         "margin": verdict and verdict.margin,
         "interval": verdict and interval(verdict.interval),
@@ -37,17 +36,16 @@ def _gate(path: str, gate: Gate) -> dict[str, Any]:
     return {
         "trial": path,
         "verdict": gate.word,
-        "because": gate.because,
         "median": median(apart) if apart else None,
     }
 
 
 def claims(report: Report) -> dict[str, Any]:
-    """Every claim by its id: those that met a record, and what kept each of the others away."""
+    """Every claim by its id: those that met a record, and the others."""
     found = report.analysis.verdicts
     return {
         "judged": {one.claim.id: _claim(one) for one in found if one.compared},
-        "not comparable": {one.claim.id: "; ".join(one.verdict.because) for one in found if not one.compared},
+        "not comparable": [one.claim.id for one in found if not one.compared],
     }
 
 
@@ -55,7 +53,6 @@ def _claim(found: Judged) -> dict[str, Any]:
     verdict = found.verdict
     return {
         "verdict": verdict.word,
-        "because": verdict.because,
         "measured": found.measured,
         "interval": interval(verdict.interval),
         "margin": verdict.margin,
@@ -66,9 +63,4 @@ def _claim(found: Judged) -> dict[str, Any]:
 
 def claims_counted(report: Report) -> dict[str, Any]:
     found = report.analysis.verdicts
-    return {
-        "verdicts": dict(Counter(one.verdict.word for one in found)),
-        "by_study": table(report.view.verdicts),
-        "checked": report.view.checked,
-        "unmet": table(report.view.unmet),
-    }
+    return dict(Counter(one.verdict.word for one in found))

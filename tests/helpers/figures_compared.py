@@ -16,10 +16,7 @@ from report.comparisons.expectation import System as Party
 from report.comparisons.groups import ComparisonGroup, Entry
 from report.comparisons.scaling import Scaling
 from report.comparisons.side_by_side import Comparison
-from report.sections.view import GroupView
 from report.sections.workloads import charts
-from report.sections.workloads import scaling as scaling_module
-from report.sections.workloads import workload as modes
 from report.trials import pairs
 from tests.helpers.figures_read import (
     Report,
@@ -29,7 +26,6 @@ from tests.helpers.figures_read import (
     key,
     length,
     ratio,
-    table,
     trial,
     trials_of,
 )
@@ -55,49 +51,23 @@ def lead(report: Report) -> str | None:
     return report.lead
 
 
+def subject(report: Report) -> str:
+    return report.analysis.subject
+
+
 def sessions_standing(report: Report) -> list[str]:
     """The leading session, and every one of which a trial stands beside it."""
     return sorted({row.session for row in report.shown} | ({report.lead} if report.lead else set()))
 
 
-def measured(report: Report) -> str:
-    return report.view.measured
-
-
-def headline(report: Report) -> str:
-    return report.view.answer
-
-
-def headline_beside(report: Report) -> str:
-    return report.view.beside
-
-
-def sureness(report: Report) -> str:
-    return report.view.sureness
-
-
-def badges(report: Report) -> list[Any]:
-    return [[badge.word, badge.because] for badge in report.view.badges]
-
-
-def caveats(report: Report) -> tuple[str, ...]:
-    return report.view.caveats
-
-
-def decision(report: Report) -> Any:
-    return table(report.view.decision)
-
-
 def groups(report: Report) -> list[Any]:
-    """In the page's order: workload by workload."""
-    views = [view for workload in report.view.workloads for view in workload.groups]
+    """Workload by workload."""
     ordered = [one for name in report.workloads for one in report.groups if one.base.workload == name]
-    return [_group(group, view, report) for group, view in zip(ordered, views, strict=True)]
+    return [_group(group, report) for group in ordered]
 
 
-def _group(group: ComparisonGroup, view: GroupView, report: Report) -> dict[str, Any]:
+def _group(group: ComparisonGroup, report: Report) -> dict[str, Any]:
     return {
-        "title": view.heading,
         "key": key(group.base),
         "protocol_length": length(group.length),
         "ranked": group.ranked,
@@ -106,9 +76,7 @@ def _group(group: ComparisonGroup, view: GroupView, report: Report) -> dict[str,
         "members": [_member(line, group, report) for line in group.entries],
         "failed": [trial(row.path) for row in group.failed],
         "published": _published(group, report),
-        "stack_differences": group.stacks,
-        "badges": [badge.word for badge in view.badges],
-        "notes": view.notes,
+        "stack_differences": len(group.stacks),
     }
 
 
@@ -172,23 +140,8 @@ def _other_units(line: Entry, group: ComparisonGroup, report: Report) -> dict[st
     return None if found is None else band(found)
 
 
-def kept_apart(report: Report) -> dict[str, Any]:
-    """Why a workload has several groups."""
-    return {view.heading: table(view.apart) for view in report.view.workloads if view.apart}
-
-
 def left_over(report: Report) -> list[Any]:
-    cells = report.analysis.left_over
-    told = report.view.left_over
-    rows: Sequence[Any] = told.rows if told else ()
-    return [
-        {
-            "session": cell.session,
-            "trials": trials_of(cell),
-            "told": rows[place] if place < len(rows) else None,
-        }
-        for place, cell in enumerate(cells)
-    ]
+    return [{"session": cell.session, "trials": trials_of(cell)} for cell in report.analysis.left_over]
 
 
 def precision_speedups(report: Report) -> list[Any]:
@@ -208,16 +161,6 @@ def profile_gains(report: Report) -> list[Any]:
     return [
         {"tuned": first_trial(one.tuned), "default": first_trial(one.default), "ratio": ratio(one.ratio)}
         for one in found
-    ]
-
-
-def data_mode_sentences(report: Report) -> list[str]:
-    return [
-        said
-        for name in report.workloads
-        for said in modes.data_mode_sentences(
-            [gain for gain in report.analysis.speedups if gain.of.key.workload == name]
-        )
     ]
 
 
@@ -269,23 +212,11 @@ def _shared(cell: Cell, single: Cell | None) -> dict[str, Any]:
         "first_trial": first_trial(cell),
         "samples_per_second": cell.throughput.mean,
         "over_one": ratio(over),
-        "peak_memory": scaling_module.memory_words(cell.trials),
-        "load": scaling_module.load_words(cell.trials),
     }
-
-
-def workload_tables(report: Report) -> dict[str, Any]:
-    """What is told of a whole workload: gains by model, sharing, profiles, best batches."""
-    return {view.heading: [table(one) for one in view.tables] for view in report.view.workloads}
 
 
 def expectations(report: Report) -> dict[str, Any]:
-    return {
-        "pairs": [_pair(one) for one in report.analysis.expectations],
-        "table": table(report.view.expected),
-        "mix": table(report.view.mix),
-        "would_change": report.view.changes,
-    }
+    return {"pairs": [_pair(one) for one in report.analysis.expectations]}
 
 
 def _pair(found: Expectation) -> dict[str, Any]:
@@ -339,10 +270,9 @@ def _compared(found: Comparison) -> dict[str, Any]:
             [first_trial(one.first), first_trial(one.second), one.metric, *_ends(one.ratio)]
             for one in found.pairs
         ],
-        "apart": found.apart,
+        "apart": len(found.apart),
         "failed": found.failed,
-        "stack_differences": found.stacks,
+        "stack_differences": len(found.stacks),
         "one_unit": found.one_unit,
-        "told": [said for said in compare.lines(found) if said],
         "refused_at_0.95": compare.below(found, 0.95),
     }

@@ -16,8 +16,6 @@ from report.comparisons.figures import Figure
 from report.comparisons.groups import ComparisonGroup
 from report.comparisons.units.spread import UnitBand
 from report.cost.purchase import Purchase
-from report.page import build
-from report.sections.view import PageView, Table
 from report.stats.intervals import Interval
 from report.trials.key import Key, ProtocolLength
 from report.trials.trial import Trial
@@ -27,13 +25,12 @@ __all__ = ["MARGIN", "Report", "read"]
 
 @dataclass(frozen=True)
 class Report:
-    """An analysis and the page made from it."""
+    """An analysis, and what it was made from."""
 
     root: Path
     purchase: Purchase | None
     margin: float
     analysis: Analysis
-    view: PageView
 
     @property
     def lead(self) -> str | None:
@@ -81,11 +78,11 @@ def read(
     purchase: Purchase | None,
     margin: float,
 ) -> Report:
-    """The analysis of one folder, and its page."""
+    """The analysis of one folder."""
     evidence = replace(evidence_in(root, purchase=False), purchase=purchase)
     question = Question(now, session=session, baseline=baseline, margin=margin)
     analysis = analyse(evidence, question)
-    return Report(root, purchase, margin, analysis, build.look(analysis))
+    return Report(root, purchase, margin, analysis)
 
 
 def trial(path: str) -> str:
@@ -167,7 +164,6 @@ def interval(of: Interval | None) -> dict[str, Any] | None:
             "level": of.level,
             "method": of.method,
             "comparisons": of.comparisons,
-            "notes": of.notes,
         }
     )
 
@@ -185,13 +181,8 @@ def ratio(of: Ratio | None) -> dict[str, Any] | None:
         "level": ends and ends.level,
         "method": ends and ends.method,
         "comparisons": ends and ends.comparisons,
-        "notes": ends and ends.notes,
     }
 
 
 def band(of: UnitBand) -> dict[str, Any]:
     return {"reach": of.reach, "measured": of.measured, "units": of.units}
-
-
-def table(of: Table | None) -> dict[str, Any] | None:
-    return None if of is None else {"caption": of.caption, "columns": of.columns, "rows": of.rows}

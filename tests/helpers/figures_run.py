@@ -8,11 +8,10 @@ from typing import Any
 from report.comparisons import selfcheck as checking
 from report.comparisons.selfcheck import Check
 from report.sections.limits import roofline
-from report.sections.workloads import trials as traces
 from report.trials import ceilings, pairs
 from report.trials.ceilings import RooflinePoint
 from report.trials.trial import Trial
-from tests.helpers.figures_read import Report, interval, table, trial
+from tests.helpers.figures_read import Report, interval, trial
 
 
 def trials(report: Report) -> dict[str, Any]:
@@ -28,43 +27,16 @@ def trials(report: Report) -> dict[str, Any]:
 
 def _trial(row: Trial) -> dict[str, Any]:
     return {
-        "because": row.causes,
-        "worth_knowing": row.summary.notes if row.summary else (),
-        "warnings": row.record.warnings,
+        "because": sorted({found.name for found in row.causes}),
+        "worth_knowing": sorted({found.name for found in row.summary.notes}) if row.summary else (),
         "block": row.record.block if row.record.block > 1 else None,
         "attempt": row.record.attempt if row.record.attempt > 1 else None,
         "steps_cut": row.summary and row.summary.steady.first_step,
-        "bound": row.bottleneck,
-        "validated": row.validated,
     }
-
-
-def run_quality(report: Report) -> dict[str, Any]:
-    """A table for each group, in their order; how long trials were set up, and what went on before them."""
-    views = [view for workload in report.view.workloads for view in workload.groups]
-    rows = [row for row in report.shown if row.summary is not None]
-    return {
-        "groups": [table(view.states) for view in views],
-        "setup": list(dict.fromkeys(traces.setup(row) for row in rows)),
-        "before": list(dict.fromkeys(traces.before(row) for row in rows)),
-    }
-
-
-def bottlenecks(report: Report) -> dict[str, Any] | None:
-    found = report.view.bottleneck
-    return (
-        None
-        if found is None
-        else {
-            "told": found.sentences,
-            "machines_differ_in": table(found.differences),
-            "remarks": table(found.remarks),
-        }
-    )
 
 
 def limits(report: Report) -> list[Any]:
-    """Of each device of the leading session: ceilings, where its works stand below them, and what is said."""
+    """Of each device of the leading session: ceilings, and where its works stand below them."""
     rows = report.analysis.with_ceilings
     known = ceilings.ceilings(row.record for row in rows)
     devices: dict[ceilings.Device, list[Trial]] = {}
@@ -73,12 +45,7 @@ def limits(report: Report) -> list[Any]:
         if device is not None and row.verdict != "invalid" and not row.is_ceiling:
             devices.setdefault(device, []).append(row)
     found = [_device(own, report, known.get(device, {})) for device, own in devices.items()]
-    told = [
-        {"table": table(view.table), "notes": view.notes, "paper": table(view.sheet)}
-        for view in report.view.limits
-    ]
-    with_works = [one for one in found if one["works"]]
-    return [{**numbers, **words} for numbers, words in zip(with_works, told, strict=True)]
+    return [one for one in found if one["works"]]
 
 
 def _device(rows: Sequence[Trial], report: Report, measured: Mapping[str, float]) -> dict[str, Any]:
@@ -93,7 +60,7 @@ def _device(rows: Sequence[Trial], report: Report, measured: Mapping[str, float]
     return {
         "device": used.device.name,
         "ceilings": measured,
-        "roofs": [[roof.label, roof.flops_per_second, roof.measured] for roof in roofs],
+        "roofs": [[roof.flops_per_second, roof.measured] for roof in roofs],
         "bandwidths": [[slope.bytes_per_second, slope.measured] for slope in slopes],
         "works": [_work(row, reached) for row, reached in works if reached],
     }
@@ -112,48 +79,31 @@ def _work(row: Trial, found: RooflinePoint) -> dict[str, Any]:
     }
 
 
-def warnings(report: Report) -> tuple[str, ...]:
-    return report.view.warnings
-
-
 def failures(report: Report) -> list[Any]:
     failed = [row for row in report.own if row.failure is not None]
+    return [{"trial": trial(row.path), "reason": row.failure and row.failure.reason} for row in failed]
+
+
+def accounts(report: Report) -> list[Any]:
+    """Of each machine how many sessions and attempts were started, and how many of each are shown."""
     return [
         {
-            "trial": trial(row.path),
-            "what": told.what,
-            "reason": told.reason,
-            "message": told.message,
-            "log": told.tail,
+            "machine": one.machine,
+            "sessions": [one.sessions_shown, one.sessions, one.absent_sessions, one.unknown_sessions],
+            "trials": [one.shown, one.started],
         }
-        for row, told in zip(failed, report.view.failures, strict=True)
+        for one in report.analysis.accounts
     ]
 
 
-def stacks(report: Report) -> list[Any]:
-    return [table(one) for one in report.view.stacks]
+def unreadable(report: Report) -> int:
+    """Problems of the files."""
+    return len(report.analysis.evidence.results.problems)
 
 
-def accounts(report: Report) -> dict[str, Any]:
-    """How many of the trials that were started are shown, and of each machine why the rest is not."""
-    return {"told": report.view.counted, "of_machines": table(report.view.accounts)}
-
-
-def left_out(report: Report) -> Any:
-    return table(report.view.left_out)
-
-
-def notes(report: Report) -> tuple[str, ...]:
-    return report.view.notes
-
-
-def unreadable(report: Report) -> tuple[str, ...]:
-    return report.view.problems
-
-
-def selfcheck(report: Report) -> dict[str, Any]:
+def selfcheck(report: Report) -> list[Any]:
     found = checking.checks([stored.record for stored in report.analysis.evidence.results.records])
-    return {"told": report.view.selfcheck, "checks": [_check(one) for one in found]}
+    return [_check(one) for one in found]
 
 
 def _check(found: Check) -> dict[str, Any]:
@@ -163,5 +113,4 @@ def _check(found: Check) -> dict[str, Any]:
         "n": found.n,
         "interval": interval(found.interval),
         "passed": found.passed,
-        "told": found.line(),
     }

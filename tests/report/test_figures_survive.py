@@ -1,4 +1,4 @@
-"""Whatever the code is called and however it is cut, a reader finds the same figures and words."""
+"""Whatever the code is called and however it is cut, a reader finds the same figures."""
 
 from __future__ import annotations
 

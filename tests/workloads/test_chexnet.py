@@ -1,4 +1,4 @@
-"""What study 003's network is in every framework: terms, weights, data and operations, without any of
+"""What Karmanov 2018's network is in every framework: terms, weights, data and operations, without any of
 them."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Study 003's network in each framework that has a stack here: the same outputs, the same first steps.
+"""Karmanov 2018's network in each framework that has a stack here: the same outputs, the same first steps.
 
 What is right was computed once by torchvision's network in float64; `golden/chexnet_reference.json` has
 it. In fp32 outputs agree with it to 1e-5 (they are of the order of 1), and so does the loss of the first

@@ -1,4 +1,4 @@
-"""Study 003's CheXNet on a small folder of generated images that was made ready as the real X-rays are."""
+"""Karmanov 2018's CheXNet on generated images that were made ready as the real X-rays are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The workloads of study 004 on the stack of its own time, each trial a process of that stack."""
+"""The workloads of Bhutani 2019 on the stack of its own time, each trial a process of that stack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The workloads of study 001: its two networks, its arithmetic of memory, and who waits for whom."""
+"""The workloads of tensorcore 2022: its two networks, its arithmetic of memory, and who waits for whom."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The workloads of study 004, each trial a process of the cpu image's stack."""
+"""The workloads of Bhutani 2019, each trial a process of the cpu image's stack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ResNets of study 004 on the study's own stack, fastai 1.0.41: protocol `published/1` of `cifar_fastai`.
+"""The ResNets of Bhutani 2019 on its own stack, fastai 1.0.41: protocol `published/1` of `cifar_fastai`.
 
 The protocol stands at the head of `workloads/cifar_fastai.py`. Here fastai 1 itself does all of it, by the
 calls of the study's notebooks: its transforms, head, schedule and to_fp16. The images come from memory, where

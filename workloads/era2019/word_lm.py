@@ -1,4 +1,4 @@
-"""The language model of study 004 on the study's own stack, torch 1.0: protocol `published/1` of `word_lm`.
+"""The language model of Bhutani 2019 on its own stack, torch 1.0: protocol `published/1` of `word_lm`.
 
 The protocol stands at the head of `workloads/word_lm.py`, and the model, its text and its loop are the same
 code. What differs is the library: torch's own recurrent layers and SGD as they were, and the "FP16" of the

@@ -1,4 +1,4 @@
-"""Study 003's CheXNet on Apache MXNet's Gluon; the protocol stands in `parts/chexnet/protocol.py`.
+"""Karmanov 2018's CheXNet on Apache MXNet's Gluon; the protocol stands in `parts/chexnet/protocol.py`.
 
 DenseNet-121 is the model zoo's with a layer of 14 outputs, hybridised as in the study, and trained by
 `gluon.Trainer`. MXNet's engine works behind the host on a CPU too, so each step is waited for until its

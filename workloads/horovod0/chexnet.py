@@ -1,10 +1,10 @@
-"""Study 003's CheXNet in TensorFlow with Horovod: images per second of DenseNet-121, one process a device.
+"""Karmanov 2018's CheXNet in TensorFlow with Horovod: images/s of DenseNet-121, one process a device.
 
 The terms are those of every framework (`parts.chexnet.protocol`). Network, loss and Adam are those of
 `tensorflow2.low_level`; each rank trains on its own part of the batch, and Horovod's gradient tape gives the
 mean of all ranks' gradients. Batch norm is each rank's own, as with PyTorch's DistributedDataParallel.
 
-The study has no notebook of Horovod, so there is no `published/1`; study 002 trained with it.
+The study has no notebook of Horovod, so there is no `published/1`; UniLu 2019 trained with it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Study 002's ResNet-44 on CIFAR-10 in TensorFlow's Keras with Horovod, one process a device.
+"""UniLu 2019's ResNet-44 on CIFAR-10 in TensorFlow's Keras with Horovod, one process a device.
 
 The protocol is that of `workloads/cifar_resnet44.py`, which says what is the study's and what is of Keras'
 example: 662,826 trained parameters, Adam at 1e-3 times the ranks, L2 of 1e-4 on the convolutions, pixels less
@@ -34,7 +34,7 @@ from parts.launcher import Place
 from tensorflow2 import device
 
 TITLE = "ResNet-44 on CIFAR-10"
-ABOUT = "Study 002: accuracy against epochs and time on one to twelve devices."
+ABOUT = "UniLu 2019: accuracy against epochs and time on one to twelve devices."
 EPOCHS = 40
 BLOCKS_PER_STAGE = 7
 PARAMETERS = 662_826

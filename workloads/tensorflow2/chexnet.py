@@ -1,4 +1,4 @@
-"""Study 003's CheXNet in TensorFlow 2 and in Keras 3: images per second of DenseNet-121.
+"""Karmanov 2018's CheXNet in TensorFlow 2 and in Keras 3: images per second of DenseNet-121.
 
 The terms are those of every framework (`parts.chexnet.protocol`). `tensorflow` is TensorFlow itself, as far
 from Keras as the study's was (`low_level`); `keras-tensorflow` is Keras' own network and loop on TensorFlow

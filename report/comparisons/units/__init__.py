@@ -1,1 +1,1 @@
-"""Units of one card: how far they lie apart, and which of them stands out."""
+"""Units of one card: how far they lie apart."""

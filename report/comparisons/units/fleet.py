@@ -1,13 +1,12 @@
-"""A fleet: many units of one card that did the same work, ranked, with those that stand out."""
+"""A fleet: three or more units of one card that did the same work, the fastest first."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import median
 
-from report.comparisons.units.outliers import outliers
 from report.comparisons.units.spread import (
     UNITS_TO_MEASURE,
     UnitSpread,
@@ -32,9 +31,6 @@ class Unit:
     rate: float
     share: float
     """Of the median unit's rate."""
-    deviations: float
-    """From the mean of the units that do not stand out, in their standard deviations, by logarithms."""
-    stands_out: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +44,6 @@ class Fleet:
     told_apart: float | None
     """Relative difference that one unit shows in one of twenty pairs of means; null where none ran twice."""
 
-    @property
-    def standing_out(self) -> tuple[Unit, ...]:
-        """The units that stand out, the slowest first."""
-        return tuple(unit for unit in reversed(self.units) if unit.stands_out)
-
 
 def fleets(trials: Iterable[Trial], lead: str | None) -> tuple[Fleet, ...]:
     """Of each card of the leading session the work that most of its units did, from three units on."""
@@ -65,24 +56,15 @@ def fleets(trials: Iterable[Trial], lead: str | None) -> tuple[Fleet, ...]:
 
 def _fleet(by_unit: Sequence[Sequence[Trial]]) -> Fleet:
     rates = [mean_rate(own) for own in by_unit]
-    apart = outliers(rates)
-    alike = [math.log(rate) for place, rate in enumerate(rates) if place not in apart]
-    spread, middle = unit_spread(rates), median(rates)
+    middle = median(rates)
     names = _names([own[0] for own in by_unit])
     units = [
-        Unit(
-            name=names[place],
-            trials=tuple(own),
-            rate=rate,
-            share=rate / middle,
-            deviations=(math.log(rate) - fmean(alike)) / spread.cv if spread.cv else 0.0,
-            stands_out=place in apart,
-        )
-        for place, (own, rate) in enumerate(zip(by_unit, rates, strict=True))
+        Unit(name, tuple(own), rate, rate / middle)
+        for name, own, rate in zip(names, by_unit, rates, strict=True)
     ]
     first = by_unit[0][0]
     ordered = sorted(units, key=lambda unit: -unit.rate)
-    return Fleet(first.device_name, first.key, tuple(ordered), spread, _told_apart(by_unit))
+    return Fleet(first.device_name, first.key, tuple(ordered), unit_spread(rates), _told_apart(by_unit))
 
 
 def _names(trials: Sequence[Trial]) -> list[str]:

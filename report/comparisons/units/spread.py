@@ -12,7 +12,6 @@ import numpy
 from scipy import special
 
 from report.comparisons.cells import Cell
-from report.comparisons.units.outliers import outliers
 from report.stats.intervals import critical_t
 from report.trials.pairs import grouped_by
 from report.trials.trial import Trial
@@ -23,9 +22,6 @@ ASSUMED_UNIT_CV = 0.03
 Sinha et al., SC'22 (arXiv 2208.11035) give 8 % on average, 22 % at most, between units of a cluster without
 its outliers. Taken for a range of ± 2.7 standard deviations that is a CV of 1.5 and of 4 %.
 """
-
-ASSUMED_CVS = (0.02, ASSUMED_UNIT_CV, 0.04)
-"""Over which an answer is given where one CV would say too little."""
 
 ASSUMED_SPREAD = math.expm1(math.sqrt(2) * float(special.ndtri(0.975)) * ASSUMED_UNIT_CV)
 """How much faster than another one unit may be, in 95 of 100 pairs of one model, by the assumed CV."""
@@ -42,8 +38,6 @@ class UnitSpread:
     units: int = 1
     given: bool = False
     """Whether the buyer's file says it."""
-    aside: int = 0
-    """Units that stand out, which are in no spread: a buyer sends such a one back."""
 
     @property
     def measured(self) -> bool:
@@ -53,19 +47,8 @@ class UnitSpread:
     def words(self) -> str:
         """How it is known."""
         if self.measured:
-            without = f", without {self.aside} that {'stands' if self.aside == 1 else 'stand'} out"
-            return f"measured on {self.units} units{without if self.aside else ''}"
+            return f"measured on {self.units} units"
         return f"standard deviation {cv_words(self.cv)} {'given' if self.given else 'assumed'}"
-
-    def cvs(self, level: float = 0.90) -> tuple[float, ...]:
-        """The CVs to answer for: the given one; the assumed ones; the measured one in its interval."""
-        if self.given:
-            return (self.cv,)
-        if not self.measured:
-            return ASSUMED_CVS
-        ends = (special.chdtri(self.df, tail) for tail in ((1 - level) / 2, (1 + level) / 2))
-        low, high = (self.cv * math.sqrt(self.df / float(end)) for end in ends)
-        return (low, self.cv, high)
 
 
 def cv_words(cv: float) -> str:
@@ -94,12 +77,11 @@ class UnitBand:
 def unit_spread(levels: Sequence[float], given: float | None = None) -> UnitSpread:
     """From one mean per unit of a model, in any one metric: measured where three units are on record.
 
-    Without those that stand out, as the assumed one is. Else the CV that the buyer gives, or the assumed one.
+    Else the CV that the buyer gives, or the assumed one.
     """
-    m, apart = len(levels), outliers(levels)
+    m = len(levels)
     if m >= UNITS_TO_MEASURE:
-        alike = [level for place, level in enumerate(levels) if place not in apart]
-        return UnitSpread(log_spread(alike), len(alike) - 1, len(alike), aside=len(apart))
+        return UnitSpread(log_spread(levels), m - 1, m)
     if given is not None:
         return UnitSpread(given, units=max(m, 1), given=True)
     return UnitSpread(units=max(m, 1))
@@ -176,9 +158,3 @@ def mean_rate(trials: Sequence[Trial]) -> float:
 def log_spread(values: Sequence[float]) -> float:
     """The standard deviation of the values' logarithms, of at least two."""
     return float(numpy.log(numpy.asarray(values, dtype=numpy.float64)).std(ddof=1))
-
-
-def units_of(trials: Sequence[Trial], cells: Sequence[Cell], given: float | None = None) -> UnitSpread:
-    """The spread of the units of the cells' cards, over the one work and stack of the most units."""
-    cards = {cell.card for cell in cells}
-    return unit_spread(unit_levels(trial for trial in trials if trial.card in cards), given)

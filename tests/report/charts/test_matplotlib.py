@@ -12,11 +12,8 @@ import numpy as np
 import pytest
 from matplotlib import image as images
 
-from report.charts import style
 from report.charts.drawing import as_png, draw
-from report.charts.intervals import Intervals, Mark
-from report.charts.sheet import MARGIN, PNG_SCALE, Sheet, stroke
-from report.charts.style import NARROW, width_of
+from report.charts.sheet import KEY_LINE, MARGIN_OF_SLIDE, SLIDE, Sheet, stroke
 from tests.helpers import ROOT
 from tests.helpers.charts import CHARTS
 
@@ -71,20 +68,13 @@ def test_a_mark_stands_beside_its_name_in_pixels_too_with_a_margin_around_both()
     sheet.line([(8.0, 50.0)], name)
     stroke(axes, [0.5], [50.0], {**name, "mfc": "#0000ff"})
     sheet.head("Title", "unit")
-    pixels = images.imread(BytesIO(sheet.png()))[..., :3]
-    height = (pixels.shape[0] / PNG_SCALE) - 2 * MARGIN
-    below = MARGIN + height - 100 + 50
+    head = sheet.height - 100
+    pixels = images.imread(BytesIO(sheet.slide("source")))[..., :3]
+    assert pixels.shape[1::-1] == SLIDE
+    wide = 16 / 9 * (head + 100 + 2 * MARGIN_OF_SLIDE + KEY_LINE)
+    scale, left = SLIDE[0] / wide, (wide - 300) / 2
+    below = MARGIN_OF_SLIDE + head + 50
     for colour, x in (((1, 0, 0), 8), ((0, 0, 1), 200)):
         rows, columns = np.nonzero((pixels == colour).all(axis=2))
-        assert rows.mean() / PNG_SCALE == pytest.approx(below, abs=1)
-        assert columns.mean() / PNG_SCALE == pytest.approx(MARGIN + x, abs=1)
-
-
-def test_the_first_tick_of_a_narrow_drawing_is_not_cut():
-    marks = (Mark("a", "", "1.00", 1.0), Mark("b", "", "1.09", 1.09))
-    sheet = Intervals(marks, "times", True).sheet(NARROW)
-    (axes,) = sheet.figure.axes
-    ends = [sheet.place(axes, tick, 0.0)[0] for tick in axes.get_xticks()]
-    labels = [label.get_text() for label in axes.get_xticklabels()]
-    assert labels[0] == "0.95"
-    assert all(x - width_of(text, style.NOTE) / 2 >= 0 for x, text in zip(ends, labels, strict=True))
+        assert rows.mean() / scale == pytest.approx(below, abs=1)
+        assert columns.mean() / scale == pytest.approx(left + x, abs=1)

@@ -1,4 +1,4 @@
-"""Study 002's sentences, judged on constructed records of virtual ranks and of devices."""
+"""UniLu 2019's sentences, judged on constructed records of virtual ranks and of devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constructed: an absolute figure of study 004 is held against the study's own stack and card alone."""
+"""Constructed: an absolute figure of Bhutani 2019 is held against the study's own stack and card alone."""
 
 from __future__ import annotations
 

@@ -297,7 +297,7 @@ def test_a_session_of_failures_alone_leads_with_them_and_with_the_command_to_mea
 def test_published_numbers_alone_are_drawn_and_none_is_judged():
     shown = read(html("published"))
     assert "none of them judged" in shown.text("h1")
-    assert shown.text("figcaption").startswith("Study 004: time-scaled")
+    assert shown.text("figcaption").startswith("Bhutani 2019: time-scaled")
     assert "RTX 2080 Ti fp16-master" in shown.text("svg")
     assert "can be checked" not in shown.text("p")
     assert "reproduced" not in shown.text("td")
@@ -312,7 +312,7 @@ def test_a_study_in_which_nothing_was_measured_is_drawn_once_and_folded():
     folded = re.findall(r"<details>.*?</details>", section, re.S)
     drawn = [svg for each in folded for svg in re.findall(r'<svg[^>]*class="([^"]+)"', each)]
     assert set(drawn) == {"chart"} and any("1 drawing" in each for each in folded)
-    assert "Study 001: time-scaled" not in re.sub(r"<details>.*?</details>", "", section, flags=re.S)
+    assert "tensorcore 2022: time-scaled" not in re.sub(r"<details>.*?</details>", "", section, flags=re.S)
 
 
 @pytest.mark.parametrize(

@@ -280,6 +280,6 @@ def test_page_one_on_paper_is_a_whole_decision_sheet(tmp_path: Path):
     ):
         assert words in first
     assert "How to read this" not in first and "Protocol published/1" not in first
-    study = "Study 004: time-scaled"
+    study = "Bhutani 2019: time-scaled"
     drawn = [number for other in others for number in range(1, 6) if f"{study} ({number} of 5)" in other]
     assert study in first and drawn == [1, 2, 3, 4, 5], "brief, and whole in its section, in their order"

@@ -1,1 +1,1 @@
-"""Study 003's CheXNet, as far as every framework has it alike: terms, network, weights, data, measurement."""
+"""Karmanov 2018's CheXNet, as every framework has it alike: terms, network, weights, data, measurement."""

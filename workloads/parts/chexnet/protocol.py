@@ -1,4 +1,4 @@
-"""The protocol of study 003 (DenseNet-121 on chest X-rays), stated once for every framework.
+"""The protocol of Karmanov 2018 (DenseNet-121 on chest X-rays), stated once for every framework.
 
 `published/1` is what each framework's notebook did, by MANNERS. `fair/1` is one manner for all of them,
 FAIR, and the one that frameworks are ranked by. Both: DenseNet-121 with 14 outputs, binary cross-entropy,
@@ -245,7 +245,7 @@ def terms(
         raise Failed("unsupported", "option 'batches' is below %d, as good as constant" % FEWEST_BATCHES)
     framework = options["framework"]
     if protocol == "published/1" and framework not in MANNERS:
-        raise Failed("unsupported", "study 003 published no notebook of '%s'; take 'fair/1'" % framework)
+        raise Failed("unsupported", "Karmanov 2018 published no notebook of '%s'; take 'fair/1'" % framework)
     return Terms(
         framework=framework,
         manner=FAIR if protocol == "fair/1" else MANNERS[framework],

@@ -1,9 +1,10 @@
-"""A fleet of constructed units: their order, those that stand out, and what their spread replaces."""
+"""A fleet of constructed units: their order, their spread, and what it replaces."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 
 from harness.record import Record
@@ -12,10 +13,9 @@ from harness.record.store import Results, Stored
 from report.analysis import Analysis, Evidence, Question, analyse
 from report.comparisons.units.fleet import Fleet, fleets
 from report.cost.purchase import Purchase
-from report.page.build import look
 from report.trials.table import trials_of
 from tests.helpers.records_devices import LEAD, runs
-from tests.helpers.records_fleet import CARD, SPREAD, fleet
+from tests.helpers.records_fleet import CARD, fleet
 from tests.helpers.trial_tables import table
 
 
@@ -35,21 +35,17 @@ def sixty_four() -> Fleet:
     return one(fleet(slow={37: 0.12, 5: 0.06}))
 
 
-def test_sixty_four_units_are_ranked_and_two_slow_ones_stand_out(sixty_four):
+def test_units_stand_by_their_speed_with_the_spread_of_all_of_them(sixty_four):
     assert len(sixty_four.units) == 64
     rates = [unit.rate for unit in sixty_four.units]
     assert rates == sorted(rates, reverse=True)
-    assert [unit.name for unit in sixty_four.standing_out] == [
+    assert [unit.name for unit in sixty_four.units[:-3:-1]] == [
         "constructed-node-09, card 1",
         "constructed-node-01, card 1",
     ]
-    assert sixty_four.standing_out[0].share == pytest.approx(0.88, abs=0.03)
-    assert sixty_four.standing_out[0].deviations < -8
-
-
-def test_the_spread_is_of_the_units_that_do_not_stand_out(sixty_four):
-    assert (sixty_four.spread.units, sixty_four.spread.aside) == (62, 2)
-    assert sixty_four.spread.cv == pytest.approx(SPREAD, rel=0.3)
+    assert sixty_four.units[-1].share == pytest.approx(0.88, abs=0.03)
+    assert sixty_four.spread.units == 64
+    assert sixty_four.spread.cv == pytest.approx(np.log(rates).std(ddof=1))
     assert 0 < sixty_four.told_apart < 0.01
 
 
@@ -122,20 +118,3 @@ def test_the_measured_spread_replaces_the_assumed_one_in_every_purchase_figure_w
     assert not before.spreads.of("Constructed Card A").measured
     spread = after.spreads.of("Constructed Card A")
     assert spread.measured and spread.units == 30
-    assert before.clause is not None and after.clause is not None
-    assert (before.clause.units.measured, after.clause.units) == (False, spread)
-
-
-def test_the_page_says_who_stands_out_by_which_test_and_what_the_spread_stands_for():
-    shown = look(analysis(fleet(slow={37: 0.12})))
-    (view,) = shown.fleets
-    words = " ".join(view.sentences)
-    assert "64 units ran ResNet-50 in amp-fp16" in words
-    assert "measured on 63 units, without 1 that stands out" in words
-    assert "in place of an assumed 3 %" in words
-    assert "constructed-node-09, card 1 (1" in words and "slower than the median) stands out" in words
-    assert "Generalised extreme Studentised deviate test" in words
-    assert len(view.table.rows) == 64
-    assert view.table.rows[-1][-1] == "stands out"
-    calm = look(analysis(fleet(10, seed=5))).fleets[0]
-    assert "No unit stands out." in calm.sentences

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from report.comparisons.units.spread import ASSUMED_CVS, UnitSpread, unit_band, unit_spread
+from report.comparisons.units.spread import UnitSpread, unit_band, unit_spread
 from report.stats.intervals import Runs, blocks_interval
 
 
@@ -21,17 +21,6 @@ def test_three_units_replace_the_assumed_cv_and_the_given_one():
         measured = unit_spread([100, 104, 108, 112], given)
         assert (measured.units, measured.df, measured.words) == (4, 3, "measured on 4 units")
         assert measured.cv == pytest.approx(np.log([100, 104, 108, 112]).std(ddof=1))
-
-
-def test_answers_are_for_the_given_cv_the_assumed_ones_or_a_measured_one_with_its_interval():
-    assert unit_spread([], 0.025).cvs() == (0.025,)
-    assert unit_spread([]).cvs() == ASSUMED_CVS
-    low, middle, high = UnitSpread(0.02, 4, 5).cvs()
-    assert middle == 0.02
-    assert (low, high) == (
-        pytest.approx(0.02 * math.sqrt(4 / 9.488), rel=1e-3),
-        pytest.approx(0.04745, rel=1e-3),
-    )
 
 
 def test_each_model_that_is_redrawn_adds_two_draws_of_a_unit():

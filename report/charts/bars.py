@@ -1,0 +1,423 @@
+"""Bars from zero in groups, with ranges, figures at their ends and columns beside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from report.charts.marks import (
+    DASHES,
+    KeyEntry,
+    Look,
+    draw_bar,
+    draw_key,
+    draw_range,
+    key_height,
+    rule,
+    uprights,
+)
+from report.charts.sheet import Sheet, Words, fitted, run_width
+from report.charts.style import (
+    AXIS,
+    INK,
+    LABEL,
+    NOTE,
+    PAPER,
+    RED,
+    RULE,
+    SOFT,
+    Form,
+    Layout,
+    cut,
+    linear_ticks,
+    system_colour,
+    width_of,
+    wrapped,
+    written,
+)
+
+FAR_APART = 10.0
+"""Over so many times the least of a group, the greatest leaves the others no length."""
+LONGEST_RANGE = 1.5
+"""Of the greatest value: a range that reaches further is cut there."""
+
+PAD, GAP, TIE_GAP, COLUMN_GAP = 5.0, 9.0, 12.0, 24.0
+"""Above and below a group; before the figure at a bar's end, a tie's bracket and a column, px."""
+ROW, BAR = 25.0, 15.0
+STACKED_ROW, STACKED_BAR = 39.0, 9.0
+"""Heights of a row and its bar, where names stand beside the bars and above them, px."""
+NAME_LINE, NOTE_LINE, AXIS_ROW = 20.0, 17.0, 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One bar of a value and its range; `text` and `small` stand at its end, in place of what has no value.
+
+    `note` follows the name, `slot` is its colour's, `cells` has a text for each column.
+    """
+
+    label: str
+    look: Look
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    text: str = ""
+    small: str = ""
+    note: str = ""
+    slot: int = 0
+    cells: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> float | None:
+        """The value, where it can be drawn."""
+        return self.value if self.value is not None and math.isfinite(self.value) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """Neighbours of a group without a difference: a bracket with a text, or a word at each name."""
+
+    first: int
+    last: int
+    text: str
+    word: str = "tie"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Bars under one name; each of `notes` is a line below it."""
+
+    label: str
+    bars: tuple[Bar, ...]
+    notes: tuple[str, ...] = ()
+    ties: tuple[Tie, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Groups of bars on one scale from zero, whose `axis` says what it shows.
+
+    The line at `reference` is firm; `ticks` may be given with their labels. `names` says where a group's
+    stands on a wide page. Each group has its own scale, without ticks, where `own_scale` asks for it, or
+    where a time is over FAR_APART times another.
+    """
+
+    groups: tuple[Group, ...]
+    axis: str = ""
+    key: tuple[KeyEntry, ...] = ()
+    reference: float | None = 1.0
+    form: Form = "number"
+    columns: tuple[str, ...] = ()
+    ticks: tuple[tuple[float, str], ...] = ()
+    names: Literal["beside", "above"] = "beside"
+    own_scale: bool = False
+
+    @property
+    def each_from_zero(self) -> bool:
+        """Whether each group has a scale of its own."""
+        if self.own_scale or self.reference is None:
+            return self.own_scale
+        spans = [[bar.shown for bar in group.bars if bar.shown] for group in self.groups]
+        return any(max(values) > FAR_APART * min(values) for values in spans if values)
+
+    def sheet(self, layout: Layout) -> Sheet:
+        """Names beside the bars and figures at their ends, or both above the bars."""
+        return _Picture(self, layout).drawn()
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A bar and the top of its row, px."""
+
+    bar: Bar
+    top: float
+    word: str = ""
+
+
+class _Picture:
+    """Where everything of a picture stands in one layout."""
+
+    def __init__(self, chart: Bars, layout: Layout) -> None:
+        self.chart, self.layout, self.beside = chart, layout, layout.beside
+        bars = [bar for group in chart.groups for bar in group.bars]
+        used = {(bar.look, bar.slot) for bar in bars} | {("published", 0)}
+        published = any(bar.look == "published" for bar in bars)
+        self.key = [
+            entry
+            for entry in chart.key
+            if (published if entry.look == "published" else (entry.look, entry.slot) in used)
+        ]
+        self.row, self.bar = (ROW, BAR) if self.beside else (STACKED_ROW, STACKED_BAR)
+        self.columns = self._columns(bars)
+        aside = self.beside and chart.names == "beside"
+        named = max((_group_width(group) for group in chart.groups), default=0.0) if aside else 0.0
+        self.named = min(named + 16.0, 0.16 * layout.width) if named else 0.0
+        widest = max((run_width(_name(bar)) for bar in bars), default=0.0)
+        widest = max(widest + 14.0, 0.0 if chart.columns else width_of(chart.axis, NOTE) + 24.0 - self.named)
+        label = min(widest, 0.3 * layout.width) if self.beside else 0.0
+        self.left = self.named + label
+        right = self.columns[0][0] - COLUMN_GAP if self.beside and self.columns else layout.width
+        self.room = right - self.left - (0.0 if self.beside else 1.0)
+        self.top = key_height(self.key, layout.width) + (NOTE_LINE + 2 if self.columns else 0.0)
+        self.each = chart.each_from_zero
+        together = self._px_per_unit(chart.groups)
+        self.units = [self._px_per_unit((group,)) if self.each else together for group in chart.groups]
+
+    def drawn(self) -> Sheet:
+        """The whole picture."""
+        placed, top = [], self.top
+        for group in self.chart.groups:
+            rows, bottom = self._placed(group, top)
+            placed.append((group, top, rows, bottom))
+            top = bottom
+        labels = () if self.each or not placed else self._ticks(self.units[0])
+        ticks = [tick for tick, _ in labels]
+        sheet = Sheet(self.layout.width, top + (AXIS_ROW if ticks else 2.0))
+        draw_key(sheet, self.key, right=self.beside)
+        self._head(sheet)
+        for (group, begin, rows, _), unit in zip(placed, self.units, strict=True):
+            rule(sheet, begin, firm=begin == self.top)
+            self._group_name(sheet, group, begin)
+            self._grid(sheet, rows, ticks, unit)
+            for row in rows:
+                self._draw(sheet, row, unit)
+            if self.beside:
+                self._ties(sheet, group, rows, unit)
+        if placed:
+            rule(sheet, top)
+        self._axis(sheet, labels, top)
+        return sheet
+
+    # Places
+
+    def _columns(self, bars: Sequence[Bar]) -> list[tuple[float, str]]:
+        """Left end and name of each column; above the bars as many as leave the names their room."""
+        right, places = self.layout.width, []
+        names = max((run_width(_name(bar)) for bar in bars), default=0.0)
+        for place, name in enumerate(self.chart.columns):
+            cells = [width_of(bar.cells[place], LABEL, True) for bar in bars if place < len(bar.cells)]
+            places.append((max([width_of(name, NOTE), *cells]), name))
+        gap = COLUMN_GAP if self.beside else 12.0
+        while places and not self.beside and sum(w + gap for w, _ in places) + names > right:
+            places.pop()
+        ends, x = [], right
+        for width, name in reversed(places):
+            ends.append((x - width, name))
+            x -= width + gap
+        return ends[::-1]
+
+    def _placed(self, group: Group, top: float) -> tuple[list[_Row], float]:
+        """The rows of a group that begins at `top`, and where it ends."""
+        y = top + PAD
+        words = {n: tie.word for tie in group.ties for n in range(tie.first, tie.last + 1)}
+        if not self.named and group.label:
+            y += NAME_LINE + NOTE_LINE * len(self._notes(group))
+        rows = [
+            _Row(bar, y + self.row * n, "" if self.beside else words.get(n, ""))
+            for n, bar in enumerate(group.bars)
+        ]
+        least = NAME_LINE + NOTE_LINE * len(self._notes(group)) if self.named else 0.0
+        return rows, y + max(self.row * len(rows), least) + (PAD if self.beside else 2.0)
+
+    def _notes(self, group: Group) -> list[str]:
+        """The lines below a group's name; none where they follow it."""
+        if self.named:
+            return [line for note in group.notes for line in wrapped(note, self.named - 10, NOTE)]
+        if run_width(_heading(group)) <= self.layout.width:
+            return []
+        return [line for note in group.notes for line in wrapped(note, self.layout.width, NOTE)]
+
+    def _px_per_unit(self, groups: Sequence[Group]) -> float:
+        """As many px as leave every bar room for what stands at its end."""
+        values = [bar.shown for group in groups for bar in group.bars if bar.shown]
+        most = LONGEST_RANGE * max(values, default=1.0)
+        units = [self.room / max([*values, *(tick for tick, _ in self.chart.ticks)])] if values else []
+        for group in groups:
+            for place, bar in enumerate(group.bars):
+                if bar.shown is not None and bar.shown > 0:
+                    ties = sum(
+                        TIE_GAP + GAP + 8 + width_of(tie.text, NOTE)
+                        for tie in group.ties
+                        if self.beside and tie.first <= place <= tie.last
+                    )
+                    units.append((self.room - self._after(bar) - ties) / _reach(bar, most))
+        return max(min(units, default=self.room), 0.0)
+
+    def _after(self, bar: Bar) -> float:
+        """The room of what stands at a bar's end, px."""
+        words = _figure(bar) if self.beside else []
+        return GAP + run_width(words) if words else 2.0
+
+    def _end(self, bar: Bar, unit: float) -> float:
+        """Where a bar, its range and its figure end."""
+        value = bar.shown
+        reach = 0.0 if value is None else max(value, min(bar.high or value, self._longest(unit)))
+        return self.left + reach * unit + self._after(bar)
+
+    def _longest(self, unit: float) -> float:
+        return self.room / unit if unit else 0.0
+
+    def _ticks(self, unit: float) -> tuple[tuple[float, str], ...]:
+        if self.chart.ticks:
+            return self.chart.ticks
+        bars = [bar for group in self.chart.groups for bar in group.bars]
+        values = [bar.shown for bar in bars if bar.shown is not None]
+        if not values or max(values) <= 0:
+            return ()
+        most = max(_reach(bar, LONGEST_RANGE * max(values)) for bar in bars if bar.shown is not None)
+        found = linear_ticks([0.0, most], zero=True, most=6 if self.beside else 4)
+        return tuple(
+            (tick, written(tick, self.chart.form))
+            for tick in found
+            if tick <= most * 1.001 and tick * unit <= self.room + 1
+        )
+
+    # Drawing
+
+    def _head(self, sheet: Sheet) -> None:
+        """The names of the columns, and what the axis shows."""
+        if not self.columns:
+            return
+        y = self.top - 6
+        ends = [left - (COLUMN_GAP if self.beside else 12.0) for left, _ in self.columns[1:]] + [sheet.width]
+        for (_, name), end in zip(self.columns, ends, strict=True):
+            sheet.text(end, y, name, align="right")
+        if self.beside:
+            sheet.text(self.left, y, cut(self.chart.axis, self.room, NOTE))
+
+    def _group_name(self, sheet: Sheet, group: Group, top: float) -> None:
+        if not group.label:
+            return
+        y, notes = top + PAD + 14, self._notes(group)
+        if self.named:
+            sheet.text(
+                0, y, cut(group.label, self.named - 10, LABEL, True), size=LABEL, bold=True, colour=INK
+            )
+        elif self.beside:
+            sheet.run(0, y, fitted([Words(group.label), *map(Words, group.notes)], sheet.width))
+        else:
+            sheet.run(0, y, fitted(_heading(group)[: 1 if notes else None], sheet.width))
+        for place, note in enumerate(notes, 1):
+            sheet.text(0, y + NOTE_LINE * place, note)
+
+    def _grid(self, sheet: Sheet, rows: Sequence[_Row], ticks: Sequence[float], unit: float) -> None:
+        if self.beside:
+            spans = [(rows[0].top, rows[-1].top + self.row)] if rows else []
+        else:
+            spans = [(row.top + NAME_LINE, row.top + NAME_LINE + 16) for row in rows]
+        firm = self.chart.reference
+        uprights(sheet, [self.left + t * unit for t in ticks if t != firm], spans, RULE)
+        if firm is not None and not self.each and 0 < firm * unit <= self.room:
+            uprights(sheet, [self.left + firm * unit], spans, AXIS)
+        if not ticks:
+            uprights(sheet, [self.left], spans, RULE)
+
+    def _draw(self, sheet: Sheet, row: _Row, unit: float) -> None:
+        bar, figure = row.bar, _figure(row.bar)
+        middle = row.top + (self.row / 2 if self.beside else NAME_LINE + 8)
+        line = row.top + (self.row / 2 + 5 if self.beside else 15)
+        name = _name(bar) + ([Words(row.word, bold=True)] if row.word else [])
+        at_right = [] if self.beside else [Words("")] if self.columns and bar.cells else figure
+        columns = sheet.width - self.columns[0][0] if self.columns and bar.cells and not self.beside else 0.0
+        taken = run_width(at_right) + columns
+        room = self.left - self.named - 8 if self.beside else sheet.width - taken - 12
+        sheet.run(self.named, line, fitted(name, room))
+        if not self.beside and not columns:
+            sheet.run(sheet.width, line, figure, "right")
+        self._cells(sheet, bar, line)
+        if bar.look == "missing":
+            self._missing(sheet, bar, middle, line)
+        elif bar.shown is None:
+            if self.beside:
+                sheet.run(self.left, line, fitted(figure, self.room))
+        else:
+            self._length(sheet, bar, middle, line, unit)
+
+    def _length(self, sheet: Sheet, bar: Bar, middle: float, line: float, unit: float) -> None:
+        value = bar.shown or 0.0
+        length = max(value * unit, 1.0)
+        draw_bar(sheet, bar.look, bar.slot, (self.left, middle - self.bar / 2, length, self.bar))
+        if bar.low is not None and bar.high is not None:
+            most = self.room - self._after(bar)
+            low, high = max(bar.low, 0.0) * unit, min(bar.high * unit, most)
+            whole = bar.high * unit <= most + 1
+            draw_range(sheet, self.left + low, self.left + high, middle, self.bar * 0.28, closed=whole)
+            length = max(length, high)
+        if self.beside:
+            sheet.run(self.left + length + GAP, line, _figure(bar))
+
+    def _missing(self, sheet: Sheet, bar: Bar, middle: float, line: float) -> None:
+        """A dashed line which its word interrupts, or stands above."""
+        style = {"color": system_colour(bar.slot), "lw": 1.5, "ls": DASHES}
+        end = self.left + self.room - (0.0 if not self.beside else 2.0)
+        begin = self.left
+        if self.beside and bar.text:
+            word = cut(bar.text, self.room - 40, LABEL)
+            sheet.line([(begin, middle), (begin + 6, middle)], {**style, "ls": "-"})
+            sheet.text(begin + 14, line, word, size=LABEL, colour=system_colour(bar.slot))
+            begin += 22 + width_of(word, LABEL)
+        sheet.line([(begin, middle), (end, middle)], style)
+
+    def _cells(self, sheet: Sheet, bar: Bar, line: float) -> None:
+        ends = [left - (COLUMN_GAP if self.beside else 12.0) for left, _ in self.columns[1:]] + [sheet.width]
+        bold = bar.look in ("own", "other", "unranked")
+        for cell, end in zip(bar.cells, ends, strict=False):
+            colour = INK if bold else SOFT
+            sheet.text(end, line, cell, size=LABEL, bold=bold, colour=colour, align="right")
+
+    def _ties(self, sheet: Sheet, group: Group, rows: Sequence[_Row], unit: float) -> None:
+        """Brackets beside the bars; one that begins before another ends stands further out."""
+        ends = [self._end(row.bar, unit) for row in rows]
+        for tie in group.ties:
+            tied = range(tie.first, tie.last + 1)
+            x = max(ends[n] for n in tied) + TIE_GAP + 6
+            top, bottom = rows[tie.first].top + 4, rows[tie.last].top + self.row - 4
+            corners = [(x - 6, top), (x, top), (x, bottom), (x - 6, bottom)]
+            sheet.line(corners, {"color": AXIS, "lw": 1.5})
+            width = width_of(tie.text, NOTE)
+            sheet.rectangle((x + 5, (top + bottom) / 2 - 8, width + 8, 16), PAPER)
+            sheet.text(x + GAP, (top + bottom) / 2 + 4.5, tie.text, colour=INK)
+            for n in tied:
+                ends[n] = x + GAP + width
+
+    def _axis(self, sheet: Sheet, ticks: Sequence[tuple[float, str]], top: float) -> None:
+        for tick, text in ticks:
+            x, half = self.left + tick * self.units[0], width_of(text, NOTE) / 2
+            sheet.text(min(max(x, half), sheet.width - half), top + 15, text, align="center")
+        if ticks and self.beside and not self.columns:
+            sheet.text(0, top + 15, cut(self.chart.axis, self.left - 20, NOTE))
+
+
+def _reach(bar: Bar, most: float) -> float:
+    """How far a bar and its range reach, at most so far."""
+    value = bar.shown or 0.0
+    return max(value, min(bar.high, most)) if bar.high is not None else value
+
+
+def _firm(bar: Bar) -> bool:
+    return bar.look not in ("published", "expected")
+
+
+def _name(bar: Bar) -> list[Words]:
+    colour = INK if _firm(bar) else SOFT
+    return [Words(bar.label, LABEL, _firm(bar), colour), *([Words(bar.note)] if bar.note else [])]
+
+
+def _figure(bar: Bar) -> list[Words]:
+    """What stands at a bar's end, or in its place."""
+    if bar.look == "failed":
+        return [Words("✕", LABEL, False, RED), Words(bar.text, LABEL, True, INK), Words(bar.small)]
+    if bar.look == "missing":
+        return [Words(bar.text, LABEL, False, system_colour(bar.slot))]
+    words = [Words(bar.text, LABEL, _firm(bar), INK)] if bar.text else []
+    return [*words, *([Words(bar.small)] if bar.small else [])]
+
+
+def _heading(group: Group) -> list[Words]:
+    return [Words(group.label, LABEL, True, INK), *map(Words, group.notes)]
+
+
+def _group_width(group: Group) -> float:
+    return max([width_of(group.label, LABEL, True), *(width_of(note, NOTE) for note in group.notes)])

@@ -1,0 +1,103 @@
+"""A bar, the range at its end, and the key: the marks that several pictures share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from report.charts.sheet import KEY_LINE, SPACE, Sheet
+from report.charts.style import AXIS, HATCH, INK, NOTE, PAPER, RULE, cut, system_colour, width_of
+
+Look = Literal["own", "other", "published", "unranked", "missing", "failed", "expected"]
+"""Of a bar: what was measured here or elsewhere and ranked, what somebody published, what was measured and
+cannot be ranked, what was not measured, what failed, at once or so far, and what is expected."""
+
+DASHES = (0, (5, 4))
+SWATCH = (22.0, 12.0)
+"""Width and height of a sample in a key, px."""
+BETWEEN = 16.0
+"""Between two entries of a key, px."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyEntry:
+    """What a look means; it is drawn where a bar has the look and the colour's slot."""
+
+    text: str
+    look: Look
+    slot: int = 0
+
+
+def draw_bar(sheet: Sheet, look: Look, slot: int, box: tuple[float, float, float, float]) -> None:
+    """A bar of left, top, width and height, px; it is read in grey by its hatch or its outline."""
+    colour = system_colour(slot)
+    if look == "published":
+        sheet.rectangle(box, PAPER, edge=HATCH, hatch="///", hatch_linewidth=1.7)
+    elif look in ("unranked", "failed"):
+        sheet.rectangle(box, colour, alpha=0.2, edge=colour, lw=1.5)
+    elif look == "expected":
+        sheet.rectangle(box, colour, alpha=0.35)
+    elif look == "missing":
+        sheet.rectangle(box, None, edge=colour, lw=1.5, ls=DASHES)
+    else:
+        sheet.rectangle(box, colour)
+
+
+def draw_range(sheet: Sheet, low: float, high: float, y: float, cap: float, *, closed: bool = True) -> None:
+    """A whisker between two places, px, with caps of `cap` px on either side; its high end may be open."""
+    if low < high:
+        sheet.line([(low, y), (high, y)], {"color": PAPER, "lw": 4.0, "zorder": 2.5})
+    sheet.line([(low, y), (high, y)], {"color": INK, "lw": 1.5, "zorder": 3})
+    uprights(sheet, (low, high) if closed else (low,), [(y - cap, y + cap)], INK, lw=1.5, zorder=3)
+
+
+def key_height(entries: Sequence[KeyEntry], width: float) -> float:
+    """What a key takes in a picture of this width, px."""
+    return KEY_LINE * len(_key_rows(entries, width)) + (4.0 if entries else 0.0)
+
+
+def draw_key(sheet: Sheet, entries: Sequence[KeyEntry], *, right: bool) -> None:
+    """The key, in the first rows of a picture."""
+    for place, row in enumerate(_key_rows(entries, sheet.width)):
+        x = sheet.width - sum(map(_entry_width, row)) - BETWEEN * (len(row) - 1) if right else 0.0
+        y = KEY_LINE * place + 12.0
+        for entry in row:
+            draw_bar(sheet, entry.look, entry.slot, (x, y - 10.0, *SWATCH))
+            room = sheet.width - x - SWATCH[0] - SPACE
+            sheet.text(x + SWATCH[0] + SPACE, y, cut(entry.text, room, NOTE))
+            x += _entry_width(entry) + BETWEEN
+
+
+def rule(sheet: Sheet, y: float, *, firm: bool = False, left: float = 0.0) -> None:
+    """A line from `left` to the right edge."""
+    sheet.line([(left, y), (sheet.width, y)], {"color": AXIS if firm else RULE, "lw": 1.0, "zorder": 0.5})
+
+
+def uprights(
+    sheet: Sheet, places: Iterable[float], spans: Iterable[tuple[float, float]], colour: str, **more: Any
+) -> None:
+    """Upright lines at places across, each over the same spans from top to bottom."""
+    spans = tuple(spans)
+    points = [
+        point for x in places for top, low in spans for point in ((x, top), (x, low), (math.nan, math.nan))
+    ]
+    if points:
+        sheet.line(points, {"color": colour, "lw": 1.0, "zorder": 0.6, **more})
+
+
+def _key_rows(entries: Sequence[KeyEntry], width: float) -> list[list[KeyEntry]]:
+    rows: list[list[KeyEntry]] = []
+    used = width + 1.0
+    for entry in entries:
+        if used + _entry_width(entry) > width:
+            rows.append([])
+            used = 0.0
+        rows[-1].append(entry)
+        used += _entry_width(entry) + BETWEEN
+    return rows
+
+
+def _entry_width(entry: KeyEntry) -> float:
+    return SWATCH[0] + SPACE + width_of(entry.text, NOTE)

@@ -1,0 +1,1 @@
+"""Page one, for each purpose: its headline, chips, picture, table and notes."""

@@ -1,0 +1,86 @@
+"""What a reader must know before believing the headline: at most six chips, the worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from report.analysis import Analysis
+from report.claims.matching import smaller
+from report.comparisons.cells import Cell, fewest_runs
+from report.page.values import Chip
+from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS, HEADLINE_RUNS
+
+MOST = 6
+MOST_GOOD = 2
+_ORDER = {"stop": 0, "care": 1, "good": 2}
+
+
+def chips(analysis: Analysis, cells: Sequence[Cell], more: Sequence[Chip] = ()) -> tuple[Chip, ...]:
+    """Of the cells that the headline is of; `more` are those of a purpose of its own."""
+    found = sorted((*_data(cells), *more, *_runs(analysis, cells), *_software(cells)), key=_rank)
+    good = [chip for chip in found if chip.kind == "good"][:MOST_GOOD]
+    others = [chip for chip in found if chip.kind != "good"]
+    return (*others[: MOST - len(good)], *good)
+
+
+def _rank(chip: Chip) -> int:
+    return _ORDER[chip.kind]
+
+
+def _data(cells: Sequence[Cell]) -> Iterator[Chip]:
+    if not cells:
+        return
+    if any(cell.key.data_source == "generated" for cell in cells):
+        yield Chip("stop", "generated-data", "workloads")
+    elif all(cell.key.data_source == "real" for cell in cells):
+        yield Chip("good", "real-data")
+    if any(cell.verdict == "unproven" for cell in cells):
+        yield Chip("care", "too-short", "uncertainty")
+    if fewest_runs(cells):
+        yield confidence(cells)
+    if any(cell.key.weights == "random" for cell in cells):
+        yield Chip("care", "random-weights", "workloads")
+    if any(smaller(cell) for cell in cells):
+        yield Chip("care", "scaled-down", "workloads")
+    if any(cell.length.projected and cell.seconds.n for cell in cells):
+        yield Chip("care", "projected", "uncertainty")
+
+
+def confidence(cells: Sequence[Cell]) -> Chip:
+    """How far the figures carry: in three levels, by runs, sessions, length and data."""
+    runs, blocks = fewest_runs(cells), max((cell.blocks for cell in cells), default=0)
+    weak = any(cell.verdict == "unproven" or cell.key.data_source == "generated" for cell in cells)
+    level = 3 if runs >= HEADLINE_RUNS and blocks >= BLOCKS_NEEDED else 2
+    level = 1 if weak or runs < FLOOR_RUNS else level
+    return Chip(
+        "good" if level == 3 else "care",
+        "confidence",
+        "uncertainty",
+        {"level": level, "runs": runs, "blocks": max(blocks, 1)},
+    )
+
+
+def _runs(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Chip]:
+    trials = {trial.path: trial for cell in cells for trial in cell.trials}
+    trials |= {trial.path: trial for trial in analysis.own}
+    of, failed = len(trials), sum(trial.failure is not None for trial in trials.values())
+    invalid = sum(trial.verdict == "invalid" and trial.failure is None for trial in trials.values())
+    if failed:
+        yield Chip("care", "failed", "ran", {"count": failed, "of": of})
+    if invalid:
+        yield Chip("care", "invalid", "uncertainty", {"count": invalid, "of": of})
+    if trials and not failed and not invalid:
+        yield Chip("good", "all-finished", data={"of": of})
+    if any(cause.name == "busy-machine" for trial in trials.values() for cause in trial.causes):
+        yield Chip("care", "busy", "uncertainty")
+
+
+def _software(cells: Sequence[Cell]) -> Iterator[Chip]:
+    environments = [trial.environment for cell in cells for trial in cell.trials]
+    if any(not used.pinned for used in environments):
+        yield Chip("care", "unpinned", "ran")
+    if any(used.base_substituted for used in environments):
+        yield Chip("care", "other-base", "ran")
+    if len({cell.machine for cell in cells}) > 1:
+        same = len({cell.stack for cell in cells}) == 1
+        yield Chip("good" if same else "care", "same-software" if same else "other-software", "ran")

@@ -1,0 +1,360 @@
+"""Page one of systems side by side: money, speed and limits as rows, systems as columns, and who is ahead."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from report.analysis import Analysis
+from report.comparisons.cells import Cell, Ratio
+from report.comparisons.expectation import Benchmark, Expectation, SpeedRange
+from report.comparisons.time_breakdown import time_breakdown
+from report.cost.costs import Costs
+from report.cost.inputs import Range
+from report.page.names import work
+from report.page.one.measured import gain_of, rate, waits_for_input
+from report.page.one.pictures import TimePicture, time_picture
+from report.page.systems import Systems
+from report.page.values import Quantity, System, of_ratio
+
+FactGroup = Literal["money", "speed", "limits"]
+MOST_WORKS = 4
+WIDEST = math.log(1.25)
+"""At least so far reaches the drawing on either side of equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where the second system stands against the first, in per cent of the drawing's width; 50 is equal."""
+
+    low: float
+    at: float
+    high: float
+    slot: int
+    tied: bool
+    alt: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A row: a cell for each system, and the second against the first. `name` is worded by the template."""
+
+    group: FactGroup
+    name: str
+    cells: tuple[Quantity | None, ...]
+    of: str = ""
+    """The work that it is of."""
+    ratio: Quantity | None = None
+    ahead: Literal["more", "less"] | None = None
+    """Whether more or less of it is better."""
+    note: str = ""
+    data: Any = None
+    mark: Mark | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two to four systems; the ratio is of the second of `pair` against the first."""
+
+    systems: tuple[System, ...]
+    pair: tuple[System, System]
+    picture: TimePicture | None
+    groups: tuple[tuple[FactGroup, tuple[Fact, ...]], ...]
+    works_left: int
+    currency: str = ""
+
+
+def comparison(analysis: Analysis, systems: Systems) -> Comparison | None:
+    """Of the two cheapest offers where there are prices, else of the leading pair; null without one."""
+    found = _pair(analysis)
+    if found is None:
+        return None
+    expectation, first, second = found
+    pair = systems.at(*first), systems.at(*second)
+    flipped = (expectation.fast.machine, expectation.fast.card) == first
+    works = _works(expectation, flipped=flipped)
+    costs = analysis.costs if analysis.evidence.purchase else None
+    facts = [
+        *_money(costs, pair),
+        *_speed(analysis, expectation, works, pair, flipped),
+        *_limits(analysis, works, pair),
+    ]
+    widest = max((abs(math.log(end)) for fact in facts for end in _ends(fact)), default=WIDEST)
+    marked = [replace(fact, mark=_mark(fact, pair, max(widest, WIDEST))) for fact in facts]
+    cells = {id(cell) for benchmark in works for cell in (benchmark.of, benchmark.over)}
+    groups = [group for group in analysis.groups if any(id(entry.cell) in cells for entry in group.entries)]
+    compared = {(system.machine, system.card) for system in pair}
+    shown = [
+        replace(group, entries=tuple(e for e in group.entries if (e.cell.machine, e.cell.card) in compared))
+        for group in groups
+    ]
+    by_group = [
+        (name, tuple(fact for fact in marked if fact.group == name)) for name in ("money", "speed", "limits")
+    ]
+    return Comparison(
+        pair,
+        pair,
+        time_picture(shown, systems),
+        tuple((name, rows) for name, rows in by_group if rows),  # type: ignore[misc]
+        max(0, len(expectation.benchmarks) - MOST_WORKS),
+        analysis.evidence.purchase.currency if costs and analysis.evidence.purchase else "",
+    )
+
+
+def _pair(analysis: Analysis) -> tuple[Expectation, tuple[str, str], tuple[str, str]] | None:
+    """The expectation of the pair that the page is about, and its two systems: this machine's first."""
+    costs = analysis.costs
+    wanted: set[tuple[str, str]] = set()
+    if costs is not None and costs.pair is not None and costs.answer is not None:
+        offers = [costs.inputs.offers[place] for place in costs.pair]
+        wanted = {(offer.machine, offer.card) for offer in offers}
+    own = {trial.machine for trial in analysis.own}
+    for expectation in analysis.expectations:
+        places = [(side.machine, side.card) for side in (expectation.slow, expectation.fast)]
+        if not wanted or set(places) == wanted:
+            places.sort(key=lambda place: place[0] not in own)
+            return expectation, places[0], places[1]
+    return None
+
+
+def _works(expectation: Expectation, *, flipped: bool) -> list[Benchmark]:
+    """Each work with the first system's cell as `over`; its ratio is how many times as fast the second is."""
+    works = list(expectation.benchmarks[:MOST_WORKS])
+    if not flipped:
+        return works
+    return [Benchmark(each.over, each.of, _inverse(each.ratio)) for each in works]
+
+
+def _inverse(ratio: Ratio) -> Ratio:
+    interval = ratio.interval
+    if interval is not None:
+        interval = replace(
+            interval, low=1 / interval.high, estimate=1 / interval.estimate, high=1 / interval.low
+        )
+    return Ratio(1 / ratio.estimate, interval, (ratio.n[1], ratio.n[0]))
+
+
+# Money
+
+
+def _money(costs: Costs | None, pair: tuple[System, System]) -> Iterator[Fact]:
+    if costs is None or costs.answer is None or costs.inputs.purchase is None:
+        return
+    places = [_place_of(costs, system) for system in pair]
+    if None in places:
+        return
+    answers = [costs.answer.cards[place] for place in places if place is not None]
+    quotes = [costs.inputs.offers[place].quote for place in places if place is not None]
+    currency = costs.inputs.purchase.currency
+    prices = [
+        Quantity(quote.cost[1], currency, quote.cost[0], quote.cost[2]) if quote else None for quote in quotes
+    ]
+    yield Fact(
+        "money",
+        "price",
+        tuple(prices),
+        ratio=_over(prices),
+        ahead="less",
+        data=tuple(quote.date if quote else None for quote in quotes),
+        note="rented" if any(quote and quote.rented for quote in quotes) else "",
+    )
+    shared = [_quantity(answer.cost, currency) for answer in answers]
+    ratio = _cost_ratio(costs, places)
+    yield Fact("money", "cost-shared", tuple(shared), ratio=ratio, ahead="less")
+    if costs.idle is not None and costs.pair is not None:
+        first, second = costs.idle.first, costs.idle.second
+        alone, against = (first, second), costs.idle.ratio
+        if costs.pair[0] != places[0]:
+            alone, against = (second, first), (1 / against[2], 1 / against[1], 1 / against[0])
+        yield Fact(
+            "money",
+            "cost-alone",
+            tuple(_quantity(each, currency) for each in alone),
+            ratio=_quantity(against, "ratio", tied=against[0] <= 1 <= against[2]),
+            ahead="less",
+        )
+    cheapest = costs.pair[0] if costs.pair else None
+    turning = [
+        _quantity(answer.break_even, currency) if place == cheapest else None
+        for place, answer in zip(places, answers, strict=True)
+    ]
+    if any(turning):
+        yield Fact("money", "turning-price", tuple(turning))
+
+
+def _place_of(costs: Costs, system: System) -> int | None:
+    found = (i for i, offer in enumerate(costs.inputs.offers) if offer.made(system.machine, system.card))
+    return next(found, None)
+
+
+def _cost_ratio(costs: Costs, places: Sequence[int | None]) -> Quantity | None:
+    """The second's cost over the first's; the model has it over the cheapest's."""
+    assert costs.answer is not None and costs.pair is not None
+    ratio = costs.answer.cards[costs.pair[1]].ratio
+    if ratio is None:
+        return None
+    low, best, high = ratio
+    if costs.pair[1] != places[1]:
+        low, best, high = 1 / high, 1 / best, 1 / low if low else math.inf
+    return Quantity(best, "ratio", low, high, tied=low <= 1 <= high)
+
+
+def _quantity(values: Range | None, unit: str, *, tied: bool = False) -> Quantity | None:
+    return None if values is None else Quantity(values[1], unit, values[0], values[2], tied=tied)
+
+
+def _over(values: Sequence[Quantity | None]) -> Quantity | None:
+    """The second over the first, of two that are known."""
+    first, second = values
+    if first is None or second is None or not first.value or second.value is None:
+        return None
+    if first.low == first.high and second.low == second.high:
+        return Quantity(second.value / first.value, "ratio")
+    assert first.low and first.high and second.low is not None and second.high is not None
+    return Quantity(second.value / first.value, "ratio", second.low / first.high, second.high / first.low)
+
+
+# Speed
+
+
+def _speed(
+    analysis: Analysis,
+    expectation: Expectation,
+    works: Sequence[Benchmark],
+    pair: tuple[System, System],
+    flipped: bool,
+) -> Iterator[Fact]:
+    costs = analysis.costs
+    if costs and costs.answer and analysis.evidence.purchase:
+        places = [_place_of(costs, system) for system in pair]
+        hours = [costs.answer.cards[place].hours if place is not None else None for place in places]
+        cells = [_quantity(each, "h") for each in hours]
+        yield Fact("speed", "hours", tuple(cells), ratio=_hours_ratio(expectation, flipped), ahead="less")
+    among = [cell for benchmark in works for cell in (benchmark.of, benchmark.over)]
+    for benchmark in works:
+        cells_of = (benchmark.over, benchmark.of)
+        yield Fact(
+            "speed",
+            "work",
+            tuple(map(rate, cells_of)),
+            of=work(benchmark.over, among),
+            ratio=of_ratio(benchmark.ratio),
+            ahead="more",
+            note="" if benchmark.of.ranked and benchmark.over.ranked else "not-ranked",
+        )
+    if expectation.model is not None:
+        span = _turned(expectation.model, flipped)
+        best = 1 / expectation.best if flipped else expectation.best
+        tied = span.low <= 1 <= span.high
+        yield Fact(
+            "speed",
+            "any-unit",
+            (None, None),
+            ratio=Quantity(best, "ratio", span.low, span.high, tied=tied),
+            ahead="more",
+            data=expectation.band,
+        )
+    gains = [
+        (benchmark, [gain_of(cell, analysis.speedups) for cell in (benchmark.over, benchmark.of)])
+        for benchmark in works
+    ]
+    for benchmark, both in gains:
+        if any(gain is not None for gain in both):
+            yield Fact("speed", "gain", tuple(both), of=work(benchmark.over, among))
+
+
+def _turned(span: SpeedRange, flipped: bool) -> SpeedRange:
+    return SpeedRange(1 / span.high, 1 / span.low) if flipped else span
+
+
+def _hours_ratio(expectation: Expectation, flipped: bool) -> Quantity | None:
+    """The second's time over the first's: the inverse of how many times as fast it is."""
+    if expectation.units is None:
+        return None
+    span = _turned(expectation.units, flipped)
+    best = 1 / expectation.best if flipped else expectation.best
+    return Quantity(1 / best, "ratio", 1 / span.high, 1 / span.low, tied=span.low <= 1 <= span.high)
+
+
+# Limits
+
+
+def _limits(analysis: Analysis, works: Sequence[Benchmark], pair: tuple[System, System]) -> Iterator[Fact]:
+    sides: list[list[Cell]] = [[each.over for each in works], [each.of for each in works]]
+    peaks = [_most(cells, "peak_bytes") for cells in sides]
+    sizes = tuple(_memory(cells) for cells in sides)
+    yield Fact("limits", "peak-memory", tuple(Quantity(peak, "bytes") for peak in peaks), data=sizes)
+    waits = [max((waits_for_input(cell).value or 0.0 for cell in cells), default=None) for cells in sides]
+    yield Fact("limits", "waits", tuple(Quantity(wait, "share") for wait in waits))
+    twice = [_twice(cells) for cells in sides]
+    if any(value is not None for value in twice):
+        yield Fact("limits", "twice-as-fast", tuple(Quantity(value, "ratio") for value in twice))
+    joules = [_most(cells, "joules") for cells in sides]
+    unit = works[0].of.trials[0].sample_unit if works else "sample"
+    yield Fact("limits", "energy", tuple(Quantity(value, f"J/{unit}") for value in joules))
+    sessions = {(cell.machine, cell.session) for cells in sides for cell in cells}
+    failed = []
+    for system in pair:
+        ran = [
+            trial
+            for trial in analysis.trials
+            if trial.machine == system.machine and (trial.machine, trial.session) in sessions
+        ]
+        failed.append((sum(trial.failure is not None for trial in ran), len(ran)))
+    yield Fact(
+        "limits",
+        "failed",
+        tuple(Quantity(float(count), "count") for count, _ in failed),
+        data=tuple(of for _, of in failed),
+    )
+
+
+def _most(cells: Sequence[Cell], name: str) -> float | None:
+    return max((mean for cell in cells if (mean := getattr(cell, name).mean) is not None), default=None)
+
+
+def _memory(cells: Sequence[Cell]) -> float | None:
+    measured = [trial.record.measurement for cell in cells for trial in cell.trials]
+    return max(
+        (float(each.device.memory_bytes) for each in measured if each and each.device.memory_bytes),
+        default=None,
+    )
+
+
+def _twice(cells: Sequence[Cell]) -> float | None:
+    """How many times as fast a device twice as fast would train the work that waits most."""
+    known = [breakdown for cell in cells if (breakdown := time_breakdown(cell)) is not None]
+    most = max(known, key=lambda breakdown: breakdown.input_wait, default=None)
+    return None if most is None else 1 / (1 - most.compute / 2)
+
+
+# Drawing
+
+
+def _ends(fact: Fact) -> list[float]:
+    ratio = fact.ratio
+    if ratio is None or fact.ahead is None:
+        return []
+    return [end for end in (ratio.low, ratio.value, ratio.high) if end and math.isfinite(end) and end > 0]
+
+
+def _mark(fact: Fact, pair: tuple[System, System], widest: float) -> Mark | None:
+    ends = _ends(fact)
+    if not ends or fact.ratio is None:
+        return None
+    sign = 1 if fact.ahead == "more" else -1
+    low, at, high = (
+        50 + 45 * sign * math.log(end) / widest for end in (min(ends), fact.ratio.value or 1, max(ends))
+    )
+    leader = pair[1] if at > 50 else pair[0]
+    tied = fact.ratio.tied or fact.ratio.value == 1
+    return Mark(
+        round(min(low, high), 1),
+        round(at, 1),
+        round(max(low, high), 1),
+        9 if tied else leader.slot,
+        tied,
+        leader.name,
+    )

@@ -1,0 +1,79 @@
+"""Page one where no trial gave a figure: how far each got, and one row a cause with what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import get_args
+
+from harness.record.result import Stage
+from report import text
+from report.analysis import Analysis
+from report.charts.marks import KeyEntry
+from report.charts.stages import Stages, Trials
+from report.page.names import setting
+from report.page.values import Picture
+from report.trials.pairs import grouped_by
+from report.trials.trial import Trial
+
+MOST_CAUSES = 8
+REACHED = tuple(stage for stage in get_args(Stage) if stage in ("start", "setup", "data", "train", "valid"))
+"""The stages of a trial that the picture shows; what comes after the last counts as it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Trials that failed alike: the template words `reason` and `stage`, `message` is the trial's own."""
+
+    reason: str
+    stage: str
+    message: str
+    trials: int
+    plan: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """How far the trials got, and why they ended."""
+
+    picture: Picture
+    causes: tuple[Cause, ...]
+    of: int
+    causes_left: int
+
+
+def failures(analysis: Analysis) -> Failures:
+    """Of the leading session, none of whose trials gave a figure."""
+    failed = [trial for trial in analysis.own if trial.failure is not None]
+    by_cause = grouped_by(
+        failed, lambda trial: (trial.failure.reason, trial.failure.stage) if trial.failure else ("", "")
+    )
+    ordered = sorted(by_cause.items(), key=lambda each: -len(each[1]))
+    causes = [_cause(reason, stage, trials) for (reason, stage), trials in ordered[:MOST_CAUSES]]
+    return Failures(_picture(failed), tuple(causes), len(analysis.own), max(0, len(ordered) - MOST_CAUSES))
+
+
+def _cause(reason: str, stage: str, trials: list[Trial]) -> Cause:
+    first = trials[0]
+    message = first.failure.message if first.failure else ""
+    return Cause(reason, stage, text.clean(message, 160), len(trials), first.record.plan)
+
+
+def _picture(failed: list[Trial]) -> Picture:
+    works = grouped_by(failed, lambda trial: (trial.key.model, trial.key.precision, setting(trial.key)))
+    rows = []
+    for (model, precision, under), trials in works.items():
+        stages = [trial.failure.stage for trial in trials if trial.failure]
+        reached = max(REACHED.index(stage) if stage in REACHED else len(REACHED) - 1 for stage in stages)
+        reasons = dict.fromkeys(trial.failure.reason.replace("-", " ") for trial in trials if trial.failure)
+        rows.append(
+            Trials(
+                label=text.model_name(model),
+                note=f"{precision}{under}",
+                reached=reached + 1,
+                cause=", ".join(reasons),
+                count=f"{len(trials)} of {len(trials)}",
+            )
+        )
+    alt = "; ".join(f"{row.label} {row.note}: {row.cause}" for row in rows)
+    chart = Stages(tuple(rows), REACHED, "reached", (KeyEntry("this machine, stopped there", "failed"),))
+    return Picture("stages", chart, alt, paper=True)

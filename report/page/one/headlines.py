@@ -1,0 +1,113 @@
+"""The first sentence of page one: its state, and the systems and quantities in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from report import text
+from report.analysis import Analysis
+from report.comparisons.cells import Cell
+from report.comparisons.expectation import Expectation
+from report.comparisons.speedups import FULL_PRECISION, best_of_each_workload
+from report.cost.costs import Costs
+from report.page.names import apart
+from report.page.one.measured import leading, rate
+from report.page.systems import Systems
+from report.page.values import Headline, Quantity, of_ratio
+from report.stats.intervals import Ranking
+from report.trials.pairs import grouped_by
+
+MOST_WORKS = 2
+
+
+def of_pair(expectation: Expectation, systems: Systems) -> Headline:
+    """How many times as fast one of two systems does the work that both did."""
+    fast = systems.at(expectation.fast.machine, expectation.fast.card)
+    slow = systems.at(expectation.slow.machine, expectation.slow.card)
+    units, model = expectation.units, expectation.model
+    times = Quantity(expectation.best, "ratio", units.low if units else None, units.high if units else None)
+    others = Quantity(expectation.best, "ratio", model.low if model else None, model.high if model else None)
+    state = {
+        Ranking.RANKED: "faster",
+        Ranking.TIED: "tied",
+        Ranking.FIRST_LOOK: "faster-unranked",
+        Ranking.SINGLE: "faster-unranked",
+    }[expectation.ranking]
+    if expectation.vague or expectation.units is None:
+        state = "unclear"
+    data = {"fast": fast, "slow": slow, "times": times, "others": others, "own_work": expectation.own_mix}
+    return Headline(f"pair-{state}", data)
+
+
+def of_costs(costs: Costs, expectation: Expectation, systems: Systems) -> Headline:
+    """Speed of the two cheapest offers, and which costs less a year when shared with other work."""
+    assert costs.pair is not None and costs.answer is not None and costs.inputs.purchase is not None
+    offers = [costs.inputs.offers[place] for place in costs.pair]
+    cheaper, dearer = (systems.at(offer.machine, offer.card) for offer in offers)
+    amounts = [costs.answer.cards[place].cost for place in costs.pair]
+    currency = costs.inputs.purchase.currency
+    speed = of_pair(expectation, systems)
+    data = {
+        **speed.data,
+        "speed": speed.state,
+        "cheaper": cheaper,
+        "dearer": dearer,
+        "amounts": [Quantity(each[1], currency, each[0], each[2]) if each else None for each in amounts],
+        "cost_tied": costs.tied,
+    }
+    return Headline("costs", data)
+
+
+def of_speeds(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline:
+    """How fast this machine trains: the first cell of each work, in the first precision that it has."""
+    cells = [cell for cell in leading(analysis) if cell.throughput.mean is not None]
+    if not cells:
+        invalid = sum(trial.verdict == "invalid" for trial in analysis.own)
+        return Headline("all-invalid", {"own": systems.own[0], "invalid": invalid})
+    works = grouped_by(cells, lambda cell: (cell.key.workload, cell.key.model))
+    firsts = [members[0] for members in works.values()]
+    shown = [(_name(cell, firsts), _stated(rate(cell)), cell.key.precision) for cell in firsts[:MOST_WORKS]]
+    return Headline(
+        "speeds" if ranked else "speeds-first-look",
+        {"own": systems.own[0], "works": shown, "more": max(0, len(firsts) - MOST_WORKS)},
+    )
+
+
+def of_gain(analysis: Analysis, systems: Systems) -> Headline | None:
+    """What a 16-bit precision gains here, of the work with the most runs; null where none is ranked."""
+    own = set(map(id, analysis.measured_here))
+    gains = [
+        gain
+        for gain in analysis.speedups
+        if id(gain.of) in own
+        and gain.of.key.precision not in FULL_PRECISION
+        and gain.of.ranked
+        and gain.over.ranked
+    ]
+    strict = [gain for gain in gains if gain.over.key.precision == "fp32-ieee"] or gains
+    best = best_of_each_workload(strict)
+    if not best:
+        return None
+    gain = best[0]
+    return Headline(
+        "gain",
+        {
+            "own": systems.of(gain.of),
+            "model": text.model_name(gain.of.key.model),
+            "precision": gain.of.key.precision,
+            "over": gain.over.key.precision,
+            "times": of_ratio(gain.ratio),
+            "rate": _stated(rate(gain.over)),
+        },
+    )
+
+
+def _name(cell: Cell, among: Sequence[Cell]) -> str:
+    return f"{text.model_name(cell.key.model)}{apart(cell.key, (other.key for other in among))}"
+
+
+def _stated(quantity: Quantity) -> Quantity:
+    """The quantity, without its value where its range is wider than itself."""
+    low, high, value = quantity.low, quantity.high, quantity.value
+    wide = low is not None and high is not None and value is not None and high - low > abs(value)
+    return Quantity(None, quantity.unit) if wide else quantity

@@ -1,0 +1,106 @@
+"""Page one of one machine by itself: how fast it trains each work, and what a ranked figure still needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from report.analysis import Analysis
+from report.comparisons.cells import Cell
+from report.comparisons.speedups import FULL_PRECISION, Speedup
+from report.comparisons.time_breakdown import time_breakdown
+from report.page.names import work
+from report.page.one.pictures import TimePicture, time_picture
+from report.page.systems import Systems
+from report.page.values import Quantity, of_figure, of_ratio
+from report.stats.intervals import FLOOR_RUNS
+from report.trials.key import LOADER_ALONE
+
+MOST_ROWS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One work in one precision; `needs` are names of what is missing before it is ranked."""
+
+    name: str
+    speed: Quantity
+    runs: int
+    peak: Quantity
+    waits: Quantity
+    gain: Quantity | None
+    needs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The picture, and the table under it."""
+
+    picture: TimePicture | None
+    rows: tuple[Row, ...]
+    rows_left: int
+    has_gains: bool
+    has_needs: bool
+
+
+def measured(analysis: Analysis, systems: Systems) -> Measured:
+    """Of this machine's cells, the leading session's first."""
+    cells = leading(analysis)
+    rows = [_row(cell, cells, analysis.speedups) for cell in cells[:MOST_ROWS]]
+    works = {id(cell) for cell in cells}
+    groups = [group for group in analysis.groups if any(id(entry.cell) in works for entry in group.entries)]
+    return Measured(
+        time_picture(groups, systems),
+        tuple(rows),
+        max(0, len(cells) - MOST_ROWS),
+        any(row.gain for row in rows),
+        any(row.needs for row in rows),
+    )
+
+
+def leading(analysis: Analysis) -> list[Cell]:
+    """The leading session's cells on the page, those that train before those that only load."""
+    own = [cell for cell in analysis.measured_here if cell.session == analysis.lead]
+    cells = own or analysis.measured_here
+    return sorted(cells, key=lambda cell: cell.key.protocol == LOADER_ALONE)
+
+
+def rate(cell: Cell) -> Quantity:
+    """Samples a second with the range of their mean."""
+    return of_figure(cell.throughput, f"{cell.trials[0].sample_unit}s/s")
+
+
+def gain_of(cell: Cell, gains: Sequence[Speedup]) -> Quantity | None:
+    """How many times as fast as in 32 bits, the strict baseline before others; null for 32 bits itself."""
+    own = [gain for gain in gains if gain.of is cell and cell.key.precision not in FULL_PRECISION]
+    strict = [gain for gain in own if gain.over.key.precision == "fp32-ieee"] or own
+    return of_ratio(strict[0].ratio) if strict else None
+
+
+def waits_for_input(cell: Cell) -> Quantity:
+    """The share of time in which it waited for input."""
+    breakdown = time_breakdown(cell)
+    return Quantity(breakdown.input_wait if breakdown else None, "share")
+
+
+def _row(cell: Cell, among: Sequence[Cell], gains: Sequence[Speedup]) -> Row:
+    return Row(
+        name=work(cell, among),
+        speed=rate(cell),
+        runs=cell.throughput.n,
+        peak=Quantity(cell.peak_bytes.mean, "bytes"),
+        waits=waits_for_input(cell),
+        gain=gain_of(cell, gains),
+        needs=_needs(cell),
+    )
+
+
+def _needs(cell: Cell) -> tuple[str, ...]:
+    needs = []
+    if cell.key.data_source == "generated":
+        needs.append("real-data")
+    if cell.verdict == "unproven":
+        needs.append("longer")
+    if cell.throughput.n < FLOOR_RUNS:
+        needs.append("runs")
+    return tuple(needs)

@@ -1,0 +1,90 @@
+"""The three notes of page one: how sure it is, what limits the speed, and what comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from report import text
+from report.analysis import Analysis
+from report.comparisons.cells import Cell, fewest_runs
+from report.comparisons.time_breakdown import time_breakdown
+from report.page.names import work
+from report.page.values import Command, Headline, Quantity, of_figure
+from report.stats.intervals import BLOCKS_NEEDED
+from report.trials.key import LOADER_ALONE
+
+JUDGE_MORE = "invoke run --claims here --budget 2h"
+FIRST = "invoke build run report"
+
+
+def how_sure(analysis: Analysis, cells: Sequence[Cell]) -> Headline:
+    """Runs and sessions of a figure, the work that is least certain, and what other units may do."""
+    timed = [cell for cell in cells if cell.throughput.interval]
+    widest = max(timed, key=_half_width, default=None)
+    others = analysis.expectations[0].model if analysis.expectations else None
+    invalid = [trial for cell in cells for trial in cell.trials if trial.verdict == "invalid"]
+    data = {
+        "runs": fewest_runs(cells),
+        "blocks": max((cell.blocks for cell in cells), default=1),
+        "widest": work(widest, cells) if widest else "",
+        "spread": of_figure(widest.throughput, "") if widest else None,
+        "others": Quantity(others.low, "ratio", others.low, others.high) if others else None,
+        "invalid": len(invalid),
+        "seconds": min(
+            (
+                cell.trials[0].record.measurement.window.seconds
+                for cell in cells
+                if cell.trials[0].record.measurement
+            ),
+            default=None,
+        ),
+        "short": any(cell.verdict == "unproven" for cell in cells),
+    }
+    return Headline("how-sure", data)
+
+
+def _half_width(cell: Cell) -> float:
+    interval = cell.throughput.interval
+    return (interval.high - interval.low) / interval.estimate if interval and interval.estimate else 0.0
+
+
+def what_limits(cells: Sequence[Cell]) -> Headline:
+    """What the work that waits longest for input waits, and what a device twice as fast would gain."""
+    trained = [cell for cell in cells if cell.key.protocol != LOADER_ALONE]
+    known = [(breakdown, cell) for cell in trained if (breakdown := time_breakdown(cell)) is not None]
+    if not known:
+        return Headline("limits-unknown" if trained or not cells else "limits-loader")
+    breakdown, cell = max(known, key=lambda each: each[0].input_wait)
+    data = {
+        "device": cell.trials[0].record.trial.asked.device,
+        "waits": Quantity(breakdown.input_wait, "share"),
+        "compute": breakdown.compute,
+        "twice": Quantity(1 / (1 - breakdown.compute / 2), "ratio"),
+        "work": work(cell, trained),
+    }
+    return Headline("limits", data)
+
+
+def on_delivery(analysis: Analysis) -> Headline:
+    """What a delivered machine has to reach."""
+    return Headline("delivery", {"margin": analysis.question.margin})
+
+
+def again(analysis: Analysis, *, each: bool = False) -> Headline:
+    """The line that measures the leading session once more, over several hours where it had one."""
+    own = analysis.own
+    if analysis.question.longer:
+        return Headline("next-longer", {"commands": (Command(analysis.question.longer),)})
+    blocks = max((trial.record.block for trial in own), default=1)
+    line = text.run_again(own[0].record.plan, own[0].record.environment.image) if own else FIRST
+    more = blocks < BLOCKS_NEEDED
+    line += f" --blocks {BLOCKS_NEEDED}" if more else ""
+    return Headline("next-blocks" if more else "next-again", {"commands": (Command(line),), "each": each})
+
+
+def judge_more(analysis: Analysis) -> Headline:
+    """The line that judges more claims here."""
+    met = {judged.claim.id for judged in analysis.verdicts if judged.compared}
+    waiting = [name for name in analysis.question.ways if name not in met]
+    commands = (Command(JUDGE_MORE),)
+    return Headline("next-claims", {"commands": commands, "waiting": len(waiting)})

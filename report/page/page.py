@@ -1,0 +1,56 @@
+"""The whole page as data: page one, and the parts below it that have something to say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from report.page.values import Chip, Headline
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What the leading session ran: its plan and how many trials, when, and when the page was written."""
+
+    written: datetime
+    started: datetime | None = None
+    plan: str = ""
+    trials: int = 0
+    failed: int = 0
+    machines: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PageOne:
+    """Headline, chips, one picture, one table, three notes; `template` draws picture and table of `view`."""
+
+    subject: Headline
+    """What the page is about, as its first line says."""
+    source: Source
+    headline: Headline
+    chips: tuple[Chip, ...]
+    notes: tuple[Headline, ...]
+    template: str
+    view: Any
+    next: Headline | None = None
+    next_first: bool = False
+    """Whether the next step stands before the picture, since the page cannot answer its question yet."""
+    constructed: bool = False
+    """Whether records are labelled as made up, by a simulated device."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part below page one: the name of its template and anchor, and what is in it."""
+
+    name: str
+    view: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Page one and the parts below it."""
+
+    one: PageOne
+    parts: tuple[Part, ...] = ()

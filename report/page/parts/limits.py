@@ -1,0 +1,328 @@
+"""What limits the speed: each device's limits, what each work waits for, and how the computers differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from harness.record import DeviceUsed, Precision
+from harness.record.cards import Card, find, peak_tflops
+from harness.summary.bound import Bound, speedup_limit
+from report import text
+from report.analysis import Analysis
+from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark
+from report.comparisons.cells import Cell
+from report.comparisons.time_breakdown import time_breakdown
+from report.page.machines import Differences, differences, first_of
+from report.page.names import work
+from report.page.systems import Systems
+from report.page.values import Picture, Quantity, System
+from report.trials import all_reduce
+from report.trials.ceilings import (
+    COPY,
+    GEMM,
+    Device,
+    RooflinePoint,
+    bandwidth_of,
+    ceiling_of,
+    ceilings,
+    device_of,
+    doubtful,
+    roofline_point,
+    share,
+    unhealthy,
+)
+from report.trials.pairs import grouped_by, same_but
+from report.trials.trial import Trial
+
+SAME_ROOF = 0.05
+TYPES: tuple[Precision, ...] = ("fp32-ieee", "fp32-tf32", "pure-fp16", "pure-bf16")
+KINDS = {label: GEMM[label].removeprefix("gemm_").removesuffix("_tflops") for label in TYPES}
+MOST_MACHINES = 6
+"""Whose computers stand beside each other in columns."""
+
+SHORTEST_WAIT = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class WaitRow:
+    """Where the time of one work goes, in shares; `twice` is the gain of a device twice as fast."""
+
+    system: System
+    name: str
+    input: Quantity
+    host: Quantity
+    compute: Quantity
+    twice: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class LimitRow:
+    """One work below the limits of its device."""
+
+    name: str
+    flops_per_second: float
+    utilization: Quantity
+    compute_share: Quantity
+    memory_share: Quantity
+    intensity: Quantity
+    bound: Bound
+    doubtful: bool
+    """Whether it was faster than the fastest product measured here, which is then no ceiling."""
+
+
+@dataclass(frozen=True, slots=True)
+class SheetRow:
+    """One limit of a device: on paper, as measured, and the share."""
+
+    name: str
+    """The arithmetic of a product, or bandwidth, memory, power."""
+    product: bool
+    paper: Quantity
+    measured: Quantity
+    share: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceLimits:
+    """How close one device's work comes to its limits."""
+
+    device: str
+    picture: Picture | None
+    rows: tuple[LimitRow, ...]
+    sheet: tuple[SheetRow, ...]
+    source: str
+    """Of the figures on paper; empty where there are none."""
+    measured: bool
+    """Whether ceilings were measured on it."""
+    unhealthy: tuple[float, float] | None
+    """The share of the bf16 peak that it reaches, and the usual one, where that is far more."""
+    all_reduce: tuple[all_reduce.Reached, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LimitsView:
+    """Devices, waits, and the computers around the cards."""
+
+    waits: tuple[WaitRow, ...]
+    unmeasured: int
+    """Works whose wait for input was not measured."""
+    devices: tuple[DeviceLimits, ...]
+    differences: Differences | None
+    machines_left: int
+
+
+def view(analysis: Analysis, systems: Systems) -> LimitsView | None:
+    """Of the cells on the page; null where nothing was measured."""
+    cells = analysis.grouped
+    waits = [row for cell in cells if (row := _wait(cell, cells, systems))]
+    devices = _devices(analysis)
+    shown = first_of((*analysis.own, *analysis.shown))
+    labels = {trial.machine: text.clean(trial.machine_label, 40) for trial in analysis.shown}
+    beside = [machine for machine in shown if machine in labels][:MOST_MACHINES]
+    differing = differences([shown[each] for each in beside], [labels[each] for each in beside])
+    if not waits and not devices and differing is None:
+        return None
+    return LimitsView(
+        waits=tuple(sorted(waits, key=lambda row: -(row.input.value or 0.0))),
+        unmeasured=len(cells) - len(waits),
+        devices=devices,
+        differences=differing,
+        machines_left=max(0, len(labels) - len(beside)),
+    )
+
+
+def _wait(cell: Cell, among: Sequence[Cell], systems: Systems) -> WaitRow | None:
+    breakdown = time_breakdown(cell)
+    if breakdown is None:
+        return None
+    fixed = breakdown.input_wait + (breakdown.other or 0.0)
+    return WaitRow(
+        system=systems.of(cell),
+        name=work(cell, among),
+        input=Quantity(breakdown.input_wait, "share"),
+        host=Quantity(breakdown.other, "share"),
+        compute=Quantity(breakdown.compute, "share"),
+        twice=Quantity(speedup_limit(fixed), "ratio"),
+    )
+
+
+def _devices(analysis: Analysis) -> tuple[DeviceLimits, ...]:
+    """Of each device that trained; invalid trials are left out."""
+    trials, cards = analysis.with_ceilings, analysis.evidence.cards
+    by_device = ceilings(trial.record for trial in trials)
+    together = all_reduce.reached(trial.record for trial in trials)
+    of_device: dict[Device, list[Trial]] = {}
+    for trial in trials:
+        device = device_of(trial.record)
+        if device is not None and trial.verdict != "invalid" and not trial.is_ceiling:
+            of_device.setdefault(device, []).append(trial)
+    views = []
+    for number, (device, own) in enumerate(of_device.items(), 1):
+        found = _device(own, cards, by_device.get(device, {}), f"limits-{number}")
+        if found is not None:
+            reached = tuple(each for (first, *_), each in together.items() if first == device)
+            views.append(replace(found, all_reduce=reached))
+    return tuple(views)
+
+
+def _device(
+    trials: Sequence[Trial], cards: Sequence[Card], measured: Mapping[str, float], name: str
+) -> DeviceLimits | None:
+    alike = grouped_by(trials, same_but()).values()
+    works = [(own[0], reached) for own in alike if (reached := _typical(own, cards, measured))]
+    if not works:
+        return None
+    used = trials[0].record.measurement
+    assert used is not None
+    device = used.device.model_copy(update={"name": trials[0].device_name})
+    card = find(device.name, cards)
+    return DeviceLimits(
+        device=trials[0].card,
+        picture=_picture(works, device, card, measured, name),
+        rows=tuple(_row(trial, point) for trial, point in works),
+        sheet=_sheet(device, card, measured, trials) if card or measured else (),
+        source=text.clean(card.source, 200) if card else "",
+        measured=bool(measured),
+        unhealthy=unhealthy(device.name, measured, cards),
+        all_reduce=(),
+    )
+
+
+def _typical(
+    trials: Sequence[Trial], cards: Sequence[Card], measured: Mapping[str, float]
+) -> RooflinePoint | None:
+    """The run whose speed is the middle one; null where its operations are not known."""
+    points = [
+        roofline_point(trial.record, trial.summary, cards, measured)
+        for trial in trials
+        if trial.summary is not None
+    ]
+    rated = [(point.flops_per_second, point) for point in points if point.flops_per_second is not None]
+    if not rated:
+        return None
+    middle = median(rate for rate, _ in rated)
+    return min(rated, key=lambda pair: abs(pair[0] - middle))[1]
+
+
+def _row(trial: Trial, point: RooflinePoint) -> LimitRow:
+    return LimitRow(
+        name=_named(trial),
+        flops_per_second=point.flops_per_second or 0.0,
+        utilization=Quantity(point.utilization, "share"),
+        compute_share=Quantity(point.compute_share, "share"),
+        memory_share=Quantity(point.memory_share, "share"),
+        intensity=Quantity(point.intensity, ""),
+        bound=point.bound,
+        doubtful=doubtful(point),
+    )
+
+
+def _named(trial: Trial) -> str:
+    key = trial.key
+    return f"{text.model_name(key.model)}, {key.precision}, batch {key.batch_size}, {key.data_mode} data"
+
+
+def _picture(
+    works: Sequence[tuple[Trial, RooflinePoint]],
+    device: DeviceUsed,
+    card: Card | None,
+    measured: Mapping[str, float],
+    name: str,
+) -> Picture | None:
+    points = [
+        RooflineMark(
+            text.model_name(trial.key.model),
+            trial.key.precision,
+            point.intensity,
+            point.flops_per_second / device.count,
+        )
+        for trial, point in works
+        if point.intensity is not None and point.flops_per_second is not None
+    ]
+    roofs, slopes = _roofs(card, measured), _slopes(card, measured)
+    if not points or not (roofs and slopes):
+        return None
+    chart = Roofline(tuple(points), tuple(roofs), tuple(slopes))
+    return Picture(name, chart, f"{text.count(len(points), 'work')} under {text.count(len(roofs), 'roof')}")
+
+
+def _roofs(card: Card | None, measured: Mapping[str, float]) -> list[Roof]:
+    roofs = []
+    for label in TYPES:
+        reached, peak = ceiling_of(measured, label), card and peak_tflops(card, label)
+        if reached is not None:
+            roofs.append(Roof(KINDS[label], label, reached, True))
+        if peak:
+            roofs.append(Roof(KINDS[label], label, peak * 1e12, False))
+    return [
+        replace(roof, label=f"{roof.label}, {'measured' if roof.measured else 'on paper'}")
+        for roof in _together(roofs)
+    ]
+
+
+def _together(roofs: Sequence[Roof]) -> list[Roof]:
+    """Roofs that no drawing tells apart become one with both names."""
+    kept: list[Roof] = []
+    for roof in roofs:
+        for place, other in enumerate(kept):
+            near = abs(other.flops_per_second / roof.flops_per_second - 1) < SAME_ROOF
+            if near and other.measured == roof.measured:
+                kept[place] = replace(other, label=f"{other.label} and {roof.label}")
+                break
+        else:
+            kept.append(roof)
+    return kept
+
+
+def _slopes(card: Card | None, measured: Mapping[str, float]) -> list[Bandwidth]:
+    reached = bandwidth_of(measured)
+    slopes = [Bandwidth(reached, True)] if reached is not None and COPY in measured else []
+    if card:
+        slopes.append(Bandwidth(card.bandwidth_gbs * 1e9 / card.devices, False))
+    return slopes
+
+
+def _sheet(
+    device: DeviceUsed, card: Card | None, measured: Mapping[str, float], trials: Sequence[Trial]
+) -> tuple[SheetRow, ...]:
+    """What one device of a card should do and what it did.
+
+    Vendors print 2³⁰ bytes as a gigabyte of memory; the device says what is left to use. Of power the board's
+    limit stands beside the one that the driver held to while the trials ran.
+    """
+    rows = [
+        _limit(
+            KINDS[label].removesuffix("-ieee"),
+            peak_tflops(card, label) if card else None,
+            _in(ceiling_of(measured, label), 1e12),
+            "TFLOP/s",
+            product=True,
+        )
+        for label in TYPES
+    ]
+    watched = [trial.record.telemetry.cards for trial in trials if trial.record.telemetry]
+    watts = [read.power_limit_watts for cards in watched for read in cards if read.power_limit_watts]
+    paper = (card.bandwidth_gbs, card.memory_gb, card.power_watts) if card else (None,) * 3
+    bandwidth, memory, power = (value and value / card.devices if card else None for value in paper)
+    copied = bandwidth_of(measured) if COPY in measured else None
+    rows += [
+        _limit("bandwidth", bandwidth, _in(copied, 1e9), "GB/s"),
+        _limit("memory", memory, _in(device.memory_bytes or None, 2**30), "GiB"),
+        _limit("power", power, max(watts, default=None), "W"),
+    ]
+    return tuple(row for row in rows if row is not None)
+
+
+def _in(value: float | None, unit: float) -> float | None:
+    return None if value is None else value / unit
+
+
+def _limit(
+    name: str, paper: float | None, here: float | None, unit: str, *, product: bool = False
+) -> SheetRow | None:
+    if paper is None and here is None:
+        return None
+    on_paper, measured = (Quantity(value or None, unit) for value in (paper, here))
+    return SheetRow(name, product, on_paper, measured, Quantity(share(here, paper), "share"))

@@ -1,0 +1,193 @@
+"""Published studies: the claims that met a record, and each study's figures with this machine among them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from harness.record import Claim
+from report import text
+from report.analysis import Analysis
+from report.claims.studies import MOST_BARS, StudyFigure
+from report.comparisons.cells import Cell
+from report.page import studies
+from report.page.systems import Systems
+from report.page.values import Command, Picture, System
+from report.page.verdicts import ClaimRow, Counts, claim_rows, counts
+from report.trials.pairs import grouped_by
+
+MOST_ALONE, BARS_ALONE = 6, 14
+"""Pictures of a page without records of its own, and bars in each."""
+BENEATH = ("libc", "numpy", "python", "system")
+"""Versions that a row of a table has no room for."""
+RUN_THEM = "invoke run --claims here --budget 2h"
+
+
+@dataclass(frozen=True, slots=True)
+class OtherTerms:
+    """Figures of this machine that are of a study's models on other terms, and what differs."""
+
+    figures: int
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPicture:
+    """One metric of a study."""
+
+    picture: Picture
+    metric: str
+    left_out: int
+    other_terms: OtherTerms | None
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What stands behind the bars of one system or publication; `batches` are (precision, batch size)."""
+
+    system: System | None
+    study: str
+    cards: tuple[str, ...]
+    software: str
+    data: tuple[str, ...]
+    batches: tuple[tuple[str, int], ...]
+    fewest_runs: int | None
+    most_runs: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyView:
+    """One study: who published it, its pictures, and the terms of what is in them."""
+
+    name: str
+    title: str
+    source: str
+    pictures: tuple[StudyPicture, ...]
+    setups: tuple[Setup, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedView:
+    """All that others published, as far as something of it met a record; all of it where nothing was run."""
+
+    alone: bool
+    """Whether nothing was measured here."""
+    counts: Counts
+    rows: tuple[ClaimRow, ...]
+    studies: tuple[StudyView, ...]
+    other_terms: OtherTerms | None
+    """Of the studies that no picture is of."""
+    command: Command | None
+
+
+def view(analysis: Analysis, systems: Systems) -> PublishedView | None:
+    """Null where no study is on record."""
+    claims = analysis.evidence.claims
+    if not claims.claims:
+        return None
+    alone = not analysis.own
+    everything = studies.figures(analysis)
+    found = [
+        figure
+        for figure in everything
+        if figure.measured or (alone and any(len(row.entries) > 1 for row in figure.rows))
+    ]
+    shown = _one_of_each(found)[:MOST_ALONE] if alone else found
+    by_study = grouped_by(shown, lambda figure: figure.study)
+    drawn = [
+        _study(study, members, analysis, systems, BARS_ALONE if alone else MOST_BARS)
+        for study, members in by_study.items()
+    ]
+    totals = counts(analysis)
+    return PublishedView(
+        alone=alone,
+        counts=totals,
+        rows=claim_rows(analysis),
+        studies=tuple(drawn),
+        other_terms=_other_terms(figure for figure in everything if not figure.measured),
+        command=Command(RUN_THEM) if totals.ways else None,
+    )
+
+
+def _one_of_each(figures: Iterable[StudyFigure]) -> list[StudyFigure]:
+    """The first metric of each study."""
+    return [alike[0] for alike in grouped_by(figures, lambda figure: figure.study).values()]
+
+
+def _other_terms(figures: Iterable[StudyFigure]) -> OtherTerms | None:
+    found = [names for figure in figures for names in figure.other_terms]
+    counted = Counter(name for names in found for name in names)
+    return OtherTerms(len(found), tuple(name for name, _ in counted.most_common())) if found else None
+
+
+def _study(
+    study: str, members: Sequence[StudyFigure], analysis: Analysis, systems: Systems, most: int
+) -> StudyView:
+    claims = analysis.evidence.claims
+    known = claims.study(study)
+    pictures, shown = [], []
+    for figure in members:
+        name = f"study-{text.clean(study, 40)}-{figure.metric.replace('_', '-')}"
+        picture, fitted = studies.picture(figure, name, analysis, systems, most)
+        pictures.append(StudyPicture(picture, figure.metric, fitted.left_out, _other_terms((figure,))))
+        shown.append(fitted)
+    return StudyView(
+        name=claims.name_of(study),
+        title=known.title if known else "",
+        source=known.source if known else "",
+        pictures=tuple(pictures),
+        setups=tuple(_setups(shown, analysis, systems)),
+    )
+
+
+def _setups(figures: Sequence[StudyFigure], analysis: Analysis, systems: Systems) -> Iterable[Setup]:
+    """A row for each system, then one for each publication and its software."""
+    entries = [entry for figure in figures for row in figure.rows for entry in row.entries]
+    cells = {id(entry.source): entry.source for entry in entries if isinstance(entry.source, Cell)}
+    for (system, software), alike in grouped_by(
+        cells.values(), lambda cell: (systems.of(cell), software_of(cell))
+    ).items():
+        yield _measured(system, software, alike)
+    claims = [entry.source for entry in entries if isinstance(entry.source, Claim)]
+    for (study, stack), same in grouped_by(claims, lambda claim: (claim.study, claim.stack)).items():
+        yield _published(analysis.evidence.claims.name_of(study), stack or "", same)
+
+
+def software_of(cell: Cell) -> str:
+    """The framework's and its libraries' versions, and the driver."""
+    parts = [f"{name} {value}" for name, value in cell.stack.versions if value and name not in BENEATH]
+    parts += [f"driver {cell.stack.driver}"] if cell.stack.driver else []
+    return text.clean(", ".join(parts) or cell.stack.image, 120)
+
+
+def _measured(system: System, software: str, cells: Sequence[Cell]) -> Setup:
+    return Setup(
+        system=system,
+        study="",
+        cards=(),
+        software=software,
+        data=tuple(dict.fromkeys(cell.key.data_source for cell in cells)),
+        batches=_batches((cell.key.precision, cell.key.batch_size) for cell in cells),
+        fewest_runs=min(cell.throughput.n for cell in cells),
+        most_runs=max(cell.throughput.n for cell in cells),
+    )
+
+
+def _published(study: str, stack: str, claims: Sequence[Claim]) -> Setup:
+    cards = (text.short_card(claim.of.card) for claim in claims if claim.of.card)
+    runs = [claim.runs for claim in claims if claim.runs]
+    return Setup(
+        system=None,
+        study=study,
+        cards=tuple(dict.fromkeys(cards)),
+        software=text.clean(stack, 120),
+        data=(),
+        batches=_batches((claim.of.precision or "", claim.of.batch_size) for claim in claims),
+        fewest_runs=min(runs, default=None),
+        most_runs=max(runs, default=None),
+    )
+
+
+def _batches(pairs: Iterable[tuple[str, int | None]]) -> tuple[tuple[str, int], ...]:
+    return tuple(dict.fromkeys((precision, size) for precision, size in pairs if size is not None))

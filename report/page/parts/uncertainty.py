@@ -1,0 +1,233 @@
+"""How sure the page is: what counts, where doubt is greatest, what is invalid, warnings, and units."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from harness.record.finding import label
+from report import text
+from report.analysis import Analysis
+from report.comparisons.cells import Cell, runs_of_figures
+from report.comparisons.units.fleet import Fleet
+from report.page.findings import counted
+from report.page.names import work
+from report.page.systems import Systems
+from report.page.values import Quantity, System, of_figure
+from report.stats.intervals import BLOCKS_NEEDED, outlying_run, rare_runs_missed, unequal_spread
+from report.trials.trial import Trial
+
+MOST_DOUBTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class DoubtRow:
+    """A figure with its range, the widest first; `apart` is how far its runs differ, over their mean."""
+
+    system: System
+    name: str
+    speed: Quantity
+    half_width: float
+    apart: float
+    runs: int
+    sessions: int
+    left_out: int
+    """Runs without a settled speed that take no part."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpoiledRow:
+    """Runs of one work with the same verdict by the same causes."""
+
+    name: str
+    system: System
+    verdict: str
+    causes: tuple[str, ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Caveat:
+    """Something that a careful reader asks; worded by its name in the template."""
+
+    name: str
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRow:
+    """One unit of a model: its mean speed, and that over the median unit's."""
+
+    name: str
+    speed: Quantity
+    over_median: float
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnitsView:
+    """Three or more units of one model that did the same work; `cv` is their standard deviation in shares."""
+
+    card: str
+    work: str
+    rows: tuple[UnitRow, ...]
+    cv: float
+    told_apart: float | None
+    """The least difference between two units that their runs would show; null where each ran once."""
+
+
+@dataclass(frozen=True, slots=True)
+class UncertaintyView:
+    """What counts, and all that speaks against it."""
+
+    fewest_runs: int
+    most_runs: int
+    sessions: int
+    blocks: int
+    generated: bool
+    projected: bool
+    doubts: tuple[DoubtRow, ...]
+    doubts_left: int
+    spoiled: tuple[SpoiledRow, ...]
+    finished: int
+    warnings: tuple[tuple[str, int], ...]
+    caveats: tuple[Caveat, ...]
+    units: tuple[UnitsView, ...]
+    problems: tuple[str, ...]
+
+
+def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
+    """Of the cells on the page and the leading session's trials; null without either and a problem."""
+    cells, problems = analysis.grouped or list(analysis.own_cells), analysis.evidence.results.problems
+    trials = _trials(analysis, cells)
+    if not trials and not problems:
+        return None
+    runs = runs_of_figures(cells) or [0]
+    doubts = sorted(
+        filter(None, (_doubt(cell, cells, systems) for cell in cells)), key=lambda row: -row.half_width
+    )
+    return UncertaintyView(
+        fewest_runs=min(runs),
+        most_runs=max(runs),
+        sessions=len({cell.session for cell in cells}),
+        blocks=max((cell.blocks for cell in cells), default=0),
+        generated=any(cell.key.data_source == "generated" for cell in cells),
+        projected=any(cell.length.projected and cell.seconds.n for cell in cells),
+        doubts=tuple(doubts[:MOST_DOUBTS]),
+        doubts_left=max(0, len(doubts) - MOST_DOUBTS),
+        spoiled=_spoiled(trials, systems),
+        finished=len(trials),
+        warnings=counted(trials, ("valid", "warn")),
+        caveats=tuple(_caveats(analysis, cells)),
+        units=tuple(map(_units, analysis.fleets)),
+        problems=tuple(text.clean(problem, 300) for problem in problems),
+    )
+
+
+def _trials(analysis: Analysis, cells: Sequence[Cell]) -> list[Trial]:
+    """Those that finished: of the cells, and of the leading session."""
+    trials = {trial.path: trial for cell in cells for trial in cell.trials}
+    trials |= {trial.path: trial for trial in analysis.own if trial.failure is None}
+    return [*trials.values()]
+
+
+def _doubt(cell: Cell, among: Sequence[Cell], systems: Systems) -> DoubtRow | None:
+    interval, values = cell.throughput.interval, cell.throughput.values
+    if interval is None:
+        return None
+    return DoubtRow(
+        system=systems.of(cell),
+        name=work(cell, among),
+        speed=of_figure(cell.throughput, f"{cell.trials[0].sample_unit}s/s"),
+        half_width=(interval.high - interval.low) / 2 / interval.estimate,
+        apart=(max(values) - min(values)) / interval.estimate,
+        runs=len(values),
+        sessions=cell.blocks,
+        left_out=len(cell.unproven_left_out),
+    )
+
+
+def _spoiled(trials: Sequence[Trial], systems: Systems) -> tuple[SpoiledRow, ...]:
+    """Invalid runs, then those without a settled speed, equal ones together."""
+    rows = Counter(
+        SpoiledRow(
+            f"{text.model_name(trial.key.model)}, {trial.key.precision}, batch {trial.key.batch_size}",
+            systems.at(trial.machine, trial.card),
+            trial.verdict,
+            tuple(dict.fromkeys(map(label, trial.causes))),
+            0,
+        )
+        for trial in trials
+        if trial.verdict in ("invalid", "unproven")
+    )
+    found = [SpoiledRow(row.name, row.system, row.verdict, row.causes, count) for row, count in rows.items()]
+    return tuple(sorted(found, key=lambda row: (row.verdict != "invalid", -row.count)))
+
+
+def _caveats(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Caveat]:
+    if any(cell.units and len(cell.units) < 3 for cell in cells):
+        yield Caveat("few-units")
+    blocks = min((cell.blocks for cell in cells), default=BLOCKS_NEEDED)
+    if blocks < BLOCKS_NEEDED and any(cell.seconds.interval or cell.throughput.interval for cell in cells):
+        yield Caveat("few-blocks", {"blocks": blocks})
+    if rare_runs_missed(min(runs_of_figures(cells), default=0)):
+        yield Caveat("rare-runs", {"runs": min(runs_of_figures(cells), default=0)})
+    odd = [cell for cell in cells if outlying_run(cell.seconds.values)]
+    if odd:
+        yield Caveat("odd-run", {"works": _named(odd, cells)})
+    unequal = [
+        gain.of
+        for gain in analysis.speedups
+        if unequal_spread(gain.of.seconds.values, gain.over.seconds.values)
+    ]
+    if unequal:
+        yield Caveat("unequal-spread", {"works": _named(unequal, cells)})
+    for group in analysis.groups:
+        if group.baseline_missing and analysis.question.baseline is not None:
+            baseline = text.clean(analysis.question.baseline, 40)
+            yield Caveat(
+                "baseline-missing", {"baseline": baseline, "model": text.model_name(group.base.model)}
+            )
+    late = sum(trial.started_at > analysis.question.now + timedelta(days=1) for trial in analysis.own)
+    if late:
+        yield Caveat("dated-ahead", {"count": late})
+    yield from _not_here(analysis)
+
+
+def _named(some: Sequence[Cell], among: Sequence[Cell]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(work(cell, among) for cell in some))
+
+
+def _not_here(analysis: Analysis) -> Iterator[Caveat]:
+    """What ledgers and the numbers of sessions know of, and the page has not."""
+    for account in analysis.accounts:
+        label = text.clean(account.label, 40)
+        missing = {
+            "sessions-absent": account.absent_sessions,
+            "ledgers-lost": account.lost_ledgers,
+            "records-unentered": account.unentered,
+            "trials-without-trace": account.without_trace,
+            "ledgers-cut": account.cut_short,
+        }
+        for name, count in missing.items():
+            if count:
+                yield Caveat(name, {"count": count, "machine": label})
+        for plan, times in account.plan_changes:
+            yield Caveat("plan-changed", {"plan": text.clean(plan, 40), "count": times, "machine": label})
+
+
+def _units(fleet: Fleet) -> UnitsView:
+    key, unit = fleet.key, f"{fleet.units[0].trials[0].sample_unit}s/s"
+    return UnitsView(
+        card=text.clean(fleet.card, 60),
+        work=f"{text.model_name(key.model)}, {key.precision}, batch {key.batch_size}",
+        rows=tuple(
+            UnitRow(each.name, Quantity(each.rate, unit), each.share - 1, len(each.trials))
+            for each in fleet.units
+        ),
+        cv=fleet.spread.cv,
+        told_apart=fleet.told_apart,
+    )

@@ -1,0 +1,344 @@
+"""Each workload: its times in one picture, small pictures below, and all figures in a table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from report import text
+from report.analysis import Analysis
+from report.charts.panels import Panels
+from report.comparisons.batch_sweeps import BatchSweep, batch_sweeps
+from report.comparisons.cells import Cell, input_bound
+from report.comparisons.groups import ComparisonGroup, Entry, differences
+from report.comparisons.scaling import Scaling, ranks_of, scalings, way_name
+from report.comparisons.speedups import FULL_PRECISION
+from report.comparisons.targets import targets_of, to_target
+from report.page.names import apart, setting
+from report.page.systems import Systems
+from report.page.values import Picture, Quantity, System, of_figure, of_ratio
+from report.page.workloads import panels
+from report.page.workloads.frameworks import FrameworksView, frameworks
+from report.page.workloads.timing import Timing, timing
+from report.page.workloads.trials import timelines
+from report.trials.pairs import grouped_by
+
+MOST_ROWS = 60
+"""Of a table of all figures."""
+MOST_TIMELINES = 4
+"""Pictures of trials over time, on the whole page."""
+MOST_NEAREST = 300
+"""Entries of a workload that stand in no picture, of which the reason is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellRow:
+    """All figures of one line; `states` are names that the template words."""
+
+    work: str
+    system: System
+    batch: int
+    time: Quantity
+    rate: Quantity
+    scaled: Quantity
+    memory: Quantity
+    gain: Quantity
+    quality: Quantity
+    runs: int
+    states: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DevicesRow:
+    """One number of devices, over a single one of the same machine."""
+
+    work: str
+    devices: int
+    way: str
+    rate: Quantity
+    speedup: Quantity
+    efficiency: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRow:
+    """One sweep over batch sizes; null where there is none."""
+
+    work: str
+    system: System
+    best: int | None
+    rate: Quantity
+    largest: int | None
+    wall: int | None
+    spills: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRow:
+    """How long a line took to a quality; without figures where a run ended without it."""
+
+    work: str
+    system: System
+    quality: Quantity
+    epochs: Quantity
+    time: Quantity
+    reached: int
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrialsPicture:
+    """The trials of one line over time."""
+
+    work: str
+    system: System
+    picture: Picture
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadView:
+    """One workload: pictures first, then tables."""
+
+    anchor: str
+    title: str
+    about: str
+    timing: Timing | None
+    panels: Picture | None
+    rows: tuple[CellRow, ...]
+    more_rows: int
+    unit: str
+    devices: tuple[DevicesRow, ...]
+    batches: tuple[BatchRow, ...]
+    targets: tuple[TargetRow, ...]
+    over_time: tuple[TrialsPicture, ...]
+    not_compared: int
+    reasons: tuple[tuple[str, int], ...]
+    """Fields in which those entries differ from the nearest work, and how many of them each keeps apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadsView:
+    """All workloads, and what several frameworks did alike."""
+
+    workloads: tuple[WorkloadView, ...]
+    frameworks: FrameworksView | None
+
+
+def view(analysis: Analysis, systems: Systems) -> WorkloadsView | None:
+    """Null where nothing was measured."""
+    by_workload = grouped_by(analysis.groups, lambda group: group.base.workload)
+    if not by_workload:
+        return None
+    pictures = _over_time(analysis, systems)
+    return WorkloadsView(
+        tuple(
+            _workload(workload, groups, place, analysis, systems, pictures)
+            for place, (workload, groups) in enumerate(by_workload.items(), 1)
+        ),
+        frameworks(analysis),
+    )
+
+
+def _workload(
+    workload: str,
+    groups: Sequence[ComparisonGroup],
+    place: int,
+    analysis: Analysis,
+    systems: Systems,
+    pictures: Sequence[tuple[str, TrialsPicture]],
+) -> WorkloadView:
+    anchor = f"workload-{place}"
+    cells = [entry.cell for group in groups for entry in group.entries]
+    sessions = {(cell.session, cell.machine) for cell in analysis.grouped}
+    mine = [
+        cell
+        for cell in analysis.cells
+        if cell.key.workload == workload and (cell.session, cell.machine) in sessions
+    ]
+    failed = [trial for trial in analysis.trials if trial.failure and trial.key.workload == workload]
+    families, sweeps = scalings(mine), batch_sweeps(mine, failed)
+    rows = [_row(group, entry, groups, analysis, systems) for group in groups for entry in group.entries]
+    left = [cell for cell in analysis.left_over if cell.key.workload == workload]
+    return WorkloadView(
+        anchor=anchor,
+        title=_own_words(cells, "title") or text.WORKLOAD_WORDS.get(workload, text.clean(workload, 60)),
+        about=_own_words(cells, "about") or text.WORKLOAD_ABOUT.get(workload, ""),
+        timing=timing(groups, f"{anchor}-time", systems),
+        panels=_panels(groups, cells, families, sweeps, analysis, systems, f"{anchor}-more"),
+        rows=tuple(rows[:MOST_ROWS]),
+        more_rows=max(len(rows) - MOST_ROWS, 0),
+        unit=f"{cells[0].trials[0].sample_unit}s/s",
+        devices=tuple(_devices(families)),
+        batches=tuple(_batch(sweep, systems) for sweep in sweeps),
+        targets=tuple(_targets(cells, groups, systems)),
+        over_time=tuple(picture for of, picture in pictures if of == workload),
+        not_compared=len(left),
+        reasons=_reasons(left[:MOST_NEAREST], groups),
+    )
+
+
+def _own_words(cells: Sequence[Cell], field: str) -> str:
+    """What a workload's own file says of itself, where all of its trials here say the same."""
+    said = {getattr(trial.record.measurement, field, None) for cell in cells for trial in cell.trials}
+    words = said.pop() if len(said) == 1 else None
+    return text.clean(words, 300) if words else ""
+
+
+def _panels(
+    groups: Sequence[ComparisonGroup],
+    cells: Sequence[Cell],
+    families: Sequence[Scaling],
+    sweeps: Sequence[BatchSweep],
+    analysis: Analysis,
+    systems: Systems,
+    name: str,
+) -> Picture | None:
+    published = analysis.evidence.claims.curves_for(groups[0].base.workload)
+    drawn = [
+        panels.memory(cells, systems),
+        panels.gain(analysis.speedups, cells, systems),
+        panels.shares(cells, systems),
+        panels.learning(groups, published, systems),
+        panels.devices(families, systems),
+        panels.batches(sweeps, systems),
+    ]
+    shown = tuple(panel for panel in drawn if panel is not None)
+    return Picture(name, Panels(shown), "; ".join(panel.title for panel in shown)) if shown else None
+
+
+def work_name(group: ComparisonGroup, cell: Cell, among: Iterable[ComparisonGroup]) -> str:
+    """'ResNet-18, fp32-ieee, host data': what tells a line from the others of its workload."""
+    base = group.base
+    bases = [other.base for other in among]
+    return f"{text.model_name(base.model)}, {cell.key.precision}{setting(base)}" + apart(
+        base, bases, said=("batch_size",)
+    )
+
+
+def _row(
+    group: ComparisonGroup,
+    entry: Entry,
+    groups: Sequence[ComparisonGroup],
+    analysis: Analysis,
+    systems: Systems,
+) -> CellRow:
+    cell = entry.cell
+    gain = next(
+        (
+            each
+            for each in analysis.speedups
+            if each.of is cell
+            and cell.key.precision not in FULL_PRECISION
+            and each.over.key.precision == "fp32-ieee"
+        ),
+        None,
+    )
+    scaled = of_ratio(entry.scaled)
+    return CellRow(
+        work=work_name(group, cell, groups),
+        system=systems.of(cell),
+        batch=cell.key.batch_size,
+        time=of_figure(cell.seconds, "seconds"),
+        rate=of_figure(cell.throughput, ""),
+        scaled=Quantity(1.0, "ratio") if entry.reference else scaled,
+        memory=of_figure(cell.peak_bytes, "bytes"),
+        gain=of_ratio(gain.ratio if gain else None),
+        quality=of_figure(cell.quality, _quality_unit(cell)),
+        runs=cell.throughput.n,
+        states=_states(cell),
+    )
+
+
+def _quality_unit(cell: Cell) -> str:
+    name = next((trial.quality_name for trial in cell.trials if trial.quality_name), "")
+    return "accuracy" if name == "accuracy" else name or ""
+
+
+def _states(cell: Cell) -> tuple[str, ...]:
+    """What a reader has to know of a line before its figures."""
+    environments = [trial.environment for trial in cell.trials]
+    states = {
+        cell.verdict: cell.verdict != "valid",
+        "projected": cell.length.projected,
+        "generated": cell.key.data_source == "generated",
+        "random-weights": cell.key.weights == "random",
+        "unpinned": any(not used.pinned for used in environments),
+        "base-substituted": any(used.base_substituted for used in environments),
+        "input-bound": input_bound(cell),
+    }
+    return tuple(name for name, holds in states.items() if holds)
+
+
+def _devices(families: Sequence[Scaling]) -> Iterable[DevicesRow]:
+    for family in families:
+        for precision, way in family.lines():
+            for cell in family.shared(precision, way) if way else family.with_single(precision, way):
+                ratio = of_ratio(family.over_single(cell))
+                number = ranks_of(cell)
+                ends = [None if end is None else end / number for end in (ratio.value, ratio.low, ratio.high)]
+                yield DevicesRow(
+                    work=f"{text.model_name(cell.key.model)}, {precision}",
+                    devices=number,
+                    way=way_name(cell),
+                    rate=of_figure(cell.throughput, ""),
+                    speedup=ratio,
+                    efficiency=Quantity(ends[0], "share", ends[1], ends[2]),
+                )
+
+
+def _batch(sweep: BatchSweep, systems: Systems) -> BatchRow:
+    best, largest = sweep.best, sweep.largest
+    return BatchRow(
+        work=f"{text.model_name(sweep.key.model)}, {sweep.precision}{setting(sweep.key)}",
+        system=systems.of(sweep.cells[0]),
+        best=best.key.batch_size if best else None,
+        rate=of_figure(best.throughput, "") if best else Quantity(None, ""),
+        largest=largest.key.batch_size if largest else None,
+        wall=sweep.out_of_memory_batch,
+        spills=sweep.spills,
+    )
+
+
+def _targets(
+    cells: Sequence[Cell], groups: Sequence[ComparisonGroup], systems: Systems
+) -> Iterable[TargetRow]:
+    for group in groups:
+        for entry in group.entries:
+            cell = entry.cell
+            for target in targets_of([cell]):
+                found = to_target(cell, target)
+                if found.runs:
+                    yield TargetRow(
+                        work=work_name(group, cell, groups),
+                        system=systems.of(cell),
+                        quality=Quantity(target, _quality_unit(cell)),
+                        epochs=of_figure(found.epochs, "epochs"),
+                        time=of_figure(found.seconds, "seconds"),
+                        reached=found.reached,
+                        runs=found.runs,
+                    )
+
+
+def _over_time(analysis: Analysis, systems: Systems) -> list[tuple[str, TrialsPicture]]:
+    """Lines of this machine with doubtful trials first, with their workloads."""
+    lines = [(group, entry) for group in analysis.groups for entry in group.entries if entry.own]
+    doubtful = sorted(lines, key=lambda line: not any(trial.causes for trial in line[1].cell.trials))
+    found: list[tuple[str, TrialsPicture]] = []
+    for group, entry in doubtful:
+        if len(found) == MOST_TIMELINES:
+            break
+        picture = timelines(entry.cell, f"trials-{len(found) + 1}", systems.of(entry.cell).slot)
+        if picture is not None:
+            name = work_name(group, entry.cell, analysis.groups)
+            found.append((group.base.workload, TrialsPicture(name, systems.of(entry.cell), picture)))
+    return found
+
+
+def _reasons(cells: Sequence[Cell], groups: Sequence[ComparisonGroup]) -> tuple[tuple[str, int], ...]:
+    """What keeps each of these away from the nearest work; an older session of equal work has no reason."""
+    counted: Counter[str] = Counter()
+    for cell in cells:
+        fields = min((found for group in groups if (found := differences(group, cell))), key=len, default=())
+        counted.update(name for name, _, _ in fields)
+    return tuple(counted.most_common(4))

@@ -1,0 +1,78 @@
+"""The systems of a page: what each is called, and which colour it has in all pictures and tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from report import text
+from report.analysis import Analysis
+from report.comparisons.cells import Cell
+from report.page.values import System
+
+Place = tuple[str, str]
+"""A machine's id, and the name of its device or devices."""
+
+
+class Systems:
+    """All systems whose figures stand on the page, this machine's first, then those compared with it."""
+
+    def __init__(self, systems: Sequence[System]) -> None:
+        self.all = tuple(systems)
+        self._by_place = {(system.machine, system.card): system for system in systems}
+
+    def of(self, cell: Cell) -> System:
+        """The system that measured a cell."""
+        return self._by_place[cell.machine, cell.card]
+
+    def at(self, machine: str, card: str) -> System:
+        """The system of a machine and its card."""
+        return self._by_place[machine, card]
+
+    @property
+    def own(self) -> tuple[System, ...]:
+        """Those of this machine."""
+        return tuple(system for system in self.all if system.own)
+
+
+def systems_of(analysis: Analysis) -> Systems:
+    """This machine's systems, then those of the leading pair, then all others of the groups and cells."""
+    own = {trial.machine for trial in analysis.own}
+    places: dict[Place, Cell | None] = {}
+    for cell in (*analysis.measured_here, *analysis.own_cells):
+        places.setdefault((cell.machine, cell.card), cell)
+    for pair in analysis.expectations[:1]:
+        for cell in pair.cells:
+            places.setdefault((cell.machine, cell.card), cell)
+    for cell in (*analysis.grouped, *analysis.cells):
+        places.setdefault((cell.machine, cell.card), cell)
+    for trial in analysis.trials:
+        places.setdefault((trial.machine, trial.card), None)
+    ordered = sorted(places, key=lambda place: place[0] not in own)
+    found = [
+        System(machine, card, text.short_card(card), slot, machine in own)
+        for slot, (machine, card) in enumerate(ordered)
+    ]
+    return Systems(_told_apart(found, analysis))
+
+
+def _told_apart(found: Sequence[System], analysis: Analysis) -> list[System]:
+    """Systems that share a name are told apart by their machines' labels, and those by the start of an id."""
+    counted = Counter(system.name for system in found)
+    labels = {trial.machine: text.clean(trial.machine_label, 40) for trial in analysis.trials}
+    own = [system for system in found if system.own]
+
+    def named(system: System) -> str:
+        if counted[system.name] == 1:
+            return system.name
+        if own == [system]:
+            return text.THIS
+        return f"{system.name} {_short(labels.get(system.machine, system.machine[:4]))}"
+
+    return [replace(system, name=named(system)) for system in found]
+
+
+def _short(label: str) -> str:
+    """The id in brackets behind a label that machines share, else the label."""
+    return label.rpartition("(")[2].rstrip(")") if label.endswith(")") else label

@@ -1,0 +1,230 @@
+"""Claims that met a record: what was published, what is here, and the verdict, as numbers and names."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from harness.record import Claim, Side
+from harness.record.claims import speaks_of
+from report import text
+from report.analysis import Analysis
+from report.claims.judged import Judged
+from report.claims.metrics import METRICS, figure_of
+from report.comparisons.cells import Cell, figure_ratio
+from report.page.values import Quantity
+from report.stats.intervals import Interval
+from report.trials.key import Value
+
+State = Literal["holds", "fails", "open"]
+Reason = Literal["within", "outside", "across", "few runs", "bound met", "bound missed", "equal", "unequal"]
+
+STATES: Mapping[str, State] = {
+    "reproduced": "holds",
+    "holds here": "holds",
+    "not reproduced": "fails",
+    "does not hold here": "fails",
+    "inconclusive": "open",
+}
+ORDER = ("fails", "holds", "open")
+RELATIVE = ("ratio", "order", "trend")
+"""Kinds of claim about what is better than what: they matter to more readers than single figures."""
+UNITS = {"s": "seconds", "B": "bytes", "fraction": "accuracy", "parameters": "count"}
+WITHOUT_NAME = ("perplexity", "loss", "AUC", "epochs", "images", "tokens")
+"""Units that the metric says already."""
+FARTHEST = math.log(3.0)
+"""Three times, or a third: where the drawing of a claim ends."""
+LEAST_REACH = math.log(1.15)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One thing that a side of a claim names, such as ('batch_size', 98)."""
+
+    name: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRow:
+    """A claim with what it was held against; `common` is what both of its sides have."""
+
+    claim: Claim
+    study: str
+    common: tuple[Part, ...]
+    of: tuple[Part, ...]
+    over: tuple[Part, ...]
+    repeated: bool
+    """Whether another row has the same words."""
+    published: Quantity
+    here: Quantity
+    state: State
+    reason: Reason
+    margin: float | None
+    runs: int
+    zone: Mapping[str, Any] | None
+    """Where the claim holds and what is here, in percent of the width; null where that has no place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What came of all claims. `ways` need one more command here, `cards` another card."""
+
+    holds: int
+    fails: int
+    open: int
+    ways: int
+    cards: int
+    others: int
+
+    @property
+    def met(self) -> int:
+        """Claims that met a record."""
+        return self.holds + self.fails + self.open
+
+
+def claim_rows(analysis: Analysis) -> tuple[ClaimRow, ...]:
+    """The claims that met a record: those that do not hold first, then those that do, then the open ones."""
+    met = [judged for judged in analysis.verdicts if judged.compared]
+    said = Counter(judged.claim.words for judged in met)
+    rows = [_row(judged, analysis, said[judged.claim.words] > 1) for judged in met]
+    return tuple(sorted(rows, key=lambda row: (ORDER.index(row.state), row.claim.kind not in RELATIVE)))
+
+
+def counts(analysis: Analysis) -> Counts:
+    """How many claims came to which verdict, and what the others need."""
+    states = Counter(STATES[one.verdict.word] for one in analysis.verdicts if one.compared)
+    unmet = [one.claim for one in analysis.verdicts if not one.compared]
+    ways = [claim for claim in unmet if claim.id in analysis.question.ways]
+    rest = [claim for claim in unmet if claim.id not in analysis.question.ways]
+    cards = sum(_needs_another_card(claim, analysis) for claim in rest)
+    return Counts(states["holds"], states["fails"], states["open"], len(ways), cards, len(rest) - cards)
+
+
+def _needs_another_card(claim: Claim, analysis: Analysis) -> bool:
+    """Whether a claim speaks of none of the leading session's devices."""
+    devices = {
+        (trial.environment.device, trial.device_name, trial.device_capability) for trial in analysis.own
+    }
+    return bool(devices) and not any(
+        speaks_of(claim, kind, name, capability, analysis.evidence.cards) is not False
+        for kind, name, capability in devices
+    )
+
+
+def _row(judged: Judged, analysis: Analysis, repeated: bool) -> ClaimRow:
+    claim = judged.claim
+    of = _parts(claim.of)
+    over = _parts(claim.over) if claim.over else ()
+    common = tuple(part for part in of if part in over) if over else of
+    unit = unit_of(claim)
+    here = _here(judged, unit)
+    return ClaimRow(
+        claim=claim,
+        study=analysis.evidence.claims.name_of(claim.study),
+        common=common,
+        of=tuple(part for part in of if part not in common),
+        over=tuple(part for part in over if part not in common),
+        repeated=repeated,
+        published=Quantity(claim.value, unit),
+        here=here,
+        state=STATES[judged.verdict.word],
+        reason=_reason(judged),
+        margin=judged.verdict.margin,
+        runs=min((len(_runs(claim, cell)) for cell in judged.cells), default=0),
+        zone=_zone(judged, here),
+    )
+
+
+def _parts(side: Side) -> tuple[Part, ...]:
+    named: list[tuple[str, Value]] = [
+        ("card", side.card),
+        ("model", side.model),
+        ("precision", side.precision),
+        ("batch_size", side.batch_size),
+        ("gpus", side.gpus if side.gpus > 1 else None),
+        ("data_mode", side.data_mode),
+        ("layout", side.layout),
+        ("image_size", side.image_size),
+        *side.options.items(),
+    ]
+    return tuple(Part(name, value) for name, value in named if value is not None)
+
+
+def unit_of(claim: Claim) -> str:
+    """The unit in which a claim's figures are written."""
+    if claim.kind in ("ratio", "order", "trend") or claim.metric == "batch_ratio":
+        return "ratio"
+    return UNITS.get(claim.unit, "" if claim.unit in WITHOUT_NAME else text.clean(claim.unit, 20))
+
+
+def _runs(claim: Claim, cell: Cell) -> tuple[float, ...]:
+    figure = figure_of(claim, cell)
+    return figure.values if figure else cell.throughput.values
+
+
+def _here(judged: Judged, unit: str) -> Quantity:
+    """What was measured, with its 95 % interval where the runs show one."""
+    claim, cells = judged.claim, judged.cells
+    found = [figure for cell in cells if (figure := figure_of(claim, cell)) is not None]
+    metric = METRICS[claim.metric]
+    if claim.kind in ("ratio", "order") and len(found) == len(cells) == 2 and not metric.may_be_zero:
+        places = (0, 1) if claim.kind == "order" else (1, 0)
+        first, second = places
+        ratio = figure_ratio(cells[first], cells[second], found[first], found[second])
+        if ratio is not None:
+            return _with_ends(ratio.estimate, unit, None if metric.kind == "memory" else ratio.interval)
+    if len(found) == 1:
+        mean = judged.measured if judged.measured is not None else found[0].mean
+        return _with_ends(mean, unit, found[0].interval)
+    return Quantity(judged.measured, unit)
+
+
+def _with_ends(value: float | None, unit: str, interval: Interval | None) -> Quantity:
+    """A range without width says nothing that its value does not."""
+    if interval is None or interval.low == interval.high:
+        return Quantity(value, unit)
+    return Quantity(value, unit, interval.low, interval.high)
+
+
+def _reason(judged: Judged) -> Reason:
+    """Why the verdict is what it is, by what it rests on."""
+    claim, verdict = judged.claim, judged.verdict
+    state = STATES[verdict.word]
+    if state == "open":
+        return "few runs" if verdict.interval is None else "across"
+    if claim.kind == "structure" or METRICS[claim.metric].kind == "count":
+        return "equal" if state == "holds" else "unequal"
+    if claim.relation == "equal":
+        return "within" if state == "holds" else "outside"
+    return "bound met" if state == "holds" else "bound missed"
+
+
+def _zone(judged: Judged, here: Quantity) -> Mapping[str, Any] | None:
+    """On a logarithmic scale with what was published, or equal sides, in the middle."""
+    claim, bound = judged.claim, judged.claim.value or 1.0
+    if here.value is None or here.value <= 0 or claim.kind == "structure":
+        return None
+    margin = math.log1p(judged.verdict.margin or claim.margin)
+    low, high = here.low or here.value, here.high or here.value
+    ends = [math.log(end / bound) for end in (low, here.value, high) if end > 0]
+    reach = min(max(LEAST_REACH, 2 * margin, *(1.15 * abs(end) for end in ends)), FARTHEST)
+    left, right = {
+        "equal": (-margin, margin),
+        "less": (-reach, 0.0),
+        "greater": (0.0, reach),
+    }[claim.relation]
+
+    def place(end: float) -> float:
+        return round(50 + 50 * max(-1.0, min(1.0, end / reach)), 1)
+
+    return {
+        "from": place(left),
+        "width": round(place(right) - place(left), 1),
+        "low": place(ends[0]),
+        "at": place(ends[len(ends) // 2]),
+        "high": place(ends[-1]),
+    }

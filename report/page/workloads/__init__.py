@@ -1,0 +1,1 @@
+"""The pictures and rows of one workload, and of frameworks that train one network alike."""

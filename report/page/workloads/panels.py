@@ -1,0 +1,249 @@
+"""Small pictures of a workload: memory, gain of 16 bits, where the time goes, learning, devices, batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from harness.record import Curve as PublishedCurve
+from harness.record import Epoch
+from report import text
+from report.charts.curves import Curves, Line, Points
+from report.charts.marks import Look
+from report.charts.panels import Length, Lengths, Panel, Shares
+from report.charts.style import Form
+from report.comparisons.batch_sweeps import BatchSweep
+from report.comparisons.cells import Cell
+from report.comparisons.groups import PRECISIONS, ComparisonGroup
+from report.comparisons.scaling import VIRTUAL, Scaling, ranks_of
+from report.comparisons.speedups import FULL_PRECISION, Speedup, best_supported
+from report.comparisons.time_breakdown import time_breakdown
+from report.page.names import setting
+from report.page.systems import Systems
+from report.trials.pairs import grouped_by
+
+MOST_ROWS, MOST_LINES = 6, 8
+
+QUALITIES: dict[str, tuple[str, Form]] = {
+    "accuracy": ("Accuracy", "percent"),
+    "auc": ("Area under the curve", "number"),
+    "perplexity": ("Perplexity", "number"),
+    "loss": ("Loss", "number"),
+}
+
+
+def label(cell: Cell, systems: Systems, among: Sequence[Cell]) -> str:
+    """What tells a cell from the others: model, precision, framework or devices, and system."""
+
+    def told(cell: Cell) -> tuple[str, ...]:
+        key = cell.key
+        return text.model_name(key.model), key.precision, setting(key).strip(", "), systems.of(cell).name
+
+    others = [told(other) for other in among]
+    parts = [part for n, part in enumerate(told(cell)) if len({other[n] for other in others}) > 1 and part]
+    return ", ".join(parts) or cell.key.precision
+
+
+def _look(cell: Cell, systems: Systems) -> Look:
+    return "own" if systems.of(cell).own else "other"
+
+
+def memory(cells: Sequence[Cell], systems: Systems) -> Panel | None:
+    """The peak of each cell, in all that its device has."""
+    known = [cell for cell in cells if cell.peak_bytes.mean]
+    shown = sorted(known, key=lambda cell: -(cell.peak_bytes.mean or 0.0))[:MOST_ROWS]
+    if not shown:
+        return None
+    bars = tuple(
+        Length(
+            label(cell, systems, known),
+            cell.peak_bytes.mean or 0.0,
+            text.gibibytes(cell.peak_bytes.mean),
+            _look(cell, systems),
+            systems.of(cell).slot,
+            _capacity(cell),
+        )
+        for cell in shown
+    )
+    outlined = any(bar.capacity for bar in bars)
+    return Lengths("Peak memory", "outline: all of the card's" if outlined else "the most at once", bars)
+
+
+def _capacity(cell: Cell) -> float | None:
+    measured = cell.trials[0].record.measurement
+    size = measured.device.memory_bytes if measured and cell.trials[0].environment.device != "cpu" else None
+    return float(size) if size else None
+
+
+def gain(gains: Sequence[Speedup], cells: Sequence[Cell], systems: Systems) -> Panel | None:
+    """How many times as fast each 16-bit precision trains as the full one of the same machine."""
+    mine = [
+        each
+        for each in best_supported(gains)
+        if each.of.key.precision not in FULL_PRECISION and any(each.of is cell for cell in cells)
+    ]
+    among = [each.of for each in mine]
+    strict = [each for each in mine if each.over.key.precision == "fp32-ieee"] or mine
+    if not strict:
+        return None
+    bars = tuple(
+        Length(
+            label(each.of, systems, among),
+            each.ratio.estimate,
+            f"{text.times(each.ratio.estimate)} ×",
+            _look(each.of, systems),
+            systems.of(each.of).slot,
+        )
+        for each in strict[:MOST_ROWS]
+    )
+    return Lengths("Gain of 16 bits", f"times as fast as {strict[0].over.key.precision}", bars)
+
+
+def shares(cells: Sequence[Cell], systems: Systems) -> Panel | None:
+    """Where a step's time goes, the longest wait for input first."""
+    found = [(cell, part) for cell in cells if (part := time_breakdown(cell)) is not None]
+    found.sort(key=lambda pair: -pair[1].input_wait)
+    if not found:
+        return None
+    among = [cell for cell, _ in found]
+    told_apart = any(part.other is not None for _, part in found)
+    names = ("waits for input", "computes", "other") if told_apart else ("waits for input", "all else")
+    rows = tuple(
+        (label(cell, systems, among), (part.input_wait, part.compute, part.other or 0.0)[: len(names)])
+        for cell, part in found[:MOST_ROWS]
+    )
+    return Shares("Where the time goes", "share of a step", names, rows)
+
+
+def learning(
+    groups: Sequence[ComparisonGroup], published: Sequence[PublishedCurve], systems: Systems
+) -> Panel | None:
+    """The quality by epoch of the work with the most epochs; else a loss by epoch, or by step."""
+    trained = sorted(groups, key=lambda group: -_epochs(group))
+    for group in trained:
+        lines = _by_epoch(group, lambda epoch: epoch.quality, systems)
+        if _has_line(lines):
+            lines += [_behind(curve, curve.quality) for curve in published if _of(curve, group)]
+            return _learned(group, lines, *_quality(group))
+    for group in trained:
+        lines = _by_epoch(group, lambda epoch: epoch.valid_loss, systems)
+        if _has_line(lines):
+            lines += [_behind(curve, curve.valid_loss) for curve in published if _of(curve, group)]
+            return _learned(group, lines, "Validation loss", "number")
+    return _by_step(groups, systems)
+
+
+def _has_line(lines: Sequence[Line]) -> bool:
+    return any(len(line.points) > 1 for line in lines)
+
+
+def _learned(group: ComparisonGroup, lines: Sequence[Line], title: str, form: Form) -> Panel:
+    note = f"by epoch; {text.model_name(group.base.model)}"
+    return Curves(title, note, tuple(lines[: 2 * MOST_LINES]), form, zero=False)
+
+
+def _quality(group: ComparisonGroup) -> tuple[str, Form]:
+    trials = [trial for entry in group.entries for trial in entry.cell.trials]
+    return QUALITIES[next((trial.quality_name for trial in trials if trial.quality_name), "loss")]
+
+
+def _epochs(group: ComparisonGroup) -> int:
+    trials = [trial for entry in group.entries for trial in entry.cell.trials]
+    return max((len(trial.epochs) for trial in trials), default=0)
+
+
+def _by_epoch(group: ComparisonGroup, read: Callable[[Epoch], float | None], systems: Systems) -> list[Line]:
+    cells, lines = [entry.cell for entry in group.entries], []
+    for cell in cells:
+        for trial in cell.trials:
+            values = [(float(epoch.index), read(epoch)) for epoch in trial.epochs if epoch.complete]
+            points = tuple((at, value) for at, value in values if value is not None)
+            if points and trial.verdict != "invalid":
+                lines.append(_line(cell, points, cells, systems))
+    return lines
+
+
+def _line(cell: Cell, points: Points, among: Sequence[Cell], systems: Systems) -> Line:
+    stroke = (PRECISIONS.index(cell.key.precision) % 4) if cell.key.precision in PRECISIONS else 0
+    return Line(label(cell, systems, among), points, systems.of(cell).slot, stroke)
+
+
+def _of(curve: PublishedCurve, group: ComparisonGroup) -> bool:
+    """Whether a curve is of the group's model and protocol; generated data teaches something else."""
+    mine = (group.base.protocol, group.base.model.casefold())
+    measured = group.base.data_source != "generated"
+    return measured and mine == (curve.protocol, curve.side.model.casefold())
+
+
+def _behind(curve: PublishedCurve, values: Sequence[float]) -> Line:
+    points = tuple((float(epoch), value) for epoch, value in zip(curve.epochs, values, strict=True))
+    return Line("published", points, published=True)
+
+
+def _by_step(groups: Sequence[ComparisonGroup], systems: Systems) -> Panel | None:
+    """The training loss of runs that ended before their first epoch."""
+    for group in groups:
+        cells = [entry.cell for entry in group.entries]
+        lines = [
+            _line(cell, tuple((float(step), loss) for step, loss in trial.losses), cells, systems)
+            for cell in cells
+            for trial in cell.trials[:1]
+            if len(trial.losses) > 1
+        ]
+        if lines:
+            note = f"by step; {text.model_name(group.base.model)}"
+            return Curves("Training loss", note, tuple(lines[:MOST_LINES]), zero=False)
+    return None
+
+
+def devices(found: Sequence[Scaling], systems: Systems) -> Panel | None:
+    """Speed-up over one device against the number of devices, beside the ideal."""
+    lines, most = [], 1.0
+    for family in found:
+        for precision, way in family.lines():
+            cells = family.with_single(precision, way)
+            known = [(cell, ratio) for cell in cells if (ratio := family.over_single(cell)) is not None]
+            if way in ("", VIRTUAL) or not known:
+                continue
+            points = ((1.0, 1.0), *((float(ranks_of(cell)), ratio.estimate) for cell, ratio in known))
+            ranges = (
+                None,
+                *((r.interval.low, r.interval.high) if r.interval else None for _, r in known),
+            )
+            most = max(most, *(at for at, _ in points))
+            stroke = PRECISIONS.index(precision) % 4
+            named = f"{precision}, {way}"
+            lines.append(Line(named, points, systems.of(cells[0]).slot, stroke, marked=True, ranges=ranges))
+    if not lines:
+        return None
+    ideal = Line("ideal", ((1.0, 1.0), (most, most)), published=True)
+    ticks = tuple((2.0**n, f"{2**n}") for n in range(int(most).bit_length()) if 2**n <= most)
+    title, note = "Speed-up by devices", "times as fast as one device"
+    return Curves(title, note, (ideal, *lines[:MOST_LINES]), "times", doubling=True, ticks=ticks)
+
+
+def batches(sweeps: Sequence[BatchSweep], systems: Systems) -> Panel | None:
+    """Speed against batch size of the work with the most batches."""
+    if not sweeps:
+        return None
+    by_work = grouped_by(sweeps, lambda sweep: (sweep.key.model, sweep.key.data_mode))
+    members = max(by_work.values(), key=lambda each: max(len(sweep.cells) for sweep in each))
+    among = [sweep.cells[0] for sweep in members]
+    lines = tuple(
+        Line(
+            label(sweep.cells[0], systems, among),
+            tuple((float(cell.key.batch_size), cell.throughput.mean or 0.0) for cell in sweep.cells),
+            systems.of(sweep.cells[0]).slot,
+            PRECISIONS.index(sweep.precision) % 4,
+            marked=True,
+            ranges=tuple(_ends(cell) for cell in sweep.cells),
+        )
+        for sweep in members[:MOST_LINES]
+    )
+    unit = members[0].cells[0].trials[0].sample_unit
+    note = f"{unit}s/s; {text.model_name(members[0].key.model)}"
+    return Curves("Speed by batch size", note, lines, doubling=True)
+
+
+def _ends(cell: Cell) -> tuple[float, float] | None:
+    interval = cell.throughput.interval
+    return (max(interval.low, 0.0), interval.high) if interval else None

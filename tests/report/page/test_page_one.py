@@ -1,0 +1,153 @@
+"""Page one of each purpose: what leads it, and how much of it there is."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from report.charts.bars import Bars
+from report.page.one import comparison, headlines
+from report.page.values import Quantity
+from tests.helpers.page_reader import read
+from tests.helpers.purposes import PURPOSES, page, written
+
+MOST_WORDS = 220
+MOST_HEADLINE = 30
+MOST_NOTE = 40
+MOST_CHIPS = 6
+MOST_BARS = 14
+
+each_purpose = pytest.mark.parametrize("name", PURPOSES)
+
+
+def texts(name: str, *tags: str) -> list[str]:
+    """The texts of the elements of page one that are called so."""
+    html = written(name).html.read_text(encoding="utf-8")
+    first = html.partition("<nav")[0]
+    pattern = "|".join(rf"<{tag}\b[^>]*>(.*?)</{tag}>" for tag in tags)
+    found = (next(filter(None, groups.groups()), "") for groups in re.finditer(pattern, first, re.S))
+    return [re.sub(r"<[^>]+>", "", text) for text in found]
+
+
+@each_purpose
+def test_page_one_is_about_what_the_records_bear(name: str):
+    assert page(name).one.subject.state.replace("own", "self") == PURPOSES[name].subject
+
+
+@each_purpose
+def test_running_text_of_page_one_is_short(name: str):
+    headline, notes, captions = texts(name, "h1"), texts(name, "p"), texts(name, "figcaption")
+    assert len(headline) == 1
+    assert len(headline[0].split()) <= MOST_HEADLINE
+    assert max(len(note.split()) for note in notes) <= MOST_NOTE
+    assert sum(len(text.split()) for text in (*headline, *notes, *captions)) <= MOST_WORDS
+
+
+@each_purpose
+def test_chips_are_few_and_the_worst_stands_first(name: str):
+    chips = page(name).one.chips
+    order = ["stop", "care", "good"]
+    kinds = [order.index(chip.kind) for chip in chips]
+    assert 1 <= len(chips) <= MOST_CHIPS
+    assert kinds == sorted(kinds)
+    assert len({chip.name for chip in chips if chip.name != "old-offer"}) >= len(chips) - 1
+
+
+@each_purpose
+def test_three_notes_stand_below_the_table(name: str):
+    assert len(page(name).one.notes) == 3
+
+
+@pytest.mark.parametrize("name", ["buyer", "buyer-without-watts", "pair", "one-machine", "first-look"])
+def test_the_picture_starts_at_the_fastest_and_has_room(name: str):
+    chart = page(name).one.view.picture.picture.chart
+    assert isinstance(chart, Bars)
+    bars = [bar for group in chart.groups for bar in group.bars]
+    assert 1 <= len(bars) <= MOST_BARS
+    for group in chart.groups:
+        values = [bar.value for bar in group.bars if bar.value is not None]
+        assert values == sorted(values)
+        assert values[0] == 1.0
+
+
+def facts(name: str) -> dict[str, Any]:
+    view = page(name).one.view
+    assert isinstance(view, comparison.Comparison)
+    return {f"{fact.name} {fact.of}".strip(): fact for _, rows in view.groups for fact in rows}
+
+
+def test_a_buyer_sees_money_speed_and_limits_of_both_offers():
+    view = page("buyer").one.view
+    assert [name for name, _ in view.groups] == ["money", "speed", "limits"]
+    found = facts("buyer")
+    assert [cell.value for cell in found["price"].cells] == [2000.0, 3200.0]
+    assert found["price"].ratio.value == pytest.approx(1.6)
+    assert found["cost-shared"].ratio.value == pytest.approx(
+        found["cost-shared"].cells[1].value / found["cost-shared"].cells[0].value
+    )
+    assert found["failed"].data == (7, 6)
+
+
+def test_less_money_and_more_speed_point_to_the_same_side():
+    marks = {name: fact.mark for name, fact in facts("buyer").items() if fact.mark}
+    assert {mark.at < 50 for mark in marks.values()} == {True}
+    assert {mark.slot for mark in marks.values()} == {0}
+
+
+def test_the_second_against_the_first_is_the_ratio_of_their_speeds():
+    found = facts("pair")
+    works = [fact for name, fact in found.items() if name.startswith("work ")]
+    for fact in works:
+        first, second = (cell.value for cell in fact.cells)
+        assert fact.ratio.value == pytest.approx(second / first, rel=0.02)
+        assert fact.ratio.low <= fact.ratio.value <= fact.ratio.high
+
+
+def test_of_forty_machines_the_fastest_and_the_nearest_to_this_one_stand_on_page_one():
+    view = page("forty-machines").one.view
+    ranks = [row.system.name for row in view.all.rows]
+    shown = [row.system.name for row in view.shown]
+    assert len(ranks) == 40
+    assert len(shown) <= 24
+    assert shown[:12] == ranks[:12]
+    assert any(row.system.own for row in view.shown)
+    assert shown == [name for name in ranks if name in shown]
+
+
+def test_twenty_machines_all_stand_on_page_one_sorted():
+    rows = page("twenty-machines").one.view.shown
+    times = [row.time.value for row in rows if row.first is not None]
+    assert len(rows) == 20
+    assert times == sorted(times)
+    assert times[0] == pytest.approx(1.0)
+
+
+def test_a_first_look_says_next_before_the_picture_and_what_is_missing():
+    one = page("first-look").one
+    assert one.next_first
+    assert one.chips[0].name == "generated-data"
+    assert {need for row in one.view.rows for need in row.needs} == {"real-data", "longer", "runs"}
+
+
+def test_failures_alone_lead_with_their_cause_and_a_command():
+    one = page("failed").one
+    assert one.chips[0].kind == "stop"
+    assert [(cause.reason, cause.trials) for cause in one.view.causes] == [("out-of-memory", 1)]
+    assert [command.line.split()[1] for command in one.next.data["commands"]] == ["doctor", "build"]
+
+
+def test_a_figure_whose_range_is_wider_than_itself_is_not_stated():
+    stated = headlines._stated(Quantity(10.0, "images/s", 8.0, 12.0))
+    wide = headlines._stated(Quantity(10.0, "images/s", 2.0, 18.0))
+    assert (stated.value, wide.value) == (10.0, None)
+
+
+@each_purpose
+def test_every_id_stands_once_and_every_link_leads_to_one(name: str):
+    shown = read(written(name).html.read_text(encoding="utf-8"))
+    ids = [element.attributes["id"] for element in shown.elements if "id" in element.attributes]
+    links = [e.attributes["href"] for e in shown.all("a") if e.attributes["href"].startswith("#")]
+    assert len(ids) == len(set(ids))
+    assert {link.removeprefix("#") for link in links} <= set(ids)

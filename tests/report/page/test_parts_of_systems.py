@@ -1,0 +1,195 @@
+"""Pairs, limits, costs, acceptance, uncertainty and what ran: their numbers, states and orders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from harness.record import Record
+from harness.record.claims import ClaimSet
+from harness.record.store import Results, Stored
+from report.analysis import Analysis, Evidence, Question, analyse, evidence_in
+from report.comparisons.standings import standings
+from report.cost.purchase import Purchase, parse_purchase
+from report.page.parts import acceptance, costs, limits, pairs, ran, uncertainty
+from report.page.systems import systems_of
+from tests.helpers import bundled
+from tests.helpers import records_builder as build
+from tests.helpers.cases import CASES, DESKS
+from tests.helpers.records_fleet import fleet
+from tests.helpers.records_quick import quick_look
+
+NOW = datetime(2026, 2, 1, 12, tzinfo=UTC)
+
+
+@cache
+def analysed(name: str) -> Analysis:
+    """The analysis of a constructed case."""
+    case = CASES[name]
+    with TemporaryDirectory() as folder:
+        root = Path(folder)
+        case.make(root)
+        if case.purchase:
+            (root / "purchase.toml").write_text(case.purchase, encoding="utf-8")
+        return analyse(evidence_in(root), Question(case.now, session=case.session, baseline=case.baseline))
+
+
+def of(records: Sequence[Record], purchase: Purchase | None = None) -> Analysis:
+    stored = tuple(Stored(f"results/{place}.json", record) for place, record in enumerate(records))
+    return analyse(
+        Evidence(Results(stored, (), ()), ClaimSet(), (), purchase), Question(NOW, session=bundled.LEAD)
+    )
+
+
+def machines(*seconds: float) -> list[Record]:
+    """One proven work on several machines, the first of which leads."""
+    sessions = (bundled.LEAD, *(f"20260130-{place:06x}" for place in range(1, len(seconds))))
+    found = []
+    for digits, session, each in zip("abcdef", sessions, seconds, strict=False):
+        found += bundled.proven(
+            build.LM,
+            "fp32-ieee",
+            each,
+            card=f"Constructed Card {digits}",
+            digits=digits,
+            session=session,
+            batch_size=20,
+        )
+    return found
+
+
+def test_all_systems_of_one_work_are_in_order_with_the_places_that_their_ranges_allow():
+    found = of(machines(0.0200, 0.0100, 0.0201, 0.0400))
+    shown = pairs.view(found, systems_of(found))
+    assert shown is not None and shown.standings is not None
+    rows = shown.standings.rows
+    assert [row.system.card[-1] for row in rows] == ["b", "a", "c", "d"]
+    assert [(row.first, row.last) for row in rows] == [(1, 1), (2, 3), (2, 3), (4, 4)]
+    assert [row.time.value for row in rows] == pytest.approx([1.0, 2.0, 2.01, 4.0], rel=0.01)
+    assert [row.system.own for row in rows] == [False, True, False, False]
+
+
+def test_two_systems_have_no_ranking_and_a_system_without_a_deciding_work_no_place():
+    assert standings((), ()) is None
+    two = of(machines(0.02, 0.03))
+    assert standings(two.own_cells, two.cells) is None
+    ranked = standings(*(lambda found: (found.own_cells, found.cells))(of(machines(0.02, 0.03, 0.01))))
+    assert ranked is not None and all(row.first for row in ranked.rows)
+
+
+def test_each_pair_has_both_ranges_and_its_works():
+    found = analysed("two-cards-proven-priced")
+    shown = pairs.view(found, systems_of(found))
+    assert shown is not None and shown.standings is None
+    (pair,) = shown.pairs
+    first = found.expectations[0]
+    assert (pair.units.value, pair.units.low, pair.model.high) == (
+        first.best,
+        first.units.low,
+        first.model.high,
+    )
+    assert pair.model.low < pair.units.low < pair.units.high < pair.model.high
+    assert (pair.standing, pair.works, pair.fewest_runs) == ("RANKED", len(shown.works), 3)
+
+
+def test_a_device_is_held_against_paper_and_its_own_ceilings():
+    found = analysed("ceilings")
+    shown = limits.view(found, systems_of(found))
+    assert shown is not None
+    (device,) = shown.devices
+    assert device.measured and device.picture is not None and device.unhealthy is not None
+    assert device.unhealthy[0] < device.unhealthy[1]
+    by_name = {row.name: row for row in device.sheet}
+    assert by_name["bf16"].share.value == pytest.approx(
+        by_name["bf16"].measured.value / by_name["bf16"].paper.value
+    )
+    assert all(row.flops_per_second > 0 for row in device.rows)
+
+
+def test_offers_stand_by_cost_with_what_both_cost_alone_and_the_price_that_turns_them():
+    found = analysed("two-cards-proven-priced")
+    shown = costs.view(found, systems_of(found))
+    assert shown is not None and shown.state == "priced" and shown.picture is not None
+    first, second = shown.rows
+    assert found.costs is not None and found.costs.answer is not None and found.costs.idle is not None
+    assert first.shared is not None and second.shared is not None and second.ratio is not None
+    assert first.shared.value < second.shared.value and first.ratio is None
+    assert (first.alone.value, second.alone.value) == (found.costs.idle.first[1], found.costs.idle.second[1])
+    assert first.turns_at.value == found.costs.answer.cards[found.costs.answer.order[0]].break_even[1]
+    assert (shown.assumption.name, found.costs.idle_turns) == ("sharing", True)
+
+
+def test_without_ranked_runs_or_prices_the_costs_say_so_by_their_state():
+    waiting, unpriced = of(quick_look(), parse_purchase(DESKS)), analysed("two-cards-proven")
+    assert costs.view(waiting, systems_of(waiting)).state == "nothing"
+    by_speed = costs.view(unpriced, systems_of(unpriced))
+    assert by_speed.state == "ratios" and by_speed.ratios[0].times.low < by_speed.ratios[0].times.value
+    nothing = analysed("nothing")
+    assert costs.view(nothing, systems_of(nothing)) is None
+
+
+def test_each_ordered_speed_is_accepted_from_95_percent_of_its_mean_on():
+    found = analysed("two-cards-proven")
+    shown = acceptance.view(found, systems_of(found))
+    assert shown is not None and shown.share == pytest.approx(0.95)
+    for row in shown.rows:
+        assert row.least.value == pytest.approx(0.95 * row.ordered.value)
+        assert row.ordered.low < row.ordered.value < row.ordered.high
+    assert (shown.unproven, shown.few_blocks) == (False, True)
+
+
+def test_doubts_stand_from_the_widest_on_and_invalid_runs_with_their_cause():
+    found = analysed("two-cards-proven")
+    shown = uncertainty.view(found, systems_of(found))
+    assert shown is not None
+    widths = [row.half_width for row in shown.doubts]
+    assert widths == sorted(widths, reverse=True) and len(widths) == 4
+    assert [(row.verdict, row.causes, row.count) for row in shown.spoiled] == [
+        ("invalid", ("precision",), 3)
+    ] * 2
+    assert {caveat.name for caveat in shown.caveats} >= {"few-blocks", "rare-runs"}
+
+
+def test_three_units_of_a_model_are_a_table_with_their_spread_and_two_are_none():
+    found, few = (of(fleet(units, cards_per_machine=1)) for units in (5, 2))
+    (shown,) = uncertainty.view(found, systems_of(found)).units
+    rates = [row.speed.value for row in shown.rows]
+    assert len(rates) == 5 and rates == sorted(rates, reverse=True)
+    assert shown.cv == found.fleets[0].spread.cv
+    assert uncertainty.view(few, systems_of(few)).units == ()
+
+
+def test_files_that_cannot_be_read_and_what_a_budget_left_out_are_there():
+    found = analysed("odd")
+    assert (
+        len(uncertainty.view(found, systems_of(found)).problems) == len(found.evidence.results.problems) > 0
+    )
+    shown = ran.view(found, systems_of(found))
+    assert [(row.what, row.trials) for row in shown.planned] == [("host mode", 12)]
+    assert [row.other_work for row in shown.left_over] == [True]
+
+
+def test_every_trial_attempt_and_stack_is_shown_once():
+    found = analysed("two-cards-proven")
+    shown = ran.view(found, systems_of(found))
+    assert shown is not None
+    assert (len(shown.trials), shown.trials_left, sum(count for _, count in shown.folders)) == (18, 0, 18)
+    assert [(row.started, row.shown, row.invalid, row.failed) for row in shown.attempts] == [(9, 6, 3, 0)] * 2
+    assert [stack.system.slot for stack in shown.stacks] == [system.slot for system in systems_of(found).all]
+
+
+def test_trials_that_failed_alike_are_one_row_with_stage_and_reason():
+    with TemporaryDirectory() as folder:
+        build.write(Path(folder), build.two_cards())
+        found = analyse(evidence_in(Path(folder), purchase=False), Question(NOW))
+    shown = ran.view(found, systems_of(found))
+    failed = [trial for trial in found.shown if trial.failure is not None]
+    assert sum(row.count for row in shown.failures) == len(failed) > 0
+    assert {(row.stage, row.reason) for row in shown.failures} == {
+        (trial.failure.stage, trial.failure.reason.replace("-", " ")) for trial in failed if trial.failure
+    }

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from report.charts.groups import (
+    Bar,
+    Group,
+    Tie,
+    figure_words,
+    group_width,
+    heading_words,
+    is_firm,
+    name_words,
+    reach,
+)
 from report.charts.marks import (
     DASHES,
     KeyEntry,
-    Look,
     draw_bar,
     draw_key,
     draw_range,
@@ -25,7 +34,6 @@ from report.charts.style import (
     LABEL,
     NOTE,
     PAPER,
-    RED,
     RULE,
     SOFT,
     Form,
@@ -38,6 +46,8 @@ from report.charts.style import (
     written,
 )
 
+__all__ = ["Bar", "Bars", "Group", "Tie"]
+
 FAR_APART = 10.0
 """Over so many times the least of a group, the greatest leaves the others no length."""
 LONGEST_RANGE = 1.5
@@ -49,50 +59,6 @@ ROW, BAR = 25.0, 15.0
 STACKED_ROW, STACKED_BAR = 39.0, 9.0
 """Heights of a row and its bar, where names stand beside the bars and above them, px."""
 NAME_LINE, NOTE_LINE, AXIS_ROW = 20.0, 17.0, 20.0
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One bar of a value and its range; `text` and `small` stand at its end, in place of what has no value.
-
-    `note` follows the name, `slot` is its colour's, `cells` has a text for each column.
-    """
-
-    label: str
-    look: Look
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    text: str = ""
-    small: str = ""
-    note: str = ""
-    slot: int = 0
-    cells: tuple[str, ...] = ()
-
-    @property
-    def shown(self) -> float | None:
-        """The value, where it can be drawn."""
-        return self.value if self.value is not None and math.isfinite(self.value) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Tie:
-    """Neighbours of a group without a difference: a bracket with a text, or a word at each name."""
-
-    first: int
-    last: int
-    text: str
-    word: str = "tie"
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Bars under one name; each of `notes` is a line below it."""
-
-    label: str
-    bars: tuple[Bar, ...]
-    notes: tuple[str, ...] = ()
-    ties: tuple[Tie, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +118,9 @@ class _Picture:
         self.row, self.bar = (ROW, BAR) if self.beside else (STACKED_ROW, STACKED_BAR)
         self.columns = self._columns(bars)
         aside = self.beside and chart.names == "beside"
-        named = max((_group_width(group) for group in chart.groups), default=0.0) if aside else 0.0
+        named = max((group_width(group) for group in chart.groups), default=0.0) if aside else 0.0
         self.named = min(named + 16.0, 0.16 * layout.width) if named else 0.0
-        widest = max((run_width(_name(bar)) for bar in bars), default=0.0)
+        widest = max((run_width(name_words(bar)) for bar in bars), default=0.0)
         widest = max(widest + 14.0, 0.0 if chart.columns else width_of(chart.axis, NOTE) + 24.0 - self.named)
         label = min(widest, 0.3 * layout.width) if self.beside else 0.0
         self.left = self.named + label
@@ -195,7 +161,7 @@ class _Picture:
     def _columns(self, bars: Sequence[Bar]) -> list[tuple[float, str]]:
         """Left end and name of each column; above the bars as many as leave the names their room."""
         right, places = self.layout.width, []
-        names = max((run_width(_name(bar)) for bar in bars), default=0.0)
+        names = max((run_width(name_words(bar)) for bar in bars), default=0.0)
         for place, name in enumerate(self.chart.columns):
             cells = [width_of(bar.cells[place], LABEL, True) for bar in bars if place < len(bar.cells)]
             places.append((max([width_of(name, NOTE), *cells]), name))
@@ -225,7 +191,7 @@ class _Picture:
         """The lines below a group's name; none where they follow it."""
         if self.named:
             return [line for note in group.notes for line in wrapped(note, self.named - 10, NOTE)]
-        if run_width(_heading(group)) <= self.layout.width:
+        if run_width(heading_words(group)) <= self.layout.width:
             return []
         return [line for note in group.notes for line in wrapped(note, self.layout.width, NOTE)]
 
@@ -242,19 +208,19 @@ class _Picture:
                         for tie in group.ties
                         if self.beside and tie.first <= place <= tie.last
                     )
-                    units.append((self.room - self._after(bar) - ties) / _reach(bar, most))
+                    units.append((self.room - self._after(bar) - ties) / reach(bar, most))
         return max(min(units, default=self.room), 0.0)
 
     def _after(self, bar: Bar) -> float:
         """The room of what stands at a bar's end, px."""
-        words = _figure(bar) if self.beside else []
+        words = figure_words(bar) if self.beside else []
         return GAP + run_width(words) if words else 2.0
 
     def _end(self, bar: Bar, unit: float) -> float:
         """Where a bar, its range and its figure end."""
         value = bar.shown
-        reach = 0.0 if value is None else max(value, min(bar.high or value, self._longest(unit)))
-        return self.left + reach * unit + self._after(bar)
+        end = 0.0 if value is None else max(value, min(bar.high or value, self._longest(unit)))
+        return self.left + end * unit + self._after(bar)
 
     def _longest(self, unit: float) -> float:
         return self.room / unit if unit else 0.0
@@ -266,7 +232,7 @@ class _Picture:
         values = [bar.shown for bar in bars if bar.shown is not None]
         if not values or max(values) <= 0:
             return ()
-        most = max(_reach(bar, LONGEST_RANGE * max(values)) for bar in bars if bar.shown is not None)
+        most = max(reach(bar, LONGEST_RANGE * max(values)) for bar in bars if bar.shown is not None)
         found = linear_ticks([0.0, most], zero=True, most=6 if self.beside else 4)
         return tuple(
             (tick, written(tick, self.chart.form))
@@ -298,7 +264,7 @@ class _Picture:
         elif self.beside:
             sheet.run(0, y, fitted([Words(group.label), *map(Words, group.notes)], sheet.width))
         else:
-            sheet.run(0, y, fitted(_heading(group)[: 1 if notes else None], sheet.width))
+            sheet.run(0, y, fitted(heading_words(group)[: 1 if notes else None], sheet.width))
         for place, note in enumerate(notes, 1):
             sheet.text(0, y + NOTE_LINE * place, note)
 
@@ -315,17 +281,18 @@ class _Picture:
             uprights(sheet, [self.left], spans, RULE)
 
     def _draw(self, sheet: Sheet, row: _Row, unit: float) -> None:
-        bar, figure = row.bar, _figure(row.bar)
+        bar, figure = row.bar, figure_words(row.bar)
         middle = row.top + (self.row / 2 if self.beside else NAME_LINE + 8)
         line = row.top + (self.row / 2 + 5 if self.beside else 15)
-        name = _name(bar) + ([Words(row.word, bold=True)] if row.word else [])
-        at_right = [] if self.beside else [Words("")] if self.columns and bar.cells else figure
-        columns = sheet.width - self.columns[0][0] if self.columns and bar.cells and not self.beside else 0.0
-        taken = run_width(at_right) + columns
-        room = self.left - self.named - 8 if self.beside else sheet.width - taken - 12
-        sheet.run(self.named, line, fitted(name, room))
-        if not self.beside and not columns:
+        name = name_words(bar) + ([Words(row.word, bold=True)] if row.word else [])
+        if self.beside:
+            room = self.left - self.named - 8
+        elif self.columns and bar.cells:
+            room = self.columns[0][0] - 12
+        else:
+            room = sheet.width - run_width(figure) - 12
             sheet.run(sheet.width, line, figure, "right")
+        sheet.run(self.named, line, fitted(name, room))
         self._cells(sheet, bar, line)
         if bar.look == "missing":
             self._missing(sheet, bar, middle, line)
@@ -346,7 +313,7 @@ class _Picture:
             draw_range(sheet, self.left + low, self.left + high, middle, self.bar * 0.28, closed=whole)
             length = max(length, high)
         if self.beside:
-            sheet.run(self.left + length + GAP, line, _figure(bar))
+            sheet.run(self.left + length + GAP, line, figure_words(bar))
 
     def _missing(self, sheet: Sheet, bar: Bar, middle: float, line: float) -> None:
         """A dashed line which its word interrupts, or stands above."""
@@ -362,7 +329,7 @@ class _Picture:
 
     def _cells(self, sheet: Sheet, bar: Bar, line: float) -> None:
         ends = [left - (COLUMN_GAP if self.beside else 12.0) for left, _ in self.columns[1:]] + [sheet.width]
-        bold = bar.look in ("own", "other", "unranked")
+        bold = is_firm(bar)
         for cell, end in zip(bar.cells, ends, strict=False):
             colour = INK if bold else SOFT
             sheet.text(end, line, cell, size=LABEL, bold=bold, colour=colour, align="right")
@@ -388,36 +355,3 @@ class _Picture:
             sheet.text(min(max(x, half), sheet.width - half), top + 15, text, align="center")
         if ticks and self.beside and not self.columns:
             sheet.text(0, top + 15, cut(self.chart.axis, self.left - 20, NOTE))
-
-
-def _reach(bar: Bar, most: float) -> float:
-    """How far a bar and its range reach, at most so far."""
-    value = bar.shown or 0.0
-    return max(value, min(bar.high, most)) if bar.high is not None else value
-
-
-def _firm(bar: Bar) -> bool:
-    return bar.look not in ("published", "expected")
-
-
-def _name(bar: Bar) -> list[Words]:
-    colour = INK if _firm(bar) else SOFT
-    return [Words(bar.label, LABEL, _firm(bar), colour), *([Words(bar.note)] if bar.note else [])]
-
-
-def _figure(bar: Bar) -> list[Words]:
-    """What stands at a bar's end, or in its place."""
-    if bar.look == "failed":
-        return [Words("✕", LABEL, False, RED), Words(bar.text, LABEL, True, INK), Words(bar.small)]
-    if bar.look == "missing":
-        return [Words(bar.text, LABEL, False, system_colour(bar.slot))]
-    words = [Words(bar.text, LABEL, _firm(bar), INK)] if bar.text else []
-    return [*words, *([Words(bar.small)] if bar.small else [])]
-
-
-def _heading(group: Group) -> list[Words]:
-    return [Words(group.label, LABEL, True, INK), *map(Words, group.notes)]
-
-
-def _group_width(group: Group) -> float:
-    return max([width_of(group.label, LABEL, True), *(width_of(note, NOTE) for note in group.notes)])

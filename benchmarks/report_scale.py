@@ -20,6 +20,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from harness.record import (
+    SCHEMA,
     Asked,
     Cpu,
     DataFound,
@@ -139,7 +140,7 @@ def record_of(session: Session, host: Machine, order: int, noise: random.Random,
     )
     trial = Trial.of(asked, order // 2 + 1, seed=order, timeout_seconds=600.0)
     record = Record(
-        record=1,
+        record=SCHEMA,
         status="ok",
         session=session.id,
         order=order,

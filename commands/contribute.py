@@ -181,7 +181,7 @@ def _end(record: Record) -> str:
 
 
 def _cell(text: str) -> str:
-    return render.inert(render.markdown_text(clean(text, 200)))
+    return render.inert_markdown(clean(text, 200))
 
 
 def _is_commit(root: Path, name: str) -> bool:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
+from commands.offer import account_lines
 from harness.bundle import validate
 from harness.bundle.validate import folder_problems
 from harness.errors import GateError, MachineError, UserError
@@ -24,8 +25,7 @@ from harness.summary import circumstances
 from report import text
 from report.analysis import Analysis, Question, analyse, evidence_in
 from report.page import render
-from report.page.build import look
-from report.sections.ran.reruns import WHAT_READING_SHOWS
+from report.page.build import page_of
 
 MOST_FILES = 2000
 _PLACE = re.compile(
@@ -214,8 +214,8 @@ def judge(root: Path, base: str, head: str, comment: Path | None) -> None:
         machines = {record.machine.id for record in brought}
         analysis = None if refused else _beside(root, Path(folder))
         if comment is not None:
-            view = None if analysis is None else look(analysis)
-            comment.write_text(render.comment(view, refused, happened), encoding="utf-8")
+            page = None if analysis is None else page_of(analysis)
+            comment.write_text(render.comment(page, refused), encoding="utf-8")
     for problem in refused:
         print(text.clean(problem, 500), file=sys.stderr)
     if refused:
@@ -224,8 +224,8 @@ def judge(root: Path, base: str, head: str, comment: Path | None) -> None:
         print(text.clean(line, 200))
     for account in analysis.accounts if analysis is not None else ():
         if account.machine in machines:
-            print("\n".join((f"{text.clean(account.label)}: {account.sentence()}", *account.doubts())))
-    print(f"They agree with themselves and their session. {WHAT_READING_SHOWS}")
+            print("\n".join(account_lines(account)))
+    print("They agree with themselves and their session; only measuring again shows that they were measured.")
     print("the records are good")
 
 

@@ -21,6 +21,7 @@ from harness.run.setup import harness
 from report import text
 from report.acceptance import clause
 from report.analysis import METHODS, Analysis, Question, analyse, evidence_in
+from report.comparisons.account import Account
 from report.page import remake
 from report.page.build import write
 
@@ -61,7 +62,7 @@ def pack(root: Path, how: Packing) -> Path:
             raise UserError(f"a record cannot be packed: {problem}", remedy="fetch it again or remove it")
         quoted = [quote.date for quote in packed.purchase.quote] if packed.purchase else []
         manifest = Manifest(
-            bundle=2,
+            bundle=3,
             gpudyno=harness(root),
             as_of=bundle.as_of(packed.results.records, now, quoted),
             session=here.lead,
@@ -123,8 +124,24 @@ def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing,
 def _account_lines(analysis: Analysis) -> Iterator[str]:
     """How much of what each machine started stands in a bundle, and what is known of the rest."""
     for account in analysis.accounts:
-        yield f"{text.clean(account.label)}: {account.sentence()}"
-        yield from account.doubts("in this bundle")
+        yield from account_lines(account)
+
+
+def account_lines(account: Account) -> Iterator[str]:
+    """How many trials a machine started, what became of each, and what of it is missing here."""
+    fates = ", ".join(f"{number:,} {fate}" for fate, number in account.fates)
+    yield f"{text.clean(account.label)}: {text.count(account.started, 'trial')} started: {fates}"
+    missing = {
+        "session that is not here": account.absent_sessions,
+        "session whose ledger is not here": account.lost_ledgers,
+        "record that stands in no ledger": account.unentered,
+        "planned trial that left no trace": account.without_trace,
+    }
+    yield from (f"  {number:,} × {what}" for what, number in missing.items() if number)
+    yield from (
+        f"  the plan '{text.clean(plan, 64)}' changed {text.count(times, 'time')} between its sessions"
+        for plan, times in account.plan_changes
+    )
 
 
 def clause_lines(analysis: Analysis, name: str) -> tuple[str, ...]:

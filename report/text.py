@@ -8,6 +8,8 @@ import unicodedata
 from collections.abc import Sequence
 from datetime import date
 
+from harness.record import Finding
+from harness.record.finding import sentence as clause
 from report.stats.intervals import Interval
 
 THIS = "this machine"
@@ -51,6 +53,11 @@ DATA_MODE_WORDS = {
     "device": "the same data and augmentations on the device",
     "cached": "fixed tensors already on the device: the card alone",
 }
+
+
+def named(found: Finding) -> str:
+    """A finding as its name, a colon and its clause."""
+    return f"{found.name}: {clause(found)}"
 
 
 def count(value: int, noun: str, plural: str | None = None) -> str:

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from benchmarks.report_scale import machine, record_of, session_of
+from harness.record import Finding
 from harness.record.store import Stored
 from report.comparisons.cells import Cell, cells_of
 from report.comparisons.figures import Run, figure, left_out
@@ -27,10 +28,10 @@ def _template(place: int) -> Cell:
 
 
 @cache
-def _trial(place: int, block: int, verdict: str, causes: tuple[str, ...]) -> Trial:
+def _trial(place: int, block: int, verdict: str, findings: tuple[Finding, ...]) -> Trial:
     trial = _template(place).trials[0]
     record = trial.record.model_copy(update={"block": block})
-    return replace(trial, record=record, verdict=verdict, causes=causes)
+    return replace(trial, record=record, verdict=verdict, findings=findings)
 
 
 def line(
@@ -38,7 +39,7 @@ def line(
     *,
     place: int = 0,
     verdicts: Sequence[str] = (),
-    causes: Sequence[tuple[str, ...]] = (),
+    findings: Sequence[tuple[Finding, ...]] = (),
     **key: Any,
 ) -> Cell:
     """A line whose runs take these seconds, on the machine `place`; `key` has what its key differs in.
@@ -48,7 +49,7 @@ def line(
     template, count = _template(place), len(seconds.values)
     judged = tuple(verdicts) or ("valid",) * count
     blocks = seconds.blocks or (1,) * count
-    because = tuple(causes) or ((),) * count
+    because = tuple(findings) or ((),) * count
     taken = [Run(*run) for run in zip(seconds.values, blocks, judged, strict=True)]
     rates = [run._replace(value=1 / run.value) for run in taken]
     without = left_out(judged, rates)

@@ -40,7 +40,8 @@ CLONE = ("results/cards.toml", "results/LICENSE", "purchase.toml", "docker/image
 class Manifest(Model):
     """bundle.json: what the page in it was made with, so that it can be made again."""
 
-    bundle: Literal[1, 2]
+    bundle: Literal[1, 2, 3]
+    """The form: 2 has analysis.json, 3 has findings in place of sentences in it."""
     gpudyno: Harness
     as_of: Moment
     """The end of the newest trial, or the day of the newest quote: the page is dated by it."""

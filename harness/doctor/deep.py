@@ -8,6 +8,7 @@ from typing import Literal
 
 from harness.plan.plan import Plan, variants
 from harness.record import DeviceKind, Energy, Failure, Record, Session, Trial, Variant
+from harness.record.finding import sentence
 from harness.units import size
 
 Word = Literal["works", "broken", "not here"]
@@ -94,7 +95,7 @@ def _of_trial(trial: Trial, record: Record | None) -> Path:
     if record.failure is not None:
         return _failed(trial, name, record.failure)
     causes = record.summary.causes if record.summary else ()
-    wrong = [cause for cause in causes if cause.partition(":")[0] in NUMERIC_CAUSES]
+    wrong = [sentence(cause) for cause in causes if cause.name in NUMERIC_CAUSES]
     if wrong:
         return Path("broken", name, "; ".join(wrong), _remedy(trial, "error"))
     return Path("works", name, "; ".join(_facts(record)))

@@ -2,6 +2,7 @@
 
 from harness.record.base import Model, Number, canonical_json, first_problem, parse_toml, short_hash
 from harness.record.claim import CardClass, Claim, ClaimFile, ClaimKind, Curve, Point, Seeds, Side, Study
+from harness.record.finding import Finding, finding
 from harness.record.machine import Cpu, Environment, Gpu, Link, Load, Machine, differences, differing_fields
 from harness.record.measurement import (
     AllReduce,

@@ -2,6 +2,7 @@
 
 Schema history
   1  the first
+  2  a summary has findings in place of the sentences `causes` and `notes`, and so have `warnings`
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from harness.record.base import Model, Moment, Number
+from harness.record.finding import Finding
 from harness.record.machine import Environment, Load, Machine
 from harness.record.measurement import Measurement
 from harness.record.telemetry import Telemetry
 from harness.record.trial import Name, Trial
 
-SCHEMA = 1
+SCHEMA = 2
 
 DEEP = "deep"
 """The plan that takes each path once. Its records measure nothing, and stand beside no others."""
@@ -98,9 +100,18 @@ class Summary(Model):
     """Seconds of the whole protocol; projected unless it ran to its end."""
     projected: bool
     verdict: Literal["valid", "warn", "invalid", "unproven"]
-    causes: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    """What is normal and worth knowing, in the form of `causes`; it speaks against nothing."""
+    findings: tuple[Finding, ...] = ()
+    """What the verdict follows from, and notes on what is normal and worth knowing."""
+
+    @property
+    def causes(self) -> tuple[Finding, ...]:
+        """Those that speak against the trial."""
+        return tuple(found for found in self.findings if found.severity != "note")
+
+    @property
+    def notes(self) -> tuple[Finding, ...]:
+        """Those that do not."""
+        return tuple(found for found in self.findings if found.severity == "note")
 
 
 class Harness(Model):
@@ -120,7 +131,7 @@ def _whole(value: Any) -> Any:
 class Record(Model):
     """results/<date>/<machine>-<session>/<trial>.json"""
 
-    record: Annotated[Literal[1], BeforeValidator(_whole, json_schema_input_type=Literal[1])]
+    record: Annotated[Literal[2], BeforeValidator(_whole, json_schema_input_type=Literal[2])]
     status: Literal["ok", "failed"]
     session: SessionId
     attempt: Annotated[int, Field(ge=1)] = 1
@@ -146,7 +157,8 @@ class Record(Model):
     summary: Summary | None = None
     telemetry: Telemetry | None = None
     harness: Harness
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Finding, ...] = ()
+    """What happened within the session; a summary repeats those that are no notes."""
 
     @model_validator(mode="after")
     def _either_measured_or_failed(self) -> Self:

@@ -18,10 +18,11 @@ from pydantic import ValidationError
 from harness.errors import MachineError, NoSpace, RecordError, UserError
 from harness.record import SCHEMA, Record, Session
 from harness.record.ledger import LEDGER_BYTES, Ledger, LedgerLine, parse_ledger
+from harness.record.lift import from_schema_1
 
 REJECTED = ".rejected.json"
 
-MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: from_schema_1}
 """From each older schema number, the function that lifts a raw record by one."""
 
 

@@ -12,8 +12,10 @@ from harness.engine.container import run_name
 from harness.errors import RecordError
 from harness.image.lock import differences
 from harness.record import (
+    SCHEMA,
     Environment,
     Failure,
+    Finding,
     Harness,
     Load,
     Machine,
@@ -22,10 +24,10 @@ from harness.record import (
     Record,
     Reported,
     Trial,
+    finding,
 )
 from harness.record.base import Moment
 from harness.record.trial import Name
-from harness.summary.device_checks import CHANGED
 from harness.summary.statistics import judge_trial
 
 MEASUREMENT = "measurement.json"
@@ -124,11 +126,11 @@ def _read(path: Path) -> tuple[str | None, str]:
     return content.decode(errors="replace"), ""
 
 
-def _after_the_end(exit: Exit) -> tuple[str, ...]:
+def _after_the_end(exit: Exit) -> tuple[Finding, ...]:
     """What became of a process that had written its measurement."""
     if exit.code in (None, 0):
         return ()
-    return (f"it ended with code {exit.code} after its measurement was written",)
+    return (finding("late-exit", exit_code=exit.code),)
 
 
 def _parsed(trial: Trial, text: str) -> tuple[Measurement | None, str]:
@@ -243,7 +245,7 @@ def _record(
     return Record.model_validate(
         {
             **kept,
-            "record": 1,
+            "record": SCHEMA,
             "status": "ok" if measurement is not None else "failed",
             # A clock that was set while nobody watched the trial may make less of it than it measured.
             "wall_seconds": max(wall_seconds, measurement.window.seconds if measurement else 0.0),
@@ -259,13 +261,13 @@ def judged(record: Record) -> Record:
     return record.model_copy(update={"summary": judge_trial(record)})
 
 
-def changed_since(earlier: Record, record: Record) -> tuple[str, ...]:
+def changed_since(earlier: Record, record: Record) -> tuple[Finding, ...]:
     """What differs from an earlier trial of the same session: each named with both values."""
     if earlier.measurement is None or record.measurement is None:
         return ()
     before, after = _facts(earlier), _facts(record)
     return tuple(
-        f"{name} {CHANGED}: {before[name]} → {after[name]}"
+        finding("changed", what=name[:80], before=str(before[name])[:120], after=str(after[name])[:120])
         for name in before
         if name in after and before[name] != after[name]
     )

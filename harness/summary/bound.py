@@ -38,6 +38,9 @@ class Bound:
         return f"{self.share:.0%} of the time {waited}: {gain}."
 
 
+UNKNOWN = Bound("unknown")
+
+
 def bound(
     summary: Summary, *, compute_share: float | None = None, memory_share: float | None = None
 ) -> Bound:

@@ -1,4 +1,4 @@
-"""Checks of what a trial measured. What speaks against it is a cause: a short name, a colon and a clause."""
+"""Checks of what a trial measured, each thing that speaks against it a finding."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.record import LossScale, Measurement, Steady
+from harness.record import Finding, LossScale, Measurement, Steady, finding
+from harness.record.finding import Value
 from harness.summary.steady_state import DEFAULT_RULE
 
 INPUT_WAIT_LIMIT = 0.10
@@ -56,16 +57,10 @@ _PROBE_MAY_READ = {
 }
 """A probe runs in its label's arithmetic; where no TF32 exists, the framework's default is fp32-ieee."""
 
-Causes = Iterator[tuple[Literal["invalid", "unproven", "warn", "note"], str]]
-"""Each with what it makes of the trial; a note changes no verdict."""
+Findings = Iterator[Finding]
 
 
-def cause_name(cause: str) -> str:
-    """The part of a cause that does not change from trial to trial, such as 'input-bound'."""
-    return cause.partition(":")[0]
-
-
-def measurement_causes(measurement: Measurement, steady: Steady, input_share: float | None) -> Causes:
+def measurement_findings(measurement: Measurement, steady: Steady, input_share: float | None) -> Findings:
     """Everything that speaks against the trial, the gravest kind first within each subject."""
     yield from _not_finite(measurement)
     yield from _precision(measurement)
@@ -75,28 +70,30 @@ def measurement_causes(measurement: Measurement, steady: Steady, input_share: fl
     yield from _clock(measurement)
     yield from _steady(measurement, steady)
     if input_share is not None and input_share > INPUT_WAIT_LIMIT:
-        yield "warn", f"input-bound: {input_share:.0%} of the time waited for input"
+        yield finding("input-bound", input_share=input_share)
 
 
-def _not_finite(measurement: Measurement) -> Causes:
+def _not_finite(measurement: Measurement) -> Findings:
     for step, loss in measurement.losses:
         if not math.isfinite(loss):
-            yield "invalid", f"not-finite: the training loss is {loss} at step {step}"
+            yield finding("not-finite", loss=loss, step=step)
             return
     for epoch in measurement.epochs:
         for what, value in (("training", epoch.train_loss), ("validation", epoch.valid_loss)):
             if value is not None and not math.isfinite(value):
-                yield "invalid", f"not-finite: the {what} loss of epoch {epoch.index} is {value}"
+                yield finding("not-finite", split=what, epoch=epoch.index, loss=value)
                 return
 
 
-def _precision(measurement: Measurement) -> Causes:
+def _precision(measurement: Measurement) -> Findings:
     precision = measurement.precision
     label = precision.label
     half = _HALF.get(label)
     for probe in precision.probes:
         if probe.reads_as not in _PROBE_MAY_READ[half or label]:
-            yield "invalid", f"precision: a {probe.operation} labelled {label} reads as {probe.reads_as}"
+            yield finding(
+                "precision", operation=probe.operation, precision=label, reads_as=probe.reads_as[:80]
+            )
     outputs = {name.removeprefix("torch."): count for name, count in precision.output_dtypes.items()}
     expected = half or "float32"
     counted = sum(outputs.values())
@@ -105,13 +102,12 @@ def _precision(measurement: Measurement) -> Causes:
     needed = counted / 2 if half else counted
     other_half = {"float16", "bfloat16"} - {expected}
     if counted and (outputs.get(expected, 0) < needed or other_half & outputs.keys()):
-        seen = ", ".join(f"{count} {name}" for name, count in sorted(outputs.items()))
-        yield "invalid", f"precision: labelled {label}, but the layers gave {seen}"
+        seen = tuple(f"{count} {name[:40]}" for name, count in sorted(outputs.items()))
+        yield finding("precision", precision=label, outputs=seen)
     parameters = {name.removeprefix("torch.") for name in precision.parameter_dtypes}
     if parameters and _PARAMETERS[label] not in parameters:
-        yield (
-            "invalid",
-            f"precision: labelled {label}, but the parameters are {', '.join(sorted(parameters))}",
+        yield finding(
+            "precision", precision=label, parameters=tuple(name[:40] for name in sorted(parameters))
         )
 
 
@@ -122,7 +118,8 @@ class ScaleHealth:
     word: Literal["healthy", "skips", "failed"]
     settled: float
     """The first level that it settled on: where its halvings one after the other ended."""
-    because: str
+    found: Finding | None = None
+    """What is wrong with it; null of a healthy one."""
 
 
 def scale_health(scale: LossScale, steps: int) -> ScaleHealth:
@@ -132,15 +129,14 @@ def scale_health(scale: LossScale, steps: int) -> ScaleHealth:
     """
     settled = _settled(scale)
     if not 1 <= scale.last < math.inf:
-        return ScaleHealth("failed", settled, f"it fell to {scale.last:g}")
+        return ScaleHealth("failed", settled, finding("loss-scale", "invalid", last=scale.last))
     if scale.history and scale.last * FALL < settled:
-        because = f"it kept falling, from {settled:g} to {scale.last:g}"
-        return ScaleHealth("failed", settled, because)
+        fell = finding("loss-scale", "invalid", settled=settled, last=scale.last)
+        return ScaleHealth("failed", settled, fell)
     if scale.skipped_steps - _halvings_at_start(scale) > SKIPPED_LIMIT * steps:
-        because = f"{scale.skipped_steps} of {steps} steps were skipped"
-        return ScaleHealth("skips", settled, because)
-    useful = max(steps - scale.skipped_steps, 0)
-    return ScaleHealth("healthy", settled, f"{useful} of {steps} steps changed the weights")
+        skips = finding("loss-scale", skipped_steps=scale.skipped_steps, steps=steps)
+        return ScaleHealth("skips", settled, skips)
+    return ScaleHealth("healthy", settled)
 
 
 def _halvings_at_start(scale: LossScale) -> int:
@@ -157,16 +153,16 @@ def _settled(scale: LossScale) -> float:
     return settled
 
 
-def _loss_scale(measurement: Measurement) -> Causes:
+def _loss_scale(measurement: Measurement) -> Findings:
     scale = measurement.precision.loss_scale
     if scale is None:
         return
-    health = scale_health(scale, measurement.window.steps)
-    if health.word != "healthy":
-        yield "invalid" if health.word == "failed" else "warn", f"loss-scale: {health.because}"
+    found = scale_health(scale, measurement.window.steps).found
+    if found is not None:
+        yield found
 
 
-def _collapsed(measurement: Measurement) -> Causes:
+def _collapsed(measurement: Measurement) -> Findings:
     """Quality no better than guessing, or lost again, after a full-length trial on real data."""
     if not measurement.protocol.complete or measurement.data.source != "real":
         return
@@ -178,12 +174,12 @@ def _collapsed(measurement: Measurement) -> Causes:
         classes = measurement.structure.get("classes")
         items = measurement.data.valid_items
         if classes and items and not last > _guessing(classes, items):
-            yield "invalid", f"collapsed: accuracy {last:.4g} is that of guessing among {classes} classes"
+            yield finding("collapsed", accuracy=last, classes=classes)
         elif not last >= max(qualities) / 2:
-            yield "invalid", f"collapsed: accuracy fell from {max(qualities):.4g} to {last:.4g}"
+            yield finding("collapsed", best_accuracy=max(qualities), accuracy=last)
     vocabulary = measurement.structure.get("vocabulary")
     if measurement.quality_name == "perplexity" and vocabulary and not last < vocabulary:
-        yield "invalid", f"collapsed: perplexity {last:.4g} is that of guessing among {vocabulary} words"
+        yield finding("collapsed", perplexity=last, words=vocabulary)
 
 
 def _guessing(classes: int, items: int) -> float:
@@ -192,46 +188,46 @@ def _guessing(classes: int, items: int) -> float:
     return chance + 4 * math.sqrt(chance * (1 - chance) / items)
 
 
-def _data(measurement: Measurement) -> Causes:
+def _data(measurement: Measurement) -> Findings:
     distinct, looked_at = measurement.data.distinct_batches, measurement.data.looked_at_batches
     if distinct == 1 and looked_at != 1:
-        yield "invalid", "constant-batch: every step was fed the same batch"
+        yield finding("constant-batch")
     elif distinct is not None and distinct < min(DISTINCT_BATCHES, looked_at or DISTINCT_BATCHES):
-        yield "warn", f"constant-batch: only {distinct} different batches were fed"
+        yield finding("constant-batch", "warn", distinct_batches=distinct)
     if measurement.data.source == "generated":
-        yield "warn", "generated-data: a stand-in for data that could not be had; never judged"
+        yield finding("generated-data")
 
 
-def _clock(measurement: Measurement) -> Causes:
+def _clock(measurement: Measurement) -> Findings:
     total, window = sum(measurement.step_us.values()) / 1e6, measurement.window.seconds
-    added = f"the steps add up to {total:.4g} s in a window of {window:.4g} s"
     if total > 1.02 * window:
-        yield "invalid", f"clock: {added}"
+        yield finding("clock", steps_seconds=total, window_seconds=window)
     elif measurement.step_clock == "device":
         tolerance = max(CLOCKS_APART * window, SEGMENT_CLOCKS_APART_SECONDS * len(measurement.epochs))
         if measurement.step_us.count and abs(total - window) > tolerance:
-            yield "warn", f"device-clock: {added}"
+            yield finding("device-clock", steps_seconds=total, window_seconds=window)
 
 
-def _steady(measurement: Measurement, steady: Steady) -> Causes:
+def _steady(measurement: Measurement, steady: Steady) -> Findings:
     if steady.kind == "unproven":
-        yield "unproven", f"short-window: {_why_unproven(measurement, steady)}"
+        yield _short_window(measurement, steady)
     if steady.kind == "none":
-        yield "invalid", "no-steady-state: the step times still changed at the end"
+        yield finding("no-steady-state")
     if steady.kind == "slowdown":
-        yield "warn", f"slowdown: the steps became slower; steady from step {steady.first_step} on"
+        yield finding("slowdown", first_step=steady.first_step)
 
 
-def _why_unproven(measurement: Measurement, steady: Steady) -> str:
+def _short_window(measurement: Measurement, steady: Steady) -> Finding:
     series = measurement.step_us
     values = series.values()[steady.first_step // series.steps_per_value :]
     seconds, steps = sum(values) / 1e6, len(values) * series.steps_per_value
-    length = f"{seconds:.4g} s and {steps} steps"
+    length: dict[str, Value] = {"level_seconds": seconds, "level_steps": steps}
     if seconds < DEFAULT_RULE.least_seconds or steps < DEFAULT_RULE.least_steps or steady.slope_error is None:
-        needed = f"{DEFAULT_RULE.least_seconds:g} s and {DEFAULT_RULE.least_steps} steps"
-        return f"the last level held for {length}; {needed} are needed"
-    if (steady.mean_error or 0) > DEFAULT_RULE.mean_error:
-        error = f"the standard error of their mean is {steady.mean_error:.1%}"
-        return f"levels came back too seldom in {length}: {error}"
-    drift = f"a drift of {steady.slope:+.1%} (standard error {steady.slope_error:.1%})"
-    return f"{length} do not tell {drift} from none"
+        least: dict[str, Value] = {
+            "least_seconds": DEFAULT_RULE.least_seconds,
+            "least_steps": DEFAULT_RULE.least_steps,
+        }
+        return finding("short-window", **length, **least)
+    if steady.mean_error is not None and steady.mean_error > DEFAULT_RULE.mean_error:
+        return finding("short-window", **length, mean_error=steady.mean_error)
+    return finding("short-window", **length, drift=steady.slope or 0.0, drift_error=steady.slope_error)

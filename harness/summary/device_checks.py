@@ -8,9 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import fmean, median
 
-from harness.record import CardTelemetry, Gpu, Machine, Record, Telemetry, TraceStats
+from harness.record import (
+    CardTelemetry,
+    Finding,
+    Gpu,
+    Machine,
+    Record,
+    Telemetry,
+    TraceStats,
+    finding,
+)
 from harness.record.cards import is_shared
-from harness.summary.checks import Causes
+from harness.record.finding import Value
+from harness.record.finding_kinds import Severity
+from harness.summary.checks import Findings
 from harness.summary.throttle import LIMITED_SHARE, throttled
 from harness.telemetry.energy import keeps_pace
 
@@ -26,13 +37,12 @@ POWER_SLACK = 0.005
 START_TEMPERATURE_APART = 5.0
 """Degrees from the median of the card's other starts: leakage makes a hotter start draw more."""
 
-CHANGED = "changed within the session"
 DRIVER_GONE = "the driver stopped answering"
 CARD_LOST = "NVMLError_GpuIsLost"
 
 
-def device_causes(record: Record) -> Causes:
-    """Causes and notes of one trial by its telemetry, its load beforehand, its machine and its session."""
+def device_findings(record: Record) -> Findings:
+    """What is found of one trial by its telemetry, its load beforehand, its machine and its session."""
     telemetry = record.telemetry
     cards = telemetry.cards if telemetry else ()
     described = used_cards(record)
@@ -51,12 +61,9 @@ def device_causes(record: Record) -> Causes:
     yield from _load(record)
     yield from _changed(record)
     if described and not cards:
-        yield (
-            "note",
-            "unwatched: no telemetry, so neither clocks nor throttling nor other processes are known",
-        )
+        yield finding("unwatched")
     elif described and telemetry is not None and (why := _others_unknown(telemetry)):
-        yield "note", f"unwatched: other processes are not known, {why}"
+        yield finding("unwatched", why=why[:300])
 
 
 def _others_unknown(telemetry: Telemetry) -> str | None:
@@ -110,72 +117,73 @@ def _watched(gpu: Gpu, cards: Sequence[CardTelemetry]) -> CardTelemetry | None:
     return next((card for card in cards if same(card)), None)
 
 
-def _foreign(record: Record, cards: Sequence[CardTelemetry], described: Sequence[Gpu]) -> Causes:
+def _foreign(record: Record, cards: Sequence[CardTelemetry], described: Sequence[Gpu]) -> Findings:
     """During the trial where the sampler sees other processes; else just before it."""
     watched = [card for card in cards if card.others is not None]
     for card in watched:
         others = card.others
         if others is None or not others.processes:
             continue
-        held = (
-            f"held up to {others.memory_bytes / 2**20:.0f} MiB in {others.samples_share:.0%} of the samples"
-        )
+        held: dict[str, Value] = {
+            "card": card.index,
+            "other_mib": others.memory_bytes / 2**20,
+            "samples_share": others.samples_share,
+        }
         used = others.utilization_percent
         if used is not None and used > FOREIGN_PERCENT:
-            held += f" and used {used:.0f}% of the card's time"
+            held["other_percent"] = used
         grave = others.memory_bytes > FOREIGN_BYTES or (used or 0.0) > FOREIGN_PERCENT
-        yield "invalid" if grave else "warn", f"foreign-process: another process on card {card.index} {held}"
+        yield finding("foreign-process", "invalid" if grave else "warn", **held)
     memory = record.load.other_gpu_memory_bytes
     if watched or not described or not record.load.other_gpu_processes or memory is None:
         return
     # Before a trial all cards are asked together, so on a machine of several it may have been another card.
     grave = memory > FOREIGN_BYTES and len(record.machine.gpus) == 1
-    before = f"another process held {memory / 2**20:.0f} MiB of a card before the trial"
-    yield "invalid" if grave else "warn", f"foreign-process: {before}"
+    yield finding("foreign-process", "invalid" if grave else "warn", other_mib=memory / 2**20)
 
 
-def _faults(card: CardTelemetry) -> Causes:
+def _faults(card: CardTelemetry) -> Findings:
     if card.ecc_uncorrected:
-        yield "invalid", f"memory-error: {card.ecc_uncorrected} new uncorrected errors on card {card.index}"
+        yield finding("memory-error", errors=card.ecc_uncorrected, card=card.index)
     if card.xids:
-        numbers = ", ".join(str(number) for number in card.xids)
-        yield "invalid", f"device-fault: the driver reported Xid {numbers} on card {card.index}"
+        yield finding("device-fault", xids=card.xids, card=card.index)
     if card.mig_changed:
-        yield "invalid", f"mig-changed: card {card.index} was divided or joined while the trial ran"
+        yield finding("mig-changed", card=card.index)
 
 
-def _driver(telemetry: Telemetry | None) -> Causes:
+def _driver(telemetry: Telemetry | None) -> Findings:
     if telemetry is None:
         return
     if CARD_LOST in telemetry.missing.values():
-        yield "invalid", "driver-gone: the driver lost the card while the trial ran"
+        yield finding("driver-gone", "invalid", device="card")
     elif telemetry.missing.get("cards") == DRIVER_GONE:
-        yield "warn", f"driver-gone: {DRIVER_GONE}, so nothing is known of the card from then on"
+        yield finding("driver-gone")
 
 
-def _power_limit(gpu: Gpu, watched: CardTelemetry | None, machine: Machine) -> Causes:
+def _power_limit(gpu: Gpu, watched: CardTelemetry | None, machine: Machine) -> Findings:
     if watched is not None and watched.power_limit_changed:
-        yield "invalid", f"power-limit: that of card {gpu.index} was changed while the trial ran"
+        yield finding("power-limit", card=gpu.index)
         return
     watched_limit = watched.power_limit_watts if watched is not None else None
     limit = gpu.power_limit_watts if watched_limit is None else watched_limit
     default = gpu.power_limit_default_watts
     if not limit or not default or abs(limit / default - 1) <= POWER_SLACK:
         return
-    cause = f"power-limit: card {gpu.index} is set to {limit:.0f} W where its default is {default:.0f} W"
-    yield "note" if "power-limit" in machine.declared else "invalid", cause
+    severity: Severity = "note" if "power-limit" in machine.declared else "invalid"
+    yield finding("power-limit", severity, card=gpu.index, limit_watts=limit, default_watts=default)
 
 
-def _clocks(gpu: Gpu, watched: CardTelemetry | None, telemetry: Telemetry | None, machine: Machine) -> Causes:
+def _clocks(
+    gpu: Gpu, watched: CardTelemetry | None, telemetry: Telemetry | None, machine: Machine
+) -> Findings:
     # A driver may not tell it of a card at rest, so the samples under load count too.
     locked_share = watched.reasons_share.get("application_clocks", 0.0) if watched else 0.0
     if gpu.clocks_locked or locked_share > LIMITED_SHARE:
-        cause = f"locked-clocks: those of card {gpu.index} are held below what it could do"
-        yield "note" if "locked-clocks" in machine.declared else "invalid", cause
+        severity: Severity = "note" if "locked-clocks" in machine.declared else "invalid"
+        yield finding("locked-clocks", severity, card=gpu.index)
     mean = mean_in_windows(watched.sm_mhz if watched else None, telemetry)
     if mean is not None and gpu.clock_max_mhz:
-        clocks = f"{mean:.0f} MHz on average, {mean / gpu.clock_max_mhz:.0%} of its highest clock"
-        yield "note", f"clock: card {gpu.index} ran at {clocks}"
+        yield finding("card-clock", card=gpu.index, mean_mhz=mean, highest_share=mean / gpu.clock_max_mhz)
 
 
 def mean_in_windows(stats: TraceStats | None, telemetry: Telemetry | None) -> float | None:
@@ -206,7 +214,7 @@ def busy_share(record: Record) -> float | None:
     return min((share for share in busy_shares(record) if share is not None), default=None)
 
 
-def _link(gpu: Gpu, watched: CardTelemetry | None) -> Causes:
+def _link(gpu: Gpu, watched: CardTelemetry | None) -> Findings:
     """Under load alone: a link rests at a lower speed."""
     if watched is None:
         return
@@ -216,23 +224,23 @@ def _link(gpu: Gpu, watched: CardTelemetry | None) -> Causes:
     )
     for what, value, most in pairs:
         if value and most and value < most:
-            yield "warn", f"pcie-link: card {gpu.index} is linked at {what} {value} of {most} under load"
+            yield finding("pcie-link", card=gpu.index, quantity=what, linked=value, highest=most)
 
 
-def _settings(gpu: Gpu, record: Record) -> Causes:
+def _settings(gpu: Gpu, record: Record) -> Findings:
     if gpu.persistence is False:
-        yield "warn", f"persistence-off: the driver lets card {gpu.index} go between trials"
+        yield finding("persistence-off", card=gpu.index)
     near, ours = gpu.numa_node, record.machine.cpu.numa_affinity
     # A container's processors are its engine's choice, not those of this process.
     same_cpus = record.environment.engine in ("venv", "here")
     if same_cpus and near is not None and ours and near not in ours:
-        yield "warn", f"remote-numa: card {gpu.index} hangs on node {near}, the trial ran on another"
+        yield finding("remote-numa", card=gpu.index, node=near)
     if gpu.mig not in (None, "off"):
-        what = f"is divided ({gpu.mig})" if gpu.mig.startswith("on") else f"is the slice {gpu.mig}"
-        yield "note", f"mig-slice: card {gpu.index} {what}; its power is not one slice's"
+        key = "mode" if gpu.mig.startswith("on") else "profile"
+        yield finding("mig-slice", card=gpu.index, **{key: gpu.mig[:80]})
 
 
-def _sensing(record: Record) -> Causes:
+def _sensing(record: Record) -> Findings:
     """Some of NVIDIA's sensors look for a quarter of the time; a training that keeps pace misleads them."""
     telemetry, measured = record.telemetry, record.measurement
     if telemetry is None or measured is None or telemetry.source != "nvml" or not telemetry.energy.joules:
@@ -240,11 +248,10 @@ def _sensing(record: Record) -> Causes:
     steps = measured.step_us.values()
     seconds = median(steps) / 1e6 / measured.step_us.steps_per_value if steps else 0.0
     if keeps_pace(seconds):
-        pace = f"steps of {1000 * seconds:.0f} ms keep pace with a sensor that looks every 100 ms"
-        yield "note", f"energy: {pace}, as some cards' does: its energy may be off by a third"
+        yield finding("energy", step_milliseconds=1000 * seconds)
 
 
-def _load(record: Record) -> Causes:
+def _load(record: Record) -> Findings:
     """Read before the trial. A load average remembers the trial before, so only a first one is held to it."""
     cores = record.machine.cpu.cores or record.machine.cpu.threads
     load = record.load
@@ -252,19 +259,17 @@ def _load(record: Record) -> Causes:
         return
     if load.busy_cpus is not None:
         if load.busy_cpus > cores / 2:
-            yield "warn", f"busy-machine: {load.busy_cpus:.1f} of {cores} cores worked before the trial began"
+            yield finding("busy-machine", busy_cores=load.busy_cpus, cores=cores)
     elif record.order == 0 and load.load_average_1min is not None and load.load_average_1min > cores / 2:
-        yield "warn", f"busy-machine: a load of {load.load_average_1min:g} on {cores} cores before the trial"
+        yield finding("busy-machine", load=load.load_average_1min, cores=cores)
 
 
-def _changed(record: Record) -> Causes:
-    for warning in record.warnings:
-        if CHANGED in warning:
-            yield "warn", f"changed: {warning}"
+def _changed(record: Record) -> Findings:
+    yield from (warning for warning in record.warnings if warning.severity != "note")
 
 
-def between_trials(records: Sequence[Record]) -> tuple[tuple[str, ...], ...]:
-    """Warnings that only a session's trials together show, one tuple for each record, in their order.
+def between_trials(records: Sequence[Record]) -> tuple[tuple[Finding, ...], ...]:
+    """Findings that only a session's trials together show, one tuple for each record, in their order.
 
     A start further than 5 °C from the median start of the same card in the same session.
     """
@@ -274,7 +279,7 @@ def between_trials(records: Sequence[Record]) -> tuple[tuple[str, ...], ...]:
             starts.setdefault(mark, []).append(degrees)
     return tuple(
         tuple(
-            f"start-temperature: it began at {degrees:.0f} °C where the session's median is {usual:.0f} °C"
+            finding("start-temperature", start_c=degrees, median_c=usual)
             for mark, degrees in _starts(record)
             if len(starts[mark]) > 1
             and abs(degrees - (usual := median(starts[mark]))) > START_TEMPERATURE_APART
@@ -289,21 +294,21 @@ def _starts(record: Record) -> Iterator[tuple[tuple[str, str], float]]:
             yield (record.session, card.unit or str(card.index)), card.start_temperature_c
 
 
-def machine_remarks(machine: Machine) -> tuple[str, ...]:
-    """What belongs to the machine and not to a trial, each as name, colon and clause."""
+def machine_findings(machine: Machine) -> Findings:
+    """What belongs to the machine and not to a trial."""
     cpu = machine.cpu
     governors = set((cpu.governor or "performance").split(","))
-    held = cpu.usable is not None and cpu.threads is not None and cpu.usable < cpu.threads
-    remarks = (
-        (
-            bool(machine.virtual),
-            f"virtual-machine: it is a guest ({machine.virtual}), whose neighbours are unseen",
-        ),
-        (governors != {"performance"}, f"governor: the processor's clocks follow '{cpu.governor}'"),
-        (cpu.smt is True, "smt: two threads share a core"),
-        (cpu.turbo is True, "turbo: the processor's clocks depend on its heat and on how many cores work"),
-        (held, f"cpu-limit: {cpu.usable:g} of {cpu.threads} processors may be used" if held else ""),
-        (machine.numa_balancing is True, "numa-balancing: the kernel moves memory between nodes"),
-        (any(gpu.display_attached for gpu in machine.gpus), "display: a screen hangs on one of the cards"),
-    )
-    return tuple(text for holds, text in remarks if holds)
+    if machine.virtual:
+        yield finding("virtual-machine", hypervisor=machine.virtual[:80])
+    if governors != {"performance"}:
+        yield finding("governor", governor=(cpu.governor or "")[:80])
+    if cpu.smt is True:
+        yield finding("smt")
+    if cpu.turbo is True:
+        yield finding("turbo")
+    if cpu.usable is not None and cpu.threads is not None and cpu.usable < cpu.threads:
+        yield finding("cpu-limit", usable=cpu.usable, threads=cpu.threads)
+    if machine.numa_balancing is True:
+        yield finding("numa-balancing")
+    if any(gpu.display_attached for gpu in machine.gpus):
+        yield finding("display")

@@ -9,11 +9,12 @@ import numpy
 from numpy.typing import NDArray
 
 from harness.record import Epoch, Measurement, Record, Series, Steady, Summary
-from harness.summary.checks import measurement_causes
-from harness.summary.device_checks import device_causes
+from harness.record.finding import gravest
+from harness.summary.checks import measurement_findings
+from harness.summary.device_checks import device_findings
 from harness.summary.steady_state import steady_state
 
-METHOD = "4"
+METHOD = "5"
 """The version of this method; a stored summary of another is computed anew."""
 
 CLOSE = 1e-6
@@ -41,7 +42,7 @@ def summarise(measurement: Measurement) -> Summary:
     if measurement.kernels and input_share is not None and idle_share is not None:
         input_share = min(input_share, idle_share)
     low, middle, high = numpy.percentile(steps, (5, 50, 95)) if steps.size else (numpy.nan,) * 3
-    causes = list(measurement_causes(measurement, steady, input_share))
+    findings = tuple(measurement_findings(measurement, steady, input_share))
     return Summary(
         method=METHOD,
         throughput=_throughput(measurement, steady),
@@ -54,8 +55,8 @@ def summarise(measurement: Measurement) -> Summary:
         epoch_seconds=_epoch_seconds(measurement, steps),
         protocol_seconds=_protocol_seconds(measurement, steps),
         projected=not measurement.protocol.complete,
-        verdict=_verdict({severity for severity, _ in causes}),
-        causes=tuple(cause for _, cause in causes),
+        verdict=gravest(findings),
+        findings=findings,
     )
 
 
@@ -73,15 +74,8 @@ def judge_trial(record: Record) -> Summary | None:
     if record.measurement is None:
         return None
     summary = summarise(record.measurement)
-    causes = list(device_causes(record))
-    against = [(severity, cause) for severity, cause in causes if severity != "note"]
-    return summary.model_copy(
-        update={
-            "verdict": _verdict({summary.verdict, *(severity for severity, _ in against)}),
-            "causes": (*summary.causes, *(cause for _, cause in against)),
-            "notes": tuple(note for severity, note in causes if severity == "note"),
-        }
-    )
+    findings = (*summary.findings, *device_findings(record))
+    return summary.model_copy(update={"verdict": gravest(findings), "findings": findings})
 
 
 def other_summary(record: Record, anew: Summary | None) -> str:
@@ -98,11 +92,6 @@ def _alike(given: Any, stored: Any) -> bool:
     if isinstance(given, dict) and isinstance(stored, dict):
         return given.keys() == stored.keys() and all(_alike(given[key], stored[key]) for key in given)
     return bool(given == stored)
-
-
-def _verdict(severities: set[str]) -> Verdict:
-    grave: tuple[Verdict, ...] = ("invalid", "unproven", "warn")
-    return next((verdict for verdict in grave if verdict in severities), "valid")
 
 
 def _cut(series: Series, steady: Steady) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness.record import CardTelemetry
-from harness.summary.checks import Causes
+from harness.record import CardTelemetry, finding
+from harness.summary.checks import Findings
 
 LIMITED_SHARE = 0.01
 """Of the window: more of it below the clocks that the card could have had is no undisturbed trial."""
@@ -18,8 +18,8 @@ _PARTS_OF_AMD = {
 }
 
 
-def throttled(card: CardTelemetry, samples: int) -> Causes:
-    """Causes and notes of one card; `samples` were taken of it. What nobody counted is no cause.
+def throttled(card: CardTelemetry, samples: int) -> Findings:
+    """Findings on one card; `samples` were taken of it. What nobody counted is none.
 
     Hardware's slowdowns make a trial invalid, the software's thermal one is a warning, and a card at its
     power limit is in its normal state.
@@ -30,59 +30,48 @@ def throttled(card: CardTelemetry, samples: int) -> Causes:
     yield from _by_power(card)
 
 
-def _by_heat(card: CardTelemetry) -> Causes:
+def _by_heat(card: CardTelemetry) -> Findings:
     """The counter does not tell hardware from software; the samples' reasons do, else it is grave."""
     counted = card.limited_share.get("thermal", 0.0)
     hard = card.reasons_share.get("hw_thermal_slowdown", 0.0)
     soft = card.reasons_share.get("sw_thermal_slowdown", 0.0)
     if soft and not hard:
         if max(soft, counted) > LIMITED_SHARE:
-            share = f"{max(soft, counted):.0%}"
-            yield (
-                "warn",
-                f"chassis-limited: card {card.index} was held back for its heat for {share} of the window",
-            )
+            yield finding("chassis-limited", card=card.index, share=max(soft, counted))
     elif max(hard, counted) > LIMITED_SHARE:
-        share = f"{max(hard, counted):.0%}"
-        yield "invalid", f"thermal-throttling: card {card.index} was slowed down for {share} of the window"
+        yield finding("thermal-throttling", card=card.index, share=max(hard, counted))
 
 
-def _by_hardware(card: CardTelemetry, samples: int) -> Causes:
+def _by_hardware(card: CardTelemetry, samples: int) -> Findings:
     """A brake on its power input, or a slowdown whose reason the driver does not give.
 
     Where the driver does not even tell hardware from software, the word alone speaks against nothing.
     """
     brake = card.reasons_share.get("hw_power_brake", 0.0)
     if brake > LIMITED_SHARE:
-        yield "invalid", f"power-brake: card {card.index} was slowed down in {brake:.0%} of the samples"
+        yield finding("power-brake", card=card.index, samples_share=brake)
     slowed = card.reasons_share.get("hw_slowdown", 0.0)
     named = brake > LIMITED_SHARE or card.reasons_share.get("hw_thermal_slowdown", 0.0) > LIMITED_SHARE
     if slowed > LIMITED_SHARE and slowed * samples >= LONE_SAMPLES and not named:
-        yield (
-            "invalid",
-            f"hardware-slowdown: card {card.index} was slowed down in {slowed:.0%} of the samples",
-        )
+        yield finding("hardware-slowdown", card=card.index, samples_share=slowed)
     unexplained = card.reasons_share.get("throttle", 0.0)
     if unexplained > LIMITED_SHARE and not card.limited_share:
         # Radeon cards say so at rest too, and at their power limit (rocm-systems#11781).
-        clause = f"is held back in {unexplained:.0%} of the samples, says its driver without a reason"
-        yield "note", f"held-back: card {card.index} {clause}"
+        yield finding("held-back", card=card.index, samples_share=unexplained)
 
 
-def _by_parts(card: CardTelemetry) -> Causes:
+def _by_parts(card: CardTelemetry) -> Findings:
     for policy, part in _PARTS_OF_AMD.items():
         share = card.limited_share.get(policy, 0.0)
         if share > LIMITED_SHARE:
-            clause = f"card {card.index} was slowed down by {part} for {share:.0%} of the window"
-            yield "invalid", f"thermal-throttling: {clause}"
+            yield finding("thermal-throttling", card=card.index, part=part, share=share)
 
 
-def _by_power(card: CardTelemetry) -> Causes:
+def _by_power(card: CardTelemetry) -> Findings:
     capped = max(card.limited_share.get("power", 0.0), card.reasons_share.get("sw_power_cap", 0.0))
     if capped > LIMITED_SHARE:
-        yield "note", f"power-cap: card {card.index} ran at its power limit for {capped:.0%} of the window"
+        yield finding("power-cap", card=card.index, share=capped)
     for policy in ("board_limit", "reliability", "sync_boost"):
         share = card.limited_share.get(policy, 0.0)
         if share > LIMITED_SHARE:
-            clause = f"card {card.index} was held back for {share:.0%} of the window ({policy})"
-            yield "note", f"held-back: {clause}"
+            yield finding("held-back", card=card.index, share=share, policy=policy)

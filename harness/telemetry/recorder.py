@@ -12,7 +12,7 @@ from harness.engine.container import DeviceRequest
 from harness.errors import RecordError
 from harness.probe.files import Files
 from harness.probe.system import contained
-from harness.record import Record
+from harness.record import Record, finding
 from harness.record.events import FILE as EVENTS
 from harness.record.events import segments, spans
 from harness.telemetry import reader, sampler
@@ -79,12 +79,13 @@ def added(record: Record, work: Path) -> Record:
         events = work / "out" / EVENTS
         telemetry = reader.read(path, segments(events), items, spans(events))
     except RecordError as error:
-        return record.model_copy(update={"warnings": (*record.warnings, str(error))})
+        return record.model_copy(
+            update={"warnings": (*record.warnings, finding("telemetry", why=str(error)[:400]))}
+        )
     warnings = record.warnings
     if record.nodes > 1:
-        others = "node was" if record.nodes == 2 else f"{record.nodes - 1} nodes were"
-        warnings = (*warnings, f"telemetry: the first node alone was watched, and the other {others} not")
+        warnings = (*warnings, finding("telemetry", nodes=record.nodes))
     if telemetry is not None and telemetry.source != "none" and not telemetry.cards:
-        why = telemetry.energy.unknown_because
-        warnings = (*warnings, f"telemetry: its cards were not watched ({why}): state and energy are unknown")
+        why = telemetry.energy.unknown_because or "no reason given"
+        warnings = (*warnings, finding("telemetry", unwatched_because=why[:300]))
     return record.model_copy(update={"telemetry": telemetry, "warnings": warnings})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.summary.checks import cause_name
+from harness.record.finding import label, sentence
 from report import text
 from report.acceptance.clause import Clause, Demand
 from report.acceptance.disturbance import disturbed, enough, fault
@@ -44,7 +44,7 @@ def _result(
 ) -> DemandResult:
     own = [cell for cell in delivered if cell.key == demand.key]
     trials = [trial for cell in own for trial in cell.trials]
-    faults = sorted({cause for trial in trials if (cause := fault(trial))})
+    faults = sorted({sentence(found) for trial in trials if (found := fault(trial))})
     if faults:
         return DemandResult(demand, False, f"a trial is invalid: {text.clean(faults[0], 120)}")
     runs = Runs(
@@ -55,7 +55,7 @@ def _result(
         return _too_few_runs(demand, len(trials), own, delivered, failed)
     spoiled = [trial for trial in trials if disturbed(trial)]
     if spoiled and len(trials) - len(spoiled) < enough(demand.runs):
-        names = ", ".join(sorted({cause_name(cause) for trial in spoiled for cause in trial.causes}))
+        names = ", ".join(sorted({label(found) for trial in spoiled for found in trial.causes}))
         count = f"{len(spoiled)} of {text.count(len(trials), 'run')}"
         return DemandResult(demand, None, f"{count} were disturbed ({text.clean(names, 80)})")
     if len(runs.values) < LEAST_RUNS:
@@ -89,10 +89,10 @@ def _too_few_runs(
     if n == 0 and not own and not lost:
         near = [differing(demand.key, cell.key) for cell in delivered if _same_work(demand, cell)]
         for name, ordered, given in min(near, key=len, default=())[:1]:
-            sentence = (
+            another = (
                 f"it was measured with another {name}: ordered {_value(ordered)}, delivered {_value(given)}"
             )
-            return DemandResult(demand, None, sentence)
+            return DemandResult(demand, None, another)
     return DemandResult(demand, None, counted)
 
 

@@ -4,35 +4,24 @@ from __future__ import annotations
 
 import math
 
-from harness.summary.checks import cause_name
+from harness.record import Finding, finding
+from harness.record.finding import fault as fault_of
 from report.trials.trial import Trial
-
-DISTURBANCES = frozenset(
-    {"no-steady-state", "foreign-process", "clock", "mig-changed", "power-limit", "locked-clocks"}
-)
-"""Causes that a good card in other surroundings would not have."""
-
-FAULTS = frozenset(
-    {
-        *("memory-error", "device-fault", "thermal-throttling", "power-brake", "hardware-slowdown"),
-        *("precision", "not-finite", "collapsed"),
-    }
-)
-"""Causes of the machine's own, whatever disturbed it besides."""
 
 LEAST_LEFT = 0.75
 """Of the runs that are asked for: with fewer left undisturbed they are measured again."""
 
 
-def fault(trial: Trial) -> str | None:
-    """What makes an invalid run the machine's own failure; null where it was disturbed, or is not invalid."""
+def fault(trial: Trial) -> Finding | None:
+    """What makes an invalid run the machine's own failure; null where it is disturbed, or not invalid.
+
+    A run that gives no reason is the machine's.
+    """
     if trial.verdict != "invalid":
         return None
-    names = [cause_name(cause) for cause in trial.causes]
-    own = [cause for cause, name in zip(trial.causes, names, strict=True) if name in FAULTS]
-    if own or not DISTURBANCES.intersection(names):
-        return next(iter(own or trial.causes), "no cause is on record")
-    return None
+    grave = [found for found in trial.findings if found.severity == "invalid"]
+    own = (found for found in grave if fault_of(found) == "machine")
+    return next(own, None if grave else finding("unnamed"))
 
 
 def disturbed(trial: Trial) -> bool:

@@ -56,7 +56,7 @@ def draw(chart: Chart, name: str, title: str, unit: str, described: str, *, pape
     file = _document(name, "", "chart", around, [*words, ground, *above, *shown]) + "\n"
     fits = desk.width <= NARROW.width
     box = (0.0, heading, desk.width, height)
-    page = _document(name, "", "chart" if fits else "chart desk", box, [*words, *shown])
+    page = _document(name, "", "chart small" if fits else "chart desk", box, [*words, *shown])
     for layout in () if fits else (PAPER_SHEET, NARROW) if paper else (NARROW,):
         sheet, which = chart.sheet(layout), f"-{layout.name}"
         box = (0.0, 0.0, sheet.width, sheet.height)

@@ -34,7 +34,7 @@ def draw_bar(sheet: Sheet, look: Look, slot: int, box: tuple[float, float, float
     """A bar of left, top, width and height, px; it is read in grey by its hatch or its outline."""
     colour = system_colour(slot)
     if look == "published":
-        sheet.rectangle(box, PAPER, edge=HATCH, hatch="//", hatch_linewidth=1.7)
+        sheet.rectangle(box, PAPER, edge=HATCH, hatch="///", hatch_linewidth=1.7)
     elif look in ("unranked", "failed"):
         sheet.rectangle(box, colour, alpha=0.2, edge=colour, lw=1.5)
     elif look == "expected":

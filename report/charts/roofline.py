@@ -6,13 +6,29 @@ from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 
-from report.charts.intervals import mark_style
-from report.charts.sheet import KEY_LINE, Key, Sheet, grid, key_rows, legend, stroke, ticks
-from report.charts.style import INK, NOTE, SOFT, Layout, Style, decades, look_of, width_of
+from report.charts.sheet import Sheet, grid, stroke, ticks
+from report.charts.style import (
+    INK,
+    NOTE,
+    PAPER,
+    SOFT,
+    Layout,
+    Style,
+    apart,
+    cut,
+    decades,
+    marker_of,
+    system_colour,
+    width_of,
+)
 
 ACROSS = "operations a counted byte"
 PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-TOP, UNDER, EDGE = 10.0, 44.0, 24.0
+TOP, UNDER, EDGE, LINE = 20.0, 46.0, 24.0, 19.0
+HEIGHT, STACKED_HEIGHT = 300.0, 240.0
+"""Of the plot, where its names stand beside it and below it, px."""
+SAMPLE = 26.0
+"""Room for a number or a stroke before a name, px."""
 ON_PAPER = (0, (4, 3))
 
 
@@ -51,20 +67,24 @@ class Roofline:
     points: tuple[RooflineMark, ...]
     roofs: tuple[Roof, ...]
     bandwidths: tuple[Bandwidth, ...]
+    slot: int = 0
 
     def sheet(self, layout: Layout) -> Sheet:
-        """Points are numbered, and named below."""
+        """Points are numbered, and named beside the plot or below it; roofs have their names on them."""
         ridges = [r.flops_per_second / b.bytes_per_second for r in self.roofs for b in self.bandwidths]
         across = decades([*(point.intensity for point in self.points), *ridges])
         up = decades(
             [p.flops_per_second for p in self.points] + [roof.flops_per_second for roof in self.roofs]
         )
-        left = max(width_of(rate(tick, "FLOP/s"), NOTE) for tick in up) + 8
-        room = layout.width - left - max(EDGE, width_of(f"{across[-1]:g}", NOTE) / 2)
-        height = 0.4 * layout.width + 110
-        rows = key_rows(self._keys(), layout.width)
+        names = self._names()
+        widest = max((width_of(name, NOTE) for _, name in names), default=0.0) + SAMPLE + EDGE
+        beside = min(widest, 0.36 * layout.width) if layout.beside else 0.0
+        left = max(width_of(rate(tick, "FLOP/s"), NOTE) for tick in up) + 10
+        room = layout.width - left - beside - max(EDGE, width_of(f"{across[-1]:g}", NOTE) / 2)
+        height = HEIGHT if beside else STACKED_HEIGHT
         foot = TOP + height + UNDER
-        sheet = Sheet(layout.width, foot + KEY_LINE * len(rows))
+        listed = LINE * len(names)
+        sheet = Sheet(layout.width, max(foot, TOP + listed) if beside else foot + listed)
         axes = sheet.axes(left, TOP, room, height)
         axes.set(xscale="log", yscale="log", xlim=(across[0], across[-1]), ylim=(up[0], up[-1]))
         ticks(axes, [(at, f"{at:g}") for at in across], [(at, rate(at, "FLOP/s")) for at in up])
@@ -74,24 +94,42 @@ class Roofline:
             _slope(axes, bandwidth, max((roof.flops_per_second for roof in self.roofs), default=up[-1]))
         for roof in self.roofs:
             self._roof(axes, roof)
+        self._names_of_roofs(sheet, axes)
         for number, point in enumerate(self.points, 1):
             place = (point.intensity, point.flops_per_second)
-            stroke(axes, place[:1], place[1:], {**mark_style(point.precision), "zorder": 3})
+            stroke(axes, place[:1], place[1:], _mark_style(point, self.slot))
             x, y = sheet.place(axes, *place)
             sheet.text(x + 8, y + 4, str(number), bold=True, colour=INK)
-        legend(sheet, foot, rows)
+        self._list(sheet, names, (layout.width - beside + EDGE, TOP) if beside else (0.0, foot))
         return sheet
 
-    def _keys(self) -> list[Key]:
-        keys = [
-            Key(f"{number}  {point.label}, {point.precision}", mark_style(point.precision))
-            for number, point in enumerate(self.points, 1)
-        ]
-        keys += [Key(roof.label, _roof_style(roof)) for roof in self.roofs]
-        return keys + [
-            Key(f"memory, {_basis(bandwidth.measured)}", _slope_style(bandwidth))
-            for bandwidth in self.bandwidths
-        ]
+    def _names_of_roofs(self, sheet: Sheet, axes: Axes) -> None:
+        """At their right ends: above the line of what is on paper, below that of what was measured."""
+        low, high = axes.get_xlim()[1], axes.get_ylim()
+        right, top = sheet.place(axes, low, high[1])
+        _, bottom = sheet.place(axes, low, high[0])
+        lines = [sheet.place(axes, low, roof.flops_per_second)[1] for roof in self.roofs]
+        wanted = [y + (14.0 if roof.measured else -5.0) for y, roof in zip(lines, self.roofs, strict=True)]
+        for roof, y in zip(self.roofs, apart(wanted, 14.5, top - 5, bottom - 5), strict=True):
+            sheet.text(right - 3, y, roof.label, colour=INK if roof.measured else SOFT, align="right")
+
+    def _names(self) -> list[tuple[str | Bandwidth, str]]:
+        """What stands in the list, and before it a number or the stroke of a slope."""
+        points = [(str(n), f"{point.label}, {point.precision}") for n, point in enumerate(self.points, 1)]
+        slopes = [(slope, f"memory, {_basis(slope.measured)}") for slope in self.bandwidths]
+        return [*points, *slopes]
+
+    def _list(
+        self, sheet: Sheet, names: list[tuple[str | Bandwidth, str]], corner: tuple[float, float]
+    ) -> None:
+        x, top = corner
+        for place, (before, name) in enumerate(names):
+            y = top + LINE * place + 12
+            if isinstance(before, str):
+                sheet.text(x, y, before, bold=True, colour=INK)
+            else:
+                sheet.line([(x, y - 4), (x + SAMPLE - 7, y - 4)], _slope_style(before))
+            sheet.text(x + SAMPLE, y, cut(name, sheet.width - x - SAMPLE, NOTE), colour=INK)
 
     def _roof(self, axes: Axes, roof: Roof) -> None:
         """A level line from the steepest slope of its kind to the right edge."""
@@ -100,7 +138,12 @@ class Roofline:
             bandwidth.bytes_per_second for bandwidth in self.bandwidths if bandwidth.measured == roof.measured
         ]
         begin = max(low, roof.flops_per_second / max(alike)) if alike else low
-        stroke(axes, [begin, high], [roof.flops_per_second] * 2, _roof_style(roof))
+        stroke(
+            axes,
+            [begin, high],
+            [roof.flops_per_second] * 2,
+            _line_style(system_colour(self.slot), roof.measured),
+        )
 
 
 def rate(value: float, unit: str) -> str:
@@ -119,8 +162,9 @@ def _line_style(colour: str, measured: bool) -> Style:
     return {"color": colour, "lw": 1.8 if measured else 1.4, "ls": "-" if measured else ON_PAPER}
 
 
-def _roof_style(roof: Roof) -> Style:
-    return _line_style(look_of(roof.precision).colour, roof.measured)
+def _mark_style(point: RooflineMark, slot: int) -> Style:
+    mark = {"marker": marker_of(point.precision), "ms": 9.0, "mec": PAPER, "mew": 1.0, "ls": "none"}
+    return {"mfc": system_colour(slot), "zorder": 3, **mark}
 
 
 def _slope_style(bandwidth: Bandwidth) -> Style:

@@ -147,6 +147,11 @@ def look_of(precision: str) -> Look:
     return PRECISION_LOOKS.get(precision, UNKNOWN_LOOK)
 
 
+def marker_of(precision: str) -> str:
+    """The marker of a precision, where all have a system's colour."""
+    return look_of(precision).marker
+
+
 # Text
 
 

@@ -10,10 +10,10 @@ from statistics import fmean
 from matplotlib.axes import Axes
 
 from report.charts.sheet import Sheet, stroke, ticks
-from report.charts.style import BLUE, INK, NOTE, ORANGE, RULE, SOFT, Layout, Style, linear_ticks, look_of
+from report.charts.style import INK, NOTE, RULE, SOFT, Layout, Style, linear_ticks, system_colour
 
-WIDTH, EDGE = 328.0, 14.0
-HEADER, STRIP, BETWEEN, UNDER = 15.0, 40.0, 9.0, 40.0
+WIDTH, EDGE = 358.0, 14.0
+HEADER, STRIP, BETWEEN, UNDER = 17.0, 40.0, 9.0, 44.0
 MOST_STEPS, MOST_VALUES, MOST_WINDOWS, MOST_SCALES = 90, 60, 20, 200
 
 
@@ -53,11 +53,10 @@ class TrialTimeline:
 
 @dataclass(frozen=True, slots=True)
 class Timelines:
-    """The trials of one line over each other: the doubtful ones dark, the others in the line's colour."""
+    """The trials of one line over each other: the doubtful ones dark, the others in the system's colour."""
 
     trials: tuple[TrialTimeline, ...]
-    card: str
-    precision: str
+    slot: int = 0
 
     def sheet(self, layout: Layout) -> Sheet:
         """Steps first, over steps; below them the devices, over seconds. It is as wide in every layout."""
@@ -65,7 +64,7 @@ class Timelines:
         names = list(dict.fromkeys(quantity.name for trial in self.trials for quantity in trial.quantities))
         strips = 1 + scaled + len(names)
         height = (HEADER + STRIP + BETWEEN) * strips + UNDER * (2 if names else 1)
-        strip = _Strips(sheet := Sheet(WIDTH, height), sheet.part(self.card, self.precision))
+        strip = _Strips(sheet := Sheet(WIDTH, height))
         self._steps(strip)
         if scaled:
             self._loss_scales(strip)
@@ -99,7 +98,7 @@ class Timelines:
     def _ink(self, trial: TrialTimeline) -> Style:
         if trial.doubtful:
             return {"color": INK, "alpha": 0.9}
-        return {"color": look_of(self.precision).colour, "alpha": 0.5}
+        return {"color": system_colour(self.slot), "alpha": 0.5}
 
     def _steps(self, strip: _Strips) -> None:
         """The least and the most of a few steps at a time; outliers reach beyond the axis."""
@@ -111,15 +110,14 @@ class Timelines:
         for trial in sorted(self.trials, key=lambda trial: trial.doubtful):
             steps, count = trial.steps, len(trial.steps.seconds)
             if steps.first:
-                shade = axes.axvspan(0, steps.first, color=SOFT, alpha=0.25 / len(self.trials), lw=0)
-                shade.set_gid(strip.part)
+                axes.axvspan(0, steps.first, color=SOFT, alpha=0.25 / len(self.trials), lw=0)
             buckets = _buckets(count, MOST_STEPS)
             parts = [steps.seconds[start:stop] for start, stop in buckets]
             middles = [(start + stop) / 2 * steps.steps_per_value for start, stop in buckets]
             low, high = [min(part) for part in parts], [max(part) for part in parts]
-            axes.fill_between(middles, low, high, lw=0.8, gid=strip.part, **self._ink(trial))
+            axes.fill_between(middles, low, high, lw=0.8, **self._ink(trial))
         for change in sorted({change for trial in self.trials for change in trial.steps.changes}):
-            axes.axvline(change, color=ORANGE, lw=1.2, ls=(0, (2, 2)), gid=strip.part)
+            axes.axvline(change, color=INK, lw=1.2, ls=(0, (2, 2)))
 
     def _loss_scales(self, strip: _Strips) -> None:
         """In powers of two; it holds between its changes."""
@@ -136,7 +134,7 @@ class Timelines:
                 steps, scales = zip(*history[-MOST_SCALES:], strict=True)
                 last = max(len(trial.steps.seconds) * trial.steps.steps_per_value, steps[-1])
                 until = ([*steps, last], [*scales, scales[-1]])
-                stroke(axes, *until, {**self._ink(trial), "drawstyle": "steps-post", "lw": 1.3}, strip.part)
+                stroke(axes, *until, {**self._ink(trial), "drawstyle": "steps-post", "lw": 1.3})
 
     def _quantity(self, strip: _Strips, name: str) -> None:
         shown, values = self._of(name), self._values(name)
@@ -147,26 +145,26 @@ class Timelines:
         ceiling = max(values) if shown[0][1].ceiling is None else shown[0][1].ceiling
         axes.set_ylim(floor, max(ceiling, floor + 1e-9))
         for begin, end in _merged(window for trial, _ in shown for window in trial.windows)[:MOST_WINDOWS]:
-            axes.axvspan(begin, end, color=BLUE, alpha=0.07, lw=0, gid=strip.part)
+            axes.axvspan(begin, end, color=SOFT, alpha=0.12, lw=0)
         for trial, quantity in sorted(shown, key=lambda pair: pair[0].doubtful):
-            stroke(axes, *thinned(trial.times, quantity.values), {**self._ink(trial), "lw": 1.3}, strip.part)
+            stroke(axes, *thinned(trial.times, quantity.values), {**self._ink(trial), "lw": 1.3})
 
 
 class _Strips:
     """Axes under each other on a sheet; those added since the last `across` share what is across."""
 
-    def __init__(self, sheet: Sheet, part: str) -> None:
-        self.sheet, self.part = sheet, part
+    def __init__(self, sheet: Sheet) -> None:
+        self.sheet = sheet
         self.y = 0.0
         self.shared: Axes | None = None
 
     def add(self, name: str, extent: str) -> Axes:
         """Axes under a line that says what they show and what it reaches from and to."""
         width = self.sheet.width
-        self.sheet.text(0, self.y + NOTE, name, colour=INK, part=self.part)
-        self.sheet.text(width, self.y + NOTE, extent, align="right", part=self.part)
+        self.sheet.text(0, self.y + NOTE, name, colour=INK)
+        self.sheet.text(width, self.y + NOTE, extent, align="right")
         axes = self.sheet.axes(0, self.y + HEADER, width, STRIP, above=self.shared)
-        stroke(axes, [0, 1], [0, 0], {"color": RULE, "lw": 1, "transform": axes.transAxes}, self.part)
+        stroke(axes, [0, 1], [0, 0], {"color": RULE, "lw": 1, "transform": axes.transAxes})
         self.shared = self.shared or axes
         self.y += HEADER + STRIP + BETWEEN
         return axes
@@ -179,8 +177,8 @@ class _Strips:
         for tick in places:
             text, x = f"{tick:,g}", tick / most * self.sheet.width
             align = "left" if x < EDGE else "right" if x > self.sheet.width - 2 * EDGE else "center"
-            self.sheet.text(min(max(x, 0), self.sheet.width), self.y + 4, text, align=align, part=self.part)
-        self.sheet.text(self.sheet.width / 2, self.y + 18, label, align="center", part=self.part)
+            self.sheet.text(min(max(x, 0), self.sheet.width), self.y + 4, text, align=align)
+        self.sheet.text(self.sheet.width / 2, self.y + 18, label, align="center")
         self.y += UNDER
         self.shared = None
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from harness.record import (
+    SCHEMA,
     Cpu,
     DataFound,
     DeviceKind,
@@ -122,7 +123,7 @@ def _trial(asked: Asked, device: Device, order: int, *, fits: bool) -> Trial:
     summary = _summary(asked, measured) if measured else None
     failure = Failure(kind="trial", stage="train", reason="out-of-memory", message="constructed")
     record = Record(
-        record=1,
+        record=SCHEMA,
         status="ok" if fits else "failed",
         session=SESSION,
         order=order,

@@ -68,6 +68,8 @@ class StudyRow:
     data: str | None
     """What an option says of the data, such as 'synthetic'; null where the publication has no such option."""
     entries: tuple[StudyEntry, ...]
+    published_apart: int = 0
+    """Published figures on other terms."""
     other_terms: tuple[tuple[str, ...], ...] = ()
     """Of each figure of this machine that stands on other terms, what differs."""
 
@@ -79,14 +81,14 @@ class StudyRow:
 
 @dataclass(frozen=True, slots=True)
 class StudyFigure:
-    """One metric of a study and of those that are named after it."""
+    """One metric of a study."""
 
     study: str
     metric: str
     unit: str
     rows: tuple[StudyRow, ...]
     left_out: int = 0
-    """Figures on the rows' terms that have no room."""
+    """Figures that have no room, and published ones on other terms."""
 
     @property
     def measured(self) -> int:
@@ -108,8 +110,7 @@ def study_figures(
     the order of the publication, and have all that stands on their terms: `fitted` makes room.
     """
     drawn = [claim for claim in claims if _is_drawn(claim)]
-    studies = list(dict.fromkeys(claim.study for claim in drawn))
-    figures = grouped_by(drawn, lambda claim: (_family(claim.study, studies), claim.metric, claim.unit))
+    figures = grouped_by(drawn, lambda claim: (claim.study, claim.metric, claim.unit))
     return tuple(
         _figure(study, metric, members, own, beside) for (study, metric, _), members in figures.items()
     )
@@ -129,7 +130,7 @@ def fitted(figure: StudyFigure, most: int = MOST_BARS) -> StudyFigure:
         if not kept or bars + len(row.entries) <= most:
             kept.append(row)
             bars += len(row.entries)
-    everything = sum(len(row.entries) for row in figure.rows)
+    everything = sum(len(row.entries) + row.published_apart for row in figure.rows)
     chosen = tuple(row for row in rows if any(row is other for other in kept))
     return replace(figure, rows=chosen, left_out=figure.left_out + everything - bars)
 
@@ -138,16 +139,10 @@ def _is_drawn(claim: Claim) -> bool:
     return claim.kind == "absolute" and claim.metric in DRAWN and claim.value is not None and claim.value > 0
 
 
-def _family(study: str, studies: Sequence[str]) -> str:
-    """The study that one is named after: '004' of '004-perbos', where there is a study '004'."""
-    return min((name for name in studies if f"{study}-".startswith(f"{name}-")), key=len, default=study)
-
-
 def _figure(
     study: str, metric: str, claims: Sequence[Claim], own: Sequence[Cell], beside: Sequence[Cell]
 ) -> StudyFigure:
-    ordered = sorted(claims, key=lambda claim: (claim.study != study, claim.study))
-    by_row = grouped_by(ordered, _row_of_claim)
+    by_row = grouped_by(claims, _row_of_claim)
     rows = [_row(place, members, metric, own, beside) for place, members in by_row.items()]
     return StudyFigure(study, metric, claims[0].unit, tuple(rows))
 
@@ -199,7 +194,9 @@ def _row(
     entries = [entry for entry in (*published, *measured, *others) if not entry.differs]
     workload, _, gpus, epochs, data = place
     other_terms = tuple(tuple(name for name, _ in entry.differs) for entry in measured if entry.differs)
-    return StudyRow(workload, claims[0].of.model, gpus, epochs, data, _scaled(entries, metric), other_terms)
+    apart = sum(bool(entry.differs) for entry in published)
+    model = claims[0].of.model
+    return StudyRow(workload, model, gpus, epochs, data, _scaled(entries, metric), apart, other_terms)
 
 
 def _one_of_each(cells: Iterable[Cell]) -> list[Cell]:
@@ -227,18 +224,15 @@ class _Base:
 
 
 def _base(claims: Sequence[Claim], own: Sequence[Cell], metric: str) -> _Base:
-    """The publication on whose terms most was measured, or to which it comes nearest; else the first study's,
-    with the most entries."""
-    groups = grouped_by(claims, lambda claim: (claim.study, _terms_of(claim), _options_of(claim)))
-    bases = [(study, base) for (study, *_), members in groups.items() for base in _bases(members)]
+    """The terms on which most was measured, or that come nearest to it; else those of the most entries."""
+    groups = grouped_by(claims, lambda claim: (_terms_of(claim), _options_of(claim))).values()
 
-    def fit(place: tuple[str, _Base]) -> tuple[int, int, bool, int]:
-        study, base = place
+    def fit(base: _Base) -> tuple[int, int, int]:
         differing = [len(_measured(cell, base, metric).differs) for cell in own]
         published = sum(not _published(claim, base).differs for claim in claims)
-        return differing.count(0), -sum(differing), study == claims[0].study, published
+        return differing.count(0), -sum(differing), published
 
-    return max(bases, key=fit)[1]
+    return max((base for members in groups for base in _bases(members)), key=fit)
 
 
 def _bases(claims: Sequence[Claim]) -> list[_Base]:

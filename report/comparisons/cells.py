@@ -10,7 +10,6 @@ from statistics import fmean
 
 from pandas import DataFrame
 
-from harness.summary.checks import cause_name
 from report.comparisons.figures import Figure, Run, figure, left_out, most_proven
 from report.stats.intervals import Interval, Runs, blocks_interval
 from report.text import unit_name
@@ -265,7 +264,7 @@ def runs_of_figures(cells: Sequence[Cell]) -> list[int]:
 
 def input_bound(cell: Cell) -> bool:
     """Whether a trial waited for input for more than a tenth of its time."""
-    return any(cause_name(cause) == "input-bound" for trial in cell.trials for cause in trial.causes)
+    return any(found.name == "input-bound" for trial in cell.trials for found in trial.causes)
 
 
 def standing(cell: Cell) -> str:

@@ -21,7 +21,6 @@ PRECISIONS = (
     "pure-fp16",
     "pure-bf16",
 )
-
 _at_batch = same_but("precision", "projected", "limit", within=("length",))
 _at_any_batch = same_but("precision", "batch_size", "projected", "limit", within=("length",))
 _same_on_machine = same_but(within=("length", "machine", "card", "stack"))

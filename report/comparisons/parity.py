@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal
 
+from harness.record.finding import sentence
 from harness.summary.checks import scale_health
 from report.comparisons.cells import Cell
 from report.stats.equivalence import SEEDS, Verdict, non_inferior
@@ -183,4 +184,5 @@ def scale_words(trial: Trial) -> str:
         "failed": "the loss scale failed",
     }
     ended = f"{health.settled:g} once settled, {trial.loss_scale.last:g} at the end"
-    return f"{words[health.word]}: {health.because} ({ended})"
+    said = f": {sentence(health.found)}" if health.found else ""
+    return f"{words[health.word]}{said} ({ended})"

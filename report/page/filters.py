@@ -1,4 +1,4 @@
-"""How the templates write numbers: a value with as many digits as its range bears, and its range beside it."""
+"""How the templates write numbers: with as many digits as their range bears, and the range beside it."""
 
 from __future__ import annotations
 
@@ -125,11 +125,11 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
     return text.count(number, noun, plural)
 
 
-def listed(parts: Sequence[Any], word: str = "and") -> Markup | str:
+def listed(parts: Sequence[Any], word: str = "and") -> Any:
     """'a, b and c', of texts or of marked-up names."""
     items = list(parts)
     if len(items) < 2:
-        return items[0] if items else ""
+        return str(items[0]) if items and not isinstance(items[0], Markup) else Markup("".join(items))
     marked = any(isinstance(item, Markup) for item in items)
     last = f" {word} "
     if marked:

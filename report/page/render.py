@@ -87,7 +87,7 @@ def render(page: Page, *, png: bool = False, drawn: bool = True) -> Rendered:
 
 
 def comment(page: Page | None, problems: Sequence[str] = ()) -> str:
-    """What a code host shows below a contribution: page one as Markdown without pictures, or why it is refused.
+    """What a code host shows below a contribution: page one without pictures, or why it is refused.
 
     Nobody is called by it, and nothing linked: whatever the records say stays text.
     """
@@ -97,7 +97,7 @@ def comment(page: Page | None, problems: Sequence[str] = ()) -> str:
 
     shown = problems[:MOST_PROBLEMS]
     written = _markdown(
-        "comment.md", no_picture, _inert_markdown, page=page, problems=shown, count=len(problems)
+        "comment.md", no_picture, inert_markdown, page=page, problems=shown, count=len(problems)
     )
     return written if len(written) <= MOST_CHARACTERS else f"{written[:MOST_CHARACTERS]}\n\n… cut here"
 
@@ -179,5 +179,6 @@ def markdown_text(text: str) -> str:
     return line
 
 
-def _inert_markdown(text: str) -> str:
+def inert_markdown(text: str) -> str:
+    """Text for a Markdown table cell of a code host's comment."""
     return inert(markdown_text(text))

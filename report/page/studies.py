@@ -33,17 +33,19 @@ UNITS = {"peak_bytes": "bytes", "throughput": ""}
 
 def figures(analysis: Analysis) -> tuple[StudyFigure, ...]:
     """Every study drawn again, the one that says most of this machine first."""
-    found = study_figures(analysis.evidence.claims.claims, *study_cells(analysis))
-    return tuple(sorted(found, key=_telling, reverse=True))
+    claims = analysis.evidence.claims.claims
+    published = Counter(claim.study for claim in claims)
 
+    def telling(figure: StudyFigure) -> tuple[int, bool, int, int]:
+        """Rows with something measured in them; a whole duration; models by devices; claims of the study."""
+        return (
+            sum(row.measured > 0 for row in figure.rows),
+            figure.metric == "protocol_seconds",
+            len({(row.model, row.gpus) for row in figure.rows}),
+            published[figure.study],
+        )
 
-def _telling(figure: StudyFigure) -> tuple[int, bool, int]:
-    """Rows with something measured in them; a whole duration; models by number of devices."""
-    return (
-        sum(row.measured > 0 for row in figure.rows),
-        figure.metric == "protocol_seconds",
-        len({(row.workload, row.model, row.gpus) for row in figure.rows}),
-    )
+    return tuple(sorted(study_figures(claims, *study_cells(analysis)), key=telling, reverse=True))
 
 
 def study_cells(analysis: Analysis) -> tuple[list[Cell], list[Cell]]:
@@ -69,7 +71,7 @@ def picture(
     groups = tuple(
         Group(
             label,
-            tuple(_bar(entry, figure, analysis, systems) for entry in row.entries),
+            tuple(_bar(entry, figure, systems) for entry in row.entries),
             tuple(_notes(row)),
         )
         for label, row in zip(labels, shown.rows, strict=True)
@@ -120,16 +122,13 @@ def _notes(row: StudyRow) -> list[str]:
     return notes + ([f"{row.gpus} devices"] if row.gpus > 1 else [])
 
 
-def _bar(entry: StudyEntry, figure: StudyFigure, analysis: Analysis, systems: Systems) -> Bar:
+def _bar(entry: StudyEntry, figure: StudyFigure, systems: Systems) -> Bar:
     absolute = figure.metric == "peak_bytes"
     drawn = entry.value / GIB if absolute else entry.scaled
     written = value(Quantity(entry.value, UNITS.get(figure.metric, "seconds")))
     scaled = "" if absolute else text.times(entry.scaled)
     if isinstance(entry.source, Claim):
-        claim = entry.source
-        study = analysis.evidence.claims.name_of(claim.study) if claim.study != figure.study else ""
-        note = " ".join(part for part in (_detail(entry), text.clean(study, 24)) if part)
-        return Bar(_name(entry), "published", drawn, text=written, small=scaled, note=note)
+        return Bar(_name(entry), "published", drawn, text=written, small=scaled, note=_detail(entry))
     cell = entry.source
     system = systems.of(cell)
     low, high = _ends(entry, cell, figure)

@@ -31,7 +31,7 @@ STATES: Mapping[str, State] = {
 }
 ORDER = ("fails", "holds", "open")
 RELATIVE = ("ratio", "order", "trend")
-"""Kinds of claim about what is faster or better than what: they matter to more readers than single figures."""
+"""Kinds of claim about what is better than what: they matter to more readers than single figures."""
 UNITS = {"s": "seconds", "B": "bytes", "fraction": "accuracy", "parameters": "count"}
 WITHOUT_NAME = ("perplexity", "loss", "AUC", "epochs", "images", "tokens")
 """Units that the metric says already."""

@@ -8,7 +8,7 @@ from statistics import median
 
 from harness.record import Precision, Record, Summary
 from harness.record.cards import Card, find, peak_tflops
-from harness.summary.bound import Bound, bound
+from harness.summary.bound import UNKNOWN, Bound, bound
 from harness.summary.device_checks import device_name
 
 GEMM = {
@@ -44,9 +44,6 @@ Device = tuple[str, str]
 """A machine's id, and the card's unit or, where that is not known, the device's name."""
 
 
-_UNKNOWN = Bound("unknown")
-
-
 @dataclass(frozen=True, slots=True)
 class RooflinePoint:
     """One trial against its device's limits; null is unknown. Rates are of all its devices together."""
@@ -62,7 +59,7 @@ class RooflinePoint:
     """Of the fastest product measured on this device in the same arithmetic."""
     memory_share: float | None = None
     """Of the copy bandwidth measured on this device; null where caches must have served a part of it."""
-    bound: Bound = _UNKNOWN
+    bound: Bound = UNKNOWN
 
 
 def device_of(record: Record) -> Device | None:
@@ -158,7 +155,7 @@ def share(part: float | None, whole: float | None) -> float | None:
 
 
 def unhealthy(name: str, measured: Mapping[str, float], cards: Sequence[Card]) -> tuple[float, float] | None:
-    """The share of the bf16 peak that a device reaches and the usual one, where it lies far below; else null."""
+    """The share of the bf16 peak that a device reaches and the usual one, where it lies far below."""
     card = find(name, cards)
     usual = HEALTHY_SHARES.get(card.name) if card else None
     reached, peak = ceiling_of(measured, "pure-bf16"), card and peak_tflops(card, "pure-bf16")

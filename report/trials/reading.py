@@ -10,9 +10,10 @@ from pathlib import Path
 from pandas import DataFrame
 
 from harness.errors import UserError
-from harness.record import Machine
+from harness.record import Finding, Machine
 from harness.record.cards import FILE, Card, load_cards
 from harness.record.store import Results, Stored, read_all, results_folder
+from harness.summary.bound import UNKNOWN, Bound
 from harness.summary.device_checks import between_trials
 from harness.summary.statistics import judge_trial, other_summary
 from report.trials.ceilings import Device, ceilings, device_of, roofline_point
@@ -66,20 +67,15 @@ def read(records: Sequence[Stored], cards: Sequence[Card]) -> DataFrame:
 def trials_from(records: Sequence[Stored]) -> tuple[Trial, ...]:
     """Each record as a trial, in the order of their start.
 
-    What only a session's trials together show is added to the causes of each, and what a trial waits for is
+    What only a session's trials together show is added to the findings of each, and what a trial waits for is
     told by the ceilings that were measured on its own device.
     """
     by_device = ceilings(stored.record for stored in records)
-    session_causes = between_trials([stored.record for stored in records])
+    of_sessions = between_trials([stored.record for stored in records])
     short_ids = _short_ids(stored.record.machine for stored in records)
     trials = [
-        _with_causes(
-            replace(
-                trial, bottleneck=_bottleneck(trial, by_device), short_id=short_ids.get(trial.machine, "")
-            ),
-            causes,
-        )
-        for trial, causes in zip(map(trial_of, records), session_causes, strict=True)
+        _read(trial, found, by_device, short_ids)
+        for trial, found in zip(map(trial_of, records), of_sessions, strict=True)
     ]
     return tuple(sorted(trials, key=lambda trial: (trial.started_at, trial.path)))
 
@@ -92,17 +88,19 @@ def _short_ids(machines: Iterable[Machine]) -> dict[str, str]:
     return {identity: identity[:4] for ids in labels.values() if len(ids) > 1 for identity in ids}
 
 
-def _bottleneck(trial: Trial, by_device: Mapping[Device, Mapping[str, float]]) -> str:
+def _bound(trial: Trial, by_device: Mapping[Device, Mapping[str, float]]) -> Bound:
     device = device_of(trial.record)
     if device is None or trial.summary is None:
-        return ""
+        return UNKNOWN
     measured = {} if trial.is_ceiling else by_device.get(device, {})
-    bound = roofline_point(trial.record, trial.summary, (), measured).bound
-    return "" if bound.kind == "unknown" else bound.sentence()
+    return roofline_point(trial.record, trial.summary, (), measured).bound
 
 
-def _with_causes(trial: Trial, causes: tuple[str, ...]) -> Trial:
-    if not causes or trial.summary is None:
-        return trial
-    verdict = "warn" if trial.verdict == "valid" else trial.verdict
-    return replace(trial, verdict=verdict, causes=(*trial.causes, *causes))
+def _read(
+    trial: Trial,
+    found: tuple[Finding, ...],
+    by_device: Mapping[Device, Mapping[str, float]],
+    short_ids: Mapping[str, str],
+) -> Trial:
+    read = replace(trial, bound=_bound(trial, by_device), short_id=short_ids.get(trial.machine, ""))
+    return read.with_findings(*found) if found and trial.summary else read

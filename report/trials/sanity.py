@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from statistics import median
 from typing import cast
 
 import pandas
 from pandas import DataFrame
 
-from harness.record import Precision
+from harness.record import Finding, Precision, finding
 from harness.record.cards import Card, find, peak_tflops
 from harness.summary import contradictions
 from harness.summary.device_checks import used_cards
 from report.trials.columns import IDENTITY, KEY
 from report.trials.pairs import without
 from report.trials.table import as_json, figures, row_groups, trials_of, with_trials
-from report.trials.too_good import Flag, too_good
+from report.trials.too_good import too_good
 from report.trials.trial import Trial
 
 JUMP = 10.0
@@ -41,37 +40,24 @@ Processors of one name differ in how many cores a machine lends out: they are co
 
 
 def checked(table: DataFrame, cards: Sequence[Card]) -> DataFrame:
-    """The same trials in the same order; what cannot be is invalid, and the causes name each flag."""
+    """The same trials in the same order; what cannot be is invalid, and a finding says why."""
     among_repeats = _marked(table, repeat_flags(table))
     too_bad = _marked(among_repeats, trial_flags(among_repeats, cards))
     return _marked(too_bad, too_good(too_bad))
 
 
-def _marked(table: DataFrame, flagged: Iterable[Sequence[Flag]]) -> DataFrame:
+def _marked(table: DataFrame, flagged: Iterable[Sequence[Finding]]) -> DataFrame:
     trials = [
-        replace(
-            trial,
-            verdict=_graver(trial.verdict, flags),
-            causes=(*trial.causes, *(f"{flag.name}: {flag.sentence}" for flag in flags)),
-        )
-        if flags
-        else trial
+        trial.with_findings(*flags) if flags else trial
         for trial, flags in zip(trials_of(table), flagged, strict=True)
     ]
     return with_trials(table, trials)
 
 
-def _graver(verdict: str, flags: Sequence[Flag]) -> str:
-    """A flag that only asks for a reason makes a valid trial one to be warned of."""
-    if any(flag.verdict == "invalid" for flag in flags):
-        return "invalid"
-    return "warn" if verdict == "valid" else verdict
-
-
-def repeat_flags(table: DataFrame) -> list[tuple[Flag, ...]]:
+def repeat_flags(table: DataFrame) -> list[tuple[Finding, ...]]:
     """Each trial's flag where its throughput is ten times off its repeats', of which two are known."""
     rates = figures(table, "samples_per_second")
-    flagged: list[tuple[Flag, ...]] = [()] * len(table)
+    flagged: list[tuple[Finding, ...]] = [()] * len(table)
     for repeats in row_groups(table, IDENTITY):
         for place in repeats:
             others = [rate for repeat in repeats if repeat != place and (rate := rates[repeat]) is not None]
@@ -79,7 +65,7 @@ def repeat_flags(table: DataFrame) -> list[tuple[Flag, ...]]:
     return flagged
 
 
-def trial_flags(table: DataFrame, cards: Sequence[Card]) -> list[tuple[Flag, ...]]:
+def trial_flags(table: DataFrame, cards: Sequence[Card]) -> list[tuple[Finding, ...]]:
     """Each trial's flags, by its card's peak, one device's throughput, other sessions, its device's load."""
     rates = figures(table, "samples_per_second")
     believed = [
@@ -110,21 +96,18 @@ def trial_flags(table: DataFrame, cards: Sequence[Card]) -> list[tuple[Flag, ...
     ]
 
 
-def contradictory(trial: Trial) -> tuple[Flag, ...]:
+def contradictory(trial: Trial) -> tuple[Finding, ...]:
     """What a record says against itself: no run of ours wrote it as it stands."""
-    return tuple(Flag("contradicts-itself", sentence) for sentence in contradictions.within(trial.record))
+    return tuple(finding("contradicts-itself", what=what) for what in contradictions.within(trial.record))
 
 
-def _above_highest_clock(trial: Trial, peak_share: float | None, cards: Sequence[Card]) -> Flag | None:
+def _above_highest_clock(trial: Trial, peak_share: float | None, cards: Sequence[Card]) -> Finding | None:
     """A peak on paper is at the reference boost clock; a card does more where its clock goes higher."""
-    what = "the card's dense peak in this precision"
     card = find(trial.device_name, cards) if peak_share is not None and peak_share > 1 else None
     highest_mhz = max((gpu.clock_max_mhz or 0 for gpu in used_cards(trial.record)), default=0)
     if card is None or peak_share is None or highest_mhz <= card.boost_mhz:
-        return above_peak(peak_share, what)
-    return above_peak(
-        peak_share * card.boost_mhz / highest_mhz, f"{what} at its highest clock, {highest_mhz} MHz"
-    )
+        return above_peak(peak_share)
+    return above_peak(peak_share * card.boost_mhz / highest_mhz, highest_mhz=highest_mhz)
 
 
 def peak_shares(table: DataFrame, cards: Sequence[Card]) -> list[float | None]:
@@ -171,10 +154,10 @@ def _one_device_rates(table: DataFrame, believed: Sequence[float | None]) -> lis
 
 def _session_jumps(
     table: DataFrame, rates: Sequence[float | None], believed: Sequence[float | None]
-) -> list[Flag | None]:
+) -> list[Finding | None]:
     """Each throughput against the same workload's in other sessions, where two at least are known."""
     sessions = list(table["session"])
-    jumps: list[Flag | None] = [None] * len(table)
+    jumps: list[Finding | None] = [None] * len(table)
     rows = _workloads(table)
     for alike in row_groups(rows, WORKLOAD):
         for session in dict.fromkeys(sessions[place] for place in alike):
@@ -189,24 +172,24 @@ def _session_jumps(
     return jumps
 
 
-def above_peak(share: float | None, of: str) -> Flag | None:
-    """A share of a peak above 1; `of` names the peak, such as 'the fp16 tensor peak'."""
+def above_peak(share: float | None, **clock: int) -> Finding | None:
+    """A share above 1 of a card's dense peak, by the highest clock where that is given."""
     if share is None or share <= 1:
         return None
-    return Flag("above-peak", f"{share:.0%} of {of}: no device does more than its peak")
+    return finding("above-peak", share=share, **clock)
 
 
-def above_linear(single: float | None, several: float | None, devices: int) -> Flag | None:
+def above_linear(single: float | None, several: float | None, devices: int) -> Finding | None:
     """A throughput on several devices of more than their number times that of one, in the same unit."""
     if single is None or several is None or single <= 0 or devices < 2:
         return None
     gain = several / single
     if gain <= devices * (1 + LINEAR_SLACK):
         return None
-    return Flag("above-linear", f"{devices} devices give {gain:.2f} times the throughput of one")
+    return finding("above-linear", devices=devices, gain=gain)
 
 
-def jump(value: float | None, others: Sequence[float]) -> Flag | None:
+def jump(value: float | None, others: Sequence[float]) -> Finding | None:
     """A figure ten times above or below the median of the comparable ones."""
     if value is None or not others:
         return None
@@ -216,17 +199,17 @@ def jump(value: float | None, others: Sequence[float]) -> Flag | None:
     factor = value / middle
     if 1 / JUMP < factor < JUMP:
         return None
-    size = f"{factor:.3g} times" if factor > 1 else f"1/{1 / factor:.3g} of"
-    return Flag("jump", f"{size} the median of {len(others)} comparable figures")
+    if factor > 1:
+        return finding("jump", factor=factor, others=len(others))
+    return finding("jump", divisor=1 / factor, others=len(others))
 
 
-def other_form(label: str, card: str) -> Flag | None:
+def other_form(label: str, card: str) -> Finding | None:
     """A label that names another form (SXM, NVL, PCIe, OAM) than the card that it stands for."""
     labelled, known = ({form.upper() for form in _FORMS.findall(name)} for name in (label, card))
     if not labelled or not known or labelled & known:
         return None
-    forms = " and ".join(sorted(labelled))
-    return Flag("other-form", f"'{label}' names {forms}, and the card is {card}", "warn")
+    return finding("other-form", machine=label[:100], forms=tuple(sorted(labelled)), card=card[:200])
 
 
 def _card_and_form(device_name: str, cards: Sequence[Card]) -> str:
@@ -234,13 +217,13 @@ def _card_and_form(device_name: str, cards: Sequence[Card]) -> str:
     return f"{device_name} ({card.form})" if card else device_name
 
 
-def idle_device(busy_share: float | None) -> Flag | None:
+def idle_device(busy_share: float | None) -> Finding | None:
     """A device that hardly worked while it was said to train; the share is of the window's time, 0 to 1."""
     if busy_share is None or math.isnan(busy_share) or busy_share >= IDLE_SHARE:
         return None
-    return Flag("idle-device", f"the device worked for {busy_share:.1%} of the time")
+    return finding("idle-device", busy_share=busy_share)
 
 
-def raised(*flags: Flag | None) -> tuple[Flag, ...]:
+def raised(*flags: Finding | None) -> tuple[Finding, ...]:
     """Those that were raised."""
     return tuple(flag for flag in flags if flag is not None)

@@ -10,6 +10,8 @@ from typing import Any
 import pandas
 from pandas import DataFrame
 
+from harness.record import Finding
+from harness.record.finding import sentence
 from report.trials.columns import COLUMNS, PARTS, Column, check
 from report.trials.key import Pairs
 from report.trials.trial import Trial
@@ -80,5 +82,9 @@ def _values(column: Column, trials: Sequence[Trial]) -> Any:
 def _text(value: Any, column: Column) -> str | None:
     """Pairs are JSON, clauses have semicolons between; empty text of no part is null."""
     if isinstance(value, tuple):
-        value = as_json(value) if column.part in PARTS else "; ".join(value)
+        value = as_json(value) if column.part in PARTS else "; ".join(map(_clause, value))
     return value if column.part else value or None
+
+
+def _clause(value: Any) -> str:
+    return f"{value.name}: {sentence(value)}" if isinstance(value, Finding) else str(value)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import Literal
 
 from pandas import DataFrame
 from scipy import special
 
-from harness.record import Measurement
+from harness.record import Finding, Measurement, finding
 from report.trials import all_reduce
 from report.trials.ceilings import ABOVE, GEMM, ceiling_runs, device_of
 from report.trials.columns import IDENTITY, KEY
@@ -33,19 +31,10 @@ CLOCK_SECONDS = 1e-6
 """The resolution of a record's step times."""
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """Why a figure is not believed: it cannot be, which makes its trial invalid, or it asks for a reason."""
-
-    name: str
-    sentence: str
-    verdict: Literal["invalid", "warn"] = "invalid"
-
-
-def too_good(table: DataFrame) -> list[tuple[Flag, ...]]:
+def too_good(table: DataFrame) -> list[tuple[Finding, ...]]:
     """Each trial's flags, in the order of the rows."""
     trials = trials_of(table)
-    flagged: list[list[Flag]] = [[] for _ in trials]
+    flagged: list[list[Finding]] = [[] for _ in trials]
     runs = ceiling_runs(trial.record for trial in trials)
     shared = all_reduce.runs(trial.record for trial in trials)
     for place, trial in enumerate(trials):
@@ -58,7 +47,7 @@ def too_good(table: DataFrame) -> list[tuple[Flag, ...]]:
 
 def _above_ceiling(
     trial: Trial, runs: Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
-) -> Flag | None:
+) -> Finding | None:
     """Operations a second above the fastest of the ceiling's own runs, by more than `ABOVE`.
 
     Bytes are not asked: what is counted of them is more than the memory moves.
@@ -73,14 +62,12 @@ def _above_ceiling(
     share = measured.flops.per_sample * rate / (max(values) * 1e12 * measured.device.count)
     if share <= ABOVE:
         return None
-    sentence = (
-        f"{share:.2f} times the fastest product in {len(values)} runs of this device's ceiling: "
-        "that was disturbed, or less was computed than is counted"
-    )
-    return Flag("above-ceiling", sentence, "warn")
+    return finding("above-ceiling", share=share, runs=len(values))
 
 
-def _above_all_reduce(trial: Trial, runs: Mapping[all_reduce.Devices, Sequence[Measurement]]) -> Flag | None:
+def _above_all_reduce(
+    trial: Trial, runs: Mapping[all_reduce.Devices, Sequence[Measurement]]
+) -> Finding | None:
     """A step shorter than the sum of its gradients in the fastest of all runs, by more than `ABOVE`."""
     measured, devices = trial.record.measurement, all_reduce.devices_of(trial.record)
     rate = trial.samples_per_second
@@ -91,16 +78,12 @@ def _above_all_reduce(trial: Trial, runs: Mapping[all_reduce.Devices, Sequence[M
     step_seconds = measured.samples_per_step / rate
     if least is None or least <= ABOVE * step_seconds:
         return None
-    sentence = (
-        f"a step takes {step_seconds:.4g} s, where its gradients alone take {least:.4g} s in the fastest of "
-        f"{len(runs[devices])} runs of all-reduce: those were disturbed, or less was shared than is counted"
-    )
-    return Flag("above-ceiling", sentence, "warn")
+    return finding("above-ceiling", step_seconds=step_seconds, least_seconds=least, runs=len(runs[devices]))
 
 
-def _alike(table: DataFrame, trials: Sequence[Trial]) -> list[tuple[int, Flag]]:
+def _alike(table: DataFrame, trials: Sequence[Trial]) -> list[tuple[int, Finding]]:
     """Runs of one key that share every step, runs of one cell with equal windows, steps without a spread."""
-    flags: list[tuple[int, Flag]] = []
+    flags: list[tuple[int, Finding]] = []
     by_series: dict[tuple[object, ...], list[int]] = {}
     for place, trial in enumerate(trials):
         measured, summary = trial.record.measurement, trial.summary
@@ -110,27 +93,27 @@ def _alike(table: DataFrame, trials: Sequence[Trial]) -> list[tuple[int, Flag]]:
             summary.step_seconds_p5 == summary.step_seconds_p95
             and summary.step_seconds_median > 1000 * CLOCK_SECONDS
         ):
-            flags.append((place, Flag("too-alike", "nine of ten steps took the same time to a microsecond")))
+            flags.append((place, finding("too-alike")))
         series = (trial.key, measured.step_us.count, measured.step_us.microseconds)
         by_series.setdefault(series, []).append(place)
     for places in by_series.values():
         if len(places) > 1:
-            flag = Flag("too-alike", f"{len(places)} runs share the time of every step")
+            flag = finding("too-alike", runs=len(places))
             flags += [(place, flag) for place in places]
     for places in row_groups(table, (*IDENTITY, "steps_trained")):
         seconds = [m.window.seconds for place in places if (m := trials[place].record.measurement)]
         if len(seconds) > 2 and max(seconds) - min(seconds) < CLOCK_SECONDS:
-            flag = Flag("too-alike", f"the windows of {len(seconds)} runs differ by less than a microsecond")
+            flag = finding("too-alike", windows=len(seconds))
             flags += [(place, flag) for place in places if trials[place].summary]
     return flags
 
 
-def _ends(table: DataFrame, trials: Sequence[Trial]) -> list[tuple[int, Flag]]:
+def _ends(table: DataFrame, trials: Sequence[Trial]) -> list[tuple[int, Finding]]:
     """Runs that end better than one more run of their cell would: one-sided prediction intervals.
 
     mean ± t(n − 1) · s · √(1 + 1/n) of the n others, at a level that holds for the cell.
     """
-    flags: list[tuple[int, Flag]] = []
+    flags: list[tuple[int, Finding]] = []
     for places in row_groups(table, (*IDENTITY, "steps_trained")):
         believed = [place for place in places if trials[place].verdict != "invalid"]
         for name in ("quality", "valid_loss", "train_loss"):
@@ -139,11 +122,14 @@ def _ends(table: DataFrame, trials: Sequence[Trial]) -> list[tuple[int, Flag]]:
                 others = [end for other, end in ends.items() if other != place]
                 if len(others) >= LEAST_OTHERS and _beyond(value, others, 3 * len(ends)):
                     shown = name.replace("quality", trials[place].quality_name or name).replace("_", " ")
-                    middle = abs(fmean(others))
-                    sentence = (
-                        f"{shown} {abs(value):.4g}, where {len(others)} other seeds end at {middle:.4g}"
+                    found = finding(
+                        "ends-too-well",
+                        quantity=shown,
+                        value=abs(value),
+                        others=len(others),
+                        others_mean=abs(fmean(others)),
                     )
-                    flags.append((place, Flag("ends-too-well", sentence, "warn")))
+                    flags.append((place, found))
     return flags
 
 
@@ -166,9 +152,9 @@ def _beyond(value: float, others: Sequence[float], tests: int) -> bool:
     return value - middle > max(reach, LEAST_GAIN * abs(middle))
 
 
-def _starts(table: DataFrame, trials: Sequence[Trial]) -> list[tuple[int, Flag]]:
+def _starts(table: DataFrame, trials: Sequence[Trial]) -> list[tuple[int, Finding]]:
     """Runs whose loss after one epoch is below the lowest that any equal run reached in all its epochs."""
-    flags: list[tuple[int, Flag]] = []
+    flags: list[tuple[int, Finding]] = []
     for places in row_groups(table, KEY):
         for name in ("train_loss", "valid_loss"):
             curves = {place: _curve(trials[place], name) for place in places}
@@ -180,11 +166,14 @@ def _starts(table: DataFrame, trials: Sequence[Trial]) -> list[tuple[int, Flag]]
             for place, curve in curves.items():
                 others = [low for other, low in lowest.items() if other != place]
                 if curve and len(others) > 1 and curve[0] < (1 - LEAST_GAIN) * min(others):
-                    sentence = (
-                        f"{name.replace('_', ' ')} {curve[0]:.4g} after one epoch, where {len(others)} equal "
-                        f"runs reach {min(others):.4g} at best"
+                    found = finding(
+                        "starts-too-well",
+                        quantity=name.replace("_", " "),
+                        value=curve[0],
+                        others=len(others),
+                        others_best=min(others),
                     )
-                    flags.append((place, Flag("starts-too-well", sentence, "warn")))
+                    flags.append((place, found))
     return flags
 
 

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
-from harness.record import Environment, Epoch, Failure, LossScale, Measurement, Record, Summary
+from harness.record import (
+    Environment,
+    Epoch,
+    Failure,
+    Finding,
+    LossScale,
+    Measurement,
+    Record,
+    Summary,
+    finding,
+)
+from harness.record.finding import gravest
 from harness.record.store import Stored
+from harness.summary.bound import UNKNOWN, Bound
 from harness.summary.device_checks import busy_share, device_name
 from harness.summary.statistics import METHOD, judge_trial
 from report.trials import learning
@@ -33,9 +45,10 @@ class Trial:
     summary: Summary | None
     """By the present method; null where nothing was measured."""
     verdict: str
-    causes: tuple[str, ...] = ()
-    bottleneck: str = ""
-    """What it waits for, in a sentence; empty where that is not known."""
+    findings: tuple[Finding, ...] = ()
+    """Those of its summary, and what only other trials beside it show."""
+    bound: Bound = UNKNOWN
+    """What it waits for."""
     short_id: str = ""
     """The start of its machine's id, where machines on record share a label."""
 
@@ -52,6 +65,20 @@ class Trial:
     @cached_property
     def stack(self) -> Stack:
         return stack_of(self.record)
+
+    @property
+    def causes(self) -> tuple[Finding, ...]:
+        """The findings that speak against it."""
+        return tuple(found for found in self.findings if found.severity != "note")
+
+    def with_findings(self, *more: Finding) -> Trial:
+        """The trial with what else was found, and the verdict that all of it makes."""
+        return replace(self, findings=(*self.findings, *more), verdict=gravest(more, self.verdict))
+
+    @property
+    def bottleneck(self) -> str:
+        """What it waits for, in a sentence; empty where that is not known."""
+        return "" if self.bound.kind == "unknown" else self.bound.sentence()
 
     @property
     def session(self) -> str:
@@ -238,14 +265,8 @@ def trial_of(stored: Stored) -> Trial:
     summary = record.summary if current else judge_trial(record)
     if record.measurement is None or summary is None:
         return Trial(path, record, None, "invalid")
-    impossible = _impossible(summary)
-    return Trial(
-        path,
-        record,
-        summary,
-        verdict="invalid" if impossible else summary.verdict,
-        causes=(*summary.causes, *impossible),
-    )
+    trial = Trial(path, record, summary, verdict=summary.verdict, findings=summary.findings)
+    return trial.with_findings(*_impossible(summary))
 
 
 def possible(value: float | None) -> float | None:
@@ -253,7 +274,7 @@ def possible(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) and LEAST < value < 1 / LEAST else None
 
 
-def _impossible(summary: Summary) -> tuple[str, ...]:
+def _impossible(summary: Summary) -> tuple[Finding, ...]:
     values = {
         "protocol seconds": summary.protocol_seconds,
         "epoch seconds": summary.epoch_seconds,
@@ -261,7 +282,7 @@ def _impossible(summary: Summary) -> tuple[str, ...]:
         "step seconds": summary.step_seconds_median,
     }
     return tuple(
-        f"its {name} reads {value:g}, which no run can give"
+        finding("impossible-figure", quantity=name, value=f"{value:g}")
         for name, value in values.items()
         if value is not None and possible(value) is None
     )

@@ -10,7 +10,6 @@ import pytest
 from harness.record import Record
 from harness.record.cards import find, load_cards
 from harness.record.store import Stored
-from harness.summary.checks import cause_name
 from report.comparisons.cells import cells_of
 from report.comparisons.scaling import scalings
 from report.trials import load
@@ -152,5 +151,5 @@ def test_another_process_on_a_trial_s_own_card_makes_it_invalid_in_its_record_an
     assert_marked(request, ran)
     (record,) = ran.records
     assert record.summary is not None and record.summary.verdict == "invalid"
-    assert [cause_name(cause) for cause in record.summary.causes] == ["foreign-process"]
+    assert [cause.name for cause in record.summary.causes] == ["foreign-process"]
     assert "foreign-process" in ran.page and "invalid" in ran.page

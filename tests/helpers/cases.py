@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.record import LeftOut, Record
-from harness.record.store import read_all, write_session
+from harness.record.store import read_all, read_record, write_session
 from tests.helpers import ROOT, TESTS, bundled, records_hostile
 from tests.helpers import record_sets as sets
 from tests.helpers import records_builder as build
@@ -85,7 +85,7 @@ def committed(root: Path) -> None:
 
 def real(root: Path) -> None:
     paths = sorted((TESTS / "records").glob("real-*.json"))
-    build.write(root, [Record.model_validate_json(path.read_text(encoding="utf-8")) for path in paths])
+    build.write(root, [read_record(path, path.name) for path in paths])
 
 
 def of(records: Callable[[], Iterable[Record]], studies: str | None = None) -> Callable[[Path], object]:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.lines import Line2D
 
 from report.charts.bars import Bar, Bars, Group, Tie
+from report.charts.curves import Curves, Line
 from report.charts.drawing import Chart
+from report.charts.history import History, Point, Series
 from report.charts.marks import KeyEntry
+from report.charts.panels import Length, Lengths, Panels, Shares
 from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark
 from report.charts.sheet import DPI, Sheet
+from report.charts.stages import Stages, Trials
+from report.charts.strips import Dot, Strip, Strips
 from report.charts.style import DESK, NARROW, PAPER_SHEET
 from report.charts.trial import Quantity, StepTimes, Timelines, TrialTimeline
 from tests.helpers import records_hostile
@@ -73,6 +80,89 @@ def many_bars(count: int) -> Bars:
     return Bars(tuple(groups), "fastest = 1.00", KEY)
 
 
+def many_machines(count: int, spread: float = 2.0) -> Strips:
+    """So many machines on two strips, of which the sixth, or the last, is this one."""
+    own = min(5, count - 1)
+    values = [1 + spread * (n * 37 % count) / count for n in range(count)]
+    dots = tuple(Dot(f"Core i7-{n}", value, n == own, n % 7 != 6) for n, value in enumerate(values))
+    strips = (Strip("Both works", dots, ("equal shares",)), Strip("LSTM", dots, ("WikiText-2", "fp32")))
+    return Strips(strips, "fastest = 1.00", (KEY[0], KeyEntry("the others", "other", 4)))
+
+
+STAGES = Stages(
+    (
+        Trials("ResNets", 3, "driver too old", "5 of 5", "fp32"),
+        Trials("Wide MLP", 2, "data not found", "2 of 2", "fp32, fp16"),
+        Trials("Small CNN", 0, "no image", "2 of 2"),
+        Trials("LSTM", 5, "", "2 of 2", "fp16"),
+    ),
+    ("image", "data", "card", "first step", "speed"),
+    "reached",
+    KEY,
+)
+SESSIONS = tuple(
+    Point(day, value, value - 0.01, value + 0.01, f"{100 * value:.1f} %")
+    for day, value in (
+        (0.0, 1.0),
+        (28.0, 0.998),
+        (84.0, 0.97),
+        (140.0, 0.934),
+        (147.0, 0.971),
+        (203.0, 0.973),
+    )
+)
+HISTORY = History(
+    (Series("ResNet-50", SESSIONS, "fp16"), Series(LONG_CARD, SESSIONS[:3], LONG_CARD)),
+    ((0.0, "12 Jan"), (140.0, "1 Jun"), (147.0, "8 Jun"), (203.0, "3 Aug")),
+    ((80.0, "driver 575"), (143.0, "fans cleaned"), (150.0, "another driver, 580.65"), (203.0, LONG_CARD)),
+    0.95,
+    "below 95 %",
+    key=KEY[:1],
+)
+MEMORY = Lengths(
+    "Peak memory",
+    "ResNet-152; outline: the card's memory",
+    (
+        Length("RTX 4070 fp32", 9.8, "9.8 GiB", capacity=12.0),
+        Length(LONG_CARD, 7.4, "7.4 GiB", "published", capacity=11.0),
+    ),
+)
+GAIN = Curves(
+    "Gain of fp16 over fp32",
+    "times as fast, by millions of weights",
+    (
+        Line(
+            "this machine", ((12.0, 1.06), (26.0, 1.47), (60.0, 1.78)), 0, 0, False, True, ((1.0, 1.1), None)
+        ),
+        Line("published", ((12.0, 0.99), (26.0, math.nan), (60.0, 1.6)), published=True, stroke=1),
+    ),
+    ticks=((12.0, "12"), (26.0, "26"), (60.0, "60")),
+)
+SHARES = Shares(
+    "Where the time goes",
+    "share of a step",
+    ("input", "copy", "forward", "backward", "optimiser"),
+    (("fp32, ResNet-152", (0.01, 0.02, 0.32, 0.58, 0.07)), (LONG_CARD, (0.22, 0.04, 0.24, 0.43, 0.07))),
+)
+
+
+def many_lines(count: int) -> Curves:
+    """So many lines that end close to each other."""
+    lines = (Line(f"trial {n}", ((0.0, 3.0), (900.0, 0.5 + n / 500)), n % 5, n // 5) for n in range(count))
+    return Curves("Loss", "by step", tuple(lines))
+
+
+BY_BATCH = Curves(
+    "Throughput",
+    "images/s, by batch",
+    (
+        Line("fp32", ((16.0, 1200.0), (32.0, 2000.0)), 0),
+        Line("fp16", ((16.0, 1500.0), (128.0, 4100.0)), 1),
+    ),
+    doubling=True,
+)
+
+
 TRIAL = TrialTimeline(
     False,
     StepTimes((0.3, 0.2, 0.2, 0.21), 100, 100, (100,)),
@@ -97,6 +187,14 @@ CHARTS: dict[str, Chart] = {
         KEY,
     ),
     "24 bars": many_bars(24),
+    "strips": many_machines(18),
+    "strips of three": many_machines(3),
+    "strips of forty": many_machines(40, 0.1),
+    "stages": STAGES,
+    "history": HISTORY,
+    "panels": Panels((MEMORY, GAIN, SHARES, BY_BATCH)),
+    "panels of two": Panels((many_lines(20), GAIN)),
+    "a panel of twenty lines": Panels((many_lines(20),)),
     "memory": Bars((Group("", TIMES[2:4]),), "GiB", KEY, None),
     "roofline": Roofline(
         (RooflineMark("ResNet-50, batch 64, cached data", "amp-bf16", 990.0, 4e14),),
@@ -106,7 +204,7 @@ CHARTS: dict[str, Chart] = {
         ),
         (Bandwidth(2.8e12, True), Bandwidth(3.3e12, False)),
     ),
-    "timelines": Timelines((TRIAL, TRIAL), "a", "amp-fp16"),
+    "timelines": Timelines((TRIAL, TRIAL)),
     "nothing": Bars(()),
 }
 EACH_CHART = pytest.mark.parametrize("chart", CHARTS.values(), ids=CHARTS)
@@ -125,3 +223,14 @@ def drawn_texts(sheet: Sheet) -> list[tuple[str, tuple[float, float, float, floa
     ]
     texts = [text for text in (*sheet.figure.texts, *labels) if text.get_text().strip()]
     return [(text.get_text(), text.get_window_extent(renderer).extents / 4) for text in texts]
+
+
+def lines_of(sheet: Sheet) -> list[tuple[Line2D, list[tuple[float, float]]]]:
+    """The lines and marks of a sheet, each with its places from the left and from the top, px."""
+    found = [line for line in sheet.figure.artists if isinstance(line, Line2D)]
+    return [(line, [(72 * x, sheet.height - 72 * y) for x, y in line.get_xydata()]) for line in found]
+
+
+def dots_of(sheet: Sheet) -> list[tuple[Line2D, list[tuple[float, float]]]]:
+    """The marks that stand alone."""
+    return [(line, places) for line, places in lines_of(sheet) if line.get_marker() in ("o", "s")]

@@ -27,17 +27,12 @@ def trials(report: Report) -> dict[str, Any]:
 
 def _trial(row: Trial) -> dict[str, Any]:
     return {
-        "because": sorted({_name(cause) for cause in row.causes}),
-        "worth_knowing": sorted({_name(note) for note in row.summary.notes}) if row.summary else (),
+        "because": sorted({found.name for found in row.causes}),
+        "worth_knowing": sorted({found.name for found in row.summary.notes}) if row.summary else (),
         "block": row.record.block if row.record.block > 1 else None,
         "attempt": row.record.attempt if row.record.attempt > 1 else None,
         "steps_cut": row.summary and row.summary.steady.first_step,
     }
-
-
-def _name(cause: str) -> str:
-    name, colon, _ = cause.partition(":")
-    return name if colon else "impossible-figure"
 
 
 def limits(report: Report) -> list[Any]:

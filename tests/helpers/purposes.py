@@ -37,7 +37,8 @@ def _case(subject: str, name: str) -> Purpose:
 def _all_failed(root: Path) -> None:
     tried = build.two_cards()[0]
     failure = build.out_of_memory()
-    build.write(root, [build.record(tried.trial, None, on=tried.machine, session=tried.session, failure=failure)])
+    failed = build.record(tried.trial, None, on=tried.machine, session=tried.session, failure=failure)
+    build.write(root, [failed])
     published(root, "s004")
 
 

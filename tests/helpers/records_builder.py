@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.record import (
+    SCHEMA,
     Asked,
     Cpu,
     DataFound,
@@ -18,6 +19,7 @@ from harness.record import (
     Environment,
     Epoch,
     Failure,
+    Finding,
     Gpu,
     Harness,
     Limit,
@@ -34,6 +36,7 @@ from harness.record import (
     Trial,
     Variant,
     Window,
+    lift,
 )
 from harness.record.series import Series
 from harness.record.store import write_record, write_session
@@ -222,6 +225,11 @@ def _epochs(
     return tuple(found)
 
 
+def named(causes: Sequence[str]) -> tuple[Finding, ...]:
+    """Findings that are written as a name, a colon and a clause, which is kept as one text."""
+    return tuple(Finding.model_validate(each) for each in lift.named(causes))
+
+
 def summary(measured: Measurement, *, verdict: str = "valid", causes: Sequence[str] = ()) -> Summary:
     """A summary as a session would have stored it, by a rule of three."""
     step = measured.window.seconds / measured.window.steps
@@ -238,7 +246,7 @@ def summary(measured: Measurement, *, verdict: str = "valid", causes: Sequence[s
         protocol_seconds=whole * measured.protocol.epochs,
         projected=not measured.protocol.complete,
         verdict=verdict,  # type: ignore[arg-type]
-        causes=tuple(causes),
+        findings=named(causes),
     )
 
 
@@ -257,7 +265,7 @@ def record(
 ) -> Record:
     """A whole record, ok or failed."""
     values: dict[str, Any] = {
-        "record": 1,
+        "record": SCHEMA,
         "status": "failed" if failure else "ok",
         "session": session,
         "order": order,

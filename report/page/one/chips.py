@@ -71,7 +71,7 @@ def _runs(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Chip]:
         yield Chip("care", "invalid", "uncertainty", {"count": invalid, "of": of})
     if trials and not failed and not invalid:
         yield Chip("good", "all-finished", data={"of": of})
-    if any("busy-machine" in cause for trial in trials.values() for cause in trial.causes):
+    if any(cause.name == "busy-machine" for trial in trials.values() for cause in trial.causes):
         yield Chip("care", "busy", "uncertainty")
 
 

@@ -18,7 +18,6 @@ from report.page.one.measured import gain_of, rate, waits_for_input
 from report.page.one.pictures import TimePicture, time_picture
 from report.page.systems import Systems
 from report.page.values import Quantity, System, of_ratio
-from report.stats.intervals import Interval
 
 FactGroup = Literal["money", "speed", "limits"]
 MOST_WORKS = 4
@@ -352,7 +351,9 @@ def _mark(fact: Fact, pair: tuple[System, System], widest: float) -> Mark | None
     leader = pair[1] if at > 50 else pair[0]
     tied = fact.ratio.tied or fact.ratio.value == 1
     return Mark(
-        *(round(x, 1) for x in (min(low, high), at, max(low, high))),
+        round(min(low, high), 1),
+        round(at, 1),
+        round(max(low, high), 1),
         9 if tied else leader.slot,
         tied,
         leader.name,

@@ -22,7 +22,7 @@ REACHED = tuple(stage for stage in get_args(Stage) if stage in ("start", "setup"
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Trials that failed alike: `reason` and `stage` are worded by the template, `message` is the trial's own."""
+    """Trials that failed alike: the template words `reason` and `stage`, `message` is the trial's own."""
 
     reason: str
     stage: str

@@ -74,7 +74,7 @@ def of_speeds(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline
 
 
 def of_gain(analysis: Analysis, systems: Systems) -> Headline | None:
-    """What a 16-bit precision gains on this machine, of the work with the most runs; null where none is ranked."""
+    """What a 16-bit precision gains here, of the work with the most runs; null where none is ranked."""
     own = set(map(id, analysis.measured_here))
     gains = [
         gain

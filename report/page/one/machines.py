@@ -33,11 +33,13 @@ def machines(analysis: Analysis, systems: Systems) -> Machines | None:
     if found is None or found.standings is None or len(found.standings.rows) < LEAST:
         return None
     rows = found.standings.rows
-    return Machines(_picture(found.standings), found.standings, _nearest(rows), sum(row.first is not None for row in rows))
+    return Machines(
+        _picture(found.standings), found.standings, _nearest(rows), sum(row.first is not None for row in rows)
+    )
 
 
 def _picture(found: StandingsView) -> Picture:
-    """A strip of dots for all works together, and one for each work; each machine's time over the fastest's."""
+    """A strip of dots for all works together, and one for each: a machine's time over the fastest's."""
     strips = [Strip("All works" if len(found.columns) > 1 else found.columns[0], _dots(found))]
     if len(found.columns) > 1:
         strips += [

@@ -1,4 +1,4 @@
-"""The three notes of page one: how sure it is, what limits the speed or binds a delivery, and what comes next."""
+"""The three notes of page one: how sure it is, what limits the speed, and what comes next."""
 
 from __future__ import annotations
 

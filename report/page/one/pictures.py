@@ -15,6 +15,7 @@ from report.page.filters import UNKNOWN, seconds
 from report.page.names import apart, details, setting
 from report.page.systems import Systems
 from report.page.values import Picture
+from report.trials.key import Key
 
 MOST_BARS = 14
 NAME = "lead"
@@ -76,7 +77,7 @@ def _time(cell: Cell, whole: bool) -> float | None:
     return 1 / cell.throughput.mean if cell.throughput.mean else None
 
 
-def _group(group: ComparisonGroup, among: Sequence[object], systems: Systems) -> Group:
+def _group(group: ComparisonGroup, among: Sequence[Key], systems: Systems) -> Group:
     whole, cells = _has_seconds(group), _cells(group)
     published = [claim for claim in group.published if claim.value] if whole else []
     times = [time for cell in cells if (time := _time(cell, whole))] + [
@@ -89,9 +90,20 @@ def _group(group: ComparisonGroup, among: Sequence[object], systems: Systems) ->
     under = [details(key, group.length.epochs), f"{setting(key)}{apart(key, among)}".strip(", ")]
     return Group(
         label=text.model_name(key.model),
-        bars=tuple(sorted(bars, key=lambda bar: bar.value or 0.0)),
+        bars=_fitting(sorted(bars, key=lambda bar: bar.value or 0.0)),
         notes=tuple(line for line in under if line),
     )
+
+
+def _fitting(bars: Sequence[Bar]) -> tuple[Bar, ...]:
+    """All where there is room; else this machine's, the fastest, and those nearest to this machine."""
+    own = [place for place, bar in enumerate(bars) if bar.look == "own" or bar.label == THIS] or [0]
+    order = sorted(
+        range(len(bars)),
+        key=lambda place: (place not in own, place > MOST_BARS // 3, min(abs(place - at) for at in own)),
+    )
+    kept = set(order[:MOST_BARS])
+    return tuple(bar for place, bar in enumerate(bars) if place in kept)
 
 
 def _measured(cell: Cell, fastest: float, whole: bool, systems: Systems) -> Bar:

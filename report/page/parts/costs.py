@@ -16,7 +16,6 @@ from report.cost.costs import Costs
 from report.cost.inputs import CostInputs, Range
 from report.cost.model import Draws
 from report.page.filters import value
-from report.page.findings import caveat_of
 from report.page.systems import Systems
 from report.page.values import Picture, Quantity, System
 
@@ -143,7 +142,7 @@ def view(analysis: Analysis, systems: Systems) -> CostsView | None:
 
 def _circumstances(inputs: CostInputs) -> dict[str, Any]:
     return {
-        "caveats": tuple(map(caveat_of, inputs.caveats)),
+        "caveats": tuple(text.clean(caveat, 300) for caveat in inputs.caveats),
         "host_fed": any(line.key.data_mode == "host" for line in inputs.lines),
         "stacks_differ": any(len({cell.stack for cell in line.cells if cell}) > 1 for line in inputs.lines),
     }

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.record import PrecisionFound, Probe
-from harness.summary.device_checks import machine_remarks
+from harness.record.finding import label, sentence
+from harness.summary.device_checks import machine_findings
 from report import text
 from report.analysis import Analysis
 from report.comparisons.account import LOST, Account
 from report.comparisons.cells import Cell
 from report.comparisons.groups import ComparisonGroup, differences
-from report.page.findings import label_of
 from report.page.machines import first_of
 from report.page.systems import Systems
 from report.page.values import Command, Quantity, System
@@ -200,7 +200,7 @@ def _trial(trial: Trial, analysis: Analysis, systems: Systems) -> TrialRow:
         batch=trial.key.batch_size,
         repeat=trial.repeat,
         verdict="failed" if failed else trial.verdict,
-        causes=(_reason(trial),) if failed else tuple(dict.fromkeys(map(label_of, trial.causes))),
+        causes=(_reason(trial),) if failed else tuple(dict.fromkeys(map(label, trial.causes))),
         speed=Quantity(trial.samples_per_second, f"{trial.sample_unit}s/s"),
         own=trial.session == analysis.lead,
     )
@@ -302,9 +302,7 @@ def _stack(trials: Sequence[Trial], systems: Systems) -> StackColumn:
         unit=text.clean(", ".join(unit[:SHORT_HASH] for unit in units), 80),
         sessions=tuple(dict.fromkeys(trial.session for trial in trials)),
         links=text.clean("; ".join(f"{way}: {', '.join(ends)}" for way, ends in links.items()), 200),
-        remarks=tuple(
-            text.clean(remark.partition(":")[2], 120).strip() for remark in machine_remarks(machine)
-        ),
+        remarks=tuple(text.clean(sentence(found), 120) for found in machine_findings(machine)),
     )
 
 

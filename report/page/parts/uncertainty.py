@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from harness.record.finding import label
 from report import text
 from report.analysis import Analysis
 from report.comparisons.cells import Cell, runs_of_figures
 from report.comparisons.units.fleet import Fleet
-from report.page.findings import counted, label_of
+from report.page.findings import counted
 from report.page.names import work
 from report.page.systems import Systems
 from report.page.values import Quantity, System, of_figure
@@ -156,7 +157,7 @@ def _spoiled(trials: Sequence[Trial], systems: Systems) -> tuple[SpoiledRow, ...
             f"{text.model_name(trial.key.model)}, {trial.key.precision}, batch {trial.key.batch_size}",
             systems.at(trial.machine, trial.card),
             trial.verdict,
-            tuple(dict.fromkeys(map(label_of, trial.causes))),
+            tuple(dict.fromkeys(map(label, trial.causes))),
             0,
         )
         for trial in trials

@@ -17,6 +17,7 @@ from report.comparisons.groups import PRECISIONS, ComparisonGroup
 from report.comparisons.scaling import VIRTUAL, Scaling, ranks_of
 from report.comparisons.speedups import FULL_PRECISION, Speedup, best_supported
 from report.comparisons.time_breakdown import time_breakdown
+from report.page.names import setting
 from report.page.systems import Systems
 from report.trials.pairs import grouped_by
 
@@ -31,12 +32,15 @@ QUALITIES: dict[str, tuple[str, Form]] = {
 
 
 def label(cell: Cell, systems: Systems, among: Sequence[Cell]) -> str:
-    """Precision, and model and system where they differ among the cells."""
-    parts = [text.model_name(cell.key.model)] if len({other.key.model for other in among}) > 1 else []
-    parts += [cell.key.precision]
-    if len({systems.of(other) for other in among}) > 1:
-        parts.append(systems.of(cell).name)
-    return ", ".join(parts)
+    """What tells a cell from the others: model, precision, framework or devices, and system."""
+
+    def told(cell: Cell) -> tuple[str, ...]:
+        key = cell.key
+        return text.model_name(key.model), key.precision, setting(key).strip(", "), systems.of(cell).name
+
+    others = [told(other) for other in among]
+    parts = [part for n, part in enumerate(told(cell)) if len({other[n] for other in others}) > 1 and part]
+    return ", ".join(parts) or cell.key.precision
 
 
 def _look(cell: Cell, systems: Systems) -> Look:
@@ -113,7 +117,7 @@ def shares(cells: Sequence[Cell], systems: Systems) -> Panel | None:
 def learning(
     groups: Sequence[ComparisonGroup], published: Sequence[PublishedCurve], systems: Systems
 ) -> Panel | None:
-    """The quality by epoch of the work with the most epochs; else its validation loss, or its loss by step."""
+    """The quality by epoch of the work with the most epochs; else a loss by epoch, or by step."""
     trained = sorted(groups, key=lambda group: -_epochs(group))
     for group in trained:
         lines = _by_epoch(group, lambda epoch: epoch.quality, systems)
@@ -164,7 +168,7 @@ def _line(cell: Cell, points: Points, among: Sequence[Cell], systems: Systems) -
 
 
 def _of(curve: PublishedCurve, group: ComparisonGroup) -> bool:
-    """Whether a published curve is of the group's model and protocol; generated data learns something else."""
+    """Whether a curve is of the group's model and protocol; generated data teaches something else."""
     mine = (group.base.protocol, group.base.model.casefold())
     measured = group.base.data_source != "generated"
     return measured and mine == (curve.protocol, curve.side.model.casefold())
@@ -206,10 +210,9 @@ def devices(found: Sequence[Scaling], systems: Systems) -> Panel | None:
                 *((r.interval.low, r.interval.high) if r.interval else None for _, r in known),
             )
             most = max(most, *(at for at, _ in points))
-            cell = known[0][0]
             stroke = PRECISIONS.index(precision) % 4
             named = f"{precision}, {way}"
-            lines.append(Line(named, points, systems.of(cell).slot, stroke, marked=True, ranges=ranges))
+            lines.append(Line(named, points, systems.of(cells[0]).slot, stroke, marked=True, ranges=ranges))
     if not lines:
         return None
     ideal = Line("ideal", ((1.0, 1.0), (most, most)), published=True)

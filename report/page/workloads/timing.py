@@ -26,39 +26,87 @@ MOST_FAILED = 2
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The picture, how many works it has no room for, and whether groups have scales of their own."""
+    """The picture, how many works it leaves to the table, and how it is to be read."""
 
     picture: Picture
     works_left: int
+    compared: bool
+    """Whether each bar is over the fastest of its work; else it is a time."""
     own_scales: bool
 
 
 def timing(groups: Sequence[ComparisonGroup], name: str, systems: Systems) -> Timing | None:
-    """A group of bars for each work, while there is room; null where nothing has a time."""
+    """A group of bars for each work, while there is room; null where nothing has a time.
+
+    Works of one bar are no comparison: they are left out beside others, and stand in one group by themselves.
+    """
     timed = [group for group in groups if _cells(group)]
+    made = [_group(group, [other.base for other in timed], systems) for group in timed]
+    compared = [group for group in made if len(group.bars) > 1]
     drawn: list[Group] = []
-    for group in timed:
-        made = _group(group, [other.base for other in timed], systems)
-        if drawn and sum(len(each.bars) for each in drawn) + len(made.bars) > MOST_BARS:
+    for group in compared:
+        if drawn and sum(len(each.bars) for each in drawn) + len(group.bars) > MOST_BARS:
             break
-        drawn.append(made)
-    if not drawn:
+        drawn.append(group)
+    if not made:
         return None
-    unit = _unit(timed)
-    chart = Bars(
-        tuple(drawn),
-        axis="fastest = 1.00",
-        key=key_of(drawn, systems),
-        columns=("time-scaled", "time", unit, "batch"),
-    )
+    chart = _compared(drawn, _unit(timed), systems) if drawn else _alone(timed, made, _unit(timed), systems)
     if chart.each_from_zero:
-        scaled = (replace(group, notes=(*group.notes, "own scale")) for group in drawn)
+        scaled = (replace(group, notes=(*group.notes, "own scale")) for group in chart.groups)
         chart = replace(chart, groups=tuple(scaled))
     alt = "; ".join(
-        f"{group.label}: " + ", ".join(f"{bar.label} {bar.note} {bar.text}" for bar in group.bars)
+        f"{group.label}: " + ", ".join(f"{bar.label} {bar.note} {' '.join(bar.cells)}" for bar in group.bars)
+        for group in chart.groups
+    )
+    left = len(made) - len(drawn) if drawn else max(len(made) - MOST_BARS, 0)
+    return Timing(Picture(name, chart, alt), left, bool(drawn), chart.each_from_zero)
+
+
+def _compared(drawn: Sequence[Group], unit: str, systems: Systems) -> Bars:
+    return _columned(drawn, ("time-scaled", "time", unit, "batch"), Bars((), "fastest = 1.00"), systems)
+
+
+def _alone(groups: Sequence[ComparisonGroup], made: Sequence[Group], unit: str, systems: Systems) -> Bars:
+    """The time of each work by itself, in seconds."""
+    bars = []
+    for group, (bar,) in zip(groups, (each.bars for each in made), strict=True):
+        cell, whole = _cells(group)[0], has_seconds(group)
+        figure, value = cell.seconds if whole else cell.throughput, _time(cell, whole)
+        ends = (figure.interval.low, figure.interval.high) if figure.interval and whole else (None, None)
+        label, note = text.model_name(group.base.model), f"{bar.note} {setting(group.base).strip(', ')}"
+        bars.append(
+            replace(
+                bar,
+                label=label,
+                note=note.strip(),
+                value=value,
+                low=ends[0],
+                high=ends[1],
+                cells=bar.cells[1:],
+            )
+        )
+    together = Group("", tuple(bars[:MOST_BARS]))
+    axis = "seconds" if all(map(has_seconds, groups)) else "seconds of a sample"
+    return _columned([together], ("time", unit, "batch"), Bars((), axis, reference=None), systems)
+
+
+def _columned(drawn: Sequence[Group], columns: tuple[str, ...], chart: Bars, systems: Systems) -> Bars:
+    """The chart with these groups, less the columns that no bar has anything in."""
+    cells = [bar.cells for group in drawn for bar in group.bars if bar.cells]
+    kept = [place for place in range(len(columns)) if any(row[place] for row in cells)]
+    groups = tuple(
+        replace(
+            group,
+            bars=tuple(
+                replace(bar, cells=tuple(bar.cells[place] for place in kept)) if bar.cells else bar
+                for bar in group.bars
+            ),
+        )
         for group in drawn
     )
-    return Timing(Picture(name, chart, alt), len(timed) - len(drawn), chart.each_from_zero)
+    return replace(
+        chart, groups=groups, columns=tuple(columns[place] for place in kept), key=key_of(drawn, systems)
+    )
 
 
 def _unit(groups: Sequence[ComparisonGroup]) -> str:
@@ -72,8 +120,9 @@ def _cells(group: ComparisonGroup) -> list[Cell]:
 
 
 def has_seconds(group: ComparisonGroup) -> bool:
-    """Whether each of its entries has the time of the whole protocol."""
-    return all(entry.cell.seconds.mean is not None for entry in group.entries)
+    """Whether each of its entries that has a speed has the time of the whole protocol, too."""
+    timed = [entry.cell for entry in group.entries if entry.cell.throughput.mean is not None]
+    return all(cell.seconds.mean is not None for cell in timed)
 
 
 def _time(cell: Cell, whole: bool) -> float | None:
@@ -114,8 +163,6 @@ def _measured(cell: Cell, fastest: float, whole: bool, systems: Systems) -> Bar:
         time / fastest,
         low,
         high,
-        text=written or rate,
-        small=scaled,
         note=cell.key.precision,
         slot=system.slot,
         cells=(scaled, written, rate, f"{cell.key.batch_size:,}"),
@@ -130,8 +177,6 @@ def _published(claim: Claim, fastest: float) -> Bar:
         text.short_card(claim.of.card or ""),
         "published",
         claim.value / fastest,
-        text=written,
-        small=scaled,
         note=claim.of.precision or "",
         cells=(scaled, written, "", batch),
     )

@@ -75,7 +75,7 @@ def test_a_record_that_is_cut_short_is_refused_with_its_path(measured, tmp_path)
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"record": 2}, "schema 2 is not one of 1 to 1"),
+        ({"record": 3}, "schema 3 is not one of 1 to 2"),
         ({"record": True}, "schema True is not one"),
         ({"surprise": 1}, "'surprise': unknown key"),
         ({"status": "failed"}, "status 'failed' does not fit"),

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from harness.engine.base import Exit
-from harness.record import store
+from harness.record import finding, store
 from harness.run import assemble, runner, session
 from tests.helpers import clone
 
@@ -48,7 +48,7 @@ def test_a_measurement_beside_a_failure_is_no_measurement(left):
 @pytest.mark.parametrize("code", [7, -11])
 def test_a_process_that_dies_after_its_measurement_says_so_on_record(left, code):
     made = assembled(left, Exit(code=code, log=""))
-    assert made.record.warnings == (f"it ended with code {code} after its measurement was written",)
+    assert made.record.warnings == (finding("late-exit", exit_code=code),)
     assert assembled(left, Exit(code=0, log="")).record.warnings == ()
 
 

@@ -6,10 +6,15 @@ from typing import Any
 
 import pytest
 
-from harness.record import DeviceUsed, Energy, Load, Others, Record
+from harness.record import DeviceUsed, Energy, Load, Others, Record, finding
 from harness.record.store import Stored
-from harness.summary.checks import cause_name
-from harness.summary.device_checks import between_trials, busy_share, device_name, machine_remarks, used_cards
+from harness.summary.device_checks import (
+    between_trials,
+    busy_share,
+    device_name,
+    machine_findings,
+    used_cards,
+)
 from harness.summary.statistics import judge_trial
 from report.trials.key import stack_differences, stack_of
 from report.trials.trial import trial_of
@@ -20,13 +25,13 @@ from tests.helpers.watched_records import card, gpu, machine, record, telemetry
 def judged(found: Record) -> tuple[str, set[str]]:
     summary = judge_trial(found)
     assert summary is not None
-    return summary.verdict, {cause_name(cause) for cause in summary.causes}
+    return summary.verdict, {cause.name for cause in summary.causes}
 
 
 def notes(found: Record) -> set[str]:
     summary = judge_trial(found)
     assert summary is not None
-    return {cause_name(note) for note in summary.notes}
+    return {note.name for note in summary.notes}
 
 
 def others(mebibytes: int, percent: float | None = None) -> Others:
@@ -37,7 +42,9 @@ def test_an_undisturbed_trial_on_a_watched_card_is_valid_and_its_clock_is_noted(
     summary = judge_trial(record())
     assert summary is not None
     assert (summary.verdict, summary.causes) == ("valid", ())
-    assert summary.notes == ("clock: card 0 ran at 1800 MHz on average, 90% of its highest clock",)
+    (clock,) = summary.notes
+    assert clock.name == "card-clock" and clock.data["mean_mhz"] == pytest.approx(1800)
+    assert clock.data["highest_share"] == pytest.approx(0.9)
     assert busy_share(record()) == pytest.approx(0.97)
 
 
@@ -113,15 +120,15 @@ def test_a_driver_that_says_held_back_and_gives_no_reason_speaks_against_no_tria
 def test_where_a_driver_lists_no_processes_nobody_is_accused_and_a_note_says_so():
     found = record(seen=telemetry(card(others=None)))
     assert judged(found) == ("valid", set())
-    said = "unwatched: other processes are not known, the driver does not list them"
-    assert judge_trial(found).notes[-1] == said
+    said = judge_trial(found).notes[-1]
+    assert (said.name, said.data) == ("unwatched", {"why": "the driver does not list them"})
     assert "unwatched" not in notes(record())
 
 
 def test_a_card_at_its_power_limit_is_in_its_normal_state_and_says_for_how_long():
     found = record(seen=telemetry(card(limited_share={"power": 0.8})))
     assert judged(found) == ("valid", set())
-    assert judge_trial(found).notes[0] == "power-cap: card 0 ran at its power limit for 80% of the window"
+    assert judge_trial(found).notes[0] == finding("power-cap", card=0, share=0.8)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +158,7 @@ def test_settings_of_a_card_count_unless_they_are_declared(on, expected):
 def test_energy_of_steps_that_keep_pace_with_the_sensor_is_noted(step_seconds, joules, source, noted):
     seen = telemetry(card(), source=source, energy=Energy(joules=joules))
     found = judge_trial(record(seen=seen, step_seconds=step_seconds))
-    assert ("energy" in {note.partition(":")[0] for note in found.notes}) is noted
+    assert ("energy" in {note.name for note in found.notes}) is noted
     assert found.verdict == "valid"
 
 
@@ -202,9 +209,10 @@ def test_a_driver_that_goes_silent_is_a_warning_and_a_lost_card_makes_it_invalid
 
 
 def test_what_changed_within_the_session_is_a_warning():
-    changed = ("data cifar-100 changed within the session: a → b",)
-    assert judged(record(warnings=changed)) == ("warn", {"changed"})
-    assert judged(record(warnings=("telemetry.jsonl is not what the telemetry writes",))) == ("valid", set())
+    changed = finding("changed", what="data cifar-100", before="a", after="b")
+    assert judged(record(warnings=(changed,))) == ("warn", {"changed"})
+    unread = finding("telemetry", why="telemetry.jsonl is not what the telemetry writes")
+    assert judged(record(warnings=(unread,))) == ("valid", set())
 
 
 def test_a_trial_on_the_processor_is_not_judged_by_cards_that_it_did_not_use():
@@ -263,7 +271,7 @@ def test_a_start_more_than_five_degrees_from_its_session_s_median_is_named():
         record(repeat=at, seen=telemetry(card(start_temperature_c=found)))
         for at, found in enumerate(degrees, start=1)
     ]
-    hot = "start-temperature: it began at 66 °C where the session's median is 60 °C"
+    hot = finding("start-temperature", start_c=66.5, median_c=60.5)
     assert between_trials(starts) == ((), (), (), (hot,))
     elsewhere = starts[3].model_copy(update={"session": "20260201-aaaaaa"})
     assert between_trials([*starts[:3], elsewhere]) == ((), (), (), ())
@@ -306,7 +314,7 @@ def test_the_driver_of_a_trial_is_that_of_its_own_cards_maker():
 def test_what_belongs_to_the_machine_is_said_of_the_machine_and_of_no_trial():
     cpu = {"governor": "powersave", "smt": True, "usable": 2.0}
     found = machine(gpu(display_attached=True), virtual="kvm", cpu=cpu, numa_balancing=True)
-    names = [cause_name(remark) for remark in machine_remarks(found)]
+    names = [remark.name for remark in machine_findings(found)]
     assert names == ["virtual-machine", "governor", "smt", "cpu-limit", "numa-balancing", "display"]
     assert judged(record(on=found)) == ("valid", set())
-    assert machine_remarks(machine()) == ()
+    assert list(machine_findings(machine())) == []

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from harness.record import Measurement, Record
+from harness.record import Measurement, Record, finding
 from harness.run import assemble
-from harness.summary.checks import cause_name
 from harness.summary.statistics import judge_trial, summarise
 from harness.telemetry.reader import read
 from report.comparisons import cells as stats
@@ -31,13 +30,13 @@ ASIDE = {"short-window", "generated-data"}
 
 def caught(measurement: Measurement) -> tuple[str, set[str]]:
     summary = summarise(measurement)
-    return summary.verdict, {cause_name(cause) for cause in summary.causes} - ASIDE
+    return summary.verdict, {cause.name for cause in summary.causes} - ASIDE
 
 
 def judged(found: Record) -> tuple[str, set[str]]:
     summary = judge_trial(found)
     assert summary is not None
-    return summary.verdict, {cause_name(cause) for cause in summary.causes}
+    return summary.verdict, {cause.name for cause in summary.causes}
 
 
 def spoiled(folder: Path, how: str, workload: str = "word_lm") -> Path:
@@ -88,7 +87,8 @@ def test_other_arithmetic_under_an_fp32_ieee_label_is_caught_by_the_probes(how, 
     need_torch()
     found = run(tmp_path, tiny_language_model(), script=spoiled(tmp_path, how)).measured
     assert caught(found) == ("invalid", {"precision"})
-    assert f"precision: a matmul labelled fp32-ieee reads as {reads_as}" in summarise(found).causes
+    seen = {"operation": "matmul", "precision": "fp32-ieee", "reads_as": reads_as}
+    assert seen in [cause.data for cause in summarise(found).causes]
 
 
 @pytest.mark.torch
@@ -185,8 +185,8 @@ def test_a_data_set_that_was_swapped_within_a_session_is_named_with_both_hashes(
     swapped = second.model_copy(update={"measurement": second.measurement.model_copy(update={"data": other})})
     found = after(first, swapped).summary
     assert found.verdict == "warn"
-    both = f"{'d' * 64} → {'f' * 64}"
-    assert found.causes == (f"changed: data constructed changed within the session: {both}",)
+    changed = finding("changed", what="data constructed", before="d" * 64, after="f" * 64)
+    assert found.causes == (changed,)
     keys = {trial.key for trial in trials_of(table([first, swapped]))}
     assert len(keys) == 2
 
@@ -196,9 +196,8 @@ def test_another_image_under_the_same_name_is_named_with_both_ids():
     first, second = twice(environment=environment)
     assert first.environment.tag == second.environment.tag
     found = after(first, second).summary
-    assert found.causes == (
-        f"changed: image changed within the session: sha256:{'1' * 64} → sha256:{'2' * 64}",
-    )
+    ids = {"before": f"sha256:{'1' * 64}", "after": f"sha256:{'2' * 64}"}
+    assert found.causes == (finding("changed", what="image", **ids),)
     assert found.verdict == "warn"
 
 

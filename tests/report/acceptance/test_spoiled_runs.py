@@ -47,7 +47,7 @@ def test_more_than_a_quarter_of_disturbed_runs_is_measured_again():
     for verdicts in (["valid"] * 3 + ["invalid"] * 2, ["invalid"] * 5):
         (one,) = judge(ordered, [cell(*verdicts, causes=(UNSTEADY,))])
         count = verdicts.count("invalid")
-        assert one.passed is None and one.why == f"{count} of 5 runs were disturbed (no-steady-state)"
+        assert one.passed is None and one.why.startswith(f"{count} of 5 runs were disturbed")
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_run_that_the_machine_spoils_by_itself_fails_it(causes):
     ordered = clause.clause([cell(*["valid"] * 5)])
     assert ordered
     (one,) = judge(ordered, [cell(*["valid"] * 4, "invalid", causes=causes)])
-    assert one.passed is False and one.why == f"a trial is invalid: {causes[-1]}"
+    assert one.passed is False and one.why.endswith(causes[-1].rpartition(": ")[2])
 
 
 def test_disturbed_runs_of_the_order_are_counted_and_take_no_part_in_it():

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 from matplotlib.colors import to_hex
-from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from report.charts.bars import Bar, Bars, Group, Tie
@@ -21,21 +20,25 @@ from tests.helpers.charts import (
     TIMES,
     WITH_COLUMNS,
     drawn_texts,
+    lines_of,
     many_bars,
 )
 
 Box = tuple[float, float, float, float]
 
 
-def boxes(sheet: Sheet, *, height: float = 5.0) -> list[tuple[Rectangle, Box]]:
-    """The rectangles of a sheet that are bars, from its top: left, top, width, height, px."""
+def boxes(sheet: Sheet, *, swatches: bool = False, filled: bool = True) -> list[tuple[Rectangle, Box]]:
+    """The bars of a sheet, or its outlines, from its top: left, top, width, height, px."""
     found = []
     for patch in sheet.figure.artists:
-        if isinstance(patch, Rectangle) and (patch.get_facecolor()[:3] != (1, 1, 1) or patch.get_hatch()):
-            edge = patch.get_linewidth() / 2 if to_hex(patch.get_edgecolor(), True)[-2:] != "00" else 0.0
+        if not isinstance(patch, Rectangle):
+            continue
+        white = patch.get_facecolor()[:3] == (1, 1, 1) and not patch.get_hatch()
+        if not white and (patch.get_facecolor()[3] > 0) == filled:
+            edge = patch.get_linewidth() / 2 if patch.get_edgecolor()[3] else 0.0
             x, y, w, h = (72 * side for side in (*patch.get_xy(), patch.get_width(), patch.get_height()))
             found.append((patch, (x - edge, sheet.height - y - h - edge, w + 2 * edge, h + 2 * edge)))
-    return [(patch, box) for patch, box in found if box[3] != 12.0 and box[3] > height]
+    return [(patch, box) for patch, box in found if swatches or round(box[3], 3) != 12.0]
 
 
 def only(*bars: Bar, **more: object) -> Bars:
@@ -92,12 +95,8 @@ def test_each_look_differs_in_grey_by_fill_outline_or_hatch():
     assert own_box[3] == 15
 
 
-def lines_of(sheet: Sheet) -> list[Line2D]:
-    return [line for line in sheet.figure.artists if isinstance(line, Line2D)]
-
-
 def whiskers(sheet: Sheet) -> list[tuple[float, float]]:
-    lines = [line for line in lines_of(sheet) if line.get_linewidth() == 1.5 and line.get_zorder() == 3]
+    lines = [line for line, _ in lines_of(sheet) if line.get_linewidth() == 1.5 and line.get_zorder() == 3]
     return [tuple(72 * x for x in line.get_xdata()) for line in lines if len(line.get_xdata()) == 2]
 
 
@@ -132,7 +131,7 @@ def test_where_one_takes_over_ten_times_as_long_each_group_has_its_own_scale_and
 def test_a_tie_is_a_bracket_beside_its_bars_and_a_word_beside_their_names_on_a_phone():
     chart = Bars((Group("a", TIMES[:4], (), (Tie(0, 1, "no difference"), Tie(1, 2, "none either"))),))
     desk, phone = chart.sheet(DESK), chart.sheet(NARROW)
-    brackets = [line for line in lines_of(desk) if len(line.get_xdata()) == 4]
+    brackets = [line for line, _ in lines_of(desk) if len(line.get_xdata()) == 4]
     assert len(brackets) == 2
     rows = [box[1] for _, box in boxes(desk)]
     ends = [desk.height - 72 * min(line.get_ydata()) for line in brackets]

@@ -54,15 +54,23 @@ def lab(light: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("reader", SEEN_BY)
-def test_the_colours_of_precisions_stay_apart_for_every_reader(reader: str, dark: bool):
-    drawn = (style.BLUE, style.GREEN, style.ORANGE, style.PURPLE)
+def test_the_colours_of_systems_stay_apart_for_every_reader(reader: str, dark: bool):
+    drawn = [style.system_colour(slot) for slot in range(5)]
     colours = [style.DARK[colour] if dark else colour for colour in drawn]
     seen = [lab(SEEN_BY[reader] @ linear(colour)) for colour in colours]
-    assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 15
+    assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 12
+
+
+def test_two_systems_differ_in_grey_print():
+    assert contrast(style.system_colour(0), style.system_colour(1)) >= 2
+
+
+def test_a_system_after_the_fourth_is_grey():
+    assert {style.system_colour(slot) for slot in range(4, 12)} == {style.GREY, style.DARK_GREY}
 
 
 def test_every_colour_that_carries_meaning_stands_out_from_the_paper():
-    for colour in (style.BLUE, style.GREEN, style.ORANGE, style.PURPLE):
+    for colour in (*style.SYSTEM_COLOURS, style.HATCH, style.RED):
         assert contrast(colour, style.PAPER) >= 3
     for colour in (style.INK, style.SOFT, style.INPUT_WAIT, style.COMPUTE, style.OTHER):
         assert contrast(colour, style.PAPER) >= 4.5
@@ -72,7 +80,7 @@ def test_on_a_dark_page_every_colour_stands_out_as_far():
     paper = style.DARK[style.PAPER]
     for colour in (style.INK, style.SOFT, style.INPUT_WAIT, style.COMPUTE, style.OTHER):
         assert contrast(style.DARK[colour], paper) >= 4.5
-    for colour in (style.BLUE, style.GREEN, style.ORANGE, style.PURPLE):
+    for colour in (*style.SYSTEM_COLOURS, style.HATCH, style.RED):
         assert contrast(style.DARK[colour], paper) >= 3
 
 

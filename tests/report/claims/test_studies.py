@@ -1,4 +1,4 @@
-"""Which published and measured figures stand in one row, which behind its line, and what is 1.00."""
+"""Which published and measured figures stand in one row, which on other terms, and what is 1.00."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from harness.record import Claim
 from harness.record.claims import load_claims
 from report.claims import studies
-from report.claims.studies import StudyEntry, StudyFigure, pictures, study_figures
+from report.claims.studies import StudyEntry, StudyFigure, fitted, study_figures
 from report.comparisons.cells import Cell, cells_of
 from report.comparisons.time_breakdown import time_breakdown
 from report.trials.key import LOADER_ALONE
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
+from tests.helpers.record_sets import elsewhere, series
 from tests.helpers.trial_tables import table
-from tests.report.comparisons.test_groups import elsewhere, series
 
 RESNET = {"kind": build.CIFAR, "mode": "host"}
 WHOLE = 1.1 * 489 * 30
@@ -81,14 +81,14 @@ def test_a_shorter_pass_over_the_data_stands_beside_rates_and_beside_no_whole_pa
     options = (("train_images", 4096),)
     shorter = [replace(cell, key=replace(cell.key, options=options)) for cell in measured(1750.0)]
     rate = claim("RTX 2080 Ti", 900.0, metric="throughput", unit="images/s")
-    assert figure(OF_A_STUDY, shorter).rows[0].measured_behind == 0
-    assert figure((rate,), shorter).rows[0].measured_behind == 1
+    assert figure(OF_A_STUDY, shorter).rows[0].other_terms == ()
+    assert figure((rate,), shorter).rows[0].other_terms == (("train_images",),)
 
 
 def test_a_loader_alone_stands_beside_no_training():
     loaders = [replace(cell, key=replace(cell.key, protocol=LOADER_ALONE)) for cell in measured(1750.0)]
     rate = claim("RTX 2080 Ti", 900.0, metric="throughput", unit="images/s")
-    assert figure((rate,), loaders).rows[0].measured_behind == 0
+    assert figure((rate,), loaders).rows[0].other_terms == ()
     assert [time_breakdown(cell) for cell in loaders] == [None] * len(loaders)
 
 
@@ -96,7 +96,7 @@ def test_published_and_measured_figures_stand_in_one_row_by_how_fast_they_are():
     (row,) = figure(OF_A_STUDY, measured(1750.0)).rows
     assert cards(row.entries) == ["RTX 2080 Ti", "Constructed Card A", "RTX 2080 Ti", "GTX 1080 Ti"]
     assert [entry.scaled for entry in row.entries] == pytest.approx([1.0, 1.167, 1.333, 2.0], abs=0.01)
-    assert row.behind == ()
+    assert row.other_terms == ()
 
 
 @pytest.mark.parametrize(("seconds", "card"), [(1000.0, "Constructed Card A"), (9000.0, "RTX 2080 Ti")])
@@ -106,69 +106,50 @@ def test_one_is_the_fastest_of_the_row_whether_published_or_measured(seconds: fl
 
 
 @pytest.mark.parametrize(
-    ("changes", "field", "value"),
+    ("changes", "field"),
     [
-        ({"batch": 32}, "batch size", 32),
-        ({"mode": "device"}, "data mode", "device"),
-        ({"kind": {**build.CIFAR, "image_size": 64}}, "image size", 64),
-        ({"kind": {**build.CIFAR, "protocol": "fair/1"}}, "protocol", "fair/1"),
-        ({"profile": "tuned"}, "profile", "tuned"),
-        ({"data": "generated"}, "standing", "generated data"),
+        ({"batch": 32}, "batch size"),
+        ({"mode": "device"}, "data mode"),
+        ({"kind": {**build.CIFAR, "image_size": 64}}, "image size"),
+        ({"kind": {**build.CIFAR, "protocol": "fair/1"}}, "protocol"),
+        ({"profile": "tuned"}, "profile"),
+        ({"data": "generated"}, "data source"),
+        ({"options": {"tied": True}}, "tied"),
     ],
 )
-def test_what_the_key_keeps_apart_stands_behind_the_line_with_the_field_that_differs(
-    changes: dict[str, Any], field: str, value: object
+def test_what_the_key_keeps_apart_stands_in_no_row_and_is_counted_with_the_field_that_differs(
+    changes: dict[str, Any], field: str
 ):
     (row,) = figure(OF_A_STUDY, measured(1750.0, **changes)).rows
-    (entry,) = row.behind
-    assert entry.differs == ((field, value),)
+    assert row.other_terms == ((field,),) and row.measured == 0
     assert cards(row.entries) == ["RTX 2080 Ti", "RTX 2080 Ti", "GTX 1080 Ti"]
 
 
-def test_another_layout_stands_behind_the_line_of_a_publication_that_names_its_own():
+def test_another_layout_is_another_term_of_a_publication_that_names_its_own():
     contiguous = [claim("RTX 3090", 2000.0, layout="contiguous")]
     (row,) = figure(contiguous, measured(1750.0, layout="channels_last")).rows
-    assert row.behind[0].differs == (("memory layout", "channels_last"),)
-
-
-def test_what_stands_behind_the_line_can_be_faster_and_is_not_what_one_means():
-    (row,) = figure(OF_A_STUDY, measured(750.0, mode="device")).rows
-    assert row.entries[0].scaled == 1.0
-    assert row.behind[0].scaled == pytest.approx(0.5, abs=0.01)
+    assert row.other_terms == (("memory layout",),)
 
 
 def test_a_batch_that_was_published_for_each_precision_keeps_nothing_apart():
     own = [*measured(1750.0), *measured(1400.0, "fp16-master", 164), *measured(1400.0, "amp-bf16", 164)]
     (row,) = figure(OF_A_STUDY, own).rows
-    assert row.behind == () and row.measured == 3
+    assert row.other_terms == () and row.measured == 3
 
 
-def test_the_batch_of_another_precision_stands_behind_the_line():
+def test_the_batch_of_another_precision_is_another_term():
     (row,) = figure(OF_A_STUDY, measured(1400.0, "fp16-master", 98)).rows
-    assert row.behind[0].differs == (("batch size", 98),)
+    assert row.other_terms == (("batch size",),)
 
 
-COMPANION = (
-    claim("RTX 2060", 2600.0, "fp32-ieee", 48, study="x-more"),
-    claim("RTX 2060", 2200.0, "fp16-master", 48, study="x-more"),
-    claim("RTX 2060", 2100.0, "fp16-master", 96, study="x-more"),
-)
-
-
-def test_a_study_named_after_another_stands_in_its_picture_behind_the_line_of_its_batches():
-    drawn = figure([*COMPANION, *OF_A_STUDY])
-    (row,) = drawn.rows
-    assert drawn.study == "x"
-    assert cards(row.behind) == ["RTX 2060"] * 3
-    assert {value for entry in row.behind for _, value in entry.differs} == {48, 96}
-
-
-def test_a_row_has_the_terms_of_the_publication_on_which_most_was_measured():
-    own = [*measured(1750.0, batch=48), *measured(1400.0, "fp16-master", 48)]
-    (row,) = figure([*OF_A_STUDY, *COMPANION], own).rows
-    assert row.measured == 2
+def test_a_row_has_the_terms_on_which_most_was_measured():
+    small = [claim("RTX 2060", 2600.0, batch=48), claim("RTX 2060", 2200.0, "fp16-master", 48)]
+    small = [each.model_copy(update={"protocol": "published/2"}) for each in small]
+    kind = {"kind": {**build.CIFAR, "protocol": "published/2"}}
+    own = [*measured(1750.0, batch=48, **kind), *measured(1400.0, "fp16-master", 48, **kind)]
+    (row,) = figure([*OF_A_STUDY, *small], own).rows
+    assert row.measured == 2 and row.published_apart == len(OF_A_STUDY)
     assert {entry.batch_size for entry in row.entries} == {48}
-    assert {entry.batch_size for entry in row.behind} == {98, 164, 96}
 
 
 def test_terms_that_a_publication_does_not_name_keep_nothing_apart():
@@ -213,11 +194,8 @@ def test_where_nothing_is_on_published_terms_the_row_takes_those_that_come_neare
     ]
     real, row = figure(claims, own).rows
     assert [entry.value for entry in row.entries] == [900.0]
-    assert not (real.measured or real.measured_behind), "synthetic data stands beside synthetic data alone"
-    assert [entry.differs for entry in row.behind if isinstance(entry.source, Cell)] == [
-        (("protocol", "fair/1"),),
-        (("protocol", "fair/1"),),
-    ]
+    assert not (real.measured or real.other_terms), "synthetic data stands beside synthetic data alone"
+    assert row.other_terms == (("protocol",), ("protocol",))
 
 
 def test_a_framework_is_a_part_of_the_stack_and_other_options_keep_figures_apart():
@@ -228,7 +206,7 @@ def test_a_framework_is_a_part_of_the_stack_and_other_options_keep_figures_apart
     ]
     (row,) = figure(claims).rows
     assert [entry.value for entry in row.entries] == [1000.0, 1500.0]
-    assert [entry.differs for entry in row.behind] == [(("workers", 24),)]
+    assert row.published_apart == 1
 
 
 def test_real_and_synthetic_data_have_a_row_each():
@@ -239,17 +217,12 @@ def test_real_and_synthetic_data_have_a_row_each():
         )
     ]
     rows = figure(claims).rows
-    assert [(row.data, row.gpus, len(row.entries), row.behind) for row in rows] == [
-        ("real", 1, 1, ()),
-        ("synthetic", 1, 1, ()),
-        ("real", 4, 1, ()),
-        ("synthetic", 4, 2, ()),
+    assert [(row.data, row.gpus, len(row.entries)) for row in rows] == [
+        ("real", 1, 1),
+        ("synthetic", 1, 1),
+        ("real", 4, 1),
+        ("synthetic", 4, 2),
     ]
-
-
-def test_an_option_that_one_figure_has_alone_keeps_it_apart():
-    (row,) = figure(OF_A_STUDY, measured(1750.0, options={"tied": True})).rows
-    assert row.behind[0].differs == (("tied", True),)
 
 
 def test_of_equal_works_the_first_is_drawn_and_of_other_machines_only_what_stands_in_a_row():
@@ -259,7 +232,7 @@ def test_of_equal_works_the_first_is_drawn_and_of_other_machines_only_what_stand
         *cells_of(table(elsewhere(seconds=900.0 / WHOLE, **{**RESNET, "mode": "device"}, batch_size=98))),
     ]
     (row,) = figure(OF_A_STUDY, own, others).rows
-    drawn = [entry.source for entry in (*row.entries, *row.behind) if isinstance(entry.source, Cell)]
+    drawn = [entry.source for entry in row.entries if isinstance(entry.source, Cell)]
     assert [(cell.card, cell.key.data_mode) for cell in drawn] == [
         ("Constructed Card B", "host"),
         ("Constructed Card A", "host"),
@@ -267,28 +240,27 @@ def test_of_equal_works_the_first_is_drawn_and_of_other_machines_only_what_stand
     assert drawn[1] is own[0]
 
 
-def test_a_long_table_keeps_the_rows_that_were_measured_and_their_neighbours():
-    claims = [claim("RTX 3090", 1000.0 + n, model=f"model-{n}", study="table") for n in range(60)]
-    claims += [claim("RTX 3090", 2000.0, study="table")]
-    claims += [claim("RTX 3090", 3000.0 + n, model=f"later-{n}", study="table") for n in range(60)]
-    drawn = figure(claims, measured(1750.0))
-    assert 1 < len(drawn.rows) <= studies.MOST_LINES // 2 and len(drawn.rows) + len(drawn.folded) == 121
-    shown = [row.model for row in drawn.rows]
-    assert "resnet50" in shown and {"model-59", "later-0"} < set(shown)
-    assert shown == [row.of.model for row in claims if row.of.model in shown], "in the order of the table"
+def test_a_picture_has_the_rows_that_were_measured_alone_and_counts_the_rest():
+    claims = [claim("RTX 3090", 1000.0 + n, model=f"model-{n}") for n in range(60)]
+    claims += [claim("RTX 3090", 2000.0)]
+    drawn = fitted(figure(claims, measured(1750.0)))
+    assert [row.model for row in drawn.rows] == ["resnet50"] and drawn.left_out == 60
 
 
-def test_a_picture_has_room_for_so_many_figures_whatever_rows_they_stand_in():
-    claims = [claim(f"card {n}", 1000.0 + n, model=f"model-{m}") for m in range(20) for n in range(9)]
-    drawn = figure(claims)
-    assert len(drawn.rows) == studies.MOST_LINES // 10 and len(drawn.folded) == 20 - len(drawn.rows)
+def test_a_picture_of_what_nobody_measured_has_the_first_rows_of_the_table():
+    claims = [claim(f"card {n}", 1000.0 + n, model=f"model-{m}") for m in range(20) for n in range(5)]
+    drawn = fitted(figure(claims))
+    bars = sum(len(row.entries) for row in drawn.rows)
+    assert [row.model for row in drawn.rows] == ["model-0", "model-1", "model-2", "model-3"]
+    assert bars <= studies.MOST_BARS and drawn.left_out == 100 - bars
 
 
 def test_a_row_of_many_cards_keeps_those_nearest_to_what_was_measured_and_the_fastest():
     claims = [claim(f"card {n}", 100.0 * 1.1**n) for n in range(40)]
-    (row,) = figure(claims, measured(100.0 * 1.1**20.5)).rows
-    shown = cards(row.entries)
-    assert shown[0] == "card 0" and len(row.left_out) == 40 - studies.MOST_PUBLISHED
+    drawn = fitted(figure(claims, measured(100.0 * 1.1**20.5)))
+    shown = cards(drawn.rows[0].entries)
+    assert shown[0] == "card 0" and len(shown) == studies.MOST_IN_ROW
+    assert drawn.left_out == 41 - studies.MOST_IN_ROW
     assert {"card 19", "card 20", "card 21", "card 22"} < set(shown)
 
 
@@ -306,31 +278,23 @@ def test_a_row_of_many_cards_keeps_those_nearest_to_what_was_measured_and_the_fa
         max_size=12,
     )
 )
-def test_every_published_figure_stands_in_one_place_and_the_best_of_each_row_is_one(figures: list[Any]):
+def test_every_published_figure_is_drawn_or_counted_and_the_best_of_each_row_is_one(figures: list[Any]):
     claims = [
         claim(card, value, precision, batch, data_mode=mode, id=f"claim-{n}")
         for n, (card, value, precision, batch, mode) in enumerate(figures)
     ]
     for row in figure(claims).rows:
-        places = (*row.entries, *row.behind, *row.left_out)
-        ids = [entry.source.id for entry in places if isinstance(entry.source, Claim)]
-        assert sorted(ids) == sorted(each.id for each in claims)
-        assert row.entries[0].scaled == 1.0
-        for entries in (row.entries, row.behind):
-            scaled = [entry.scaled for entry in entries]
-            assert scaled == sorted(scaled)
-        assert all(entry.differs for entry in row.behind) and not any(e.differs for e in row.entries)
+        assert len(row.entries) + row.published_apart == len(claims)
+        scaled = [entry.scaled for entry in row.entries]
+        assert scaled[0] == 1.0 and scaled == sorted(scaled)
+        assert not any(entry.differs for entry in row.entries)
 
 
 def test_the_register_s_study_of_five_resnets_is_drawn_with_every_published_card():
     drawn = study_figures(load_claims(ROOT).claims, ())
     (resnets,) = [each for each in drawn if (each.study, each.metric) == ("004", "protocol_seconds")]
-    sheets = pictures(resnets)
-    rows = [row for sheet in sheets for row in sheet.rows if row.workload == "cifar_fastai"]
-    assert not sheets[-1].folded
+    rows = [row for row in resnets.rows if row.workload == "cifar_fastai"]
     assert [row.model for row in rows] == ["resnet18", "resnet34", "resnet50", "resnet101", "resnet152"]
     for row in rows:
         assert "RTX 2080 Ti" in cards(row.entries)
-        assert {"GTX 1080 Ti", "RTX 2060"} <= {*cards(row.entries), *cards(row.behind)}
-        assert row.left_out == ()
-        assert all(name == "batch size" for entry in row.behind for name, _ in entry.differs)
+        assert row.published_apart == 0

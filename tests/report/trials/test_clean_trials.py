@@ -16,7 +16,6 @@ import pytest
 from harness.record import Load, Others, Record, Series, Trace, TraceStats
 from harness.record.cards import load_cards
 from harness.record.store import read_record
-from harness.summary.checks import cause_name
 from report.trials.table import trials_of
 from tests.helpers import ROOT, TESTS
 from tests.helpers.trial_tables import table
@@ -97,7 +96,7 @@ def on_a_card(number: int) -> Record:
 def flagged(records: list[Record]) -> dict[int, set[str]]:
     """Of the trials that a page would show, those with a cause beside a short window, by order."""
     trials = trials_of(table(records, CARDS))
-    found = {at: {cause_name(cause) for cause in trial.causes} - ASIDE for at, trial in enumerate(trials)}
+    found = {at: {cause.name for cause in trial.causes} - ASIDE for at, trial in enumerate(trials)}
     return {at: names for at, names in found.items() if names}
 
 

@@ -12,7 +12,7 @@ from tests.helpers import bundled
 @pytest.mark.parametrize(
     "forged",
     [
-        {"verdict": "valid", "causes": ()},
+        {"verdict": "valid", "findings": ()},
         {"step_seconds_p95": 0.001},
         {"throughput": 3907.0},
         {"protocol_seconds": 1.0},

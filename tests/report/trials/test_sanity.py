@@ -9,7 +9,6 @@ from pandas import DataFrame
 
 from harness.record import DeviceUsed, Flops, Record, Trace, TraceStats
 from harness.record.cards import load_cards
-from harness.summary.checks import cause_name
 from report.trials.sanity import peak_shares
 from report.trials.table import figures, trials_of
 from tests.helpers import ROOT
@@ -23,7 +22,7 @@ A100 = "NVIDIA A100-SXM4-40GB"
 
 def flagged(trials: DataFrame) -> list[set[str]]:
     """What speaks against each trial, beside that a faster one of as many steps is shorter."""
-    return [{cause_name(cause) for cause in trial.causes} - {"short-window"} for trial in trials_of(trials)]
+    return [{cause.name for cause in trial.causes} - {"short-window"} for trial in trials_of(trials)]
 
 
 def on_a100(flops: float | None = 1e9, *, device: str = A100, gpus: int = 1, **changes: Any) -> Record:

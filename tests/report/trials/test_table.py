@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pandas import DataFrame
 
 from harness.errors import UserError
-from harness.record import Record
+from harness.record import Record, store
 from harness.record.store import read_all
 from report.comparisons.cells import cells_of
 from report.trials import load
@@ -52,7 +52,7 @@ def test_a_record_from_before_nodes_were_kept_is_of_one():
     path = TESTS / "records" / "real-word_lm-5ae72a.json"
     text = path.read_text(encoding="utf-8")
     assert '"nodes"' not in text
-    assert list(table([Record.parse(text, path.name)])["nodes"]) == [1]
+    assert list(table([store.read_record(path, path.name)])["nodes"]) == [1]
 
 
 def test_the_page_of_the_columns_is_that_of_the_schema():

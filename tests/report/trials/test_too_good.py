@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from harness.record import DeviceUsed, Flops, Record, Series, Window
-from harness.summary.checks import cause_name
 from report.trials.table import trials_of
 from tests.helpers.records_devices import runs, summed, with_parameters
 from tests.helpers.trial_tables import table
@@ -21,7 +20,7 @@ def marks(records: list[Record]) -> list[tuple[str, set[str]]]:
     """Of each trial the verdict, and what is too good of it."""
     trials = trials_of(table(records))
     return [
-        (trial.verdict, {cause_name(cause) for cause in trial.causes} & NEW)
+        (trial.verdict, {cause.name for cause in trial.causes} & NEW)
         for trial in sorted(trials, key=lambda trial: trial.repeat)
     ]
 
@@ -84,7 +83,7 @@ def test_a_step_shorter_than_the_sum_of_its_gradients_in_every_run_is_marked(rea
     ceilings = [one for at, gb in enumerate(reached_gb, 1) for one in summed(2, gb, repeats=at)[-1:]]
     first = trials_of(table([work, *ceilings]))[0]
     assert first.verdict == ("warn" if marked else "valid")
-    assert {cause_name(cause) for cause in first.causes} == ({"above-ceiling"} if marked else set())
+    assert {cause.name for cause in first.causes} == ({"above-ceiling"} if marked else set())
 
 
 def test_a_trial_that_was_over_before_its_steps_can_have_been_is_invalid():

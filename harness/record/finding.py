@@ -1,0 +1,91 @@
+"""A finding: what a check found, as data. Its words are made where it is shown, from one table."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from harness.record.base import Model
+from harness.record.finding_kinds import KINDS, Fault, Kind, Severity
+
+Word = Annotated[str, Field(max_length=400)]
+Value = bool | int | float | Word | tuple[int | Word, ...]
+Key = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+
+VERDICTS: tuple[Literal["invalid", "unproven", "warn"], ...] = ("invalid", "unproven", "warn")
+"""The gravest first; a note makes nothing of a trial."""
+
+UNWORDED = "text"
+"""The key of a sentence that came as one: from a record of schema 1, a driver or a library."""
+
+
+class Finding(Model):
+    """One thing that a check found. `data` are its figures, units in their keys, and closed vocabularies."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,39}$")]
+    severity: Severity
+    data: Annotated[dict[Key, Value], Field(max_length=12)] = {}
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.severity, frozenset(self.data.items())))
+
+
+def finding(name: str, severity: Severity | None = None, /, **data: Value) -> Finding:
+    """A finding of a name of the table; its severity is the table's unless another is given.
+
+    Floats that are not finite become words, since JSON has none. Raises KeyError for an unknown name.
+    """
+    kind = KINDS[name]
+    finite = {key: str(value) if _not_finite(value) else value for key, value in data.items()}
+    return Finding(name=name, severity=severity or kind.severity, data=finite)
+
+
+def _not_finite(value: Value) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
+
+
+def kind_of(found: Finding) -> Kind | None:
+    """The table's row of a finding; null for a name that this release does not know."""
+    return KINDS.get(found.name)
+
+
+def fault(found: Finding) -> Fault:
+    """Whose fault it is; of an unknown name the machine's, so that it is looked at."""
+    kind = kind_of(found)
+    return kind.fault if kind else "machine"
+
+
+def label(found: Finding) -> str:
+    """At most five words, for chips and cells."""
+    kind = kind_of(found)
+    return kind.label if kind else found.name.replace("-", " ")
+
+
+def sentence(found: Finding) -> str:
+    """A clause without a full stop: the name's first template that has exactly the finding's data, filled in.
+
+    Data that fit no template, as a record of another release may have them, give the label.
+    """
+    if UNWORDED in found.data:
+        return str(found.data[UNWORDED])
+    kind = kind_of(found)
+    values = {key: _shown(value) for key, value in found.data.items()}
+    for template in kind.sentences if kind else ():
+        if template.keys == values.keys():
+            try:
+                return template.text.format_map(values)
+            except (ValueError, TypeError):
+                break
+    return label(found)
+
+
+def _shown(value: Value) -> bool | int | float | str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else value
+
+
+def gravest(findings: tuple[Finding, ...], *others: str) -> Literal["valid", "warn", "invalid", "unproven"]:
+    """The verdict that findings, and other verdicts, make together."""
+    severities = {found.severity for found in findings} | set(others)
+    return next((verdict for verdict in VERDICTS if verdict in severities), "valid")

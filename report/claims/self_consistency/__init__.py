@@ -1,1 +1,0 @@
-"""What published sources say, held against their own figures."""

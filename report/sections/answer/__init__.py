@@ -1,1 +1,0 @@
-"""Page one, and the table of every pair: what was found."""

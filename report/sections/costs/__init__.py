@@ -1,1 +1,0 @@
-"""What it costs: the section of money, its words, tables and charts."""

@@ -1,1 +1,0 @@
-"""What others published: each study drawn again with this machine in it, and each claim's verdict."""

@@ -1,1 +1,0 @@
-"""What ran: software, machines, failures, and what was left out."""

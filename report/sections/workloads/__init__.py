@@ -1,1 +1,0 @@
-"""Each workload: its charts, its figures, and every trial of it."""

@@ -1,0 +1,131 @@
+"""Published claims as rows, and each study in a picture with this machine in it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from harness.record.store import Results
+from report.analysis import Analysis, Question, analyse, evidence_in
+from report.charts.bars import Bars
+from report.claims.studies import MOST_BARS
+from report.page.build import page_of
+from report.page.parts.published import BARS_ALONE, MOST_ALONE, PublishedView, view
+from report.page.render import render
+from report.page.systems import systems_of
+from report.page.verdicts import ClaimRow, claim_rows
+from tests.helpers import ROOT, cases
+from tests.helpers import record_sets as sets
+
+NOW = datetime(2026, 2, 1, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+    root = tmp_path_factory.mktemp("judged")
+    cases.of(sets.published, "s004")(root)
+    return analyse(evidence_in(root), Question(NOW, session=sets.LEAD))
+
+
+@pytest.fixture(scope="module")
+def alone() -> Analysis:
+    evidence = evidence_in(ROOT, purchase=False)
+    return analyse(replace(evidence, results=Results((), (), ())), Question(NOW))
+
+
+def viewed(analysis: Analysis) -> PublishedView:
+    found = view(analysis, systems_of(analysis))
+    assert found is not None
+    return found
+
+
+def charts(found: PublishedView) -> list[Bars]:
+    drawn = [each.picture.chart for study in found.studies for each in study.pictures]
+    assert drawn and all(isinstance(chart, Bars) for chart in drawn)
+    return [chart for chart in drawn if isinstance(chart, Bars)]
+
+
+def test_claims_that_do_not_hold_come_first_and_all_are_counted(judged: Analysis):
+    found = viewed(judged)
+    states = [row.state for row in found.rows]
+    assert states == sorted(states, key=["fails", "holds", "open"].index)
+    counted = Counter(states)
+    counts = found.counts
+    assert (counts.fails, counts.holds, counts.open) == tuple(counted[s] for s in ("fails", "holds", "open"))
+    assert counts.met + counts.ways + counts.cards + counts.others == len(judged.verdicts)
+    assert counts.cards > 0, "some speak of cards that the session has not"
+
+
+def within(row: ClaimRow) -> bool:
+    assert row.zone is not None
+    return bool(row.zone["from"] <= row.zone["at"] <= row.zone["from"] + row.zone["width"])
+
+
+def test_the_dot_of_a_claim_is_in_its_shaded_part_where_it_holds_and_outside_where_it_does_not(
+    judged: Analysis,
+):
+    drawn = [row for row in claim_rows(judged) if row.zone]
+    assert {row.state for row in drawn} == {"holds", "fails", "open"}
+    for row in drawn:
+        assert row.zone is not None
+        assert 0 <= row.zone["low"] <= row.zone["at"] <= row.zone["high"] <= 100
+        if row.state != "open":
+            assert within(row) == (row.state == "holds")
+
+
+def test_a_ratio_is_here_what_its_sides_measured(judged: Analysis):
+    ratio = next(row for row in claim_rows(judged) if row.claim.kind == "ratio")
+    assert ratio.here.value is not None and ratio.here.low is not None and ratio.here.high is not None
+    assert ratio.here.low < ratio.here.value < ratio.here.high
+    assert ratio.of != ratio.over and not {*ratio.common} & {*ratio.of, *ratio.over}
+
+
+def test_a_study_is_one_picture_a_metric_with_this_machine_among_its_figures(judged: Analysis):
+    found = viewed(judged)
+    assert [study.name for study in found.studies] == ["Bhutani 2019"]
+    for chart in charts(found):
+        bars = [bar for group in chart.groups for bar in group.bars]
+        assert len(bars) <= MOST_BARS
+        assert {bar.look for bar in bars} == {"published", "unranked"}
+        for group in chart.groups:
+            values = [bar.value for bar in group.bars if bar.value is not None]
+            assert values == sorted(values) and values[0] == 1.0
+            assert all(bar.low is None for bar in group.bars if bar.look == "published")
+            assert any(bar.low is not None for bar in group.bars if bar.look != "published")
+
+
+def test_the_models_stand_in_the_study_s_own_order(judged: Analysis):
+    (chart, *_) = charts(viewed(judged))
+    assert [group.label for group in chart.groups] == ["ResNet-18", "ResNet-50"]
+
+
+def test_without_records_the_studies_stand_alone_in_a_bounded_number_of_pictures(alone: Analysis):
+    found = viewed(alone)
+    assert found.alone and not found.rows and found.counts.met == 0
+    drawn = charts(found)
+    assert 1 < len(drawn) <= MOST_ALONE
+    assert found.studies[0].name == "Bhutani 2019"
+    for chart in drawn:
+        bars = [bar for group in chart.groups for bar in group.bars]
+        assert len(bars) <= BARS_ALONE and {bar.look for bar in bars} == {"published"}
+
+
+def test_what_this_machine_did_on_other_terms_is_counted_and_in_no_picture():
+    found = viewed(
+        analyse(evidence_in(ROOT, purchase=False), Question(NOW, session=cases.COMMITTED["desk"][-15:]))
+    )
+    assert found.studies == ()
+    assert found.other_terms is not None and found.other_terms.figures > 0
+    assert "batch size" in found.other_terms.names
+
+
+@pytest.mark.parametrize("which", ["judged", "alone"])
+def test_the_part_is_written_in_both_formats(which: str, request: pytest.FixtureRequest):
+    analysis = request.getfixturevalue(which)
+    written = render(page_of(analysis), drawn=False)
+    for name in ("Bhutani 2019", "invoke claims"):
+        assert name in written.html and name in written.markdown
+    assert "study 004" not in written.html.lower()

@@ -1,0 +1,149 @@
+"""Each workload in one picture, its small pictures and its figures; frameworks by their possible places."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from report.analysis import Analysis, Question, analyse, evidence_in
+from report.charts.bars import Bars
+from report.charts.panels import Panels
+from report.page.parts.workloads import MOST_TIMELINES, WorkloadsView, view
+from report.page.systems import systems_of
+from report.page.workloads.timing import MOST_BARS
+from tests.helpers import ROOT, cases
+from tests.helpers import record_sets as sets
+
+NOW = datetime(2026, 12, 1, tzinfo=UTC)
+FRAMEWORKS = "20261123-cccefa"
+
+
+def viewed(analysis: Analysis) -> WorkloadsView:
+    found = view(analysis, systems_of(analysis))
+    assert found is not None
+    return found
+
+
+def constructed(root: Path, records: object, session: str | None = sets.LEAD) -> WorkloadsView:
+    cases.of(records)(root)  # type: ignore[arg-type]
+    return viewed(analyse(evidence_in(root), Question(NOW, session=session)))
+
+
+def panel_titles(found: WorkloadsView) -> set[str]:
+    charts = [work.panels.chart for work in found.workloads if work.panels]
+    return {panel.title for chart in charts if isinstance(chart, Panels) for panel in chart.panels}
+
+
+@pytest.fixture(scope="module")
+def desk() -> WorkloadsView:
+    session = cases.COMMITTED["desk"][-15:]
+    return viewed(analyse(evidence_in(ROOT, purchase=False), Question(NOW, session=session)))
+
+
+@pytest.fixture(scope="module")
+def frameworks() -> WorkloadsView:
+    return viewed(analyse(evidence_in(ROOT, purchase=False), Question(NOW, session=FRAMEWORKS)))
+
+
+def bars_of(found: WorkloadsView) -> list[Bars]:
+    charts = [work.timing.picture.chart for work in found.workloads if work.timing]
+    assert charts
+    return [chart for chart in charts if isinstance(chart, Bars)]
+
+
+def test_the_fastest_of_each_work_is_one_and_comes_first(desk: WorkloadsView, frameworks: WorkloadsView):
+    for chart in (*bars_of(desk), *bars_of(frameworks)):
+        assert sum(len(group.bars) for group in chart.groups) <= MOST_BARS
+        for group in chart.groups:
+            values = [bar.value for bar in group.bars if bar.value is not None]
+            assert len(group.bars) > 1 and values[0] == 1.0 and values == sorted(values)
+
+
+def test_each_bar_has_a_cell_for_every_column(desk: WorkloadsView):
+    for chart in bars_of(desk):
+        assert chart.columns[0] == "time-scaled" and chart.columns[-1] == "batch"
+        assert {len(bar.cells) for group in chart.groups for bar in group.bars} == {len(chart.columns)}
+
+
+def test_works_that_nothing_stands_beside_are_one_group_of_times(tmp_path: Path):
+    found = constructed(tmp_path, lambda: cases.quick_look()[:1], session=None)
+    timings = [work.timing for work in found.workloads if work.timing and not work.timing.compared]
+    assert timings
+    for timing in timings:
+        chart = timing.picture.chart
+        assert isinstance(chart, Bars)
+        assert len(chart.groups) == 1 and chart.reference is None and "time-scaled" not in chart.columns
+
+
+def test_every_line_of_the_groups_is_a_row_with_its_state(desk: WorkloadsView):
+    for work in desk.workloads:
+        assert work.rows and not work.more_rows
+        assert all(row.time.value and row.rate.value and row.runs for row in work.rows)
+        assert sum(row.scaled.value == 1.0 for row in work.rows) >= 1
+        assert all("projected" in row.states for row in work.rows)
+
+
+@pytest.mark.parametrize(
+    ("records", "title"),
+    [(sets.sharing, "Speed-up by devices"), (sets.convergence, "Accuracy"), (sets.doubtful, "Peak memory")],
+)
+def test_a_workload_has_the_small_pictures_that_it_has_figures_for(
+    records: object, title: str, tmp_path: Path
+):
+    assert title in panel_titles(constructed(tmp_path, records))
+
+
+def test_devices_have_a_speed_up_and_its_share_of_their_number(tmp_path: Path):
+    found = constructed(tmp_path, sets.sharing)
+    rows = [row for work in found.workloads for row in work.devices if row.speedup.value is not None]
+    assert {row.devices for row in rows} >= {2, 4}
+    for row in rows:
+        assert row.speedup.value is not None
+        assert row.efficiency.value == pytest.approx(row.speedup.value / row.devices)
+
+
+def test_growing_batches_end_at_the_first_that_does_not_fit(tmp_path: Path):
+    found = constructed(tmp_path, sets.sweep)
+    rows = [row for work in found.workloads for row in work.batches if row.wall is not None]
+    assert rows
+    for row in rows:
+        assert row.best is not None and row.largest is not None and row.wall is not None
+        assert row.best <= row.largest < row.wall
+    assert "Speed by batch size" in panel_titles(found)
+
+
+def test_trials_over_time_are_few(frameworks: WorkloadsView):
+    pictures = [each for work in frameworks.workloads for each in work.over_time]
+    assert 0 < len(pictures) <= MOST_TIMELINES
+
+
+def test_what_is_not_comparable_is_counted_with_its_reasons(desk: WorkloadsView):
+    left = [work for work in desk.workloads if work.not_compared]
+    assert left
+    for work in left:
+        assert work.reasons and all(0 < count <= work.not_compared for _, count in work.reasons)
+
+
+def test_frameworks_have_the_places_that_their_ranges_allow(frameworks: WorkloadsView):
+    assert frameworks.frameworks is not None
+    ranked = [row for work in frameworks.frameworks.works for row in work.rows if row.first is not None]
+    assert len(ranked) > 1
+    for row in ranked:
+        assert row.first is not None and row.last is not None
+        assert 1 <= row.first <= row.last <= len(ranked)
+    assert min(row.first or 99 for row in ranked) == 1
+    assert all(
+        row.first is None for work in frameworks.frameworks.works for row in work.rows if row.own_protocol
+    )
+
+
+def test_the_picture_of_frameworks_has_what_all_keep_alike_alone(frameworks: WorkloadsView):
+    assert frameworks.frameworks is not None
+    for work in frameworks.frameworks.works:
+        chart = work.picture.chart
+        assert isinstance(chart, Bars)
+        (group,) = chart.groups
+        assert len(group.bars) == sum(not row.own_protocol for row in work.rows)
+        assert group.bars[0].value == 1.0

@@ -19,9 +19,12 @@ from report.comparisons.groups import ComparisonGroup, Entry
 from report.comparisons.units.spread import UnitBand, UnitSpreads, spreads_among, unit_band
 from report.stats.intervals import Ranking, ranking
 from report.trials.key import Key, ProtocolLength
-from report.trials.pairs import each_nearest_the_card, matched, same_but
+from report.trials.pairs import each_nearest_the_card, grouped_by, matched, same_but
 
 _place = same_but(within=("length",))
+
+CellsBySystem = Mapping[tuple[str, str], Sequence[Cell]]
+"""Of one group, by machine and card."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,8 @@ def expectations(
     others = _systems([entry for entry in entries if not entry.own])
     pairs = [(a, b) for a in own for b in others if (a.machine, a.card) != (b.machine, b.card)]
     pairs += [(a, b) for a, b in pairwise(own) if a.card != b.card]
-    compared = [(a, b) for a, b in pairs if _benchmarks(groups, a, b, 1, buyer)]
+    cells, labels = [_by_system(group) for group in groups], _labels(entries)
+    compared = [(a, b) for a, b in pairs if _benchmarks(cells, a, b, 1, buyer)]
     leading = {(system.machine, system.card) for system in own}
 
     def rank(expectation: Expectation) -> tuple[bool, bool, float]:
@@ -124,7 +128,7 @@ def expectations(
         return not expectation.ranked, not beaten, -expectation.best if beaten else expectation.best
 
     spreads = spreads or spreads_among(entry.cell for entry in entries)
-    made = (_expectation(groups, a, b, len(compared), buyer, spreads) for a, b in compared)
+    made = (_expectation(groups, cells, labels, a, b, len(compared), buyer, spreads) for a, b in compared)
     return tuple(sorted(made, key=rank))
 
 
@@ -133,29 +137,34 @@ def _systems(entries: Sequence[Entry]) -> list[System]:
     return [System(machine, card, text.short_card(card)) for machine, card in places]
 
 
-def _named(a: System, b: System, groups: Sequence[ComparisonGroup]) -> tuple[System, System]:
-    """By their cards; where these have one name, the page's own is this machine, the other has its label."""
+def _named(a: System, b: System, labels: Mapping[str, str]) -> tuple[System, System]:
+    """By their cards; where these have one name, by the label of their machine; the page's own has none."""
     if a.name != b.name:
         return a, b
-    entries = [entry for group in groups for entry in group.entries]
-    own = {entry.cell.machine for entry in entries if entry.own}
-    labels = {entry.cell.machine: text.clean(entry.cell.machine_label, 40) for entry in entries}
 
     def named(system: System) -> System:
-        return replace(
-            system, name=text.THIS if system.machine in own else f"machine {labels[system.machine]}"
-        )
+        label = text.clean(labels[system.machine], 40)
+        return replace(system, name=f"machine {label}" if label else text.THIS)
 
     return named(a), named(b)
 
 
+def _labels(entries: Sequence[Entry]) -> dict[str, str]:
+    """Of each machine; empty for the page's own."""
+    own = {entry.cell.machine for entry in entries if entry.own}
+    return {
+        entry.cell.machine: "" if entry.cell.machine in own else entry.cell.machine_label for entry in entries
+    }
+
+
 def _benchmarks(
-    groups: Sequence[ComparisonGroup], a: System, b: System, comparisons: int, buyer: Buyer | None
+    cells: Sequence[CellsBySystem], a: System, b: System, comparisons: int, buyer: Buyer | None
 ) -> list[Benchmark]:
     """Cells of equal key and length: those with hours, else in the mode nearest the card of each workload."""
     benchmarks = []
-    for group in groups:
-        for of, equal in matched(_cells_of(group, a), _cells_of(group, b), _place):
+    for of_group in cells:
+        own, others = (of_group.get((system.machine, system.card), ()) for system in (a, b))
+        for of, equal in matched(own, others, _place):
             if buyer is None or buyer.hours.get((of.key, of.length)):
                 benchmarks += [benchmark for over in equal if (benchmark := _compared(of, over, comparisons))]
     return [nearest[0] for nearest in each_nearest_the_card(benchmarks, lambda benchmark: benchmark.of.key)]
@@ -167,25 +176,23 @@ def _compared(of: Cell, over: Cell, comparisons: int) -> Benchmark | None:
     return Benchmark(of, over, ratio) if ratio else None
 
 
-def _cells_of(group: ComparisonGroup, system: System) -> list[Cell]:
-    return [
-        entry.cell
-        for entry in group.entries
-        if (entry.cell.machine, entry.cell.card) == (system.machine, system.card)
-    ]
+def _by_system(group: ComparisonGroup) -> CellsBySystem:
+    return grouped_by((entry.cell for entry in group.entries), lambda cell: (cell.machine, cell.card))
 
 
 def _expectation(
     groups: Sequence[ComparisonGroup],
+    cells: Sequence[CellsBySystem],
+    labels: Mapping[str, str],
     a: System,
     b: System,
     comparisons: int,
     buyer: Buyer | None,
     spreads: UnitSpreads,
 ) -> Expectation:
-    benchmarks = _benchmarks(groups, a, b, comparisons, buyer)
+    benchmarks = _benchmarks(cells, a, b, comparisons, buyer)
     best, _ = mix([benchmark.ratio for benchmark in benchmarks], _weights(benchmarks, buyer, groups))
-    a, b = _named(a, b, groups)
+    a, b = _named(a, b, labels)
     if best < 1:
         benchmarks = [Benchmark(each.over, each.of, _inverse(each.ratio)) for each in benchmarks]
         a, b = b, a

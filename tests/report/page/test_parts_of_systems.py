@@ -42,7 +42,7 @@ def analysed(name: str) -> Analysis:
 def of(records: Sequence[Record], purchase: Purchase | None = None) -> Analysis:
     stored = tuple(Stored(f"results/{place}.json", record) for place, record in enumerate(records))
     return analyse(
-        Evidence(Results(stored, (), ()), ClaimSet(), (), purchase), Question(NOW, session=bundled.LEAD)
+        Evidence(Results(stored, (), ()), ClaimSet(), (), purchase), Question(NOW, session=records[0].session)
     )
 
 

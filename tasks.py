@@ -139,7 +139,7 @@ def build(
     elif pack:
         from commands.site import pack as packing
 
-        packing.pack(ROOT, settings, out=pack, pythons=pythons, dry_run=False)
+        packing.pack(ROOT, settings, out=pack, pythons=pythons)
     else:
         from commands import measure
 

@@ -9,14 +9,12 @@ from pathlib import Path
 from commands.measure import data_progress
 from commands.terminal import Screen
 from harness.data import fetch
-from harness.data.check import check, dataset_named
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Engine
 from harness.engine.docker import DockerEngine
 from harness.errors import NotBuilt, UserError
 from harness.image import packed
 from harness.image.catalog import Image
-from harness.image.lock import lock_packages
 from harness.image.packed import Packed
 from harness.pack import contents, wheels
 from harness.pack.contents import Files, Group, group
@@ -31,7 +29,7 @@ from harness.units import size
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a line of `pack` is about, before anything is fetched."""
+    """What an archive is asked for, before anything is fetched."""
 
     root: Path
     settings: Settings
@@ -54,20 +52,17 @@ class Wanted:
         return folder if folder.is_dir() else None
 
 
-def pack(root: Path, settings: Settings, *, out: str, pythons: str, dry_run: bool) -> None:
-    """Writes the archive, or lists what would go into it."""
+def pack(root: Path, settings: Settings, *, out: str, pythons: str) -> None:
+    """Writes the archive, and lists what went into it."""
     if settings.python is not None:
         raise UserError("an interpreter of yours cannot be packed", remedy="leave --python out")
     image, engine, notes = run_setup.to_build(root, settings)
     wanted = Wanted(root, settings, image, engine, wheels.asked_pythons(pythons))
     top = f"gpudyno-{settings.plan}"
-    path = Path(out).absolute() if out else root / f"{top}.tar"
+    path = Path(out).absolute()
     with Screen() as screen:
         for note in notes:
             screen.say(note)
-        if dry_run:
-            _say_groups(_expected(wanted), screen)
-            return
         _write(wanted, top, path, screen)
 
 
@@ -93,7 +88,7 @@ def _write(wanted: Wanted, top: str, path: Path, screen: Screen) -> None:
             group(title, environment),
             group("data and weights", data),
         )
-        total = sum(each.size_bytes or 0 for each in groups)
+        total = sum(each.size_bytes for each in groups)
         done = 0
 
         def wrote(count: int) -> None:
@@ -190,41 +185,6 @@ def _built_tag(engine: Engine, image: Image) -> str:
     return built.environment.tag
 
 
-def _expected(wanted: Wanted) -> tuple[Group, ...]:
-    """What would go in. What is not here yet has no size."""
-    names, weights = wanted.names
-    folders = data_folders(wanted.settings, wanted.root)
-    needed = [dataset_named(name) for name in (*names, *weights)]
-    members = [member for dataset in needed for member in dataset.members]
-    known = [member.size for member in members if member.size is not None]
-    stack = Group(f"packages of '{wanted.image.name}'", len(_locked(wanted)), None)
-    if isinstance(wanted.engine, DockerEngine):
-        stack = Group("image", 1, wanted.engine.size_bytes(wanted.image))
-    elif isinstance(wanted.engine, ApptainerEngine):
-        built = wanted.engine.expected(wanted.image)
-        there = built.sif is not None and built.sif.is_file()
-        stack = Group("image as a SIF", 2, built.sif.stat().st_size if built.sif and there else None)
-    at_hand = sum(
-        check(dataset, folder).state == "complete"
-        for dataset in needed
-        for folder in (folders.own, folders.cache)
-        if folder is not None
-    )
-    titled = f"data and weights ({min(at_hand, len(needed))} of {len(needed)} sets are at hand)"
-    return (
-        group("gpudyno and the plan", contents.project(wanted.root, wanted.settings.plan)),
-        Group("packages of gpudyno's own", None, None),
-        stack,
-        Group(titled, len(members), sum(known) if len(known) == len(members) else None),
-    )
-
-
-def _locked(wanted: Wanted) -> dict[str, str]:
-    return lock_packages(wanted.root / "docker" / wanted.image.lock)
-
-
 def _say_groups(groups: tuple[Group, ...], screen: Screen) -> None:
     for each in groups:
-        shown = size(each.size_bytes) if each.size_bytes is not None else "not known before it is fetched"
-        count = f"{each.files} files" if each.files is not None else "files"
-        screen.say(f"  {each.title}: {count}, {shown}")
+        screen.say(f"  {each.title}: {each.files} files, {size(each.size_bytes)}")

@@ -162,12 +162,6 @@ class DockerEngine:
             for piece in api.get_image(tag):
                 out.write(piece)
 
-    def size_bytes(self, image: Image) -> int | None:
-        """What a built image holds, in bytes; null where it is not built."""
-        image_id = self._image_id(self._build.spec(image))
-        with answered(self._title, "look for an image"):
-            return int(self._api.inspect_image(image_id)["Size"]) if image_id else None
-
     @contextlib.contextmanager
     def _patient(self) -> Iterator[Any]:
         """A connection for whole images: the engine says nothing while it reads or writes one."""

@@ -29,11 +29,11 @@ _LEFT_OUT = ("tests/", "benchmarks/", "results/2", "results/ledger/")
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Files of one kind, with what a person reads of them. A size that is not known yet is null."""
+    """Files of one kind, with what a person reads of them."""
 
     title: str
-    files: int | None
-    size_bytes: int | None
+    files: int
+    size_bytes: int
 
 
 def group(title: str, files: Files) -> Group:

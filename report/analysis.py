@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 
 from pandas import DataFrame
@@ -35,6 +36,7 @@ from report.comparisons.units.spread import UnitSpreads, unit_spreads
 from report.cost.costs import Costs, costs
 from report.cost.inputs import buyer
 from report.cost.purchase import Purchase, load_purchase
+from report.subject import Subject, subject_of
 from report.trials.key import LOADER_ALONE
 from report.trials.pairs import grouped_by
 from report.trials.reading import cards_of, read, results_of
@@ -90,7 +92,7 @@ class Question:
     """The line that a first look leads to; empty where the leading session was more than that."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Analysis:
     """Figures and verdicts, without a word or a drawing."""
 
@@ -126,23 +128,23 @@ class Analysis:
         """The session that leads."""
         return next((session for session in self.evidence.results.sessions if session.id == self.lead), None)
 
-    @property
+    @cached_property
     def own(self) -> tuple[Trial, ...]:
         """The leading session's trials."""
         return tuple(trial for trial in self.trials if trial.session == self.lead)
 
-    @property
+    @cached_property
     def shown(self) -> tuple[Trial, ...]:
         """The leading session's trials, and those that stand beside them."""
         beside = {trial.path for cell in self.grouped for trial in cell.trials}
         return tuple(trial for trial in self.trials if trial.session == self.lead or trial.path in beside)
 
-    @property
+    @cached_property
     def grouped(self) -> list[Cell]:
         """The cells of all groups, in their order."""
         return [entry.cell for group in self.groups for entry in group.entries]
 
-    @property
+    @cached_property
     def measured_here(self) -> list[Cell]:
         """The cells of all groups that this machine measured, in the leading session or an earlier one."""
         return [entry.cell for group in self.groups for entry in group.entries if entry.own]
@@ -153,6 +155,11 @@ class Analysis:
         on_record = {session.id for session in self.evidence.results.sessions}
         return tuple(sorted({trial.session for trial in self.shown} & on_record))
 
+    @cached_property
+    def subject(self) -> Subject:
+        """What the page is about."""
+        return subject_of(self)
+
     @property
     def with_ceilings(self) -> list[Trial]:
         """The leading session's trials, and the ceilings that were measured on its machine at any time."""
@@ -160,7 +167,7 @@ class Analysis:
         ceilings = [trial for trial in trials_of(self.table) if trial.is_ceiling]
         return [*self.own, *(trial for trial in ceilings if trial.machine in machines)]
 
-    @property
+    @cached_property
     def accounts(self) -> tuple[Account, ...]:
         """What each machine on the page started, and what of it is shown; the leading session's first."""
         shown = {trial.path for trial in (*self.shown, *self.with_ceilings)}

@@ -21,9 +21,6 @@ PRECISIONS = (
     "pure-fp16",
     "pure-bf16",
 )
-MOST_BESIDE = 12
-"""Entries of other sessions in one chart; a page stays readable, and says what it leaves out."""
-
 _at_batch = same_but("precision", "projected", "limit", within=("length",))
 _at_any_batch = same_but("precision", "batch_size", "projected", "limit", within=("length",))
 _same_on_machine = same_but(within=("length", "machine", "card", "stack"))
@@ -125,7 +122,7 @@ def _places(cells: Sequence[Cell]) -> Callable[[Cell], Place]:
 def _own_and_beside(
     members: Sequence[Cell], lead: str | None, earlier: Collection[str]
 ) -> tuple[list[Cell], list[Cell]]:
-    """The leading session's cells with what only an earlier one has, and what stands beside, up to a bound.
+    """The leading session's cells with what only an earlier one has, and what stands beside.
 
     Of each machine and stack, beside the leading session's, the newest alone.
     """
@@ -139,7 +136,7 @@ def _own_and_beside(
 
     own = [cell for cell in newest if new_here(cell)]
     beside = [cell for cell in newest if not new_here(cell)]
-    return leading + own, sorted(beside, key=lambda cell: cell.started_at, reverse=True)[:MOST_BESIDE]
+    return leading + own, sorted(beside, key=lambda cell: cell.started_at, reverse=True)
 
 
 def _failed_in(base: Key, failed: Sequence[Trial]) -> tuple[Trial, ...]:

@@ -177,10 +177,11 @@ def test_a_summary_that_its_raw_samples_do_not_give_is_refused(clone):
 def test_a_summary_that_is_silent_about_the_machine_s_state_is_refused(clone):
     path = a_record(contribute(clone))
     raw = json.loads(path.read_text())
-    raw["warnings"] = ["image changed within the session: a → b"]
+    changed = {"what": "image", "before": "a", "after": "b"}
+    raw["warnings"] = [{"name": "changed", "severity": "warn", "data": changed}]
     path.write_text(json.dumps(raw))
     (found,) = judged(clone)
-    assert found.endswith("its raw samples do not give its summary's 'causes'")
+    assert found.endswith("its raw samples do not give its summary's 'findings'")
 
 
 def test_a_record_without_its_session_is_refused(clone):

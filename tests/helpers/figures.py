@@ -24,6 +24,7 @@ Adapter = Callable[[Report], Any]
 
 ADAPTERS: dict[str, Adapter] = {
     "lead": figures_compared.lead,
+    "subject": figures_compared.subject,
     "sessions_standing": figures_compared.sessions_standing,
     "groups": figures_compared.groups,
     "left_over": figures_compared.left_over,

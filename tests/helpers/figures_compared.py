@@ -51,6 +51,10 @@ def lead(report: Report) -> str | None:
     return report.lead
 
 
+def subject(report: Report) -> str:
+    return report.analysis.subject
+
+
 def sessions_standing(report: Report) -> list[str]:
     """The leading session, and every one of which a trial stands beside it."""
     return sorted({row.session for row in report.shown} | ({report.lead} if report.lead else set()))

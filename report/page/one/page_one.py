@@ -12,10 +12,10 @@ from report.page.one import claims, headlines, machines, notes
 from report.page.one.chips import chips
 from report.page.one.comparison import comparison
 from report.page.one.failures import failures
+from report.page.one.frameworks import framework_page
 from report.page.one.measured import leading, measured
 from report.page.one.studies import published_studies
 from report.page.page import PageOne, Source
-from report.page.subjects import subject
 from report.page.systems import Systems
 from report.page.values import Chip, Command, Headline
 from report.page.verdicts import counts
@@ -26,7 +26,7 @@ CONSTRUCTED = "Constructed"
 
 def page_one(analysis: Analysis, systems: Systems) -> PageOne:
     """Page one of an analysis, by what it is about."""
-    return _PAGES[subject(analysis)](analysis, systems)
+    return _PAGES[analysis.subject](analysis, systems)
 
 
 def _assembled(
@@ -126,6 +126,25 @@ def _class(analysis: Analysis, systems: Systems) -> PageOne:
     )
 
 
+def _frameworks(analysis: Analysis, systems: Systems) -> PageOne:
+    view = framework_page(analysis, systems)
+    assert view is not None
+    names = {row.name for row in view.work.rows}
+    return _assembled(
+        analysis,
+        Headline(
+            "frameworks",
+            {"model": text.model_name(view.work.model), "count": len(names), "own": _own_name(systems)},
+        ),
+        view.headline,
+        view.cells,
+        (notes.how_sure(analysis, view.cells), Headline("what-differs"), notes.again(analysis)),
+        "frameworks",
+        view,
+        view.chips,
+    )
+
+
 def _self(analysis: Analysis, systems: Systems) -> PageOne:
     cells, view = leading(analysis), measured(analysis, systems)
     headline = headlines.of_gain(analysis, systems) or headlines.of_speeds(analysis, systems, ranked=True)
@@ -213,6 +232,7 @@ _PAGES: dict[str, Callable[[Analysis, Systems], PageOne]] = {
     "costs": _costs,
     "pair": _pair,
     "class": _class,
+    "frameworks": _frameworks,
     "verdicts": _verdicts,
     "self": _self,
     "first-look": _first_look,

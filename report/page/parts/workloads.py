@@ -328,7 +328,7 @@ def _over_time(analysis: Analysis, systems: Systems) -> list[tuple[str, TrialsPi
     for group, entry in doubtful:
         if len(found) == MOST_TIMELINES:
             break
-        picture = timelines(entry.cell, f"trials-{len(found) + 1}")
+        picture = timelines(entry.cell, f"trials-{len(found) + 1}", systems.of(entry.cell).slot)
         if picture is not None:
             name = work_name(group, entry.cell, analysis.groups)
             found.append((group.base.workload, TrialsPicture(name, systems.of(entry.cell), picture)))

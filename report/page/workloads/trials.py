@@ -12,13 +12,13 @@ from report.trials.trial import Trial
 MOST_TRIALS, MOST_CARDS = 10, 8
 
 
-def timelines(cell: Cell, name: str) -> Picture | None:
+def timelines(cell: Cell, name: str, slot: int) -> Picture | None:
     """The doubtful trials of a line first; null where none has its steps."""
     trials = [trial for trial in cell.trials if trial.record.measurement and trial.summary]
     chosen = sorted(trials, key=lambda trial: (not trial.causes, trial.repeat))[:MOST_TRIALS]
     if not chosen:
         return None
-    chart = Timelines(tuple(map(timeline, chosen)), chosen[0].card, cell.key.precision)
+    chart = Timelines(tuple(map(timeline, chosen)), slot)
     return Picture(name, chart, "; ".join(chart.extents()))
 
 

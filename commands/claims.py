@@ -45,19 +45,8 @@ def listed(root: Path, study: str = "") -> None:
 
     Of one `study`, by its name or id, or of all. Raises UserError where there is no such study.
     """
-    print("\n".join(lines(_of_study(load_claims(root), study) if study else load_claims(root))))
+    print("\n".join(lines(load_claims(root).of(study) if study else load_claims(root))))
     print("`invoke claims --here` says what this machine can judge, by which plan, how long")
-
-
-def _of_study(claim_set: ClaimSet, asked: str) -> ClaimSet:
-    found = claim_set.study(asked)
-    study = found.id if found else asked
-    claims = tuple(claim for claim in claim_set.claims if claim.study == study)
-    if not claims:
-        named = ", ".join(dict.fromkeys(claim_set.name_of(claim.study) for claim in claim_set.claims))
-        raise UserError(f"there is no study '{asked}'", remedy=f"name one of {named}")
-    curves = tuple(curve for curve in claim_set.curves if curve.study == study)
-    return replace(claim_set, claims=claims, curves=curves)
 
 
 def lines(claim_set: ClaimSet) -> list[str]:

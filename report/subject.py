@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from report.comparisons.frameworks import works
-from report.comparisons.standings import standings
+from report.comparisons.ranking.frameworks import works
+from report.comparisons.ranking.standings import standings
 
 if TYPE_CHECKING:
     from report.analysis import Analysis

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from harness.record import Claim
 from report.analysis import Analysis
 from report.claims.studies import StudyFigure
-from report.page import studies
 from report.page.one.pictures import MOST_BARS
+from report.page.published import studies
+from report.page.published.verdicts import ClaimRow, Counts, claim_rows, counts
 from report.page.systems import Systems
 from report.page.values import Headline, Picture
-from report.page.verdicts import ClaimRow, Counts, claim_rows, counts
 
 MOST_ROWS = 8
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from report import text
 from report.analysis import Analysis
 from report.comparisons.cells import Cell
-from report.comparisons.frameworks import Work, works
+from report.comparisons.ranking.frameworks import Work, works
 from report.page.systems import Systems
 from report.page.values import Chip, Headline, of_ratio
 from report.page.workloads.frameworks import FrameworkWork, frameworks

@@ -16,9 +16,9 @@ from report.page.one.frameworks import framework_page
 from report.page.one.measured import leading, measured
 from report.page.one.studies import published_studies
 from report.page.page import PageOne, Source
+from report.page.published.verdicts import counts
 from report.page.systems import Systems
 from report.page.values import Chip, Command, Headline
-from report.page.verdicts import counts
 
 CONSTRUCTED = "Constructed"
 """How the names of devices begin that no one measured."""

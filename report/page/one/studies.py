@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from harness.record import Claim
 from report.analysis import Analysis
 from report.claims.studies import StudyFigure
-from report.page import studies
 from report.page.one.pictures import MOST_BARS
+from report.page.published import studies
 from report.page.systems import Systems
 from report.page.values import Picture
 from report.trials.pairs import grouped_by

@@ -10,7 +10,7 @@ from report import text
 from report.analysis import Analysis
 from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry
-from report.comparisons.frameworks import Line, Work, places, works
+from report.comparisons.ranking.frameworks import Line, Work, places, works
 from report.comparisons.speedups import FULL_PRECISION, Speedup
 from report.page.filters import seconds
 from report.page.values import Picture, Quantity, of_figure, of_ratio

@@ -12,14 +12,6 @@ from harness.record.cards import load_cards
 from harness.record.claims import load_claims, same_card, speaks_of
 from tests.helpers import ROOT
 
-STUDY = """
-[[studies]]
-id = "007"
-name = "Lee 2024"
-title = "Nets"
-source = "https://example.org/nets"
-"""
-
 GOOD = """
 [defaults]
 study = "007"
@@ -388,24 +380,3 @@ def test_a_claim_that_names_no_card_and_no_class_speaks_of_any(cards):
         source="x",
     )
     assert speaks_of(claim, "cpu", "a CPU", None, cards) is True
-
-
-def test_a_study_is_found_by_its_name_and_by_its_id_and_keeps_its_id_where_it_has_no_name(tmp_path):
-    put(tmp_path, GOOD + STUDY)
-    found = load_claims(tmp_path)
-    assert found.name_of("007") == "Lee 2024"
-    assert found.study("Lee 2024") is found.study("007") is found.studies[0]
-    assert found.name_of("008") == "008" and found.study("008") is None
-
-
-def test_a_study_that_two_files_name_is_refused(tmp_path):
-    put(tmp_path, GOOD + STUDY + STUDY)
-    with pytest.raises(UserError, match=r"studies\.1\.id: stands in .*studies\.0 too"):
-        load_claims(tmp_path)
-
-
-def test_every_study_of_the_clone_has_a_name_of_its_own():
-    found = load_claims(ROOT)
-    named = {claim.study: found.name_of(claim.study) for claim in found.claims}
-    assert named["004"] == "Bhutani 2019" and named["002"] == "UniLu 2019"
-    assert {study.id for study in found.studies} == named.keys()

@@ -13,8 +13,8 @@ import pytest
 
 from harness.record.claims import FOLDER, load_claims
 from report.analysis import Question, analyse, evidence_in
-from report.page.build import look
-from report.sections.published import claims
+from report.page.parts.published import view
+from report.page.systems import systems_of
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.records_devices import CONVNET, TIMED
@@ -134,34 +134,33 @@ def large(tmp_path_factory):
     return root
 
 
-def test_each_of_483_rows_has_an_id_and_a_label_of_its_own_and_its_figure_as_printed(large):
+def test_each_of_483_rows_has_an_id_of_its_own_and_its_figure_as_printed(large):
     found = load_claims(large).claims
-    assert len(found) == len({claim.id for claim in found}) == len(set(map(claims.row_label, found))) == 483
+    assert len(found) == len({claim.id for claim in found}) == 483
     assert max(len(claim.id) for claim in found) <= 64
-    assert claims.published(found[1]).startswith("101.370\n")
-    assert claims.published(found[5]).startswith("11,031.109\n")
+    assert (found[1].value, found[1].half_digit) == (101.37, 0.0005)
+    assert found[5].value == 11031.109
 
 
-def test_each_of_483_rows_is_drawn_or_listed_and_one_is_judged_on_this_machine_s_records(large):
+def test_of_483_rows_one_is_judged_and_the_nearest_are_drawn_with_this_machine_s_records(large):
     analysis = analyse(evidence_in(large), Question(NOW))
     words = Counter(judged.verdict.word for judged in analysis.verdicts)
     assert words == {"reproduced": 1, "not comparable": 482}
-    (study,) = look(analysis).claims
-    assert study.judged and study.apart and len(study.judged.rows) + len(study.apart.rows) == 483
-    pictures = [each.panel.chart.rows for each in study.drawn]
-    assert len(pictures) > 1
-    drawn = [mark for rows in pictures for row in rows for mark in (*row.marks, *row.behind)]
-    folded = sum(len(each.folded.rows) for each in study.drawn if each.folded)
-    assert sum(mark.published for mark in drawn) + folded == 483
-    assert sum(not mark.published for mark in drawn) == 1
+    found = view(analysis, systems_of(analysis))
+    assert [row.state for row in found.rows] == ["holds"]
+    (study,) = found.studies
+    (each,) = study.pictures
+    bars = [bar for group in each.picture.chart.groups for bar in group.bars]
+    assert sum(bar.look != "published" for bar in bars) == 1
+    assert sum(bar.look == "published" for bar in bars) + each.left_out == 483
 
 
 def test_the_example_stands_on_the_page_before_anything_was_measured(root):
-    view = look(analyse(evidence_in(root), Question(NOW)))
-    (study,) = view.claims
-    assert study.heading == "Study my-bench"
-    drawn = [
-        mark for each in study.drawn for row in each.panel.chart.rows for mark in (*row.marks, *row.behind)
-    ]
-    assert study.apart and len(study.apart.rows) + len(drawn) == 6
-    assert any("RTX 4090" in mark.label and "1,183" in mark.text for mark in drawn)
+    analysis = analyse(evidence_in(root), Question(NOW))
+    found = view(analysis, systems_of(analysis))
+    (study,) = found.studies
+    assert found.alone and study.name == "My Bench 2026"
+    (each,) = study.pictures
+    bars = [bar for group in each.picture.chart.groups for bar in group.bars]
+    assert len(bars) + each.left_out == 5
+    assert any(bar.label == "RTX 4090" and "1,18" in bar.text for bar in bars)

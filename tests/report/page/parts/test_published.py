@@ -14,9 +14,9 @@ from report.charts.bars import Bars
 from report.claims.studies import MOST_BARS
 from report.page.build import page_of
 from report.page.parts.published import BARS_ALONE, MOST_ALONE, PublishedView, view
+from report.page.published.verdicts import ClaimRow, claim_rows
 from report.page.render import render
 from report.page.systems import systems_of
-from report.page.verdicts import ClaimRow, claim_rows
 from tests.helpers import ROOT, cases
 from tests.helpers import record_sets as sets
 

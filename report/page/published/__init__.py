@@ -1,0 +1,1 @@
+"""What others published, beside what this machine measured: pictures of studies, and claims as rows."""

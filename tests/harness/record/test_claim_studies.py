@@ -1,0 +1,48 @@
+"""Who published a study: found by name and by id, once in all files."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.errors import UserError
+from harness.record.claims import FOLDER, load_claims
+from tests.helpers import ROOT
+
+STUDY = """
+[[studies]]
+id = "007"
+name = "Lee 2024"
+title = "Nets"
+source = "https://example.org/nets"
+"""
+
+
+def put(root, text):
+    (root / FOLDER).mkdir(parents=True, exist_ok=True)
+    (root / FOLDER / "s007.toml").write_text(text, encoding="utf-8")
+    return root
+
+
+def test_a_study_is_found_by_its_name_and_by_its_id_and_keeps_its_id_where_it_has_no_name(tmp_path):
+    found = load_claims(put(tmp_path, STUDY))
+    assert found.name_of("007") == "Lee 2024"
+    assert found.study("Lee 2024") is found.study("007") is found.studies[0]
+    assert found.name_of("008") == "008" and found.study("008") is None
+
+
+def test_a_study_that_is_named_twice_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"studies\.1\.id: stands in .*studies\.0 too"):
+        load_claims(put(tmp_path, STUDY + STUDY))
+
+
+def test_the_claims_of_one_study_are_had_by_its_name_and_by_its_id():
+    found = load_claims(ROOT)
+    assert found.of("Perbos 2019").claims == found.of("004-perbos").claims
+    assert {claim.study for claim in found.of("Perbos 2019").claims} == {"004-perbos"}
+
+
+def test_every_study_of_the_clone_has_a_name_of_its_own():
+    found = load_claims(ROOT)
+    named = {claim.study: found.name_of(claim.study) for claim in found.claims}
+    assert named["004"] == "Bhutani 2019" and named["002"] == "UniLu 2019"
+    assert {study.id for study in found.studies} == named.keys()

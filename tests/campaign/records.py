@@ -18,7 +18,7 @@ from harness.record import Session, store
 from harness.record.ledger import LedgerBegin, TrialEnd, TrialStart
 from harness.run.assemble import judged
 from report.analysis import Analysis, Question, analyse, evidence_in
-from report.page.build import look
+from report.page.build import page_of
 from report.page.render import render
 from tests.campaign.attack import Attack, Broken
 from tests.campaign.mutation import MARK, changed, changed_json, changed_lines
@@ -154,7 +154,7 @@ def hold(before: Stand, root: Path, touched: str, *, rendered: bool) -> None:
     if wrong := silent(before, after, touched):
         raise Broken("silent wrong figures", wrong)
     if rendered:
-        page = render(look(analysis), drawn=False)
+        page = render(page_of(analysis), drawn=False)
         if f"<{MARK}" in page.html.lower() or f"<{MARK}" in page.markdown.lower():
             raise Broken("silent wrong figures", f"{touched} brought an element into the page")
 

@@ -18,9 +18,10 @@ from harness.errors import GateError, RecordError, UserError
 from harness.record import Load, Session, store
 from harness.record.claims import ClaimSet
 from harness.summary.statistics import judge_trial
+from report.analysis import Evidence, Question, analyse
+from report.page.build import page_of
 from report.page import render
 from tests.helpers.records_builder import STARTED, two_cards
-from tests.helpers.views import view_of
 
 SECOND = "20260131-eeeeee"
 
@@ -286,7 +287,8 @@ def test_any_number_anywhere_in_a_record_is_refused_by_name_or_judged_and_shown(
         assert store.dump(one)
         shown = [store.Stored(f"{n}.json", each) for n, each in enumerate([one, *records[1:]])]
         results = store.Results(tuple(shown), (), ())
-        assert "<html" in render.render(view_of(results, ClaimSet(), (), now=STARTED)).html
+        page = page_of(analyse(Evidence(results, ClaimSet(), ()), Question(STARTED)))
+        assert "<html" in render.render(page).html
 
 
 def test_a_commit_that_is_not_there_is_a_sentence(clone):

@@ -16,7 +16,7 @@ from report.comparisons.expectation import System as Party
 from report.comparisons.groups import ComparisonGroup, Entry
 from report.comparisons.scaling import Scaling
 from report.comparisons.side_by_side import Comparison
-from report.sections.workloads import charts
+from report.comparisons.units.spread import unit_band
 from report.trials import pairs
 from tests.helpers.figures_read import (
     Report,
@@ -136,8 +136,10 @@ def _other_units(line: Entry, group: ComparisonGroup, report: Report) -> dict[st
     """Where another unit of this card may lie; null for the reference's own unit."""
     if group.reference is None or line.scaled is None:
         return None
-    found = charts._other_units(report.analysis.spreads, line, group.reference)
-    return None if found is None else band(found)
+    own = (group.reference.cell.machine, group.reference.cell.card)
+    if (line.cell.machine, line.cell.card) == own:
+        return None
+    return band(unit_band(report.analysis.spreads.of(line.cell.card)))
 
 
 def left_over(report: Report) -> list[Any]:

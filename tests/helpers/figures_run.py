@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness.record.cards import find
 from report.comparisons import selfcheck as checking
 from report.comparisons.selfcheck import Check
-from report.sections.limits import roofline
+from report.page.parts import limits as page_limits
 from report.trials import ceilings, pairs
 from report.trials.ceilings import RooflinePoint
 from report.trials.trial import Trial
@@ -52,11 +53,11 @@ def _device(rows: Sequence[Trial], report: Report, measured: Mapping[str, float]
     used = rows[0].record.measurement
     assert used is not None
     works = [
-        (work[0], roofline._typical(work, report.cards, measured))
+        (work[0], page_limits._typical(work, report.cards, measured))
         for work in pairs.grouped_by(rows, lambda row: row.key).values()
     ]
-    roofs = roofline._roofs(used.device, report.cards, measured)
-    slopes = roofline._slopes(used.device, report.cards, measured)
+    card = find(used.device.name, report.cards)
+    roofs, slopes = page_limits._roofs(card, measured), page_limits._slopes(card, measured)
     return {
         "device": used.device.name,
         "ceilings": measured,

@@ -16,7 +16,7 @@ from harness.run import assemble
 from harness.summary.statistics import judge_trial, summarise
 from harness.telemetry.reader import read
 from report.comparisons import cells as stats
-from report.sections import names as labels
+from report.page.one.chips import confidence
 from report.trials.table import trials_of
 from tests.helpers import records_builder as build
 from tests.helpers.replay import replay
@@ -202,5 +202,5 @@ def test_another_image_under_the_same_name_is_named_with_both_ids():
 
 
 def test_two_runs_are_a_quick_look_on_the_page_with_their_number():
-    cells = stats.cells_of(table(twice()))
-    assert "weak: 2 runs" in {badge.word for badge in labels.badges(cells)}
+    chip = confidence(stats.cells_of(table(twice())))
+    assert (chip.kind, chip.data["level"], chip.data["runs"]) == ("care", 1, 2)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -10,15 +9,14 @@ import pytest
 from harness.record import Limit, Record
 from harness.record.claims import ClaimSet
 from harness.record.store import Results, Stored
-from report.charts.intervals import Intervals
+from report.analysis import Analysis, Evidence, Question, analyse
 from report.comparisons import cells, groups, speedups
 from report.comparisons.groups import ComparisonGroup
-from report.sections import names
-from report.sections.view import PageView
+from report.page.parts import workloads
+from report.page.systems import systems_of
 from report.trials.table import trials_of
 from tests.helpers import records_builder as build
 from tests.helpers.trial_tables import table
-from tests.helpers.views import view_of
 
 LEAD = "20260131-aaaaaa"
 OTHER = "20260130-bbbbbb"
@@ -44,9 +42,10 @@ def found(
     return groups.comparison_groups(cells.cells_of(table(records)), lead, baseline=baseline, earlier=earlier)
 
 
-def view(records: Sequence[Record]) -> PageView:
+def analysed(records: Sequence[Record]) -> Analysis:
     results = Results(tuple(Stored(f"results/{n}.json", one) for n, one in enumerate(records)), (), ())
-    return view_of(results, ClaimSet(), (), session=LEAD, now=datetime(2026, 2, 1, tzinfo=UTC))
+    question = Question(datetime(2026, 2, 1, tzinfo=UTC), session=LEAD)
+    return analyse(Evidence(results, ClaimSet(), ()), question)
 
 
 def cards_of(group: ComparisonGroup) -> list[str]:
@@ -70,13 +69,13 @@ def cards_of(group: ComparisonGroup) -> list[str]:
         ({"kind": {**build.LM, "epochs": 6}}, "epochs"),
     ],
 )
-def test_records_that_differ_in_one_field_share_no_chart_and_the_page_names_it(change, field):
+def test_records_that_differ_in_one_field_share_no_group_which_names_it(change, field):
     fair = {"kind": {**build.LM, "protocol": "fair/2"}}
     records = [*series(**fair), *elsewhere(**{**fair, **change})]
     (group,) = found(records)
     assert cards_of(group) == [CARD]
-    said = view(records).left_over
-    assert said is not None and field in said.rows[0][-1]
+    left = analysed(records).left_over[0]
+    assert field in [name for name, _, _ in groups.differences(group, left)]
 
 
 def test_another_data_hash_keeps_records_apart():
@@ -99,16 +98,15 @@ def test_a_workload_is_headed_by_what_its_own_file_says_of_it():
         )
         for record in series(kind={**build.LM, "workload": "mine"})
     ]
-    (work,) = view(named).workloads
-    assert work.heading == "Mine" and work.about.startswith("My net.")
+    found = analysed(named)
+    view = workloads.view(found, systems_of(found))
+    assert view is not None
+    assert (view.workloads[0].title, view.workloads[0].about) == ("Mine", "My net.")
 
 
 def test_comparison_groups_of_one_session_that_differ_say_in_what():
-    shown = view([*series(batch_size=20), *series(batch_size=40, first_order=10)])
-    (work,) = shown.workloads
-    assert len(work.groups) == 2
-    assert work.apart is not None and work.apart.columns == ("Kept apart", "batch size")
-    assert [row[1] for row in work.apart.rows] == ["20", "40"]
+    first, second = found([*series(batch_size=20), *series(batch_size=40, first_order=10)])
+    assert groups.differences(first, second.entries[0].cell) == (("batch size", 20, 40),)
 
 
 def test_a_published_batch_for_each_precision_shares_one_chart():
@@ -129,14 +127,11 @@ def test_two_builds_of_one_lock_are_comparable():
     assert group.stacks == ()
 
 
-def test_another_stack_is_named_in_the_title():
+def test_another_stack_is_named():
     other = build.environment(image="rocm", lock_sha256="c" * 64)
     records = [*series(), *elsewhere(within=other)]
     (group,) = found(records)
     assert dict(group.stacks)["image"] == ("cuda", "rocm")
-    shown = view(records).workloads[0].groups[0]
-    assert "on different stacks" in shown.heading
-    assert "image differs: cuda | rocm" in shown.notes
 
 
 def test_the_fastest_is_one_and_the_others_are_scaled_to_it():
@@ -192,21 +187,6 @@ def test_unproven_runs_of_another_speed_count_and_the_line_carries_a_warning():
     (group,) = found([*series(repeats=5)[:4], *short])
     cell = group.entries[0].cell
     assert (cell.verdict, cell.seconds.n, cell.takes_unproven) == ("warn", 5, True)
-    badges = view([*series(repeats=5)[:4], *short]).badges
-    assert "unproven runs counted" in [badge.word for badge in badges]
-
-
-def test_a_run_ten_times_off_its_repeats_is_flagged_and_no_result():
-    records = [*series()[:2], series(seconds=2.0)[2]]
-    trials = trials_of(table(records))
-    assert [trial.verdict for trial in trials] == ["valid", "valid", "invalid"]
-    (found,) = trials[2].causes
-    assert found.name == "jump" and found.data["divisor"] == pytest.approx(20.3, rel=0.01)
-
-
-def test_a_run_that_stands_apart_is_in_doubt():
-    records = [*series(repeats=4), series(seconds=0.13, repeats=5)[4]]
-    assert any("cached, fp32-ieee: one run lies +" in doubt for doubt in view(records).caveats)
 
 
 def test_every_speed_up_names_both_full_precisions_as_denominators():
@@ -232,15 +212,11 @@ def test_a_speed_up_at_another_batch_says_so():
     assert pair.differs == (("batch size", 40, 20),)
 
 
-def test_a_projection_stands_apart_from_the_whole_run_and_is_held_against_it():
+def test_a_projection_stands_beside_the_whole_run():
     short = {"complete": False, "limit": Limit(seconds=40.0)}
     records = [*series(**short), *series(seconds=0.103, repeats=1, first_order=10)]
     (group,) = found(records)
     assert [entry.cell.length.projected for entry in group.entries] == [False, True]
-    notes = view(records).workloads[0].groups[0].notes
-    assert re.search(
-        r"projected ÷ whole run = 0\.9[67]\d \(more than 1 % off: the projection judges no claim\)", notes[0]
-    )
 
 
 def test_projections_from_other_limits_are_not_drawn_together():
@@ -274,52 +250,13 @@ def before(session: str, **changes: Any) -> list[Record]:
     ]
 
 
-def test_what_only_an_earlier_session_of_this_machine_measured_is_its_own_and_says_when():
+def test_what_only_an_earlier_session_of_this_machine_measured_is_its_own():
     both = [*series(), *before(EARLIER[0], model="gru"), *before(EARLIER[1], model="gru", seconds=0.2)]
     lstm, gru = found(both, earlier=EARLIER)
     assert [(entry.cell.session, entry.own) for entry in lstm.entries] == [(LEAD, True)]
     assert [(entry.cell.session, entry.own) for entry in gru.entries] == [(EARLIER[1], True)]
-    assert names.note(gru.entries[0], gru).endswith("measured 2026-01-29")
-    assert "measured" not in names.note(lstm.entries[0], lstm)
 
 
 def test_of_the_same_work_the_leading_session_speaks_and_the_earlier_one_stands_beside():
     (group,) = found([*series(), *before(EARLIER[0], seconds=0.2)], earlier=EARLIER)
     assert [(entry.cell.session, entry.own) for entry in group.entries] == [(LEAD, True), (EARLIER[0], False)]
-
-
-def test_a_short_look_of_an_earlier_session_does_not_stand_beside_a_long_one_of_the_same_work():
-    short = before(EARLIER[0], verdict="unproven", complete=False, limit=Limit(steps=40))
-    (group,) = found([*series(complete=False, limit=Limit(seconds=60)), *short], earlier=EARLIER)
-    assert {entry.cell.session for entry in group.entries} == {LEAD}
-
-
-def test_a_failure_stands_in_the_comparison_group_of_its_key():
-    asked = build.trial(build.LM, "pure-fp16", 1, batch_size=20)
-    failed = build.record(asked, None, on=ON, session=LEAD, failure=build.out_of_memory())
-    seconds = view([*series(), failed]).workloads[0].groups[0].panels[0].chart
-    assert isinstance(seconds, Intervals)
-    assert [(mark.precision, mark.text) for mark in seconds.marks][-1] == ("pure-fp16", "does not fit")
-
-
-def test_a_mission_of_many_models_opens_with_their_gains():
-    records = []
-    for place, model in enumerate(("lstm", "gru", "rnn_tanh")):
-        for step, precision in enumerate(("fp32-ieee", "amp-bf16")):
-            order = 20 * place + 10 * step
-            records += series(precision, 0.1 - 0.03 * step, model=model, first_order=order)
-    (work,) = view(records).workloads
-    (overview,) = work.overview
-    assert "LSTM amp-bf16" in overview.alt and "RNN (tanh) amp-bf16" in overview.alt
-
-
-def test_a_chart_with_a_published_batch_for_each_precision_is_not_kept_apart_by_a_batch_of_zero():
-    fair = {**build.LM, "protocol": "fair/1"}
-    records = [
-        *series(batch_size=20),
-        *series("fp16-master", batch_size=40, first_order=10),
-        *series(kind=fair, first_order=20),
-    ]
-    (work,) = view(records).workloads
-    assert work.apart is not None and "0" not in {cell for row in work.apart.rows for cell in row}
-    assert "as published" in {cell for row in work.apart.rows for cell in row}

@@ -136,7 +136,6 @@ class FailureView:
     what: str
     reason: str
     message: str
-    tail: str
     path: str
 
 

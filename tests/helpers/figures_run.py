@@ -124,7 +124,6 @@ def failures(report: Report) -> list[Any]:
             "what": told.what,
             "reason": told.reason,
             "message": told.message,
-            "log": told.tail,
         }
         for row, told in zip(failed, report.view.failures, strict=True)
     ]

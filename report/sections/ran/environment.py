@@ -10,7 +10,7 @@ from harness.record import Machine, PrecisionFound, Probe, differing_fields
 from harness.summary.device_checks import machine_remarks
 from report.comparisons.account import Account
 from report.sections.view import FailureView, Table
-from report.text import PRECISION_WORDS, clean, clean_lines, gibibytes
+from report.text import PRECISION_WORDS, clean, gibibytes
 from report.trials.pairs import grouped_by
 from report.trials.trial import Trial
 
@@ -108,7 +108,7 @@ def shown(field: str, value: Any) -> str:
 
 
 def failures(trials: Sequence[Trial]) -> tuple[FailureView, ...]:
-    """Every trial without a measurement, with the end of its log."""
+    """Every trial without a measurement."""
     return tuple(_failure(trial) for trial in trials if trial.failure is not None)
 
 
@@ -127,7 +127,6 @@ def _failure(trial: Trial) -> FailureView:
         what=clean(f"{what}, on {trial.card}", 160),
         reason=f"{fits}, in stage {failure.stage}{code}",
         message=clean(failure.message, 300),
-        tail=clean_lines(failure.log_tail),
         path=clean(trial.path, 160),
     )
 

@@ -16,7 +16,6 @@ from harness.engine.site import Site, load_site
 from harness.engine.slurm.scheduler import Slurm
 from harness.engine.slurm.script import script
 from harness.errors import UserError
-from harness.machine import local_names
 from harness.record import Record, Session
 from harness.run import batch_search, session
 from harness.run.choice import Chosen, choose
@@ -138,7 +137,7 @@ def _collected(
 ) -> Collected:
     every = submission.site.ask_every_seconds
     answer = ask(root, scheduler, every, silent=hand_only or not submission.batches)
-    return collect(root, submission, scheduler, answer, local_names(root), screen.say)
+    return collect(root, submission, scheduler, answer, screen.say)
 
 
 def status(root: Path, scheduler: Scheduler | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Takes what points at a machine or a person out of text: addresses, paths, names, serial numbers."""
+"""Finds what points at a machine or a person in text: addresses, paths, names, serial numbers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import Any
@@ -80,7 +80,9 @@ def _ipv6(match: re.Match[str]) -> str:
     return text
 
 
-KEPT_CHARACTERS = 8000
+WITHHELD = "withheld"
+"""Stands for a value that would name somebody."""
+
 _OPEN = ("packages", "versions", "options", "flags", "passed_variables", "build_arguments", "structure")
 """Where a record's keys are not its schema's."""
 VERSIONED = frozenset(("kernel", "driver", "driver_cuda", "vbios", "libc", "distribution", "engine_version"))
@@ -114,14 +116,7 @@ _PUBLIC = (
 _PACKED = frozenset({"microseconds", "packed"})
 """Deflated numbers: the models refuse anything else there, and their letters spell paths by chance."""
 
-_EDGE = "\0"
-"""Stands where something invisible was removed: what stood on its two sides were two words."""
-
-_ANSI = re.compile(
-    r"(?:\x1b|\\x1b|\\u001b|\\033|\\e)(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))", re.I
-)
-_ESCAPE = re.compile(r"\\(?:[nrtbfv]|x[0-9a-f]{2}|u[0-9a-f]{4})|%[0-9a-f]{2}", re.I)
-_URL = re.compile(r"(?<![A-Za-z0-9])([a-z][a-z0-9+.-]{1,15})://([^\s'\"`<>\0]+)", re.I)
+_URL = re.compile(r"(?<![A-Za-z0-9])([a-z][a-z0-9+.-]{1,15})://([^\s'\"`<>]+)", re.I)
 _TOKENS = "".join(
     f"(?<!<{word}>)" for word in ("path", "repo", "data", "tmp", "url", "user", "host", "address")
 )
@@ -131,33 +126,18 @@ _START = (
 _PART = r"(?:[^\s/'\"`,;:|()\[\]{}<>\\\0]|\\[ ()&'])+"
 _REST = rf"(?:/+(?:{_PART})?)*"
 _UNIX = re.compile(rf"{_START}/+{_PART}{_REST}")
-_QUOTED = re.compile(r"(\\?[\"'`])(/[^\"'`\n\0]*?)\1")
 _WINDOWS = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]:(?:\\\\?|/(?!/))[^\s\"'<>|*?:,;]*")
-_FILE = re.compile(r"[\w+-][\w.+-]{0,79}\.[A-Za-z][A-Za-z0-9]{0,7}")
-_TAIL = re.compile(r"/((?:site|dist)-packages|lib/python\d[\w.]*)(/.*|$)")
 _VERSION = re.compile(r"[\w.+!-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What must not leave: folders with what stands for them, and this machine's names and numbers."""
+    """What must not leave: this machine's names and numbers."""
 
-    folders: tuple[tuple[str, str], ...] = ()
-    """(absolute path, one of "~", "<repo>", "<data>", "<tmp>")."""
     users: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     serials: tuple[str, ...] = ()
     """Serial numbers, hardware addresses, UUIDs, the operating system's machine id."""
-
-
-def redact(text: str, names: Names, *, keep: int = KEPT_CHARACTERS) -> str:
-    """The last `keep` characters of a log, from a line's beginning, without what identifies its owner."""
-    text = _plain(_last(text, 4 * keep))
-    for _ in range(2):
-        for _, rule in _RULES:
-            text = rule(text, names)
-        text = text.replace(_EDGE, "")
-    return _last(text, keep)
 
 
 def leaks(record_json: str, names: Names) -> tuple[str, ...]:
@@ -170,11 +150,7 @@ def leaks(record_json: str, names: Names) -> tuple[str, ...]:
         if {"packages", "versions"} & set(field.split(".")) and _VERSION.fullmatch(value):
             continue
         rules = _VALUE_RULES if field.rsplit(".", 1)[-1] in VERSIONED else _RULES
-        for what, rule in rules:
-            without = rule(value, names)
-            if without != value:
-                sentences.append(f"'{field}' holds {what}")
-            value = without
+        sentences += (f"'{field}' holds {what}" for what, found in rules if found(value, names))
     return tuple(dict.fromkeys(sentences))
 
 
@@ -186,12 +162,16 @@ def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def redact_value(field: str, value: str, names: Names) -> str:
-    """One value of a fingerprint, at most 200 characters; in a version four numbers are no address."""
-    value = _plain(value).replace("\n", " ")
-    for _, rule in _VALUE_RULES if field in VERSIONED else _RULES:
-        value = rule(value, names)
-    return value.replace(_EDGE, "")[:200]
+def kept(field: str, value: str, names: Names, *, closed: bool = False) -> str:
+    """A value as it may be public: itself, at most 200 characters, or WITHHELD where it names somebody.
+
+    What is `closed` is of a vocabulary that others made, such as the name of a device: its words name nobody,
+    even where a host is called the same.
+    """
+    value = "".join(char if unicodedata.category(char)[0] != "C" else " " for char in value)
+    known = replace(names, hosts=(), users=()) if closed else names
+    rules = _VALUE_RULES if field in VERSIONED else _RULES
+    return WITHHELD if any(found(value, known) for _, found in rules) else value[:200]
 
 
 def _strings(value: Any, field: str) -> Iterator[tuple[str, str]]:
@@ -208,64 +188,21 @@ def _strings(value: Any, field: str) -> Iterator[tuple[str, str]]:
         yield field or "the whole", value
 
 
-def _last(text: str, keep: int) -> str:
-    if len(text) <= keep:
-        return text
-    text = text[-keep:]
-    for edge in ("\n", " "):
-        if edge in text[:-1]:
-            return text.split(edge, 1)[1]
-    return text
+def _urls(text: str, names: Names) -> bool:
+    for scheme, rest in _URL.findall(text):
+        place = rest.partition("/")[0].lower()
+        public = any(place == host or place.endswith("." + host) for host in _PUBLIC)
+        if scheme.lower() != "file" and not public:
+            return True
+        if "@" in place or re.search("[?#]", rest):
+            return True
+    return False
 
 
-def _plain(text: str) -> str:
-    text = _ANSI.sub(_EDGE, unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\r", "\n"))
-    shown = (
-        char if char in "\n\t" or not unicodedata.category(char).startswith("C") else _EDGE for char in text
-    )
-    return _ESCAPE.sub(lambda match: match.group() + _EDGE, "".join(shown))
-
-
-def _urls(text: str, names: Names) -> str:
-    def shown(match: re.Match[str]) -> str:
-        scheme, rest = match.groups()
-        if scheme.lower() == "file":
-            return _reduced(rest)
-        place, _, path = rest.partition("/")
-        path = re.split(r"[?#]", path)[0]
-        public = any(place.lower() == host or place.lower().endswith("." + host) for host in _PUBLIC)
-        return f"{scheme}://{place}/{path}".rstrip("/") if public else "<url>"
-
-    return _URL.sub(shown, text)
-
-
-def _folders(text: str, names: Names) -> str:
-    for path, token in sorted(names.folders, key=lambda pair: -len(pair[0])):
-        path = path.rstrip("/")
-        if len(path) < 3 or not path.startswith("/"):
-            continue
-        for form in _forms(path):
-            pattern = re.compile(rf"{_START}{re.escape(form)}(?![\w-]|\.\w)({_REST})")
-            text = pattern.sub(partial(_stand_in, token), text)
-    return text
-
-
-def _stand_in(token: str, match: re.Match[str]) -> str:
-    rest = match.group(1)
-    if token == "~" and rest:
-        rest = _reduced(rest).replace("<path>", "", 1)
-    return token + rest
-
-
-def _paths(text: str, names: Names) -> str:
-    def whole(match: re.Match[str]) -> str:
-        mark, path = match.groups()
-        if re.search(r"\s", path) and _is_system(path):
-            return match.group()
-        return f"{mark}{_reduced(path)}{mark}"
-
-    text = _WINDOWS.sub(lambda match: _reduced(re.sub(r"[\\/]+", "/", match.group()[2:])), text)
-    return _UNIX.sub(lambda match: _reduced(match.group()), _QUOTED.sub(whole, text))
+def _paths(text: str, names: Names) -> bool:
+    if _WINDOWS.search(text):
+        return True
+    return any(len(path) > 2 and not _is_system(path) for path in _UNIX.findall(_URL.sub("", text)))
 
 
 def _is_system(path: str) -> bool:
@@ -273,60 +210,40 @@ def _is_system(path: str) -> bool:
     return path.startswith(_SYSTEM_LOCAL) or (path.startswith(_SYSTEM) and not path.startswith(_NOT_SYSTEM))
 
 
-def _reduced(path: str) -> str:
-    path, dots = (path.rstrip("."), "." * (len(path) - len(path.rstrip("."))))
-    tidy = re.sub("/+", "/", path)
-    if _is_system(tidy) or len(tidy) < 3:
-        return path + dots
-    tail = _TAIL.search(tidy)
-    if tail:
-        return f"<path>/{tail.group(1)}{tail.group(2)}{dots}"
-    last = tidy.rsplit("/", 1)[1]
-    return f"<path>/{last}{dots}" if _FILE.fullmatch(last) else f"<path>{dots}"
+def _serials(text: str, names: Names) -> bool:
+    known = names.serials and _words(tuple(sorted(names.serials))).search(text)
+    return bool(known or _SERIAL.search(text) or _UUID.search(text))
 
 
-def _serials(text: str, names: Names) -> str:
-    if names.serials:
-        text = _words(tuple(sorted(names.serials))).sub("<serial>", text)
-    return _SERIAL.sub(lambda match: match.group(1) + "<serial>", _UUID.sub("<serial>", text))
-
-
-def _addresses(text: str, names: Names) -> str:
-    return cut_addresses(text)
-
-
-def _names(text: str, names: Names) -> str:
-    for what, cut, tail in (
-        ("<host>", names.hosts, r"(?:\.[a-zA-Z0-9][\w-]*)*"),
-        ("<user>", names.users, ""),
-    ):
-        identifying = tuple(sorted(name for name in cut if len(name) > 2 and name.lower() not in NOBODY))
-        if identifying:
-            text = _words(identifying, tail).sub(what, text)
-    return text
+def _names(text: str, names: Names) -> bool:
+    for known in (names.hosts, names.users):
+        identifying = tuple(sorted(name for name in known if len(name) > 2 and name.lower() not in NOBODY))
+        if identifying and _words(identifying).search(text):
+            return True
+    return False
 
 
 @cache
-def _words(names: tuple[str, ...], tail: str = "") -> re.Pattern[str]:
+def _words(names: tuple[str, ...]) -> re.Pattern[str]:
     forms = {form for name in names for form in _forms(unicodedata.normalize("NFC", name))}
     choice = "|".join(re.escape(form) for form in sorted(forms, key=lambda form: (-len(form), form)))
-    return re.compile(rf"(?<![^\W_])(?:{choice})(?![^\W_]){tail}", re.I)
+    return re.compile(rf"(?<![^\W_])(?:{choice})(?![^\W_])", re.I)
 
 
 def _forms(name: str) -> set[str]:
     return {name, json.dumps(name)[1:-1], quote(name), name.replace(" ", "\\ ")}
 
 
-_RULES: tuple[tuple[str, Callable[[str, Names], str]], ...] = (
+Rule = Callable[[str, Names], bool]
+_RULES: tuple[tuple[str, Rule], ...] = (
     ("a URL", _urls),
-    ("an e-mail address", lambda text, _: _MAIL.sub("<address>", text)),
-    ("a folder of this machine", _folders),
+    ("an e-mail address", lambda text, _: bool(_MAIL.search(text))),
     ("a path", _paths),
     ("a serial number", _serials),
-    ("a network address", _addresses),
+    ("a network address", lambda text, _: cut_addresses(text) != text),
     ("a host or user name", _names),
 )
-_VALUE_RULES = tuple(
-    (what, (lambda text, _: cut_addresses(text, versions=True)) if rule is _addresses else rule)
-    for what, rule in _RULES
+_VALUE_RULES = (
+    *(rule for rule in _RULES if rule[0] != "a network address"),
+    ("a network address", lambda text, _: cut_addresses(text, versions=True) != text),
 )

@@ -18,7 +18,6 @@ from harness.engine.scheduler import Scheduler
 from harness.engine.site import Site, load_site
 from harness.engine.slurm.scheduler import Slurm
 from harness.errors import MachineError, NoEngine, NotBuilt
-from harness.machine import local_names
 from harness.plan import estimate
 from harness.record import DEEP, Trial
 from harness.run import session
@@ -152,7 +151,7 @@ def _is_over(root: Path, submission: Submission, scheduler: Scheduler) -> bool:
 def _come_back(root: Path, submission: Submission, scheduler: Scheduler, ended_after: float | None) -> Tried:
     """What is here of the job; `ended_after` are the seconds after which it was ended from here."""
     answer, place = _asked(root, submission, scheduler)
-    collect(root, submission, scheduler, answer, local_names(root), lambda line: None)
+    collect(root, submission, scheduler, answer, lambda line: None)
     jobs, (batch,) = kept.folder(root, submission.id), submission.batches
     order = Order.parse((jobs / "orders" / f"{place.trial}.json").read_bytes(), place.trial)
     work = place.attempts[-1].work if place.attempts else None

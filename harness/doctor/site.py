@@ -125,8 +125,7 @@ def _has_no_device(record: Record) -> bool:
 
 def _of_failure(record: Record) -> str:
     assert record.failure is not None
-    log = record.failure.log_tail.strip().splitlines()
-    return record.failure.message + (f" ({log[-1].strip()[:200]})" if log else "")
+    return record.failure.message
 
 
 def _words(tried: Tried) -> str:

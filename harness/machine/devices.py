@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from harness.errors import NoDevice
 from harness.probe.files import unit_of
 from harness.record import DeviceKind, Gpu, Machine
-from harness.redact import Names, redact
+from harness.redact import Names, kept
 
 SMALLEST_DEFAULT_BYTES = 3 * 2**30
 """A card below this, such as one inside the processor, is never taken unasked."""
@@ -186,8 +186,8 @@ def passed_variables(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def recorded_variables(passed: Mapping[str, str], names: Names) -> dict[str, str]:
-    """The same for a record: a card's UUID as its hash, everything else redacted."""
+    """The same for a record: a card's UUID as its hash, and no value that names somebody."""
     return {
-        name: redact(_UUID.sub(lambda match: f"unit:{unit_of(match.group())}", value), names, keep=400)
+        name: kept(name, _UUID.sub(lambda match: f"unit:{unit_of(match.group())}", value), names)
         for name, value in passed.items()
     }

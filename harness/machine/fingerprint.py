@@ -20,10 +20,12 @@ from harness.probe.describe import everything
 from harness.probe.files import Files
 from harness.record import Machine
 from harness.record.cards import Card, is_shared, load_cards, of_chip
-from harness.redact import Names, redact_value
+from harness.redact import Names, kept
 
 LABEL_CHARACTERS = 40
 _NOT_RECORDED = ("uuid", "bus")
+_CLOSED = ("name", "model", "vendor", "architecture", "system")
+"""Facts of vocabularies that makers made: no host or user is looked for in them."""
 _MAKERS = re.compile(
     r"\b(?:nvidia|geforce|amd|advanced micro devices|radeon|corporation|inc|graphics)\b", re.I
 )
@@ -52,7 +54,7 @@ def _known_cards() -> tuple[Card, ...]:
 def machine_from(
     fields: Mapping[str, Any], identity: str, label: str | None, names: Names, cards: Sequence[Card] = ()
 ) -> Machine:
-    """A Machine from what the probe read; every string is redacted of this machine's names.
+    """A Machine from what the probe read; a string that names this machine or a person is withheld.
 
     A card whose driver gives it a name of several models is named by its chip, where `cards` have that.
     """
@@ -75,7 +77,7 @@ def _without_names(value: Any, field: str, names: Names) -> Any:
         }
     if isinstance(value, list | tuple):
         return [_without_names(inner, field, names) for inner in value]
-    return redact_value(field, value, names) if isinstance(value, str) else value
+    return kept(field, value, names, closed=field in _CLOSED) if isinstance(value, str) else value
 
 
 def default_label(fields: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The names, numbers and folders of this machine that must not leave it."""
+"""The names and numbers of this machine that must not leave it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import platform
 import re
 import socket
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
@@ -22,13 +21,10 @@ _USER_VARIABLES = ("USER", "LOGNAME", "USERNAME", "SUDO_USER")
 _HOST_VARIABLES = ("HOSTNAME", "HOST", "COMPUTERNAME", "SLURMD_NODENAME", "SLURM_SUBMIT_HOST")
 
 
-def local_names(clone: Path | None = None, data: Path | None = None) -> Names:
-    """This machine's names; `clone` and `data` are the folders that become <repo> and <data>."""
-    folders = (("~", _home()), ("<repo>", clone), ("<data>", data), ("<tmp>", Path(tempfile.gettempdir())))
-    forms = {(str(form), token) for token, path in folders if path is not None for form in _forms(path)}
+def local_names() -> Names:
+    """This machine's names."""
     files = Files()
     return Names(
-        folders=tuple(sorted(forms)),
         users=tuple(sorted(set(_users()))),
         hosts=tuple(sorted(set(_hosts(files)))),
         serials=_serials(files),
@@ -39,10 +35,6 @@ def _home() -> Path | None:
     with suppress(RuntimeError):
         return Path.home()
     return None
-
-
-def _forms(path: Path) -> set[Path]:
-    return {path.absolute(), path.resolve()}
 
 
 def _users() -> Iterator[str]:

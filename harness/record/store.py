@@ -21,6 +21,7 @@ from harness.record.ledger import LEDGER_BYTES, Ledger, LedgerLine, parse_ledger
 from harness.record.lift import from_schema_1
 
 REJECTED = ".rejected.json"
+"""A measurement that did not validate, as older releases kept it beside its failure."""
 
 MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: from_schema_1}
 """From each older schema number, the function that lifts a raw record by one."""
@@ -130,14 +131,6 @@ def write_session(root: Path, session: Session) -> Path:
     """Writes session.json, in place of an older one of the same session."""
     path = session_folder(root, session) / "session.json"
     write_whole(path, dump(session), replace=True)
-    return path
-
-
-def keep_rejected(root: Path, session: Session, trial_id: str, attempt: int, text: str) -> Path:
-    """Keeps a measurement that does not validate beside its failure record."""
-    name = record_name(trial_id, attempt).removesuffix(".json") + REJECTED
-    path = session_folder(root, session) / name
-    write_whole(path, text, replace=True)
     return path
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 from harness.engine.base import Exit, Handle
@@ -28,6 +27,7 @@ from harness.record import (
 )
 from harness.record.base import Moment
 from harness.record.trial import Name
+from harness.redact import WITHHELD, Names, kept
 from harness.summary.statistics import judge_trial
 
 MEASUREMENT = "measurement.json"
@@ -39,7 +39,7 @@ MOST_BYTES = 32 * 2**20
 MEASURED_BYTES = 1_000_000
 """Of a measurement in its record, with its series packed."""
 
-REJECTED_BYTES = 200_000
+IN_THE_LOG = "its message names a folder or an address, and stands in its log alone"
 FULL_BYTES = 2**20
 """Where less is free than this, what a process could not write says nothing of its trial."""
 
@@ -74,18 +74,6 @@ class Started(Model):
         return run_name(self.session, self.trial.id, self.attempt)
 
 
-@dataclass(frozen=True, slots=True)
-class Assembled:
-    """A record, and the text of a measurement that did not validate."""
-
-    record: Record
-    rejected: str | None = None
-
-
-Redact = Callable[[str], str]
-"""Takes this machine's names and paths out of a text."""
-
-
 def assemble(
     started: Started,
     exit: Exit,
@@ -93,10 +81,9 @@ def assemble(
     *,
     wall_seconds: float,
     locked: Mapping[str, str] | None,
-    redact: Redact,
     over_base: bool = False,
     timed_out: bool = False,
-) -> Assembled:
+) -> Record:
     """The record of one attempt. `locked` is what its lock pins; null where no lock holds it."""
     text, problem = _read(output / MEASUREMENT)
     measurement = None
@@ -107,22 +94,19 @@ def assemble(
     if measurement is not None:
         environment = _checked(started.environment, locked, measurement, over_base)
         record = _record(started, wall_seconds, environment, measurement=measurement)
-        return Assembled(record.model_copy(update={"warnings": _after_the_end(exit)}))
-    failure = _failure(started, exit, output, problem, redact, timed_out)
-    rejected = redact(text[:REJECTED_BYTES]) if text is not None else None
-    return Assembled(_record(started, wall_seconds, started.environment, failure=failure), rejected)
+        return record.model_copy(update={"warnings": _after_the_end(exit)})
+    failure = _failure(started, exit, output, problem, timed_out)
+    return _record(started, wall_seconds, started.environment, failure=failure)
 
 
 def _read(path: Path) -> tuple[str | None, str]:
-    """A file's text, cut where it has no end, and what is wrong with its size; null where there is none."""
+    """A file's text, and what is wrong with its size; null where there is none."""
     if not path.is_file():
         return None, ""
     with path.open("rb") as file:
         content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
-        return content[:REJECTED_BYTES].decode(
-            errors="replace"
-        ), f"{path.name} has more than {MOST_BYTES} bytes"
+        return "", f"{path.name} has more than {MOST_BYTES} bytes"
     return content.decode(errors="replace"), ""
 
 
@@ -173,18 +157,15 @@ def _checked(
     return environment.model_copy(update={"pinned": False, "unpinned_because": reasons})
 
 
-def _failure(
-    started: Started, exit: Exit, output: Path, problem: str, redact: Redact, timed_out: bool
-) -> Failure:
+def _failure(started: Started, exit: Exit, output: Path, problem: str, timed_out: bool) -> Failure:
     kind, stage, reason, message = _why(started, exit, output, problem, timed_out)
     return Failure.model_validate(
         {
             "kind": kind,
             "stage": stage,
             "reason": reason,
-            "message": redact(message)[:2000],
+            "message": message[:2000] if kept("message", message, Names()) != WITHHELD else IN_THE_LOG,
             "exit_code": exit.code,
-            "log_tail": redact(exit.log)[-6000:],
         }
     )
 

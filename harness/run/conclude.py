@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.engine.base import Exit
+from harness.engine.local import LOG
 from harness.record import Record, Session, store
 from harness.run import assemble, ledger
 from harness.run.assemble import Started
 from harness.telemetry import recorder
+
+SAID_LINES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +24,6 @@ class Terms:
     locked: Mapping[str, str] | None
     """What the environment's lock pins; null where no lock holds it."""
     over_base: bool
-    redact: assemble.Redact
 
 
 def conclude(
@@ -40,23 +42,29 @@ def conclude(
 
     `earlier` are the session's records by now.
     """
-    assembled = assemble.assemble(
+    made = assemble.assemble(
         started,
         exit,
         work / "out",
         wall_seconds=wall_seconds,
         locked=terms.locked,
         over_base=terms.over_base,
-        redact=terms.redact,
         timed_out=timed_out,
     )
     recorder.stop(work)
-    record = assemble.judged(_with_changes(earlier, recorder.added(assembled.record, work)))
-    if assembled.rejected is not None:
-        store.keep_rejected(terms.root, opened, record.trial.id, record.attempt, assembled.rejected)
+    record = assemble.judged(_with_changes(earlier, recorder.added(made, work)))
     store.write_record(terms.root, opened, record)
     ledger.trial_ended(terms.root, opened, record, say)
+    if record.failure is not None:
+        _say_log(exit.log, work, say)
     return record
+
+
+def _say_log(log: str, work: Path, say: Callable[[str], None]) -> None:
+    """The log's end goes to whoever ran the trial; no record has it, since it may name folders and people."""
+    last = [line.rstrip() for line in log.splitlines() if line.strip()][-SAID_LINES:]
+    if last:
+        say("\n".join((f"the end of its log, {work / LOG}:", *(f"  {line[:200]}" for line in last))))
 
 
 def _with_changes(earlier: Iterable[Record], record: Record) -> Record:

@@ -19,7 +19,7 @@ from harness.plan.estimate import WARM_UP_STEPS, warms_up
 from harness.record import Harness, LeftOut, Limit, Load, Machine, Record, Session, Trial, store
 from harness.record.events import FILE as EVENTS
 from harness.record.events import Follower, Progress
-from harness.run import assemble, batch_search, ledger, session, unrecorded
+from harness.run import batch_search, ledger, session, unrecorded
 from harness.run.assemble import Started
 from harness.run.conclude import Terms, conclude
 from harness.telemetry import recorder
@@ -61,7 +61,6 @@ class Job:
     data: Callable[[Trial], tuple[tuple[str, Path], ...]]
     """The data folders that a trial sees, by their names under /data."""
     load: Callable[[], Load]
-    redact: assemble.Redact
     locked: dict[str, str] | None
     passed: dict[str, str]
     uid: int
@@ -352,7 +351,7 @@ def _write(
     watcher: Watcher,
     began: float,
 ) -> Record:
-    terms = Terms(job.root, job.locked, job.over_base, job.redact)
+    terms = Terms(job.root, job.locked, job.over_base)
     record = conclude(
         terms,
         opened,

@@ -39,7 +39,6 @@ from harness.machine import (
 from harness.plan import plan
 from harness.plan.plan import Plan, PlanContext
 from harness.record import DataSource, Harness, Machine, store
-from harness.redact import redact
 from harness.run.data import data_folders, trial_data
 from harness.run.runner import Job
 from harness.settings import Settings
@@ -169,7 +168,7 @@ def _engine(
     refuse: bool = True,
 ) -> tuple[Engine, tuple[str, ...]]:
     choice = settings.engine
-    recorded = recorded_variables(passed, local_names(root))
+    recorded = recorded_variables(passed, local_names())
     if choice == "here" or (choice == "auto" and identity() is not None):
         return HereEngine(root, passed=recorded), ()
     if settings.python is not None and choice not in ("auto", "venv"):
@@ -245,7 +244,7 @@ def without_container(
     in_a_venv = not image.from_base and image.program == "python"
     if settings.engine != "auto" or not isinstance(engine, DockerEngine) or not in_a_venv:
         raise error
-    recorded = recorded_variables(passed_variables(os.environ), local_names(root))
+    recorded = recorded_variables(passed_variables(os.environ), local_names())
     return _venv(root, settings, recorded), _no_container(error.problem)
 
 
@@ -352,7 +351,6 @@ def trial_context(
 def job(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved]) -> Job:
     """All that stays the same over the trials of this line."""
     user = setup.engine.user() if isinstance(setup.engine, DockerEngine | ApptainerEngine) else None
-    names = local_names(setup.root, data_folders(setup.settings, setup.root).own)
     pinned = built.environment.lock_sha256 is not None
     return Job(
         root=setup.root,
@@ -367,7 +365,6 @@ def job(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved]) -
             setup.plan, trial, resolved, data_folders(setup.settings, setup.root).own
         ),
         load=load,
-        redact=lambda text: redact(text, names),
         locked=lock_packages(setup.root / "docker" / setup.image.lock) | setup.image.from_base
         if pinned
         else None,

@@ -18,7 +18,7 @@ from harness.plan import plan
 from harness.record import DataSource, DeviceKind
 from harness.record.cards import load_cards
 from harness.record.claims import load_claims
-from harness.redact import Names, redact
+from harness.redact import Names, kept
 from harness.units import seconds_of
 from report.cost.purchase import Quote, load_purchase
 from tests.campaign.attack import Attack
@@ -144,7 +144,7 @@ NAMES: tuple[Callable[[Path, str], Any], ...] = (
     lambda root, text: settings.own_path(text),
     lambda root, text: seconds_of(text),
     lambda root, text: load_images(ROOT).image(text),
-    lambda root, text: redact(text, Names()),
+    lambda root, text: kept("message", text, Names()),
     _asked,
 )
 

@@ -68,10 +68,8 @@ def _telemetry() -> bytes:
 
 def _assembled(output: Path) -> None:
     code = 0 if (output / assemble.MEASUREMENT).exists() else 1
-    made = assemble.assemble(
-        _started(), Exit(code=code, log=""), output, wall_seconds=5.0, locked={}, redact=lambda text: text
-    )
-    text = store.dump(assemble.judged(made.record))
+    made = assemble.assemble(_started(), Exit(code=code, log=""), output, wall_seconds=5.0, locked={})
+    text = store.dump(assemble.judged(made))
     (output / "record.json").write_text(text, encoding="utf-8")
     if store.dump(store.read_record(output / "record.json", "record.json")) != text:
         raise Broken("lost records", "a record reads back otherwise than it was written")
@@ -102,9 +100,8 @@ def _log(rng: Random, root: Path) -> None:
         root,
         wall_seconds=rng.choice((0.0, 5.0, 1e9)),
         locked=None,
-        redact=lambda text: text,
     )
-    store.dump(made.record)
+    store.dump(made)
 
 
 ATTACKS: Mapping[str, Attack] = {

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from harness.errors import Busy, NoEngine
-from harness.machine import local_names
 from harness.record import Load, store
 from harness.run.jobs import follow, node, unbegun
 from harness.run.jobs import submission as kept
@@ -22,11 +21,9 @@ from tests.helpers.fake_scheduler import FakeScheduler
 def _a_machine_that_is_read_at_once(tmp_path, monkeypatch):
     """Looking at the real one takes a second, a thousand times over."""
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
-    names = local_names()
     for module in (node, unbegun):
         monkeypatch.setattr(module, "look", lambda label: (clone.MACHINE, {}))
     monkeypatch.setattr(node, "load", Load)
-    monkeypatch.setattr(node, "local_names", lambda: names)
     monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 

@@ -12,7 +12,6 @@ import pytest
 from commands.site import doctor as site_doctor
 from harness.engine.scheduler import Scheduler, TaskState
 from harness.errors import MachineError, NoEngine
-from harness.machine import local_names
 from harness.record import Load
 from harness.run.jobs import node
 from tests.helpers import clone, cluster
@@ -27,10 +26,8 @@ def _in_a_second(tmp_path, monkeypatch):
     monkeypatch.setattr(site_doctor, "MOST_SECONDS", 1.0)
     monkeypatch.setattr(site_doctor, "LAG_SECONDS", 0.1)
     monkeypatch.setattr(site_doctor, "LOOK_SECONDS", 0.05)
-    names = local_names()
     monkeypatch.setattr(node, "look", lambda label: (clone.MACHINE, {}))
     monkeypatch.setattr(node, "load", Load)
-    monkeypatch.setattr(node, "local_names", lambda: names)
 
 
 class Replayed(FakeScheduler):

@@ -15,7 +15,6 @@ from harness.image.catalog import load_images
 from harness.machine import Selection
 from harness.plan import plan
 from harness.record import Cpu, Harness, Load, Machine, Session
-from harness.redact import Names, redact
 from harness.run import ledger, session
 from harness.run.runner import Job
 from harness.run.setup import RunSetup
@@ -91,7 +90,6 @@ def bench(root: Path, **settings: Any) -> RunSetup:
 def job(root: Path) -> Job:
     """A job on this interpreter, as it is."""
     engine = VenvEngine(root, python=sys.executable)
-    names = Names(folders=((str(Path.home()), "~"), (str(root), "<repo>")))
     return Job(
         root=root,
         engine=engine,
@@ -101,7 +99,6 @@ def job(root: Path) -> Job:
         harness=Harness(version="0"),
         data=lambda trial: (),
         load=Load,
-        redact=lambda text: redact(text, names),
         locked=None,
         passed={},
         uid=os.getuid(),

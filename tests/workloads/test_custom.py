@@ -106,15 +106,15 @@ def test_two_ranks_train_one_model_and_share_a_validation(tmp_path):
 
 # What stands in the file, what is there in its place, how the line begins that is told, and what is said.
 MISTAKES = [
-    ("nn.Linear(4, 1)", "nn.Linear(5, 1)", "def model", "shapes cannot be multiplied"),
+    ("nn.Linear(4, 1)", "nn.Linear(5, 1)", "def model", "RuntimeError"),
     (
         "    return nn.Linear(4, 1)",
         "    return setting.nothing",
         "    return setting",
-        "no attribute 'nothing'",
+        "AttributeError",
     ),
     ("def model(setting):", "def modell(setting):", "", "there is no 'model'; it needs model, data, loss"),
-    ("def model(setting):", "def model(setting:", "def model", "SyntaxError: "),
+    ("def model(setting):", "def model(setting:", "def model", "SyntaxError"),
     ("nn.Linear(4, 1)", "4", "def model", "model gives int where a torch.nn.Module is needed"),
     ("return train, InOrder(inputs, targets, 8)", "return train", "def data", "data gives no pair"),
     ("setting.samples, seed", "8, seed", "def data", "8 inputs and 8 targets where setting.samples is 4"),
@@ -131,14 +131,14 @@ MISTAKES = [
         "loss is inf at step 1",
     ),
     ("(output - targets).abs().mean()", "torch.tensor(float('nan'))", "def metric", "a validation is nan"),
-    ("(output - targets).abs().mean()", "1 / 0", "    return 1 / 0", "ZeroDivisionError: division by zero"),
+    ("(output - targets).abs().mean()", "1 / 0", "    return 1 / 0", "ZeroDivisionError"),
     ("EPOCHS = 2", "EPOCHS = 'two'", "EPOCHS", "EPOCHS is 'two' where a int is needed"),
     ('METRIC = "loss"', 'METRIC = "f1"', "METRIC", "'f1'; it is one of accuracy, perplexity, loss"),
     (
         "    return torch.optim.SGD(",
         "    return list(",
         "    return list",
-        "list() takes no keyword arguments",
+        "TypeError",
     ),
     (
         "nn.functional.mse_loss(output, targets)",

@@ -7,6 +7,7 @@ import errno
 import hashlib
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -90,6 +91,12 @@ def test_a_library_without_a_workspace_is_out_of_memory_where_the_card_is_full(
     assert trial_part.why(RuntimeError(words))[0] == reason
 
 
+def test_an_exception_is_told_by_its_class_and_its_text_stands_in_the_log_alone(tmp_path):
+    ended = end_of(tmp_path, "from parts.inputs import datasets; datasets.mnist(7.0, 'real')")
+    assert re.fullmatch(r"TypeError at parts/inputs/datasets.py, line \d+", ended.failed.message)
+    assert "not float" in ended.stderr
+
+
 def test_a_trial_that_hangs_ends_itself_when_its_time_is_over(tmp_path):
     ended = end_of(tmp_path, "__import__('time').sleep(60)", timeout_seconds=0.5)
     assert ended.exit_code == 1
@@ -110,8 +117,12 @@ def test_every_phase_and_stage_says_when_on_the_machine_s_own_clock(tmp_path):
 
 
 def test_the_side_that_a_trial_stands_on_is_an_option_that_no_workload_sees(tmp_path):
-    ended = end_of(tmp_path, "raise KeyError(sorted(trial.options({'lr': 1.0})))", options={"side": "A"})
-    assert ended.failed.message == "KeyError: ['lr']"
+    ended = end_of(
+        tmp_path,
+        "raise trial_part.Failed('error', str(sorted(trial.options({'lr': 1.0}))))",
+        options={"side": "A"},
+    )
+    assert ended.failed.message == "['lr']"
 
 
 def test_the_options_of_a_trial_are_checked_by_name_and_type(tmp_path):
@@ -123,8 +134,12 @@ def test_the_options_of_a_trial_are_checked_by_name_and_type(tmp_path):
     wrong = end_of(tmp_path / "b", f"trial.options({known})", options={"tied": 1})
     assert wrong.failed.message == "option 'tied' is 1 where it must be bool"
     (tmp_path / "c").mkdir()
-    whole = end_of(tmp_path / "c", f"raise KeyError(trial.options({known})['lr'])", options={"lr": 5})
-    assert whole.failed.message == "KeyError: 5"
+    whole = end_of(
+        tmp_path / "c",
+        f"raise trial_part.Failed('error', str(trial.options({known})['lr']))",
+        options={"lr": 5},
+    )
+    assert whole.failed.message == "5"
 
 
 def test_a_full_disk_leaves_no_half_of_a_file(tmp_path, monkeypatch):
@@ -175,11 +190,11 @@ def test_what_old_frameworks_share_runs_on_python_3_6(tmp_path):
         pytest.skip("there is no Python 3.6 here")
     script = tmp_path / "own.py"
     count = "len(datasets.mnist('', 'generated').test.labels)"
-    body = f"from parts.inputs import datasets; raise KeyError({count})"
+    body = f"from parts.inputs import datasets; raise trial_part.Failed('error', str({count}))"
     script.write_text(SCRIPT.format(body=body))
     asked = trial("own", model="m", batch_size=1)
     ended = run(tmp_path, asked, script=script, python=old)
-    assert ended.failed.message == "KeyError: 10000"
+    assert ended.failed.message == "10000"
     hashed = [HEAD, "from parts import source; print(source.sha256(sys.argv[1]))"]
     shared = WORKLOADS / "parts" / "inputs" / "datasets.py"
     assert shared.is_file()

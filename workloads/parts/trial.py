@@ -200,8 +200,12 @@ def main(run, workload_file):
 
 
 def why(error):
-    """The record's word for an exception, and one line about it."""
-    message = "%s: %s" % (type(error).__name__, error)
+    """The record's word for an exception, and one line about it.
+
+    Its class and its place in the workload are public. Its text, which may name a folder or a person, is in
+    the log alone.
+    """
+    message = type(error).__name__ + place_of(error)
     if isinstance(error, Failed):
         return error.reason, str(error)
     if isinstance(error, OSError) and error.errno in DISK_FULL:
@@ -216,6 +220,15 @@ def why(error):
         if share >= FULL_CARD_SHARE:
             return "out-of-memory", "%s (%.0f%% of the card was reserved)" % (message, 100 * share)
     return "error", message
+
+
+def place_of(error):
+    """The last line of a workload that it went through, as " at word_lm.py, line 12"; empty where none is."""
+    own = os.path.abspath(__file__)
+    folder = os.path.dirname(os.path.dirname(own)) + os.sep
+    frames = [(each[0], each[1]) for each in traceback.extract_tb(error.__traceback__)]
+    lines = [(path, line) for path, line in frames if path != own and path.startswith(folder)]
+    return " at %s, line %d" % (lines[-1][0][len(folder) :], lines[-1][1]) if lines else ""
 
 
 def reserved_share():

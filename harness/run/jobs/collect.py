@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -15,14 +14,12 @@ from harness.image.catalog import load_images
 from harness.image.lock import lock_packages
 from harness.record import Environment, Record, Session, store
 from harness.record.ledger import parse_ledger
-from harness.redact import Names, redact
 from harness.run import batch_search, ledger, session
-from harness.run.assemble import Redact, Started
+from harness.run.assemble import Started
 from harness.run.conclude import Terms, conclude
 from harness.run.jobs import submission as kept
 from harness.run.jobs import unbegun
 from harness.run.jobs.follow import Answer, Attempt, Place, ended_at, ending, places
-from harness.run.jobs.node import NAMES
 from harness.run.jobs.submission import COLLECTED, OwnSession, Submission
 from harness.run.unrecorded import FILE as STARTED
 
@@ -45,13 +42,8 @@ class Collected:
         return frozenset(place.trial for place in self.places if place.in_flight)
 
 
-def collect(
-    root: Path, submission: Submission, scheduler: Scheduler, answer: Answer, names: Names, say: Say
-) -> Collected:
-    """Writes the records of all attempts that are over. It may be called again at any time.
-
-    `names` are this machine's; those of a node lie beside what ran there.
-    """
+def collect(root: Path, submission: Submission, scheduler: Scheduler, answer: Answer, say: Say) -> Collected:
+    """Writes the records of all attempts that are over. It may be called again at any time."""
     jobs = kept.folder(root, submission.id)
     found = places(root, submission, answer)
     over = [(place, each) for place in found for each in place.attempts if each.over and not each.collected]
@@ -63,14 +55,14 @@ def collect(
             ends.append((started, each, exit))
         else:
             unlooked.append((each, unbegun.before_its_look(exit)))
-    ends += unbegun.write_down(jobs, (*unlooked, *unbegun.ended(jobs, found, accounted)), names)
+    ends += unbegun.write_down(jobs, (*unlooked, *unbegun.ended(jobs, found, accounted)))
     machines = {started.machine.id for started, _, _ in ends}
     homes = {machine: _Home(root, submission, machine) for machine in sorted(machines)}
     for machine, home in homes.items():
         home.plan({each.trial for started, each, _ in ends if started.machine.id == machine})
     new = []
     for started, attempt, exit in sorted(ends, key=lambda item: item[0].started_at):
-        record = homes[started.machine.id].bring(attempt, started, exit, names, say)
+        record = homes[started.machine.id].bring(attempt, started, exit, say)
         new += [record] if record else []
         (attempt.work / COLLECTED).touch()
     return _stand(root, submission, tuple(new), found)
@@ -131,7 +123,7 @@ class _Home:
         )
         store.write_session(self.root, self.session)
 
-    def bring(self, attempt: Attempt, started: Started, exit: Exit, names: Names, say: Say) -> Record | None:
+    def bring(self, attempt: Attempt, started: Started, exit: Exit, say: Say) -> Record | None:
         """Writes an attempt's record; null where an earlier line was cut short after it did."""
         folder = store.session_folder(self.root, self.session)
         if (folder / store.record_name(attempt.trial, attempt.number)).exists():
@@ -141,7 +133,7 @@ class _Home:
         elapsed = ended_at(attempt) - started.started_at
         number = session.block(self.session, started.trial, self.records, started.started_at)
         record = conclude(
-            Terms(self.root, *_lock(self.root, started.environment), _redact(attempt.work, names)),
+            Terms(self.root, *_lock(self.root, started.environment)),
             self.session,
             started.model_copy(update={"block": number}),
             attempt.work,
@@ -181,19 +173,6 @@ def _locked(root: Path, image_name: str, pinned: bool) -> tuple[Mapping[str, str
     image = load_images(root).image(image_name)
     locked = lock_packages(root / "docker" / image.lock) | image.from_base if pinned else None
     return locked, bool(image.from_base)
-
-
-def _redact(work: Path, names: Names) -> Redact:
-    """Takes out the names of the attempt's node and of this machine."""
-    path = work / NAMES
-    told = json.loads(path.read_text()) if path.is_file() else {}
-    both = Names(
-        folders=tuple(sorted({*names.folders, *map(tuple, told.get("folders", ()))})),
-        users=tuple(sorted({*names.users, *told.get("users", ())})),
-        hosts=tuple(sorted({*names.hosts, *told.get("hosts", ())})),
-        serials=tuple(sorted({*names.serials, *told.get("serials", ())})),
-    )
-    return lambda text: redact(text, both)
 
 
 def records_of(root: Path, submission: Submission) -> tuple[Record, ...]:

@@ -16,14 +16,13 @@ import socket
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
 
 from harness.errors import NoDevice
-from harness.machine import Selection, load, local_names, look, own_folder, select, state_folder
+from harness.machine import Selection, load, look, own_folder, select, state_folder
 from harness.record import Machine, Reported, Trial, session_id, store
 from harness.record.result import Reason
 from harness.run import ledger
@@ -31,7 +30,6 @@ from harness.run.assemble import FAILURE, Started
 from harness.run.jobs.submission import Order, OwnSession, work_folder
 from harness.run.unrecorded import FILE as STARTED
 
-NAMES = "names.json"
 """Beside an attempt: what its node is called, which no record may tell."""
 ABSENT = "absent.json"
 """Beside an attempt: the folders that its node lacks."""
@@ -43,7 +41,6 @@ def begin(jobs: Path, name: str, attempt: int, card: int | None = None) -> int:
     work = work_folder(jobs, name, attempt)
     machine, uuids = look(order.label)
     machine = machine.model_copy(update={"declared": order.declared})
-    keep(work / NAMES, json.dumps(asdict(local_names())))
     _lay_out(jobs, name, order.trial, work)
     selection, lacking = _devices(order, machine, uuids, card)
     absent = [folder for folder in order.folders if not Path(folder).exists()]

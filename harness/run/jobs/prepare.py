@@ -56,7 +56,7 @@ def prepare(root: Path, settings: Settings, site: Site, environ: Mapping[str, st
         selection=selection,
         images=images,
         image=image,
-        engine=_engine(root, settings, site, recorded_variables(passed, local_names(root)), environ),
+        engine=_engine(root, settings, site, recorded_variables(passed, local_names()), environ),
         plan=plan.load(root, settings.plan),
         passed=passed,
         notes=(),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,11 +11,10 @@ from harness.engine.base import Exit
 from harness.engine.scheduler import Told
 from harness.machine import look
 from harness.record import Load
-from harness.redact import Names
 from harness.run.assemble import Started
 from harness.run.jobs import submission as kept
 from harness.run.jobs.follow import Attempt, Place
-from harness.run.jobs.node import NAMES, keep, own_session, read_order
+from harness.run.jobs.node import keep, own_session, read_order
 from harness.run.unrecorded import FILE as STARTED
 
 WHERE = "it ran on no node, and the machine told here is the one that sent it"
@@ -62,9 +60,7 @@ def _why(place: Place, forgotten: Mapping[tuple[int, int], Told]) -> Told | None
     return forgotten.get((batch.job, batch.task_of(place.trial)), unknown)
 
 
-def write_down(
-    jobs: Path, gone: Iterable[tuple[Attempt, Exit]], names: Names
-) -> Iterator[tuple[Started, Attempt, Exit]]:
+def write_down(jobs: Path, gone: Iterable[tuple[Attempt, Exit]]) -> Iterator[tuple[Started, Attempt, Exit]]:
     """Of each attempt that looked at no node its beginning, as if it had begun and ended now."""
     machine = None
     for attempt, exit in gone:
@@ -87,6 +83,5 @@ def write_down(
             load=Load(unknown_because=NO_LOOK),
             harness=order.harness,
         )
-        keep(work / NAMES, json.dumps(asdict(names)))
         keep(work / STARTED, started.model_dump_json())
         yield started, attempt, exit

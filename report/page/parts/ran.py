@@ -74,8 +74,6 @@ class FailureRow:
     exit_code: int | None
     message: str
     count: int
-    log_tail: str
-    path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,8 +254,6 @@ def _failure(trials: Sequence[Trial], systems: Systems) -> FailureRow:
         exit_code=failure.exit_code,
         message=text.clean(failure.message, 300),
         count=len(trials),
-        log_tail=text.clean_lines(failure.log_tail),
-        path=text.clean(trial.path, 160),
     )
 
 

@@ -39,7 +39,7 @@ def test_this_machine_is_told_as_psutil_tells_it(here):
 
 
 def test_this_machine_gives_nothing_away(here):
-    assert leaks(here.canonical(), local_names(ROOT)) == ()
+    assert leaks(here.canonical(), local_names()) == ()
 
 
 def test_the_probe_runs_without_any_package_and_says_the_same(here):

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from harness.engine.base import Exit
-from harness.record import finding, store
+from harness.record import Record, finding, store
 from harness.run import assemble, runner, session
 from tests.helpers import clone
 
@@ -31,25 +31,23 @@ def left(tmp_path):
     return started, work / "out"
 
 
-def assembled(left, exit: Exit = ENDED, wall_seconds: float = 5.0) -> assemble.Assembled:
+def assembled(left, exit: Exit = ENDED, wall_seconds: float = 5.0) -> Record:
     started, output = left
-    return assemble.assemble(
-        started, exit, output, wall_seconds=wall_seconds, locked=None, redact=lambda text: text
-    )
+    return assemble.assemble(started, exit, output, wall_seconds=wall_seconds, locked=None)
 
 
 def test_a_measurement_beside_a_failure_is_no_measurement(left):
     (left[1] / "failure.json").write_text('{"stage": "train", "reason": "error", "message": "x"}')
     made = assembled(left)
-    assert made.record.failure.reason == "bad-measurement"
-    assert made.record.failure.message == "failure.json lies beside measurement.json"
+    assert made.failure.reason == "bad-measurement"
+    assert made.failure.message == "failure.json lies beside measurement.json"
 
 
 @pytest.mark.parametrize("code", [7, -11])
 def test_a_process_that_dies_after_its_measurement_says_so_on_record(left, code):
     made = assembled(left, Exit(code=code, log=""))
-    assert made.record.warnings == (finding("late-exit", exit_code=code),)
-    assert assembled(left, Exit(code=0, log="")).record.warnings == ()
+    assert made.warnings == (finding("late-exit", exit_code=code),)
+    assert assembled(left, Exit(code=0, log="")).warnings == ()
 
 
 def test_a_measurement_without_end_is_neither_read_whole_nor_kept_whole(left):
@@ -57,8 +55,7 @@ def test_a_measurement_without_end_is_neither_read_whole_nor_kept_whole(left):
     with path.open("ab") as file:
         file.truncate(assemble.MOST_BYTES + 1)
     made = assembled(left)
-    assert made.record.failure.message == f"measurement.json has more than {assemble.MOST_BYTES} bytes"
-    assert len(made.rejected or "") <= assemble.REJECTED_BYTES
+    assert made.failure.message == f"measurement.json has more than {assemble.MOST_BYTES} bytes"
 
 
 def test_a_measurement_that_fills_a_record_is_refused_with_its_size(left):
@@ -66,24 +63,21 @@ def test_a_measurement_that_fills_a_record_is_refused_with_its_size(left):
     raw = json.loads(path.read_text()) | {"notes": ["x" * (assemble.MEASURED_BYTES + 1)]}
     path.write_text(json.dumps(raw))
     made = assembled(left)
-    assert (
-        made.record.failure.reason == "bad-measurement"
-        and "a record would hold" in made.record.failure.message
-    )
+    assert made.failure.reason == "bad-measurement" and "a record would hold" in made.failure.message
 
 
 def test_what_a_full_disk_kept_from_being_written_is_tried_again(left, monkeypatch):
     (left[1] / "measurement.json").unlink()
-    assert assembled(left).record.failure.kind == "trial"
+    assert assembled(left).failure.kind == "trial"
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(assemble.shutil, "disk_usage", lambda path: usage(1, 1, 0))
-    failure = assembled(left).record.failure
+    failure = assembled(left).failure
     assert (failure.kind, failure.reason) == ("machinery", "disk-full")
 
 
 def test_a_trial_takes_no_less_than_its_window_whatever_the_clock_says(left):
-    window = assembled(left).record.measurement.window.seconds
-    assert assembled(left, wall_seconds=0.0).record.wall_seconds == window
+    window = assembled(left).measurement.window.seconds
+    assert assembled(left, wall_seconds=0.0).wall_seconds == window
 
 
 class SetClock(datetime):

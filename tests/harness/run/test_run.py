@@ -62,22 +62,23 @@ def test_a_trial_that_does_not_fit_is_a_result_and_is_not_run_again(tmp_path):
     assert (failure.kind, failure.reason, failure.message) == ("trial", "out-of-memory", "it does not fit")
 
 
-def test_an_end_without_a_word_keeps_the_code_and_a_log_without_names(tmp_path):
+def test_an_end_without_a_word_keeps_the_code_and_says_the_log_to_the_terminal_alone(tmp_path):
     root = clone.make(tmp_path, options='ending = "silence"', repeats=1)
-    go(root)
+    watcher = clone.Quiet()
+    runner.run(clone.job(root), clone.open_session(root), watcher)
     failure = records(root)[0].failure
     assert failure is not None
-    assert failure.exit_code == 7
-    assert "a last word from" in failure.log_tail
-    assert str(root) not in failure.log_tail
+    assert (failure.exit_code, failure.log_tail) == (7, "")
+    assert any("a last word from" in line for line in watcher.lines)
 
 
-def test_a_measurement_that_is_cut_short_is_kept_whole_beside_its_failure(tmp_path):
+def test_a_measurement_that_is_cut_short_is_a_failure_and_stays_where_the_trial_worked(tmp_path):
     root = clone.make(tmp_path, options='ending = "rubbish"', repeats=1)
     go(root)
     failures = [record.failure for record in records(root)]
     assert {failure.reason for failure in failures if failure} == {"bad-measurement"}
-    assert len(list(root.glob(f"results/*/*/*{store.REJECTED}"))) == 2
+    assert list(root.glob(f"results/*/*/*{store.REJECTED}")) == []
+    assert len(list(root.glob("results/.state/work/*/*/out/measurement.json"))) == 2
     assert store.read_all(root).problems == ()
 
 

@@ -135,7 +135,7 @@ def told_with_its_line(file: OwnFile) -> Iterator[None]:
     except SyntaxError as error:
         if error.filename != file.path:
             raise
-        raise file.failed(f"SyntaxError: {error.msg}", error.lineno) from error
+        raise file.failed("SyntaxError", error.lineno) from error
     except Failed as error:
         if error.reason != "not-finite":
             raise
@@ -145,10 +145,10 @@ def told_with_its_line(file: OwnFile) -> Iterator[None]:
         lines = [
             frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file.path
         ]
-        reason, message = why(error)
+        reason, _ = why(error)
         # A layer of torch's own, such as one of another width than its input, is the model's doing.
         line = lines[-1] if lines else file.line("model")
-        raise file.failed(" ".join(message.split()), line, reason) from error
+        raise file.failed(type(error).__name__, line, reason) from error
 
 
 def checked_model(file: OwnFile, setting: Setting) -> nn.Module:

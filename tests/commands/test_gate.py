@@ -19,8 +19,8 @@ from harness.record import Load, Session, store
 from harness.record.claims import ClaimSet
 from harness.summary.statistics import judge_trial
 from report.analysis import Evidence, Question, analyse
-from report.page.build import page_of
 from report.page import render
+from report.page.build import page_of
 from tests.helpers.records_builder import STARTED, two_cards
 
 SECOND = "20260131-eeeeee"

@@ -14,7 +14,6 @@ from report.comparisons import cells, groups, speedups
 from report.comparisons.groups import ComparisonGroup
 from report.page.parts import workloads
 from report.page.systems import systems_of
-from report.trials.table import trials_of
 from tests.helpers import records_builder as build
 from tests.helpers.trial_tables import table
 

@@ -13,6 +13,10 @@ import pytest
 
 from harness.record.claims import FOLDER, load_claims
 from report.analysis import Question, analyse, evidence_in
+from report.claims.studies import MOST_BARS, fitted
+from report.page.parts.published import view
+from report.page.studies import figures
+from report.page.systems import systems_of
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.records_devices import CONVNET, TIMED
@@ -132,34 +136,32 @@ def large(tmp_path_factory):
     return root
 
 
-def test_each_of_483_rows_has_an_id_and_a_label_of_its_own_and_its_figure_as_printed(large):
+def test_each_of_483_rows_has_an_id_of_its_own_and_its_figure_as_printed(large):
     found = load_claims(large).claims
-    assert len(found) == len({claim.id for claim in found}) == len(set(map(claims.row_label, found))) == 483
+    assert len(found) == len({claim.id for claim in found}) == 483
     assert max(len(claim.id) for claim in found) <= 64
-    assert claims.published(found[1]).startswith("101.370\n")
-    assert claims.published(found[5]).startswith("11,031.109\n")
+    assert (found[1].value, found[5].value) == (101.370, 11_031.109)
 
 
-def test_each_of_483_rows_is_drawn_or_listed_and_one_is_judged_on_this_machine_s_records(large):
+def test_each_of_483_rows_is_drawn_or_counted_and_one_is_judged_on_this_machine_s_records(large):
     analysis = analyse(evidence_in(large), Question(NOW))
     words = Counter(judged.verdict.word for judged in analysis.verdicts)
     assert words == {"reproduced": 1, "not comparable": 482}
-    (study,) = look(analysis).claims
-    assert study.judged and study.apart and len(study.judged.rows) + len(study.apart.rows) == 483
-    pictures = [each.panel.chart.rows for each in study.drawn]
-    assert len(pictures) > 1
-    drawn = [mark for rows in pictures for row in rows for mark in (*row.marks, *row.behind)]
-    folded = sum(len(each.folded.rows) for each in study.drawn if each.folded)
-    assert sum(mark.published for mark in drawn) + folded == 483
-    assert sum(not mark.published for mark in drawn) == 1
+    (whole,) = figures(analysis)
+    shown = fitted(whole)
+    entries = [entry for row in shown.rows for entry in row.entries]
+    assert whole.measured == shown.measured == 1
+    assert len(entries) <= MOST_BARS
+    assert len(entries) + shown.left_out == 483 + 1
 
 
 def test_the_example_stands_on_the_page_before_anything_was_measured(root):
-    view = look(analyse(evidence_in(root), Question(NOW)))
-    (study,) = view.claims
-    assert study.heading == "Study my-bench"
-    drawn = [
-        mark for each in study.drawn for row in each.panel.chart.rows for mark in (*row.marks, *row.behind)
-    ]
-    assert study.apart and len(study.apart.rows) + len(drawn) == 6
-    assert any("RTX 4090" in mark.label and "1,183" in mark.text for mark in drawn)
+    analysis = analyse(evidence_in(root), Question(NOW))
+    found = view(analysis, systems_of(analysis))
+    assert found is not None
+    assert found.alone
+    (study,) = found.studies
+    assert study.name == "my-bench"
+    bars = [bar for each in study.pictures for group in each.picture.chart.groups for bar in group.bars]
+    assert [bar.look for bar in bars] == ["published"] * len(bars)
+    assert any("1,183" in bar.text for bar in bars)

@@ -48,12 +48,6 @@ WORKLOAD_ABOUT = {
     "chexnet": "DenseNet-121 trains on random images, with equal weights in each framework (Karmanov 2018).",
 }
 
-DATA_MODE_WORDS = {
-    "host": "the loader as published; it ranks whole machines, not cards",
-    "device": "the same data and augmentations on the device",
-    "cached": "fixed tensors already on the device: the card alone",
-}
-
 
 def named(found: Finding) -> str:
     """A finding as its name, a colon and its clause."""
@@ -108,11 +102,6 @@ def duration(value: float) -> str:
     return f"{number(hours / 24, 2)} days"
 
 
-def milliseconds(value: float | None) -> str:
-    """Seconds written as milliseconds."""
-    return "–" if value is None else f"{number(value * 1000)} ms"
-
-
 def gibibytes(value: float | None) -> str:
     """Bytes written as GiB, or as MiB below a tenth of one."""
     if value is None:
@@ -139,12 +128,6 @@ def about_times(best: float, low: float, high: float) -> str:
     return min(times(best), about(best, low, high), key=len)
 
 
-def about_range(best: float, low: float, high: float) -> tuple[str, str]:
-    """The ends of a figure's range with as many digits as the figure has beside it."""
-    digits = digits_of(best, low, high)
-    return rounded(low, digits), rounded(high, digits)
-
-
 def digits_of(best: float, low: float, high: float) -> int:
     """How many digits a figure's range bears; rounded to them the figure stays within its range."""
     width = (high - low) / 2 / abs(best) if best else 1.0
@@ -163,11 +146,6 @@ def _to_digits(value: float, digits: int) -> float:
 def rounded(value: float, digits: int) -> str:
     """A number with that many significant digits and no more: 4,322 with two is '4,300'."""
     return number(_to_digits(value, digits), digits)
-
-
-def plain_tick(value: float) -> str:
-    """A tick's value without needless zeros."""
-    return f"{value:,.6g}"
 
 
 def percent(value: float | None) -> str:

@@ -12,7 +12,6 @@ from matplotlib.lines import Line2D
 from report.charts.bars import Bar, Bars, Group, Tie
 from report.charts.curves import Curves, Line
 from report.charts.drawing import Chart
-from report.charts.history import History, Point, Series
 from report.charts.marks import KeyEntry
 from report.charts.panels import Length, Lengths, Panels, Shares
 from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark
@@ -100,25 +99,6 @@ STAGES = Stages(
     "reached",
     KEY,
 )
-SESSIONS = tuple(
-    Point(day, value, value - 0.01, value + 0.01, f"{100 * value:.1f} %")
-    for day, value in (
-        (0.0, 1.0),
-        (28.0, 0.998),
-        (84.0, 0.97),
-        (140.0, 0.934),
-        (147.0, 0.971),
-        (203.0, 0.973),
-    )
-)
-HISTORY = History(
-    (Series("ResNet-50", SESSIONS, "fp16"), Series(LONG_CARD, SESSIONS[:3], LONG_CARD)),
-    ((0.0, "12 Jan"), (140.0, "1 Jun"), (147.0, "8 Jun"), (203.0, "3 Aug")),
-    ((80.0, "driver 575"), (143.0, "fans cleaned"), (150.0, "another driver, 580.65"), (203.0, LONG_CARD)),
-    0.95,
-    "below 95 %",
-    key=KEY[:1],
-)
 MEMORY = Lengths(
     "Peak memory",
     "ResNet-152; outline: the card's memory",
@@ -191,7 +171,6 @@ CHARTS: dict[str, Chart] = {
     "strips of three": many_machines(3),
     "strips of forty": many_machines(40, 0.1),
     "stages": STAGES,
-    "history": HISTORY,
     "panels": Panels((MEMORY, GAIN, SHARES, BY_BATCH)),
     "panels of two": Panels((many_lines(20), GAIN)),
     "a panel of twenty lines": Panels((many_lines(20),)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.record import Failure, Record
+from harness.record import Failure, Finding, Record, finding
 from tests.helpers import records_builder as build
 
 SCRIPT = "<script>alert(1)</script>"
@@ -22,10 +22,7 @@ def hostile() -> list[Record]:
     found += build.series_of(
         build.CIFAR, "fp16-master", 0.1, on=on, card=RIGHT_TO_LEFT + LONG, first_order=10
     )
-    found = [
-        record.model_copy(update={"warnings": (f"{BREAKOUT} {LONG}", "javascript:alert(4)")})
-        for record in found
-    ]
+    found = [record.model_copy(update={"warnings": _said()}) for record in found]
     asked = build.trial(build.LM, "fp32-ieee", 1, options={f"{SCRIPT}": f"{BREAKOUT}"})
     message = f"{SCRIPT}{RIGHT_TO_LEFT}"
     failure = Failure(
@@ -37,6 +34,11 @@ def hostile() -> list[Record]:
     )
     found.append(build.record(asked, None, on=on, failure=failure, order=40))
     return found
+
+
+def _said() -> tuple[Finding, ...]:
+    words = (f"{BREAKOUT} {LONG}", "javascript:alert(4)")
+    return tuple(finding("changed", what=each, before=SCRIPT, after=RIGHT_TO_LEFT) for each in words)
 
 
 def odd_numbers() -> list[Record]:

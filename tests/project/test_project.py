@@ -41,7 +41,7 @@ FRAMEWORKS = {
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ARCHITECTURE = (DOCS / "architecture.md").read_text(encoding="utf-8")
-HOST_SIDE = {"commands", "harness", "report", "tasks"}
+HOST_SIDE = {"commands", "harness", "report"}
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md")])
 VERBS = {name.replace("-", "_"): task for name, task in Collection.from_module(tasks).tasks.items()}
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from invoke.exceptions import Exit
 
-from commands.line import Line
+from commands.line import RETIRED, Line
 
 if TYPE_CHECKING:
     from harness.settings import Settings
@@ -28,22 +28,11 @@ SETTINGS = {
     "base": "a base image in place of the pinned one; records say so, and no claim is judged on it",
     "wheelhouse": "a folder of wheels to install from first (for clusters without internet)",
     "budget": "a length of time such as 30m or 8h; what does not fit is left out in a stated order",
-    "role": "only one part of the plan: timing, full or batch-sweep, as docs/plans.md says (default: all)",
+    "role": "only one part of the plan, as docs/plans.md has them (default: all)",
     "precision": "only these, as amp-bf16 or fp32-ieee,amp-bf16; also one that a CPU only emulates",
     "blocks": "spread the repeats over this many blocks of time, an hour apart (default: the plan's)",
     "label": "the machine's name in results/ (default: its devices)",
     "baseline": "what 1.00 is in the time-scaled charts: part of a card's name, a label or a precision",
-}
-
-RETIRED = {
-    "data": "build",
-    "clean": "build --clean",
-    "pack": "build --pack FILE",
-    "status": "jobs",
-    "collect": "jobs --collect",
-    "cancel": "jobs --cancel",
-    "verify": "bundle --verify FILE",
-    "contribute": "gate --mine",
 }
 
 CLAIM = "what this published figure needs, by its id; may be given several times"
@@ -286,15 +275,8 @@ def bundle(
     if verify:
         offer.verify(Path(verify), Path(signers) if signers else None)
         return
-    how = offer.Packing(
-        out=Path(out) if out else None,
-        session=session or None,
-        baseline=settings.baseline,
-        margin=margin,
-        key=Path(sign) if sign else None,
-        with_prices=with_prices,
-    )
-    offer.pack(ROOT, how)
+    path, key = Path(out) if out else None, Path(sign) if sign else None
+    offer.pack(ROOT, offer.Packing(path, session or None, settings.baseline, margin, key, with_prices))
 
 
 @line.verb(
@@ -336,15 +318,7 @@ def submit(
     """Send what is missing of a plan to SLURM, each trial as a job."""
     from commands import cluster
 
-    how = cluster.How(
-        site=site or None,
-        nodes=nodes or None,
-        each_node=each_node,
-        new_session=new_session,
-        retry=retry,
-        listed=list,
-        dry_run=dry_run,
-    )
+    how = cluster.How(site or None, nodes or None, each_node, new_session, retry, list, dry_run)
     cluster.submit(ROOT, settings, how)
 
 

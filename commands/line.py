@@ -29,6 +29,18 @@ NO_NAME = (errno.ENAMETOOLONG, errno.ELOOP)
 
 OUT_OF_MEMORY = "this machine refuses more memory; raise its limit (`ulimit -v`), or end what else runs"
 
+RETIRED = {
+    "data": "build",
+    "clean": "build --clean",
+    "pack": "build --pack FILE",
+    "status": "jobs",
+    "collect": "jobs --collect",
+    "cancel": "jobs --cancel",
+    "verify": "bundle --verify FILE",
+    "contribute": "gate --mine",
+}
+"""Former verbs, and what stands in their place."""
+
 
 @dataclass(frozen=True, slots=True)
 class Verb:

@@ -191,3 +191,13 @@ def recorded_variables(passed: Mapping[str, str], names: Names) -> dict[str, str
         name: kept(name, _UUID.sub(lambda match: f"unit:{unit_of(match.group())}", value), names)
         for name, value in passed.items()
     }
+
+
+def card_notes(selection: Selection) -> tuple[str, ...]:
+    """Which devices are taken and which are not, for a person."""
+    if not selection.gpus:
+        others = f" (not taken: {'; '.join(selection.others)})" if selection.others else ""
+        return (f"device: the CPU{others}{': ' + selection.note if selection.note else ''}",)
+    taken = ", ".join(f"{gpu.index}: {gpu.name}" for gpu in selection.gpus)
+    others = f"; not taken: {'; '.join(selection.others)}" if selection.others else ""
+    return (f"device: {taken}{others}{' (' + selection.note + ')' if selection.note else ''}",)

@@ -36,6 +36,7 @@ from harness.machine import (
     recorded_variables,
     select,
 )
+from harness.machine.devices import card_notes
 from harness.plan import plan
 from harness.plan.plan import Plan, PlanContext
 from harness.record import DataSource, Harness, Machine, store
@@ -102,7 +103,7 @@ def prepare(
         engine=engine,
         plan=run_plan,
         passed=passed,
-        notes=(*_card_notes(selection), *unserved, *lost),
+        notes=(*card_notes(selection), *unserved, *lost),
     )
 
 
@@ -146,15 +147,6 @@ def _around_us(images: ImageFile, selection: Selection, settings: Settings) -> s
     around = images.images.get(str((identity() or {}).get("image")))
     taken = settings.engine in ("auto", "here") and around is not None and selection.kind in around.devices
     return around.name if around is not None and taken else None
-
-
-def _card_notes(selection: Selection) -> tuple[str, ...]:
-    if not selection.gpus:
-        others = f" (not taken: {'; '.join(selection.others)})" if selection.others else ""
-        return (f"device: the CPU{others}{': ' + selection.note if selection.note else ''}",)
-    taken = ", ".join(f"{gpu.index}: {gpu.name}" for gpu in selection.gpus)
-    others = f"; not taken: {'; '.join(selection.others)}" if selection.others else ""
-    return (f"device: {taken}{others}{' (' + selection.note + ')' if selection.note else ''}",)
 
 
 def _engine(
@@ -225,8 +217,7 @@ def _container(
 
 def _venv(root: Path, settings: Settings, passed: Mapping[str, str]) -> VenvEngine:
     wheels = Path(settings.wheelhouse).absolute() if settings.wheelhouse else root / WHEELHOUSE
-    wheelhouse = wheels if wheels.is_dir() else None
-    return VenvEngine(root, python=settings.python, wheelhouse=wheelhouse, passed=passed)
+    return VenvEngine(root, settings.python, wheels if wheels.is_dir() else None, passed)
 
 
 def _no_container(lost: str) -> str:
@@ -238,8 +229,7 @@ def without_container(
 ) -> tuple[VenvEngine, str]:
     """The virtual environment in place of an engine that cannot build, and what a person should hear.
 
-    Raises the error itself where the engine was asked for by name, or no virtual environment can hold the
-    image.
+    Raises the error itself where the engine was asked for by name, or no virtual environment is possible.
     """
     in_a_venv = not image.from_base and image.program == "python"
     if settings.engine != "auto" or not isinstance(engine, DockerEngine) or not in_a_venv:

@@ -1,7 +1,6 @@
 """The verbs: parse, call, print. `invoke --list` shows them, `invoke --help VERB` explains one.
 
-An option may stand anywhere in a line, and a setting holds for all of it, as in
-`invoke build run report --plan desk`.
+An option may stand anywhere in a line; a setting holds for all of it: `invoke build run report --plan desk`.
 """
 
 from __future__ import annotations
@@ -220,18 +219,14 @@ def compare(first: str, second: str, fail_below: str = "") -> None:
     help={
         "here": "which of them this machine can judge, in which plan, and in how many hours",
         "count": "how many the shipped plans can judge, on a GPU that nobody has seen and on a CPU",
+        "study": "only those of this study, by its name or id, as 'Bhutani 2019'",
     },
 )
-def claims(settings: Settings, here: bool = False, count: bool = False) -> None:
+def claims(settings: Settings, here: bool = False, count: bool = False, study: str = "") -> None:
     """List the published figures that a report judges, or say which of them can be judged."""
     from commands import claims as published
 
-    if count:
-        published.count(ROOT)
-    if here:
-        published.here(ROOT, settings)
-    if not (here or count):
-        published.listed(ROOT)
+    published.say(ROOT, settings, study, here_alone=here, counts=count)
 
 
 @line.verb(
@@ -334,12 +329,7 @@ def jobs(collect: bool = False, wait: bool = False, cancel: bool = False, plan: 
     """Say how far the jobs are, collect their records, or end them."""
     from commands import cluster
 
-    if cancel:
-        cluster.cancel(ROOT, plan or None)
-    elif collect or wait:
-        cluster.collect_all(ROOT, wait=wait)
-    else:
-        cluster.status(ROOT)
+    cluster.follow(ROOT, plan or None, collect=collect or wait, wait=wait, end=cancel)
 
 
 @line.verb(
@@ -351,14 +341,9 @@ def jobs(collect: bool = False, wait: bool = False, cancel: bool = False, plan: 
 )
 def lock(image: str, package: list[str] | None = None) -> None:
     """Resolve an image's versions and its base's digest again: the only way that either changes."""
-    from harness.image.catalog import load_images
-    from harness.image.lock import relock
-    from harness.image.repin import repin
+    from commands.upkeep import lock as locking
 
-    report = repin(ROOT, image, package) if package else relock(load_images(ROOT).image(image), ROOT)
-    print("\n".join(report.changed) or f"{image}: nothing changed")
-    for line in report.unreachable:
-        print(f"not reached: {line}", file=sys.stderr)
+    locking.lock(ROOT, image, package)
 
 
 @line.verb(

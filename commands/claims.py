@@ -16,8 +16,8 @@ from harness.plan import estimate, plan, selection
 from harness.plan.plan import Plan, PlanContext, Planned
 from harness.plan.selection import supported
 from harness.record import DEEP, Claim, Cpu, DataSource, DeviceKind, Gpu, Trial
-from harness.record.cards import Card, load_cards
-from harness.record.claims import ClaimSet, load_claims
+from harness.record.published.cards import Card, load_cards
+from harness.record.published.claims import ClaimSet, load_claims
 from harness.run import setup as run_setup
 from harness.run.choice import choose, speeds_of
 from harness.run.setup import RunSetup
@@ -38,6 +38,16 @@ CPU_SECONDS = 2 * 3600.0
 
 UNRANKED = (DEEP, "smoke", "ranks", "selfcheck", "ceilings")
 """Plans that compare nothing with anything published."""
+
+
+def say(root: Path, settings: Settings, study: str, *, here_alone: bool, counts: bool) -> None:
+    """What was asked of the claims: those judged here, how many the plans can judge, or else the list."""
+    if counts:
+        count(root)
+    if here_alone:
+        here(root, settings)
+    if not (here_alone or counts):
+        listed(root, study)
 
 
 def listed(root: Path, study: str = "") -> None:

@@ -19,7 +19,7 @@ from harness.engine.venv import VenvEngine
 from harness.errors import GpudynoError, UserError
 from harness.image.catalog import load_images
 from harness.image.spec import venv_name
-from harness.record.claims import nearest
+from harness.record.published.claims import nearest
 from harness.settings import Settings
 
 PYTEST = (sys.executable, "-m", "pytest", "-rs")

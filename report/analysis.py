@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 from pandas import DataFrame
 
 from harness.errors import UserError
 from harness.record import DEEP, Session
-from harness.record.cards import Card
-from harness.record.claims import ClaimSet, load_claims
+from harness.record.published.cards import Card
+from harness.record.published.claims import ClaimSet, load_claims
 from harness.record.store import Results
 from harness.summary import contradictions
 from harness.summary.statistics import METHOD
@@ -30,13 +31,14 @@ from report.comparisons.expectation import Expectation, expectations
 from report.comparisons.figures import PROVEN, most_proven
 from report.comparisons.groups import ComparisonGroup, comparison_groups, left_over
 from report.comparisons.parity import Gate, Parity, early_gates, parities
+from report.comparisons.ranking.frameworks import works
+from report.comparisons.ranking.standings import standings
 from report.comparisons.speedups import Speedup, speedups
 from report.comparisons.units.fleet import Fleet, fleets
 from report.comparisons.units.spread import UnitSpreads, unit_spreads
 from report.cost.costs import Costs, costs
 from report.cost.inputs import buyer
 from report.cost.purchase import Purchase, load_purchase
-from report.subject import Subject, subject_of
 from report.trials.key import LOADER_ALONE
 from report.trials.pairs import grouped_by
 from report.trials.reading import cards_of, read, results_of
@@ -59,6 +61,14 @@ METHODS = {
 
 NO_WORK = (DEEP, selfcheck.PLAN)
 """Plans that measure no work of a user's: they lead no page where there are others, and join none."""
+
+
+Subject = Literal[
+    "nothing", "failed", "costs", "verdicts", "class", "pair", "frameworks", "first-look", "self"
+]
+
+CLASS_MACHINES = 5
+"""Machines that did the same work: so many are a class, which a table sorts, and no longer pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +168,7 @@ class Analysis:
     @cached_property
     def subject(self) -> Subject:
         """What the page is about."""
-        return subject_of(self)
+        return _subject_of(self)
 
     @property
     def with_ceilings(self) -> list[Trial]:
@@ -293,3 +303,47 @@ def _of_proven_sessions(trials: Sequence[Trial]) -> list[Trial]:
         trains = any(member.key.protocol != LOADER_ALONE for member in members)
         found += members if trains and most_proven(proven, len(members) - proven) else []
     return found
+
+
+def _subject_of(analysis: Analysis) -> Subject:
+    """Costs, else a first look, else published numbers, other machines, frameworks, or this machine itself.
+
+    `nothing` has no record of its own, `failed` no figure; of a `first-look` fewer than half of the leading
+    session's figures may be ranked.
+    """
+    if not analysis.own:
+        return "nothing"
+    if not analysis.groups:
+        return "failed"
+    if _priced(analysis):
+        return "costs"
+    own = [cell for cell in analysis.measured_here if cell.session == analysis.lead]
+    own = own or analysis.measured_here
+    if sum(cell.ranked for cell in own) * 2 < len(own):
+        return "first-look"
+    if analysis.evidence.purchase is None and any(judged.compared for judged in analysis.verdicts):
+        return "verdicts"
+    found = standings(analysis.own_cells, analysis.cells)
+    if found is not None and len(found.rows) >= CLASS_MACHINES:
+        return "class"
+    if analysis.expectations and analysis.expectations[0].units is not None:
+        return "pair"
+    return "frameworks" if _frameworks(analysis) else "self"
+
+
+def _priced(analysis: Analysis) -> bool:
+    """Whether two offers have a price, hours and a ratio of their costs."""
+    costs = analysis.costs
+    if costs is None or costs.answer is None or costs.pair is None:
+        return False
+    first, second = (costs.answer.cards[place] for place in costs.pair)
+    return None not in (second.ratio, first.hours, second.hours)
+
+
+def _frameworks(analysis: Analysis) -> bool:
+    """Whether the leading session ranks two frameworks under the same terms."""
+    return any(
+        any(line.cell.session == analysis.lead for line in work.alike)
+        and len({line.framework for line in work.ranked}) > 1
+        for work in works(analysis.measured_here, analysis.lead)
+    )

@@ -18,8 +18,8 @@ from harness.errors import GateError, GpudynoError, UserError
 from harness.image.catalog import load_images
 from harness.plan import plan
 from harness.record import store
-from harness.record.cards import load_cards
-from harness.record.claims import load_claims
+from harness.record.published.cards import load_cards
+from harness.record.published.claims import load_claims
 from report.cost.purchase import load_purchase
 from report.text import count
 

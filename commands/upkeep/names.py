@@ -12,7 +12,7 @@ from harness.image.catalog import Image, load_images
 from harness.image.lock import disagreements, lock_packages
 from harness.plan import plan
 from harness.plan.plan import Measure
-from harness.record.claims import load_claims, nearest, sides
+from harness.record.published.claims import load_claims, nearest, sides
 
 _PROTOCOL = re.compile(r"\b[a-z][a-z-]*/[0-9]+\b")
 

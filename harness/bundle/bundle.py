@@ -21,7 +21,7 @@ from harness.image.catalog import load_images
 from harness.plan import plan
 from harness.record import Harness, Model, Record, Session, store
 from harness.record.base import Moment
-from harness.record.claims import FOLDER as CLAIMS
+from harness.record.published.claims import FOLDER as CLAIMS
 from harness.record.result import SessionId
 from harness.record.store import Stored
 

@@ -19,7 +19,7 @@ from harness.probe.cpu import fits
 from harness.probe.describe import everything
 from harness.probe.files import Files
 from harness.record import Machine
-from harness.record.cards import Card, is_shared, load_cards, of_chip
+from harness.record.published.cards import Card, is_shared, load_cards, of_chip
 from harness.redact import Names, kept
 
 LABEL_CHARACTERS = 40

@@ -1,7 +1,6 @@
 """The models of everything that meets a file."""
 
 from harness.record.base import Model, Number, canonical_json, first_problem, parse_toml, short_hash
-from harness.record.claim import CardClass, Claim, ClaimFile, ClaimKind, Curve, Point, Seeds, Side, Study
 from harness.record.finding import Finding, finding
 from harness.record.machine import Cpu, Environment, Gpu, Link, Load, Machine, differences, differing_fields
 from harness.record.measurement import (
@@ -23,6 +22,17 @@ from harness.record.measurement import (
     Protocol,
     Rank,
     Window,
+)
+from harness.record.published.claim import (
+    CardClass,
+    Claim,
+    ClaimFile,
+    ClaimKind,
+    Curve,
+    Point,
+    Seeds,
+    Side,
+    Study,
 )
 from harness.record.result import (
     DEEP,

@@ -14,9 +14,9 @@ from harness.plan import estimate, plan, selection
 from harness.plan.plan import Planned
 from harness.plan.selection import supported
 from harness.record import Gpu, LeftOut, Record, Trial, store
-from harness.record.cards import find as find_card
-from harness.record.cards import load_cards, peak_tflops
-from harness.record.claims import load_claims, nearest
+from harness.record.published.cards import find as find_card
+from harness.record.published.cards import load_cards, peak_tflops
+from harness.record.published.claims import load_claims, nearest
 from harness.run.session import PAUSE
 from harness.run.setup import RunSetup, trial_context
 from harness.units import duration, seconds_of

@@ -13,7 +13,7 @@ from harness.image.catalog import Image, ImageFile, choose, load_images
 from harness.machine import Selection
 from harness.plan import plan
 from harness.record import Cpu, DeviceKind, Gpu, Machine
-from harness.record.cards import Card, find, load_cards
+from harness.record.published.cards import Card, find, load_cards
 from harness.run.setup import RunSetup, to_build
 from harness.settings import Settings
 from harness.units import GIB

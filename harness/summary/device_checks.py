@@ -18,9 +18,9 @@ from harness.record import (
     TraceStats,
     finding,
 )
-from harness.record.cards import is_shared
 from harness.record.finding import Value
 from harness.record.finding_kinds import Severity
+from harness.record.published.cards import is_shared
 from harness.summary.checks import Findings
 from harness.summary.throttle import LIMITED_SHARE, throttled
 from harness.telemetry.energy import keeps_pace

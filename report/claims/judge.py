@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from harness.record import Claim, Seeds
-from harness.record.cards import Card
+from harness.record.published.cards import Card
 from report.claims.batches import judge_batches
 from report.claims.judged import (
     Judged,

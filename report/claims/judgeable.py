@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from harness.record import Claim
 from harness.record import Trial as Asked
-from harness.record.cards import Card
+from harness.record.published.cards import Card
 from report.claims.constructed import SESSION, Device, sweep_place, would_leave
 from report.claims.judge import judge
 from report.claims.judged import Judged

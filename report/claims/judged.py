@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.record import Claim, Seeds, Side
-from harness.record.cards import Card
+from harness.record.published.cards import Card
 from report.claims.matching import side_differences
 from report.claims.metrics import figure_of
 from report.comparisons.batch_sweeps import BatchSweep

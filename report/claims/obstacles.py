@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from harness.record import Claim
-from harness.record.cards import Card
-from harness.record.claims import speaks_of
+from harness.record.published.cards import Card
+from harness.record.published.claims import speaks_of
 from report import text
 from report.claims.metrics import METRICS, RATES
 from report.comparisons.cells import PROJECTION_TOLERANCE, Cell, cell_ratio

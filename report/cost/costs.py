@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from harness.record.cards import Card
+from harness.record.published.cards import Card
 from report.comparisons.groups import ComparisonGroup
 from report.cost.inputs import CostInputs, Numbers, Range, cost_inputs
 from report.cost.model import CostAnswer, Draws, Idle, alone, answer, idle

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import fmean, geometric_mean
 
 from harness.errors import UserError
-from harness.record.cards import Card
+from harness.record.published.cards import Card
 from report import text
 from report.comparisons.cells import Cell, cell_ratio
 from report.comparisons.expectation import Buyer

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.errors import UserError
-from harness.record.cards import Card, find
+from harness.record.published.cards import Card, find
 from report import text
 from report.comparisons.cells import Cell
 from report.comparisons.groups import ComparisonGroup

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from harness.record import Precision, Record, Summary
-from harness.record.cards import Card, find, peak_tflops
+from harness.record.published.cards import Card, find, peak_tflops
 from harness.summary.bound import UNKNOWN, Bound, bound
 from harness.summary.device_checks import device_name
 

@@ -11,7 +11,7 @@ from pandas import DataFrame
 
 from harness.errors import UserError
 from harness.record import Finding, Machine
-from harness.record.cards import FILE, Card, load_cards
+from harness.record.published.cards import FILE, Card, load_cards
 from harness.record.store import Results, Stored, read_all, results_folder
 from harness.summary.bound import UNKNOWN, Bound
 from harness.summary.device_checks import between_trials

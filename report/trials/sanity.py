@@ -12,7 +12,7 @@ import pandas
 from pandas import DataFrame
 
 from harness.record import Finding, Precision, finding
-from harness.record.cards import Card, find, peak_tflops
+from harness.record.published.cards import Card, find, peak_tflops
 from harness.summary import contradictions
 from harness.summary.device_checks import used_cards
 from report.trials.columns import IDENTITY, KEY

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import get_args
 
 from harness.errors import PlanError
-from harness.record.claims import nearest
+from harness.record.published.claims import nearest
 from harness.units import seconds_of
 from tests.campaign import answers, archives, contribution, faults, records, tables, trials, verbs
 from tests.campaign.attack import Attack, Breach, Count, bound_memory, make

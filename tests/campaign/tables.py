@@ -16,8 +16,8 @@ from harness.image.catalog import load_images
 from harness.image.lock import disagreements, lock_packages
 from harness.plan import plan
 from harness.record import DataSource, DeviceKind
-from harness.record.cards import load_cards
-from harness.record.claims import load_claims
+from harness.record.published.cards import load_cards
+from harness.record.published.claims import load_claims
 from harness.redact import Names, kept
 from harness.units import seconds_of
 from report.cost.purchase import Quote, load_purchase

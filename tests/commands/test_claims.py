@@ -11,7 +11,7 @@ from harness.errors import UserError
 from harness.image.catalog import load_images
 from harness.plan import plan
 from harness.record import Claim, Side
-from harness.record.claims import load_claims
+from harness.record.published.claims import load_claims
 from report.analysis import Question, analyse, evidence_in
 from report.claims.judgeable import Judgeable
 from tests.helpers import ROOT

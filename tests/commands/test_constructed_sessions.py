@@ -8,7 +8,7 @@ from html import unescape
 import pytest
 
 from harness.record import Record
-from harness.record.cards import find, load_cards
+from harness.record.published.cards import find, load_cards
 from harness.record.store import Stored
 from report.comparisons.cells import cells_of
 from report.comparisons.scaling import scalings

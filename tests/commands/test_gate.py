@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from commands import gate
 from harness.errors import GateError, RecordError, UserError
 from harness.record import Load, Session, store
-from harness.record.claims import ClaimSet
+from harness.record.published.claims import ClaimSet
 from harness.summary.statistics import judge_trial
 from report.analysis import Evidence, Question, analyse
 from report.page import render

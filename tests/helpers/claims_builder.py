@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.record import Claim, Record
-from harness.record.cards import load_cards
+from harness.record.published.cards import load_cards
 from report.claims.judge import Judged, judge
 from report.comparisons import cells as stats
 from report.comparisons import groups

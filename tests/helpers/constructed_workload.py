@@ -24,9 +24,9 @@ from harness.record import (
     Trial,
     Window,
 )
-from harness.record.cards import find, load_cards, peak_tflops
 from harness.record.events import FILE as EVENTS
 from harness.record.measurement import Flops, KernelTime, Probe
+from harness.record.published.cards import find, load_cards, peak_tflops
 from harness.record.series import Series
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from harness.record.cards import Card
+from harness.record.published.cards import Card
 from report.acceptance.clause import MARGIN
 from report.analysis import Analysis, Question, analyse, evidence_in
 from report.comparisons.cells import Cell, Ratio

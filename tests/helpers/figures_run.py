@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.record.cards import find
+from harness.record.published.cards import find
 from report.comparisons import selfcheck as checking
 from report.comparisons.selfcheck import Check
 from report.page.parts import limits as page_limits

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pandas import DataFrame
 
 from harness.record import Record
-from harness.record.cards import Card
+from harness.record.published.cards import Card
 from harness.record.store import Stored
 from report.trials.reading import read
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from harness.record import DeviceUsed, Precision
-from harness.record.cards import Card, find, peak_tflops
+from harness.record.published.cards import Card, find, peak_tflops
 from harness.summary.bound import Bound, speedup_limit
 from report import text
 from report.analysis import Analysis

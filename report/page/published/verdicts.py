@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from harness.record import Claim, Side
-from harness.record.claims import speaks_of
+from harness.record.published.claims import speaks_of
 from report import text
 from report.analysis import Analysis
 from report.claims.judged import Judged

@@ -14,7 +14,7 @@ from harness.machine import machine_from
 from harness.machine.load import load_from
 from harness.probe import amd, nvidia
 from harness.probe.files import Files, unit_of
-from harness.record.cards import load_cards
+from harness.record.published.cards import load_cards
 from harness.redact import Names
 from tests.helpers import ROOT
 from tests.helpers.fake_amdsmi import FakeAmdsmi

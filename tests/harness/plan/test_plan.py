@@ -8,7 +8,7 @@ from harness.errors import PlanError, UserError
 from harness.plan import own_file, plan
 from harness.plan.plan import PlanContext
 from harness.record import DataSource
-from harness.record.claims import load_claims
+from harness.record.published.claims import load_claims
 from tests.helpers import ROOT
 
 DATA: dict[str, DataSource] = {"wikitext-2": "real", "cifar-100": "generated"}

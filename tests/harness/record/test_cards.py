@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.errors import UserError
-from harness.record.cards import find, in_class, is_shared, load_cards, of_chip, peak_tflops
+from harness.record.published.cards import find, in_class, is_shared, load_cards, of_chip, peak_tflops
 from tests.helpers import ROOT
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.errors import UserError
-from harness.record.claims import FOLDER, load_claims
+from harness.record.published.claims import FOLDER, load_claims
 from tests.helpers import ROOT
 
 STUDY = """

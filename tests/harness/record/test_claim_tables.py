@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from harness.errors import UserError
 from harness.record import claims
-from harness.record.claim import ClaimTable, written_out
-from harness.record.claims import load_claims
+from harness.record.published.claim import ClaimTable, written_out
+from harness.record.published.claims import load_claims
 
 FILE = """
 [defaults]

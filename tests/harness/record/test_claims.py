@@ -8,8 +8,8 @@ import pytest
 
 from harness.errors import UserError
 from harness.record import Claim, Side, claims
-from harness.record.cards import load_cards
-from harness.record.claims import load_claims, same_card, speaks_of
+from harness.record.published.cards import load_cards
+from harness.record.published.claims import load_claims, same_card, speaks_of
 from tests.helpers import ROOT
 
 GOOD = """

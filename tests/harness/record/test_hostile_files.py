@@ -18,9 +18,9 @@ from harness.image.catalog import load_images
 from harness.image.lock import lock_packages
 from harness.plan import plan
 from harness.record import Session, store
-from harness.record.cards import load_cards
-from harness.record.claims import load_claims
 from harness.record.events import Follower, segments
+from harness.record.published.cards import load_cards
+from harness.record.published.claims import load_claims
 from harness.record.series import STEPS_KEPT_SINGLE, Series
 from harness.redact import Names, leaks
 from harness.run import session

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from harness.errors import UserError
-from harness.record.cards import find, load_cards
+from harness.record.published.cards import find, load_cards
 from harness.run import on_paper
 from harness.run.choice import choose
 from harness.settings import Settings

@@ -11,7 +11,7 @@ from itertools import islice, product
 
 import pytest
 
-from harness.record.claims import FOLDER, load_claims
+from harness.record.published.claims import FOLDER, load_claims
 from report.analysis import Question, analyse, evidence_in
 from report.page.parts.published import view
 from report.page.systems import systems_of

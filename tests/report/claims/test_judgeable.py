@@ -10,8 +10,8 @@ import pytest
 from harness.plan import plan
 from harness.plan.plan import PlanContext
 from harness.record import Claim, Record, Trial
-from harness.record.cards import load_cards
-from harness.record.claims import load_claims
+from harness.record.published.cards import load_cards
+from harness.record.published.claims import load_claims
 from harness.record.store import read_all
 from report.claims.constructed import EPOCHS, Device
 from report.claims.judge import judge

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.record import Claim
-from harness.record.claims import load_claims
+from harness.record.published.claims import load_claims
 from report.claims import studies
 from report.claims.studies import StudyEntry, StudyFigure, fitted, study_figures
 from report.comparisons.cells import Cell, cells_of

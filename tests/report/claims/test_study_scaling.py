@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from harness.record import Record
-from harness.record.cards import load_cards
-from harness.record.claims import load_claims
+from harness.record.published.cards import load_cards
+from harness.record.published.claims import load_claims
 from report.claims.judge import Judged, judge
 from report.comparisons.cells import cells_of
 from report.comparisons.groups import comparison_groups

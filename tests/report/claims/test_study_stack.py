@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from harness.record import Claim, Record
-from harness.record.cards import load_cards
-from harness.record.claims import load_claims, same_card
+from harness.record.published.cards import load_cards
+from harness.record.published.claims import load_claims, same_card
 from report.claims.judge import Judged, judge
 from report.comparisons import cells, groups
 from tests.helpers import ROOT

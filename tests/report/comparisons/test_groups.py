@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.record import Limit, Record
-from harness.record.claims import ClaimSet
+from harness.record.published.claims import ClaimSet
 from harness.record.store import Results, Stored
 from report.analysis import Analysis, Evidence, Question, analyse
 from report.comparisons import cells, groups, speedups

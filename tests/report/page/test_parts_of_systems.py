@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from harness.record import Record
-from harness.record.claims import ClaimSet
+from harness.record.published.claims import ClaimSet
 from harness.record.store import Results, Stored
 from report.analysis import Analysis, Evidence, Question, analyse, evidence_in
 from report.comparisons.ranking.standings import standings

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.record import Flops, Record
-from harness.record.cards import load_cards
+from harness.record.published.cards import load_cards
 from report.trials.ceilings import ceilings, device_of, roofline_point, unhealthy
 from tests.helpers import ROOT
 from tests.helpers.records_builder import LM, machine, series_of

@@ -14,7 +14,7 @@ import random
 import pytest
 
 from harness.record import Load, Others, Record, Series, Trace, TraceStats
-from harness.record.cards import load_cards
+from harness.record.published.cards import load_cards
 from harness.record.store import read_record
 from report.trials.table import trials_of
 from tests.helpers import ROOT, TESTS

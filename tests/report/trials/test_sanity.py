@@ -8,7 +8,7 @@ import pytest
 from pandas import DataFrame
 
 from harness.record import DeviceUsed, Flops, Record, Trace, TraceStats
-from harness.record.cards import load_cards
+from harness.record.published.cards import load_cards
 from report.trials.sanity import peak_shares
 from report.trials.table import figures, trials_of
 from tests.helpers import ROOT

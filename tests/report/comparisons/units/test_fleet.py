@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness.record import Record
-from harness.record.claims import ClaimSet
+from harness.record.published.claims import ClaimSet
 from harness.record.store import Results, Stored
 from report.analysis import Analysis, Evidence, Question, analyse
 from report.comparisons.units.fleet import Fleet, fleets

@@ -21,9 +21,9 @@ from pydantic import ValidationError
 
 from harness.errors import UserError
 from harness.record import Claim, Curve, DeviceKind, Model, Side, Study, parse_toml
-from harness.record.cards import FILE as CARDS
-from harness.record.cards import Card, find, in_class, load_cards, plain_name
-from harness.record.claim import ClaimTable, written_out
+from harness.record.published.cards import FILE as CARDS
+from harness.record.published.cards import Card, find, in_class, load_cards, plain_name
+from harness.record.published.claim import ClaimTable, written_out
 
 FOLDER = Path("results") / "claims"
 MOST_PLACE = 120

@@ -164,4 +164,4 @@ def test_the_example_stands_on_the_page_before_anything_was_measured(root):
     assert study.name == "my-bench"
     bars = [bar for each in study.pictures for group in each.picture.chart.groups for bar in group.bars]
     assert [bar.look for bar in bars] == ["published"] * len(bars)
-    assert len(bars) == 4
+    assert len(bars) == 5

@@ -36,7 +36,7 @@ A_CPU = Device("cpu", "a CPU")
 CPU_SECONDS = 2 * 3600.0
 """What all trials of a claim may take together on two cores to count as one that a CPU can judge."""
 
-UNRANKED = (DEEP, "smoke", "ranks", "selfcheck", "ceilings")
+UNRANKED = (DEEP, "selfcheck", "ceilings")
 """Plans that compare nothing with anything published."""
 
 
@@ -51,19 +51,13 @@ def say(root: Path, settings: Settings, study: str, *, here_alone: bool, counts:
 
 
 def listed(root: Path, study: str = "") -> None:
-    """Prints the claims by study and workload with their sources, within 80 columns where an address allows.
-
-    Of one `study`, by its name or id, or of all. Raises UserError where there is no such study.
-    """
+    """Prints the claims of all studies, or of one by its name or id; raises UserError where it is not known."""
     print("\n".join(lines(load_claims(root).of(study) if study else load_claims(root))))
     print("`invoke claims --here` says what this machine can judge, by which plan, how long")
 
 
 def lines(claim_set: ClaimSet) -> list[str]:
-    """Lines for each claim, grouped by study and workload, and how many there are.
-
-    A source stands below the first of the claims one after the other that have it.
-    """
+    """Lines for each claim by study and workload, a source below the first that has it; and their number."""
     out: list[str] = []
     group: tuple[str, str] | None = None
     source = ""

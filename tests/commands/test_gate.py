@@ -339,10 +339,17 @@ def test_a_refused_contribution_is_answered_with_what_is_wrong_and_no_figure(clo
 HOSTILE = "@everyone #1 <script>alert(1) [x](y) `z` | *w* www.a.example"
 
 
-def test_a_comment_calls_nobody_links_nothing_and_runs_nothing(clone):
-    contribute(clone)
-    commit(clone)
-    folder = contribute(clone, elsewhere=True)
+ACTING = re.compile(r"@\w|#\d|<script|www\.|(?<!\\)`z|(?<!\\)\[x")
+
+
+def test_a_comment_calls_nobody_links_nothing_and_runs_nothing():
+    said = render.comment(None, [f"results/x: {HOSTILE}"])
+    assert "everyone" in said
+    assert not ACTING.search(said)
+
+
+def test_a_card_with_a_hostile_name_gives_a_comment_that_does_nothing(clone):
+    folder = contribute(clone)
     for path in folder.glob("*.json"):
         raw = json.loads(path.read_text())
         if "measurement" in raw:
@@ -350,11 +357,10 @@ def test_a_comment_calls_nobody_links_nothing_and_runs_nothing(clone):
             raw["measurement"]["device"]["name"] = raw["machine"]["gpus"][0]["name"] = name
             path.write_text(json.dumps(raw))
     said = commented(clone)
-    assert "everyone" in said
-    assert not re.search(r"@\w|#\d|<script|www\.|(?<!\\)`z|(?<!\\)\[x", said)
-    assert not {"\u202e", "\u2067"} & set(said) and "L" * 300 not in said
-    rows = [line for line in said.splitlines() if line.startswith("| ")]
-    assert len({len(re.findall(r"(?<!\\)\|", line)) for line in rows if "everyone" in line}) == 1
+    assert said.startswith("**The gate lets it pass.**")
+    assert not ACTING.search(said)
+    assert not {"\u202e", "\u2067"} & set(said)
+    assert "L" * 300 not in said
 
 
 def test_a_comment_is_never_longer_than_a_code_host_takes():

@@ -9,8 +9,11 @@
     };
     const heads = [...table.tHead.rows[0].cells];
     heads.forEach((head, column) => {
-      head.style.cursor = "pointer";
-      head.addEventListener("click", () => {
+      if (!head.textContent.trim()) return;
+      const button = document.createElement("button");
+      button.append(...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => {
         const up = head.getAttribute("aria-sort") !== "ascending";
         heads.forEach((other) => other.removeAttribute("aria-sort"));
         head.setAttribute("aria-sort", up ? "ascending" : "descending");

@@ -51,7 +51,7 @@ def say(root: Path, settings: Settings, study: str, *, here_alone: bool, counts:
 
 
 def listed(root: Path, study: str = "") -> None:
-    """Prints the claims of all studies, or of one by its name or id; raises UserError where it is not known."""
+    """Prints the claims of all studies, or of one by its name or id; raises UserError for an unknown one."""
     print("\n".join(lines(load_claims(root).of(study) if study else load_claims(root))))
     print("`invoke claims --here` says what this machine can judge, by which plan, how long")
 

@@ -320,26 +320,6 @@ _AMONG_TRIALS = {
     "idle-device": _row(
         "invalid", "machine", "device hardly worked", "the device worked for {busy_share:.1%} of the time"
     ),
-    "too-alike": _row(
-        "invalid",
-        "trial",
-        "runs too alike",
-        "nine of ten steps took the same time to a microsecond",
-        "{runs} runs share the time of every step",
-        "the windows of {windows} runs differ by less than a microsecond",
-    ),
-    "ends-too-well": _row(
-        "warn",
-        "trial",
-        "ends better than others",
-        "{quantity} {value:.4g}, where {others} other seeds end at {others_mean:.4g}",
-    ),
-    "starts-too-well": _row(
-        "warn",
-        "trial",
-        "starts better than others",
-        "{quantity} {value:.4g} after one epoch, where {others} equal runs reach {others_best:.4g} at best",
-    ),
 }
 
 KINDS = MappingProxyType({**_MEASUREMENT, **_DEVICE, **_SESSION, **_MACHINE, **_AMONG_TRIALS})

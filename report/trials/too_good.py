@@ -1,4 +1,4 @@
-"""Figures that are too good: faster than the device was seen to be, ahead of all seeds, or too alike."""
+"""Figures that are too good: faster than the device, or its network, was ever seen to be."""
 
 from __future__ import annotations
 

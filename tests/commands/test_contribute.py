@@ -54,7 +54,7 @@ def test_a_session_becomes_a_folder_a_text_and_lines_that_the_gate_lets_pass(clo
 
 def test_what_happened_to_the_runs_is_told_before_they_are_sent_and_in_the_text(clone, capsys):
     contribute.publish(clone, None)
-    line = "3 of 3 measured trials: ended before the speed had settled"
+    line = "3 of 3 measured trials: ended before speed settled"
     assert f"\n{line}\n" in capsys.readouterr().out
     made = clone / "report" / "out" / f"contribution-{bundled.LEAD}" / contribute.TEXT
     assert f"- {line}\n" in made.read_text()

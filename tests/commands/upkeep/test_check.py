@@ -34,7 +34,6 @@ def test_a_problem_of_one_s_own_file_is_said_before_any_tool_runs(monkeypatch, c
 
     monkeypatch.setattr(check, "files", lambda root: iter(["plans/mine.toml: 'repeats': too many"]))
     monkeypatch.setattr(check, "tools", lint)
-    monkeypatch.setattr(check.prose, "problems", lambda root: iter(()))
     with pytest.raises(GateError, match="2 problems"):
         check.check(ROOT)
     assert said == ["plans/mine.toml: 'repeats': too many\n"]
@@ -42,4 +41,4 @@ def test_a_problem_of_one_s_own_file_is_said_before_any_tool_runs(monkeypatch, c
 
 def test_a_setting_of_one_s_own_that_is_none_is_a_problem(tmp_path):
     (tmp_path / "gpudyno.toml").write_text("devise = '0'\n")
-    assert "devise" in next(check.files(tmp_path))
+    assert any("devise" in problem for problem in check.files(tmp_path))

@@ -81,7 +81,7 @@ def test_a_record_from_elsewhere_is_refused_as_the_gate_would(good, tmp_path, ca
 
 
 def test_a_manifest_with_an_unknown_key_is_a_finding_and_no_crash(good, tmp_path, capsys):
-    change = replaced("bundle.json", '"bundle": 2', '"bundle": 1, "more": 2')
+    change = replaced("bundle.json", '"bundle": 3', '"bundle": 3, "more": 2')
     assert "bundle.json: 'more': unknown key" in differs(forged(good, tmp_path, change), capsys)
 
 

@@ -55,9 +55,8 @@ def test_a_bundle_of_one_session_holds_the_machine_s_ledger_and_verify_says_what
     capsys.readouterr()
     offer.verify(path, None)
     said = capsys.readouterr().out
-    assert "Shown: 1 of 3 sessions and 3 of 6 trials that this machine started." in said
-    assert "2 sessions of this machine are not in this bundle." in said
-    assert "3 trials were measured, and their records are not in this bundle." in said
+    assert "6 trials started: 3 shown, 3 measured, and the record is not here\n" in said
+    assert "  2 × session that is not here\n" in said
     assert "every byte, record and figure is as it was packed" in said
 
 
@@ -94,8 +93,8 @@ def test_a_contribution_brings_its_ledger_which_the_gate_takes_and_never_lets_ch
     git("commit", "--quiet", "--message", "a record")
     assert gate.problems(clone, "main~1", "main") == ()
     gate.judge(clone, "main~1", "main", clone / "comment.md")
-    comment = (clone / "comment.md").read_text()
-    assert "of 3 sessions" in comment
+    assert "6 trials started: 6 shown\n  1 × session that is not here\n" in capsys.readouterr().out
+    assert (clone / "comment.md").read_text().startswith("**The gate lets it pass.**")
     (clone / place).write_text((clone / place).read_text().splitlines(keepends=True)[0])
     git("add", "--all", "--force", place)
     git("commit", "--quiet", "--message", "another ledger")

@@ -24,7 +24,7 @@ def test_a_signed_bundle_says_which_key_signed_and_whose_it_is_where_that_is_kno
 
 def test_a_signature_over_other_sums_is_no_good_one(clone, tmp_path, capsys, key):
     path = offer.pack(clone, offer.Packing(out=tmp_path / "b.tar.gz", key=key))
-    change = replaced("page/report.md", "gpudyno report", "gpudyno Report")
+    change = replaced("page/report.md", "gpudyno ·", "Gpudyno ·")
     assert "SHA256SUMS.sig: 'SHA256SUMS.sig' is no good signature" in differs(
         forged(path, tmp_path, change), capsys
     )

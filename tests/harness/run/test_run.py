@@ -209,7 +209,7 @@ def test_a_run_ends_with_what_happened_to_its_trials_and_the_whole_line_that_goe
     first, *happened = capsys.readouterr().out.splitlines()
     again = "`invoke run --plan mine --image era-2019 --device cpu` goes on"
     assert first == f"session {outcome.session.id}: 2 trials run; 1 trial left: {again}"
-    assert "  2 of 2 measured trials: the machine did other work just before" in happened
+    assert "  2 of 2 measured trials: machine was busy before" in happened
 
 
 def test_a_budget_reads_the_results_once_and_not_for_each_trial_that_is_left(tmp_path, monkeypatch):

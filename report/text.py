@@ -179,7 +179,9 @@ def day(moment: date) -> str:
 
 def clean(text: object, limit: int = 80) -> str:
     """One line of a string from a record: no control or direction characters, cut in the middle."""
-    line = "".join(_shown(character) for character in str(text)[: 4 * limit + 4000])
+    line = str(text)[: 4 * limit + 4000]
+    if not line.isprintable():
+        line = "".join(map(_shown, line))
     line = " ".join(line.split())
     if len(line) <= limit:
         return line

@@ -40,6 +40,11 @@ def work(cell: Cell, among: Iterable[Cell] = (), *, said: Sequence[str] = ()) ->
     return f"{text.model_name(key.model)}, {key.precision}{setting(key)}{apart(key, others, said=said)}"
 
 
+def of_each_key(cells: Iterable[Cell]) -> list[Cell]:
+    """A cell of each key: enough to tell works apart, and few where many machines did the same work."""
+    return list({cell.key: cell for cell in cells}.values())
+
+
 def apart(key: Key, among: Iterable[Key], *, said: Sequence[str] = ()) -> str:
     """', protocol warmed/1, workers 24': what tells a key from those `among` of its model and setting.
 

@@ -15,7 +15,7 @@ from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark
 from report.comparisons.cells import Cell
 from report.comparisons.time_breakdown import time_breakdown
 from report.page.machines import Differences, differences, first_of
-from report.page.names import work
+from report.page.names import of_each_key, work
 from report.page.systems import Systems
 from report.page.values import Picture, Quantity, System
 from report.trials import all_reduce
@@ -116,7 +116,8 @@ class LimitsView:
 def view(analysis: Analysis, systems: Systems) -> LimitsView | None:
     """Of the cells on the page; null where nothing was measured."""
     cells = analysis.grouped
-    waits = [row for cell in cells if (row := _wait(cell, cells, systems))]
+    among = of_each_key(cells)
+    waits = [row for cell in cells if (row := _wait(cell, among, systems))]
     devices = _devices(analysis)
     shown = first_of((*analysis.own, *analysis.shown))
     labels = {trial.machine: text.clean(trial.machine_label, 40) for trial in analysis.shown}

@@ -14,7 +14,7 @@ from report.analysis import Analysis
 from report.comparisons.cells import Cell, runs_of_figures
 from report.comparisons.units.fleet import Fleet
 from report.page.findings import counted
-from report.page.names import work
+from report.page.names import of_each_key, work
 from report.page.systems import Systems
 from report.page.values import Quantity, System, of_figure
 from report.stats.intervals import BLOCKS_NEEDED, outlying_run, rare_runs_missed, unequal_spread
@@ -106,8 +106,9 @@ def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
     if not trials and not problems:
         return None
     runs = runs_of_figures(cells) or [0]
+    among = of_each_key(cells)
     doubts = sorted(
-        filter(None, (_doubt(cell, cells, systems) for cell in cells)), key=lambda row: -row.half_width
+        filter(None, (_doubt(cell, among, systems) for cell in cells)), key=lambda row: -row.half_width
     )
     return UncertaintyView(
         fewest_runs=min(runs),
@@ -198,7 +199,8 @@ def _caveats(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Caveat]:
 
 
 def _named(some: Sequence[Cell], among: Sequence[Cell]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(work(cell, among) for cell in some))
+    keys = of_each_key(among)
+    return tuple(dict.fromkeys(work(cell, keys) for cell in of_each_key(some)))
 
 
 def _not_here(analysis: Analysis) -> Iterator[Caveat]:

@@ -158,7 +158,7 @@ def _workload(
     ]
     failed = [trial for trial in analysis.trials if trial.failure and trial.key.workload == workload]
     families, sweeps = scalings(mine), batch_sweeps(mine, failed)
-    rows = [_row(group, entry, groups, analysis, systems) for group in groups for entry in group.entries]
+    entries = [(group, entry) for group in groups for entry in group.entries]
     left = [cell for cell in analysis.left_over if cell.key.workload == workload]
     return WorkloadView(
         anchor=anchor,
@@ -166,8 +166,8 @@ def _workload(
         about=_own_words(cells, "about") or text.WORKLOAD_ABOUT.get(workload, ""),
         timing=timing(groups, f"{anchor}-time", systems),
         panels=_panels(groups, cells, families, sweeps, analysis, systems, f"{anchor}-more"),
-        rows=tuple(rows[:MOST_ROWS]),
-        more_rows=max(len(rows) - MOST_ROWS, 0),
+        rows=tuple(_row(*entry, groups, analysis, systems) for entry in entries[:MOST_ROWS]),
+        more_rows=max(len(entries) - MOST_ROWS, 0),
         unit=f"{cells[0].trials[0].sample_unit}s/s",
         devices=tuple(_devices(families)),
         batches=tuple(_batch(sweep, systems) for sweep in sweeps),

@@ -183,15 +183,14 @@ def _by_step(groups: Sequence[ComparisonGroup], systems: Systems) -> Panel | Non
     """The training loss of runs that ended before their first epoch."""
     for group in groups:
         cells = [entry.cell for entry in group.entries]
-        lines = [
-            _line(cell, tuple((float(step), loss) for step, loss in trial.losses), cells, systems)
-            for cell in cells
-            for trial in cell.trials[:1]
-            if len(trial.losses) > 1
-        ]
-        if lines:
+        seen = [(cell, cell.trials[0].losses) for cell in cells if len(cell.trials[0].losses) > 1]
+        if seen:
             note = f"by step; {text.model_name(group.base.model)}"
-            return Curves("Training loss", note, tuple(lines[:MOST_LINES]), zero=False)
+            lines = (
+                _line(cell, tuple((float(step), loss) for step, loss in losses), cells, systems)
+                for cell, losses in seen[:MOST_LINES]
+            )
+            return Curves("Training loss", note, tuple(lines), zero=False)
     return None
 
 

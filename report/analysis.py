@@ -52,8 +52,8 @@ METHODS = {
     "intervals": "2",
     "expectation": "5",
     "fleet": "2",
-    "parity": "2",
-    "claims": "5",
+    "parity": "3",
+    "claims": "6",
     "cost": "7",
     "acceptance": "4",
 }

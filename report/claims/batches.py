@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.record import Claim
 from report.claims.judged import Judged, Measured, not_compared
-from report.claims.matching import matches
+from report.claims.matching import Difference, matches
 from report.claims.obstacles import obstacles
 from report.stats.equivalence import range_holds
 
@@ -26,7 +26,7 @@ def judge_batches(claim: Claim, measured: Measured) -> Judged:
     ]
     of, over = (sweeps[0] if sweeps else None for sweeps in found)
     if of is None or over is None:
-        return not_compared(claim, "no batches were tried up to the first that does not fit")
+        return not_compared(claim, Difference("batch_sweep", False, True))
     reasons = [
         reason
         for one, sweep in zip(claims, (of, over), strict=True)
@@ -36,7 +36,7 @@ def judge_batches(claim: Claim, measured: Measured) -> Judged:
         return not_compared(claim, *reasons)
     fits, fits_over = of.largest, over.largest
     if fits is None or of.wall is None or fits_over is None or over.wall is None:
-        return not_compared(claim, "batch: every batch that was tried fits, or none does")
+        return not_compared(claim, Difference("largest_batch", None, None))
     low, high = fits_over.key.batch_size / of.wall, over.wall / fits.key.batch_size
     verdict = range_holds(low, high, claim.value, claim.margin, claim.half_digit)
     return Judged(claim, verdict, (fits, fits_over), fits_over.key.batch_size / fits.key.batch_size)

@@ -14,10 +14,9 @@ from report.claims.judged import (
     most_evidence,
     nearest_differences,
     not_compared,
-    saying_which,
     seeds_for,
 )
-from report.claims.matching import matches
+from report.claims.matching import Difference, matches
 from report.claims.metrics import METRICS, figure_of
 from report.claims.obstacles import obstacles
 from report.claims.pairs import judge_pair
@@ -46,24 +45,17 @@ def judge(
     own = [entry.cell for group in groups for entry in group.entries if entry.own]
     beside = [entry.cell for group in groups for entry in group.entries if not entry.own]
     measured = Measured(own, [*own, *beside], sweeps, cards)
-    return tuple(_with_protocol_note(_judge(claim, measured)) for claim in claims)
-
-
-def _with_protocol_note(judged: Judged) -> Judged:
-    """A verdict on a protocol that had to be made up anew says so first."""
-    if not (judged.claim.reconstructed and judged.compared):
-        return judged
-    return judged.saying("protocol reconstructed", first=True)
+    return tuple(_judge(claim, measured) for claim in claims)
 
 
 def _judge(claim: Claim, measured: Measured) -> Judged:
     if claim.value is None and claim.kind not in ("order", "trend"):
-        return not_compared(claim, "it has no figure to judge")
+        return not_compared(claim, Difference("value", None, None))
     if claim.metric == "batch_ratio":
         return judge_batches(claim, measured)
     places = [cell for cell in measured.own if cell.key.workload == claim.workload]
     if not places:
-        return not_compared(claim, f"workload '{claim.workload}' was not measured here")
+        return not_compared(claim, Difference("workload", None, claim.workload))
     if claim.kind == "trend":
         return judge_trend(claim, measured)
     if claim.over is not None:
@@ -82,14 +74,14 @@ def _judge_side(claim: Claim, places: Sequence[Cell], cards: Sequence[Card]) -> 
     (taken,) = most_evidence(claim, comparable)
     if claim.kind == "structure":
         return _verdict_of_count(claim, taken)
-    return saying_which(_verdict_of_side(claim, taken), comparable)
+    return _verdict_of_side(claim, taken)
 
 
 def _verdict_of_count(claim: Claim, cell: Cell) -> Judged:
     assert claim.value is not None
     count = _count(claim, cell)
     if count is None:
-        return not_compared(claim, f"the records do not hold the {claim.metric.replace('_', ' ')}")
+        return not_compared(claim, Difference(claim.metric, None, claim.value))
     # Bytes of an allocator are no exact count: it rounds up, and libraries keep some for themselves.
     reach = claim.margin * claim.value if METRICS[claim.metric].kind == "memory" else 0.0
     verdict = structure_holds(count, claim.value, max(claim.half_digit, reach), claim.relation)

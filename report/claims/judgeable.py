@@ -68,9 +68,9 @@ def judgeable(
 
 
 def _lacks_runs(judged: Judged) -> bool:
-    """Whether no interval came of it, nor a margin that it was held against."""
+    """Whether neither an interval came of it nor bounds that hold for certain."""
     verdict = judged.verdict
-    return verdict.word == "inconclusive" and verdict.interval is None and verdict.margin is None
+    return verdict.word == "inconclusive" and verdict.interval is None and verdict.bounds is None
 
 
 def _of(judged: Judged, planned: Sequence[Asked]) -> Judgeable:

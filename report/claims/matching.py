@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from harness.record import Claim, Curve, Side
 from report.comparisons.cells import Cell
 from report.comparisons.groups import ComparisonGroup
 from report.comparisons.speedups import Speedup
-from report.trials.key import PARALLEL
+from report.trials.key import PARALLEL, Value
 
 PUBLISHED_IMAGE_SIZES = {("cifar_fastai", "published/1"): 224}
 """Pixels; a plan may ask for smaller images, which no published figure stands for."""
@@ -22,41 +22,56 @@ LENGTH_OPTIONS = ("epochs",)
 """Options that a claim need not name, since its own length says as much."""
 
 
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A field in which a cell is not what a claim asks for; null where a side does not have it."""
+
+    field: str
+    here: Value
+    wanted: Value
+
+
 def matches(claim: Claim, cell: Cell) -> bool:
     """Whether a cell has what the claim's side names, the card aside."""
     return not side_differences(claim.of, claim, cell)
 
 
-def side_differences(side: Side, claim: Claim, cell: Cell) -> tuple[str, ...]:
+def side_differences(side: Side, claim: Claim, cell: Cell) -> tuple[Difference, ...]:
     """What a claim's side names and a cell does not have, the card aside."""
     key, options = cell.key, dict(cell.key.options)
     size = PUBLISHED_IMAGE_SIZES.get((claim.workload, claim.protocol))
-    named: list[tuple[str, object, object]] = [
+    named: list[tuple[str, Value, Value]] = [
         ("workload", claim.workload, key.workload),
         ("protocol", claim.protocol, key.protocol),
         ("model", side.model.casefold(), key.model.casefold()),
-        ("number of devices", side.gpus, key.gpus),
-        ("number of nodes", 1, key.nodes),
+        ("gpus", side.gpus, key.gpus),
+        ("nodes", 1, key.nodes),
         ("profile", "default", key.profile),
         ("precision", side.precision, key.precision),
-        ("batch size", side.batch_size, key.batch_size),
-        ("data mode", side.data_mode, key.data_mode),
-        ("image size", side.image_size or size, key.image_size),
-        ("memory layout", side.layout, key.layout),
+        ("batch_size", side.batch_size, key.batch_size),
+        ("data_mode", side.data_mode, key.data_mode),
+        ("image_size", side.image_size or size, key.image_size),
+        ("layout", side.layout, key.layout),
         ("epochs", claim.epochs if claim.metric == "protocol_seconds" else None, cell.length.epochs),
         *((name, value, options.get(name)) for name, value in side.options.items()),
     ]
     lacking = [
-        f"{name}: {measured} instead of {claimed}"
+        Difference(name, measured, claimed)
         for name, claimed, measured in named
         if claimed not in (None, measured)
     ]
     unnamed = [
-        f"{name}: {value}, which it does not name"
+        Difference(name, value, None)
         for name, value in options.items()
         if name not in side.options and name not in (*LENGTH_OPTIONS, PARALLEL)
     ]
-    return (*lacking, *unnamed, *(note for note in smaller(cell) if note.startswith(SCALED_DOWN)))
+    scaled = [Difference("scaled_down", True, False)] if scaled_down(cell) else []
+    return (*lacking, *unnamed, *scaled)
+
+
+def scaled_down(cell: Cell) -> bool:
+    """Whether its work is a narrower network than the protocol's."""
+    return any(note.startswith(SCALED_DOWN) for note in smaller(cell))
 
 
 def smaller(cell: Cell) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from harness.record import Claim
 from harness.record.published.cards import Card
 from harness.record.published.claims import speaks_of
-from report import text
+from report.claims.matching import Difference
 from report.claims.metrics import METRICS, RATES
 from report.comparisons.cells import PROJECTION_TOLERANCE, Cell, cell_ratio
 from report.comparisons.targets import to_target
@@ -17,13 +17,15 @@ from report.trials.learning import validated_batches
 _VERSION = re.compile(r"\b(PyTorch|fastai|CUDA|driver|cuDNN) (\d[\w.+]*)")
 
 
-def obstacles(claim: Claim, cell: Cell, cards: Sequence[Card], places: Sequence[Cell]) -> tuple[str, ...]:
-    """Each as a field, a colon and what is wrong with it; empty where the claim may be judged.
+def obstacles(
+    claim: Claim, cell: Cell, cards: Sequence[Card], places: Sequence[Cell]
+) -> tuple[Difference, ...]:
+    """What differs; empty where the claim may be judged.
 
     `places` are the cells among which the whole run of a projection may be.
     """
     reasons = (
-        "trials: none of them is valid" if cell.verdict == "invalid" else None,
+        Difference("verdict", "invalid", "valid") if cell.verdict == "invalid" else None,
         _card(claim, cell, cards),
         _stack(claim, cell),
         _data(claim, cell),
@@ -33,18 +35,16 @@ def obstacles(claim: Claim, cell: Cell, cards: Sequence[Card], places: Sequence[
     return tuple(reason for reason in reasons if reason)
 
 
-def _card(claim: Claim, cell: Cell, cards: Sequence[Card]) -> str | None:
+def _card(claim: Claim, cell: Cell, cards: Sequence[Card]) -> Difference | None:
     trial = cell.trials[0]
     spoken_of = speaks_of(claim, trial.environment.device, trial.device_name, trial.device_capability, cards)
     if spoken_of:
         return None
     card = claim.card_class or claim.of.card
-    if spoken_of is None:
-        return f"whether {cell.card} belongs to the cards of class '{card}' is not known"
-    return f"card: {cell.card} instead of {card}"
+    return Difference("card_class" if spoken_of is None else "card", cell.card, card)
 
 
-def _stack(claim: Claim, cell: Cell) -> str | None:
+def _stack(claim: Claim, cell: Cell) -> Difference | None:
     """Versions named by an absolute claim that are not the ones used here."""
     if claim.kind != "absolute" or claim.stack is None:
         return None
@@ -54,8 +54,8 @@ def _stack(claim: Claim, cell: Cell) -> str | None:
     for name, claimed in _VERSION.findall(claim.stack):
         version = used.get(renamed.get(name.casefold(), name.casefold()), "unknown")
         if not _is_of(version, claimed):
-            return f"stack: {name} {version} instead of {claimed}"
-    return None if _VERSION.search(claim.stack) else f"stack: not {claim.stack}"
+            return Difference(name, version, claimed)
+    return None if _VERSION.search(claim.stack) else Difference("stack", None, claim.stack)
 
 
 def _is_of(version: str, claimed: str) -> bool:
@@ -64,16 +64,16 @@ def _is_of(version: str, claimed: str) -> bool:
     return release == claimed or release.startswith(f"{claimed}.")
 
 
-def _data(claim: Claim, cell: Cell) -> str | None:
+def _data(claim: Claim, cell: Cell) -> Difference | None:
     metric = METRICS[claim.metric]
     if cell.key.data_source == "generated" and not metric.on_generated:
-        return "data: nothing that depends on the data is judged on generated data"
+        return Difference("data_source", "generated", "real")
     if metric.kind == "quality" and cell.key.weights == "random":
-        return "starting weights: random ones instead of pretrained ones"
+        return Difference("weights", "random", "pretrained")
     return None
 
 
-def _validation(claim: Claim, cell: Cell) -> str | None:
+def _validation(claim: Claim, cell: Cell) -> Difference | None:
     """A quality on a part of the validation is another one."""
     if claim.target is None and METRICS[claim.metric].kind != "quality":
         return None
@@ -81,33 +81,30 @@ def _validation(claim: Claim, cell: Cell) -> str | None:
         measured = trial.record.measurement
         batches = validated_batches(measured) if measured else None
         if measured is not None and batches is not None:
-            return f"validation: {batches} instead of {measured.protocol.valid_batches} batches"
+            return Difference("valid_batches", batches, measured.protocol.valid_batches)
     return None
 
 
-def _target(target: float, cell: Cell) -> str | None:
+def _target(target: float, cell: Cell) -> Difference | None:
     """A run that ended without its target has no time to it, and a mean of the others would be too short."""
     found = to_target(cell, target)
-    if not found.runs:
-        return "target: nothing was validated"
-    if found.reached == found.runs:
+    if found.runs and found.reached == found.runs:
         return None
-    missed = f"{found.runs - found.reached} of {text.count(found.runs, 'run')}"
-    return f"target: {missed} ended after {text.count(found.trained, 'epoch')} without {target:g}"
+    return Difference("runs_with_target", found.reached, found.runs)
 
 
-def _length(claim: Claim, cell: Cell, places: Sequence[Cell]) -> str | None:
+def _length(claim: Claim, cell: Cell, places: Sequence[Cell]) -> Difference | None:
     """A quality needs its epochs; a projection needs a window that settled, and the whole run near it."""
     kind = METRICS[claim.metric].kind
     if kind == "quality":
         trained = max(trial.epochs_trained or 0 for trial in cell.trials)
         least = METRICS[claim.metric].least_epochs
         if least is not None:
-            return None if trained >= least else f"epochs: {trained} instead of {least}"
+            return None if trained >= least else Difference("epochs", trained, least)
         epochs = claim.epochs or cell.length.epochs
-        return None if trained == epochs else f"epochs: {trained} instead of {epochs}"
+        return None if trained == epochs else Difference("epochs", trained, epochs)
     if kind == "duration" and cell.verdict == "unproven" and (cell.length.projected or claim.metric in RATES):
-        return "length: the window was too short for the speed to settle"
+        return Difference("settled", False, True)
     if kind != "duration" or not cell.length.projected:
         return None
     for whole in places:
@@ -118,5 +115,5 @@ def _length(claim: Claim, cell: Cell, places: Sequence[Cell]) -> str | None:
         ) and whole is not cell:
             ratio = None if whole.length.projected else cell_ratio(cell, whole, "seconds")
             if ratio and abs(ratio.estimate - 1) > PROJECTION_TOLERANCE:
-                return f"length: the projection is {abs(ratio.estimate - 1):.0%} off the whole run"
+                return Difference("projection_error", abs(ratio.estimate - 1), PROJECTION_TOLERANCE)
     return None

@@ -9,10 +9,9 @@ from report.claims.judged import (
     most_evidence,
     nearest_differences,
     not_compared,
-    saying_which,
     seeds_for,
 )
-from report.claims.matching import matches
+from report.claims.matching import Difference, matches
 from report.claims.metrics import METRICS, RATES, figure_of
 from report.claims.obstacles import obstacles
 from report.comparisons.cells import Cell, selected_alike, side_by_side
@@ -35,7 +34,7 @@ def judge_pair(claim: Claim, measured: Measured) -> Judged:
     ]
     if not pairs:
         why = nearest_differences(claim.of, claim, own) or nearest_differences(claim.over, second, own)
-        return not_compared(claim, *(why or ("both sides were not measured on one machine",)))
+        return not_compared(claim, *(why or (Difference("in_one_setting", False, True),)))
     reasons = [
         (
             *obstacles(claim, of, measured.cards, everything),
@@ -47,7 +46,7 @@ def judge_pair(claim: Claim, measured: Measured) -> Judged:
     if not comparable:
         return not_compared(claim, *reasons[0])
     of, over = most_evidence(claim, comparable)
-    return saying_which(_verdict(claim, of, over), comparable)
+    return _verdict(claim, of, over)
 
 
 def _same_setting(claim: Claim, of: Cell, over: Cell) -> bool:

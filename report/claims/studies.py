@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.record import Claim
-from report.claims.matching import LENGTH_OPTIONS, PUBLISHED_IMAGE_SIZES, SCALED_DOWN, smaller
+from report.claims.matching import LENGTH_OPTIONS, PUBLISHED_IMAGE_SIZES, scaled_down
 from report.claims.metrics import METRICS
 from report.comparisons.cells import Cell
 from report.comparisons.figures import Figure
@@ -289,7 +289,7 @@ def _measured(cell: Cell, base: _Base, metric: str) -> StudyEntry:
     figure = figure_of(cell, metric)
     assert figure is not None and figure.mean is not None
     differs = _differs(cell, base)
-    if any(note.startswith(SCALED_DOWN) for note in smaller(cell)):
+    if scaled_down(cell):
         differs.append(("size of the model", "scaled down"))
     if cell.key.data_source == "generated" and not METRICS[metric].on_generated:
         differs.append((NAMES["data_source"], "generated"))

@@ -14,10 +14,9 @@ from report.claims.judged import (
     most_evidence,
     nearest_differences,
     not_compared,
-    saying_which,
     seeds_for,
 )
-from report.claims.matching import matches
+from report.claims.matching import Difference, matches
 from report.claims.metrics import figure_of, value_of
 from report.claims.obstacles import obstacles
 from report.comparisons.cells import Cell
@@ -35,7 +34,7 @@ def judge_trend(claim: Claim, measured: Measured) -> Judged:
             return not_compared(claim, *nearest_differences(one.of, one, measured.own))
     together = [cells for cells in _alike(found) if any(cell in measured.own for cell in cells)]
     if not together:
-        return not_compared(claim, "its points were not measured in one session of one machine")
+        return not_compared(claim, Difference("in_one_setting", False, True))
     reasons = [
         [
             reason
@@ -47,8 +46,7 @@ def judge_trend(claim: Claim, measured: Measured) -> Judged:
     comparable = [cells for cells, reason in zip(together, reasons, strict=True) if not reason]
     if not comparable:
         return not_compared(claim, *reasons[0])
-    taken = most_evidence(claim, comparable)
-    return saying_which(_verdict(claim, taken), comparable)
+    return _verdict(claim, most_evidence(claim, comparable))
 
 
 def _alike(found: Sequence[Sequence[Cell]]) -> list[tuple[Cell, ...]]:

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal
 
-from harness.record.finding import sentence
-from harness.summary.checks import scale_health
 from report.comparisons.cells import Cell
 from report.stats.equivalence import SEEDS, Verdict, non_inferior
 from report.trials.pairs import at_same_batch, matched, same_but
@@ -35,7 +33,9 @@ NORMS_FOLLOW = 0.05
 """The same of the gradient norms, which scatter more: half gradients are rounded, their smallest are 0."""
 
 REFERENCE = "fp32-ieee"
-SPEED_ONLY = "speed only, convergence not checked"
+
+Unjudged = Literal["no reference", "cut short", "generated data", "no quality", "few seeds"]
+"""Why a speed has no verdict on the end beside it."""
 
 _trial_place = same_but("precision", within=("session", "machine", lambda trial: trial.record.trial.seed))
 _place = same_but("precision", "batch_size", within=("epochs", "session", "machine", "stack"))
@@ -50,8 +50,9 @@ class Gate:
     """Whether the first steps follow fp32's. `differences` are mixed ÷ fp32 − 1 of each common loss."""
 
     word: Literal["follows", "departs", "unknown"]
-    because: str
     differences: tuple[tuple[int, float], ...] = ()
+    norms_apart: float | None = None
+    """The median of the same of the gradient norms; null where too few are known."""
 
 
 def early_gate(fp32: Points, mixed: Points, fp32_norms: Points = (), mixed_norms: Points = ()) -> Gate:
@@ -59,24 +60,20 @@ def early_gate(fp32: Points, mixed: Points, fp32_norms: Points = (), mixed_norms
 
     A norm that is not finite is of a step that the loss scale dropped, and is left out.
     """
-    lost = next((step for step, loss in mixed if step <= FIRST_STEPS and not math.isfinite(loss)), None)
-    if lost is not None:
-        return Gate("departs", f"its loss is not finite at step {lost}")
+    if any(step <= FIRST_STEPS and not math.isfinite(loss) for step, loss in mixed):
+        return Gate("departs")
     usable = _differences(fp32, mixed)
-    if len(usable) < LEAST_POINTS:
-        because = f"{len(usable)} of the first {FIRST_STEPS} losses are known of both"
-        return Gate("unknown", because, usable)
-    off = median(difference for _, difference in usable)
-    because = f"the first {len(usable)} losses differ by {off:+.2%} in the median, ±{FOLLOWS:.0%} is allowed"
-    follows = abs(off) <= FOLLOWS
-    norms = _differences(fp32_norms, mixed_norms)
-    if len(norms) < LEAST_POINTS:
-        because += "; too few gradient norms are known"
-    else:
-        off = median(difference for _, difference in norms)
-        because += f"; {len(norms)} gradient norms by {off:+.2%}, ±{NORMS_FOLLOW:.0%} is allowed"
-        follows = follows and abs(off) <= NORMS_FOLLOW
-    return Gate("follows" if follows else "departs", because, usable)
+    losses_apart = _median(usable)
+    if losses_apart is None:
+        return Gate("unknown", usable)
+    norms_apart = _median(_differences(fp32_norms, mixed_norms))
+    follows = abs(losses_apart) <= FOLLOWS and (norms_apart is None or abs(norms_apart) <= NORMS_FOLLOW)
+    return Gate("follows" if follows else "departs", usable, norms_apart)
+
+
+def _median(differences: Points) -> float | None:
+    """Null where too few points are known of both."""
+    return median(apart for _, apart in differences) if len(differences) >= LEAST_POINTS else None
 
 
 def _differences(fp32: Points, mixed: Points) -> tuple[tuple[int, float], ...]:
@@ -110,12 +107,12 @@ def _norms(trial: Trial) -> Points:
 
 @dataclass(frozen=True, slots=True)
 class Parity:
-    """Whether one precision ends as well as fp32-ieee; `sentence` stands wherever its speed does."""
+    """Whether one precision ends as well as fp32-ieee; else why its speed has no verdict beside it."""
 
     of: Cell
     over: Cell | None
     verdict: Verdict | None
-    sentence: str
+    unjudged: Unjudged | None = None
 
 
 def parities(cells: Sequence[Cell]) -> tuple[Parity, ...]:
@@ -137,7 +134,7 @@ def _enough(of: Cell, over: Cell) -> bool:
 def _parity(of: Cell, over: Cell | None, comparisons: int) -> Parity:
     reason = _unjudged(of, over)
     if reason or over is None:
-        return Parity(of, over, None, f"{SPEED_ONLY}: {reason}")
+        return Parity(of, over, None, reason)
     more_is_better = of.trials[0].quality_name in ("accuracy", "auc")
     verdict = non_inferior(
         _ends(over),
@@ -145,14 +142,7 @@ def _parity(of: Cell, over: Cell | None, comparisons: int) -> Parity:
         greater_is_better=more_is_better,
         comparisons=comparisons,
     )
-    if verdict.interval is None:
-        return Parity(of, over, verdict, f"{SPEED_ONLY}: {'; '.join(verdict.because)}")
-    endings = {"parity": "ends as well as fp32-ieee", "worse": "ends worse than fp32-ieee"}
-    words = endings.get(verdict.word, "whether it ends as well as fp32-ieee is inconclusive")
-    if of.key.batch_size != over.key.batch_size:
-        words += f" (at batch {of.key.batch_size} against {over.key.batch_size})"
-    words += f", over {comparisons} comparisons together" if comparisons > 1 else ""
-    return Parity(of, over, verdict, f"{words}: {'; '.join(verdict.because)}")
+    return Parity(of, over, verdict, "few seeds" if verdict.interval is None else None)
 
 
 def _ends(cell: Cell) -> list[float]:
@@ -161,28 +151,13 @@ def _ends(cell: Cell) -> list[float]:
     return [math.log(value) if by_perplexity else value for value in cell.quality.values]
 
 
-def _unjudged(of: Cell, over: Cell | None) -> str:
+def _unjudged(of: Cell, over: Cell | None) -> Unjudged | None:
     if over is None:
-        return "there is no fp32-ieee trial of the same work beside it"
+        return "no reference"
     if of.length.projected or over.length.projected:
-        return "the trials did not run to the end of their protocol"
+        return "cut short"
     if of.key.data_source == "generated":
-        return "nothing is judged on generated data"
+        return "generated data"
     if not of.quality.values or not over.quality.values:
-        return "no quality was measured at the end"
-    return ""
-
-
-def scale_words(trial: Trial) -> str:
-    """What a trial's loss scale did, in a sentence; empty where it had none."""
-    if trial.loss_scale is None:
-        return ""
-    health = scale_health(trial.loss_scale, trial.steps_trained or 0)
-    words = {
-        "healthy": "the loss scale is healthy",
-        "skips": "the loss scale skips",
-        "failed": "the loss scale failed",
-    }
-    ended = f"{health.settled:g} once settled, {trial.loss_scale.last:g} at the end"
-    said = f": {sentence(health.found)}" if health.found else ""
-    return f"{words[health.word]}{said} ({ended})"
+        return "no quality"
+    return None

@@ -24,8 +24,6 @@ class ToTarget:
     seconds: Figure
     reached: int
     runs: int
-    trained: int
-    """The most epochs that a run trained."""
 
 
 def to_target(cell: Cell, target: float) -> ToTarget:
@@ -49,7 +47,6 @@ def to_target(cell: Cell, target: float) -> ToTarget:
         seconds=figure_of(lambda place: place.seconds, in_blocks=True),
         reached=len(found),
         runs=len(counted),
-        trained=max((trial.epochs_trained or 0 for trial in counted), default=0),
     )
 
 

@@ -8,7 +8,7 @@ overturn the verdict. Runs stand in their blocks of time, as for any interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -43,17 +43,19 @@ Word = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A word, why, and the 90 % interval that it rests on.
+    """A word and the 90 % interval that it rests on, or the bounds where no chance is in it.
 
     `s_star` is the largest assumed relative standard deviation of one published run for which the word would
-    still stand; null where the word is no finding or needs no published number.
+    still stand; null where the word is no finding or needs no published number. `other_unit` is the relative
+    spread between cards of one model that keeps a difference from being a refutation; null where none does.
     """
 
     word: Word
-    because: tuple[str, ...]
     interval: Interval | None = None
     margin: float | None = None
     s_star: float | None = None
+    bounds: tuple[float, float] | None = None
+    other_unit: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ def equivalence(
     source = _Published(published, half_digit, spread, runs or 1)
     words = Words(*words_for(kind))
     interval = blocks_interval(measured, level=LEVEL)
-    return _against(interval, len(measured.values), source, margin, other_unit, words)
+    return _against(interval, source, margin, other_unit, words)
 
 
 def ratio_holds(
@@ -135,12 +137,7 @@ def ratio_holds(
     """
     source = _Published(published, half_digit, spread, runs or 1)
     interval = blocks_interval(of, over, level=LEVEL, paired=paired)
-    return _against(interval, fewest_of(of, over), source, margin, 0.0, HERE)
-
-
-def fewest_of(of: Runs, over: Runs) -> int:
-    """The runs of the side that has fewer."""
-    return min(len(of.values), len(over.values))
+    return _against(interval, source, margin, 0.0, HERE)
 
 
 def few_runs_hold(
@@ -156,8 +153,8 @@ def few_runs_hold(
     least = math.expm1((critical_t(LEVEL, seeds.pairs) + RARELY) * deviation)
     source = _Published(published, half_digit, None, 1)
     interval = of_seeds(math.log(measured), deviation, seeds)
-    verdict = _against(interval, 1, source, max(margin, least), 0.0, HERE)
-    return replace(verdict, because=(basis_of_seeds(seeds), *verdict.because), s_star=None)
+    verdict = _against(interval, source, max(margin, least), 0.0, HERE)
+    return replace(verdict, s_star=None)
 
 
 def of_seeds(estimate: float, deviation: float, seeds: Seeds) -> Interval:
@@ -168,18 +165,13 @@ def of_seeds(estimate: float, deviation: float, seeds: Seeds) -> Interval:
     return Interval(low, middle, high, (1,), float(seeds.pairs), LEVEL, "Student, spread of published seeds")
 
 
-def basis_of_seeds(seeds: Seeds) -> str:
-    """The reason that such a verdict begins with."""
-    return f"few runs: the spread of {seeds.pairs} published pairs stands for theirs ({seeds.spread:.1%})"
-
-
 def range_holds(low: float, high: float, published: float, margin: float, half_digit: float = 0.0) -> Verdict:
     """Whether what lies between two bounds for certain is the published figure within ±ln(1 + margin)."""
     least, most = low / (published + half_digit), high / (published - half_digit)
     inside = least >= 1 / (1 + margin) and most <= 1 + margin
     outside = most < 1 / (1 + margin) or least > 1 + margin
     word: Word = HERE.yes if inside else HERE.no if outside else "inconclusive"
-    return Verdict(word, (_for_certain(low, high),), None, margin)
+    return Verdict(word, margin=margin, bounds=(low, high))
 
 
 def bounds_hold(low: float, high: float, relation: Literal["less", "greater"], bound: float) -> Verdict:
@@ -188,11 +180,7 @@ def bounds_hold(low: float, high: float, relation: Literal["less", "greater"], b
     word: Word = "inconclusive"
     if below or above:
         word = HERE.yes if below == (relation == "less") else HERE.no
-    return Verdict(word, (_for_certain(low, high),), None, 0.0)
-
-
-def _for_certain(low: float, high: float) -> str:
-    return f"{low:.3f}, without a spread" if low == high else f"between {low:.3f} and {high:.3f}, for certain"
+    return Verdict(word, margin=0.0, bounds=(low, high))
 
 
 def structure_holds(
@@ -211,12 +199,7 @@ def structure_holds(
         holds = abs(measured - published) <= reach
     else:
         holds = measured < published if relation == "less" else measured > published
-    return Verdict(HERE.yes if holds else HERE.no, (f"{measured:.12g} here, {published:.12g} published",))
-
-
-def not_comparable(differences: Iterable[str]) -> Verdict:
-    """The verdict where fields of the comparability key differ, each named."""
-    return Verdict("not comparable", tuple(differences))
+    return Verdict(HERE.yes if holds else HERE.no)
 
 
 def non_inferior(
@@ -235,9 +218,8 @@ def non_inferior(
     and at least `floor`: 0.1 points of an accuracy between 0 and 1, 0.5 % of a loss. Of several `comparisons`
     with one reference the level holds for all together.
     """
-    fewest = min(len(fp32), len(mixed))
-    if fewest < SEEDS:
-        return Verdict("inconclusive", (f"{fewest} seeds an arm, and {SEEDS} are needed",))
+    if min(len(fp32), len(mixed)) < SEEDS:
+        return Verdict("inconclusive")
     if margin is None:
         least = ACCURACY_FLOOR if greater_is_better else LOSS_FLOOR * float(numpy.mean(fp32))
         margin = max(float(numpy.std(fp32, ddof=1)), least if floor is None else floor)
@@ -245,29 +227,25 @@ def non_inferior(
     arms = Runs(tuple(better)), Runs(tuple(worse))
     gain = blocks_interval(*arms, level=LEVEL, comparisons=comparisons, logs=False)
     if gain is None:
-        return no_interval(fewest)
+        return Verdict("inconclusive")
     word: Word = "inconclusive"
     if gain.low > -margin:
         word = _PARITY.yes
     elif gain.high < -margin:
         word = _PARITY.no
-    range_of_gain = f"{gain.estimate:.4g} ({gain.low:.4g} to {gain.high:.4g})"
-    return Verdict(word, (f"mixed gains {range_of_gain} with a margin of {margin:.4g}",), gain, margin)
+    return Verdict(word, gain, margin)
 
 
 def _against(
     measured: Interval | None,
-    fewest: int,
     source: _Published,
     margin: float,
     other_unit: float,
     words: Words,
 ) -> Verdict:
     """The verdict on measured ÷ published, in logarithms throughout."""
-    if measured is None:
-        return no_interval(fewest)
-    if source.value - source.half_digit <= 0:
-        return Verdict("inconclusive", ("the published figure is not told from 0 by its digits",))
+    if measured is None or source.value - source.half_digit <= 0:
+        return Verdict("inconclusive")
     own_t, given_t = critical_t(LEVEL, measured.df), source.t(measured.df)
     own = math.log(measured.high / measured.low) / 2 / own_t
     reach = _reach(own, own_t, source.error, given_t)
@@ -288,9 +266,10 @@ def _against(
     elif outside > reach:
         word, slack = words.no, outside
     else:
-        return Verdict("inconclusive", (_inside_or_not(interval, margin, other_unit),), interval, margin)
+        beyond = interval.high < 1 / (1 + margin) or interval.low > 1 + margin
+        return Verdict("inconclusive", interval, margin, other_unit=other_unit if beyond else None)
     survives = _survived(slack, own, own_t, given_t) * math.sqrt(source.runs)
-    return Verdict(word, (_basis(source),), interval, margin, survives)
+    return Verdict(word, interval, margin, survives)
 
 
 def _reach(own: float, own_t: float, given: float, given_t: float) -> float:
@@ -306,22 +285,3 @@ def _survived(slack: float, own: float, own_t: float, given_t: float) -> float:
     """The largest given error whose reach is no more than `slack`."""
     root = math.sqrt(max(0.0, slack**2 - 4 * given_t * own**2 * (own_t - given_t)))
     return math.sqrt(max(0.0, ((slack + root) / 2 / given_t) ** 2 - own**2))
-
-
-def _basis(source: _Published) -> str:
-    if source.spread is None:
-        return "the published figure is taken as fixed, plus or minus its rounding"
-    return f"the published spread over {source.runs} runs is taken in"
-
-
-def _inside_or_not(interval: Interval, margin: float, other_unit: float) -> str:
-    low, high = 1 / (1 + margin), 1 + margin
-    if interval.high < low or interval.low > high:
-        return f"outside ±{margin:.0%}, but within what another card of the model may do (±{other_unit:.0%})"
-    return f"measured ÷ published is {interval.low:.3f} to {interval.high:.3f}, across ±{margin:.0%}"
-
-
-def no_interval(runs: int) -> Verdict:
-    """The verdict where nothing shows a spread."""
-    why = "one run gives no interval" if runs == 1 else f"{runs} runs give no interval on positive figures"
-    return Verdict("inconclusive", (why,))

@@ -12,9 +12,6 @@ from report.stats.equivalence import (
     LEVEL,
     Verdict,
     Words,
-    basis_of_seeds,
-    fewest_of,
-    no_interval,
     of_seeds,
     ratio_holds,
     words_for,
@@ -41,7 +38,7 @@ def bound_holds(
 ) -> Verdict:
     """Whether the ratio of two arms is less or greater than `bound`, one-sided at 5 %."""
     interval = blocks_interval(of, over, level=LEVEL, paired=paired)
-    return _bounded(interval, fewest_of(of, over), relation, bound, "ratio")
+    return _bounded(interval, relation, bound)
 
 
 def difference_holds(
@@ -49,7 +46,7 @@ def difference_holds(
 ) -> Verdict:
     """Whether a is less or greater than b by their difference, one-sided at 5 %: for what may be 0."""
     interval = blocks_interval(a, b, level=LEVEL, paired=paired, logs=False)
-    return _bounded(interval, fewest_of(a, b), relation, 0.0, "difference")
+    return _bounded(interval, relation, 0.0)
 
 
 def figure_bound_holds(
@@ -66,12 +63,11 @@ def figure_bound_holds(
     """
     interval = blocks_interval(measured, level=LEVEL)
     words = Words(*words_for(kind))
-    verdict = _bounded(interval, len(measured.values), relation, bound, "figure", words)
+    verdict = _bounded(interval, relation, bound, words)
     if interval is None or verdict.word != words.no or not other_unit:
         return verdict
     explained = interval.low < bound * (1 + other_unit) and interval.high > bound / (1 + other_unit)
-    because = f"beyond {bound:g}, but within what another card of the model may do (±{other_unit:.0%})"
-    return Verdict("inconclusive", (because,), interval) if explained else verdict
+    return Verdict("inconclusive", interval, other_unit=other_unit) if explained else verdict
 
 
 def trend_holds(slopes: Runs, relation: Literal["less", "greater"]) -> Verdict:
@@ -80,25 +76,19 @@ def trend_holds(slopes: Runs, relation: Literal["less", "greater"]) -> Verdict:
     The factors are of one machine in one session, so what an hour does to it is in each of them alike.
     """
     interval = blocks_interval(slopes, level=LEVEL, paired=True)
-    return _bounded(interval, len(slopes.values), relation, 1.0, "slope")
+    return _bounded(interval, relation, 1.0)
 
 
 def _bounded(
     interval: Interval | None,
-    fewest: int,
     relation: Literal["less", "greater"],
     bound: float,
-    what: str,
     words: Words = HERE,
 ) -> Verdict:
-    if interval is None:
-        return no_interval(fewest)
-    below, above = interval.high < bound, interval.low > bound
-    if not below and not above:
-        nothing = ": no difference is shown" if bound in (0, 1) else ""
-        return Verdict("inconclusive", (f"the interval includes {bound:g}{nothing}",), interval)
-    because = f"the {what} lies {'below' if below else 'above'} {bound:g}"
-    return Verdict(words.yes if below == (relation == "less") else words.no, (because,), interval)
+    if interval is None or interval.includes(bound):
+        return Verdict("inconclusive", interval)
+    below = interval.high < bound
+    return Verdict(words.yes if below == (relation == "less") else words.no, interval)
 
 
 def few_runs_bounded(
@@ -109,8 +99,7 @@ def few_runs_bounded(
     `share` is the variance in units of that of one run: 1 for one run, 2 for the ratio of two.
     """
     interval = of_seeds(math.log(measured), math.sqrt(share) * seeds.spread, seeds)
-    verdict = _bounded(interval, 1, relation, bound, "figure")
-    return replace(verdict, because=(basis_of_seeds(seeds), *verdict.because))
+    return _bounded(interval, relation, bound)
 
 
 def few_runs_grow(slope: float, share: float, seeds: Seeds, relation: Literal["less", "greater"]) -> Verdict:
@@ -119,5 +108,4 @@ def few_runs_grow(slope: float, share: float, seeds: Seeds, relation: Literal["l
     `slope` is in logarithms, and `share` its variance in units of that of one run.
     """
     interval = of_seeds(slope, math.sqrt(share) * seeds.spread, seeds)
-    verdict = _bounded(interval, 1, relation, 1.0, "slope")
-    return replace(verdict, because=(basis_of_seeds(seeds), *verdict.because))
+    return _bounded(interval, relation, 1.0)

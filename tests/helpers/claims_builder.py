@@ -10,6 +10,7 @@ from harness.record.published.cards import load_cards
 from report.claims.judge import Judged, judge
 from report.comparisons import cells as stats
 from report.comparisons import groups
+from report.trials.key import Value
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.trial_tables import table
@@ -83,7 +84,8 @@ def word(asked: Claim, records: Sequence[Record]) -> str:
     return verdict(asked, records).verdict.word
 
 
-def because(asked: Claim, records: Sequence[Record]) -> str:
+def lacks(asked: Claim, records: Sequence[Record]) -> list[tuple[str, Value, Value]]:
+    """What keeps the claim away from the records: a field, what they have, and what it asks for."""
     found = verdict(asked, records)
     assert found.verdict.word == "not comparable"
-    return "; ".join(found.verdict.because)
+    return [(each.field, each.here, each.wanted) for each in found.differences]

@@ -20,7 +20,17 @@ from report.stats.intervals import Interval
 from report.trials.key import Value
 
 State = Literal["holds", "fails", "open"]
-Reason = Literal["within", "outside", "across", "few runs", "bound met", "bound missed", "equal", "unequal"]
+Reason = Literal[
+    "within",
+    "outside",
+    "across",
+    "few runs",
+    "other unit",
+    "bound met",
+    "bound missed",
+    "equal",
+    "unequal",
+]
 
 STATES: Mapping[str, State] = {
     "reproduced": "holds",
@@ -195,7 +205,9 @@ def _reason(judged: Judged) -> Reason:
     claim, verdict = judged.claim, judged.verdict
     state = STATES[verdict.word]
     if state == "open":
-        return "few runs" if verdict.interval is None else "across"
+        if verdict.other_unit is not None:
+            return "other unit"
+        return "few runs" if verdict.interval is None and verdict.bounds is None else "across"
     if claim.kind == "structure" or METRICS[claim.metric].kind == "count":
         return "equal" if state == "holds" else "unequal"
     if claim.relation == "equal":

@@ -13,6 +13,7 @@ import pytest
 
 from harness.record.published.claims import FOLDER, load_claims
 from report.analysis import Question, analyse, evidence_in
+from report.claims.matching import Difference
 from report.page.parts.published import view
 from report.page.systems import systems_of
 from tests.helpers import ROOT
@@ -75,8 +76,8 @@ def test_the_example_is_a_whole_file_and_each_of_its_figures_a_claim(root):
 def test_the_example_is_judged_on_records_of_its_card_and_the_rest_says_what_keeps_it_away(root):
     build.write(root, [record for pair in PRINTED.items() for record in measured(*pair)])
     analysis = analyse(evidence_in(root), Question(NOW))
-    verdicts = {judged.claim.id: judged.verdict for judged in analysis.verdicts}
-    words = {name: verdict.word for name, verdict in verdicts.items()}
+    found = {judged.claim.id: judged for judged in analysis.verdicts}
+    words = {name: judged.verdict.word for name, judged in found.items()}
     assert words == {
         "my-bench-resnet50-amp-gain": "holds here",
         "my-bench-rtx-4090-resnet50-fp32-tf32": "reproduced",
@@ -85,8 +86,8 @@ def test_the_example_is_judged_on_records_of_its_card_and_the_rest_says_what_kee
         "my-bench-h200-sxm-141gb-resnet50-amp-fp16": "not comparable",
         "my-bench-rtx-4090-efficientnet-b0-amp-fp16": "not comparable",
     }
-    elsewhere = verdicts["my-bench-h200-sxm-141gb-resnet50-amp-fp16"]
-    assert elsewhere.because == (f"card: {CARD} instead of H200 SXM 141GB",)
+    elsewhere = found["my-bench-h200-sxm-141gb-resnet50-amp-fp16"]
+    assert elsewhere.differences == (Difference("card", CARD, "H200 SXM 141GB"),)
 
 
 CARDS = ("RTX 4090", "H200 SXM 141GB", "RTX 3090")

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.record import Claim, Record
-from tests.helpers.claims_builder import KIND, because, claim, series, word
+from tests.helpers.claims_builder import KIND, claim, lacks, series, word
 
 LEARNING = {**KIND, "quality": "accuracy", "epochs": 12}
 
@@ -59,7 +59,7 @@ def test_epochs_to_a_target_are_compared_where_every_run_of_both_sides_had_it():
 
 def test_a_run_that_ended_without_its_target_is_averaged_with_no_other():
     records = [*learned(4), *learned(12, batch=2048)]
-    assert because(to_target("greater"), records) == "target: 2 of 5 runs ended after 12 epochs without 0.75"
+    assert lacks(to_target("greater"), records) == [("runs_with_target", 3, 5)]
 
 
 def test_a_target_on_a_part_of_the_validation_judges_no_claim():
@@ -79,7 +79,7 @@ def test_a_target_on_a_part_of_the_validation_judges_no_claim():
         for record in [*learned(4), *learned(9, batch=2048)]
         if record.measurement
     ]
-    assert because(to_target("greater"), records) == "validation: 2 instead of 6 batches"
+    assert set(lacks(to_target("greater"), records)) == {("valid_batches", 2, 6)}
 
 
 def test_epochs_to_a_target_grow_along_a_trend():

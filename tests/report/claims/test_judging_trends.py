@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from harness.record import Claim, Record
-from tests.helpers.claims_builder import because, claim, series, verdict
+from tests.helpers.claims_builder import claim, lacks, series, verdict
 
 
 def gains(steps: Sequence[float], **changes: Any) -> list[Record]:
@@ -62,9 +62,10 @@ def test_of_two_points_a_trend_is_the_ratio_of_their_gains():
 
 
 def test_a_trend_whose_point_was_not_measured_names_what_is_missing():
-    assert because(trend(3, "less"), gains((0.08, 0.05))) == "batch size: 512 instead of 2048"
+    assert lacks(trend(3, "less"), gains((0.08, 0.05))) == [("batch_size", 512, 2048)]
 
 
 def test_one_run_a_point_shows_no_slope_but_by_the_spread_of_seeds():
     records = gains((0.08, 0.06, 0.05), repeats=1)
-    assert verdict(trend(3, "greater"), records).verdict.because == ("one run gives no interval",)
+    found = verdict(trend(3, "greater"), records).verdict
+    assert (found.word, found.interval) == ("inconclusive", None)

@@ -42,8 +42,8 @@ class Stand:
     figures: Mapping[str, Values]
     causes: Mapping[str, tuple[str, ...]]
     named: tuple[str, ...]
-    not_shown: tuple[tuple[str, ...], ...]
-    """Of each machine, what it started and no record shows."""
+    not_shown: tuple[tuple[tuple[str, int], ...], ...]
+    """Of each machine, how many trials it started that no record shows, by what became of them."""
 
     def names(self, path: str) -> bool:
         """Whether a sentence speaks of a file, or of one that was read in its place."""
@@ -103,7 +103,7 @@ def stand(root: Path) -> tuple[Stand, Analysis]:
         {row["path"]: tuple(_plain(row[name]) for name in FIGURES) for row in rows},
         {row["path"]: (str(row["verdict"]), *map(str, row["causes"])) for row in rows},
         (*evidence.results.problems, *folder_problems(root)),
-        tuple(tuple(account.not_shown) for account in analysis.accounts),
+        tuple(tuple(each for each in account.fates if each[0] != "shown") for account in analysis.accounts),
     ), analysis
 
 

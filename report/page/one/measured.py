@@ -34,27 +34,31 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The picture, and the table under it."""
+    """The picture, and the table under it; `columns` are the fields of `Row` that some row has a value of."""
 
     picture: TimePicture | None
     rows: tuple[Row, ...]
     rows_left: int
-    has_gains: bool
-    has_needs: bool
+    columns: tuple[str, ...]
 
 
 def measured(analysis: Analysis, systems: Systems) -> Measured:
     """Of this machine's cells, the leading session's first."""
     cells = leading(analysis)
     rows = [_row(cell, cells, analysis.speedups) for cell in cells[:MOST_ROWS]]
+    with_value = {
+        "peak": any(row.peak.value is not None for row in rows),
+        "waits": any(row.waits.value is not None for row in rows),
+        "gain": any(row.gain for row in rows),
+        "needs": any(row.needs for row in rows),
+    }
     works = {id(cell) for cell in cells}
     groups = [group for group in analysis.groups if any(id(entry.cell) in works for entry in group.entries)]
     return Measured(
         time_picture(groups, systems),
         tuple(rows),
         max(0, len(cells) - MOST_ROWS),
-        any(row.gain for row in rows),
-        any(row.needs for row in rows),
+        tuple(name for name, some in with_value.items() if some),
     )
 
 

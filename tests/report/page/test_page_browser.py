@@ -126,7 +126,7 @@ def test_no_string_of_a_record_became_a_part_of_the_page_that_acts(seen: Seen):
 def test_the_paper_is_light_by_day_and_dark_by_night(built: Path, seen: Seen, tmp_path: Path):
     assert seen.by_width[800]["paper"] == "rgb(255, 255, 255)"
     night = looked_at(built, tmp_path, (800,), "--blink-settings=preferredColorScheme=0")
-    assert night.by_width[800]["paper"] == "rgb(20, 24, 29)"
+    assert night.by_width[800]["paper"] == "rgb(18, 21, 26)"
 
 
 def test_the_page_says_nothing_on_the_console(seen: Seen):

@@ -86,7 +86,7 @@ def changed(text: str, spans: list[tuple[int, int]]) -> str:
 def test_a_figure_changed_in_every_section_of_the_page_is_named_each(packed, page, tmp_path, capsys):
     text = (page / "index.html").read_text()
     places = sections(text)
-    parts = ("What does it cost?", "What limits the speed:", "When is a delivered", "Do the published")
+    parts = ("Pair by pair", "Costs", "Acceptance", "Published studies")
     for part in parts:
         assert [heading for heading in places if heading.startswith(part)], (part, list(places))
     chosen = {heading: spans[len(spans) // 2] for heading, spans in places.items()}
@@ -146,7 +146,7 @@ def test_a_bundle_of_the_form_before_is_whole_by_the_method_before(packed, tmp_p
     def change(work: Path) -> None:
         (work / "analysis.json").unlink()
         manifest = work / "bundle.json"
-        manifest.write_text(manifest.read_text().replace('"bundle": 2', '"bundle": 1'))
+        manifest.write_text(re.sub(r'"bundle": \d+', '"bundle": 1', manifest.read_text()))
         of_an_earlier_release(work)
 
     offer.verify(bundles.forged(packed, tmp_path, change), None)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from statistics import fmean
 
 from pandas import DataFrame
 
@@ -94,11 +93,6 @@ class Ratio:
     def tied(self) -> bool | None:
         """Whether the interval includes 1; null without an interval."""
         return None if self.interval is None else self.interval.includes(1.0)
-
-
-def olympic_mean(values: Sequence[float]) -> float | None:
-    """The mean without the least and the most, as MLPerf prints it; null below its five runs."""
-    return fmean(sorted(values)[1:-1]) if len(values) >= 5 else None
 
 
 def cells_of(table: DataFrame) -> tuple[Cell, ...]:

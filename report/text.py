@@ -5,12 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
 from datetime import date
-
-from harness.record import Finding
-from harness.record.finding import sentence as clause
-from report.stats.intervals import Interval
 
 THIS = "this machine"
 
@@ -57,11 +52,6 @@ def named(found: Finding) -> str:
 def count(value: int, noun: str, plural: str | None = None) -> str:
     """'1 run', '3 runs'"""
     return f"{value:,} {noun if value == 1 else plural or noun + 's'}"
-
-
-def joined(parts: Sequence[str]) -> str:
-    """'a, b and c'"""
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def on_nodes(nodes: int) -> str:
@@ -159,19 +149,6 @@ def percent(value: float | None) -> str:
     return "–" if value is None or not math.isfinite(value) else f"{value * 100:.0f} %"
 
 
-def target(value: float) -> str:
-    """A target: an accuracy is below 1; a perplexity or a loss that is trained to hardly ever is."""
-    return f"{value * 100:.4g} %" if value < 1 else f"{value:g}"
-
-
-def between(interval: Interval | None, write: str = "number") -> str:
-    """'1.58 to 1.66', or why there is no interval."""
-    if interval is None:
-        return "no interval: fewer than two runs"
-    form = {"number": number, "times": times}[write]
-    return f"{form(interval.low)} to {form(interval.high)}"
-
-
 def day(moment: date) -> str:
     """'31 January 2026'"""
     return f"{moment.day} {moment:%B %Y}"
@@ -189,19 +166,7 @@ def clean(text: object, limit: int = 80) -> str:
     return f"{line[: limit - tail - 1]}…{line[-tail:]}"
 
 
-def clean_lines(text: str, *, lines: int = 40, width: int = 200) -> str:
-    """The last lines of a log, each made harmless and cut."""
-    last = text.splitlines()[-lines:]
-    return "\n".join(
-        "".join(_shown(character, tab=True) for character in line[:width])
-        + ("…" if len(line) > width else "")
-        for line in last
-    )
-
-
-def _shown(character: str, tab: bool = False) -> str:
-    if character == "\t" and tab:
-        return "    "
+def _shown(character: str) -> str:
     category = unicodedata.category(character)
     if category in ("Cc", "Zl", "Zp"):
         return " "

@@ -48,8 +48,8 @@ SPACE = 6.0
 """Between words of different looks, px."""
 KEY_LINE = 18.0
 """From one row of a legend to the next, px."""
-_MARK, _STROKE, _BETWEEN = 18.0, 36.0, 18.0
-"""Room for the sample of a mark and of a line, and between two entries, px."""
+_MARK, _STROKE = 18.0, 36.0
+"""Room for the sample of a mark and of a line, px."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,20 +298,6 @@ class Key:
     label: str
     style: Style
     part: str | None = None
-
-
-def key_rows(keys: Sequence[Key], width: float) -> list[list[tuple[float, Key]]]:
-    """The rows in which the entries of a legend stand, each with where it begins; a row takes KEY_LINE px."""
-    rows: list[list[tuple[float, Key]]] = []
-    x = math.inf
-    for key in keys:
-        wide = _sample(key) + width_of(key.label, NOTE)
-        if x + wide > width:
-            rows.append([])
-            x = 0.0
-        rows[-1].append((x, key))
-        x += wide + _BETWEEN
-    return rows
 
 
 def legend(sheet: Sheet, top: float, rows: Sequence[Sequence[tuple[float, Key]]]) -> None:

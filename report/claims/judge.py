@@ -17,7 +17,7 @@ from report.claims.judged import (
     seeds_for,
 )
 from report.claims.matching import Difference, matches
-from report.claims.metrics import METRICS, figure_of
+from report.claims.metrics import figure_of
 from report.claims.obstacles import obstacles
 from report.claims.pairs import judge_pair
 from report.claims.trends import judge_trend
@@ -26,6 +26,7 @@ from report.comparisons.cells import Cell
 from report.comparisons.figures import Figure
 from report.comparisons.groups import ComparisonGroup
 from report.comparisons.units.spread import ASSUMED_SPREAD
+from report.metrics import CLAIMED
 from report.stats.equivalence import Verdict, equivalence, few_runs_hold, structure_holds
 from report.stats.one_sided import few_runs_bounded, figure_bound_holds
 
@@ -83,7 +84,7 @@ def _verdict_of_count(claim: Claim, cell: Cell) -> Judged:
     if count is None:
         return not_compared(claim, Difference(claim.metric, None, claim.value))
     # Bytes of an allocator are no exact count: it rounds up, and libraries keep some for themselves.
-    reach = claim.margin * claim.value if METRICS[claim.metric].kind == "memory" else 0.0
+    reach = claim.margin * claim.value if CLAIMED[claim.metric].kind == "memory" else 0.0
     verdict = structure_holds(count, claim.value, max(claim.half_digit, reach), claim.relation)
     return Judged(claim, verdict, (cell,), count)
 

@@ -11,10 +11,10 @@ from harness.record.published.cards import Card
 from report.claims.constructed import SESSION, Device, sweep_place, would_leave
 from report.claims.judge import judge
 from report.claims.judged import Judged
-from report.claims.metrics import METRICS
 from report.comparisons.batch_sweeps import batch_sweeps, without_sweeps
 from report.comparisons.cells import cells_of
 from report.comparisons.groups import comparison_groups
+from report.metrics import CLAIMED
 from report.trials.table import table_of
 
 
@@ -83,4 +83,4 @@ def _of(judged: Judged, planned: Sequence[Asked]) -> Judgeable:
 
 def needs_run(claim: Claim) -> bool:
     """Whether its verdict needs a run on the reader's machine; else it follows from data or code alone."""
-    return METRICS[claim.metric].needs_run
+    return CLAIMED[claim.metric].needs_run

@@ -9,9 +9,9 @@ from harness.record import Claim
 from harness.record.published.cards import Card
 from harness.record.published.claims import speaks_of
 from report.claims.matching import Difference
-from report.claims.metrics import METRICS, RATES
 from report.comparisons.cells import PROJECTION_TOLERANCE, Cell, cell_ratio
 from report.comparisons.targets import to_target
+from report.metrics import CLAIMED
 from report.trials.learning import validated_batches
 
 _VERSION = re.compile(r"\b(PyTorch|fastai|CUDA|driver|cuDNN) (\d[\w.+]*)")
@@ -65,7 +65,7 @@ def _is_of(version: str, claimed: str) -> bool:
 
 
 def _data(claim: Claim, cell: Cell) -> Difference | None:
-    metric = METRICS[claim.metric]
+    metric = CLAIMED[claim.metric]
     if cell.key.data_source == "generated" and not metric.on_generated:
         return Difference("data_source", "generated", "real")
     if metric.kind == "quality" and cell.key.weights == "random":
@@ -75,7 +75,7 @@ def _data(claim: Claim, cell: Cell) -> Difference | None:
 
 def _validation(claim: Claim, cell: Cell) -> Difference | None:
     """A quality on a part of the validation is another one."""
-    if claim.target is None and METRICS[claim.metric].kind != "quality":
+    if claim.target is None and CLAIMED[claim.metric].kind != "quality":
         return None
     for trial in cell.trials:
         measured = trial.record.measurement
@@ -95,15 +95,16 @@ def _target(target: float, cell: Cell) -> Difference | None:
 
 def _length(claim: Claim, cell: Cell, places: Sequence[Cell]) -> Difference | None:
     """A quality needs its epochs; a projection needs a window that settled, and the whole run near it."""
-    kind = METRICS[claim.metric].kind
+    metric = CLAIMED[claim.metric]
+    kind = metric.kind
     if kind == "quality":
         trained = max(trial.epochs_trained or 0 for trial in cell.trials)
-        least = METRICS[claim.metric].least_epochs
+        least = metric.least_epochs
         if least is not None:
             return None if trained >= least else Difference("epochs", trained, least)
         epochs = claim.epochs or cell.length.epochs
         return None if trained == epochs else Difference("epochs", trained, epochs)
-    if kind == "duration" and cell.verdict == "unproven" and (cell.length.projected or claim.metric in RATES):
+    if kind == "duration" and cell.verdict == "unproven" and (cell.length.projected or metric.steady):
         return Difference("settled", False, True)
     if kind != "duration" or not cell.length.projected:
         return None

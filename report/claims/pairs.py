@@ -12,9 +12,10 @@ from report.claims.judged import (
     seeds_for,
 )
 from report.claims.matching import Difference, matches
-from report.claims.metrics import METRICS, RATES, figure_of
+from report.claims.metrics import figure_of
 from report.claims.obstacles import obstacles
 from report.comparisons.cells import Cell, selected_alike, side_by_side
+from report.metrics import CLAIMED
 from report.stats.equivalence import Verdict, bounds_hold, few_runs_hold, range_holds, ratio_holds
 from report.stats.intervals import Runs, blocks_interval
 from report.stats.one_sided import bound_holds, difference_holds, few_runs_bounded, order_holds
@@ -62,7 +63,7 @@ def _same_setting(claim: Claim, of: Cell, over: Cell) -> bool:
     same = one_machine and places[0] == places[1]
     # A claim that names no data mode is of one precision over another in the same one.
     alike = claim.of.data_mode != claim.over.data_mode or of.key.data_mode == over.key.data_mode
-    of_one_length = claim.metric in RATES or of.length.projected == over.length.projected
+    of_one_length = CLAIMED[claim.metric].steady or of.length.projected == over.length.projected
     return (crossed or same) and alike and of_one_length
 
 
@@ -73,9 +74,9 @@ def _verdict(claim: Claim, of: Cell, over: Cell) -> Judged:
     runs = selected_alike(*ordered, figures[0], figures[1])
     paired = side_by_side(of, over)
     first, second = (side.mean for side in runs)
-    if METRICS[claim.metric].may_be_zero and claim.relation != "equal":
+    if CLAIMED[claim.metric].may_be_zero and claim.relation != "equal":
         return Judged(claim, difference_holds(*runs, claim.relation, paired=paired), (of, over))
-    if METRICS[claim.metric].kind == "memory" and first and second:
+    if CLAIMED[claim.metric].kind == "memory" and first and second:
         return Judged(claim, _verdict_of_bytes(claim, *runs), (of, over), first / second)
     seeds = seeds_for(claim, *runs)
     if seeds is not None and claim.value is not None and first and second:

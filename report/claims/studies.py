@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 from harness.record import Claim
 from report.claims.matching import LENGTH_OPTIONS, PUBLISHED_IMAGE_SIZES, scaled_down
-from report.claims.metrics import METRICS
+from report.claims.metrics import measured_of
 from report.comparisons.cells import Cell
-from report.comparisons.figures import Figure
+from report.metrics import CLAIMED
 from report.trials.key import DATA, FRAMEWORK, LOADER_ALONE, NAMES, PARALLEL, Pairs, Value
 from report.trials.pairs import grouped_by
 
@@ -30,7 +30,6 @@ DRAWN = (
 )
 """The metrics of claims that make a picture."""
 
-MORE_IS_BETTER = ("throughput",)
 OF_A_PASS = ("protocol_seconds", "epoch_seconds")
 FEWER_IMAGES = "train_images"
 """An option by which a pass over the data is shorter than the protocol's: its seconds are of another work."""
@@ -162,7 +161,7 @@ def _data(options: Mapping[str, Value]) -> str | None:
 
 def _in_row(cell: Cell, place: _RowPlace, metric: str) -> bool:
     workload, model, gpus, epochs, data = place
-    figure = figure_of(cell, metric)
+    figure = measured_of(cell, metric)
     return (
         (cell.key.workload, cell.key.model.casefold(), cell.key.gpus) == (workload, model, gpus)
         and cell.key.nodes == 1
@@ -174,13 +173,6 @@ def _in_row(cell: Cell, place: _RowPlace, metric: str) -> bool:
         and figure.mean is not None
         and figure.mean > 0
     )
-
-
-def figure_of(cell: Cell, metric: str) -> Figure | None:
-    """What a cell has measured of a claim's metric; null where no cell has it."""
-    name = METRICS[metric].figure
-    figure: Figure | None = getattr(cell, name) if name else None
-    return figure
 
 
 def _row(
@@ -286,12 +278,12 @@ def _published(claim: Claim, base: _Base) -> StudyEntry:
 
 
 def _measured(cell: Cell, base: _Base, metric: str) -> StudyEntry:
-    figure = figure_of(cell, metric)
+    figure = measured_of(cell, metric)
     assert figure is not None and figure.mean is not None
     differs = _differs(cell, base)
     if scaled_down(cell):
         differs.append(("size of the model", "scaled down"))
-    if cell.key.data_source == "generated" and not METRICS[metric].on_generated:
+    if cell.key.data_source == "generated" and not CLAIMED[metric].on_generated:
         differs.append((NAMES["data_source"], "generated"))
     return _entry(cell, cell.key.precision, cell.key.batch_size, figure.mean, differs, base)
 
@@ -314,7 +306,7 @@ def _entry(
 def _scaled(entries: Sequence[StudyEntry], metric: str) -> tuple[StudyEntry, ...]:
     """The entries over the best of the row, the best first."""
     values = [entry.value for entry in entries]
-    if metric in MORE_IS_BETTER:
+    if CLAIMED[metric].more_is_better:
         scaled = [replace(entry, scaled=max(values) / entry.value) for entry in entries]
     else:
         scaled = [replace(entry, scaled=entry.value / min(values)) for entry in entries]

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from statistics import fmean
 
 from pandas import DataFrame
 
 from report.comparisons.figures import Figure, Run, figure, left_out, most_proven
+from report.metrics import FIGURES
 from report.stats.intervals import Interval, Runs, blocks_interval
 from report.text import unit_name
 from report.trials.columns import IDENTITY, check
@@ -21,39 +21,6 @@ from report.trials.trial import Trial
 
 PROJECTION_TOLERANCE = 0.01
 """A projection further than this from the whole run judges no claim."""
-
-FIGURES = {
-    "seconds": "protocol_seconds",
-    "epoch_seconds": "epoch_seconds",
-    "throughput": "samples_per_second",
-    "step_seconds": "step_seconds",
-    "quality": "quality",
-    "best_quality": "best_quality",
-    "early_fall": "early_fall",
-    "valid_loss": "valid_loss",
-    "train_loss": "train_loss",
-    "smoothed_train_loss": "smoothed_train_loss",
-    "test_quality": "test_quality",
-    "peak_bytes": "peak_bytes",
-    "allocated_bytes": "allocated_bytes",
-    "input_share": "input_share",
-    "host_share": "host_share",
-    "joules": "joules_per_sample",
-}
-"""Each figure of a cell, and the column that it is of."""
-
-OF_ONE_LENGTH = (
-    "quality",
-    "best_quality",
-    "valid_loss",
-    "train_loss",
-    "smoothed_train_loss",
-    "test_quality",
-)
-"""What a cell has only where its trials trained equally long."""
-
-AT_ANY_HOUR = (*OF_ONE_LENGTH, "early_fall", "peak_bytes", "allocated_bytes")
-"""What no hour of a machine changes: of these each run is a replicate, whatever its block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +95,6 @@ class Ratio:
         return None if self.interval is None else self.interval.includes(1.0)
 
 
-def olympic_mean(values: Sequence[float]) -> float | None:
-    """The mean without the least and the most, as MLPerf prints it; null below its five runs."""
-    return fmean(sorted(values)[1:-1]) if len(values) >= 5 else None
-
-
 def cells_of(table: DataFrame) -> tuple[Cell, ...]:
     """Groups the measured trials by key, length, stack, session, machine and card.
 
@@ -141,7 +103,7 @@ def cells_of(table: DataFrame) -> tuple[Cell, ...]:
     check(table)
     measured = table[table["status"] == "ok"]
     trials = trials_of(measured)
-    columns = {name: figures(measured, column) for name, column in FIGURES.items()}
+    columns = {name: figures(measured, metric.column or name) for name, metric in FIGURES.items()}
     return tuple(
         _cell(
             tuple(trials[place] for place in repeats),
@@ -164,10 +126,12 @@ def _cell(trials: tuple[Trial, ...], values: Mapping[str, Sequence[float | None]
         for name, column in values.items()
     }
     without = left_out(verdicts, runs["throughput"])
-    metrics = {name: figure(of, without, in_blocks=name not in AT_ANY_HOUR) for name, of in runs.items()}
+    metrics = {
+        name: figure(of, without, in_blocks=not FIGURES[name].at_any_hour) for name, of in runs.items()
+    }
     lengths = {(trial.epochs_trained, trial.steps_trained) for trial in trials if trial.verdict != "invalid"}
     if len(lengths) > 1:
-        metrics |= dict.fromkeys(OF_ONE_LENGTH, Figure(()))
+        metrics |= {name: Figure(()) for name, metric in FIGURES.items() if metric.of_one_length}
     return Cell(
         key=first.key,
         length=first.length,

@@ -203,18 +203,6 @@ def names(cell: Cell, baseline: str) -> bool:
     return any(baseline.casefold() in text.casefold() for text in texts)
 
 
-def faster_published(group: ComparisonGroup, baseline: str | None) -> Claim | None:
-    """The fastest published duration, where it is below the reference's and this is no baseline."""
-    reference = group.reference
-    timed = [claim for claim in group.published if claim.value]
-    if not timed or reference is None or reference.cell.seconds.mean is None:
-        return None
-    if baseline is not None and names(reference.cell, baseline):
-        return None
-    fastest = min(timed, key=lambda claim: claim.value or 0.0)
-    return fastest if (fastest.value or 0.0) < reference.cell.seconds.mean else None
-
-
 def _reference(cells: Sequence[Cell], baseline: str | None) -> Cell | None:
     """The baseline where it is named; else the fastest, of those that may be ranked where there are any."""
     timed = [cell for cell in cells if cell.seconds.mean is not None]

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from report import text
 from report.comparisons.cells import Cell
 from report.trials.key import LOADER_ALONE
-
-WITHOUT_CLOCK = {"compute": "compute and all else"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +38,3 @@ def time_breakdown(cell: Cell) -> TimeBreakdown | None:
         return TimeBreakdown(waited, 1 - waited, None)
     other = min(max(host - waited, 0.0), 1 - waited)
     return TimeBreakdown(waited, 1 - waited - other, other)
-
-
-def in_words(breakdown: TimeBreakdown | None) -> str:
-    """'4 % input wait, 93 % compute, 3 % other'"""
-    if breakdown is None:
-        return "–"
-    rest = "the rest not told apart" if breakdown.other is None else f"{text.percent(breakdown.other)} other"
-    if breakdown.other is None:
-        return f"{text.percent(breakdown.input_wait)} input wait\n{rest}"
-    return (
-        f"{text.percent(breakdown.input_wait)} input wait\n{text.percent(breakdown.compute)} compute, {rest}"
-    )

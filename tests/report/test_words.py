@@ -17,10 +17,6 @@ def test_cleaned_text_is_one_short_line_without_controls(said: str, limit: int):
     assert not any(unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") for character in cleaned)
 
 
-def test_a_log_keeps_its_last_lines():
-    assert text.clean_lines("\n".join(str(n) for n in range(100)), lines=3) == "97\n98\n99"
-
-
 @given(st.floats(allow_nan=True, allow_infinity=True))
 def test_every_number_can_be_written(value: float):
     said = text.number(value)

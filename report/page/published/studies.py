@@ -11,24 +11,21 @@ from report import text
 from report.analysis import Analysis
 from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry, Look
+from report.claims.metrics import measured_of
 from report.claims.studies import (
-    MORE_IS_BETTER,
     MOST_BARS,
     StudyEntry,
     StudyFigure,
     StudyRow,
-    figure_of,
     fitted,
     study_figures,
 )
 from report.comparisons.cells import Cell
+from report.metrics import CLAIMED
 from report.page.filters import GIB, value
 from report.page.systems import Systems
 from report.page.values import Picture, Quantity
 from report.trials.key import FRAMEWORK
-
-UNITS = {"peak_bytes": "bytes", "throughput": ""}
-"""In which a bar's figure is written; all others are seconds."""
 
 
 def figures(analysis: Analysis) -> tuple[StudyFigure, ...]:
@@ -125,7 +122,7 @@ def _notes(row: StudyRow) -> list[str]:
 def _bar(entry: StudyEntry, figure: StudyFigure, systems: Systems) -> Bar:
     absolute = figure.metric == "peak_bytes"
     drawn = entry.value / GIB if absolute else entry.scaled
-    written = value(Quantity(entry.value, UNITS.get(figure.metric, "seconds")))
+    written = value(Quantity(entry.value, CLAIMED[figure.metric].unit))
     scaled = "" if absolute else text.times(entry.scaled)
     if isinstance(entry.source, Claim):
         return Bar(_name(entry), "published", drawn, text=written, small=scaled, note=_detail(entry))
@@ -170,13 +167,13 @@ def card_of(entry: StudyEntry) -> str:
 
 def _ends(entry: StudyEntry, cell: Cell, figure: StudyFigure) -> tuple[float | None, float | None]:
     """The interval of the cell's own mean on the picture's scale: a published figure has none to lend."""
-    measured = figure_of(cell, figure.metric)
+    measured = measured_of(cell, figure.metric)
     interval = measured.interval if measured else None
     if interval is None or interval.low <= 0:
         return None, None
     if figure.metric == "peak_bytes":
         return interval.low / GIB, interval.high / GIB
     low, high = interval.low / entry.value, interval.high / entry.value
-    if figure.metric in MORE_IS_BETTER:
+    if CLAIMED[figure.metric].more_is_better:
         low, high = 1 / high, 1 / low
     return entry.scaled * low, entry.scaled * high

@@ -13,8 +13,9 @@ from harness.record.published.claims import speaks_of
 from report import text
 from report.analysis import Analysis
 from report.claims.judged import Judged
-from report.claims.metrics import METRICS, figure_of
+from report.claims.metrics import figure_of
 from report.comparisons.cells import Cell, figure_ratio
+from report.metrics import CLAIMED
 from report.page.values import Quantity
 from report.stats.intervals import Interval
 from report.trials.key import Value
@@ -180,7 +181,7 @@ def _here(judged: Judged, unit: str) -> Quantity:
     """What was measured, with its 95 % interval where the runs show one."""
     claim, cells = judged.claim, judged.cells
     found = [figure for cell in cells if (figure := figure_of(claim, cell)) is not None]
-    metric = METRICS[claim.metric]
+    metric = CLAIMED[claim.metric]
     if claim.kind in ("ratio", "order") and len(found) == len(cells) == 2 and not metric.may_be_zero:
         places = (0, 1) if claim.kind == "order" else (1, 0)
         first, second = places
@@ -208,7 +209,7 @@ def _reason(judged: Judged) -> Reason:
         if verdict.other_unit is not None:
             return "other unit"
         return "few runs" if verdict.interval is None and verdict.bounds is None else "across"
-    if claim.kind == "structure" or METRICS[claim.metric].kind == "count":
+    if claim.kind == "structure" or CLAIMED[claim.metric].kind == "count":
         return "equal" if state == "holds" else "unequal"
     if claim.relation == "equal":
         return "within" if state == "holds" else "outside"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import UserError
-from harness.record import claims
+from harness.record.published import claims
 from harness.record.published.claim import ClaimTable, written_out
 from harness.record.published.claims import load_claims
 

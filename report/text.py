@@ -44,11 +44,6 @@ WORKLOAD_ABOUT = {
 }
 
 
-def named(found: Finding) -> str:
-    """A finding as its name, a colon and its clause."""
-    return f"{found.name}: {clause(found)}"
-
-
 def count(value: int, noun: str, plural: str | None = None) -> str:
     """'1 run', '3 runs'"""
     return f"{value:,} {noun if value == 1 else plural or noun + 's'}"

@@ -7,7 +7,8 @@ import shutil
 import pytest
 
 from harness.errors import UserError
-from harness.record import Claim, Side, claims
+from harness.record import Claim, Side
+from harness.record.published import claims
 from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims, same_card, speaks_of
 from tests.helpers import ROOT

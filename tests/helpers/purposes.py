@@ -9,10 +9,13 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from report.analysis import Analysis, Question, analyse, evidence_in
 from report.cost.purchase import parse_purchase
 from report.page.build import WrittenPage, page_of, write
 from report.page.page import Page
+from report.trials import reading
 from tests.helpers import records_builder as build
 from tests.helpers import records_fleet
 from tests.helpers.cases import CASES, MADE, published
@@ -61,15 +64,18 @@ PURPOSES = {
 
 @cache
 def analysis_of(name: str) -> Analysis:
-    """The analysis of a purpose's records."""
+    """The analysis of a purpose's records, whose constructed summaries are believed."""
     purpose = PURPOSES[name]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "other_summary", lambda record, anew: "")
         root = Path(folder)
         purpose.make(root)
         evidence = evidence_in(root, purchase=False)
     if purpose.purchase:
         evidence = replace(evidence, purchase=parse_purchase(purpose.purchase))
-    return analyse(evidence, Question(purpose.now, session=purpose.session))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "other_summary", lambda record, anew: "")
+        return analyse(evidence, Question(purpose.now, session=purpose.session))
 
 
 @cache

@@ -51,24 +51,7 @@ PRECISION_LOOKS = {
     "pure-bf16": Look(PURPLE, "s"),
 }
 UNKNOWN_LOOK = Look(SOFT, "o")
-CARD_LOOKS = (Look(BLUE, "o"), Look(ORANGE, "s"), Look(GREEN, "^"), Look(PURPLE, "D"))
-"""Of cards, where no precision is drawn; taken in turn."""
 
-SERIES_LOOKS = (*CARD_LOOKS, Look(SOFT, "x"))
-"""Of lines of one precision that differ in something else; taken in turn."""
-
-PHASE_COLOURS = {
-    "training": BLUE,
-    "validation": GREEN,
-    "test": PURPLE,
-    "compiling": ORANGE,
-    "checkpoint": INK,
-    "setup": SOFT,
-}
-"""Grounds under what a trial did when; the name of each stands on it or in the legend."""
-
-MARKER_SIZES = {"o": 8.0, "s": 7.5, "D": 7.0, "^": 9.0, "x": 7.0}
-"""Of marks that look equally large, px."""
 
 INPUT_WAIT, COMPUTE, OTHER = "#bf4b00", BLUE, "#5f6b78"
 """Areas that carry text of the paper's colour."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from harness.record import Claim
 from report.comparisons.cells import Cell, Ratio, cell_ratio, own_spread
-from report.trials.key import Key, Pairs, ProtocolLength, Value, differing, stack_differences, value_of
+from report.trials.key import Key, Pairs, ProtocolLength, Value, differing, stack_differences
 from report.trials.pairs import MEASURED_FIELDS, Place, batch_follows_precision, grouped_by, same_but, without
 from report.trials.trial import Trial
 
@@ -219,19 +219,3 @@ def differences(group: ComparisonGroup, cell: Cell) -> tuple[tuple[str, Value, V
     left_out = _left_out(group.base)
     group_length, cell_length = (without(length, *left_out) for length in (group.length, cell.length))
     return differing(group.base, without(cell.key, *left_out)) + differing(group_length, cell_length)
-
-
-def apart(groups: Sequence[ComparisonGroup]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """For groups of one workload: the fields that differ between them, with each group's value."""
-    rows: list[tuple[str, tuple[str, ...]]] = []
-    for parts in ([group.base for group in groups], [_common_length(group) for group in groups]):
-        fields = dict.fromkeys(name for part in parts[1:] for name, _, _ in differing(parts[0], part))
-        rows += [(name, tuple(value_of(part, name) for part in parts)) for name in fields]
-    return tuple(rows)
-
-
-def _common_length(group: ComparisonGroup) -> ProtocolLength:
-    """The length of all entries: steps follow from the batch, whole runs may stand beside projected ones."""
-    limits = [entry.cell.length.limit for entry in group.entries if entry.cell.length.projected]
-    limit = limits[0] if limits else ()
-    return ProtocolLength(0, group.length.epochs, 0, False, limit)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from report import text
-from report.comparisons.cells import Cell, Ratio, cell_ratio, figure_ratio, repeated
+from report.comparisons.cells import Cell, Ratio, cell_ratio, repeated
 from report.comparisons.groups import PRECISIONS
-from report.comparisons.targets import targets_of, to_target
+from report.comparisons.targets import targets_of
 from report.trials.key import PARALLEL, VIRTUAL_RANKS, Key
 from report.trials.pairs import grouped_by, without
 
@@ -62,21 +62,6 @@ class Scaling:
             cell, lambda single: cell_ratio(cell, single, "throughput", comparisons=self._pairs)
         )
 
-    def over_single_to(self, cell: Cell, target: float) -> Ratio | None:
-        """How many times as soon it has a target as one device; null where a run of either never had it.
-
-        Null of virtual ranks, whose seconds are of one device.
-        """
-        if parallelism_of(cell) == VIRTUAL:
-            return None
-        own = to_target(cell, target).seconds
-
-        def over(single: Cell) -> Ratio | None:
-            other = to_target(single, target).seconds
-            return figure_ratio(single, cell, other, own, comparisons=self._pairs * len(self.targets))
-
-        return self._over_single(cell, over)
-
     def _over_single(self, cell: Cell, over: Callable[[Cell], Ratio | None]) -> Ratio | None:
         single = self.single(cell.key.precision)
         return None if single is None or single is cell else over(single)
@@ -91,12 +76,6 @@ class Scaling:
     def targets(self) -> tuple[float, ...]:
         """What its trials were to reach, the easiest first."""
         return targets_of(self.cells)
-
-    def step_seconds_lost(self, cell: Cell) -> float | None:
-        """What its step takes longer than that of one device alone, whose batch is the same."""
-        single = self.single(cell.key.precision)
-        whole, alone = step_seconds(cell), step_seconds(single) if single else None
-        return None if whole is None or alone is None else whole - alone
 
     def lines(self) -> list[tuple[str, str]]:
         """The precisions and ways that there are, in reading order."""

@@ -55,14 +55,6 @@ class Costs:
         """Whether a machine that does nothing else has another answer than one that is kept busy."""
         return self.cheaper_idle == 1 or (self.cheaper_idle == 0 and self.tied)
 
-    @property
-    def alike_in_time(self) -> bool:
-        """Whether nothing shows that one of the two cheapest does the work sooner than the other."""
-        if self.answer is None or self.pair is None:
-            return False
-        first, second = (self.answer.cards[place].hours for place in self.pair)
-        return first is None or second is None or (first[0] <= second[2] and second[0] <= first[2])
-
 
 def costs(
     groups: Sequence[ComparisonGroup],

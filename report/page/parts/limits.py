@@ -42,8 +42,6 @@ KINDS = {label: GEMM[label].removeprefix("gemm_").removesuffix("_tflops") for la
 MOST_MACHINES = 6
 """Whose computers stand beside each other in columns."""
 
-SHORTEST_WAIT = 0.005
-
 
 @dataclass(frozen=True, slots=True)
 class WaitRow:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from harness.engine.base import TITLES, EngineFacts
 from harness.engine.container import DeviceRequest
-from harness.probe.files import Files
+from harness.files import Files
 
 CDI_FOLDERS = ("/etc/cdi", "/var/run/cdi", "/run/cdi")
 

@@ -24,10 +24,10 @@ from harness.engine.connection import Connection, answered
 from harness.engine.container import LABEL, UNPRIVILEGED, DeviceRequest, RunSpec, TrialFolders, run_line
 from harness.engine.local import LOG, log_tail
 from harness.errors import MachineError, NoDevice, NoEngine, NotBuilt
+from harness.files import Files
 from harness.image import packed
 from harness.image.catalog import Image
 from harness.image.spec import BuildSpec
-from harness.probe.files import Files
 from harness.record import DeviceKind, Environment
 
 ANSWER_SECONDS = 20

@@ -13,10 +13,10 @@ import pytest
 from harness.engine.base import Built
 from harness.engine.venv import VenvEngine
 from harness.errors import NoDevice, NoNetwork
+from harness.files import unit_of
 from harness.machine import select
 from harness.plan import plan
 from harness.plan.plan import PlanContext
-from harness.probe.files import unit_of
 from harness.record import Cpu, DeviceKind, Environment, Gpu, Machine
 from harness.run import setup as run_setup
 from harness.run.runner import command_of

@@ -30,7 +30,7 @@ class TaskState(Model):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SchedulerState:
     """Why a job ended, and in which words."""
 
     cause: Reason
@@ -49,7 +49,7 @@ class Scheduler(Protocol):
     def states(self) -> tuple[TaskState, ...]:
         """All of this user's jobs that it still knows of, by one question."""
 
-    def accounted(self, jobs: Sequence[int]) -> dict[tuple[int, int], Told]:
+    def accounted(self, jobs: Sequence[int]) -> dict[tuple[int, int], SchedulerState]:
         """By job and task why it ended, of jobs that it forgot; empty where no accounting runs."""
 
     def cancel(self, jobs: Sequence[int]) -> None:
@@ -58,5 +58,5 @@ class Scheduler(Protocol):
     def nodes(self, partition: str | None) -> tuple[str, ...]:
         """The nodes of a partition that take jobs."""
 
-    def told(self, log: str) -> Told | None:
+    def told(self, log: str) -> SchedulerState | None:
         """What the scheduler wrote into a job's own output about its end."""

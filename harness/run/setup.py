@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -17,7 +17,7 @@ from harness.engine import apptainer
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Built, Engine
 from harness.engine.build import BuildSettings, build_settings
-from harness.engine.container import UNPRIVILEGED, DeviceRequest
+from harness.engine.container import DeviceRequest
 from harness.engine.docker import DockerEngine
 from harness.engine.find import EngineChoice, find
 from harness.engine.local import HereEngine, identity
@@ -25,7 +25,6 @@ from harness.engine.venv import VenvEngine
 from harness.errors import MachineError, NoDevice, PlanError
 from harness.image import packed
 from harness.image.catalog import Image, ImageFile, choose, load_images
-from harness.image.lock import lock_packages
 from harness.machine import (
     VISIBILITY,
     Selection,
@@ -42,6 +41,7 @@ from harness.plan.plan import Plan, PlanContext
 from harness.record import DataSource, Harness, Machine, store
 from harness.run.data import data_folders, trial_data
 from harness.run.runner import Job
+from harness.run.setting import Setting
 from harness.settings import Settings
 
 WHEELHOUSE = "wheelhouse"
@@ -338,41 +338,32 @@ def trial_context(
     return PlanContext(setup.selection.kind, setup.image.name, lock_sha256, sources, weights)
 
 
-def job(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved]) -> Job:
-    """All that stays the same over the trials of this line."""
-    user = setup.engine.user() if isinstance(setup.engine, DockerEngine | ApptainerEngine) else None
-    pinned = built.environment.lock_sha256 is not None
-    return Job(
+def setting(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved]) -> Setting:
+    """What all trials of this line share.
+
+    Of the user's variables it passes none that stands for the choice of cards: the runtimes filter one after
+    the other, and what ROCR_VISIBLE_DEVICES leaves is counted again from 0.
+    """
+    own = data_folders(setup.settings, setup.root).own
+    return Setting(
         root=setup.root,
-        engine=setup.engine,
         built=built,
+        harness=harness(setup.root),
+        data=lambda trial: trial_data(setup.plan, trial, resolved, own),
+        passed={name: value for name, value in setup.passed.items() if name not in VISIBILITY},
         own_workloads=setup.image.workloads,
         program=setup.image.program,
-        machine=setup.machine,
-        device=request_of(setup.selection, setup.settings),
-        harness=harness(setup.root),
-        data=lambda trial: trial_data(
-            setup.plan, trial, resolved, data_folders(setup.settings, setup.root).own
-        ),
-        load=load,
-        locked=lock_packages(setup.root / "docker" / setup.image.lock) | setup.image.from_base
-        if pinned
-        else None,
-        over_base=bool(setup.image.from_base),
-        passed=_inside(setup),
-        uid=user.uid if user else UNPRIVILEGED,
-        gid=user.gid if user else UNPRIVILEGED,
-        keep_id=bool(user and user.keep_id),
         memory_bytes=setup.settings.memory_bytes,
     )
 
 
-def _inside(setup: RunSetup) -> dict[str, str]:
-    """The user's variables as a trial gets them, but for those that the choice of cards stands for.
-
-    The runtimes filter one after the other: what ROCR_VISIBLE_DEVICES leaves is counted anew from 0.
-    """
-    return {name: value for name, value in setup.passed.items() if name not in VISIBILITY}
+def job(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved]) -> Job:
+    """All that stays the same over the trials of this line, on this machine."""
+    shared = setting(setup, built, resolved)
+    if isinstance(setup.engine, DockerEngine | ApptainerEngine):
+        shared = replace(shared, user=setup.engine.user())
+    device = request_of(setup.selection, setup.settings)
+    return Job(shared, setup.engine, setup.machine, device, load)
 
 
 def request_of(selection: Selection, settings: Settings) -> DeviceRequest:

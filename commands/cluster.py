@@ -11,7 +11,7 @@ from pathlib import Path
 
 from commands.measure import data_progress, environment_of, say_data, say_matrix
 from commands.terminal import Screen
-from harness.engine.scheduler import Scheduler
+from harness.engine.base import Scheduler
 from harness.engine.site import Site, load_site
 from harness.engine.slurm.scheduler import Slurm
 from harness.engine.slurm.script import script

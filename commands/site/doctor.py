@@ -13,8 +13,7 @@ from pathlib import Path
 
 from harness.doctor.findings import lines
 from harness.doctor.site import Tried, judge
-from harness.engine.base import Built
-from harness.engine.scheduler import Scheduler
+from harness.engine.base import Built, Scheduler
 from harness.engine.site import Site, load_site
 from harness.engine.slurm.scheduler import Slurm
 from harness.errors import MachineError, NoEngine, NotBuilt

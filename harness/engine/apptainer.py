@@ -17,11 +17,12 @@ from pathlib import Path
 from harness.data.check import sha256_of
 from harness.engine import build as building
 from harness.engine import container
-from harness.engine.base import BuildStep, Built, EngineName, Handle, Say
+from harness.engine.base import BuildStep, Built, Handle, Say
 from harness.engine.build import BuildSettings
 from harness.engine.container import RunSpec, User
 from harness.engine.docker import chown_to_trial_user
 from harness.engine.local import Processes
+from harness.engines import EngineName
 from harness.errors import DataError, MachineError, NoDevice, NoEngine, NoSpace, NotBuilt
 from harness.image import packed
 from harness.image.catalog import Image

@@ -18,11 +18,12 @@ import docker.errors
 from harness.engine import access, container
 from harness.engine import build as building
 from harness.engine import connection as capabilities
-from harness.engine.base import TITLES, BuildStep, Built, EngineFacts, EngineName, Exit, Handle, Running, Say
+from harness.engine.base import BuildStep, Built, EngineFacts, Exit, Handle, Running, Say
 from harness.engine.build import BuildSettings
 from harness.engine.connection import Connection, answered
 from harness.engine.container import LABEL, DeviceRequest, RunSpec, TrialFolders, User, run_line
 from harness.engine.local import LOG, log_tail
+from harness.engines import ENGINES, EngineName
 from harness.errors import MachineError, NoDevice, NoEngine, NotBuilt
 from harness.files import Files
 from harness.image import packed
@@ -52,7 +53,7 @@ class DockerEngine:
     ) -> None:
         self.connection = connection
         self.name: EngineName = connection.kind
-        self._title = TITLES[connection.kind]
+        self._title = ENGINES[connection.kind].title
         self._build = build
         self._passed = passed or {}
         self._fetched: dict[str, float] = {}

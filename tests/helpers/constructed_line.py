@@ -21,6 +21,7 @@ import pytest
 from commands import measure
 from commands.report import report_on
 from harness.engine import access, container
+from harness.engine import choose as engine_choice
 from harness.engine.base import EngineFacts, Exit, Handle
 from harness.engine.build import BuildSettings
 from harness.engine.connection import Connection
@@ -231,8 +232,9 @@ def run_line(
             patch.delenv(name, raising=False)
         fingerprint = importlib.import_module("harness.machine.fingerprint")
         patch.setattr(fingerprint, "everything", lambda: probed(box, files))
-        patch.setattr(run_setup, "find", engine)
+        patch.setattr(engine_choice, "find", engine)
         patch.setattr(run_setup, "identity", lambda: None)
+        patch.setattr(engine_choice, "identity", lambda: None)
         patch.setattr(run_setup, "load", busy_little)
         patch.setattr(recorder, "start", on_cards)
         patch.setattr(runner, "datetime", clock)

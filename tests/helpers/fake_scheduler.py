@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.engine.scheduler import SchedulerState, TaskState
+from harness.engine.base import SchedulerState, TaskState
 from harness.engine.slurm.scheduler import Slurm
 from harness.errors import NoEngine
 from harness.run.jobs import node

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.engine.scheduler import SchedulerState, Standing, TaskState
+from harness.engine.base import SchedulerState, Standing, TaskState
 from harness.errors import NoEngine, UserError
 from harness.record.result import Reason
 

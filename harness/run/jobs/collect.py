@@ -6,8 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.engine.base import Exit
-from harness.engine.scheduler import Scheduler, SchedulerState
+from harness.engine.base import Exit, Scheduler, SchedulerState
 from harness.errors import RecordError
 from harness.record import Record, Session, store
 from harness.record.ledger import parse_ledger

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from pydantic import AwareDatetime
 
-from harness.engine.base import Exit
+from harness.engine.base import Exit, Scheduler, SchedulerState, TaskState
 from harness.engine.local import LOG, log_tail
-from harness.engine.scheduler import Scheduler, SchedulerState, TaskState
 from harness.errors import RecordError
 from harness.record import Model, store
 from harness.run.jobs import submission as kept

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from harness.engine.base import Exit
-from harness.engine.scheduler import SchedulerState
+from harness.engine.base import Exit, SchedulerState
 from harness.machine import look
 from harness.record import Load
 from harness.run.assemble import Started

@@ -15,10 +15,10 @@ from harness.engine import apptainer
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Built, Engine
 from harness.engine.build import build_settings
+from harness.engine.choose import venv
 from harness.engine.site import Site
 from harness.engine.slurm.images import SiteImage
 from harness.engine.slurm.script import spread
-from harness.engine.venv import VenvEngine
 from harness.errors import UserError
 from harness.image.catalog import choose, load_images
 from harness.machine import VISIBILITY, Selection, local_names, look, passed_variables, recorded_variables
@@ -28,7 +28,7 @@ from harness.record import DeviceKind, Gpu, LeftOut, Machine, Session, Trial, se
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen
 from harness.run.jobs.send import SubmitContext
-from harness.run.setup import WHEELHOUSE, RunSetup
+from harness.run.setup import RunSetup
 from harness.settings import Settings
 
 _VENDORS: Mapping[DeviceKind, str] = {"cuda": "NVIDIA", "rocm": "AMD"}
@@ -82,9 +82,7 @@ def _engine(
 ) -> Engine:
     """What makes the environment that jobs start in."""
     if site.runtime == "none":
-        wheels = Path(settings.wheelhouse).absolute() if settings.wheelhouse else root / WHEELHOUSE
-        wheelhouse = wheels if wheels.is_dir() else None
-        return VenvEngine(root, settings.python, wheelhouse, recorded, "slurm")
+        return replace(venv(root, settings, recorded), name="slurm")
     logs = store.state_folder(root) / "logs"
     commit, _ = run_setup.revision(root)
     building = build_settings(settings, root=root, logs=logs, revision=commit, environ=environ)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from harness.engine.base import Scheduler
 from harness.engine.container import DeviceRequest
-from harness.engine.scheduler import Scheduler
 from harness.engine.site import Site
 from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, Spread, script, spread
 from harness.plan import own_file

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.engine.scheduler import SchedulerState as State
+from harness.engine.base import SchedulerState as State
 from harness.engine.slurm.scheduler import Slurm
 from harness.errors import NoEngine, UserError
 

@@ -16,6 +16,7 @@ from harness.data import chest_xray
 from harness.data.download import FetchProgress
 from harness.data.fetch import Resolved, default_folder, fetch
 from harness.engine.base import Built, Engine
+from harness.engine.choose import without_container
 from harness.errors import GateError, MachineError, NotBuilt, UserError
 from harness.image.catalog import Image
 from harness.machine import own_folder, state_folder
@@ -153,7 +154,7 @@ def environment_of(
             raise _failed_builds[place]
         return _made(image, engine, screen), engine, ()
     except MachineError as error:
-        venv, note = run_setup.without_container(root, settings, image, engine, error)
+        venv, note = without_container(root, settings, image, engine, error)
         screen.clear()
         screen.say(note)
         _failed_builds[place] = error

@@ -27,7 +27,7 @@ def attempts(root: Path, session_id: str) -> Iterator[tuple[Started, Path]]:
             path.unlink()
 
 
-def stop_strangers(root: Path, session_id: str, engine: Engine, say: Callable[[str], None]) -> None:
+def stop_orphans(root: Path, session_id: str, engine: Engine, say: Callable[[str], None]) -> None:
     """Stops trials of other sessions that go on after their run died, since two would disturb each other.
 
     They stay written down as started: their own session makes a record of each when it goes on. A trial of

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.engine.base import Exit
-from harness.engine.scheduler import Told
+from harness.engine.base import Exit, SchedulerState
 from harness.machine import look
 from harness.record import Load
 from harness.run.assemble import Started
+from harness.run.in_flight import FILE as STARTED
 from harness.run.jobs import submission as kept
 from harness.run.jobs.follow import Attempt, Place
-from harness.run.jobs.node import keep, own_session, read_order
-from harness.run.unrecorded import FILE as STARTED
+from harness.run.jobs.node import keep, own_session, read_job_spec
 
 WHERE = "it ran on no node, and the machine told here is the one that sent it"
 NO_LOOK = "its job looked at no node"
@@ -23,7 +21,7 @@ UNSEEN = "it ended before it looked at its node, and the machine told here is th
 
 
 def ended(
-    jobs: Path, found: Iterable[Place], forgotten: Mapping[tuple[int, int], Told]
+    jobs: Path, found: Iterable[Place], forgotten: Mapping[tuple[int, int], SchedulerState]
 ) -> Iterator[tuple[Attempt, Exit]]:
     """The attempt that never was of each place in which none began, and why; of each trial the newest alone.
 
@@ -47,16 +45,16 @@ def before_its_look(exit: Exit) -> Exit:
     return replace(exit, cause=exit.cause or "node-failed", said=f"{said}; {UNSEEN}", missing=False)
 
 
-def _why(place: Place, forgotten: Mapping[tuple[int, int], Told]) -> Told | None:
+def _why(place: Place, forgotten: Mapping[tuple[int, int], SchedulerState]) -> SchedulerState | None:
     batch = place.batch
     if place.state is not None and place.state.cause is not None:
-        return Told(place.state.cause, f"the scheduler says {place.state.word}")
+        return SchedulerState(place.state.cause, f"the scheduler says {place.state.word}")
     # One whose number was lost may never have been sent.
     if place.state is not None or batch.by_hand or batch.job is None:
         return None
     if batch.given_up:
-        return Told("cancelled", "it was cancelled by `invoke jobs --cancel`")
-    unknown = Told("engine-gone", "the scheduler knows nothing of it any more")
+        return SchedulerState("cancelled", "it was cancelled by `invoke jobs --cancel`")
+    unknown = SchedulerState("engine-gone", "the scheduler knows nothing of it any more")
     return forgotten.get((batch.job, batch.task_of(place.trial)), unknown)
 
 
@@ -67,21 +65,9 @@ def write_down(jobs: Path, gone: Iterable[tuple[Attempt, Exit]]) -> Iterator[tup
         work = attempt.work
         (work / "out").mkdir(parents=True, exist_ok=True)
         (work / "job").touch()
-        order = read_order(jobs, attempt.trial)
-        machine = machine or look(order.label)[0].model_copy(update={"declared": order.declared})
-        started = Started(
-            trial=order.trial,
-            attempt=attempt.number,
-            session=own_session(jobs, order, machine).id,
-            plan=order.plan,
-            order=order.place,
-            block=1,
-            started_at=datetime.now(UTC),
-            environment=order.environment,
-            machine=machine,
-            nodes=order.nodes,
-            load=Load(unknown_because=NO_LOOK),
-            harness=order.harness,
-        )
+        job = read_job_spec(jobs, attempt.trial)
+        machine = machine or look(job.label)[0].model_copy(update={"declared": job.declared})
+        session = own_session(jobs, job, machine).id
+        started = job.started(attempt.number, session, machine, Load(unknown_because=NO_LOOK))
         keep(work / STARTED, started.model_dump_json())
         yield started, attempt, exit

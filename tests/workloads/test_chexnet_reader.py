@@ -137,7 +137,7 @@ def test_each_framework_trains_on_the_prepared_x_rays_and_tells_the_area_of_each
         model="densenet121",
         batch_size=14,
         data_mode="host",
-        image_size=224 if folder == "gluon" else 64,
+        image_size=224 if folder == "frameworks/mxnet" else 64,
         limit={"epochs": 1},
         options={"framework": framework, "data": "real"},
         timeout_seconds=280,
@@ -165,7 +165,7 @@ def test_imagenet_s_weights_are_refused_where_nothing_reads_their_file(ready, tm
         weights="pretrained",
         options={"data": "real"},
     )
-    script = WORKLOADS / "chainer7" / "chexnet.py"
+    script = WORKLOADS / "frameworks" / "chainer" / "chexnet.py"
     ended = run(tmp_path, asked, script=script, python=need_stack("chainer"), data=str(ready))
     assert "PyTorch alone reads the file of ImageNet's weights" in ended.failed.message
 

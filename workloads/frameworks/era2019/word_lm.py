@@ -2,7 +2,7 @@
 
 The protocol stands at the head of `workloads/word_lm.py`, and the model, its text and its loop are the same
 code. What differs is the library: torch's own recurrent layers and SGD as they were, and the "FP16" of the
-example's two scripts without Apex (see `era2019/master_weights.py`); `fp16_path` names the script. Operations
+example's two scripts without Apex (see `frameworks/era2019/master_weights.py`); `fp16_path` names the script. Operations
 and kernel times are unknown: this torch can count neither.
 """
 
@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from parts.trial import Trial, main  # isort: skip  (its clock starts with this line)
 
-from era2019 import torch_of_2019  # noqa: F401  # isort: skip  (before the shared parts)
+from frameworks.era2019 import torch_of_2019  # noqa: F401  # isort: skip  (before the shared parts)
 
 from typing import Any
 
 import torch
 from torch import nn
 
-from era2019 import precisions
-from era2019.master_weights import clipped_sgd
+from frameworks.era2019 import precisions
+from frameworks.era2019.master_weights import clipped_sgd
 from parts.device import choose, facts, seed_everything, software
 from parts.inputs import datasets
 from parts.networks.language import (

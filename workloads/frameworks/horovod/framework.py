@@ -8,7 +8,7 @@ import horovod
 
 from parts.launcher import Place
 from parts.trial import Failed, Trial
-from tensorflow2 import device
+from frameworks.tensorflow import device
 
 NAME = "tensorflow-horovod"
 LAST_RELEASE = "2023-06-12"

@@ -14,8 +14,8 @@ from parts.chexnet.protocol import BETAS, CLASSES, Terms
 from parts.chexnet.real import reader
 from parts.chexnet.training import Evaluation, Trainer, validated
 from parts.trial import Trial
-from tensorflow2.device import Clock
-from tensorflow2.layout import arranged_weight, channels_last
+from frameworks.tensorflow.device import Clock
+from frameworks.tensorflow.layout import arranged_weight, channels_last
 
 BATCH_NORM = ("scale", "shift", "mean", "variance")
 

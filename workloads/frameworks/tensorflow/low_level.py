@@ -19,7 +19,7 @@ from parts.chexnet.data import Batch
 from parts.chexnet.protocol import BETAS, Terms
 from parts.chexnet.real import reader
 from parts.chexnet.training import Trainer
-from tensorflow2.layout import arranged_weight, channels_last
+from frameworks.tensorflow.layout import arranged_weight, channels_last
 
 KEPT = ("mean", "variance")
 

@@ -1,6 +1,6 @@
 """One path that a long plan will need, taken once: it works, or its failure says why it does not.
 
-Protocol `paths/1`: the model is the name of a check. A check that ends well leaves notes of what it found.
+Protocol `smoke/1`: the model is the name of a check. A check that ends well leaves notes of what it found.
 What this device or this environment lacks is refused as unsupported; all else that goes wrong is a failure.
 `clock` lasts as long as the trial's limit, the others one step. No figure of it is worth comparing.
 """
@@ -72,7 +72,7 @@ class Found:
 
 def run(trial: Trial) -> dict[str, Any]:
     """One check; raises Failed, or what the framework raises, where the path is not there or broken."""
-    trial.choose("protocol", trial.asked["protocol"], ("paths/1",))
+    trial.choose("protocol", trial.asked["protocol"], ("smoke/1",))
     trial.choose("data", trial.asked["data"], ("synthetic",))
     trial.options({})
     name = trial.variant["model"]

@@ -20,7 +20,7 @@ import mxnet as mx
 import numpy as np
 from mxnet import autograd, gluon
 
-from gluon import device
+from frameworks.mxnet import device
 from parts.chexnet import network
 from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, IMAGE_SIZE, Terms, terms
 from parts.chexnet.real import reader

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from chainer7 import device
-from chainer7.densenet import DenseNet121
-from chainer7.device import F, L, chainer
+from frameworks.chainer import device
+from frameworks.chainer.densenet import DenseNet121
+from frameworks.chainer.device import F, L, chainer
 from parts.chexnet import network
 from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, Terms, terms
 from parts.chexnet.real import reader

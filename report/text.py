@@ -9,17 +9,6 @@ from datetime import date
 
 THIS = "this machine"
 
-PRECISION_WORDS = {
-    "fp32-ieee": "32-bit arithmetic throughout, every bit of it: the strict baseline",
-    "fp32-tf32": "32-bit numbers, multiplied with a 10-bit mantissa (TF32) on cards that have it",
-    "fp32-default": "what the framework calls 32-bit: convolutions may be TF32, matrix products are exact",
-    "amp-fp16": "the framework chooses 16-bit floats (FP16) where it is safe, with a loss scale",
-    "amp-bf16": "the framework chooses bfloat16 where it is safe; no loss scale",
-    "fp16-master": "a 16-bit model with 32-bit master weights and a loss scale: what the studies call FP16",
-    "pure-fp16": "everything in 16-bit floats (FP16)",
-    "pure-bf16": "everything in bfloat16",
-}
-
 WORKLOAD_WORDS = {
     "cifar_fastai": "Image classification: ResNets on CIFAR-100, with fastai",
     "word_lm": "Language model: recurrent networks on WikiText-2",

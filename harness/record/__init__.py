@@ -23,6 +23,7 @@ from harness.record.measurement import (
     Rank,
     Window,
 )
+from harness.record.precision import FULL_PRECISION, PRECISION_ORDER, PRECISIONS, PURE, Precision
 from harness.record.published.claim import (
     CardClass,
     Claim,
@@ -64,7 +65,6 @@ from harness.record.trial import (
     DataSource,
     DeviceKind,
     Limit,
-    Precision,
     Role,
     Trial,
     Variant,

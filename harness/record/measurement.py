@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationInfo
 
 from harness.record.base import Model, Number
+from harness.record.precision import Precision
 from harness.record.series import Series
-from harness.record.trial import DataSource, DeviceKind, Option, Precision
+from harness.record.trial import DataSource, DeviceKind, Option
 
 
 def _pack(value: Any, info: ValidationInfo) -> Any:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from harness.record import FULL_PRECISION
 from report import text
 from report.analysis import Analysis
 from report.charts.panels import Panels
@@ -13,7 +14,6 @@ from report.comparisons.batch_sweeps import BatchSweep, batch_sweeps
 from report.comparisons.cells import Cell, input_bound
 from report.comparisons.groups import ComparisonGroup, Entry, differences
 from report.comparisons.scaling import Scaling, ranks_of, scalings, way_name
-from report.comparisons.speedups import FULL_PRECISION
 from report.comparisons.targets import targets_of, to_target
 from report.page.names import apart, setting
 from report.page.systems import Systems

@@ -41,6 +41,8 @@ from parts.numerics.update import clipped_sgd
 from parts.timing import kernels
 from parts.timing.clock import Clock
 
+TITLE = "Language model: recurrent networks on WikiText-2"
+ABOUT = "A recurrent network learns to predict the next word of WikiText-2, as in Apex's example."
 BPTT = 35
 CACHED_BATCHES = 64
 KINDS = ("RNN_TANH", "RNN_RELU", "GRU", "LSTM")

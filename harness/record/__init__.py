@@ -23,7 +23,6 @@ from harness.record.measurement import (
     Rank,
     Window,
 )
-from harness.record.precision import FULL_PRECISION, PRECISION_ORDER, PRECISIONS, PURE, Precision
 from harness.record.published.claim import (
     CardClass,
     Claim,
@@ -70,3 +69,4 @@ from harness.record.trial import (
     Variant,
     trial_id,
 )
+from harness.record.vocabulary.precision import FULL_PRECISION, PRECISION_ORDER, PRECISIONS, PURE, Precision

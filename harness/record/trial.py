@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from harness.record.base import Model, short_hash
-from harness.record.precision import Precision
+from harness.record.vocabulary.precision import Precision
 
 DataSource = Literal["real", "synthetic", "generated"]
 """synthetic is what a protocol asks for; generated stands in where the real data could not be had."""

@@ -137,12 +137,18 @@ def test_each_framework_trains_on_the_prepared_x_rays_and_tells_the_area_of_each
         model="densenet121",
         batch_size=14,
         data_mode="host",
-        image_size=224 if folder == "frameworks/mxnet" else 64,
+        image_size=224 if folder == "mxnet" else 64,
         limit={"epochs": 1},
         options={"framework": framework, "data": "real"},
         timeout_seconds=280,
     )
-    ended = run(tmp_path, asked, script=WORKLOADS / folder / "chexnet.py", python=python, data=str(ready))
+    ended = run(
+        tmp_path,
+        asked,
+        script=WORKLOADS / "frameworks" / folder / "chexnet.py",
+        python=python,
+        data=str(ready),
+    )
     found = ended.measured
     (epoch,) = found.epochs
     assert (epoch.steps, epoch.complete, epoch.valid_batches) == (2, True, 1)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.record import FULL_PRECISION
+from harness.record.vocabulary.workload import declared
 from report import text
 from report.analysis import Analysis
 from report.charts.panels import Panels
@@ -160,10 +161,11 @@ def _workload(
     families, sweeps = scalings(mine), batch_sweeps(mine, failed)
     entries = [(group, entry) for group in groups for entry in group.entries]
     left = [cell for cell in analysis.left_over if cell.key.workload == workload]
+    own = declared(workload)
     return WorkloadView(
         anchor=anchor,
-        title=_own_words(cells, "title") or text.WORKLOAD_WORDS.get(workload, text.clean(workload, 60)),
-        about=_own_words(cells, "about") or text.WORKLOAD_ABOUT.get(workload, ""),
+        title=_own_words(cells, "title") or (own.title if own else text.clean(workload, 60)),
+        about=_own_words(cells, "about") or (own.about if own else ""),
         timing=timing(groups, f"{anchor}-time", systems),
         panels=_panels(groups, cells, families, sweeps, analysis, systems, f"{anchor}-more"),
         rows=tuple(_row(*entry, groups, analysis, systems) for entry in entries[:MOST_ROWS]),

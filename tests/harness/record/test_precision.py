@@ -9,7 +9,8 @@ TORCH_S = """
 import json
 from parts.numerics.precision import PRECISIONS
 named = lambda dtype: str(dtype).removeprefix("torch.")
-print(json.dumps({label: [of.arithmetic, named(of.outputs), named(of.weights)] for label, of in PRECISIONS.items()}))
+rows = {label: [of.arithmetic, named(of.outputs), named(of.weights)] for label, of in PRECISIONS.items()}
+print(json.dumps(rows))
 """
 
 

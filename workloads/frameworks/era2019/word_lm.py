@@ -2,8 +2,8 @@
 
 The protocol stands at the head of `workloads/word_lm.py`, and the model, its text and its loop are the same
 code. What differs is the library: torch's own recurrent layers and SGD as they were, and the "FP16" of the
-example's two scripts without Apex (see `frameworks/era2019/master_weights.py`); `fp16_path` names the script. Operations
-and kernel times are unknown: this torch can count neither.
+example's two scripts without Apex (see `master_weights.py`); `fp16_path` names the script. Operations and
+kernel times are unknown: this torch can count neither.
 """
 
 from __future__ import annotations

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from frameworks.tensorflow.layout import arranged_weight, channels_last
 from parts.chexnet import network
 from parts.chexnet.data import Batch
 from parts.chexnet.protocol import BETAS, Terms
 from parts.chexnet.real import reader
 from parts.chexnet.training import Trainer
-from frameworks.tensorflow.layout import arranged_weight, channels_last
 
 KEPT = ("mean", "variance")
 

@@ -24,7 +24,7 @@ from parts.trial import Failed
 
 @dataclass(frozen=True)
 class Numerics:
-    """What a label is to torch; what a report says of it is in `harness/record/precision.py`."""
+    """What a label is to torch; what a report says of it is in `harness/record/vocabulary/precision.py`."""
 
     arithmetic: tuple[str, ...]
     """What a product's error against float64 may read as."""

@@ -56,10 +56,13 @@ TOLD = {
 }
 """The name that each framework's record has, and whether it is retired."""
 
+TENSORFLOW_TRAINER = (
+    "from frameworks.tensorflow import chexnet; trainer = chexnet.trainer_of(terms, ['/CPU:0'])"
+)
 TRAINERS = {
     "pytorch": "import torch, chexnet as c; trainer = c.TorchTrainer(terms, torch.device('cpu'), c.Place())",
-    "tensorflow": "from frameworks.tensorflow import chexnet as c; trainer = c.trainer_of(terms, ['/CPU:0'])",
-    "keras-tensorflow": "from frameworks.tensorflow import chexnet as c; trainer = c.trainer_of(terms, ['/CPU:0'])",
+    "tensorflow": TENSORFLOW_TRAINER,
+    "keras-tensorflow": TENSORFLOW_TRAINER,
     "tensorflow-horovod": """
 import horovod.tensorflow as hvd; from frameworks.horovod import chexnet
 hvd.init(); trainer = chexnet.HorovodTrainer(terms)

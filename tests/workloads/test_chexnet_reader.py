@@ -16,9 +16,9 @@ from tests.helpers.workload_runner import WORKLOADS, module, need_stack, need_to
 from tests.workloads.test_chexnet_frameworks import STACKS
 from tests.workloads.test_chexnet_xrays import ready  # noqa: F401  (a fixture)
 
-pictures = module("parts.chexnet.real.pictures")
+pictures = module("parts.chexnet.pictures")
 protocol = module("parts.chexnet.protocol")
-reader = module("parts.chexnet.real.reader")
+reader = module("parts.chexnet.reader")
 failed = module("parts.trial").Failed
 
 LONG = [pytest.mark.whole]

@@ -18,9 +18,8 @@ from frameworks.chainer import device
 from frameworks.chainer.densenet import DenseNet121
 from frameworks.chainer.device import F, L, chainer
 from parts import one_cpu
-from parts.chexnet import network
+from parts.chexnet import network, reader
 from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, Terms, terms
-from parts.chexnet.real import reader
 from parts.chexnet.training import Trainer, begin, measurement, tested, train
 from parts.timing.step_clock import StepClock
 

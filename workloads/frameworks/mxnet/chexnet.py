@@ -22,9 +22,8 @@ from mxnet import autograd, gluon
 
 from frameworks.mxnet import device
 from parts import one_cpu
-from parts.chexnet import network
+from parts.chexnet import network, reader
 from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, IMAGE_SIZE, Terms, terms
-from parts.chexnet.real import reader
 from parts.chexnet.training import Trainer, begin, measurement, tested, train
 from parts.timing.step_clock import StepClock
 

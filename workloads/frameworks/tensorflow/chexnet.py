@@ -24,10 +24,9 @@ from frameworks.tensorflow import device
 from frameworks.tensorflow.keras_fit import KerasFit
 from frameworks.tensorflow.low_level import LowLevel
 from parts import source
-from parts.chexnet import training
+from parts.chexnet import reader, training
 from parts.chexnet.network import parameters
 from parts.chexnet.protocol import EPOCHS, Terms, terms
-from parts.chexnet.real import reader
 
 DATA = ("synthetic", "real")
 TRAINERS = {"tensorflow": LowLevel, "keras-tensorflow": KerasFit}

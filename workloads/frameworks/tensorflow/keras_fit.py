@@ -8,12 +8,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from frameworks.tensorflow.device import Clock
-from frameworks.tensorflow.layout import arranged_weight, channels_last
-from parts.chexnet import network
+from frameworks.tensorflow.device import Clock, arranged_weight, channels_last
+from parts.chexnet import network, reader
 from parts.chexnet.data import Batch
 from parts.chexnet.protocol import BETAS, CLASSES, Terms
-from parts.chexnet.real import reader
 from parts.chexnet.training import Evaluation, Trainer, validated
 from parts.trial import Trial
 

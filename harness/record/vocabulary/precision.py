@@ -12,8 +12,8 @@ from typing import Literal
 
 Precision = Literal[
     "fp32-ieee",
-    "fp32-default",
     "fp32-tf32",
+    "fp32-default",
     "amp-fp16",
     "amp-bf16",
     "fp16-master",

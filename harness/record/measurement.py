@@ -9,7 +9,8 @@ from pydantic import BeforeValidator, Field, ValidationInfo
 
 from harness.record.base import Model, Number
 from harness.record.series import Series
-from harness.record.trial import DataSource, DeviceKind, Option, Precision
+from harness.record.trial import DataSource, DeviceKind, Option
+from harness.record.vocabulary.precision import Precision
 
 
 def _pack(value: Any, info: ValidationInfo) -> Any:

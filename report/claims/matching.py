@@ -6,13 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.record import Claim, Curve, Side
+from harness.record.vocabulary.workload import declared
 from report.comparisons.cells import Cell
 from report.comparisons.groups import ComparisonGroup
 from report.comparisons.speedups import Speedup
 from report.trials.key import PARALLEL, Value
-
-PUBLISHED_IMAGE_SIZES = {("cifar_fastai", "published/1"): 224}
-"""Pixels; a plan may ask for smaller images, which no published figure stands for."""
 
 SCALED_DOWN = "scaled down: "
 SMALLER = (SCALED_DOWN, "smaller images than the model's own: ")
@@ -36,10 +34,16 @@ def matches(claim: Claim, cell: Cell) -> bool:
     return not side_differences(claim.of, claim, cell)
 
 
+def published_image_size(claim: Claim) -> int | None:
+    """Pixels, as the workload declares them; a plan may ask for smaller images, which no figure is of."""
+    found = declared(claim.workload)
+    return found.image_size if found else None
+
+
 def side_differences(side: Side, claim: Claim, cell: Cell) -> tuple[Difference, ...]:
     """What a claim's side names and a cell does not have, the card aside."""
     key, options = cell.key, dict(cell.key.options)
-    size = PUBLISHED_IMAGE_SIZES.get((claim.workload, claim.protocol))
+    size = published_image_size(claim)
     named: list[tuple[str, Value, Value]] = [
         ("workload", claim.workload, key.workload),
         ("protocol", claim.protocol, key.protocol),

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.record import Claim
-from report.claims.matching import LENGTH_OPTIONS, PUBLISHED_IMAGE_SIZES, scaled_down
+from report.claims.matching import LENGTH_OPTIONS, published_image_size, scaled_down
 from report.claims.metrics import measured_of
 from report.comparisons.cells import Cell
 from report.metrics import CLAIMED
@@ -247,7 +247,7 @@ def _terms_of(source: Claim | Cell) -> Pairs:
         values: tuple[Value, ...] = (key.protocol, key.data_mode, key.image_size, key.layout, key.profile)
     else:
         side = source.of
-        size = side.image_size or PUBLISHED_IMAGE_SIZES.get((source.workload, source.protocol))
+        size = side.image_size or published_image_size(source)
         values = (source.protocol, side.data_mode, size, side.layout, "default")
     return tuple(zip(map(NAMES.__getitem__, _TERMS), values, strict=True))
 

@@ -5,22 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from harness.record import Claim
+from harness.record import PRECISION_ORDER, Claim
 from report.comparisons.cells import Cell, Ratio, cell_ratio, own_spread
 from report.trials.key import Key, Pairs, ProtocolLength, Value, differing, stack_differences
 from report.trials.pairs import MEASURED_FIELDS, Place, batch_follows_precision, grouped_by, same_but, without
 from report.trials.trial import Trial
 
-PRECISIONS = (
-    "fp32-ieee",
-    "fp32-default",
-    "fp32-tf32",
-    "amp-fp16",
-    "amp-bf16",
-    "fp16-master",
-    "pure-fp16",
-    "pure-bf16",
-)
 _at_batch = same_but("precision", "projected", "limit", within=("length",))
 _at_any_batch = same_but("precision", "batch_size", "projected", "limit", within=("length",))
 _same_on_machine = same_but(within=("length", "machine", "card", "stack"))
@@ -184,7 +174,7 @@ def _by_card(cell: Cell) -> tuple[str, tuple[int, int, bool]]:
 
 
 def _rank(cell: Cell) -> tuple[int, int, bool]:
-    return (PRECISIONS.index(cell.key.precision), cell.key.batch_size, cell.length.projected)
+    return (PRECISION_ORDER.index(cell.key.precision), cell.key.batch_size, cell.length.projected)
 
 
 def _entry(cell: Cell, chosen: Cell | None, own: bool, comparisons: int) -> Entry:

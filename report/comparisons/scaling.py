@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 
+from harness.record import PRECISION_ORDER
 from report import text
 from report.comparisons.cells import Cell, Ratio, cell_ratio, repeated
-from report.comparisons.groups import PRECISIONS
 from report.comparisons.targets import targets_of
 from report.trials.key import PARALLEL, VIRTUAL_RANKS, Key
 from report.trials.pairs import grouped_by, without
@@ -80,7 +80,7 @@ class Scaling:
     def lines(self) -> list[tuple[str, str]]:
         """The precisions and ways that there are, in reading order."""
         present = {(cell.key.precision, parallelism_of(cell)) for cell in self.cells}
-        return [(name, way) for name in PRECISIONS for way in PARALLELISMS if (name, way) in present]
+        return [(name, way) for name in PRECISION_ORDER for way in PARALLELISMS if (name, way) in present]
 
 
 def parallelism_of(cell: Cell) -> str:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.record import FULL_PRECISION
 from report.comparisons.cells import Cell, Ratio, cell_ratio, repeated
 from report.stats.intervals import Ranking, ranking
 from report.trials.key import Value, differing
 from report.trials.pairs import at_same_batch, grouped_by, matched, nearest_the_card, same_but, without
-
-FULL_PRECISION = ("fp32-ieee", "fp32-default", "fp32-tf32")
 
 _place = same_but("precision", "batch_size", within=("length", "session", "machine", "card", "stack"))
 

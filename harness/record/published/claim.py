@@ -11,7 +11,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from harness.record.base import Model
-from harness.record.trial import DataMode, Name, Option, Precision
+from harness.record.trial import DataMode, Name, Option
+from harness.record.vocabulary.precision import Precision
 
 NOT_PUBLISHED = ("", "-", "–")
 """Cells without a figure."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.record import FULL_PRECISION
 from report import text
 from report.analysis import Analysis
 from report.comparisons.cells import Cell
 from report.comparisons.expectation import Expectation
-from report.comparisons.speedups import FULL_PRECISION, best_of_each_workload
+from report.comparisons.speedups import best_of_each_workload
 from report.cost.costs import Costs
 from report.page.names import apart
 from report.page.one.measured import leading, rate

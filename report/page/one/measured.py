@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.record import FULL_PRECISION
 from report.analysis import Analysis
 from report.comparisons.cells import Cell
-from report.comparisons.speedups import FULL_PRECISION, Speedup
+from report.comparisons.speedups import Speedup
 from report.comparisons.time_breakdown import time_breakdown
 from report.page.names import work
 from report.page.one.pictures import TimePicture, time_picture

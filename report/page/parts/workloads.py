@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from harness.record import FULL_PRECISION
+from harness.record.vocabulary.workload import declared
 from report import text
 from report.analysis import Analysis
 from report.charts.panels import Panels
@@ -13,7 +15,6 @@ from report.comparisons.batch_sweeps import BatchSweep, batch_sweeps
 from report.comparisons.cells import Cell, input_bound
 from report.comparisons.groups import ComparisonGroup, Entry, differences
 from report.comparisons.scaling import Scaling, ranks_of, scalings, way_name
-from report.comparisons.speedups import FULL_PRECISION
 from report.comparisons.targets import targets_of, to_target
 from report.page.names import apart, setting
 from report.page.systems import Systems
@@ -160,10 +161,11 @@ def _workload(
     families, sweeps = scalings(mine), batch_sweeps(mine, failed)
     entries = [(group, entry) for group in groups for entry in group.entries]
     left = [cell for cell in analysis.left_over if cell.key.workload == workload]
+    own = declared(workload)
     return WorkloadView(
         anchor=anchor,
-        title=_own_words(cells, "title") or text.WORKLOAD_WORDS.get(workload, text.clean(workload, 60)),
-        about=_own_words(cells, "about") or text.WORKLOAD_ABOUT.get(workload, ""),
+        title=_own_words(cells, "title") or (own.title if own else text.clean(workload, 60)),
+        about=_own_words(cells, "about") or (own.about if own else ""),
         timing=timing(groups, f"{anchor}-time", systems),
         panels=_panels(groups, cells, families, sweeps, analysis, systems, f"{anchor}-more"),
         rows=tuple(_row(*entry, groups, analysis, systems) for entry in entries[:MOST_ROWS]),

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from harness.record import FULL_PRECISION
 from report import text
 from report.analysis import Analysis
 from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry
 from report.comparisons.ranking.frameworks import Line, Work, places, works
-from report.comparisons.speedups import FULL_PRECISION, Speedup
+from report.comparisons.speedups import Speedup
 from report.page.filters import seconds
 from report.page.values import Picture, Quantity, of_figure, of_ratio
 from report.trials.pairs import grouped_by

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from harness.record import FULL_PRECISION, PRECISION_ORDER, Epoch
 from harness.record import Curve as PublishedCurve
-from harness.record import Epoch
 from report import text
 from report.charts.curves import Curves, Line, Points
 from report.charts.marks import Look
@@ -13,9 +13,9 @@ from report.charts.panels import Length, Lengths, Panel, Shares
 from report.charts.style import Form
 from report.comparisons.batch_sweeps import BatchSweep
 from report.comparisons.cells import Cell
-from report.comparisons.groups import PRECISIONS, ComparisonGroup
+from report.comparisons.groups import ComparisonGroup
 from report.comparisons.scaling import VIRTUAL, Scaling, ranks_of
-from report.comparisons.speedups import FULL_PRECISION, Speedup, best_supported
+from report.comparisons.speedups import Speedup, best_supported
 from report.comparisons.time_breakdown import time_breakdown
 from report.page.names import setting
 from report.page.systems import Systems
@@ -163,7 +163,7 @@ def _by_epoch(group: ComparisonGroup, read: Callable[[Epoch], float | None], sys
 
 
 def _line(cell: Cell, points: Points, among: Sequence[Cell], systems: Systems) -> Line:
-    stroke = (PRECISIONS.index(cell.key.precision) % 4) if cell.key.precision in PRECISIONS else 0
+    stroke = (PRECISION_ORDER.index(cell.key.precision) % 4) if cell.key.precision in PRECISION_ORDER else 0
     return Line(label(cell, systems, among), points, systems.of(cell).slot, stroke)
 
 
@@ -209,7 +209,7 @@ def devices(found: Sequence[Scaling], systems: Systems) -> Panel | None:
                 *((r.interval.low, r.interval.high) if r.interval else None for _, r in known),
             )
             most = max(most, *(at for at, _ in points))
-            stroke = PRECISIONS.index(precision) % 4
+            stroke = PRECISION_ORDER.index(precision) % 4
             named = f"{precision}, {way}"
             lines.append(Line(named, points, systems.of(cells[0]).slot, stroke, marked=True, ranges=ranges))
     if not lines:
@@ -232,7 +232,7 @@ def batches(sweeps: Sequence[BatchSweep], systems: Systems) -> Panel | None:
             label(sweep.cells[0], systems, among),
             tuple((float(cell.key.batch_size), cell.throughput.mean or 0.0) for cell in sweep.cells),
             systems.of(sweep.cells[0]).slot,
-            PRECISIONS.index(sweep.precision) % 4,
+            PRECISION_ORDER.index(sweep.precision) % 4,
             marked=True,
             ranges=tuple(_ends(cell) for cell in sweep.cells),
         )

@@ -91,7 +91,7 @@ SPECS = {
     "rocm_unconfined": asked_for(DeviceRequest("rocm", groups=GROUPS, rocm_unconfined=True)),
     "rocm_keep_id": asked_for(DeviceRequest("rocm", groups=GROUPS), keep_id=True),
     "keep_id": asked_for(DeviceRequest("cpu"), keep_id=True),
-    "own_workloads": asked_for(DeviceRequest("cpu"), own_workloads="era2019"),
+    "own_workloads": asked_for(DeviceRequest("cpu"), own_workloads="frameworks/era2019"),
     "selinux": asked_for(DeviceRequest("cpu"), selinux=True),
     "root": asked_for(DeviceRequest("cpu"), uid=10001, gid=10001),
 }

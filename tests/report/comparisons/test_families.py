@@ -10,10 +10,11 @@ from functools import cache
 import numpy as np
 import pytest
 
+from harness.record import PRECISION_ORDER
 from report.comparisons import scaling, speedups
 from report.comparisons.cells import Cell, Ratio, cells_of
 from report.comparisons.figures import Figure, Run, figure
-from report.comparisons.groups import PRECISIONS, comparison_groups
+from report.comparisons.groups import comparison_groups
 from report.comparisons.parity import parities
 from tests.helpers.trial_tables import table
 from tests.report.comparisons.test_groups import LEAD, elsewhere, found, series
@@ -24,7 +25,7 @@ def lines(count: int) -> tuple[Cell, ...]:
     """Lines of one machine and session, a precision each."""
     records = [
         record
-        for place, precision in enumerate(PRECISIONS[:count])
+        for place, precision in enumerate(PRECISION_ORDER[:count])
         for record in series(precision, repeats=2, first_order=10 * place)
     ]
     return cells_of(table(records))

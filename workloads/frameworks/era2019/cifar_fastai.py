@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from parts.trial import Trial, main  # isort: skip  (its clock starts with this line)
 
-from era2019 import torch_of_2019  # noqa: F401  # isort: skip  (before the shared parts)
-from era2019.fastai1 import fastai  # isort: skip  (before its parts)
+from frameworks.era2019 import torch_of_2019  # noqa: F401  # isort: skip  (before the shared parts)
+from frameworks.era2019.fastai1 import fastai  # isort: skip  (before its parts)
 
 import io
 import tempfile
@@ -33,8 +33,8 @@ from fastai.vision.transform import get_transforms
 from torch import nn
 from torch.utils.data import Dataset
 
-from era2019 import precisions
-from era2019.fastai1_learner import GradientRecorder, Measured
+from frameworks.era2019 import precisions
+from frameworks.era2019.fastai1_learner import GradientRecorder, Measured
 from parts.device import choose, facts, seed_everything, software
 from parts.inputs import datasets
 from parts.numerics import precision

@@ -1,8 +1,7 @@
-"""Chainer without its warning, the one CPU that it computes on, and what a measurement tells of it."""
+"""Chainer without its warning, and what a measurement tells of it; it computes on one CPU."""
 
 from __future__ import annotations
 
-import os
 import warnings
 from typing import Any
 
@@ -16,34 +15,11 @@ with warnings.catch_warnings():
     import chainer.links as L  # noqa: N812
 
 from parts import source
-from parts.numerics import arithmetic
-from parts.trial import Failed, Trial, processor_name, versions
+from parts.trial import versions
 
 __all__ = ["F", "L", "chainer"]
 
-
-def refuse_others(trial: Trial) -> None:
-    """Raises Failed for anything but one CPU in fp32."""
-    if trial.asked["device"] != "cpu" or trial.variant["gpus"] != 1:
-        raise Failed("no-device", "this Chainer has no CuPy for a card of today; it runs on one CPU")
-    trial.choose("precision", trial.variant["precision"], ("fp32-ieee",))
-
-
-def precision(trial: Trial, output_types: dict[str, int], parameters: int) -> dict[str, Any]:
-    """Label, types and probes as a measurement has them."""
-    return {
-        "label": trial.variant["precision"],
-        "output_dtypes": output_types,
-        "parameter_dtypes": {"float32": parameters},
-        "method": "none",
-        "probes": arithmetic.probes({"matmul": matmul, "convolution": convolution}),
-    }
-
-
-def facts() -> dict[str, Any]:
-    """The processor, with the threads that Chainer takes."""
-    threads = int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
-    return {"kind": "cpu", "name": processor_name(), "threads": threads}
+NO_CARD = "this Chainer has no CuPy for a card of today"
 
 
 def software() -> dict[str, str | None]:

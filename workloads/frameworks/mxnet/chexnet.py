@@ -20,10 +20,10 @@ import mxnet as mx
 import numpy as np
 from mxnet import autograd, gluon
 
-from gluon import device
-from parts.chexnet import network
+from frameworks.mxnet import device
+from parts import one_cpu
+from parts.chexnet import network, reader
 from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, IMAGE_SIZE, Terms, terms
-from parts.chexnet.real import reader
 from parts.chexnet.training import Trainer, begin, measurement, tested, train
 from parts.timing.step_clock import StepClock
 
@@ -36,12 +36,14 @@ def run(trial: Trial) -> dict[str, Any]:
     asked = terms(trial, {"mxnet-gluon": ("single",)}, data=("synthetic", "real"), more={"in_flight": 1})
     if asked.loading["in_flight"] < 1:
         raise Failed("unsupported", "option 'in_flight' is below 1")
-    device.refuse_others(trial)
+    one_cpu.refuse_others(trial, device.NO_CARD)
     if asked.image_size != IMAGE_SIZE:
         raise Failed("unsupported", "the model zoo's DenseNet pools 7 × 7 features, those of 224 px alone")
     with trial.phase("model"):
         trainer = GluonTrainer(asked)
-        precision = device.precision(trial, trainer.output_types, network.parameters())
+        precision = one_cpu.precision(
+            trial, trainer.output_types, network.parameters(), device.matmul, device.convolution
+        )
     trial.stage("data")
     with trial.phase("data"):
         given = reader.given(trial, asked, trainer)
@@ -63,7 +65,7 @@ def run(trial: Trial) -> dict[str, Any]:
     waited = asked.loading["in_flight"] == 1
     found = {
         **score,
-        "device": device.facts(),
+        "device": one_cpu.facts(),
         "versions": device.software(),
         "precision": precision,
         "framework": dict(

@@ -20,14 +20,13 @@ from typing import Any
 
 import tensorflow as tf
 
+from frameworks.tensorflow import device
+from frameworks.tensorflow.keras_fit import KerasFit
+from frameworks.tensorflow.low_level import LowLevel
 from parts import source
-from parts.chexnet import training
+from parts.chexnet import reader, training
 from parts.chexnet.network import parameters
 from parts.chexnet.protocol import EPOCHS, Terms, terms
-from parts.chexnet.real import reader
-from tensorflow2 import device
-from tensorflow2.keras_fit import KerasFit
-from tensorflow2.low_level import LowLevel
 
 DATA = ("synthetic", "real")
 TRAINERS = {"tensorflow": LowLevel, "keras-tensorflow": KerasFit}

@@ -1,4 +1,4 @@
-"""TensorFlow's devices: chosen by kind, waited for, and told of."""
+"""TensorFlow's devices: chosen by kind, waited for, told of, and how batches and weights lie on them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from parts.chexnet.data import Batch
 from parts.numerics import arithmetic
 from parts.timing import step_clock
 from parts.trial import Failed, processor_name, versions
@@ -115,3 +116,14 @@ def _convolution(images: np.ndarray, weights: np.ndarray) -> np.ndarray:
     pixels_first = tf.constant(images.transpose(0, 2, 3, 1))
     kernels = tf.constant(weights.transpose(2, 3, 1, 0))
     return tf.nn.conv2d(pixels_first, kernels, 1, "VALID").numpy().transpose(0, 3, 1, 2)
+
+
+def channels_last(batch: Batch) -> Batch:
+    """Images as (items, height, width, 3), and their labels."""
+    images, labels = batch
+    return np.ascontiguousarray(images.transpose(0, 2, 3, 1)), labels
+
+
+def arranged_weight(array: np.ndarray) -> np.ndarray:
+    """A neutral array as TensorFlow takes it: (height, width, inputs, outputs), or (inputs, outputs)."""
+    return array.transpose({4: (2, 3, 1, 0), 2: (1, 0), 1: (0,)}[array.ndim])

@@ -1,8 +1,9 @@
 """Karmanov 2018's CheXNet in TensorFlow with Horovod: images/s of DenseNet-121, one process a device.
 
 The terms are those of every framework (`parts.chexnet.protocol`). Network, loss and Adam are those of
-`tensorflow2.low_level`; each rank trains on its own part of the batch, and Horovod's gradient tape gives the
-mean of all ranks' gradients. Batch norm is each rank's own, as with PyTorch's DistributedDataParallel.
+`frameworks.tensorflow.low_level`; each rank trains on its own part of the batch, and Horovod's gradient
+tape gives the mean of all ranks' gradients. Batch norm is each rank's own, as with PyTorch's
+DistributedDataParallel.
 
 The study has no notebook of Horovod, so there is no `published/1`; UniLu 2019 trained with it.
 """
@@ -20,14 +21,14 @@ from typing import Any
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
-from horovod0 import framework, ranks
+from frameworks.horovod import framework, ranks
+from frameworks.tensorflow import device
+from frameworks.tensorflow.low_level import LowLevel
 from parts import launcher, source
 from parts.chexnet import data, training
 from parts.chexnet.network import parameters
 from parts.chexnet.protocol import EPOCHS, Terms, terms
 from parts.launcher import Place
-from tensorflow2 import device
-from tensorflow2.low_level import LowLevel
 
 
 class HorovodTrainer(LowLevel):

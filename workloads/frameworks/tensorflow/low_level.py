@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from parts.chexnet import network
+from frameworks.tensorflow.device import arranged_weight, channels_last
+from parts.chexnet import network, reader
 from parts.chexnet.data import Batch
 from parts.chexnet.protocol import BETAS, Terms
-from parts.chexnet.real import reader
 from parts.chexnet.training import Trainer
-from tensorflow2.layout import arranged_weight, channels_last
 
 KEPT = ("mean", "variance")
 

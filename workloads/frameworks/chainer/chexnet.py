@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from chainer7 import device
-from chainer7.densenet import DenseNet121
-from chainer7.device import F, L, chainer
-from parts.chexnet import network
+from frameworks.chainer import device
+from frameworks.chainer.densenet import DenseNet121
+from frameworks.chainer.device import F, L, chainer
+from parts import one_cpu
+from parts.chexnet import network, reader
 from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, Terms, terms
-from parts.chexnet.real import reader
 from parts.chexnet.training import Trainer, begin, measurement, tested, train
 from parts.timing.step_clock import StepClock
 
@@ -31,7 +31,7 @@ DIFFERS = ["DenseNet-121 written with Chainer's links, where the study took it f
 def run(trial: Trial) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
     asked = terms(trial, {"chainer": ("single",)}, data=("synthetic", "real"))
-    device.refuse_others(trial)
+    one_cpu.refuse_others(trial, device.NO_CARD)
     with trial.phase("model"):
         trainer = ChainerTrainer(asked)
     trial.stage("data")
@@ -41,7 +41,9 @@ def run(trial: Trial) -> dict[str, Any]:
     trial.stage("setup")
     with trial.phase("first_step"):
         output_types = trainer.output_types(given.first[0][:1])
-        precision = device.precision(trial, output_types, network.parameters())
+        precision = one_cpu.precision(
+            trial, output_types, network.parameters(), device.matmul, device.convolution
+        )
         begin(trainer, given.first)
     clock = StepClock(
         trial,
@@ -54,7 +56,7 @@ def run(trial: Trial) -> dict[str, Any]:
     trial.stage("collect")
     found = {
         **score,
-        "device": device.facts(),
+        "device": one_cpu.facts(),
         "versions": device.software(),
         "precision": precision,
         "framework": dict(device.framework(__file__, DIFFERS), loader=reader.named(asked)),

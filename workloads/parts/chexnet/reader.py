@@ -8,20 +8,52 @@ Python 3.7 syntax; NumPy, and no framework.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from parts.chexnet import xrays
+from parts.chexnet import pictures, xrays
 from parts.chexnet.data import Batch, batches
 from parts.chexnet.protocol import Terms
-from parts.chexnet.real import pictures
-from parts.chexnet.real.ahead import Ahead
 from parts.chexnet.training import Evaluation, Trainer, of_arrays
 from parts.chexnet.xrays import Part
 from parts.trial import Failed, Trial
+
+AHEAD = 2
+"""Batches a worker."""
+
+
+class Ahead(Iterator):
+    """An epoch's batches, made in their order by threads that begin before the first one is asked for."""
+
+    def __init__(self, wanted: Iterator[Any], made: Callable[[Any], Any], workers: int) -> None:
+        self.wanted, self.made = wanted, made
+        self.pool = ThreadPoolExecutor(workers)
+        self.coming: deque[Any] = deque()
+        for _ in range(AHEAD * workers):
+            self._send()
+
+    def __next__(self) -> Any:
+        if not self.coming:
+            self.pool.shutdown()
+            raise StopIteration
+        batch = self.coming.popleft().result()
+        self._send()
+        return batch
+
+    def __del__(self) -> None:
+        while self.coming:
+            self.coming.pop().cancel()
+        self.pool.shutdown(wait=False)
+
+    def _send(self) -> None:
+        wanted = next(self.wanted, None)
+        if wanted is not None:
+            self.coming.append(self.pool.submit(self.made, wanted))
 
 
 def order(items: int, seed: int, epoch: int) -> np.ndarray:

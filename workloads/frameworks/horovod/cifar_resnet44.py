@@ -26,12 +26,12 @@ import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 
-from horovod0 import framework, ranks
+from frameworks.horovod import framework, ranks
+from frameworks.tensorflow import device
 from parts import launcher, source
 from parts.chexnet.network import METHOD
 from parts.inputs import datasets
 from parts.launcher import Place
-from tensorflow2 import device
 
 TITLE = "ResNet-44 on CIFAR-10"
 ABOUT = "UniLu 2019: accuracy against epochs and time on one to twelve devices."

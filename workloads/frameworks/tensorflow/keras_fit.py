@@ -8,14 +8,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from parts.chexnet import network
+from frameworks.tensorflow.device import Clock, arranged_weight, channels_last
+from parts.chexnet import network, reader
 from parts.chexnet.data import Batch
 from parts.chexnet.protocol import BETAS, CLASSES, Terms
-from parts.chexnet.real import reader
 from parts.chexnet.training import Evaluation, Trainer, validated
 from parts.trial import Trial
-from tensorflow2.device import Clock
-from tensorflow2.layout import arranged_weight, channels_last
 
 BATCH_NORM = ("scale", "shift", "mean", "variance")
 

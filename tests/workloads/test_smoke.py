@@ -17,7 +17,7 @@ pytestmark = pytest.mark.torch
 def check(folder: Path, name: str, precision: str = "fp32-ieee", **told: Any) -> Ended:
     need_torch()
     given = {"batch_size": 1, "data_mode": "cached", "data": "synthetic", "limit": {}, **told}
-    return run(folder, trial("paths", protocol="paths/1", model=name, precision=precision, **given))
+    return run(folder, trial("smoke", protocol="smoke/1", model=name, precision=precision, **given))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_the_plan_takes_every_check_and_every_precision_of_both_ways():
     asked = [
         variant
         for measure in load(ROOT, "deep").measure
-        if measure.workload == "paths" and "cuda" in measure.devices
+        if measure.workload == "smoke" and "cuda" in measure.devices
         for variant in variants(measure, "deep")
     ]
     names = {variant.model for variant in asked}

@@ -1,6 +1,6 @@
 """One path that a long plan will need, taken once: it works, or its failure says why it does not.
 
-Protocol `paths/1`: the model is the name of a check. A check that ends well leaves notes of what it found.
+Protocol `smoke/1`: the model is the name of a check. A check that ends well leaves notes of what it found.
 What this device or this environment lacks is refused as unsupported; all else that goes wrong is a failure.
 `clock` lasts as long as the trial's limit, the others one step. No figure of it is worth comparing.
 """
@@ -35,12 +35,6 @@ CLOCKS_APART = 0.05
 FILLED_IN = (2**30, 2**26, 2**21)
 """Bytes of the blocks that fill a card's memory, one size after the other."""
 COMPILERS = ("c++", "g++", "clang++")
-ARITHMETIC = {
-    "fp32-ieee": ("fp32-ieee",),
-    "fp32-tf32": ("tf32",),
-    "fp32-default": ("fp32-ieee", "tf32"),
-}
-"""What a product's error against float64 may read as under a label; a 16-bit type has its own name."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +66,7 @@ class Found:
 
 def run(trial: Trial) -> dict[str, Any]:
     """One check; raises Failed, or what the framework raises, where the path is not there or broken."""
-    trial.choose("protocol", trial.asked["protocol"], ("paths/1",))
+    trial.choose("protocol", trial.asked["protocol"], ("smoke/1",))
     trial.choose("data", trial.asked["data"], ("synthetic",))
     trial.options({})
     name = trial.variant["model"]
@@ -141,7 +135,7 @@ def arithmetic_of(
     """
     notes: list[str] = []
     types: dict[str, int] = {}
-    expected = precision.SIXTEEN_BIT.get(here.label, torch.float32)
+    numerics = precision.PRECISIONS[here.label]
     for name, layer, batch in chosen:
         exact = outputs(copy.deepcopy(layer).double(), batch.double()).detach().cpu()
         weights = precision.weight_type(here.label)
@@ -159,9 +153,9 @@ def arithmetic_of(
         kind = str(result.dtype).removeprefix("torch.")
         reading = precision.reads_as(error, result.dtype)
         gradients = [weight.grad for weight in layer.parameters()]
-        if result.dtype is not expected:
+        if result.dtype is not numerics.outputs:
             raise Failed("error", f"a {name} labelled {here.label} gives {kind}")
-        if name != "recurrent layer" and reading not in ARITHMETIC.get(here.label, (reading,)):
+        if name != "recurrent layer" and reading not in numerics.arithmetic:
             raise Failed("error", f"a {name} labelled {here.label} reads as {reading} (error {error:.1e})")
         if not all(gradient is not None and bool(gradient.isfinite().all()) for gradient in gradients):
             raise Failed("not-finite", f"a {name}'s gradients are not finite")

@@ -6,9 +6,9 @@ from typing import Any
 
 import horovod
 
+from frameworks.tensorflow import device
 from parts.launcher import Place
 from parts.trial import Failed, Trial
-from tensorflow2 import device
 
 NAME = "tensorflow-horovod"
 LAST_RELEASE = "2023-06-12"

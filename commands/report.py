@@ -23,8 +23,8 @@ from harness.record import Record, differences
 from harness.settings import Settings
 from report import text
 from report.analysis import Analysis, Question, analyse, evidence_in
-from report.comparisons import side_by_side
-from report.comparisons.cells import Cell
+from report.compare import side_by_side
+from report.compare.cells import Cell
 from report.page.build import WrittenPage, write
 from report.page.pdf import write as write_pdf
 

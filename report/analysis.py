@@ -23,24 +23,20 @@ from report.acceptance.clause import MARGIN, Clause, clause
 from report.claims.judge import Judged, judge
 from report.claims.judgeable import Way
 from report.claims.matching import with_published
-from report.comparisons import selfcheck
-from report.comparisons.account import Account, accounts
-from report.comparisons.batch_sweeps import batch_sweeps, without_sweeps
-from report.comparisons.cells import Cell, cells_of
-from report.comparisons.expectation import Expectation, expectations
-from report.comparisons.figures import PROVEN, most_proven
-from report.comparisons.groups import ComparisonGroup, comparison_groups, left_over
-from report.comparisons.parity import Gate, Parity, early_gates, parities
-from report.comparisons.ranking.frameworks import works
-from report.comparisons.ranking.standings import standings
-from report.comparisons.speedups import Speedup, speedups
-from report.comparisons.units.fleet import Fleet, fleets
-from report.comparisons.units.spread import UnitSpreads, unit_spreads
+from report.compare import selfcheck
+from report.compare.batch_sweeps import batch_sweeps, without_sweeps
+from report.compare.cells import Cell, cells_of
+from report.compare.figures import PROVEN, most_proven
+from report.compare.groups import ComparisonGroup, comparison_groups, left_over
+from report.compare.pairs import Expectation, expectations
+from report.compare.precisions import Gate, Parity, Speedup, early_gates, parities, speedups
+from report.compare.ranking import standings, works
+from report.compare.spread import Fleet, UnitSpreads, fleets, unit_spreads
 from report.cost.costs import Costs, costs
 from report.cost.inputs import buyer
 from report.cost.purchase import Purchase, load_purchase
-from report.trials.key import LOADER_ALONE
-from report.trials.pairs import grouped_by
+from report.trials.account import Account, accounts
+from report.trials.key import LOADER_ALONE, grouped_by
 from report.trials.reading import cards_of, read, results_of
 from report.trials.table import trials_of
 from report.trials.trial import Trial

@@ -11,8 +11,8 @@ from typing import Any
 from benchmarks.report_scale import machine, record_of, session_of
 from harness.record import Finding
 from harness.record.store import Stored
-from report.comparisons.cells import Cell, cells_of
-from report.comparisons.figures import Run, figure, left_out
+from report.compare.cells import Cell, cells_of
+from report.compare.figures import Run, figure, left_out
 from report.stats.intervals import Runs
 from report.trials.table import table_of
 from report.trials.trial import Trial, trial_of

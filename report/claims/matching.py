@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from harness.record import Claim, Curve, Side
-from report.comparisons.cells import Cell
-from report.comparisons.groups import ComparisonGroup
-from report.comparisons.speedups import Speedup
-from report.trials.key import PARALLEL, Value
+from report.compare.cells import Cell
+from report.compare.groups import ComparisonGroup
+from report.compare.key import Difference, PartialKey
+from report.compare.precisions import Speedup
+from report.trials.key import Value
 
 PUBLISHED_IMAGE_SIZES = {("cifar_fastai", "published/1"): 224}
 """Pixels; a plan may ask for smaller images, which no published figure stands for."""
@@ -17,18 +18,6 @@ PUBLISHED_IMAGE_SIZES = {("cifar_fastai", "published/1"): 224}
 SCALED_DOWN = "scaled down: "
 SMALLER = (SCALED_DOWN, "smaller images than the model's own: ")
 """How a workload's notes begin that say so; the size of images is a part of the key, and claims name it."""
-
-LENGTH_OPTIONS = ("epochs",)
-"""Options that a claim need not name, since its own length says as much."""
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A field in which a cell is not what a claim asks for; null where a side does not have it."""
-
-    field: str
-    here: Value
-    wanted: Value
 
 
 def matches(claim: Claim, cell: Cell) -> bool:
@@ -38,35 +27,28 @@ def matches(claim: Claim, cell: Cell) -> bool:
 
 def side_differences(side: Side, claim: Claim, cell: Cell) -> tuple[Difference, ...]:
     """What a claim's side names and a cell does not have, the card aside."""
-    key, options = cell.key, dict(cell.key.options)
-    size = PUBLISHED_IMAGE_SIZES.get((claim.workload, claim.protocol))
-    named: list[tuple[str, Value, Value]] = [
-        ("workload", claim.workload, key.workload),
-        ("protocol", claim.protocol, key.protocol),
-        ("model", side.model.casefold(), key.model.casefold()),
-        ("gpus", side.gpus, key.gpus),
-        ("nodes", 1, key.nodes),
-        ("profile", "default", key.profile),
-        ("precision", side.precision, key.precision),
-        ("batch_size", side.batch_size, key.batch_size),
-        ("data_mode", side.data_mode, key.data_mode),
-        ("image_size", side.image_size or size, key.image_size),
-        ("layout", side.layout, key.layout),
-        ("epochs", claim.epochs if claim.metric == "protocol_seconds" else None, cell.length.epochs),
-        *((name, value, options.get(name)) for name, value in side.options.items()),
-    ]
-    lacking = [
-        Difference(name, measured, claimed)
-        for name, claimed, measured in named
-        if claimed not in (None, measured)
-    ]
-    unnamed = [
-        Difference(name, value, None)
-        for name, value in options.items()
-        if name not in side.options and name not in (*LENGTH_OPTIONS, PARALLEL)
-    ]
-    scaled = [Difference("scaled_down", True, False)] if scaled_down(cell) else []
-    return (*lacking, *unnamed, *scaled)
+    found = asked_by(claim, side).differences(PartialKey.of(cell.key, cell.length))
+    return (*found, Difference("scaled_down", True, False)) if scaled_down(cell) else found
+
+
+def asked_by(claim: Claim, side: Side) -> PartialKey:
+    """The key of the work that a side of a claim speaks of, as far as its publication says."""
+    named: dict[str, Value] = {
+        "workload": claim.workload,
+        "protocol": claim.protocol,
+        "model": side.model.casefold(),
+        "gpus": side.gpus,
+        "nodes": 1,
+        "profile": "default",
+        "precision": side.precision,
+        "batch_size": side.batch_size,
+        "data_mode": side.data_mode,
+        "image_size": side.image_size or PUBLISHED_IMAGE_SIZES.get((claim.workload, claim.protocol)),
+        "layout": side.layout,
+        "epochs": claim.epochs if claim.metric == "protocol_seconds" else None,
+    }
+    known = tuple((name, value) for name, value in named.items() if value is not None)
+    return PartialKey(known, tuple(side.options.items()))
 
 
 def scaled_down(cell: Cell) -> bool:

@@ -6,9 +6,9 @@ from functools import reduce
 from typing import Any
 
 from harness.record import Claim
-from report.comparisons.cells import Cell
-from report.comparisons.figures import Figure
-from report.comparisons.targets import target_reached, to_target
+from report.compare.cells import Cell
+from report.compare.figures import Figure
+from report.compare.targets import target_reached, to_target
 from report.metrics import CLAIMED
 from report.trials.trial import Trial
 

@@ -14,7 +14,7 @@ from typing import Any
 from harness.record import Claim
 from harness.summary.statistics import METHOD
 from report.analysis import METHODS, Analysis
-from report.comparisons.cells import Cell
+from report.compare.cells import Cell
 from report.trials.table import trials_of
 from report.trials.trial import Trial
 

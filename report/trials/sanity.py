@@ -16,7 +16,7 @@ from harness.record.published.cards import Card, find, peak_tflops
 from harness.summary import contradictions
 from harness.summary.device_checks import used_cards
 from report.trials.columns import IDENTITY, KEY
-from report.trials.pairs import without
+from report.trials.key import without
 from report.trials.table import as_json, figures, row_groups, trials_of, with_trials
 from report.trials.too_good import too_good
 from report.trials.trial import Trial

@@ -8,8 +8,8 @@ from harness.record import Record
 from harness.record.finding import label
 from harness.record.published.cards import find, load_cards
 from harness.record.store import Stored
-from report.comparisons.cells import cells_of
-from report.comparisons.scaling import scalings
+from report.compare.cells import cells_of
+from report.compare.scaling import scalings
 from report.trials import load
 from report.trials.reading import read
 from tests.helpers import ROOT

@@ -8,8 +8,8 @@ from typing import Any
 from harness.record import Claim, Record
 from harness.record.published.cards import load_cards
 from report.claims.judge import Judged, judge
-from report.comparisons import cells as stats
-from report.comparisons import groups
+from report.compare import cells as stats
+from report.compare import groups
 from report.trials.key import Value
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build

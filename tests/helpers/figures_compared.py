@@ -6,18 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from report.claims import matching
-from report.comparisons import batch_sweeps as batch_sweep
-from report.comparisons import scaling, speedups, time_breakdown
-from report.comparisons import side_by_side as compare
-from report.comparisons.batch_sweeps import BatchSweep
-from report.comparisons.cells import Cell, Ratio, cell_ratio
-from report.comparisons.expectation import Expectation, SpeedRange
-from report.comparisons.expectation import System as Party
-from report.comparisons.groups import ComparisonGroup, Entry
-from report.comparisons.scaling import Scaling
-from report.comparisons.side_by_side import Comparison
-from report.comparisons.units.spread import unit_band
-from report.trials import pairs
+from report.compare import batch_sweeps as batch_sweep
+from report.compare import precisions as speedups
+from report.compare import scaling
+from report.compare import side_by_side as compare
+from report.compare.batch_sweeps import BatchSweep
+from report.compare.cells import Cell, Ratio, cell_ratio, time_breakdown
+from report.compare.groups import ComparisonGroup, Entry
+from report.compare.key import MEASURED_FIELDS
+from report.compare.pairs import Expectation, SpeedRange
+from report.compare.pairs import System as Party
+from report.compare.scaling import Scaling
+from report.compare.side_by_side import Comparison
+from report.compare.spread import unit_band
+from report.trials.key import without
 from tests.helpers.figures_read import (
     Report,
     band,
@@ -103,7 +105,7 @@ def _published(group: ComparisonGroup, report: Report) -> dict[str, Any]:
 
 
 def _member(line: Entry, group: ComparisonGroup, report: Report) -> dict[str, Any]:
-    cell, parts = line.cell, time_breakdown.time_breakdown(line.cell)
+    cell, parts = line.cell, time_breakdown(line.cell)
     return {
         "trials": trials_of(cell),
         "session": cell.session,
@@ -173,7 +175,7 @@ def batch_sweeps(report: Report) -> list[Any]:
 def _sweep(found: BatchSweep) -> dict[str, Any]:
     largest = found.fitting[-1] if found.fitting else None
     return {
-        "key": key(pairs.without(found.key, "precision", "batch_size", *pairs.MEASURED_FIELDS)),
+        "key": key(without(found.key, "precision", "batch_size", *MEASURED_FIELDS)),
         "precision": found.precision,
         "card": found.unit,
         "members": [[cell.key.batch_size, first_trial(cell), _speed(cell)] for cell in found.cells],

@@ -5,7 +5,7 @@ from typing import get_args
 
 from harness.record import Claim
 from harness.record.published.claims import UNITS
-from report.comparisons.cells import Cell
+from report.compare.cells import Cell
 from report.metrics import CLAIMED, FIGURES
 
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from report.analysis import Analysis
-from report.comparisons.cells import Cell, Ratio
-from report.comparisons.expectation import Benchmark, Expectation, SpeedRange
-from report.comparisons.time_breakdown import time_breakdown
+from report.compare.cells import Cell, Ratio, time_breakdown
+from report.compare.pairs import Benchmark, Expectation, SpeedRange
 from report.cost.costs import Costs
 from report.cost.inputs import Range
 from report.page.names import work

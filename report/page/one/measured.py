@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from report.analysis import Analysis
-from report.comparisons.cells import Cell
-from report.comparisons.speedups import FULL_PRECISION, Speedup
-from report.comparisons.time_breakdown import time_breakdown
+from report.compare.cells import Cell, time_breakdown
+from report.compare.precisions import FULL_PRECISION, Speedup
 from report.page.names import work
 from report.page.one.pictures import TimePicture, time_picture
 from report.page.systems import Systems

@@ -10,12 +10,12 @@ from harness.record import Claim
 from report import text
 from report.analysis import Analysis
 from report.claims.studies import MOST_BARS, StudyFigure
-from report.comparisons.cells import Cell
+from report.compare.cells import Cell
 from report.page.published import studies
 from report.page.published.verdicts import ClaimRow, Counts, claim_rows, counts
 from report.page.systems import Systems
 from report.page.values import Command, Picture, System
-from report.trials.pairs import grouped_by
+from report.trials.key import grouped_by
 
 MOST_ALONE, BARS_ALONE = 6, 14
 """Pictures of a page without records of its own, and bars in each."""

@@ -11,8 +11,8 @@ from typing import Any
 from harness.record.finding import label
 from report import text
 from report.analysis import Analysis
-from report.comparisons.cells import Cell, runs_of_figures
-from report.comparisons.units.fleet import Fleet
+from report.compare.cells import Cell, runs_of_figures
+from report.compare.spread import Fleet
 from report.page.findings import counted
 from report.page.names import of_each_key, work
 from report.page.systems import Systems

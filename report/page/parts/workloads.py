@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from report import text
 from report.analysis import Analysis
 from report.charts.panels import Panels
-from report.comparisons.batch_sweeps import BatchSweep, batch_sweeps
-from report.comparisons.cells import Cell, input_bound
-from report.comparisons.groups import ComparisonGroup, Entry, differences
-from report.comparisons.scaling import Scaling, ranks_of, scalings, way_name
-from report.comparisons.speedups import FULL_PRECISION
-from report.comparisons.targets import targets_of, to_target
+from report.compare.batch_sweeps import BatchSweep, batch_sweeps
+from report.compare.cells import Cell, input_bound
+from report.compare.groups import ComparisonGroup, Entry, differences
+from report.compare.precisions import FULL_PRECISION
+from report.compare.scaling import Scaling, ranks_of, scalings, way_name
+from report.compare.targets import targets_of, to_target
 from report.page.names import apart, setting
 from report.page.systems import Systems
 from report.page.values import Picture, Quantity, System, of_figure, of_ratio
@@ -22,7 +22,7 @@ from report.page.workloads import panels
 from report.page.workloads.frameworks import FrameworksView, frameworks
 from report.page.workloads.timing import Timing, timing
 from report.page.workloads.trials import timelines
-from report.trials.pairs import grouped_by
+from report.trials.key import grouped_by
 
 MOST_ROWS = 60
 """Of a table of all figures."""

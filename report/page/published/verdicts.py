@@ -14,7 +14,7 @@ from report import text
 from report.analysis import Analysis
 from report.claims.judged import Judged
 from report.claims.metrics import figure_of
-from report.comparisons.cells import Cell, figure_ratio
+from report.compare.cells import Cell, figure_ratio
 from report.metrics import CLAIMED
 from report.page.values import Quantity
 from report.stats.intervals import Interval

@@ -10,11 +10,11 @@ from report import text
 from report.analysis import Analysis
 from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry
-from report.comparisons.ranking.frameworks import Line, Work, places, works
-from report.comparisons.speedups import FULL_PRECISION, Speedup
+from report.compare.precisions import FULL_PRECISION, Speedup
+from report.compare.ranking import Line, Work, places, works
 from report.page.filters import seconds
 from report.page.values import Picture, Quantity, of_figure, of_ratio
-from report.trials.pairs import grouped_by
+from report.trials.key import grouped_by
 
 
 @dataclass(frozen=True, slots=True)

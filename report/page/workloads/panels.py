@@ -11,15 +11,14 @@ from report.charts.curves import Curves, Line, Points
 from report.charts.marks import Look
 from report.charts.panels import Length, Lengths, Panel, Shares
 from report.charts.style import Form
-from report.comparisons.batch_sweeps import BatchSweep
-from report.comparisons.cells import Cell
-from report.comparisons.groups import PRECISIONS, ComparisonGroup
-from report.comparisons.scaling import VIRTUAL, Scaling, ranks_of
-from report.comparisons.speedups import FULL_PRECISION, Speedup, best_supported
-from report.comparisons.time_breakdown import time_breakdown
+from report.compare.batch_sweeps import BatchSweep
+from report.compare.cells import Cell, time_breakdown
+from report.compare.groups import PRECISIONS, ComparisonGroup
+from report.compare.precisions import FULL_PRECISION, Speedup, best_supported
+from report.compare.scaling import VIRTUAL, Scaling, ranks_of
 from report.page.names import setting
 from report.page.systems import Systems
-from report.trials.pairs import grouped_by
+from report.trials.key import grouped_by
 
 MOST_ROWS, MOST_LINES = 6, 8
 

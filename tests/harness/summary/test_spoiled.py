@@ -15,7 +15,7 @@ from harness.record import Measurement, Record, finding
 from harness.run import assemble
 from harness.summary.statistics import judge_trial, summarise
 from harness.telemetry.reader import read
-from report.comparisons import cells as stats
+from report.compare import cells as stats
 from report.page.one.chips import confidence
 from report.trials.table import trials_of
 from tests.helpers import records_builder as build

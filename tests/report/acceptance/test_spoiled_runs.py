@@ -8,9 +8,9 @@ import pytest
 
 from report.acceptance import clause
 from report.acceptance.delivery import judge
-from report.comparisons.cells import Cell
+from report.compare.cells import Cell
 from report.stats.intervals import Runs, blocks_interval
-from tests.report.comparisons.test_groups import found, series
+from tests.report.compare.test_groups import found, series
 
 
 def cell(*verdicts: str, causes: tuple[str, ...] = ()) -> Cell:

@@ -6,8 +6,8 @@ import pytest
 
 from harness.record import Claim, Limit, Record
 from report.claims.judge import judge
-from report.comparisons import cells as stats
-from report.comparisons.batch_sweeps import batch_sweeps
+from report.compare import cells as stats
+from report.compare.batch_sweeps import batch_sweeps
 from report.trials.table import trials_of
 from tests.helpers import records_builder as build
 from tests.helpers.claims_builder import (

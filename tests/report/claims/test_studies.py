@@ -14,8 +14,7 @@ from harness.record import Claim
 from harness.record.published.claims import load_claims
 from report.claims import studies
 from report.claims.studies import StudyEntry, StudyFigure, fitted, study_figures
-from report.comparisons.cells import Cell, cells_of
-from report.comparisons.time_breakdown import time_breakdown
+from report.compare.cells import Cell, cells_of, time_breakdown
 from report.trials.key import LOADER_ALONE
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build

@@ -8,9 +8,9 @@ from harness.record import Record
 from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims
 from report.claims.judge import Judged, judge
-from report.claims.matching import Difference
-from report.comparisons.cells import cells_of
-from report.comparisons.groups import comparison_groups
+from report.compare.cells import cells_of
+from report.compare.groups import comparison_groups
+from report.compare.key import Difference
 from tests.helpers import ROOT
 from tests.helpers.records_devices import LEAD
 from tests.helpers.records_learning import emulated, learned, on_devices

@@ -10,7 +10,7 @@ from harness.record import Claim, Record
 from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims, same_card
 from report.claims.judge import Judged, judge
-from report.comparisons import cells, groups
+from report.compare import cells, groups
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.trial_tables import table

@@ -16,7 +16,7 @@ from pandas import DataFrame
 from harness.errors import UserError
 from harness.record import Record, store
 from harness.record.store import read_all
-from report.comparisons.cells import cells_of
+from report.compare.cells import cells_of
 from report.trials import load
 from report.trials.columns import COLUMNS, IDENTITY, check, markdown
 from report.trials.key import Key, ProtocolLength, Stack

@@ -10,8 +10,9 @@ from harness.record import Limit, Record
 from harness.record.published.claims import ClaimSet
 from harness.record.store import Results, Stored
 from report.analysis import Analysis, Evidence, Question, analyse
-from report.comparisons import cells, groups, speedups
-from report.comparisons.groups import ComparisonGroup
+from report.compare import cells, groups
+from report.compare import precisions as speedups
+from report.compare.groups import ComparisonGroup
 from report.page.parts import workloads
 from report.page.systems import systems_of
 from tests.helpers import records_builder as build

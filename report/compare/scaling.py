@@ -6,11 +6,10 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from report import text
-from report.comparisons.cells import Cell, Ratio, cell_ratio, repeated
-from report.comparisons.groups import PRECISIONS
-from report.comparisons.targets import targets_of
-from report.trials.key import PARALLEL, VIRTUAL_RANKS, Key
-from report.trials.pairs import grouped_by, without
+from report.compare.cells import Cell, Ratio, cell_ratio, repeated
+from report.compare.groups import PRECISIONS
+from report.compare.targets import targets_of
+from report.trials.key import PARALLEL, VIRTUAL_RANKS, Key, grouped_by, without
 
 VIRTUAL = "virtual"
 PARALLELISMS = {

@@ -11,7 +11,7 @@ import pytest
 from commands import report
 from harness.errors import GateError, UserError
 from harness.record import Machine, Record
-from report.comparisons import side_by_side
+from report.compare import side_by_side
 from report.trials.reading import load
 from tests.helpers import bundled
 from tests.helpers import records_builder as build

@@ -10,13 +10,14 @@ from functools import cache
 import numpy as np
 import pytest
 
-from report.comparisons import scaling, speedups
-from report.comparisons.cells import Cell, Ratio, cells_of
-from report.comparisons.figures import Figure, Run, figure
-from report.comparisons.groups import PRECISIONS, comparison_groups
-from report.comparisons.parity import parities
+from report.compare import precisions as speedups
+from report.compare import scaling
+from report.compare.cells import Cell, Ratio, cells_of
+from report.compare.figures import Figure, Run, figure
+from report.compare.groups import PRECISIONS, comparison_groups
+from report.compare.precisions import parities
 from tests.helpers.trial_tables import table
-from tests.report.comparisons.test_groups import LEAD, elsewhere, found, series
+from tests.report.compare.test_groups import LEAD, elsewhere, found, series
 
 
 @cache

@@ -9,13 +9,13 @@ from datetime import datetime
 
 from pandas import DataFrame
 
-from report.comparisons.figures import Figure, Run, figure, left_out, most_proven
+from report.compare.figures import Figure, Run, figure, left_out, most_proven
+from report.compare.key import same_but
 from report.metrics import FIGURES
 from report.stats.intervals import Interval, Runs, blocks_interval
 from report.text import unit_name
 from report.trials.columns import IDENTITY, check
-from report.trials.key import Key, ProtocolLength, Stack
-from report.trials.pairs import grouped_by, same_but
+from report.trials.key import LOADER_ALONE, Key, ProtocolLength, Stack, grouped_by
 from report.trials.table import figures, row_groups, trials_of
 from report.trials.trial import Trial
 
@@ -247,3 +247,35 @@ def standing(cell: Cell) -> str:
 def unit_of(cell: Cell) -> str:
     """The card of a cell in its machine."""
     return unit_name(cell.card, cell.machine_label)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeBreakdown:
+    """Shares of the steady steps' time; they add up to 1.
+
+    Where the device keeps no clock of its own, `compute` is all that did not wait for input, `other` null.
+    """
+
+    input_wait: float
+    compute: float
+    other: float | None
+
+    def parts(self) -> tuple[tuple[str, float], ...]:
+        """Each part's name and share, in reading order."""
+        parts = [("input wait", self.input_wait), ("compute", self.compute), ("other", self.other or 0.0)]
+        return tuple((kind, share) for kind, share in parts if share > 0)
+
+
+def time_breakdown(cell: Cell) -> TimeBreakdown | None:
+    """The means over all valid runs: other = host-bound share − input wait, compute = the device's own time.
+
+    Null where the wait for input was not measured, and of a loader alone, whose work it is.
+    """
+    waited, host = cell.input_share.mean, cell.host_share.mean
+    if waited is None or cell.key.protocol == LOADER_ALONE:
+        return None
+    waited = min(max(waited, 0.0), 1.0)
+    if host is None:
+        return TimeBreakdown(waited, 1 - waited, None)
+    other = min(max(host - waited, 0.0), 1 - waited)
+    return TimeBreakdown(waited, 1 - waited - other, other)

@@ -11,7 +11,7 @@ from harness.record import Record
 from harness.record.published.claims import ClaimSet
 from harness.record.store import Results, Stored
 from report.analysis import Analysis, Evidence, Question, analyse
-from report.comparisons.units.fleet import Fleet, fleets
+from report.compare.spread import Fleet, fleets
 from report.cost.purchase import Purchase
 from report.trials.table import trials_of
 from tests.helpers.records_devices import LEAD, runs

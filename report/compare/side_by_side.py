@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pandas import DataFrame
 
 from harness.errors import UserError
-from report.comparisons.cells import Cell, Ratio, cell_ratio, cells_of, standing
+from report.compare.cells import Cell, Ratio, cell_ratio, cells_of, standing
+from report.compare.key import matched, same_but
 from report.stats.intervals import FLOOR_RUNS, quality_label, rare_runs_missed
 from report.text import clean, failure_words, on_nodes, short_card, times
-from report.trials.key import Key, differing, stack_differences
-from report.trials.pairs import grouped_by, matched, same_but
+from report.trials.key import Key, differing, grouped_by, stack_differences
 from report.trials.table import trials_of
 from report.trials.trial import Trial
 

@@ -10,10 +10,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from report.comparisons.cells import Cell, cell_ratio, cells_of
-from report.comparisons.figures import Run, figure, left_out
+from report.compare.cells import Cell, cell_ratio, cells_of
+from report.compare.figures import Run, figure, left_out
 from tests.helpers.trial_tables import table
-from tests.report.comparisons.test_groups import series
+from tests.report.compare.test_groups import series
 
 SETTLED = (100.0, 101.0, 99.0, 100.5)
 

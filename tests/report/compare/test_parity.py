@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from harness.record import Limit, LossScale
 from harness.summary.checks import scale_health
-from report.comparisons import cells as stats
-from report.comparisons import parity
+from report.compare import cells as stats
+from report.compare import precisions as parity
 from report.trials.trial import Trial
 from tests.helpers import records_builder as build
 from tests.helpers.trial_tables import table

@@ -92,7 +92,7 @@ def _verdict_of_count(claim: Claim, cell: Cell) -> Judged:
 
 def _count(claim: Claim, cell: Cell) -> float | None:
     if claim.metric == "peak_bytes":
-        return cell.allocated_bytes.mean
+        return cell.figures["allocated_bytes"].mean
     measured = cell.trials[0].record.measurement
     assert measured is not None
     items = {"train_items": measured.data.train_items, "valid_items": measured.data.valid_items}

@@ -186,7 +186,7 @@ def _fits(claim: Claim, variant: _Variant, device: Device) -> bool:
     metric = CLAIMED[claim.metric]
     if claim.target is not None:
         return variant.validates and (variant.whole or variant.limit.epochs is not None)
-    if metric.figure is None or (variant.key.data_source == "generated" and not metric.on_generated):
+    if not metric.path or (variant.key.data_source == "generated" and not metric.on_generated):
         return False
     if metric.kind == "quality":
         epochs = metric.least_epochs or claim.epochs

@@ -223,7 +223,7 @@ def parities(cells: Sequence[Cell]) -> tuple[Parity, ...]:
 
 
 def _enough(of: Cell, over: Cell) -> bool:
-    return not _unjudged(of, over) and min(of.quality.n, over.quality.n) >= SEEDS
+    return not _unjudged(of, over) and min(of.figures["quality"].n, over.figures["quality"].n) >= SEEDS
 
 
 def _parity(of: Cell, over: Cell | None, comparisons: int) -> Parity:
@@ -243,7 +243,7 @@ def _parity(of: Cell, over: Cell | None, comparisons: int) -> Parity:
 def _ends(cell: Cell) -> list[float]:
     """Accuracies, or losses, which perplexities are e to the power of: the margin is one of the loss."""
     by_perplexity = cell.trials[0].quality_name == "perplexity"
-    return [math.log(value) if by_perplexity else value for value in cell.quality.values]
+    return [math.log(value) if by_perplexity else value for value in cell.figures["quality"].values]
 
 
 def _unjudged(of: Cell, over: Cell | None) -> Unjudged | None:
@@ -253,6 +253,6 @@ def _unjudged(of: Cell, over: Cell | None) -> Unjudged | None:
         return "cut short"
     if of.key.data_source == "generated":
         return "generated data"
-    if not of.quality.values or not over.quality.values:
+    if not of.figures["quality"].values or not over.figures["quality"].values:
         return "no quality"
     return None

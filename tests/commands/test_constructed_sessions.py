@@ -121,7 +121,7 @@ def test_products_above_the_peak_on_paper_are_believed_for_the_card_s_higher_clo
 def test_several_cards_are_set_against_one_of_them_alone(ran):
     efficiencies = [
         ratio.estimate / cell.key.gpus
-        for family in scalings(cells_of(load(ran.root)))
+        for family in scalings(cells_of(load(ran.root)["trial"]))
         for cell in family.cells
         if (ratio := family.over_single(cell)) is not None
     ]

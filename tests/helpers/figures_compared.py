@@ -130,7 +130,7 @@ def _member(line: Entry, group: ComparisonGroup, report: Report) -> dict[str, An
 
 def _metrics(cell: Cell) -> dict[str, Any]:
     """Those that a trial has."""
-    found = {name: figure(getattr(cell, field)) for name, field in METRICS.items()}
+    found = {name: figure(cell.figures[field]) for name, field in METRICS.items()}
     return {name: values for name, values in found.items() if values is not None}
 
 
@@ -256,8 +256,8 @@ def _range(of: SpeedRange | None) -> list[float] | None:
 
 def side_by_side(report: Report) -> dict[str, Any] | None:
     """The first two machines on record, else the first two sessions; null where there are not two."""
-    rows = report.analysis.table
-    names = _two(list(rows["machine"])) or _two(list(rows["session"]))
+    rows = report.analysis.on_record
+    names = _two([row.machine for row in rows]) or _two([row.session for row in rows])
     return names and _compared(compare.compare(rows, *names))
 
 

@@ -311,7 +311,7 @@ def _limits(analysis: Analysis, works: Sequence[Benchmark], pair: tuple[System, 
 
 
 def _most(cells: Sequence[Cell], name: str) -> float | None:
-    return max((mean for cell in cells if (mean := getattr(cell, name).mean) is not None), default=None)
+    return max((mean for cell in cells if (mean := cell.figures[name].mean) is not None), default=None)
 
 
 def _memory(cells: Sequence[Cell]) -> float | None:

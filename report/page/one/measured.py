@@ -91,7 +91,7 @@ def _row(cell: Cell, among: Sequence[Cell], gains: Sequence[Speedup]) -> Row:
         name=work(cell, among),
         speed=rate(cell),
         runs=cell.throughput.n,
-        peak=Quantity(cell.peak_bytes.mean, "bytes"),
+        peak=Quantity(cell.figures["peak_bytes"].mean, "bytes"),
         waits=waits_for_input(cell),
         gain=gain_of(cell, gains),
         needs=_needs(cell),

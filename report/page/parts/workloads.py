@@ -242,9 +242,9 @@ def _row(
         time=of_figure(cell.seconds, "seconds"),
         rate=of_figure(cell.throughput, ""),
         scaled=Quantity(1.0, "ratio") if entry.reference else scaled,
-        memory=of_figure(cell.peak_bytes, "bytes"),
+        memory=of_figure(cell.figures["peak_bytes"], "bytes"),
         gain=of_ratio(gain.ratio if gain else None),
-        quality=of_figure(cell.quality, _quality_unit(cell)),
+        quality=of_figure(cell.figures["quality"], _quality_unit(cell)),
         runs=cell.throughput.n,
         states=_states(cell),
     )

@@ -48,15 +48,15 @@ def _look(cell: Cell, systems: Systems) -> Look:
 
 def memory(cells: Sequence[Cell], systems: Systems) -> Panel | None:
     """The peak of each cell, in all that its device has."""
-    known = [cell for cell in cells if cell.peak_bytes.mean]
-    shown = sorted(known, key=lambda cell: -(cell.peak_bytes.mean or 0.0))[:MOST_ROWS]
+    known = [cell for cell in cells if cell.figures["peak_bytes"].mean]
+    shown = sorted(known, key=lambda cell: -(cell.figures["peak_bytes"].mean or 0.0))[:MOST_ROWS]
     if not shown:
         return None
     bars = tuple(
         Length(
             label(cell, systems, known),
-            cell.peak_bytes.mean or 0.0,
-            text.gibibytes(cell.peak_bytes.mean),
+            cell.figures["peak_bytes"].mean or 0.0,
+            text.gibibytes(cell.figures["peak_bytes"].mean),
             _look(cell, systems),
             systems.of(cell).slot,
             _capacity(cell),

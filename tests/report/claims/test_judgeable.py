@@ -19,7 +19,7 @@ from report.compare.cells import cells_of
 from report.compare.groups import comparison_groups
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
-from tests.helpers.trial_tables import table
+from tests.helpers.trial_tables import trials_of
 
 CLAIMS = load_claims(ROOT).claims
 CARDS = load_cards(ROOT)
@@ -46,7 +46,7 @@ def could(trials: list[Trial], device: Device) -> set[str]:
 
 
 def compared(records: list[Record]) -> set[str]:
-    trials = table(records)
+    trials = trials_of(records)
     session = records[0].session
     groups = comparison_groups(without_sweeps(cells_of(trials), session), session, baseline=None)
     judged = (found for found in judge(CLAIMS, groups, CARDS) if found.compared)

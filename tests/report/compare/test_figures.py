@@ -12,7 +12,7 @@ import pytest
 
 from report.compare.cells import Cell, cell_ratio, cells_of
 from report.compare.figures import Run, figure, left_out
-from tests.helpers.trial_tables import table
+from tests.helpers.trial_tables import trials_of
 from tests.report.compare.test_groups import series
 
 SETTLED = (100.0, 101.0, 99.0, 100.5)
@@ -69,7 +69,7 @@ def test_an_accuracy_knows_no_blocks():
 
 @cache
 def line() -> Cell:
-    (cell,) = cells_of(table(series(repeats=2)))
+    (cell,) = cells_of(trials_of(series(repeats=2)))
     return cell
 
 
@@ -78,7 +78,12 @@ def cell(of: Sequence[Run]) -> Cell:
     unproven = any(run.verdict == "unproven" for run in of)
     trials = tuple(replace(line().trials[0], verdict=run.verdict) for run in of)
     takes = unproven and "unproven" not in without
-    return replace(line(), seconds=figure(of, without, in_blocks=True), takes_unproven=takes, trials=trials)
+    return replace(
+        line(),
+        figures={**line().figures, "seconds": figure(of, without, in_blocks=True)},
+        takes_unproven=takes,
+        trials=trials,
+    )
 
 
 def test_both_sides_of_a_ratio_are_selected_alike():

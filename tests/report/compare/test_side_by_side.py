@@ -40,7 +40,7 @@ def clone(folder: Path, *records: Record) -> Path:
 
 
 def compared(folder: Path, first: str, second: str) -> side_by_side.Comparison:
-    return side_by_side.compare(load(folder), first, second)
+    return side_by_side.compare(load(folder)["trial"], first, second)
 
 
 @pytest.fixture

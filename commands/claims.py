@@ -98,7 +98,7 @@ def _figure(claim: Claim) -> str:
         sign = {"equal": "", "less": "less than ", "greater": "more than "}[claim.relation]
         value = f"{claim.value:g}" if claim.value < 1e6 else f"{claim.value:,.0f}"
         return f"{metric} {sign}{value} {claim.unit}"
-    if claim.kind in ("order", "trend"):
+    if claim.is_direction:
         return f"{metric} {claim.relation}: {claim.words}"
     return f"{metric} without a figure: {claim.words}"
 

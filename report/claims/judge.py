@@ -51,7 +51,7 @@ def judge(
 
 
 def _judge(claim: Claim, measured: Measured) -> Judged:
-    if claim.value is None and claim.kind not in ("order", "trend"):
+    if claim.value is None and not claim.is_direction:
         return not_compared(claim, Difference("value", None, None))
     if claim.metric == "batch_ratio":
         return judge_batches(claim, measured)

@@ -132,7 +132,7 @@ def judgeable(
     for claim in claims:
         # The versions that an absolute figure is of are not known before a run.
         elsewhere = claim.kind == "absolute" and claim.stack is not None
-        figured = claim.value is not None or claim.kind in ("order", "trend")
+        figured = claim.value is not None or claim.is_direction
         here = speaks_of(claim, device.kind, device.name, device.capability, cards)
         if needs_run(claim) and figured and here and not elsewhere:
             trials = (

@@ -10,7 +10,7 @@ from datetime import datetime
 from report.compare.figures import Figure, Run, figure, left_out, most_proven
 from report.compare.key import same_but
 from report.metrics import FIGURES
-from report.stats.intervals import Interval, Runs, blocks_interval
+from report.stats.intervals import Doubt, Interval, Runs, blocks_interval
 from report.text import unit_name
 from report.trials.key import LOADER_ALONE, Key, ProtocolLength, Stack, grouped_by
 from report.trials.trial import Trial, identity_of
@@ -177,10 +177,10 @@ def figure_ratio(
     return Ratio(interval.estimate if interval else runs.mean / others.mean, interval, n)
 
 
-def _selection(of: Cell, over: Cell, figure: Figure, other: Figure) -> tuple[str, ...]:
+def _selection(of: Cell, over: Cell, figure: Figure, other: Figure) -> tuple[Doubt, ...]:
     """What was left out on either side, or taken in on both."""
     if of.takes_unproven != over.takes_unproven and (of.unproven_left_out or over.unproven_left_out):
-        return ("unproven runs count on both sides, as they must on one",)
+        return (Doubt("unproven-on-both"),)
     return tuple(dict.fromkeys((*figure.notes, *other.notes)))
 
 

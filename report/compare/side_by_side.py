@@ -9,12 +9,26 @@ from dataclasses import dataclass
 from harness.errors import UserError
 from report.compare.cells import Cell, Ratio, cell_ratio, cells_of, standing
 from report.compare.key import matched, same_but
-from report.stats.intervals import FLOOR_RUNS, quality_label, rare_runs_missed
-from report.text import clean, failure_words, on_nodes, short_card, times
+from report.stats.intervals import FLOOR_RUNS, Doubt, quality_label, rare_runs_missed
+from report.text import clean, count, failure_words, on_nodes, short_card, times
 from report.trials.key import Key, differing, grouped_by, stack_differences
 from report.trials.trial import Trial
 
 MOST_APART = 30
+
+DOUBTS = {
+    "odd-run": "one run lies {change:+.0%} from the other {others}",
+    "unequal-spread": "the runs of one side scatter {times:.0f} times as much as the other's",
+    "rare-runs": "a slow run that is 1 in 10 is missed by {runs} runs with a chance of {missed:.0%}",
+    "no-spread": "identical values: no spread was seen",
+    "block-spread-assumed": "{in_blocks}: ±{spread:.0%} between blocks assumed",
+    "few-blocks": "{in_blocks}: too few to tell their spread",
+    "invalid-left-out": "{counted_runs} left out",
+    "unproven-taken-in": "{counted_runs} taken in: without {them} the mean is {change:+.1%}",
+    "unproven-left-out": "{counted_runs} left out: with {them} the mean is {change:+.1%}",
+    "unproven-on-both": "unproven runs count on both sides, as they must on one",
+}
+"""The words for what makes a ratio doubtful, by its name."""
 
 _place = same_but()
 
@@ -191,7 +205,7 @@ def lines(comparison: Comparison) -> tuple[str, ...]:
         page += ["", f"The 95 % intervals hold together, over {len(comparison.pairs)} comparisons."]
     fewest = min((min(pair.ratio.n) for pair in comparison.pairs), default=0)
     missed = rare_runs_missed(fewest)
-    page += ["", f"{missed}."] if missed else []
+    page += ["", f"{worded(missed)}."] if missed else []
     if comparison.one_unit:
         page.append("One unit a side: cards of one model differ by 8 % and more.")
     if comparison.failed:
@@ -232,7 +246,7 @@ def verdict(pair: Pair) -> str:
     if interval is None:
         return f"{estimate} (single runs, no interval)"
     spread = f"{estimate} (95 % interval {times(interval.low)} to {times(interval.high)})"
-    notes = "".join(f"; {note}" for note in interval.notes)
+    notes = "".join(f"; {worded(note)}" for note in interval.notes)
     if not (pair.first.ranked and pair.second.ranked):
         return f"{spread}{notes}; not ranked"
     if pair.ratio.tied:
@@ -241,6 +255,14 @@ def verdict(pair: Pair) -> str:
     return f"{spread}{notes}; {'faster' if interval.low > 1 else 'slower'}" + (
         f", {quality_label(min(pair.ratio.n))}" if few else ""
     )
+
+
+def worded(doubt: Doubt) -> str:
+    """A doubt as a terminal says it."""
+    runs, blocks = int(doubt.data.get("runs", 0)), int(doubt.data.get("blocks", 0))
+    named = {"counted_runs": count(runs, f"{doubt.name.partition('-')[0]} run")}
+    named |= {"them": "it" if runs == 1 else "them", "in_blocks": count(blocks, "block")}
+    return DOUBTS[doubt.name].format(**doubt.data, **named)
 
 
 def below(comparison: Comparison, limit: float) -> tuple[str, ...]:

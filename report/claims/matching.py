@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from harness.record import Claim, Curve, Side
+from harness.record import Claim, Side
 from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup
 from report.compare.key import Difference, PartialKey
-from report.compare.precisions import Speedup
 from report.trials.key import Value
 
 PUBLISHED_IMAGE_SIZES = {("cifar_fastai", "published/1"): 224}
@@ -61,26 +60,6 @@ def smaller(cell: Cell) -> tuple[str, ...]:
     measured = cell.trials[0].record.measurement
     notes = measured.notes if measured else ()
     return tuple(note for note in notes if note.startswith(SMALLER))
-
-
-def published_gain(claim: Claim, gains: Sequence[Speedup]) -> bool:
-    """Whether a claim is a published speed-up of one of these pairs."""
-    if claim.kind != "ratio" or claim.metric != "protocol_seconds" or not (claim.over and claim.value):
-        return False
-    if claim.of.card != claim.over.card:
-        return False
-    over = claim.model_copy(update={"of": claim.over})
-    return any(matches(claim, gain.of) and matches(over, gain.over) for gain in gains)
-
-
-def behind(curve: Curve, cells: Sequence[Cell]) -> bool:
-    """Whether a published curve belongs behind these cells: the data mode changes speed, not learning."""
-    return any(
-        (curve.protocol, curve.side.model.casefold()) == (cell.key.protocol, cell.key.model.casefold())
-        and curve.side.batch_size in (None, cell.key.batch_size)
-        and curve.side.precision in (None, cell.key.precision)
-        for cell in cells
-    )
 
 
 def with_published(groups: Iterable[ComparisonGroup], claims: Sequence[Claim]) -> tuple[ComparisonGroup, ...]:

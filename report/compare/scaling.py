@@ -19,7 +19,6 @@ PARALLELISMS = {
     "each": "independent copies",
     VIRTUAL: "virtual ranks on one device",
 }
-STRICT = "fp32-ieee"
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from harness.run.setup import RunSetup
 from harness.settings import Settings, words
 from harness.summary import circumstances
 from report import text
-from report.comparisons import selfcheck
+from report.compare import selfcheck
 
 _BUILD_STEP = re.compile(r"(?:\[(?:[\w-]+ +)?|STEP )(\d+)/(\d+)")
 """BuildKit's `[stack 2/7]` and Podman's `STEP 2/7`; the whole output is in the build's log."""

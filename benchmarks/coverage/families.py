@@ -8,9 +8,9 @@ from benchmarks.coverage.cases import Case, Draw, Generator, Target
 from benchmarks.coverage.lines import line
 from benchmarks.coverage.samples import CV, in_blocks, lognormal, runs, student
 from harness.record import PRECISION_ORDER
-from report.comparisons.cells import Cell, Ratio
-from report.comparisons.groups import comparison_groups
-from report.comparisons.speedups import profile_gains, speedups
+from report.compare.cells import Cell, Ratio
+from report.compare.groups import comparison_groups
+from report.compare.precisions import profile_gains, speedups
 from report.stats.equivalence import non_inferior
 
 TOGETHER = Target(94)

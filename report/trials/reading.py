@@ -1,4 +1,4 @@
-"""Records → the table of trials, with what may be believed of each."""
+"""Records → trials, with what may be believed of each."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def load(path: str | Path) -> DataFrame:
     results = results_of(root)
     for problem in results.problems:
         warnings.warn(problem, stacklevel=2)
-    return read(results.records, cards_of(root))
+    return table_of(read(results.records, cards_of(root)))
 
 
 def results_of(root: Path) -> Results:
@@ -59,9 +59,9 @@ def cards_of(root: Path) -> tuple[Card, ...]:
     return load_cards(root) if (root / FILE).exists() else ()
 
 
-def read(records: Sequence[Stored], cards: Sequence[Card]) -> DataFrame:
-    """The table of records, in the order of their start; figures that cannot be are invalid."""
-    return checked(table_of(trials_from(records)), cards)
+def read(records: Sequence[Stored], cards: Sequence[Card]) -> tuple[Trial, ...]:
+    """Each record as a trial, in the order of their start; those whose figures cannot be are invalid."""
+    return checked(trials_from(records), cards)
 
 
 def trials_from(records: Sequence[Stored]) -> tuple[Trial, ...]:

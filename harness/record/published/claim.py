@@ -136,6 +136,16 @@ class Claim(Model):
     stack: str | None = None
     caveats: tuple[str, ...] = ()
 
+    @property
+    def is_direction(self) -> bool:
+        """Whether it says what is less or greater than what, and no value."""
+        return self.kind in ("order", "trend")
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether it is about one thing beside another: that matters to more readers than a single figure."""
+        return self.is_direction or self.kind == "ratio"
+
     @model_validator(mode="before")
     @classmethod
     def _begins_at_its_first_point(cls, given: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from report.analysis import Analysis
 from report.claims.matching import smaller
-from report.comparisons.cells import Cell, fewest_runs
+from report.compare.cells import Cell, fewest_runs
 from report.page.values import Chip
 from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS, HEADLINE_RUNS
 

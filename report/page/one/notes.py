@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from report import text
 from report.analysis import Analysis
-from report.comparisons.cells import Cell, fewest_runs
-from report.comparisons.time_breakdown import time_breakdown
+from report.compare.cells import Cell, fewest_runs, time_breakdown
 from report.page.names import work
 from report.page.values import Command, Headline, Quantity, of_figure
 from report.stats.intervals import BLOCKS_NEEDED

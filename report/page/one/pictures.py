@@ -9,8 +9,8 @@ from harness.record import Claim
 from report import text
 from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry, Look
-from report.comparisons.cells import Cell
-from report.comparisons.groups import ComparisonGroup
+from report.compare.cells import Cell
+from report.compare.groups import ComparisonGroup
 from report.page.filters import UNKNOWN, seconds
 from report.page.names import apart, details, setting
 from report.page.systems import Systems

@@ -12,8 +12,8 @@ from harness.summary.bound import Bound, speedup_limit
 from report import text
 from report.analysis import Analysis
 from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark
-from report.comparisons.cells import Cell
-from report.comparisons.time_breakdown import time_breakdown
+from report.compare.cells import Cell, time_breakdown
+from report.compare.key import same_but
 from report.page.machines import Differences, differences, first_of
 from report.page.names import of_each_key, work
 from report.page.systems import Systems
@@ -32,7 +32,7 @@ from report.trials.ceilings import (
     share,
     unhealthy,
 )
-from report.trials.pairs import grouped_by, same_but
+from report.trials.key import grouped_by
 from report.trials.trial import Trial
 
 SAME_ROOF = 0.05

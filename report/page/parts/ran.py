@@ -11,13 +11,13 @@ from harness.record.finding import label, sentence
 from harness.summary.device_checks import machine_findings
 from report import text
 from report.analysis import Analysis
-from report.comparisons.account import LOST, Account
-from report.comparisons.cells import Cell
-from report.comparisons.groups import ComparisonGroup, differences
+from report.compare.cells import Cell
+from report.compare.groups import ComparisonGroup, differences
 from report.page.machines import first_of
 from report.page.systems import Systems
 from report.page.values import Command, Quantity, System
-from report.trials.pairs import grouped_by
+from report.trials.account import LOST, Account
+from report.trials.key import grouped_by
 from report.trials.trial import Trial
 
 MOST_TRIALS = 200

@@ -11,15 +11,14 @@ from report.charts.curves import Curves, Line, Points
 from report.charts.marks import Look
 from report.charts.panels import Length, Lengths, Panel, Shares
 from report.charts.style import Form
-from report.comparisons.batch_sweeps import BatchSweep
-from report.comparisons.cells import Cell
-from report.comparisons.groups import ComparisonGroup
-from report.comparisons.scaling import VIRTUAL, Scaling, ranks_of
-from report.comparisons.speedups import Speedup, best_supported
-from report.comparisons.time_breakdown import time_breakdown
+from report.compare.batch_sweeps import BatchSweep
+from report.compare.cells import Cell, time_breakdown
+from report.compare.groups import ComparisonGroup
+from report.compare.precisions import Speedup, best_supported
+from report.compare.scaling import VIRTUAL, Scaling, ranks_of
 from report.page.names import setting
 from report.page.systems import Systems
-from report.trials.pairs import grouped_by
+from report.trials.key import grouped_by
 
 MOST_ROWS, MOST_LINES = 6, 8
 
@@ -49,15 +48,15 @@ def _look(cell: Cell, systems: Systems) -> Look:
 
 def memory(cells: Sequence[Cell], systems: Systems) -> Panel | None:
     """The peak of each cell, in all that its device has."""
-    known = [cell for cell in cells if cell.peak_bytes.mean]
-    shown = sorted(known, key=lambda cell: -(cell.peak_bytes.mean or 0.0))[:MOST_ROWS]
+    known = [cell for cell in cells if cell.figures["peak_bytes"].mean]
+    shown = sorted(known, key=lambda cell: -(cell.figures["peak_bytes"].mean or 0.0))[:MOST_ROWS]
     if not shown:
         return None
     bars = tuple(
         Length(
             label(cell, systems, known),
-            cell.peak_bytes.mean or 0.0,
-            text.gibibytes(cell.peak_bytes.mean),
+            cell.figures["peak_bytes"].mean or 0.0,
+            text.gibibytes(cell.figures["peak_bytes"].mean),
             _look(cell, systems),
             systems.of(cell).slot,
             _capacity(cell),

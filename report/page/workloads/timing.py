@@ -9,8 +9,8 @@ from harness.record import Claim
 from report import text
 from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import Look
-from report.comparisons.cells import Cell
-from report.comparisons.groups import ComparisonGroup
+from report.compare.cells import Cell
+from report.compare.groups import ComparisonGroup
 from report.page.filters import seconds
 from report.page.names import apart, setting
 from report.page.one.pictures import key_of

@@ -1,52 +1,41 @@
-"""Alike in all but a few fields: how the report groups cells, and which it sets against each other.
+"""The same work except for some fields: what is grouped, what is set against each other, what meets a claim.
 
 Whatever is compared has a comparability key: cells, single trials, lines of a purchase. Its place is what a
 group shares: the key less the fields that the comparison is about, and what else is asked for, such as the
-length of the protocol, the stack, the session, the machine and the card.
+length of the protocol, the stack, the session, the machine and the card. A partial key names some fields
+alone, such as those that a publication prints; what it does not name is free.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, fields, replace
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from report.trials.key import PARALLEL, Key, Pairs, ProtocolLength
-
-LOSS_SCALE = "options.loss_scale*"
-
-GOES_ALONG: Mapping[str, tuple[str, ...]] = {
-    "precision": (LOSS_SCALE,),
-    "batch_size": ("steps_per_epoch", "valid_batches"),
-    "data_mode": ("data_sha256",),
-    "profile": ("options.compile",),
-    "gpus": ("nodes", f"options.{PARALLEL}"),
-}
-"""What is left out together with a field: other fields, and options by a pattern of their names.
-
-A loss scale says how a precision is done, `compile` how a profile is tuned, `parallel` how devices share a
-step, which may need more nodes. Steps follow from the batch size, and a data mode may have data of its own.
-"""
+from report.trials.key import (
+    EMPTY_KEY,
+    EMPTY_LENGTH,
+    PARALLEL,
+    Key,
+    Pairs,
+    ProtocolLength,
+    Value,
+    grouped_by,
+    options_like,
+    without,
+)
 
 MEASURED_FIELDS = ("data_sha256", "weights", "weights_sha256")
 """What a trial that failed does not know of its key, or knows only as it was asked."""
+
+FREE_OPTIONS = ("epochs", PARALLEL)
+"""Options that a partial key need not name: its length says as much, or the way of sharing is its own."""
 
 DATA_MODES = ("cached", "device", "host")
 """From what shows the card alone to what shows the whole machine."""
 
 T = TypeVar("T")
 R = TypeVar("R")
-P = TypeVar("P", bound=Hashable)
-Whole = TypeVar("Whole", Key, ProtocolLength)
-
-
-def _empty(field: Field[Any]) -> Any:
-    typed = {"str": "", "int": 0, "bool": False}
-    return typed.get(str(field.type)) if field.default is MISSING else field.default
-
-
-_EMPTY = {whole: {field.name: _empty(field) for field in fields(whole)} for whole in (Key, ProtocolLength)}
 
 
 class Keyed(Protocol):
@@ -66,22 +55,6 @@ class Place(NamedTuple):
     within: tuple[Hashable, ...] = ()
 
 
-def without(whole: Whole, *names: str) -> Whole:
-    """A key or length less these fields and what goes along with them, each at its default or empty."""
-    left = [*names, *(more for name in names for more in GOES_ALONG.get(name, ()))]
-    empty = _EMPTY[type(whole)]
-    changes = {name: empty[name] for name in left if name in empty and getattr(whole, name) != empty[name]}
-    if isinstance(whole, Key):
-        dropped = [option for name in left for option in _options(whole, name)]
-        if dropped:
-            changes.setdefault("options", tuple(option for option in whole.options if option not in dropped))
-    return replace(whole, **changes) if changes else whole
-
-
-def _options(key: Key, pattern: str) -> Pairs:
-    return tuple(option for option in key.options if fnmatchcase(f"options.{option[0]}", pattern))
-
-
 def same_but(*names: str, within: Sequence[str | Callable[[Any], Hashable]] = ()) -> Callable[[Keyed], Place]:
     """A function from an item to its place: equal where keys differ in `names` alone, and `within` is equal.
 
@@ -89,7 +62,7 @@ def same_but(*names: str, within: Sequence[str | Callable[[Any], Hashable]] = ()
     functions of it; and what stays though it goes along: a field of its key, or a pattern of options.
     Raises ValueError where a name is no field of a key or length.
     """
-    unknown = [name for name in names if name not in _EMPTY[Key] and name not in _EMPTY[ProtocolLength]]
+    unknown = [name for name in names if not (hasattr(EMPTY_KEY, name) or hasattr(EMPTY_LENGTH, name))]
     if unknown:
         raise ValueError(f"no field of a key or length: {', '.join(unknown)}")
 
@@ -103,18 +76,58 @@ def _value(item: Any, part: str | Callable[[Any], Hashable], names: Sequence[str
     if not isinstance(part, str):
         return part(item)
     if part.startswith("options."):
-        return _options(item.key, part)
-    holder = item.key if part in _EMPTY[Key] else item.length if part in _EMPTY[ProtocolLength] else item
+        return options_like(item.key, part)
+    holder = item.key if hasattr(EMPTY_KEY, part) else item.length if hasattr(EMPTY_LENGTH, part) else item
     value: Hashable = getattr(holder, part)
     return without(value, *names) if isinstance(value, ProtocolLength) else value
 
 
-def grouped_by(items: Iterable[T], place: Callable[[T], P]) -> dict[P, list[T]]:
-    """Items by their place: each in one group, groups by their first member, members in the order given."""
-    groups: dict[P, list[T]] = {}
-    for item in items:
-        groups.setdefault(place(item), []).append(item)
-    return groups
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A field or option that is not what is asked; null where a side does not have it."""
+
+    field: str
+    here: Value
+    wanted: Value
+
+
+@dataclass(frozen=True, slots=True)
+class PartialKey:
+    """Some fields of a key and its length, and options, each with the value that is asked."""
+
+    fields: Pairs
+    options: Pairs = ()
+
+    @classmethod
+    def of(cls, key: Key, length: ProtocolLength | None = None) -> PartialKey:
+        """All of a key, and of its length the epochs; models are compared without regard to case."""
+        named = {field.name: getattr(key, field.name) for field in fields(key) if field.name != "options"}
+        named["model"] = key.model.casefold()
+        if length is not None:
+            named["epochs"] = length.epochs
+        return cls(tuple(named.items()), key.options)
+
+    def less(self, *names: str) -> PartialKey:
+        """The same without some fields or options."""
+        return PartialKey(
+            tuple(field for field in self.fields if field[0] not in names),
+            tuple(option for option in self.options if option[0] not in names),
+        )
+
+    def differences(self, other: PartialKey) -> tuple[Difference, ...]:
+        """What `other` has that is not what is asked here: fields that both name, and options of either.
+
+        An option that is not asked for is a difference, but for `FREE_OPTIONS`.
+        """
+        have, options, asked = dict(other.fields), dict(other.options), dict(self.options)
+        named = [(name, have[name], value) for name, value in self.fields if name in have]
+        named += [(name, options.get(name), value) for name, value in self.options]
+        lacking = [Difference(*each) for each in named if each[1] != each[2]]
+        free = (*asked, *FREE_OPTIONS)
+        return (
+            *lacking,
+            *(Difference(name, value, None) for name, value in other.options if name not in free),
+        )
 
 
 def matched(

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from report import text
-from report.comparisons.cells import Cell, Ratio, cell_ratio
-from report.comparisons.groups import ComparisonGroup, Entry
-from report.comparisons.units.spread import UnitBand, UnitSpreads, spreads_among, unit_band
+from report.compare.cells import Cell, Ratio, cell_ratio
+from report.compare.groups import ComparisonGroup, Entry
+from report.compare.key import each_nearest_the_card, matched, same_but
+from report.compare.spread import UnitBand, UnitSpreads, spreads_among, unit_band
 from report.stats.intervals import Ranking, ranking
-from report.trials.key import Key, ProtocolLength
-from report.trials.pairs import each_nearest_the_card, grouped_by, matched, same_but
+from report.trials.key import Key, ProtocolLength, grouped_by
 
 _place = same_but(within=("length",))
 

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from harness.record import PRECISION_ORDER
-from report.comparisons import scaling, speedups
-from report.comparisons.cells import Cell, Ratio, cells_of
-from report.comparisons.figures import Figure, Run, figure
-from report.comparisons.groups import comparison_groups
-from report.comparisons.parity import parities
-from tests.helpers.trial_tables import table
-from tests.report.comparisons.test_groups import LEAD, elsewhere, found, series
+from report.compare import precisions as speedups
+from report.compare import scaling
+from report.compare.cells import Cell, Ratio, cells_of
+from report.compare.figures import Figure, Run, figure
+from report.compare.groups import comparison_groups
+from report.compare.precisions import parities
+from tests.helpers.trial_tables import trials_of
+from tests.report.compare.test_groups import LEAD, elsewhere, found, series
 
 
 @cache
@@ -28,7 +29,7 @@ def lines(count: int) -> tuple[Cell, ...]:
         for place, precision in enumerate(PRECISION_ORDER[:count])
         for record in series(precision, repeats=2, first_order=10 * place)
     ]
-    return cells_of(table(records))
+    return cells_of(trials_of(records))
 
 
 def equal(rng: np.random.Generator, count: int, n: int) -> list[Cell]:
@@ -38,7 +39,10 @@ def equal(rng: np.random.Generator, count: int, n: int) -> list[Cell]:
         values = np.exp(rng.normal(0, 0.01, n)).tolist()
         return figure([Run(value, 1, "valid") for value in values], (), in_blocks=True)
 
-    return [replace(cell, seconds=drawn(), throughput=drawn()) for cell in lines(count)]
+    return [
+        replace(cell, figures={**cell.figures, "seconds": drawn(), "throughput": drawn()})
+        for cell in lines(count)
+    ]
 
 
 def all_hold(ratios: Iterable[Ratio]) -> bool:
@@ -83,12 +87,12 @@ def test_what_tuning_gains_holds_for_all_works_together():
         )
         for record in series(model=model, profile=profile, first_order=10 * n)
     ]
-    gains = speedups.profile_gains(cells_of(table(records)))
+    gains = speedups.profile_gains(cells_of(trials_of(records)))
     assert [gain.ratio.interval.comparisons for gain in gains if gain.ratio.interval] == [2, 2]
 
 
 def test_the_devices_of_one_work_are_compared_together():
-    several = (cell for gpus in (1, 2, 4) for cell in cells_of(table(series(gpus=gpus))))
+    several = (cell for gpus in (1, 2, 4) for cell in cells_of(trials_of(series(gpus=gpus))))
     cells = tuple(several)
     work = scaling.Scaling(cells[0].key, "unit", cells)
     ratios = [work.over_single(cell) for cell in cells]
@@ -100,7 +104,7 @@ def test_parities_with_one_reference_are_judged_together():
     def ends(cell: Cell, level: float) -> Cell:
         values = [math.exp(level + 0.01 * place) for place in range(5)]
         runs = [Run(value, 1, "valid") for value in values]
-        return replace(cell, quality=figure(runs, (), in_blocks=False))
+        return replace(cell, figures={**cell.figures, "quality": figure(runs, (), in_blocks=False)})
 
     chosen = [cell for cell in lines(8) if cell.key.precision in ("fp32-ieee", "amp-fp16", "amp-bf16")]
     verdicts = parities([ends(cell, 4.0) for cell in chosen])

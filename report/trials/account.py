@@ -11,7 +11,7 @@ from typing import Literal, get_args
 from harness.record import Session
 from harness.record.ledger import Attempt, Ledger, LedgerBegin
 from harness.record.store import Results
-from report.trials.pairs import grouped_by
+from report.trials.key import grouped_by
 from report.trials.trial import Trial
 
 Fate = Literal[

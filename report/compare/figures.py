@@ -6,8 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from report.stats.intervals import Interval, Runs, blocks_interval
-from report.text import count
+from report.stats.intervals import Doubt, Interval, Runs, blocks_interval
 
 LEAST_PROVEN = 3
 """Proven runs beside which a line's unproven ones, if fewer, are set apart."""
@@ -38,7 +37,7 @@ class Figure:
     interval: Interval | None = None
     unproven: Runs | None = None
     """Those of `apart` that are not invalid."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Doubt, ...] = ()
     """How many runs were left out or taken in, and what the mean would be otherwise."""
 
     @property
@@ -113,18 +112,16 @@ def _not_below_zero(runs: Runs) -> Interval | None:
     return replace(interval, low=0.0)
 
 
-def _selection(runs: Sequence[Run], without: Collection[str], counted: Runs) -> tuple[str, ...]:
+def _selection(runs: Sequence[Run], without: Collection[str], counted: Runs) -> tuple[Doubt, ...]:
     """How many runs were left out, and what the mean would be with them; or without those taken in."""
     verdicts = [run.verdict for run in runs if run.verdict not in PROVEN]
     if not verdicts:
         return ()
     unproven, invalid = verdicts.count("unproven"), verdicts.count("invalid")
-    notes = [f"{count(invalid, 'invalid run')} left out"] if invalid else []
+    notes = [Doubt("invalid-left-out", {"runs": invalid})] if invalid else []
     taken = "unproven" not in without
     other = _of(runs, PROVEN if taken else (*PROVEN, "unproven"), bool(counted.blocks)).mean
     if unproven and other is not None and counted.mean:
-        how, with_them = ("taken in", "without") if taken else ("left out", "with")
-        them = "it" if unproven == 1 else "them"
-        change = f"{with_them} {them} the mean is {other / counted.mean - 1:+.1%}"
-        notes.append(f"{count(unproven, 'unproven run')} {how}: {change}")
+        name = "unproven-taken-in" if taken else "unproven-left-out"
+        notes.append(Doubt(name, {"runs": unproven, "change": other / counted.mean - 1}))
     return tuple(notes)

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from harness.record import Limit, LossScale
 from harness.summary.checks import scale_health
-from report.comparisons import cells as stats
-from report.comparisons import parity
+from report.compare import cells as stats
+from report.compare import precisions as parity
 from report.trials.trial import Trial
 from tests.helpers import records_builder as build
-from tests.helpers.trial_tables import table
+from tests.helpers.trial_tables import trials_of
 from tests.helpers.watched_records import CARD, machine
 
 
@@ -91,7 +91,7 @@ def cells(
                 kind, asked, 0.15, card=CARD, complete=complete, seed=repeat, epochs=epochs
             )
             records.append(build.record(asked, found, on=machine(), order=len(records)))
-    return stats.cells_of(table(records))
+    return stats.cells_of(trials_of(records))
 
 
 FP32 = [0.820, 0.824, 0.818, 0.822, 0.821]

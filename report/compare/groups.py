@@ -6,9 +6,18 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from harness.record import PRECISION_ORDER, Claim
-from report.comparisons.cells import Cell, Ratio, cell_ratio, own_spread
-from report.trials.key import Key, Pairs, ProtocolLength, Value, differing, stack_differences
-from report.trials.pairs import MEASURED_FIELDS, Place, batch_follows_precision, grouped_by, same_but, without
+from report.compare.cells import Cell, Ratio, cell_ratio, own_spread
+from report.compare.key import MEASURED_FIELDS, Place, batch_follows_precision, same_but
+from report.trials.key import (
+    Key,
+    Pairs,
+    ProtocolLength,
+    Value,
+    differing,
+    grouped_by,
+    stack_differences,
+    without,
+)
 from report.trials.trial import Trial
 
 _at_batch = same_but("precision", "projected", "limit", within=("length",))

@@ -11,7 +11,8 @@ import pytest
 from commands import report
 from harness.errors import GateError, UserError
 from harness.record import Machine, Record
-from report.comparisons import side_by_side
+from report.compare import side_by_side
+from report.stats.intervals import Doubt
 from report.trials.reading import load
 from tests.helpers import bundled
 from tests.helpers import records_builder as build
@@ -40,7 +41,7 @@ def clone(folder: Path, *records: Record) -> Path:
 
 
 def compared(folder: Path, first: str, second: str) -> side_by_side.Comparison:
-    return side_by_side.compare(load(folder), first, second)
+    return side_by_side.compare(load(folder)["trial"], first, second)
 
 
 @pytest.fixture
@@ -211,3 +212,18 @@ def test_bundles_of_the_builder_are_compared_as_the_page_does(tmp_path):
     )
     (pair,) = compared(folder, "B card", "Card A").pairs
     assert pair.ratio.estimate == pytest.approx(0.012 / 0.009, rel=0.01)
+
+
+@pytest.mark.parametrize("name", side_by_side.DOUBTS)
+def test_each_doubt_is_said_with_its_values(name):
+    values = {
+        "change": 0.25,
+        "others": 3,
+        "times": 5.0,
+        "runs": 2,
+        "missed": 0.81,
+        "blocks": 1,
+        "spread": 0.01,
+    }
+    said = side_by_side.worded(Doubt(name, values))
+    assert said and "{" not in said

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from harness.summary.statistics import MOST_MEMORY_SHARE
 from harness.summary.statistics import reserved_share as measured_share
-from report.comparisons.cells import Cell, unit_of
-from report.trials.key import Key, limit_of
-from report.trials.pairs import MEASURED_FIELDS, grouped_by, same_but
+from report.compare.cells import Cell, unit_of
+from report.compare.key import MEASURED_FIELDS, same_but
+from report.trials.key import Key, grouped_by, limit_of
 from report.trials.trial import Trial
 
 FEWEST_POINTS = 2

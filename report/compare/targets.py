@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from report.comparisons.cells import Cell
-from report.comparisons.figures import Figure, Run, figure
+from report.compare.cells import Cell
+from report.compare.figures import Figure, Run, figure
 from report.trials.learning import Reached, more_is_better, reached
 from report.trials.trial import Trial
 

@@ -10,12 +10,13 @@ from harness.record import Limit, Record
 from harness.record.published.claims import ClaimSet
 from harness.record.store import Results, Stored
 from report.analysis import Analysis, Evidence, Question, analyse
-from report.comparisons import cells, groups, speedups
-from report.comparisons.groups import ComparisonGroup
+from report.compare import cells, groups
+from report.compare import precisions as speedups
+from report.compare.groups import ComparisonGroup
 from report.page.parts import workloads
 from report.page.systems import systems_of
 from tests.helpers import records_builder as build
-from tests.helpers.trial_tables import table
+from tests.helpers.trial_tables import trials_of
 
 LEAD = "20260131-aaaaaa"
 OTHER = "20260130-bbbbbb"
@@ -38,7 +39,9 @@ def elsewhere(precision: str = "fp32-ieee", seconds: float = 0.08, **changes: An
 def found(
     records: Sequence[Record], *, lead: str = LEAD, baseline: str | None = None, earlier: Sequence[str] = ()
 ) -> tuple[ComparisonGroup, ...]:
-    return groups.comparison_groups(cells.cells_of(table(records)), lead, baseline=baseline, earlier=earlier)
+    return groups.comparison_groups(
+        cells.cells_of(trials_of(records)), lead, baseline=baseline, earlier=earlier
+    )
 
 
 def analysed(records: Sequence[Record]) -> Analysis:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from report.comparisons.units.spread import UnitSpread, unit_band, unit_spread
+from report.compare.spread import UnitSpread, unit_band, unit_spread
 from report.stats.intervals import Runs, blocks_interval
 
 

@@ -1,10 +1,9 @@
-"""Does mixed precision work: the first steps beside fp32's, the end over seeds, and what the loss scale did.
+"""One precision against another on the same machine: how much faster it is, and whether it learns as well.
 
-The first steps are held by their losses and by their gradient norms: where gradients are clipped, one that is
-wrong by the loss scale leaves the losses alike.
-
-Later losses are not held against each other step by step: a change of one bit makes two runs diverge
-(Summers and Dinneen, arXiv 2103.04514). A speed without a verdict on the end says so.
+Every ratio of speeds names its denominator. A speed without a verdict on the end of training says so. The
+first steps are held by their losses and by their gradient norms: where gradients are clipped, one that is
+wrong by the loss scale leaves the losses alike. Later losses are not held against each other step by step: a
+change of one bit makes two runs diverge (Summers and Dinneen, arXiv 2103.04514).
 """
 
 from __future__ import annotations
@@ -16,10 +15,105 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal
 
-from report.comparisons.cells import Cell
+from harness.record import FULL_PRECISION
+from report.compare.cells import Cell, Ratio, cell_ratio, repeated
+from report.compare.key import at_same_batch, matched, nearest_the_card, same_but
 from report.stats.equivalence import SEEDS, Verdict, non_inferior
-from report.trials.pairs import at_same_batch, matched, same_but
+from report.stats.intervals import Ranking, ranking
+from report.trials.key import Value, differing, grouped_by, without
 from report.trials.trial import Trial
+
+_place = same_but("precision", "batch_size", within=("length", "session", "machine", "card", "stack"))
+
+
+@dataclass(frozen=True, slots=True)
+class Speedup:
+    """How many times as fast `of` trains as `over`, on one machine; both are named wherever it stands."""
+
+    of: Cell
+    over: Cell
+    ratio: Ratio
+    differs: tuple[tuple[str, Value, Value], ...]
+    """What differs besides the precision."""
+
+    @property
+    def ranking(self) -> Ranking:
+        """Whether `of` may be called faster or slower than `over`."""
+        return ranking(tied=self.ratio.tied, ranked=self.of.ranked and self.over.ranked)
+
+
+def speedups(cells: Sequence[Cell]) -> tuple[Speedup, ...]:
+    """Each precision against fp32-ieee and fp32-tf32 of the same machine, session and stack.
+
+    At the same batch where there is one; else at the batch that the denominator has, which is then named.
+    The level holds for all speed-ups of one workload together.
+    """
+    gained = [cell for cell in cells if cell.key.precision != "fp32-ieee"]
+    full = [cell for cell in cells if cell.key.precision in FULL_PRECISION]
+    pairs = [
+        (of, over)
+        for of, references in matched(gained, full, _place)
+        for over in _denominators(of, references)
+    ]
+    families = {
+        place: sum(map(repeated, family))
+        for place, family in grouped_by(pairs, lambda pair: _place(pair[0])).items()
+    }
+    gains = []
+    for of, over in pairs:
+        together = families[_place(of)]
+        gain = cell_ratio(over, of, "seconds", comparisons=together)
+        gain = gain or cell_ratio(of, over, "throughput", comparisons=together)
+        if gain is not None:
+            differs = differing(without(of.key, "precision"), without(over.key, "precision"))
+            gains.append(Speedup(of, over, gain, differs))
+    return tuple(gains)
+
+
+def _denominators(of: Cell, references: Sequence[Cell]) -> list[Cell]:
+    labels = [label for label in FULL_PRECISION if label != of.key.precision]
+    near = [at_same_batch(of, (c for c in references if c.key.precision == label)) for label in labels]
+    return [cell for cell in near if cell is not None]
+
+
+_any_profile = same_but("profile", within=("limit", "session", "machine", "card", "stack"))
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileGain:
+    """How many times as fast `tuned` trains as `default`, on one machine and in one session."""
+
+    tuned: Cell
+    default: Cell
+    ratio: Ratio
+
+
+def profile_gains(cells: Sequence[Cell]) -> tuple[ProfileGain, ...]:
+    """Each tuned cell against the default one that differs in nothing else; the level holds for all."""
+    tuned = [cell for cell in cells if cell.key.profile == "tuned"]
+    plain = [cell for cell in cells if cell.key == without(cell.key, "profile")]
+    pairs = [(cell, references[-1]) for cell, references in matched(tuned, plain, _any_profile) if references]
+    together = sum(map(repeated, pairs))
+    gains = [(*pair, cell_ratio(*pair, "throughput", comparisons=together)) for pair in pairs]
+    return tuple(ProfileGain(of, over, gain) for of, over, gain in gains if gain is not None)
+
+
+def best_supported(gains: Sequence[Speedup]) -> list[Speedup]:
+    """Of each model and pair of precisions the gain with the most runs, in the mode nearest the card."""
+    supported: dict[tuple[object, ...], Speedup] = {}
+    for gain in nearest_the_card(gains, lambda gain: gain.of.key):
+        key = gain.of.key
+        place = (key.protocol, key.model, key.precision, key.batch_size, gain.over.key.precision)
+        if place not in supported or sum(gain.ratio.n) > sum(supported[place].ratio.n):
+            supported[place] = gain
+    return list(supported.values())
+
+
+def best_of_each_workload(gains: Sequence[Speedup]) -> list[Speedup]:
+    """The best supported gains of each workload, each in its own mode nearest the card."""
+    by_workload = grouped_by(gains, lambda gain: gain.of.key.workload).values()
+    return [gain for members in by_workload for gain in best_supported(members)]
+
 
 FIRST_STEPS = 50
 LEAST_POINTS = 10
@@ -38,7 +132,7 @@ Unjudged = Literal["no reference", "cut short", "generated data", "no quality", 
 """Why a speed has no verdict on the end beside it."""
 
 _trial_place = same_but("precision", within=("session", "machine", lambda trial: trial.record.trial.seed))
-_place = same_but("precision", "batch_size", within=("epochs", "session", "machine", "stack"))
+_parity_place = same_but("precision", "batch_size", within=("epochs", "session", "machine", "stack"))
 """One budget of epochs on the same machine; a protocol may give each precision its own batch."""
 
 Points = Sequence[tuple[int, float]]
@@ -122,13 +216,13 @@ def parities(cells: Sequence[Cell]) -> tuple[Parity, ...]:
     """
     mixed = [cell for cell in cells if not cell.key.precision.startswith("fp32-")]
     references = [cell for cell in cells if cell.key.precision == REFERENCE]
-    pairs = [(of, at_same_batch(of, twins)) for of, twins in matched(mixed, references, _place)]
-    judged = Counter(_place(of) for of, over in pairs if over and _enough(of, over))
-    return tuple(_parity(of, over, judged[_place(of)]) for of, over in pairs)
+    pairs = [(of, at_same_batch(of, twins)) for of, twins in matched(mixed, references, _parity_place)]
+    judged = Counter(_parity_place(of) for of, over in pairs if over and _enough(of, over))
+    return tuple(_parity(of, over, judged[_parity_place(of)]) for of, over in pairs)
 
 
 def _enough(of: Cell, over: Cell) -> bool:
-    return not _unjudged(of, over) and min(of.quality.n, over.quality.n) >= SEEDS
+    return not _unjudged(of, over) and min(of.figures["quality"].n, over.figures["quality"].n) >= SEEDS
 
 
 def _parity(of: Cell, over: Cell | None, comparisons: int) -> Parity:
@@ -148,7 +242,7 @@ def _parity(of: Cell, over: Cell | None, comparisons: int) -> Parity:
 def _ends(cell: Cell) -> list[float]:
     """Accuracies, or losses, which perplexities are e to the power of: the margin is one of the loss."""
     by_perplexity = cell.trials[0].quality_name == "perplexity"
-    return [math.log(value) if by_perplexity else value for value in cell.quality.values]
+    return [math.log(value) if by_perplexity else value for value in cell.figures["quality"].values]
 
 
 def _unjudged(of: Cell, over: Cell | None) -> Unjudged | None:
@@ -158,6 +252,6 @@ def _unjudged(of: Cell, over: Cell | None) -> Unjudged | None:
         return "cut short"
     if of.key.data_source == "generated":
         return "generated data"
-    if not of.quality.values or not over.quality.values:
+    if not of.figures["quality"].values or not over.figures["quality"].values:
         return "no quality"
     return None

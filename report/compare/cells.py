@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from pandas import DataFrame
-
-from report.comparisons.figures import Figure, Run, figure, left_out, most_proven
+from report.compare.figures import Figure, Run, figure, left_out, most_proven
+from report.compare.key import same_but
 from report.metrics import FIGURES
-from report.stats.intervals import Interval, Runs, blocks_interval
+from report.stats.intervals import Doubt, Interval, Runs, blocks_interval
 from report.text import unit_name
-from report.trials.columns import IDENTITY, check
-from report.trials.key import Key, ProtocolLength, Stack
-from report.trials.pairs import grouped_by, same_but
-from report.trials.table import figures, row_groups, trials_of
-from report.trials.trial import Trial
+from report.trials.key import LOADER_ALONE, Key, ProtocolLength, Stack, grouped_by
+from report.trials.trial import Trial, identity_of
 
 PROJECTION_TOLERANCE = 0.01
 """A projection further than this from the whole run judges no claim."""
@@ -35,26 +31,22 @@ class Cell:
     machine_label: str
     card: str
     trials: tuple[Trial, ...]
-    seconds: Figure
-    epoch_seconds: Figure
-    throughput: Figure
-    step_seconds: Figure
-    quality: Figure
-    best_quality: Figure
-    early_fall: Figure
-    valid_loss: Figure
-    train_loss: Figure
-    smoothed_train_loss: Figure
-    test_quality: Figure
-    peak_bytes: Figure
-    allocated_bytes: Figure
-    input_share: Figure
-    host_share: Figure
-    joules: Figure
+    figures: Mapping[str, Figure] = field(hash=False)
+    """By the names of `report.metrics.FIGURES`."""
     verdict: str
     """valid, warn, unproven, or invalid, of the runs that count: unproven unless most are proven."""
     takes_unproven: bool
     """Whether unproven runs count: where most are, or where the speed would be another without them."""
+
+    @property
+    def seconds(self) -> Figure:
+        """Of the whole protocol."""
+        return self.figures["seconds"]
+
+    @property
+    def throughput(self) -> Figure:
+        """Samples per second of all devices together."""
+        return self.figures["throughput"]
 
     @property
     def started_at(self) -> datetime:
@@ -95,43 +87,31 @@ class Ratio:
         return None if self.interval is None else self.interval.includes(1.0)
 
 
-def cells_of(table: DataFrame) -> tuple[Cell, ...]:
-    """Groups the measured trials by key, length, stack, session, machine and card.
-
-    Cells and the trials of each are in the table's order. Raises UserError where the table lacks a column.
-    """
-    check(table)
-    measured = table[table["status"] == "ok"]
-    trials = trials_of(measured)
-    columns = {name: figures(measured, metric.column or name) for name, metric in FIGURES.items()}
-    return tuple(
-        _cell(
-            tuple(trials[place] for place in repeats),
-            {name: [values[place] for place in repeats] for name, values in columns.items()},
-        )
-        for repeats in row_groups(measured, IDENTITY)
-    )
+def cells_of(trials: Iterable[Trial]) -> tuple[Cell, ...]:
+    """Groups the measured trials by key, length, stack, session, machine and card, in the order given."""
+    measured = [trial for trial in trials if trial.record.status == "ok"]
+    return tuple(_cell(tuple(repeats)) for repeats in grouped_by(measured, identity_of).values())
 
 
-def _cell(trials: tuple[Trial, ...], values: Mapping[str, Sequence[float | None]]) -> Cell:
+def _cell(trials: tuple[Trial, ...]) -> Cell:
     first = trials[0]
     assert first.length is not None
-    blocks, verdicts = [trial.record.block for trial in trials], [trial.verdict for trial in trials]
+    verdicts = [trial.verdict for trial in trials]
     runs = {
         name: [
-            Run(value, block, verdict)
-            for value, block, verdict in zip(column, blocks, verdicts, strict=True)
-            if value is not None and math.isfinite(value)
+            Run(value, trial.record.block, trial.verdict)
+            for trial in trials
+            if (value := metric.of(trial)) is not None and math.isfinite(value)
         ]
-        for name, column in values.items()
+        for name, metric in FIGURES.items()
     }
     without = left_out(verdicts, runs["throughput"])
-    metrics = {
+    figures = {
         name: figure(of, without, in_blocks=not FIGURES[name].at_any_hour) for name, of in runs.items()
     }
     lengths = {(trial.epochs_trained, trial.steps_trained) for trial in trials if trial.verdict != "invalid"}
     if len(lengths) > 1:
-        metrics |= {name: Figure(()) for name, metric in FIGURES.items() if metric.of_one_length}
+        figures |= {name: Figure(()) for name, metric in FIGURES.items() if metric.of_one_length}
     return Cell(
         key=first.key,
         length=first.length,
@@ -143,7 +123,7 @@ def _cell(trials: tuple[Trial, ...], values: Mapping[str, Sequence[float | None]
         trials=trials,
         verdict=_verdict(trials, without),
         takes_unproven="unproven" not in without and any(trial.verdict == "unproven" for trial in trials),
-        **metrics,
+        figures=figures,
     )
 
 
@@ -176,17 +156,17 @@ def repeated(pair: tuple[Cell, Cell]) -> bool:
 
 
 def cell_ratio(of: Cell, over: Cell, name: str, *, comparisons: int = 1) -> Ratio | None:
-    """The ratio of one figure of two cells, by its attribute's name; without an interval, of the means.
+    """The ratio of one figure of two cells, by its name; without an interval, of the means.
 
     The level holds for all `comparisons` together.
     """
-    return figure_ratio(of, over, getattr(of, name), getattr(over, name), comparisons=comparisons)
+    return figure_ratio(of, over, of.figures[name], over.figures[name], comparisons=comparisons)
 
 
 def figure_ratio(
     of: Cell, over: Cell, figure: Figure, other: Figure, *, comparisons: int = 1
 ) -> Ratio | None:
-    """The same of a figure that each cell has, which need not be an attribute of it."""
+    """The same of a figure that each cell has, which need not be one of `FIGURES`."""
     runs, others = selected_alike(of, over, figure, other)
     if runs.mean is None or others.mean is None:
         return None
@@ -197,10 +177,10 @@ def figure_ratio(
     return Ratio(interval.estimate if interval else runs.mean / others.mean, interval, n)
 
 
-def _selection(of: Cell, over: Cell, figure: Figure, other: Figure) -> tuple[str, ...]:
+def _selection(of: Cell, over: Cell, figure: Figure, other: Figure) -> tuple[Doubt, ...]:
     """What was left out on either side, or taken in on both."""
     if of.takes_unproven != over.takes_unproven and (of.unproven_left_out or over.unproven_left_out):
-        return ("unproven runs count on both sides, as they must on one",)
+        return (Doubt("unproven-on-both"),)
     return tuple(dict.fromkeys((*figure.notes, *other.notes)))
 
 
@@ -247,3 +227,35 @@ def standing(cell: Cell) -> str:
 def unit_of(cell: Cell) -> str:
     """The card of a cell in its machine."""
     return unit_name(cell.card, cell.machine_label)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeBreakdown:
+    """Shares of the steady steps' time; they add up to 1.
+
+    Where the device keeps no clock of its own, `compute` is all that did not wait for input, `other` null.
+    """
+
+    input_wait: float
+    compute: float
+    other: float | None
+
+    def parts(self) -> tuple[tuple[str, float], ...]:
+        """Each part's name and share, in reading order."""
+        parts = [("input wait", self.input_wait), ("compute", self.compute), ("other", self.other or 0.0)]
+        return tuple((kind, share) for kind, share in parts if share > 0)
+
+
+def time_breakdown(cell: Cell) -> TimeBreakdown | None:
+    """The means over all valid runs: other = host-bound share − input wait, compute = the device's own time.
+
+    Null where the wait for input was not measured, and of a loader alone, whose work it is.
+    """
+    waited, host = cell.figures["input_share"].mean, cell.figures["host_share"].mean
+    if waited is None or cell.key.protocol == LOADER_ALONE:
+        return None
+    waited = min(max(waited, 0.0), 1.0)
+    if host is None:
+        return TimeBreakdown(waited, 1 - waited, None)
+    other = min(max(host - waited, 0.0), 1 - waited)
+    return TimeBreakdown(waited, 1 - waited - other, other)

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 from harness.record import PRECISION_ORDER
 from report import text
-from report.comparisons.cells import Cell, Ratio, cell_ratio, repeated
-from report.comparisons.targets import targets_of
-from report.trials.key import PARALLEL, VIRTUAL_RANKS, Key
-from report.trials.pairs import grouped_by, without
+from report.compare.cells import Cell, Ratio, cell_ratio, repeated
+from report.compare.targets import targets_of
+from report.trials.key import PARALLEL, VIRTUAL_RANKS, Key, grouped_by, without
 
 VIRTUAL = "virtual"
 PARALLELISMS = {
@@ -20,7 +19,6 @@ PARALLELISMS = {
     "each": "independent copies",
     VIRTUAL: "virtual ranks on one device",
 }
-STRICT = "fp32-ieee"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from report.comparisons.cells import Cell, cell_ratio, cells_of
-from report.comparisons.figures import Run, figure, left_out
-from tests.helpers.trial_tables import table
-from tests.report.comparisons.test_groups import series
+from report.compare.cells import Cell, cell_ratio, cells_of
+from report.compare.figures import Run, figure, left_out
+from report.stats.intervals import Doubt
+from tests.helpers.trial_tables import trials_of
+from tests.report.compare.test_groups import series
 
 SETTLED = (100.0, 101.0, 99.0, 100.5)
 
@@ -47,8 +48,8 @@ def test_a_figure_says_what_its_mean_would_be_with_the_runs_that_were_left_out()
     made = figure(of, selected(of), in_blocks=True)
     assert (made.n, made.apart, made.mean) == (4, (99.1, 1.0), pytest.approx(100.125))
     assert made.notes == (
-        "1 invalid run left out",
-        "1 unproven run left out: with it the mean is -0.2%",
+        Doubt("invalid-left-out", {"runs": 1}),
+        Doubt("unproven-left-out", {"runs": 1, "change": pytest.approx(99.92 / 100.125 - 1)}),
     )
     assert made.interval is not None and made.interval.notes[-2:] == made.notes
     assert made.with_unproven.values == (*SETTLED, 99.1)
@@ -58,7 +59,7 @@ def test_a_figure_says_what_its_mean_would_be_without_the_runs_that_were_taken_i
     of = runs(SETTLED, (80.0,))
     made = figure(of, selected(of), in_blocks=True)
     assert (made.n, made.apart) == (5, ())
-    assert made.notes == ("1 unproven run taken in: without it the mean is +4.2%",)
+    assert made.notes == (Doubt("unproven-taken-in", {"runs": 1, "change": pytest.approx(0.042, abs=5e-4)}),)
 
 
 def test_an_accuracy_knows_no_blocks():
@@ -69,7 +70,7 @@ def test_an_accuracy_knows_no_blocks():
 
 @cache
 def line() -> Cell:
-    (cell,) = cells_of(table(series(repeats=2)))
+    (cell,) = cells_of(trials_of(series(repeats=2)))
     return cell
 
 
@@ -78,7 +79,12 @@ def cell(of: Sequence[Run]) -> Cell:
     unproven = any(run.verdict == "unproven" for run in of)
     trials = tuple(replace(line().trials[0], verdict=run.verdict) for run in of)
     takes = unproven and "unproven" not in without
-    return replace(line(), seconds=figure(of, without, in_blocks=True), takes_unproven=takes, trials=trials)
+    return replace(
+        line(),
+        figures={**line().figures, "seconds": figure(of, without, in_blocks=True)},
+        takes_unproven=takes,
+        trials=trials,
+    )
 
 
 def test_both_sides_of_a_ratio_are_selected_alike():
@@ -87,7 +93,7 @@ def test_both_sides_of_a_ratio_are_selected_alike():
     ratio = cell_ratio(taken, kept, "seconds")
     assert ratio is not None and ratio.interval is not None
     assert ratio.n == (5, 5)
-    assert "unproven runs count on both sides, as they must on one" in ratio.interval.notes
+    assert Doubt("unproven-on-both") in ratio.interval.notes
     alone = cell_ratio(kept, cell(runs(SETTLED, ())), "seconds")
     assert alone is not None and alone.n == (4, 4)
 
@@ -106,5 +112,5 @@ def test_a_ratio_covers_all_runs_or_says_that_some_were_left_out(share, slower, 
         )
         clean = cell(runs(np.exp(rng.normal(0, 0.01, n)).tolist(), ()))
         interval = cell_ratio(disturbed, clean, "seconds").interval
-        kept += interval.includes(truth) or any("unproven" in note for note in interval.notes)
+        kept += interval.includes(truth) or any("unproven" in note.name for note in interval.notes)
     assert kept / draws >= 0.92

@@ -9,20 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from report.trials.key import Key, ProtocolLength
-from report.trials.pairs import (
+from report.compare.key import (
     DATA_MODES,
     MEASURED_FIELDS,
     Place,
     at_same_batch,
     batch_follows_precision,
     each_nearest_the_card,
-    grouped_by,
     matched,
     nearest_the_card,
     same_but,
-    without,
 )
+from report.trials.key import Key, ProtocolLength, grouped_by, without
 
 FIELDS = [field.name for field in (*fields(Key), *fields(ProtocolLength))]
 WITHIN = ("length", "session", "machine")

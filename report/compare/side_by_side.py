@@ -6,18 +6,29 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pandas import DataFrame
-
 from harness.errors import UserError
-from report.comparisons.cells import Cell, Ratio, cell_ratio, cells_of, standing
-from report.stats.intervals import FLOOR_RUNS, quality_label, rare_runs_missed
-from report.text import clean, failure_words, on_nodes, short_card, times
-from report.trials.key import Key, differing, stack_differences
-from report.trials.pairs import grouped_by, matched, same_but
-from report.trials.table import trials_of
+from report.compare.cells import Cell, Ratio, cell_ratio, cells_of, standing
+from report.compare.key import matched, same_but
+from report.stats.intervals import FLOOR_RUNS, Doubt, quality_label, rare_runs_missed
+from report.text import clean, count, failure_words, on_nodes, short_card, times
+from report.trials.key import Key, differing, grouped_by, stack_differences
 from report.trials.trial import Trial
 
 MOST_APART = 30
+
+DOUBTS = {
+    "odd-run": "one run lies {change:+.0%} from the other {others}",
+    "unequal-spread": "the runs of one side scatter {times:.0f} times as much as the other's",
+    "rare-runs": "a slow run that is 1 in 10 is missed by {runs} runs with a chance of {missed:.0%}",
+    "no-spread": "identical values: no spread was seen",
+    "block-spread-assumed": "{in_blocks}: ±{spread:.0%} between blocks assumed",
+    "few-blocks": "{in_blocks}: too few to tell their spread",
+    "invalid-left-out": "{counted_runs} left out",
+    "unproven-taken-in": "{counted_runs} taken in: without {them} the mean is {change:+.1%}",
+    "unproven-left-out": "{counted_runs} left out: with {them} the mean is {change:+.1%}",
+    "unproven-on-both": "unproven runs count on both sides, as they must on one",
+}
+"""The words for what makes a ratio doubtful, by its name."""
 
 _place = same_but()
 
@@ -55,16 +66,16 @@ class Comparison:
     """Whether each side is one card, and they are not the same."""
 
 
-def compare(table: DataFrame, first: str, second: str) -> Comparison:
+def compare(trials: Sequence[Trial], first: str, second: str) -> Comparison:
     """Sets what `first` names against what `second` names, the newest session of each workload.
 
     A name is a part of a card's name, of a machine's label or id, of a session's id, or of the stack, as
     `torch 2.13.0`, `driver 580` or an image's name; where it is exactly one of these, parts do not count.
     Raises UserError where a name is unknown, or names what the other names too.
     """
-    of_first, of_second = _named(table, first), _named(table, second)
-    if set(of_first["path"]) & set(of_second["path"]):
-        shared_sessions = sorted(set(of_first["session"]) & set(of_second["session"]))
+    of_first, of_second = _named(trials, first), _named(trials, second)
+    if {trial.path for trial in of_first} & {trial.path for trial in of_second}:
+        shared_sessions = sorted({t.session for t in of_first} & {t.session for t in of_second})
         raise UserError(
             f"'{first}' and '{second}' both name records of session {shared_sessions[0]}",
             remedy="name two cards, labels, sessions or stacks that share none",
@@ -81,27 +92,27 @@ def compare(table: DataFrame, first: str, second: str) -> Comparison:
         second=second,
         pairs=compared,
         apart=_apart(first_cells, second_cells, first, second),
-        failed=_failed(trials_of(of_first), first_cells, second_cells),
+        failed=_failed(of_first, first_cells, second_cells),
         stacks=_stacks(compared),
         machines=(_machines(of_first), _machines(of_second)),
         one_unit=all(len(side) <= 1 for side in units) and units[0] != units[1],
     )
 
 
-def _named(table: DataFrame, name: str) -> DataFrame:
+def _named(trials: Sequence[Trial], name: str) -> list[Trial]:
     query = " ".join(name.casefold().replace("=", " ").split())
-    texts = [[text.casefold() for text in _names_of(trial)] for trial in trials_of(table)]
+    texts = [[text.casefold() for text in _names_of(trial)] for trial in trials]
     exact = [query in own for own in texts]
     named = exact if any(exact) else [any(query in text for text in own) for own in texts]
     if not any(named) or not query:
-        names = sorted({*map(short_card, table["card"]), *table["machine_label"]})
+        names = sorted({name for trial in trials for name in (short_card(trial.card), trial.machine_label)})
         listed = clean(", ".join(names), 200) or "none: nothing was measured yet"
         raise UserError(f"no record is of '{name}'", remedy=f"cards and machines on record are {listed}")
-    return table[named]
+    return [trial for trial, asked in zip(trials, named, strict=True) if asked]
 
 
-def _machines(table: DataFrame) -> tuple[str, ...]:
-    return tuple(sorted(set(table["machine_label"])))
+def _machines(trials: Sequence[Trial]) -> tuple[str, ...]:
+    return tuple(sorted({trial.machine_label for trial in trials}))
 
 
 def _names_of(trial: Trial) -> list[str]:
@@ -194,7 +205,7 @@ def lines(comparison: Comparison) -> tuple[str, ...]:
         page += ["", f"The 95 % intervals hold together, over {len(comparison.pairs)} comparisons."]
     fewest = min((min(pair.ratio.n) for pair in comparison.pairs), default=0)
     missed = rare_runs_missed(fewest)
-    page += ["", f"{missed}."] if missed else []
+    page += ["", f"{worded(missed)}."] if missed else []
     if comparison.one_unit:
         page.append("One unit a side: cards of one model differ by 8 % and more.")
     if comparison.failed:
@@ -235,7 +246,7 @@ def verdict(pair: Pair) -> str:
     if interval is None:
         return f"{estimate} (single runs, no interval)"
     spread = f"{estimate} (95 % interval {times(interval.low)} to {times(interval.high)})"
-    notes = "".join(f"; {note}" for note in interval.notes)
+    notes = "".join(f"; {worded(note)}" for note in interval.notes)
     if not (pair.first.ranked and pair.second.ranked):
         return f"{spread}{notes}; not ranked"
     if pair.ratio.tied:
@@ -244,6 +255,14 @@ def verdict(pair: Pair) -> str:
     return f"{spread}{notes}; {'faster' if interval.low > 1 else 'slower'}" + (
         f", {quality_label(min(pair.ratio.n))}" if few else ""
     )
+
+
+def worded(doubt: Doubt) -> str:
+    """A doubt as a terminal says it."""
+    runs, blocks = int(doubt.data.get("runs", 0)), int(doubt.data.get("blocks", 0))
+    named = {"counted_runs": count(runs, f"{doubt.name.partition('-')[0]} run")}
+    named |= {"them": "it" if runs == 1 else "them", "in_blocks": count(blocks, "block")}
+    return DOUBTS[doubt.name].format(**doubt.data, **named)
 
 
 def below(comparison: Comparison, limit: float) -> tuple[str, ...]:

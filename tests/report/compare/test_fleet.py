@@ -11,12 +11,11 @@ from harness.record import Record
 from harness.record.published.claims import ClaimSet
 from harness.record.store import Results, Stored
 from report.analysis import Analysis, Evidence, Question, analyse
-from report.comparisons.units.fleet import Fleet, fleets
+from report.compare.spread import Fleet, fleets
 from report.cost.purchase import Purchase
-from report.trials.table import trials_of
 from tests.helpers.records_devices import LEAD, runs
 from tests.helpers.records_fleet import CARD, fleet
-from tests.helpers.trial_tables import table
+from tests.helpers.trial_tables import trials_of
 
 
 def analysis(records: list[Record], purchase: Purchase | None = None) -> Analysis:
@@ -26,7 +25,7 @@ def analysis(records: list[Record], purchase: Purchase | None = None) -> Analysi
 
 
 def one(records: list[Record], lead: str | None = LEAD) -> Fleet:
-    (found,) = fleets(trials_of(table(records)), lead)
+    (found,) = fleets(trials_of(records), lead)
     return found
 
 
@@ -67,7 +66,7 @@ def test_a_unit_that_ran_once_says_nothing_of_how_far_its_runs_lie_apart():
 
 def test_units_of_another_card_another_driver_or_of_an_invalid_trial_are_in_no_fleet():
     other = fleet(4, card="Constructed Card G", seed=2)
-    both = fleets(trials_of(table([*fleet(8), *other])), LEAD)
+    both = fleets(trials_of([*fleet(8), *other]), LEAD)
     assert [(found.card, len(found.units)) for found in both] == [(CARD, 8), ("Constructed Card G", 4)]
     newer = [
         record.model_copy(
@@ -89,8 +88,8 @@ def test_units_of_another_card_another_driver_or_of_an_invalid_trial_are_in_no_f
 
 
 def test_two_units_are_no_fleet_and_a_page_of_another_card_shows_none():
-    assert not fleets(trials_of(table(fleet(2, cards_per_machine=1))), LEAD)
-    assert not fleets(trials_of(table(fleet(8))), "20260101-000000")
+    assert not fleets(trials_of(fleet(2, cards_per_machine=1)), LEAD)
+    assert not fleets(trials_of(fleet(8)), "20260101-000000")
 
 
 def test_processors_are_units_by_their_machine():

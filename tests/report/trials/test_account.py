@@ -12,7 +12,7 @@ from harness.record import Failure, Record, Session, store
 from harness.record.ledger import TrialEnd, TrialStart
 from harness.run import ledger
 from report.analysis import Analysis, Question, analyse, evidence_in
-from report.comparisons.account import Account
+from report.trials.account import Account
 from tests.helpers import bundled
 from tests.helpers import records_builder as build
 

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.record import Cpu, Limit
-from report.comparisons import expectation
-from report.comparisons.cells import Ratio
+from report.compare import pairs as expectation
+from report.compare.cells import Ratio
 from report.page.machines import differences
 from report.stats.intervals import Interval
 from tests.helpers import records_builder as build
-from tests.report.comparisons.test_groups import LEAD, ON, elsewhere, found, series
+from tests.report.compare.test_groups import LEAD, ON, elsewhere, found, series
 
 SHORT = {"complete": False, "limit": Limit(steps=40)}
 

@@ -80,7 +80,7 @@ def works(measured: Sequence[Cell], lead: str | None) -> tuple[Work, ...]:
     Of equal lines that of session `lead`, else the newest.
     """
     here = [cell for cell in measured if framework_of(cell) and cell.verdict != "invalid"]
-    newest = sorted(here, key=lambda cell: (cell.session == lead, cell.started_at), reverse=True)
+    newest = sorted(here, key=lambda cell: (cell.session == lead, cell.turn), reverse=True)
     found = []
     for members in grouped_by(newest, _place).values():
         fair = [cell for cell in members if cell.key.protocol.startswith(ALIKE)]

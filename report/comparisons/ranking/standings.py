@@ -66,7 +66,7 @@ def standings(own_cells: Sequence[Cell], cells: Sequence[Cell]) -> Standings | N
 def _by_system(cells: Sequence[Cell], own: Cell) -> dict[tuple[str, str], Cell]:
     """The newest cell of each system; of the leading one its own."""
     found: dict[tuple[str, str], Cell] = {(own.machine, own.card): own}
-    for cell in sorted(cells, key=lambda cell: cell.started_at):
+    for cell in sorted(cells, key=lambda cell: cell.turn):
         if cell.throughput.mean and (cell.machine, cell.card) != (own.machine, own.card):
             found[cell.machine, cell.card] = cell
     return found

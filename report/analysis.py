@@ -79,7 +79,7 @@ class Question:
     """What is asked of the evidence.
 
     The analysis leads with `session`, else with the newest one of `machine` (a Session's machine). Where that
-    has none, it leads with the newest that trains and is mostly proven, else with the newest. `baseline`
+    has none, it leads with one that trains and is mostly proven, else with any. `baseline`
     (part of a card's name, a label or a precision) fixes what 1.00 is, `margin` how far below its figures a
     delivered machine may be.
     """
@@ -195,7 +195,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     Raises UserError where a name in the buyer's file fits several cards or lines, or the session that was
     asked for has no record.
     """
-    on_record = read(evidence.results.records, evidence.cards)
+    on_record = read(evidence.results.records, evidence.cards, evidence.results.sessions)
     trials = tuple(trial for trial in on_record if not trial.is_ceiling)
     lead = _lead(on_record, evidence.results.sessions, question)
     if not any(trial.session == lead and trial.record.plan == DEEP for trial in trials):
@@ -247,12 +247,11 @@ def _earlier(trials: Sequence[Trial], lead: str | None) -> frozenset[str]:
     if any(trial.record.plan in NO_WORK for trial in leading):
         return frozenset()
     places = {_place(trial) for trial in leading}
-    until = max((trial.started_at for trial in leading), default=None)
+    until = max((trial.turn for trial in leading), default=0)
     return frozenset(
         trial.session
         for trial in trials
-        if until is not None
-        and trial.started_at <= until
+        if trial.turn <= until
         and trial.record.plan not in NO_WORK
         and trial.session != lead
         and _place(trial) in places
@@ -264,7 +263,9 @@ def _place(trial: Trial) -> tuple[str, str, str]:
 
 
 def _lead(every: Sequence[Trial], sessions: Sequence[Session], question: Question) -> str | None:
-    """The session to lead with: a self-check, plan `deep` or a date to come only where nothing else is.
+    """The session to lead with: a self-check or plan `deep` only where nothing else is.
+
+    It is its machine's newest. Of several machines, among which nothing is newest, that with the most trials.
 
     Raises UserError where the session that was asked for has no record.
     """
@@ -282,8 +283,11 @@ def _lead(every: Sequence[Trial], sessions: Sequence[Session], question: Questio
     if question.machine is not None and not candidates:
         candidates = _of_proven_sessions(measured)
     candidates = candidates or measured
-    past = [trial for trial in candidates if trial.started_at <= question.now] or candidates
-    return max(past, key=lambda trial: trial.started_at).session if past else None
+    if not candidates:
+        return None
+    of_machines = grouped_by(candidates, lambda trial: trial.machine)
+    most = max(sorted(of_machines), key=lambda machine: len(of_machines[machine]))
+    return max(of_machines[most], key=lambda trial: trial.turn).session
 
 
 def _of_proven_sessions(trials: Sequence[Trial]) -> list[Trial]:

@@ -53,6 +53,11 @@ class Cell:
         return self.trials[-1].started_at
 
     @property
+    def turn(self) -> tuple[int, datetime]:
+        """Sorts one machine's cells as it measured them: between machines nothing is newer."""
+        return self.trials[-1].turn, self.started_at
+
+    @property
     def units(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(trial.device_unit for trial in self.trials if trial.device_unit))
 

@@ -93,7 +93,7 @@ def _own_places(
 ) -> dict[tuple[Place, Pairs], None]:
     """Place and limit of what this machine measured, the leading session's first; of each the newest."""
     leading = [cell for cell in cells if cell.session == lead]
-    before = sorted((cell for cell in cells if cell.session in earlier), key=lambda cell: cell.session)
+    before = sorted((cell for cell in cells if cell.session in earlier), key=lambda cell: cell.turn)
     newest: dict[Place, str] = {}
     found: dict[tuple[Place, Pairs], None] = {}
     for cell in (*leading, *reversed(before)):
@@ -126,7 +126,7 @@ def _own_and_beside(
     Of each machine and stack, beside the leading session's, the newest alone.
     """
     leading = [cell for cell in members if cell.session == lead]
-    others = sorted((cell for cell in members if cell.session != lead), key=lambda cell: cell.started_at)
+    others = sorted((cell for cell in members if cell.session != lead), key=lambda cell: cell.turn)
     newest = [alike[-1] for alike in grouped_by(others, _same_on_machine).values()]
     there = {_same_on_machine(cell) for cell in leading}
 

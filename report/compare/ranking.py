@@ -71,7 +71,7 @@ def standings(own_cells: Sequence[Cell], cells: Sequence[Cell]) -> Standings | N
 def _by_system(cells: Sequence[Cell], own: Cell) -> dict[tuple[str, str], Cell]:
     """The newest cell of each system; of the leading one its own."""
     found: dict[tuple[str, str], Cell] = {(own.machine, own.card): own}
-    for cell in sorted(cells, key=lambda cell: cell.started_at):
+    for cell in sorted(cells, key=lambda cell: cell.turn):
         if cell.throughput.mean and (cell.machine, cell.card) != (own.machine, own.card):
             found[cell.machine, cell.card] = cell
     return found
@@ -195,7 +195,7 @@ def works(measured: Sequence[Cell], lead: str | None) -> tuple[Work, ...]:
     Of equal lines that of session `lead`, else the newest.
     """
     here = [cell for cell in measured if framework_of(cell) and cell.verdict != "invalid"]
-    newest = sorted(here, key=lambda cell: (cell.session == lead, cell.started_at), reverse=True)
+    newest = sorted(here, key=lambda cell: (cell.session == lead, cell.turn), reverse=True)
     found = []
     for members in grouped_by(newest, _framework_place).values():
         fair = [cell for cell in members if cell.key.protocol.startswith(ALIKE)]

@@ -87,7 +87,9 @@ def _account(
     sessions = {session.id: session for session in results.sessions if session.machine == machine}
     ledgers = {ledger.begin.session: ledger for ledger in results.ledgers if ledger.begin.machine == machine}
     of_session = grouped_by(trials, lambda trial: trial.session)
-    newest = {row.record.plan: row.session for row in sorted(trials, key=lambda row: row.started_at)}
+    newest = {
+        row.record.plan: row.session for row in sorted(trials, key=lambda row: (row.turn, row.started_at))
+    }
     fates = Counter(
         _fate(row, shown, row.session == newest[row.record.plan], row.record.plan in lead_plans)
         for row in trials

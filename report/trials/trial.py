@@ -52,6 +52,8 @@ class Trial:
     """What it waits for."""
     short_id: str = ""
     """The start of its machine's id, where machines on record share a label."""
+    turn: int = 0
+    """Its session's place among its machine's, from 1: a clock may be set, and says no order."""
 
     @cached_property
     def key(self) -> Key:

@@ -221,7 +221,7 @@ def _caveats(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Caveat]:
             yield Caveat(
                 "baseline-missing", {"baseline": baseline, "model": text.model_name(group.base.model)}
             )
-    late = sum(trial.started_at > analysis.question.now + timedelta(days=1) for trial in analysis.own)
+    late = sum(trial.started_at > analysis.question.now + timedelta(days=1) for trial in analysis.shown)
     if late:
         yield Caveat("dated-ahead", {"count": late})
     yield from _not_here(analysis)

@@ -37,6 +37,8 @@ class DeviceUsed(Model):
     capability: str | None = None
     memory_bytes: int | None = None
     threads: int | None = None
+    simulated: Annotated[bool, Field(exclude_if=lambda simulated: not simulated)] = False
+    """A stand-in answered for the device: no figure of it was measured on one."""
 
 
 class Probe(Model):

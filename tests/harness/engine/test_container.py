@@ -18,7 +18,7 @@ from harness.engine.container import (
     shared_memory,
 )
 from harness.record import Asked, DataMode, DeviceKind, Trial, Variant
-from tests.helpers.checks import golden
+from tests.helpers.checks import golden, golden_difference
 
 FOLDERS = TrialFolders(
     input=Path("/clone/results/.state/work/t/in"),
@@ -97,12 +97,19 @@ SPECS = {
 }
 
 
-@pytest.mark.parametrize("name", SPECS)
-def test_a_trials_container_is_asked_for_exactly_as_written_down(name):
-    spec = SPECS[name]
-    body = config(spec)
-    both = {"body": body, "command": run_line("docker", spec.name, body).split(" --")}
-    golden(f"container_{name}.json", json.dumps(both, indent=1) + "\n")
+def container(name: str) -> str:
+    body = config(SPECS[name])
+    both = {"body": body, "command": run_line("docker", SPECS[name].name, body).split(" --")}
+    return json.dumps(both, indent=1) + "\n"
+
+
+def test_a_trials_container_is_asked_for_exactly_as_written_down():
+    golden("container_cpu.json", container("cpu"))
+
+
+@pytest.mark.parametrize("name", [name for name in SPECS if name != "cpu"])
+def test_a_container_differs_from_the_cpus_exactly_as_written_down(name):
+    golden_difference(f"container_{name}", container(name), container("cpu"))
 
 
 @pytest.mark.parametrize("name", SPECS)

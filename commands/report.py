@@ -17,9 +17,11 @@ from commands.terminal import Screen
 from harness.bundle import archive, bundle
 from harness.bundle.bundle import Opened
 from harness.bundle.validate import session_problems
+from harness.engine.local import LOG, log_tail
 from harness.errors import GateError, UserError
 from harness.machine import machine_id, state_folder
-from harness.record import Record, differences
+from harness.record import Record, differences, store
+from harness.run.jobs import submission
 from harness.settings import Settings
 from report import text
 from report.analysis import Analysis, Question, analyse, evidence_in
@@ -32,6 +34,7 @@ LONGER_ON_CPU = "invoke build --plan desk run --blocks 3 report"
 LONGER_ON_GPU = "invoke build --plan mission run --budget 8h report"
 MOST_FIGURES = 2
 """That a terminal ends with."""
+LOG_LINES, LOG_LETTERS = 12, 200
 
 
 def compare_two(root: Path, first: str, second: str, gate: str | None) -> None:
@@ -84,6 +87,25 @@ def _longer(analysis: Analysis) -> str:
     if session is None or session.plan != Settings().plan:
         return ""
     return LONGER_ON_CPU if devices == {"cpu"} else LONGER_ON_GPU
+
+
+def _ends_of_logs(root: Path, analysis: Analysis) -> dict[str, tuple[str, ...]]:
+    """The last lines of each failed trial's log that still lies here, by the record's path."""
+    found = {}
+    for stored in analysis.evidence.results.records:
+        record = stored.record
+        if record.failure is None:
+            continue
+        trial, attempt = record.trial.id, record.attempt
+        places = (
+            store.work_folder(root, record.session, trial, attempt),
+            submission.work_folder(submission.folder(root, record.session), trial, attempt),
+        )
+        words = "\n".join(log_tail(place / LOG) for place in places).splitlines()
+        lines = [text.clean(line, LOG_LETTERS) for line in words if line.strip()]
+        if lines:
+            found[stored.path] = tuple(lines[-LOG_LINES:])
+    return found
 
 
 @contextmanager
@@ -162,7 +184,12 @@ def report_on(
     question = Question(datetime.now(UTC), session, machine_id(state_folder()), baseline)
     if not bundles:
         analysis = analyse(evidence_in(root), question)
-        question = replace(question, ways=claims.ways(root, analysis), longer=_longer(analysis))
+        question = replace(
+            question,
+            ways=claims.ways(root, analysis),
+            longer=_longer(analysis),
+            logs=_ends_of_logs(root, analysis),
+        )
         analysis = replace(analysis, question=question)
         written = write(analysis, out, csv=csv, png=png)
     else:

@@ -93,6 +93,9 @@ class Question:
     """By their ids, what would judge the claims that no record meets; the report itself knows no plans."""
     longer: str = ""
     """The line that a first look leads to; empty where the leading session was more than that."""
+    logs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By a failed trial's path, the end of its log: for this machine's own HTML, and for nothing that leaves
+    it."""
 
 
 @dataclass(frozen=True)

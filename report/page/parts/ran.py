@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.record import PRECISIONS, PrecisionFound, Probe
@@ -73,6 +73,8 @@ class FailureRow:
     exit_code: int | None
     message: str
     count: int
+    log: tuple[str, ...]
+    """The last lines of the newest one's log, where it lies on this machine and the page is its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +175,7 @@ def view(analysis: Analysis, systems: Systems) -> RanView | None:
         trials=tuple(_trial(trial, analysis, systems) for trial in trials[:MOST_TRIALS]),
         trials_left=max(0, len(trials) - MOST_TRIALS),
         attempts=tuple(map(_attempts, analysis.accounts)),
-        failures=_failures(trials, systems),
+        failures=_failures(trials, systems, analysis.question.logs),
         stacks=stacks,
         version_names=tuple(dict.fromkeys(name for stack in stacks for name, _ in stack.versions)),
         arithmetic=_arithmetic(trials),
@@ -227,7 +229,9 @@ def _attempts(account: Account) -> AttemptRow:
     )
 
 
-def _failures(trials: Iterable[Trial], systems: Systems) -> tuple[FailureRow, ...]:
+def _failures(
+    trials: Iterable[Trial], systems: Systems, logs: Mapping[str, tuple[str, ...]]
+) -> tuple[FailureRow, ...]:
     """Trials without a measurement; those that differ in their repeat alone are one row."""
     failed = (trial for trial in trials if trial.failure is not None)
     alike = grouped_by(
@@ -239,10 +243,10 @@ def _failures(trials: Iterable[Trial], systems: Systems) -> tuple[FailureRow, ..
             trial.failure and (trial.failure.stage, trial.failure.reason, trial.failure.message),
         ),
     )
-    return tuple(_failure(rows, systems) for rows in alike.values())
+    return tuple(_failure(rows, systems, logs) for rows in alike.values())
 
 
-def _failure(trials: Sequence[Trial], systems: Systems) -> FailureRow:
+def _failure(trials: Sequence[Trial], systems: Systems, logs: Mapping[str, tuple[str, ...]]) -> FailureRow:
     trial, failure = trials[0], trials[0].failure
     assert failure is not None
     key = trial.key
@@ -254,6 +258,7 @@ def _failure(trials: Sequence[Trial], systems: Systems) -> FailureRow:
         exit_code=failure.exit_code,
         message=text.clean(failure.message, 300),
         count=len(trials),
+        log=next((logs[one.path] for one in reversed(trials) if one.path in logs), ()),
     )
 
 

@@ -1,4 +1,4 @@
-"""A figure in px from its left and top edge, with the parts of it that a page can hide, and legends."""
+"""A figure in px from its left and top edge, and the slide that it becomes."""
 
 from __future__ import annotations
 
@@ -48,8 +48,6 @@ SPACE = 6.0
 """Between words of different looks, px."""
 KEY_LINE = 18.0
 """From one row of a legend to the next, px."""
-_MARK, _STROKE = 18.0, 36.0
-"""Room for the sample of a mark and of a line, px."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,20 +183,6 @@ class Sheet:
         up = [(self.height - y) / DPI for _, y in places]
         self.figure.add_artist(Line2D(across, up, transform=self.from_corner, gid=part, **style))
 
-    def part(self, card: str, precision: str, step: float = 0.0) -> str:
-        """Names a part that a reader can hide; where it is a row of `step` px, those below it close up."""
-        name = f"part-{len(self.parts)}"
-        self.parts[name] = {"class": "series", "data-card": plain(card), "data-precision": plain(precision)}
-        if step:
-            self.parts[name]["data-step"] = f"{step:g}"
-        return name
-
-    def label(self, step: float) -> str:
-        """Names a part of `step` px that nobody hides, and that closes up with the rows."""
-        name = f"part-{len(self.parts)}"
-        self.parts[name] = {"class": "label", "data-step": f"{step:g}"}
-        return name
-
     def head(self, title: str, unit: str) -> float:
         """Writes a title and its unit above everything; returns the px that they take."""
         lines = [(line, LABEL + 1, True, INK) for line in wrapped(title, self.width, LABEL + 1, True)]
@@ -278,40 +262,6 @@ def grid(axes: Axes, across: Sequence[float] = (), up: Sequence[float] = ()) -> 
         stroke(
             axes, [x for at in across for x in (at, at, math.nan)], [low, high, math.nan] * len(across), rule
         )
-
-
-def bar(colour: str, height: float, **more: Any) -> Style:
-    """The style of a line that is a bar, `height` px."""
-    return {"color": colour, "lw": height, "solid_capstyle": "butt", **more}
-
-
-def interval(colour: str, width: float, cap: float, *, upright: bool = False, **more: Any) -> Style:
-    """The style of an error bar: a line whose ends carry caps of `cap` px on either side."""
-    marker = "_" if upright else "|"
-    return {"color": colour, "lw": width, "marker": marker, "ms": 2 * cap, "mew": width, **more}
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One entry of a legend: its words, how its line or mark looks, and the part that it is hidden with."""
-
-    label: str
-    style: Style
-    part: str | None = None
-
-
-def legend(sheet: Sheet, top: float, rows: Sequence[Sequence[tuple[float, Key]]]) -> None:
-    """Writes the rows of a legend."""
-    for place, row in enumerate(rows):
-        y = top + KEY_LINE * place + 12
-        for x, key in row:
-            sample = _sample(key)
-            sheet.line([(x, y - 4), (x + sample - 11, y - 4)], {**key.style, "markevery": [1]}, key.part)
-            sheet.text(x + sample, y, cut(key.label, sheet.width - x - sample, NOTE), part=key.part)
-
-
-def _sample(key: Key) -> float:
-    return _MARK if key.style.get("ls") == "none" else _STROKE
 
 
 @contextmanager

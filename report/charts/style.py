@@ -49,9 +49,6 @@ PRECISION_LOOKS: dict[str, Look] = {
 UNKNOWN_LOOK = Look(SOFT, "o")
 
 
-INPUT_WAIT, COMPUTE, OTHER = "#bf4b00", BLUE, "#5f6b78"
-"""Areas that carry text of the paper's colour."""
-
 DARK = {
     INK: "#e9ecf1",
     SOFT: "#a3adbb",
@@ -66,8 +63,6 @@ DARK = {
     GREY: "#77828f",
     HATCH: "#7d8896",
     RED: "#ff8f83",
-    INPUT_WAIT: "#ffab70",
-    OTHER: "#98a3af",
 }
 """What the page makes of each colour for readers who prefer it dark; on paper it stays as drawn."""
 
@@ -202,13 +197,6 @@ def apart(places: Sequence[float], gap: float, low: float, high: float) -> list[
     return moved
 
 
-# Ticks
-
-MOST_RATIO = 100.0
-"""A ratio's interval can reach to nothing and to infinity; its figures stand in the table."""
-_COARSE = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
-_MIDDLE = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
-_FINE = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0)
 _TICK_ROOM = 40.0
 
 
@@ -221,22 +209,6 @@ def linear_ticks(
         low, high = (0.0, high * 1.1) if high > 0 else (low - 1.0, low + 1.0)
     locator = MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10], min_n_ticks=2, integer=whole)
     return tuple(float(tick) for tick in locator.tick_values(low, high))
-
-
-def ratio_ticks(
-    values: Sequence[float], room: float, shown: Sequence[float] = ()
-) -> tuple[tuple[float, float], tuple[float, ...]]:
-    """The ends of a logarithmic axis of `room` px that shows 1, and ticks whose labels do not touch.
-
-    The axis ends at MOST_RATIO, unless a value that has to be `shown` lies further.
-    """
-    low, high = min(*values, 1.0, 1.0) / 1.03, max(*values, 1.0, 1.0) * 1.03
-    least, most = (min(shown, default=1.0) / 1.03, max(shown, default=1.0) * 1.03)
-    low, high = max(min(low, 0.95), min(1 / MOST_RATIO, least)), min(max(high, 1.05), max(MOST_RATIO, most))
-    wide = decades((low, high)) if high / low > 200 else _COARSE
-    ticks = _FINE if high / low < 3.2 else _MIDDLE if high / low < 10 else wide
-    inside = [tick for tick in ticks if low <= tick <= high]
-    return (low, high), spaced(inside, 1.0, room / math.log(high / low))
 
 
 def doubling_ticks(values: Sequence[float], room: float) -> tuple[tuple[float, float], tuple[float, ...]]:

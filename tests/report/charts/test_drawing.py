@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import re
 from xml.etree import ElementTree
 
@@ -28,14 +27,6 @@ def test_an_axis_from_zero_holds_every_value_between_round_ticks(values: list[fl
     assert ticks[0] == 0 and 2 <= len(ticks) <= 7
     assert max(values) <= ticks[-1] * (1 + 1e-9)
     assert {round((b - a) / ticks[1], 6) for a, b in itertools.pairwise(ticks)} == {1.0}
-
-
-@given(st.lists(RATIOS, min_size=1, max_size=20))
-def test_a_ratio_axis_shows_one_and_keeps_its_labels_apart(values: list[float]):
-    (low, high), ticks = style.ratio_ticks(values, 300.0)
-    assert 1.0 in ticks and all(low <= value <= high for value in [*values, *ticks])
-    places = [300 * math.log(tick / low) / math.log(high / low) for tick in ticks]
-    assert all(b - a >= 39.9 for a, b in itertools.pairwise(places))
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=6))

@@ -18,7 +18,6 @@ from tests.helpers.charts import CHARTS, EACH_CHART, EACH_LAYOUT, HOSTILE, MATH,
 from tests.helpers.page_reader import read
 
 FINITE = st.floats(min_value=1e-6, max_value=1e9, allow_nan=False, allow_infinity=False)
-RATIOS = st.floats(min_value=0.02, max_value=50.0, allow_nan=False)
 
 
 @given(st.lists(FINITE, min_size=1, max_size=20))

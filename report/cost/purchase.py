@@ -6,7 +6,7 @@ It belongs to the buyer and is never in the repository. No price is built in: wh
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -19,6 +19,7 @@ from harness.record.vocabulary.precision import Precision
 
 FILE = "purchase.toml"
 WEEKS_A_YEAR = 365 / 7
+HOURS_A_YEAR = 8784
 REMEDY = "correct it, or let `invoke quote` write it; docs/buying.md explains each key"
 NO_RANGE = "it has to be a number, or { low = …, best = …, high = … }"
 MESSAGES = {
@@ -75,7 +76,7 @@ def _within(least: float, most: float, *, above: bool = False, below: bool = Fal
 
 _WIDENED = BeforeValidator(_widened)
 
-Price = Annotated[InputRange, _WIDENED, AfterValidator(_within(0, 1e12, above=True))]
+Price = Annotated[InputRange, _WIDENED, AfterValidator(_within(0.001, 1e12))]
 CardWatts = Annotated[InputRange, _WIDENED, AfterValidator(_within(1, 5000))]
 Years = Annotated[InputRange, _WIDENED, AfterValidator(_within(0.1, 20))]
 Share = Annotated[InputRange, _WIDENED, AfterValidator(_within(0, 1, above=True))]
@@ -123,8 +124,9 @@ class Quote(Model):
 
 
 def _dated(day: date) -> date:
-    if day.year < 2000:
-        raise ValueError(f"{day} is no date of a quote")
+    # A day ahead is today somewhere else.
+    if day.year < 2000 or day > date.today() + timedelta(days=1):
+        raise ValueError(f"{day} is no date of a quote: it has to be from 2000 on, and not to come")
     return day
 
 
@@ -192,6 +194,14 @@ class Purchase(Model):
                     f"quote {number} ('{quote.card}') is in {quote.currency} and the file in "
                     f"{self.currency}: currencies are not mixed, so convert it and name its rate"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _hours_are_of_a_year(self) -> Self:
+        hours, cards = sum(work.hours_per_year for work in self.work), self.cards or 1
+        if hours > HOURS_A_YEAR * cards:
+            has = f"{cards} cards have" if self.cards else "one card has, and 'cards' says how many there are"
+            raise ValueError(f"the work takes {hours:,.0f} hours a year, more than {has}")
         return self
 
     @model_validator(mode="after")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from invoke.exceptions import Exit
 
 from commands.line import RETIRED, Line
+from harness.engines import CHOICES
 
 if TYPE_CHECKING:
     from harness.settings import Settings
@@ -22,7 +23,7 @@ SETTINGS = {
     "plan": "the plan to take: a file in plans/, without .toml (default: quick)",
     "device": "an index, several as 0,1, a UUID, or cpu (default: all cards of the largest model)",
     "image": "an image of docker/images.toml; `build` needs no card for it (default: the device's)",
-    "engine": "docker, podman, apptainer, venv or here (default: the first that answers, else venv)",
+    "engine": f"{', '.join(CHOICES)} (default: the first that answers, else venv)",
     "python": "an interpreter to take as it is; its records say 'unpinned'",
     "base": "a base image in place of the pinned one; records say so, and no claim is judged on it",
     "wheelhouse": "a folder of wheels to install from first (for clusters without internet)",
@@ -36,7 +37,6 @@ SETTINGS = {
 
 CLAIM = "what this published figure needs, by its id; may be given several times"
 CLAIMS = "'here': what as many figures need as can be judged here and fit the budget"
-NEW_SESSION = "start over instead of going on with the open session"
 RETRY = "also repeat trials that failed by themselves, such as out of memory"
 
 MACHINE = "device engine python"
@@ -145,7 +145,7 @@ def build(
     help={
         "claim": f"run {CLAIM}",
         "claims": f"{CLAIMS}, run",
-        "new_session": NEW_SESSION,
+        "new_session": "start over instead of going on with the open session",
         "retry": RETRY,
         "strict": "exit with 3 if a trial failed",
         "no_build": "refuse instead of building what is missing",

@@ -1,6 +1,6 @@
 """What our own measuring costs: a training loop with clock and telemetry over a bare one.
 
-    python -m benchmarks.overhead PYTHON [--model resnet18] [--minutes 8] [--results results] [--accept]
+    python -m benchmarks.overhead PYTHON [--model resnet18] [--minutes 8] [--results results]
 
 PYTHON is an interpreter with PyTorch, such as the one in `.venvs/`. The replicate is a fresh process, six a
 model (`processes.py`), each with eight rounds: a second of our loop, of the bare one, of the bare one again
@@ -8,8 +8,7 @@ as the control, and back. All loops train the same model, whose step takes 100 m
 the telemetry's sampler is stopped in the bare ones. glibc keeps freed memory, as in peers.py. A model that
 was not over after its minutes shows nothing unless five of its processes were.
 
-Exits 1 unless every interval ends at 1.01 or below. The figures come last; --accept writes them into
-docs/methodology.md.
+Exits 1 unless every interval ends at 1.01 or below. The figures come last.
 """
 
 from __future__ import annotations
@@ -25,8 +24,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.pages import ROOT, write_between
-from benchmarks.processes import KEEP_FREED_MEMORY, PROCESSES, Measured, processes, run_module
+from benchmarks.processes import KEEP_FREED_MEMORY, PROCESSES, ROOT, Measured, processes, run_module
 
 MODELS = ("resnet18", "lstm")
 BLOCK_SECONDS = 1.0
@@ -71,7 +69,6 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="of each process")
     parser.add_argument("--block-seconds", type=float, default=BLOCK_SECONDS, help="of a loop, about")
     parser.add_argument("--results", type=Path, default=ROOT / "results")
-    parser.add_argument("--accept", action="store_true", help="write the figures into docs/methodology.md")
     given = parser.parse_args(arguments)
 
     def child(model: str, number: int, left: float) -> Measured | None:
@@ -85,8 +82,6 @@ def main(arguments: Sequence[str]) -> int:
     ]
     lines = [overhead.line() for overhead in overheads]
     print("\n".join([host_line(given.results), *lines]))
-    if given.accept:
-        write_between(ROOT / "docs" / "methodology.md", "overhead", "\n".join(f"- {line}" for line in lines))
     return 0 if all(overhead.word == "pass" for overhead in overheads) else 1
 
 

@@ -1,6 +1,6 @@
 """How our training steps compare with timm's own and with a plain PyTorch loop.
 
-    python -m benchmarks.peers PYTHON [--case resnet18] [--profile default] [--minutes 8] [--accept]
+    python -m benchmarks.peers PYTHON [--case resnet18] [--profile default] [--minutes 8]
 
 PYTHON is an interpreter with PyTorch and timm, such as the one in `.venvs/`. The replicate is a fresh
 process, six a line (`processes.py`), each with eight rounds: ours, timm's, timm's again as the control, and
@@ -15,7 +15,7 @@ torch.compile, whose cache a process before the others fills. In all processes g
 it gives back depends on where arrays lie, and makes two equal sides differ by some percent on small images.
 
 Exits 1 where an interval lies wholly outside 0.98 to 1.02. An interval across a bound is too wide to say:
-"not shown", which is no failure and no pass. The figures come last; --accept writes them into README.md.
+"not shown", which is no failure and no pass. The figures come last.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.pages import ROOT, write_between
 from benchmarks.processes import KEEP_FREED_MEMORY, PROCESSES, Comparison, Measured, processes, run_module
 
 CASES = ("resnet18", "resnet50", "efficientnet_b0", "lstm")
@@ -65,7 +64,6 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--minutes", type=float, default=8.0, help="for each line, at most")
     parser.add_argument("--processes", type=int, default=PROCESSES, help="of each line")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="of each process")
-    parser.add_argument("--accept", action="store_true", help="write the figures into README.md")
     given = parser.parse_args(arguments)
     comparisons = []
     with tempfile.TemporaryDirectory() as cache:
@@ -83,10 +81,7 @@ def main(arguments: Sequence[str]) -> int:
                     )
                 )
                 print(f"… {comparisons[-1].line()}", file=sys.stderr, flush=True)
-    lines = [comparison.line() for comparison in comparisons]
-    print("\n".join(lines))
-    if given.accept:
-        write_between(ROOT / "README.md", "peers", "\n".join(f"- {line}" for line in lines))
+    print("\n".join(comparison.line() for comparison in comparisons))
     return 1 if any(comparison.word == "fail" for comparison in comparisons) else 0
 
 

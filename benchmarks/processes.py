@@ -22,9 +22,9 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
-from benchmarks.pages import ROOT
 from report.stats.intervals import Interval, Runs, blocks_interval
 
+ROOT = Path(__file__).resolve().parents[1]
 LEAST = 5
 """Processes that an interval needs."""
 PROCESSES = 6

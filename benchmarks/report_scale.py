@@ -3,7 +3,8 @@
     python -m benchmarks.report_scale
 
 Each size is built in a fresh process from constructed records of 300 steps, ten to a machine, whose stored
-summaries are those of their steps. Exits 1 where the larger takes more than 12 times the time, 30 s or 1 GB.
+summaries are those of their steps. Time is the processor's. Exits 1 where the larger takes more than 12 times
+the time of the smaller, 20 s or 1 GB.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ SIZES = (1_000, 10_000)
 PER_MACHINE = 10
 STEPS = 300
 WALL_SECONDS = 600.0
-MOST_TIMES, MOST_SECONDS, MOST_BYTES = 12.0, 30.0, 1e9
+MOST_TIMES, MOST_SECONDS, MOST_BYTES = 12.0, 20.0, 1e9
 STARTED = datetime(2026, 1, 1, tzinfo=UTC)
 PRECISIONS = ("fp32-ieee", "amp-fp16")
 
@@ -172,9 +173,9 @@ def write(root: Path, records: int) -> None:
 
 def once(root: Path) -> None:
     """Builds the page of what lies under `root`, and prints what it took."""
-    begun = time.perf_counter()
+    begun = time.process_time()
     built = build(root, root / "page", Question(STARTED + timedelta(days=30)))
-    seconds = time.perf_counter() - begun
+    seconds = time.process_time() - begun
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(json.dumps({"seconds": seconds, "bytes": peak, "page": built.html.stat().st_size}))
 
@@ -186,7 +187,7 @@ def measure(records: int) -> dict[str, float]:
         command = [sys.executable, "-m", "benchmarks.report_scale", "--once", folder]
         printed = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
     costs: dict[str, float] = json.loads(printed)
-    took = f"{costs['seconds']:.2f} s, {costs['bytes'] / 1e6:.0f} MB at most"
+    took = f"{costs['seconds']:.2f} s of processor time, {costs['bytes'] / 1e6:.0f} MB at most"
     print(
         f"{records:>6,} records of {records // PER_MACHINE:,} machines: {took}, page {costs['page']:,} bytes"
     )

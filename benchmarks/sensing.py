@@ -9,13 +9,11 @@ An A100 or H100 senses so (Yang et al., arXiv 2312.02741). A step takes 350 W fo
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.pages import ROOT, write_between
 from harness.telemetry.energy import SENSED_EVERY, keeps_pace
 
 SENSED = 0.025
@@ -91,14 +89,5 @@ def table(draws: int = DRAWS) -> str:
     return "\n".join(lines)
 
 
-def main(arguments: list[str]) -> int:
-    """Prints the table; with --accept it goes into the methodology."""
-    text = table()
-    print(text)
-    if "--accept" in arguments:
-        write_between(ROOT / "docs" / "methodology.md", "sensing", text)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    print(table())

@@ -25,8 +25,7 @@ from harness.settings import Settings
 from harness.units import duration, seconds_of
 from report import text
 from report.analysis import Analysis
-from report.claims.constructed import Device
-from report.claims.judgeable import Judgeable, Way, judgeable, line_of, needs_run
+from report.claims.judgeable import Device, Judgeable, Way, judgeable, line_of, needs_run
 
 WIDTH = 80
 
@@ -99,7 +98,7 @@ def _figure(claim: Claim) -> str:
         sign = {"equal": "", "less": "less than ", "greater": "more than "}[claim.relation]
         value = f"{claim.value:g}" if claim.value < 1e6 else f"{claim.value:,.0f}"
         return f"{metric} {sign}{value} {claim.unit}"
-    if claim.kind in ("order", "trend"):
+    if claim.is_direction:
         return f"{metric} {claim.relation}: {claim.words}"
     return f"{metric} without a figure: {claim.words}"
 
@@ -130,8 +129,7 @@ def count(root: Path) -> None:
 
 
 def _runs(found: Iterable[Judgeable]) -> frozenset[str]:
-    """The ids of claims whose verdict needs a run."""
-    return frozenset(one.claim.id for one in found if needs_run(one.claim))
+    return frozenset(one.claim.id for one in found)
 
 
 def _union(by_plan: Mapping[str, Iterable[Judgeable]]) -> frozenset[str]:
@@ -235,7 +233,7 @@ def ways(root: Path, analysis: Analysis) -> dict[str, Way]:
             for one in judgeable(unmet, trials, device, analysis.evidence.cards):
                 way = Way(name, {trial: seconds[trial] for trial in sorted(one.trials)}, image)
                 before = found.get(one.claim.id)
-                if needs_run(one.claim) and (before is None or way.seconds < before.seconds):
+                if before is None or way.seconds < before.seconds:
                     found[one.claim.id] = way
     return found
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from commands.measure import data_progress, environment_of, say_data, say_matrix
 from commands.terminal import Screen
-from harness.engine.scheduler import Scheduler
+from harness.engine.base import Scheduler
 from harness.engine.site import Site, load_site
 from harness.engine.slurm.scheduler import Slurm
 from harness.engine.slurm.script import script
@@ -57,11 +57,11 @@ def submit(root: Path, settings: Settings, how: How, scheduler: Scheduler | None
         resolved = resolve_data(setup, data_progress(screen))
         say_data(resolved, screen)
         chosen = prepare.fitting(choose(setup, resolved), site)
-        desk = prepare.desk(setup, site, built, resolved)
+        context = prepare.context(setup, site, built, resolved)
         with kept.alone(root):
             for node in scheduler.nodes(site.partition) if how.each_node else (None,):
                 submission = _opened(setup, chosen, site, node, how, screen)
-                _send(root, desk, submission, scheduler, how, screen)
+                _send(root, context, submission, scheduler, how, screen)
 
 
 def _site(root: Path, how: How) -> Site:
@@ -73,11 +73,11 @@ def _show(setup: RunSetup, site: Site, scheduler: Scheduler, how: How, screen: S
     """Prints each batch script as it would be sent."""
     chosen = prepare.fitting(choose(setup), site)
     say_matrix(setup, chosen, screen)
-    desk = prepare.desk(setup, site, setup.engine.expected(setup.image), {})
+    context = prepare.context(setup, site, setup.engine.expected(setup.image), {})
     for node in scheduler.nodes(site.partition) if how.each_node else (None,):
         submission = _new(setup, chosen, site, node)
         missing = session.missing(submission.whole, ())
-        for batch in send.batches(desk, submission, missing):
+        for batch in send.batches(context, submission, missing):
             screen.say(f"\n{script(batch, site)}")
 
 
@@ -112,19 +112,24 @@ def _still_asked(whole: Session, setup: RunSetup, chosen: Chosen, node: str | No
 
 
 def _send(
-    root: Path, desk: send.Desk, submission: Submission, scheduler: Scheduler, how: How, screen: Screen
+    root: Path,
+    context: send.SubmitContext,
+    submission: Submission,
+    scheduler: Scheduler,
+    how: How,
+    screen: Screen,
 ) -> None:
     came = _collected(root, submission, scheduler, screen, hand_only=how.listed)
     records = records_of(root, came.submission)
     missing = session.missing(came.submission.whole, records, retry=how.retry)
     unsent = [item for item in missing if item.trial.id not in came.in_flight]
-    parts = send.batches(desk, came.submission, unsent) if unsent else ()
+    parts = send.batches(context, came.submission, unsent) if unsent else ()
     if how.listed:
-        _, lines = send.by_hand(desk, came.submission, parts)
+        _, lines = send.by_hand(context, came.submission, parts)
         for path, place in lines:
             screen.say(f"bash {shlex.quote(str(path))} {place}")
         return
-    after = send.send(desk, came.submission, parts, scheduler, screen.say)
+    after = send.send(context, came.submission, parts, scheduler, screen.say)
     under_way = len(came.in_flight)
     also = f", and {under_way} more wait or run" if under_way else ""
     screen.say(

@@ -81,7 +81,7 @@ def session_of(root: Path, session: str | None, machine: str) -> Session:
     if not sessions:
         what = f"session '{session}'" if session else "session of this machine"
         raise UserError(f"there is no {what} in results/", remedy="measure one with `invoke build run`")
-    return sorted(sessions, key=lambda candidate: candidate.started_at)[-1]
+    return max(sessions, key=store.in_order)
 
 
 def problems(root: Path, session: Session) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from harness.doctor.surroundings import (
 from harness.engine.container import shared_memory
 from harness.engine.docker import DockerEngine
 from harness.engine.find import search
+from harness.engines import ENGINES
 from harness.errors import GpudynoError, MachineError, NoDevice, NotBuilt
 from harness.machine import load, state_folder
 from harness.plan import plan
@@ -39,7 +40,6 @@ from harness.settings import Settings
 
 DEEP_SECONDS = 600.0
 """After these no further path is taken."""
-BUILD_SECONDS = {"venv": 90.0, "docker": 180.0, "podman": 300.0}
 BUILD_BYTES = {"cpu": 2 * 10**9, "cuda": 12 * 10**9, "cuda126": 12 * 10**9, "rocm": 40 * 10**9}
 
 
@@ -122,7 +122,7 @@ def _estimate(setup: RunSetup) -> tuple[Estimate | None, Finding | None]:
         trials=len(chosen.planned),
         trial_seconds=chosen.seconds,
         at_most=chosen.at_most,
-        build_seconds=BUILD_SECONDS.get(setup.engine.name, 0.0),
+        build_seconds=ENGINES[setup.engine.name].build_seconds,
         build_bytes=BUILD_BYTES.get(setup.image.name, 0),
         shared_memory_bytes=max(shared_memory(item.trial) for item in chosen.planned),
         left_out=sum(left.trials for left in chosen.left_out),

@@ -187,7 +187,7 @@ def judge(root: Path, base: str, head: str, comment: Path | None) -> None:
 
 def _beside(root: Path, contributed: Path) -> Analysis:
     """The contribution's newest session beside this clone's records; no buyer's file."""
-    lead = max(store.read_sessions(contributed), key=lambda session: session.started_at).id
+    lead = max(store.read_sessions(contributed), key=store.in_order).id
     ours = store.results_folder(root)
     if ours.is_dir():
         shutil.copytree(

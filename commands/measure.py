@@ -16,6 +16,7 @@ from harness.data import chest_xray
 from harness.data.download import FetchProgress
 from harness.data.fetch import Resolved, default_folder, fetch
 from harness.engine.base import Built, Engine
+from harness.engine.choose import without_container
 from harness.errors import GateError, MachineError, NotBuilt, UserError
 from harness.image.catalog import Image
 from harness.machine import own_folder, state_folder
@@ -31,7 +32,7 @@ from harness.run.setup import RunSetup
 from harness.settings import Settings, words
 from harness.summary import circumstances
 from report import text
-from report.comparisons import selfcheck
+from report.compare import selfcheck
 
 _BUILD_STEP = re.compile(r"(?:\[(?:[\w-]+ +)?|STEP )(\d+)/(\d+)")
 """BuildKit's `[stack 2/7]` and Podman's `STEP 2/7`; the whole output is in the build's log."""
@@ -153,7 +154,7 @@ def environment_of(
             raise _failed_builds[place]
         return _made(image, engine, screen), engine, ()
     except MachineError as error:
-        venv, note = run_setup.without_container(root, settings, image, engine, error)
+        venv, note = without_container(root, settings, image, engine, error)
         screen.clear()
         screen.say(note)
         _failed_builds[place] = error

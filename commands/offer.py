@@ -21,9 +21,9 @@ from harness.run.setup import harness
 from report import text
 from report.acceptance import clause
 from report.analysis import METHODS, Analysis, Question, analyse, evidence_in
-from report.comparisons.account import Account
 from report.page import remake
 from report.page.build import write
+from report.trials.account import Account
 
 PURCHASE = "purchase.toml"
 MOST_LISTED = 40

@@ -25,8 +25,8 @@ from harness.run.jobs import submission
 from harness.settings import Settings
 from report import text
 from report.analysis import Analysis, Question, analyse, evidence_in
-from report.comparisons import side_by_side
-from report.comparisons.cells import Cell
+from report.compare import side_by_side
+from report.compare.cells import Cell
 from report.page.build import WrittenPage, write
 from report.page.pdf import write as write_pdf
 
@@ -44,7 +44,7 @@ def compare_two(root: Path, first: str, second: str, gate: str | None) -> None:
     """
     fail_below = None if gate is None else _ratio(gate)
     analysis = analyse(evidence_in(root, purchase=False), Question(datetime.now(UTC)))
-    comparison = side_by_side.compare(analysis.table, first, second)
+    comparison = side_by_side.compare(analysis.on_record, first, second)
     print("\n".join(side_by_side.lines(comparison)))
     records = {stored.path: stored.record for stored in analysis.evidence.results.records}
     for line in _machines_differ(comparison, records):

@@ -12,6 +12,8 @@ from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import Any
 from urllib.parse import quote
 
+from harness.engines import ENGINES
+
 _MAIL = re.compile(r"[\w.%+-]{1,64}@(?!sha\d+:|\d+(?:\.\d+){0,2}[A-Za-z]*(?![\w.]))\w[\w.-]{0,200}")
 """`name@place`; image digests (`name@sha256:…`) and versions (`name@1.2`) stay."""
 _SERIAL = re.compile(
@@ -90,12 +92,12 @@ VERSIONED = frozenset(("kernel", "driver", "driver_cuda", "vbios", "libc", "dist
 # fmt: off
 NOBODY = frozenset((
     "root", "user", "users", "admin", "administrator", "ubuntu", "debian", "fedora", "centos", "alpine",
-    "arch", "linux", "docker", "podman", "localhost", "localdomain", "nobody", "daemon", "runner",
+    "arch", "linux", "localhost", "localdomain", "nobody", "daemon", "runner",
     "jenkins", "vagrant", "gitlab-runner", "ec2-user", "azureuser", "container", "default", "guest",
     "test", "tests", "host", "python", "python3", "gpudyno", "none", "null", "unknown", "home", "data",
     "path", "repo", "tmp", "url", "address", "serial", "cpu", "gpu", "cuda", "rocm", "nvidia", "amd",
     "intel", "torch", "pytorch", "train", "valid", "model", "image", "windows", "darwin", "real",
-    "true", "false", "bench", "unit", "venv", "slurm", "apptainer", "fake", "error",
+    "true", "false", "bench", "unit", "error", *ENGINES,
 ))
 """Names that identify nobody: defaults, and the words of records and of the replacements themselves."""
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError
 
+from harness.engines import CHOICES
 from harness.errors import PlanError
 from harness.record import Model, Precision, Role, first_problem, parse_toml
 from harness.record.machine import Declared
@@ -33,7 +34,7 @@ class Settings(Model):
     plan: str = "quick"
     device: str | None = None
     image: str | None = None
-    engine: Annotated[str, Field(pattern="^(auto|docker|podman|apptainer|venv|here)$")] = "auto"
+    engine: Annotated[str, Field(pattern=f"^(auto|{'|'.join(CHOICES)})$")] = "auto"
     python: str | None = None
     data: str | None = None
     budget: str | None = None

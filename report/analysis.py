@@ -9,8 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from pandas import DataFrame
-
 from harness.errors import UserError
 from harness.record import DEEP, Session
 from harness.record.published.cards import Card
@@ -23,26 +21,21 @@ from report.acceptance.clause import MARGIN, Clause, clause
 from report.claims.judge import Judged, judge
 from report.claims.judgeable import Way
 from report.claims.matching import with_published
-from report.comparisons import selfcheck
-from report.comparisons.account import Account, accounts
-from report.comparisons.batch_sweeps import batch_sweeps, without_sweeps
-from report.comparisons.cells import Cell, cells_of
-from report.comparisons.expectation import Expectation, expectations
-from report.comparisons.figures import PROVEN, most_proven
-from report.comparisons.groups import ComparisonGroup, comparison_groups, left_over
-from report.comparisons.parity import Gate, Parity, early_gates, parities
-from report.comparisons.ranking.frameworks import works
-from report.comparisons.ranking.standings import standings
-from report.comparisons.speedups import Speedup, speedups
-from report.comparisons.units.fleet import Fleet, fleets
-from report.comparisons.units.spread import UnitSpreads, unit_spreads
+from report.compare import selfcheck
+from report.compare.batch_sweeps import batch_sweeps, without_sweeps
+from report.compare.cells import Cell, cells_of
+from report.compare.figures import PROVEN, most_proven
+from report.compare.groups import ComparisonGroup, comparison_groups, left_over
+from report.compare.pairs import Expectation, expectations
+from report.compare.precisions import Gate, Parity, Speedup, early_gates, parities, speedups
+from report.compare.ranking import standings, works
+from report.compare.spread import Fleet, UnitSpreads, fleets, unit_spreads
 from report.cost.costs import Costs, costs
 from report.cost.inputs import buyer
 from report.cost.purchase import Purchase, load_purchase
-from report.trials.key import LOADER_ALONE
-from report.trials.pairs import grouped_by
+from report.trials.account import Account, accounts
+from report.trials.key import LOADER_ALONE, grouped_by
 from report.trials.reading import cards_of, read, results_of
-from report.trials.table import trials_of
 from report.trials.trial import Trial
 
 METHODS = {
@@ -86,7 +79,7 @@ class Question:
     """What is asked of the evidence.
 
     The analysis leads with `session`, else with the newest one of `machine` (a Session's machine). Where that
-    has none, it leads with the newest that trains and is mostly proven, else with the newest. `baseline`
+    has none, it leads with one that trains and is mostly proven, else with any. `baseline`
     (part of a card's name, a label or a precision) fixes what 1.00 is, `margin` how far below its figures a
     delivered machine may be.
     """
@@ -111,8 +104,8 @@ class Analysis:
 
     evidence: Evidence
     question: Question
-    table: DataFrame
-    """Every trial on record, those that looked for a device's ceilings too."""
+    on_record: tuple[Trial, ...]
+    """Every trial, those that looked for a device's ceilings too."""
     trials: tuple[Trial, ...]
     """Every trial that trains; those of plan `deep` only where one of its sessions leads."""
     lead: str | None
@@ -177,14 +170,14 @@ class Analysis:
     def with_ceilings(self) -> list[Trial]:
         """The leading session's trials, and the ceilings that were measured on its machine at any time."""
         machines = {trial.machine for trial in self.own}
-        ceilings = [trial for trial in trials_of(self.table) if trial.is_ceiling]
+        ceilings = [trial for trial in self.on_record if trial.is_ceiling]
         return [*self.own, *(trial for trial in ceilings if trial.machine in machines)]
 
     @cached_property
     def accounts(self) -> tuple[Account, ...]:
         """What each machine on the page started, and what of it is shown; the leading session's first."""
         shown = {trial.path for trial in (*self.shown, *self.with_ceilings)}
-        return accounts(self.evidence.results, trials_of(self.table), shown, self.lead)
+        return accounts(self.evidence.results, self.on_record, shown, self.lead)
 
 
 def evidence_in(root: Path, *, purchase: bool = True) -> Evidence:
@@ -205,14 +198,13 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     Raises UserError where a name in the buyer's file fits several cards or lines, or the session that was
     asked for has no record.
     """
-    table = read(evidence.results.records, evidence.cards)
-    training = table[~table["is_ceiling"]]
-    trials = trials_of(training)
-    lead = _lead(table, evidence.results.sessions, question)
+    on_record = read(evidence.results.records, evidence.cards, evidence.results.sessions)
+    trials = tuple(trial for trial in on_record if not trial.is_ceiling)
+    lead = _lead(on_record, evidence.results.sessions, question)
     if not any(trial.session == lead and trial.record.plan == DEEP for trial in trials):
-        training = training[training["plan"] != DEEP]
-        trials = trials_of(training)
-    cells, own_cells = cells_of(training), cells_of(training[training["session"] == lead])
+        trials = tuple(trial for trial in trials if trial.record.plan != DEEP)
+    cells = cells_of(trials)
+    own_cells = tuple(cell for cell in cells if cell.session == lead)
     usable = without_sweeps(cells, lead)
     failed = [trial for trial in trials if trial.session == lead and trial.failure is not None]
     groups = with_published(
@@ -233,7 +225,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     return Analysis(
         evidence=evidence,
         question=question,
-        table=table,
+        on_record=on_record,
         trials=trials,
         lead=lead,
         cells=cells,
@@ -258,12 +250,11 @@ def _earlier(trials: Sequence[Trial], lead: str | None) -> frozenset[str]:
     if any(trial.record.plan in NO_WORK for trial in leading):
         return frozenset()
     places = {_place(trial) for trial in leading}
-    until = max((trial.started_at for trial in leading), default=None)
+    until = max((trial.turn for trial in leading), default=0)
     return frozenset(
         trial.session
         for trial in trials
-        if until is not None
-        and trial.started_at <= until
+        if trial.turn <= until
         and trial.record.plan not in NO_WORK
         and trial.session != lead
         and _place(trial) in places
@@ -274,12 +265,13 @@ def _place(trial: Trial) -> tuple[str, str, str]:
     return trial.machine, trial.machine_label, trial.device_name
 
 
-def _lead(table: DataFrame, sessions: Sequence[Session], question: Question) -> str | None:
-    """The session to lead with: a self-check, plan `deep` or a date to come only where nothing else is.
+def _lead(every: Sequence[Trial], sessions: Sequence[Session], question: Question) -> str | None:
+    """The session to lead with: a self-check or plan `deep` only where nothing else is.
+
+    It is its machine's newest. Of several machines, among which nothing is newest, that with the most trials.
 
     Raises UserError where the session that was asked for has no record.
     """
-    every = trials_of(table)
     if question.session is not None:
         if not any(trial.session == question.session for trial in every):
             raise UserError(
@@ -294,8 +286,11 @@ def _lead(table: DataFrame, sessions: Sequence[Session], question: Question) -> 
     if question.machine is not None and not candidates:
         candidates = _of_proven_sessions(measured)
     candidates = candidates or measured
-    past = [trial for trial in candidates if trial.started_at <= question.now] or candidates
-    return max(past, key=lambda trial: trial.started_at).session if past else None
+    if not candidates:
+        return None
+    of_machines = grouped_by(candidates, lambda trial: trial.machine)
+    most = max(sorted(of_machines), key=lambda machine: len(of_machines[machine]))
+    return max(of_machines[most], key=lambda trial: trial.turn).session
 
 
 def _of_proven_sessions(trials: Sequence[Trial]) -> list[Trial]:

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from report.trials.columns import COLUMNS
 from report.trials.learning import EARLY_EPOCHS
+from report.trials.trial import Trial
 
 Kind = Literal["duration", "quality", "memory", "count", "share", "energy"]
 """A duration depends on the device, a quality on the data, a count on the code."""
 
-_SOURCES = {column.name: column.source for column in COLUMNS}
-
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric. `figure` is the attribute of a cell; null where no cell has it."""
+    """One metric. `path` leads from a `Trial` to its value; empty where no trial has it."""
 
+    name: str
     kind: Kind
-    figure: str | None = None
-    column: str | None = None
-    """Of the table of trials; null where it is the figure's name, or where no trial has it."""
+    path: str = ""
     claimed_as: tuple[str, ...] = ()
     """The metrics of claims that it is."""
     unit: str = ""
@@ -37,10 +34,12 @@ class Metric:
     may_be_zero: bool = False
     """Whether it has no ratio: two sides are then told apart by their difference."""
 
-    @property
-    def source(self) -> tuple[str, ...]:
-        """The attributes that lead from a `Trial` to the value."""
-        return tuple(_SOURCES[self.column or self.figure or ""].split("."))
+    def of(self, trial: Trial) -> float | None:
+        """What a trial has of it; null for what is unknown."""
+        value: Any = trial
+        for attribute in self.path.split("."):
+            value = None if value is None else getattr(value, attribute)
+        return None if value is None else float(value)
 
     @property
     def of_one_length(self) -> bool:
@@ -59,49 +58,43 @@ class Metric:
 
 
 TABLE = (
-    Metric("duration", "seconds", "protocol_seconds", ("protocol_seconds",), "seconds"),
-    Metric("duration", "epoch_seconds", claimed_as=("epoch_seconds",), unit="seconds"),
-    Metric(
-        "duration",
-        "throughput",
-        "samples_per_second",
-        claimed_as=("throughput",),
-        more_is_better=True,
-        steady=True,
-    ),
-    Metric("duration", "step_seconds", claimed_as=("step_seconds",), unit="seconds", steady=True),
-    Metric("quality", "quality", claimed_as=("accuracy", "perplexity")),
+    Metric("seconds", "duration", "protocol_seconds", ("protocol_seconds",), "seconds"),
+    Metric("epoch_seconds", "duration", "epoch_seconds", ("epoch_seconds",), "seconds"),
+    Metric("throughput", "duration", "samples_per_second", ("throughput",), more_is_better=True, steady=True),
+    Metric("step_seconds", "duration", "step_seconds", ("step_seconds",), "seconds", steady=True),
+    Metric("quality", "quality", "last_validated.quality", ("accuracy", "perplexity")),
     # The best of all validations, for a target that was reached or was not.
-    Metric("quality", "best_quality", claimed_as=("best_accuracy",)),
+    Metric("best_quality", "quality", "best_quality", ("best_accuracy",)),
     Metric(
+        "early_fall",
         "quality",
         "early_fall",
-        claimed_as=("early_fall",),
+        ("early_fall",),
         least_epochs=EARLY_EPOCHS,
         may_be_zero=True,
     ),
-    Metric("quality", "valid_loss", claimed_as=("valid_loss",)),
-    Metric("quality", "train_loss", claimed_as=("train_loss",)),
-    Metric("quality", "smoothed_train_loss", claimed_as=("smoothed_train_loss",)),
-    Metric("quality", "test_quality", claimed_as=("test_perplexity", "auc")),
-    Metric("memory", "peak_bytes", unit="bytes"),
+    Metric("valid_loss", "quality", "last_validated.valid_loss", ("valid_loss",)),
+    Metric("train_loss", "quality", "train_loss", ("train_loss",)),
+    Metric("smoothed_train_loss", "quality", "smoothed_train_loss", ("smoothed_train_loss",)),
+    Metric("test_quality", "quality", "test_quality", ("test_perplexity", "auc")),
+    Metric("peak_bytes", "memory", "peak_bytes", unit="bytes"),
     # Sizes of tensors follow from the shapes of the data, which generated data has too.
-    Metric("memory", "allocated_bytes", claimed_as=("peak_bytes",), unit="bytes", on_generated=True),
-    Metric("share", "input_share"),
-    Metric("share", "host_share"),
-    Metric("energy", "joules", "joules_per_sample"),
-    Metric("memory", claimed_as=("batch_ratio",), on_generated=True),
-    Metric("count", claimed_as=("parameters",), on_generated=True),
-    Metric("count", claimed_as=("train_items", "valid_items", "test_items", "data_items")),
-    Metric("duration", claimed_as=("inference_seconds",), unit="seconds"),
-    Metric("quality", claimed_as=("epochs_to_target",)),
-    Metric("duration", claimed_as=("seconds_to_target",), unit="seconds"),
-    Metric("duration", claimed_as=("device_utilization",)),
-    Metric("memory", claimed_as=("device_memory_share",)),
+    Metric("allocated_bytes", "memory", "allocated_bytes", ("peak_bytes",), "bytes", on_generated=True),
+    Metric("input_share", "share", "summary.input_share"),
+    Metric("host_share", "share", "summary.host_bound_share"),
+    Metric("joules", "energy", "joules_per_sample"),
+    Metric("batch_ratio", "memory", claimed_as=("batch_ratio",), on_generated=True),
+    Metric("parameters", "count", claimed_as=("parameters",), on_generated=True),
+    Metric("items", "count", claimed_as=("train_items", "valid_items", "test_items", "data_items")),
+    Metric("inference_seconds", "duration", claimed_as=("inference_seconds",), unit="seconds"),
+    Metric("epochs_to_target", "quality", claimed_as=("epochs_to_target",)),
+    Metric("seconds_to_target", "duration", claimed_as=("seconds_to_target",), unit="seconds"),
+    Metric("device_utilization", "duration", claimed_as=("device_utilization",)),
+    Metric("device_memory_share", "memory", claimed_as=("device_memory_share",)),
 )
 
-FIGURES = {metric.figure: metric for metric in TABLE if metric.figure}
-"""By the attribute of a cell."""
+FIGURES = {metric.name: metric for metric in TABLE if metric.path}
+"""Those that a trial, and so a cell, has; by their names."""
 
 CLAIMED = {name: metric for metric in TABLE for name in metric.claimed_as}
 """By the name that claims have for it."""

@@ -9,40 +9,6 @@ from datetime import date
 
 THIS = "this machine"
 
-PRECISION_WORDS = {
-    "fp32-ieee": "32-bit arithmetic throughout, every bit of it: the strict baseline",
-    "fp32-tf32": "32-bit numbers, multiplied with a 10-bit mantissa (TF32) on cards that have it",
-    "fp32-default": "what the framework calls 32-bit: convolutions may be TF32, matrix products are exact",
-    "amp-fp16": "the framework chooses 16-bit floats (FP16) where it is safe, with a loss scale",
-    "amp-bf16": "the framework chooses bfloat16 where it is safe; no loss scale",
-    "fp16-master": "a 16-bit model with 32-bit master weights and a loss scale: what the studies call FP16",
-    "pure-fp16": "everything in 16-bit floats (FP16)",
-    "pure-bf16": "everything in bfloat16",
-}
-
-WORKLOAD_WORDS = {
-    "cifar_fastai": "Image classification: ResNets on CIFAR-100, with fastai",
-    "word_lm": "Language model: recurrent networks on WikiText-2",
-    "convnet": "Image classifiers on synthetic images, on one device and on several",
-    "tensorcore_mlp": "Matrix products alone: an MLP of three equal layers",
-    "mnist_cnn": "A small convolutional network on MNIST",
-    "cifar_cnn": "A small convolutional network on CIFAR-10 (retired)",
-    "imdb_gru": "A GRU on the reviews of IMDB (retired)",
-    "chexnet": "DenseNet-121 with 14 labels, in several frameworks",
-}
-
-WORKLOAD_ABOUT = {
-    "cifar_fastai": "A ResNet with a pretrained, frozen body learns CIFAR-100's 100 classes (Bhutani 2019).",
-    "word_lm": "A recurrent network learns to predict the next word of WikiText-2, as in Apex's example.",
-    "convnet": "Classifiers train on random images, so that no loader stands in their way (SURF 2021; its "
-    "batch, resolution and optimiser are lost: protocol reconstructed).",
-    "tensorcore_mlp": "Three linear layers on random numbers, a recipe of mixed precision: tensorcore 2022.",
-    "mnist_cnn": "Two convolutions and two linear layers learn MNIST's digits (tensorcore 2022).",
-    "cifar_cnn": "A small network on CIFAR-10 (Karmanov 2018). Retired: no plan trains it any more.",
-    "imdb_gru": "A recurrent layer on IMDB (Karmanov 2018). Retired: no plan trains it any more.",
-    "chexnet": "DenseNet-121 trains on random images, with equal weights in each framework (Karmanov 2018).",
-}
-
 
 def count(value: int, noun: str, plural: str | None = None) -> str:
     """'1 run', '3 runs'"""

@@ -42,10 +42,9 @@ COPY_BYTES = {"cpu": 256 * 2**20, "cuda": 2**30}
 HOST_BYTES = 256 * 2**20
 HOST_COPIES = 10
 TYPES = {
-    "fp32-ieee": ("fp32-ieee", torch.float32),
-    "fp32-tf32": ("tf32", torch.float32),
-    "pure-fp16": ("fp16", torch.float16),
-    "pure-bf16": ("bf16", torch.bfloat16),
+    label: (numerics.arithmetic[0], numerics.weights)
+    for label, numerics in precision.PRECISIONS.items()
+    if numerics.plain
 }
 MODELS = ("gemm", "copy", "all-reduce")
 OPTIONS: dict[str, Any] = {"largest": SIDES[-1], "copy_bytes": 0, "largest_message_bytes": 0}
@@ -124,7 +123,7 @@ def of_one_device(trial: Trial, model: str, options: dict[str, Any]) -> dict[str
             arithmetic,
             output_dtypes={str(operation.dtype).removeprefix("torch."): 1} if model == "gemm" else {},
             parameter_dtypes={},
-            method="none" if label.startswith("fp32-") else f"all operands in {dtype}",
+            method="none" if dtype is torch.float32 else f"all operands in {dtype}",
         ),
         "data": {"name": "random normals", "source": "synthetic", "distinct_batches": PAIRS},
         "sample_unit": "sample",

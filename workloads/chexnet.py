@@ -42,6 +42,8 @@ from parts.timing.clock import Clock, memory
 from parts.timing.step_clock import StepClock
 from parts.training.parallel import same_buffers
 
+TITLE = "DenseNet-121 with 14 labels, in several frameworks"
+ABOUT = "DenseNet-121 trains on random images, with equal weights in each framework (Karmanov 2018)."
 FRAMEWORKS = {"pytorch": ("dp", "ddp"), "pytorch-loss-per-gpu": ("dp",)}
 NAMES = {"pytorch": "PyTorch", "pytorch-loss-per-gpu": "PyTorch, loss per GPU"}
 WAYS = {"dp": "DataParallel", "ddp": "DistributedDataParallel"}

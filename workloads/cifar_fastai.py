@@ -58,6 +58,8 @@ from parts.networks.fastai_learner import (
 from parts.numerics import flops, precision
 from parts.timing.clock import Clock
 
+TITLE = "Image classification: ResNets on CIFAR-100, with fastai"
+ABOUT = "A ResNet with a pretrained, frozen body learns CIFAR-100's 100 classes (Bhutani 2019)."
 PROTOCOLS = ("published/1", "fair/1")
 EPOCHS = 30
 IMAGE_SIZE = 224

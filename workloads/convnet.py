@@ -40,6 +40,11 @@ from parts.timing.clock import Clock
 from parts.training.parallel import ForwardTimer, InPrecision, entries
 
 STEPS_PER_EPOCH, EPOCHS = 100, 100
+TITLE = "Image classifiers on synthetic images, on one device and on several"
+ABOUT = (
+    "Classifiers train on random images, so that no loader stands in their way (SURF "
+    "2021; its batch, resolution and optimiser are lost: protocol reconstructed)."
+)
 FEWEST_BATCHES = 4
 MOMENTUM = 0.9
 PARALLEL = ("dp", "ddp", "each")

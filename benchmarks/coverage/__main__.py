@@ -1,7 +1,6 @@
 """How often the product's rules are right: intervals, families, verdicts, purchase, steady state.
 
-    python -m benchmarks.coverage            prints the table
-    python -m benchmarks.coverage --accept   writes it into docs/methodology.md as well
+    python -m benchmarks.coverage > docs/coverage.csv
     python -m benchmarks.coverage --quick    draws one page of each case, and judges nothing
 
 Each case draws a few thousand pages and counts how often the product's own functions do what the case asks.
@@ -16,22 +15,17 @@ import sys
 from collections.abc import Sequence
 
 from benchmarks.coverage.tables import rows, table
-from benchmarks.pages import ROOT, write_between
 
 
 def main(arguments: Sequence[str]) -> int:
     """Prints the table, and what falls short; returns the exit code."""
     parser = argparse.ArgumentParser(description="How often the product's rules are right, by simulation.")
     parser.add_argument("--quick", action="store_true", help="draw one page of each case, judge nothing")
-    parser.add_argument("--accept", action="store_true", help="write the table into docs/methodology.md")
     given = parser.parse_args(arguments)
     by_group = rows(quick=given.quick)
-    text = table(by_group)
-    print(text)
+    print(table(by_group), end="")
     if given.quick:
         return 0
-    if given.accept:
-        write_between(ROOT / "docs" / "methodology.md", "coverage", text)
     short = [row for made in by_group.values() for row in made if row.short]
     for row in short:
         print(f"short of its target without a caveat: {row.name}", file=sys.stderr)

@@ -81,10 +81,10 @@ class Row:
         low, high = self.target.low, self.target.high
         return (low is None or share >= low - slack) and (high is None or share <= high + slack)
 
-    def cells(self) -> tuple[str, str, str, str]:
-        """The row as the table prints it."""
-        caveats = "" if self.reached else f"{self.caveats:.0f} %"
-        return self.name, f"{self.found:.1f} ± {self.error:.1f}", self.target.text, caveats
+    def cells(self) -> tuple[str, str, str, str, str]:
+        """The row as the table has it."""
+        caveats = "" if self.reached else f"{self.caveats:.0f}"
+        return self.name, f"{self.found:.1f}", f"{self.error:.1f}", self.target.text, caveats
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from benchmarks.coverage.cases import Case, Draw, Generator, Target
 from benchmarks.coverage.lines import line
 from benchmarks.coverage.samples import CV, in_blocks, lognormal, runs, student
-from report.comparisons.cells import Cell, Ratio
-from report.comparisons.groups import PRECISIONS, comparison_groups
-from report.comparisons.speedups import profile_gains, speedups
+from harness.record import PRECISION_ORDER
+from report.compare.cells import Cell, Ratio
+from report.compare.groups import comparison_groups
+from report.compare.precisions import profile_gains, speedups
 from report.stats.equivalence import non_inferior
 
 TOGETHER = Target(94)
@@ -31,7 +32,7 @@ def against_the_fastest(lines: int, n: int) -> Case:
     """The page's own reference where no baseline is named."""
 
     def draw(rng: Generator) -> Draw:
-        cells = equal_lines(rng, PRECISIONS[:lines], n)
+        cells = equal_lines(rng, PRECISION_ORDER[:lines], n)
         (group,) = comparison_groups(cells, cells[0].session, baseline=None)
         return all_hold(entry.scaled for entry in group.entries if not entry.reference)
 
@@ -52,8 +53,8 @@ def cards_against_the_fastest(cards: int, lengths: Sequence[int]) -> Case:
 
 def against_a_named_one(lines: int, n: int) -> Case:
     def draw(rng: Generator) -> Draw:
-        cells = equal_lines(rng, PRECISIONS[:lines], n)
-        (group,) = comparison_groups(cells, cells[0].session, baseline=PRECISIONS[0])
+        cells = equal_lines(rng, PRECISION_ORDER[:lines], n)
+        (group,) = comparison_groups(cells, cells[0].session, baseline=PRECISION_ORDER[0])
         return all_hold(entry.scaled for entry in group.entries if not entry.reference)
 
     return Case(f"{lines} equal lines against a named one, n = {n}", TOGETHER, draw)
@@ -61,7 +62,7 @@ def against_a_named_one(lines: int, n: int) -> Case:
 
 def gains(precisions: int, n: int) -> Case:
     """Each precision against fp32-ieee and fp32-tf32."""
-    gained = [name for name in PRECISIONS if not name.startswith("fp32")]
+    gained = [name for name in PRECISION_ORDER if not name.startswith("fp32")]
     names = ("fp32-ieee", "fp32-tf32", *(*gained, "fp32-default")[:precisions])
 
     def draw(rng: Generator) -> Draw:
@@ -89,7 +90,7 @@ def heavy(lines: int, n: int) -> Case:
 
     def draw(rng: Generator) -> Draw:
         cells = [
-            line(runs(student(3)(rng, n), (n,)), precision=precision) for precision in PRECISIONS[:lines]
+            line(runs(student(3)(rng, n), (n,)), precision=precision) for precision in PRECISION_ORDER[:lines]
         ]
         (group,) = comparison_groups(cells, cells[0].session, baseline=None)
         return all_hold(entry.scaled for entry in group.entries if not entry.reference)

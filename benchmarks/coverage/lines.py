@@ -11,10 +11,9 @@ from typing import Any
 from benchmarks.report_scale import machine, record_of, session_of
 from harness.record import Finding
 from harness.record.store import Stored
-from report.comparisons.cells import Cell, cells_of
-from report.comparisons.figures import Run, figure, left_out
+from report.compare.cells import Cell, cells_of
+from report.compare.figures import Run, figure, left_out
 from report.stats.intervals import Runs
-from report.trials.table import table_of
 from report.trials.trial import Trial, trial_of
 
 
@@ -23,7 +22,7 @@ def _template(place: int) -> Cell:
     """A line of one trial on the machine of that number, each with a card of its own."""
     host = machine(place)
     record = record_of(session_of(place, host), host, 0, random.Random(1), 0.02)
-    (cell,) = cells_of(table_of([trial_of(Stored(f"{place}.json", record))]))
+    (cell,) = cells_of([trial_of(Stored(f"{place}.json", record))])
     return cell
 
 
@@ -57,7 +56,10 @@ def line(
         template,
         key=replace(template.key, **key),
         trials=tuple(_trial(place, *each) for each in zip(blocks, judged, because, strict=True)),
-        seconds=figure(taken, without, in_blocks=True),
-        throughput=figure(rates, without, in_blocks=True),
+        figures={
+            **template.figures,
+            "seconds": figure(taken, without, in_blocks=True),
+            "throughput": figure(rates, without, in_blocks=True),
+        },
         takes_unproven="unproven" not in without and "unproven" in judged,
     )

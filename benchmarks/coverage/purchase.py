@@ -7,9 +7,9 @@ import numpy as np
 from benchmarks.coverage.cases import Case, Draw, Generator, Target
 from benchmarks.coverage.lines import line
 from benchmarks.coverage.samples import CV, Floats, in_blocks, scaled
-from report.comparisons.expectation import expectations
-from report.comparisons.groups import comparison_groups
-from report.comparisons.units.spread import UnitSpread, cv_words, spreads_among, unit_band, unit_spread
+from report.compare.groups import comparison_groups
+from report.compare.pairs import expectations
+from report.compare.spread import UnitSpread, cv_words, spreads_among, unit_band, unit_spread
 from report.stats.intervals import blocks_interval
 
 DELIVERED = Target(95)

@@ -16,7 +16,7 @@ from benchmarks.coverage.series import STEP_SECONDS, Shape, bursts, drawn, switc
 from benchmarks.report_scale import machine, record_of, session_of
 from harness.record import Measurement, Protocol, Window
 from harness.summary.statistics import summarise
-from report.comparisons.cells import cell_ratio
+from report.compare.cells import cell_ratio
 from report.stats.intervals import blocks_interval, rare_runs_missed
 from report.text import percent
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import csv
+import io
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 
 from benchmarks.coverage import families, intervals, purchase, selection, steady, verdicts
@@ -16,6 +18,14 @@ GROUPS: dict[str, list[Case]] = {
     "The kind of a trial's step times": steady.CASES,
     "Which runs count": selection.CASES,
 }
+COLUMNS = (
+    "group",
+    "scenario",
+    "found_percent",
+    "standard_error",
+    "target_percent",
+    "with_caveat_percent",
+)
 WORKERS = 2
 QUICK = 1
 """Pages of a case that only shows that it runs."""
@@ -42,8 +52,9 @@ def _row(place: tuple[str, int], draws: int | None) -> Row:
 
 
 def table(by_group: dict[str, list[Row]]) -> str:
-    """The rows as one Markdown table, under the name of their group."""
-    lines: list[Sequence[str]] = [("scenario", "found, %", "target, %", "with a caveat"), ("---",) * 4]
-    for group, made in by_group.items():
-        lines += [(f"**{group}**", "", "", ""), *(row.cells() for row in made)]
-    return "\n".join("| " + " | ".join(line).replace("  ", " ") + " |" for line in lines)
+    """The rows as comma-separated values, each with the name of its group."""
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(COLUMNS)
+    lines.writerows((group, *row.cells()) for group, made in by_group.items() for row in made)
+    return text.getvalue()

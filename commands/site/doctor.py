@@ -13,8 +13,7 @@ from pathlib import Path
 
 from harness.doctor.findings import lines
 from harness.doctor.site import Tried, judge
-from harness.engine.base import Built
-from harness.engine.scheduler import Scheduler
+from harness.engine.base import Built, Scheduler
 from harness.engine.site import Site, load_site
 from harness.engine.slurm.scheduler import Slurm
 from harness.errors import MachineError, NoEngine, NotBuilt
@@ -27,8 +26,8 @@ from harness.run.jobs import node, prepare, send
 from harness.run.jobs import submission as kept
 from harness.run.jobs.collect import collect, records_of
 from harness.run.jobs.follow import Answer, Place, ask, places
-from harness.run.jobs.submission import Order, Submission
-from harness.run.jobs.unbegun import NO_LOOK
+from harness.run.jobs.never_started import NO_LOOK
+from harness.run.jobs.submission import JobSpec, Submission
 from harness.run.setup import RunSetup
 from harness.settings import Settings
 
@@ -45,10 +44,10 @@ def doctor(root: Path, settings: Settings, named: str | None, scheduler: Schedul
     """Prints what a short job found of the site; raises MachineError where something stands in the way."""
     site = load_site(root, named).model_copy(update={"time_limit": JOB_LIMIT})
     setup = prepare.prepare(root, settings.model_copy(update={"plan": DEEP}), site)
-    desk = prepare.desk(setup, site, _built(setup), {})
-    desk = replace(desk, data=lambda trial: _data(setup))
+    context = prepare.context(setup, site, _built(setup), {})
+    context = replace(context, setting=replace(context.setting, data=lambda trial: _data(setup)))
     with kept.alone(root):
-        findings = judge(_tried(setup, desk, scheduler or Slurm()))
+        findings = judge(_tried(setup, context, scheduler or Slurm()))
     print("\n".join(lines(findings)))
     if any(finding.level == "problem" for finding in findings):
         raise MachineError("something stands in the way", remedy="correct what is marked PROBLEM above")
@@ -81,15 +80,15 @@ def _submission(setup: RunSetup, site: Site) -> Submission:
     return Submission(whole=prepare.whole(setup, replace(chosen, left_out=())), site=site)
 
 
-def _tried(setup: RunSetup, desk: send.Desk, scheduler: Scheduler) -> Tried:
-    submission = _submission(setup, desk.site)
+def _tried(setup: RunSetup, context: send.SubmitContext, scheduler: Scheduler) -> Tried:
+    submission = _submission(setup, context.site)
     kept.write(setup.root, submission)
-    parts = send.batches(desk, submission, session.missing(submission.whole, ()))
+    parts = send.batches(context, submission, session.missing(submission.whole, ()))
     if not _answers(scheduler):
-        submission, ((script, _),) = send.by_hand(desk, submission, parts)
+        submission, ((script, _),) = send.by_hand(context, submission, parts)
         print("no scheduler answers: the job's script runs as a process here")
         return _come_back(setup.root, submission, scheduler, _run_here(script))
-    submission = send.send(desk, submission, parts, scheduler, print)
+    submission = send.send(context, submission, parts, scheduler, print)
     begun = time.monotonic()
     try:
         in_time = _wait(lambda: _is_over(setup.root, submission, scheduler), MOST_SECONDS)
@@ -153,7 +152,7 @@ def _come_back(root: Path, submission: Submission, scheduler: Scheduler, ended_a
     answer, place = _asked(root, submission, scheduler)
     collect(root, submission, scheduler, answer, lambda line: None)
     jobs, (batch,) = kept.folder(root, submission.id), submission.batches
-    order = Order.parse((jobs / "orders" / f"{place.trial}.json").read_bytes(), place.trial)
+    order = JobSpec.parse((jobs / "orders" / f"{place.trial}.json").read_bytes(), place.trial)
     work = place.attempts[-1].work if place.attempts else None
     absent = work / node.ABSENT if work else None
     word = place.state.word if place.state else "nothing is known of it"

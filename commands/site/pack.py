@@ -11,6 +11,7 @@ from commands.terminal import Screen
 from harness.data import fetch
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Engine
+from harness.engine.choose import WHEELHOUSE
 from harness.engine.docker import DockerEngine
 from harness.errors import NotBuilt, UserError
 from harness.image import packed
@@ -22,7 +23,6 @@ from harness.pack.write import beside, whole, write
 from harness.plan import plan
 from harness.run import setup as run_setup
 from harness.run.data import data_folders
-from harness.run.setup import WHEELHOUSE
 from harness.settings import Settings
 from harness.units import size
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import docker
 
 from harness.data.fetch import default_folder
-from harness.engine.base import TITLES
 from harness.engine.connection import Connection, answered
 from harness.engine.find import search
+from harness.engines import ENGINES
 from harness.record import store
 
 IMAGE_LABEL = "dev.gpudyno.image"
@@ -44,12 +44,12 @@ def removable(root: Path, *, data: bool) -> list[Removable]:
 
 def _images(connection: Connection) -> Iterator[Removable]:
     """The images that carry our label; Podman's list is its own."""
-    with answered(TITLES[connection.kind], "list images"):
+    with answered(ENGINES[connection.kind].title, "list images"):
         client = docker.DockerClient(base_url=connection.host, version="auto")
         for image in client.images.list(filters={"label": IMAGE_LABEL}):
             tag = image.tags[0] if image.tags else image.short_id
             remove = partial(client.images.remove, str(image.id), force=True)
-            yield Removable(f"image {tag} in {TITLES[connection.kind]}", image.attrs["Size"], remove)
+            yield Removable(f"image {tag} in {ENGINES[connection.kind].title}", image.attrs["Size"], remove)
 
 
 def _size_bytes(folder: Path) -> int:

@@ -62,6 +62,7 @@ def folder_problems(root: Path, clone: Path | None = None) -> Iterator[str]:
         found = (
             *contradictions.within(stored.record),
             *contradictions.of_another_place(stored.record),
+            *_simulated(stored.record),
             *locks.unlike(stored.record),
         )
         yield from (f"{stored.path}: {sentence}" for sentence in found)
@@ -148,6 +149,11 @@ def session_problems(root: Path) -> Iterator[str]:
         if session.id in seen:
             yield f"{where}: session '{session.id}' is in '{seen[session.id]}' already"
         seen.setdefault(session.id, where)
+
+
+def _simulated(record: Record) -> Iterator[str]:
+    if record.measurement is not None and record.measurement.device.simulated:
+        yield "its device is simulated, so nothing in it was measured"
 
 
 def _misplaced(path: str, record: Record, session: Session) -> str:

@@ -13,7 +13,7 @@ from harness.units import size
 
 Word = Literal["works", "broken", "not here"]
 
-OWN = "paths"
+OWN = "smoke"
 """The workload whose models are paths; the plan's others are real ones, taken a step far."""
 CLOCK = "clock"
 TITLES = {

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from harness.doctor.surroundings import Finding, Surroundings
 from harness.engine.access import PODMAN_GIVES_GPUS
-from harness.engine.base import TITLES, EngineFacts
+from harness.engine.base import EngineFacts
+from harness.engines import ENGINES
 from harness.machine.devices import WHOLE
 from harness.record import Gpu, Load, Machine
 from harness.units import size
@@ -104,7 +105,7 @@ def _cuda_access(engine: EngineFacts, refusal: str | None) -> Finding:
     configure = " and nvidia-ctk runtime configure --runtime=docker" if engine.name == "docker" else ""
     return Finding(
         "problem",
-        f"no container of {TITLES[engine.name]} gets to NVIDIA's cards: {refusal}",
+        f"no container of {ENGINES[engine.name].title} gets to NVIDIA's cards: {refusal}",
         "install nvidia-container-toolkit, then nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
         + configure,
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from harness.data.prepared import HOW, PREPARED
 from harness.doctor import devices
 from harness.doctor.surroundings import Disk, Estimate, Finding, Surroundings
-from harness.engine.base import TITLES
+from harness.engines import ENGINES
 from harness.units import GIB, counted, duration, size
 
 SPARE_BYTES = 2 * GIB
@@ -53,7 +53,9 @@ def _engine(around: Surroundings) -> Iterator[Finding]:
         )
         return
     kind = ", rootless" if engine.rootless else ""
-    yield Finding("ok", f"{TITLES[engine.name]} {engine.version or 'of unknown version'} answers{kind}")
+    yield Finding(
+        "ok", f"{ENGINES[engine.name].title} {engine.version or 'of unknown version'} answers{kind}"
+    )
     if not engine.buildkit:
         yield Finding(
             "problem",
@@ -84,7 +86,7 @@ def _disks(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]
     needed = sum(need.download_bytes for need in around.data if not need.at_hand)
     needed += 0 if estimate is None or estimate.built else estimate.build_bytes
     engine = around.engine
-    own = (Disk(f"{TITLES[engine.name]}'s storage", engine.data_root_free_bytes),) if engine else ()
+    own = (Disk(f"{ENGINES[engine.name].title}'s storage", engine.data_root_free_bytes),) if engine else ()
     for disk in (*around.disks, *own):
         if disk.free_bytes is None:
             continue

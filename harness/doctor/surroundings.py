@@ -14,8 +14,8 @@ from threading import Thread
 from typing import Literal
 
 from harness.engine.base import EngineFacts
+from harness.files import Files
 from harness.machine.devices import Selection
-from harness.probe.files import Files
 from harness.record import Load, Machine
 
 _PCI = "/sys/bus/pci/devices"

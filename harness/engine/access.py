@@ -6,9 +6,10 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
-from harness.engine.base import TITLES, EngineFacts
+from harness.engine.base import EngineFacts
 from harness.engine.container import DeviceRequest
-from harness.probe.files import Files
+from harness.engines import ENGINES
+from harness.files import Files
 
 CDI_FOLDERS = ("/etc/cdi", "/var/run/cdi", "/run/cdi")
 
@@ -68,7 +69,7 @@ def refusal(facts: EngineFacts, device: DeviceRequest, files: Files) -> str | No
 
 
 def _cuda_refusal(facts: EngineFacts, device: DeviceRequest) -> str | None:
-    title = TITLES[facts.name]
+    title = ENGINES[facts.name].title
     if facts.name == "podman" and not facts.cdi:
         needed = ".".join(map(str, PODMAN_GIVES_GPUS))
         return (

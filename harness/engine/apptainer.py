@@ -17,11 +17,12 @@ from pathlib import Path
 from harness.data.check import sha256_of
 from harness.engine import build as building
 from harness.engine import container
-from harness.engine.base import BuildStep, Built, EngineName, Handle, Say
+from harness.engine.base import BuildStep, Built, Handle, Say
 from harness.engine.build import BuildSettings
-from harness.engine.container import UNPRIVILEGED, RunSpec
-from harness.engine.docker import User, hand_over
+from harness.engine.container import RunSpec, User
+from harness.engine.docker import chown_to_trial_user
 from harness.engine.local import Processes
+from harness.engines import EngineName
 from harness.errors import DataError, MachineError, NoDevice, NoEngine, NoSpace, NotBuilt
 from harness.image import packed
 from harness.image.catalog import Image
@@ -96,8 +97,8 @@ class ApptainerEngine(Processes):
     def user(self) -> User:
         """Who trials run as: the caller; where that is root, a user of no rights."""
         if os.geteuid() == 0:
-            return User(UNPRIVILEGED, UNPRIVILEGED, keep_id=False)
-        return User(os.getuid(), os.getgid(), keep_id=False)
+            return User()
+        return User(os.getuid(), os.getgid())
 
     def at_hand(self, image: Image) -> bool:
         """Whether the image lies in the clone, as a SIF or as an archive to make one of."""
@@ -205,7 +206,7 @@ class ApptainerEngine(Processes):
         work = spec.folders.output.parent
         for name in ("home", "tmp"):
             (work / name).mkdir(exist_ok=True)
-        hand_over(spec.folders, spec.uid, spec.gid)
+        chown_to_trial_user(spec.folders, spec.uid, spec.gid)
         if os.geteuid() == 0:
             for name in ("home", "tmp"):
                 os.chown(work / name, spec.uid, spec.gid)

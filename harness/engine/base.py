@@ -1,19 +1,19 @@
-"""What an engine is: it makes environments, and starts, watches and stops trials in them."""
+"""What an engine is, which starts, watches and stops trials, and what a cluster's scheduler is."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
 from harness.engine.container import RunSpec
+from harness.engines import ContainerEngine, EngineName
 from harness.image.catalog import Image
 from harness.record import Environment, Model
 from harness.record.result import Reason
 
-EngineName = Literal["docker", "podman", "apptainer", "venv", "here", "slurm", "fake"]
-ContainerEngine = Literal["docker", "podman"]
-TITLES: dict[ContainerEngine, str] = {"docker": "Docker Engine", "podman": "Podman"}
+Standing = Literal["waiting", "running", "ended"]
 
 
 class Handle(Model):
@@ -141,3 +141,52 @@ class EngineFacts:
     def wants_cdi(self) -> bool:
         """CUDA devices are requested by CDI: always in Podman, in Docker where no NVIDIA runtime is."""
         return self.cdi and (self.name == "podman" or "nvidia" not in self.runtimes)
+
+
+class TaskState(Model):
+    """One job of a batch as its scheduler tells of it. A batch of one job has task 0."""
+
+    job: int
+    task: int
+    name: str
+    """The batch's."""
+    standing: Standing
+    word: str
+    """The scheduler's own, with its reason where it gives one."""
+    cause: Reason | None = None
+    """Why it ended; null where it ended by itself."""
+    restarts: int = 0
+    nodes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerState:
+    """Why a job ended, and in which words."""
+
+    cause: Reason
+    words: str
+
+
+class Scheduler(Protocol):
+    """Raises NoEngine where it does not answer."""
+
+    def version(self) -> str | None:
+        """Its name and version."""
+
+    def send(self, script: Path) -> int:
+        """Sends a batch script, and returns its job's number; raises UserError with what was refused."""
+
+    def states(self) -> tuple[TaskState, ...]:
+        """All of this user's jobs that it still knows of, by one question."""
+
+    def accounted(self, jobs: Sequence[int]) -> dict[tuple[int, int], SchedulerState]:
+        """By job and task why it ended, of jobs that it forgot; empty where no accounting runs."""
+
+    def cancel(self, jobs: Sequence[int]) -> None:
+        """Ends jobs that wait or run; says nothing of those that have ended."""
+
+    def nodes(self, partition: str | None) -> tuple[str, ...]:
+        """The nodes of a partition that take jobs."""
+
+    def told(self, log: str) -> SchedulerState | None:
+        """What the scheduler wrote into a job's own output about its end."""

@@ -16,9 +16,10 @@ from pathlib import Path
 from queue import Empty, Queue
 from threading import Thread
 
-from harness.engine.base import EngineName, Say
+from harness.engine.base import Say
 from harness.engine.causes import image_cause
 from harness.engine.connection import Client, Connection
+from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine, NoSpace
 from harness.image.catalog import Image
 from harness.image.spec import ApexPart, BuildSpec, docker_build_argv, spec

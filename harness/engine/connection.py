@@ -15,9 +15,10 @@ import requests
 import urllib3.exceptions
 
 from harness.engine.access import CDI_FOLDERS, PODMAN_GIVES_GPUS, cdi_devices, version_numbers
-from harness.engine.base import ContainerEngine, EngineFacts
+from harness.engine.base import EngineFacts
+from harness.engines import ContainerEngine
 from harness.errors import MachineError, NoDevice, NoEngine, NoSpace
-from harness.probe.files import Files
+from harness.files import Files
 
 _SILENCE = (
     docker.errors.DockerException,

@@ -18,6 +18,16 @@ LABEL = "dev.gpudyno"
 
 
 @dataclass(frozen=True, slots=True)
+class User:
+    """Who a trial runs as inside."""
+
+    uid: int = UNPRIVILEGED
+    gid: int = UNPRIVILEGED
+    keep_id: bool = False
+    """The user outside is the same inside, in a rootless Podman."""
+
+
+@dataclass(frozen=True, slots=True)
 class TrialFolders:
     """Where a trial's folders lie on the host. `data` holds (name under /data, folder) pairs."""
 

@@ -8,7 +8,7 @@ import shlex
 import stat
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
@@ -18,16 +18,17 @@ import docker.errors
 from harness.engine import access, container
 from harness.engine import build as building
 from harness.engine import connection as capabilities
-from harness.engine.base import TITLES, BuildStep, Built, EngineFacts, EngineName, Exit, Handle, Running, Say
+from harness.engine.base import BuildStep, Built, EngineFacts, Exit, Handle, Running, Say
 from harness.engine.build import BuildSettings
 from harness.engine.connection import Connection, answered
-from harness.engine.container import LABEL, UNPRIVILEGED, DeviceRequest, RunSpec, TrialFolders, run_line
+from harness.engine.container import LABEL, DeviceRequest, RunSpec, TrialFolders, User, run_line
 from harness.engine.local import LOG, log_tail
+from harness.engines import ENGINES, EngineName
 from harness.errors import MachineError, NoDevice, NoEngine, NotBuilt
+from harness.files import Files
 from harness.image import packed
 from harness.image.catalog import Image
 from harness.image.spec import BuildSpec
-from harness.probe.files import Files
 from harness.record import DeviceKind, Environment
 
 ANSWER_SECONDS = 20
@@ -44,15 +45,6 @@ REMOVAL_PAUSES = (0.2, 0.5, 1.0, 2.0)
 _GOING_ON = frozenset({"running", "paused", "restarting", "stopping", "removing"})
 
 
-@dataclass(frozen=True, slots=True)
-class User:
-    """Who a trial runs as inside."""
-
-    uid: int
-    gid: int
-    keep_id: bool
-
-
 class DockerEngine:
     """One engine that answered. Every call raises NoEngine where it no longer does, within ANSWER_SECONDS."""
 
@@ -61,7 +53,7 @@ class DockerEngine:
     ) -> None:
         self.connection = connection
         self.name: EngineName = connection.kind
-        self._title = TITLES[connection.kind]
+        self._title = ENGINES[connection.kind].title
         self._build = build
         self._passed = passed or {}
         self._fetched: dict[str, float] = {}
@@ -100,9 +92,9 @@ class DockerEngine:
         In a rootless Docker Engine the caller outside is root inside, and nothing else maps to the caller.
         """
         if os.getuid() == 0:
-            return User(UNPRIVILEGED, UNPRIVILEGED, keep_id=False)
+            return User()
         if self._facts.rootless and self.connection.kind == "docker":
-            return User(0, 0, keep_id=False)
+            return User(0, 0)
         return User(os.getuid(), os.getgid(), keep_id=self._facts.rootless)
 
     def steps(self, image: Image) -> tuple[BuildStep, ...]:
@@ -216,7 +208,7 @@ class DockerEngine:
         fitted = self._fitted(spec)
         for orphan in self.leftovers(spec.session):
             self.forget(orphan, spec.folders.output.parent)
-        hand_over(fitted.folders, fitted.uid, fitted.gid)
+        chown_to_trial_user(fitted.folders, fitted.uid, fitted.gid)
         body = container.config(fitted)
         with answered(self._title, "create a container"):
             try:
@@ -336,7 +328,7 @@ def append_new(output: bytes, path: Path) -> None:
         file.write(output[written_bytes:])
 
 
-def hand_over(folders: TrialFolders, uid: int, gid: int) -> None:
+def chown_to_trial_user(folders: TrialFolders, uid: int, gid: int) -> None:
     """Gives a trial's own folders to the user inside, where the caller is root and that user is not.
 
     Raises MachineError for a data or workload folder that the user inside could not read.

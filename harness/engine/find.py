@@ -16,10 +16,10 @@ from docker.context import ContextAPI
 from docker.context.config import get_current_context_name
 from docker.errors import ContextException
 
-from harness.engine.base import TITLES, ContainerEngine
 from harness.engine.build import BuildSettings
 from harness.engine.connection import Connection, answered
 from harness.engine.docker import DockerEngine
+from harness.engines import ENGINES, ContainerEngine
 from harness.errors import MachineError, NoEngine
 
 EngineChoice = ContainerEngine | Literal["auto"]
@@ -153,9 +153,9 @@ def find(
 
 
 def _absent(kind: ContainerEngine, answers: Search, environ: Mapping[str, str]) -> NoEngine:
-    title = TITLES[kind]
+    title = ENGINES[kind].title
     closed = [clause for clause in answers.refused if "not open to this user" in clause]
-    others = [TITLES[connection.kind] for connection in answers.connections]
+    others = [ENGINES[connection.kind].title for connection in answers.connections]
     if environ.get("DOCKER_HOST"):
         remedy = "correct or unset DOCKER_HOST"
     elif closed and kind == "docker":

@@ -17,8 +17,9 @@ from typing import Any
 import psutil
 
 from harness.engine import container
-from harness.engine.base import BuildStep, Built, EngineName, Exit, Handle, Running, Say
+from harness.engine.base import BuildStep, Built, Exit, Handle, Running, Say
 from harness.engine.container import RunSpec
+from harness.engines import EngineName
 from harness.errors import NoEngine
 from harness.image.catalog import Image
 from harness.image.lock import lock_sha256

@@ -16,10 +16,11 @@ from functools import partial
 from pathlib import Path
 
 from harness.engine import container
-from harness.engine.base import BuildStep, Built, EngineName, Say
+from harness.engine.base import BuildStep, Built, Say
 from harness.engine.causes import install_cause
 from harness.engine.container import RunSpec
 from harness.engine.local import Processes
+from harness.engines import EngineName
 from harness.errors import NoEngine, NoSpace, NotBuilt
 from harness.image.catalog import Image
 from harness.image.lock import lock_packages, lock_sha256

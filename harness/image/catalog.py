@@ -88,7 +88,7 @@ class Image(Model):
     """Other kinds of device that the same packages run on."""
     by_name_alone: bool = False
     """Taken only where it is named: the stack of a study's own time, and not one to measure cards by."""
-    workloads: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] | None = None
+    workloads: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)*$")] | None = None
     """The folder in workloads/ with versions for this stack; null where it runs those of all others."""
     program: Annotated[str, Field(pattern=r"^[A-Za-z0-9_/][A-Za-z0-9_./+-]{0,200}$")] = "python"
     """What starts a trial inside, given the path of its workload; an image may have its own."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.errors import NoDevice
-from harness.probe.files import unit_of
+from harness.files import unit_of
 from harness.record import DeviceKind, Gpu, Machine
 from harness.redact import Names, kept
 

@@ -14,10 +14,10 @@ from typing import Any
 import platformdirs
 
 from harness.errors import MachineError, UserError
+from harness.files import Files
 from harness.machine.names import local_names
 from harness.probe.cpu import fits
 from harness.probe.describe import everything
-from harness.probe.files import Files
 from harness.record import Machine
 from harness.record.published.cards import Card, is_shared, load_cards, of_chip
 from harness.redact import Names, kept

@@ -7,8 +7,9 @@ from typing import Any
 
 import psutil
 
-from harness.probe import amd, nvidia
-from harness.probe.files import Files
+from harness.files import Files
+from harness.gpu import amdgpu, nvidia
+from harness.gpu.nvml import driver, library
 from harness.probe.system import available_bytes, contained, load_average
 from harness.record import Load
 
@@ -19,7 +20,7 @@ _KFD = "/sys/class/kfd/kfd/proc"
 
 def load() -> Load:
     """Load average, busy CPUs, free memory, other processes on the cards; null with a reason if unknown."""
-    current = load_from(Files(), nvidia.library(), os.getpid())
+    current = load_from(Files(), library(), os.getpid())
     return current.model_copy(update={"busy_cpus": busy_cpus(BUSY_SECONDS)})
 
 
@@ -30,9 +31,9 @@ def busy_cpus(seconds: float) -> float:
 
 def load_from(files: Files, nvml: Any | None, pid: int) -> Load:
     """As load(), with the machine's files, NVML and this process passed in."""
-    with nvidia.driver(nvml) as opened:
+    with driver(nvml) as opened:
         has_nvidia = opened
-    has_amd = bool(amd.cards(None, files))
+    has_amd = bool(amdgpu.kernel_folders(files))
     others, unknown = None, None
     if has_nvidia or has_amd:
         others, unknown = _others(files, nvml if has_nvidia else None, has_amd, frozenset((pid,)))

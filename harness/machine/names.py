@@ -12,8 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from harness.probe import nvidia
-from harness.probe.files import Files
+from harness.files import Files
+from harness.gpu import query
+from harness.gpu.nvml import driver, library
 from harness.redact import Names
 
 _DMI = ("product_uuid", "product_serial", "board_serial", "chassis_serial", "board_asset_tag")
@@ -71,22 +72,18 @@ def _serials(files: Files) -> tuple[str, ...]:
     texts |= {files.text(f"/sys/class/net/{name}/address") for name in files.names("/sys/class/net")}
     for disk in files.names("/sys/block"):
         texts |= {files.text(f"/sys/block/{disk}/{place}") for place in ("serial", "device/serial")}
-    texts |= set(_card_serials(nvidia.library()))
+    texts |= set(_card_serials(library()))
     return tuple(sorted(serial for serial in texts if serial and _is_serial(serial)))
 
 
 def _card_serials(nvml: Any | None) -> Iterator[str | None]:
-    with nvidia.driver(nvml) as opened:
+    with driver(nvml) as opened:
         if not opened or nvml is None:
             return
-        for index in range(nvidia.query(nvml, nvml.nvmlDeviceGetCount) or 0):
-            handle = nvidia.query(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
-            for question in (
-                nvml.nvmlDeviceGetUUID,
-                nvml.nvmlDeviceGetSerial,
-                nvml.nvmlDeviceGetBoardPartNumber,
-            ):
-                yield nvidia.query(nvml, question, handle) if handle is not None else None
+        for index in range(query(nvml, "nvmlDeviceGetCount") or 0):
+            handle = query(nvml, "nvmlDeviceGetHandleByIndex", index)
+            for name in ("nvmlDeviceGetUUID", "nvmlDeviceGetSerial", "nvmlDeviceGetBoardPartNumber"):
+                yield query(nvml, name, handle) if handle is not None else None
 
 
 def _is_serial(text: str) -> bool:

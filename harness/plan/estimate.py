@@ -146,7 +146,7 @@ def warms_up(trial: Trial) -> bool:
     None does before a trial that is as short itself, nor before one that shows a path's first time.
     """
     variant = trial.asked.variant
-    if trial.asked.workload == "paths" or _is_short(variant.limit):
+    if trial.asked.workload == "smoke" or _is_short(variant.limit):
         return False
     return trial.asked.device != "cpu" or variant.profile != "default"
 

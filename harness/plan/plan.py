@@ -30,7 +30,8 @@ from harness.record import (
     first_problem,
     parse_toml,
 )
-from harness.record.trial import Name, Option, PathInClone, Precision, ProtocolName, Targets
+from harness.record.trial import Name, Option, PathInClone, ProtocolName, Targets
+from harness.record.vocabulary.precision import Precision
 
 NO_BLOCK = 0
 """Where a full-length trial stands: between blocks of time, whose pause it may fill."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from harness.record import Asked, Cpu, Precision
+from harness.record.vocabulary.workload import declared
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,6 @@ OF_STEPS = {("tensorcore_mlp", "amp-fp16"): 130.0}
 Where a processor has no arithmetic in half precision, torch does it number by number.
 """
 
-PIXELS = {"cifar_fastai": 224}
-"""Of the images that those epochs had."""
 TRAIN_IMAGES = {"cifar_resnet44": 50_000}
 
 
@@ -55,7 +54,8 @@ def length(asked: Asked) -> Length | None:
     found = OF_MODELS.get((asked.workload, asked.variant.model))
     if found is None:
         return None
-    pixels, images = PIXELS.get(asked.workload), TRAIN_IMAGES.get(asked.workload)
+    itself, images = declared(asked.workload), TRAIN_IMAGES.get(asked.workload)
+    pixels = itself.image_size if itself else None
     share = 1.0
     if pixels and asked.variant.image_size:
         share *= (asked.variant.image_size / pixels) ** 2

@@ -9,8 +9,8 @@ import re
 import subprocess
 from typing import Any
 
+from harness.files import Files
 from harness.probe import system
-from harness.probe.files import Files
 
 FEATURES = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "amx_int8", "neon", "sve")
 NATIVE_16_BIT = {

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.probe import amd, cpu, nvidia, topology
-from harness.probe.files import Files
+from harness.files import Files
+from harness.gpu import amd, nvidia, nvml
+from harness.probe import cpu, topology
 from harness.probe.system import system
 
 
 def everything(files: Files | None = None) -> dict[str, Any]:
     """The fields of record.Machine but for id and label; each card has a raw `uuid` beside its fields."""
     files = files or Files()
-    nvml = nvidia.library()
-    cards = nvidia.cards(nvml, files) + amd.cards(amd.library(), files)
+    driver = nvml.library()
+    cards = nvidia.describe(driver, files) + amd.describe(amd.library(), files)
     return {
         **system(files),
         "cpu": {
@@ -21,5 +22,5 @@ def everything(files: Files | None = None) -> dict[str, Any]:
             "numa_affinity": cpu.numa_affinity(files, cpu.allowed()),
         },
         "gpus": cards,
-        "links": topology.links(cards, nvml, files),
+        "links": topology.links(cards, driver, files),
     }

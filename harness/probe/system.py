@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from harness.probe.files import Files
+from harness.files import Files
 
 _ROOT = "/sys/fs/cgroup"
 

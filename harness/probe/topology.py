@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
-from harness.probe import amd, nvidia
-from harness.probe.files import Files
+from harness.files import Files
+from harness.gpu import amdgpu, query
+from harness.gpu.nvml import bus_from, bus_of, driver, units
 
 _PCI = "/sys/bus/pci/devices"
 _ADDRESS = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
@@ -32,12 +33,12 @@ def links(cards: Sequence[dict[str, Any]], nvml: Any | None, files: Files) -> li
 
 def _nvlinks(nvml: Any | None) -> dict[tuple[str, str], dict[str, Any]]:
     """(PCI address, PCI address) → the NVLinks that are up between two cards, or from both to a switch."""
-    with nvidia.driver(nvml) as opened:
+    with driver(nvml) as opened:
         if not opened or nvml is None:
             return {}
         ends = {
-            nvidia.bus_of(nvml, unit.card): list(_ends(nvml, unit.card))
-            for unit in nvidia.units(nvml)
+            bus_of(nvml, unit.card): list(_ends(nvml, unit.card))
+            for unit in units(nvml)
             if unit.card is not None
         }
     ways = {}
@@ -53,17 +54,17 @@ def _nvlinks(nvml: Any | None) -> dict[tuple[str, str], dict[str, Any]]:
 def _ends(nvml: Any, card: Any) -> Iterator[str | None]:
     """Where each of a card's NVLinks that are up ends: a PCI address, or "switch"."""
     for number in range(nvml.NVML_NVLINK_MAX_LINKS):
-        state = nvidia.query(nvml, nvml.nvmlDeviceGetNvLinkState, card, number)
+        state = query(nvml, "nvmlDeviceGetNvLinkState", card, number)
         if state is None:
             return
         if state != nvml.NVML_FEATURE_ENABLED:
             continue
-        kind = nvidia.query(nvml, nvml.nvmlDeviceGetNvLinkRemoteDeviceType, card, number)
+        kind = query(nvml, "nvmlDeviceGetNvLinkRemoteDeviceType", card, number)
         if kind == nvml.NVML_NVLINK_DEVICE_TYPE_SWITCH:
             yield "switch"
         else:
-            place = nvidia.query(nvml, nvml.nvmlDeviceGetNvLinkRemotePciInfo, card, number)
-            yield None if place is None else nvidia.bus_from(place)
+            place = query(nvml, "nvmlDeviceGetNvLinkRemotePciInfo", card, number)
+            yield None if place is None else bus_from(place)
 
 
 _XGMI = "11"
@@ -73,10 +74,10 @@ _WEIGHT_OF_A_HOP = 15
 
 def _xgmi(files: Files) -> dict[tuple[str, str], dict[str, Any]]:
     """(PCI address, PCI address) → the XGMI way that the compute driver lists from one node to another."""
-    nodes = {name: bus for name, bus, _ in amd.kfd_nodes(files)}
+    nodes = {name: bus for name, bus, _ in amdgpu.kfd_nodes(files)}
     ways = {}
     for name in nodes:
-        folder = f"{amd.KFD}/{name}/io_links"
+        folder = f"{amdgpu.KFD}/{name}/io_links"
         for link in files.names(folder):
             fields = files.fields(f"{folder}/{link}/properties", " ")
             near, far = (nodes.get(fields.get(end, "")) for end in ("node_from", "node_to"))

@@ -64,9 +64,9 @@ from harness.record.trial import (
     DataSource,
     DeviceKind,
     Limit,
-    Precision,
     Role,
     Trial,
     Variant,
     trial_id,
 )
+from harness.record.vocabulary.precision import FULL_PRECISION, PRECISION_ORDER, PRECISIONS, PURE, Precision

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from harness.engines import EngineName
 from harness.record.base import Model
 from harness.record.trial import DeviceKind, Name
 
@@ -178,7 +179,7 @@ class Environment(Model):
 
     image: Name
     device: DeviceKind
-    engine: Literal["docker", "podman", "apptainer", "venv", "here", "slurm", "fake"]
+    engine: EngineName
     engine_version: str | None = None
     pinned: bool
     unpinned_because: tuple[str, ...] = ()

@@ -9,7 +9,8 @@ from pydantic import BeforeValidator, Field, ValidationInfo
 
 from harness.record.base import Model, Number
 from harness.record.series import Series
-from harness.record.trial import DataSource, DeviceKind, Option, Precision
+from harness.record.trial import DataSource, DeviceKind, Option
+from harness.record.vocabulary.precision import Precision
 
 
 def _pack(value: Any, info: ValidationInfo) -> Any:
@@ -37,6 +38,8 @@ class DeviceUsed(Model):
     capability: str | None = None
     memory_bytes: int | None = None
     threads: int | None = None
+    simulated: Annotated[bool, Field(exclude_if=lambda simulated: not simulated)] = False
+    """A stand-in answered for the device: no figure of it was measured on one."""
 
 
 class Probe(Model):

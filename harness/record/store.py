@@ -7,9 +7,10 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -258,7 +259,7 @@ def _files(root: Path, folder: Path, pattern: str) -> Iterator[tuple[Path, str]]
 
 
 def read_all(root: Path) -> Results:
-    """Every record and session under results/, in the order of their paths."""
+    """Every record and session under results/, in the order of their paths; of copies the first alone."""
     records: list[Stored] = []
     sessions: list[Session] = []
     problems: list[str] = []
@@ -271,7 +272,40 @@ def read_all(root: Path) -> Results:
         except RecordError as error:
             problems.append(str(error))
     ledgers, wrong = read_ledgers(root)
-    return Results(tuple(records), tuple(sessions), (*problems, *wrong), ledgers)
+    once, copies = _counted_once(records)
+    different = {session.model_dump_json(): session for session in reversed(sessions)}
+    return Results(once, tuple(reversed(different.values())), (*problems, *copies, *wrong), ledgers)
+
+
+def _counted_once(records: Sequence[Stored]) -> tuple[tuple[Stored, ...], list[str]]:
+    """Each record once, and a sentence for each folder that holds some again.
+
+    The one that counts lies in a folder of its session's name, where there is one. What only says that it is
+    the same attempt is no copy.
+    """
+    ordered = sorted(records, key=lambda stored: not _folder_of(stored).endswith(stored.record.session))
+    first: dict[tuple[str, str, int], Stored] = {}
+    copies: dict[tuple[str, str], int] = {}
+    others: list[Stored] = []
+    for stored in ordered:
+        record = stored.record
+        attempt = (record.session, record.trial.id, record.attempt)
+        if attempt not in first:
+            first[attempt] = stored
+        elif first[attempt].record == record:
+            place = (_folder_of(stored), record.session)
+            copies[place] = copies.get(place, 0) + 1
+        else:
+            others.append(stored)
+    sentences = [
+        f"{folder}: {count} records of session '{session}' lie elsewhere too, and count once"
+        for (folder, session), count in copies.items()
+    ]
+    return tuple(sorted([*first.values(), *others], key=lambda stored: stored.path)), sentences
+
+
+def _folder_of(stored: Stored) -> str:
+    return stored.path.rpartition("/")[0]
 
 
 def read_ledgers(root: Path) -> tuple[tuple[Ledger, ...], tuple[str, ...]]:
@@ -290,6 +324,11 @@ def read_ledgers(root: Path) -> tuple[tuple[Ledger, ...], tuple[str, ...]]:
             except RecordError as error:
                 problems.append(str(error))
     return tuple(ledgers), tuple(problems)
+
+
+def in_order(session: Session) -> tuple[int, datetime]:
+    """Sorts sessions of one machine: by its count of them; those from before it counted first, by date."""
+    return session.number or 0, session.started_at
 
 
 def read_sessions(root: Path) -> tuple[Session, ...]:

@@ -9,18 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from harness.record.base import Model, short_hash
-
-Precision = Literal[
-    "fp32-ieee",
-    "fp32-tf32",
-    "fp32-default",
-    "amp-fp16",
-    "amp-bf16",
-    "fp16-master",
-    "pure-fp16",
-    "pure-bf16",
-]
-"""fp16-master: half model, fp32 master weights, a loss scale; the studies' "FP16"."""
+from harness.record.vocabulary.precision import Precision
 
 DataSource = Literal["real", "synthetic", "generated"]
 """synthetic is what a protocol asks for; generated stands in where the real data could not be had."""

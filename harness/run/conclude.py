@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from harness.engine.base import Exit
 from harness.engine.local import LOG
+from harness.image.catalog import load_images
+from harness.image.lock import lock_packages
 from harness.record import Record, Session, store
 from harness.run import assemble, ledger
 from harness.run.assemble import Started
@@ -16,18 +18,8 @@ from harness.telemetry import recorder
 SAID_LINES = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What a record is made by, beside what its attempt left behind."""
-
-    root: Path
-    locked: Mapping[str, str] | None
-    """What the environment's lock pins; null where no lock holds it."""
-    over_base: bool
-
-
 def conclude(
-    terms: Terms,
+    root: Path,
     opened: Session,
     started: Started,
     work: Path,
@@ -42,22 +34,31 @@ def conclude(
 
     `earlier` are the session's records by now.
     """
+    environment = started.environment
+    locked, over_base = _locked(root, environment.image) if environment.lock_sha256 else (None, False)
     made = assemble.assemble(
         started,
         exit,
         work / "out",
         wall_seconds=wall_seconds,
-        locked=terms.locked,
-        over_base=terms.over_base,
+        locked=locked,
+        over_base=over_base,
         timed_out=timed_out,
     )
     recorder.stop(work)
     record = assemble.judged(_with_changes(earlier, recorder.added(made, work)))
-    store.write_record(terms.root, opened, record)
-    ledger.trial_ended(terms.root, opened, record, say)
+    store.write_record(root, opened, record)
+    ledger.trial_ended(root, opened, record, say)
     if record.failure is not None:
         _say_log(exit.log, work, say)
     return record
+
+
+@cache
+def _locked(root: Path, image_name: str) -> tuple[Mapping[str, str], bool]:
+    """What an image's lock and base pin, and whether the base brings packages that no lock of ours names."""
+    image = load_images(root).image(image_name)
+    return lock_packages(root / "docker" / image.lock) | image.from_base, bool(image.from_base)
 
 
 def _say_log(log: str, work: Path, say: Callable[[str], None]) -> None:

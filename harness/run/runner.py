@@ -11,25 +11,24 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from harness.engine.base import Built, Engine, Exit, Running
-from harness.engine.container import DeviceRequest, RunSpec, TrialFolders, shared_memory
+from harness.engine.base import Engine, Exit, Running
+from harness.engine.container import DeviceRequest, RunSpec
 from harness.errors import NoEngine
 from harness.plan import own_file
-from harness.plan.estimate import WARM_UP_STEPS, warms_up
-from harness.record import Harness, LeftOut, Limit, Load, Machine, Record, Session, Trial, store
+from harness.plan.estimate import warms_up
+from harness.record import LeftOut, Load, Machine, Record, Session, Trial, store
 from harness.record.events import FILE as EVENTS
 from harness.record.events import Follower, Progress
-from harness.run import batch_search, ledger, session, unrecorded
+from harness.run import batch_search, in_flight, ledger, session
 from harness.run.assemble import Started
-from harness.run.conclude import Terms, conclude
+from harness.run.conclude import conclude
+from harness.run.setting import Setting, warm_up
 from harness.telemetry import recorder
 from harness.units import counted
 
 POLL_SECONDS = 0.25
 GRACE_SECONDS = 30.0
 """The workload ends itself at its limit; the harness steps in this much later."""
-
-WARM_UP_SECONDS = 600.0
 
 
 class Watcher(Protocol):
@@ -50,29 +49,13 @@ class Watcher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """All that stays the same over the trials of one line of `run`."""
+    """The trials of one line of `run`: their setting, and what of this machine they get."""
 
-    root: Path
+    setting: Setting
     engine: Engine
-    built: Built
     machine: Machine
     device: DeviceRequest
-    harness: Harness
-    data: Callable[[Trial], tuple[tuple[str, Path], ...]]
-    """The data folders that a trial sees, by their names under /data."""
     load: Callable[[], Load]
-    locked: dict[str, str] | None
-    passed: dict[str, str]
-    uid: int
-    gid: int
-    keep_id: bool = False
-    own_workloads: str | None = None
-    """The folder in workloads/ with the image's own versions of workloads."""
-    program: str = "python"
-    """What starts a trial in the image."""
-    over_base: bool = False
-    """The image's base brings packages that no lock of ours names."""
-    memory_bytes: int | None = None
     deadline: float | None = None
     """time.monotonic() by which trials must have ended: none starts that is estimated to end later."""
     estimate: Callable[[Trial, Sequence[Record]], float] = lambda trial, records: 0.0
@@ -95,12 +78,12 @@ def run(job: Job, opened: Session, watcher: Watcher, *, retry: bool = False) -> 
 
     Raises NoEngine when the engine is gone, after writing what it did to the running trial.
     """
-    unrecorded.stop_strangers(job.root, opened.id, job.engine, watcher.say)
+    in_flight.stop_orphans(job.setting.root, opened.id, job.engine, watcher.say)
     ran: list[Record] = _take_up(job, opened, watcher)
     tried: dict[str, int] = {}
     while True:
-        records = [stored.record for stored in store.session_records(job.root, opened)]
-        opened = _grown(job.root, opened, records)
+        records = [stored.record for stored in store.session_records(job.setting.root, opened)]
+        opened = _grown(job.setting.root, opened, records)
         lacking = [
             item
             for item in session.missing(opened, records, retry=retry)
@@ -110,7 +93,7 @@ def run(job: Job, opened: Session, watcher: Watcher, *, retry: bool = False) -> 
             break
         item = next((item for item in lacking if _in_time(job, item.trial, records)), None)
         if item is None or not _rested(job, opened, item.trial, records, watcher):
-            opened = _leave_out(job.root, opened, len(lacking), watcher)
+            opened = _leave_out(job.setting.root, opened, len(lacking), watcher)
             break
         tried[item.trial.id] = tried.get(item.trial.id, 0) + 1
         done = len(opened.trials) - len(lacking)
@@ -162,48 +145,32 @@ def _leave_out(root: Path, opened: Session, count: int, watcher: Watcher) -> Ses
 
 
 def _outcome(job: Job, opened: Session, ran: list[Record]) -> Outcome:
-    records = [stored.record for stored in store.session_records(job.root, opened)]
+    records = [stored.record for stored in store.session_records(job.setting.root, opened)]
     opened = session.with_spared(opened, records)
-    store.write_session(job.root, opened)
+    store.write_session(job.setting.root, opened)
     left = len(session.missing(opened, records))
     complete = left == 0
     if complete:
-        session.close(job.root, opened)
-        shutil.rmtree(store.state_folder(job.root) / "cache" / opened.id, ignore_errors=True)
+        session.close(job.setting.root, opened)
+        shutil.rmtree(store.state_folder(job.setting.root) / "cache" / opened.id, ignore_errors=True)
     failed = sum(record.status == "failed" for record in ran)
     return Outcome(opened, len(ran), failed, left, complete)
 
 
 def _cache_folder(job: Job, session_id: str) -> Path:
-    return store.state_folder(job.root) / "cache" / session_id / job.built.environment.image
+    return store.state_folder(job.setting.root) / "cache" / session_id / job.setting.built.environment.image
 
 
 def _spec(job: Job, session_id: str, trial: Trial, attempt: int) -> RunSpec:
-    work = store.work_folder(job.root, session_id, trial.id, attempt).resolve()
-    folders = TrialFolders(
-        input=work / "in",
-        output=work / "out",
-        data=job.data(trial),
+    work = store.work_folder(job.setting.root, session_id, trial.id, attempt).resolve()
+    return job.setting.spec(
+        trial,
+        session_id,
+        attempt,
+        job.device.first(trial.asked.variant.gpus),
+        work=work,
         cache=_cache_folder(job, session_id).resolve(),
-        workloads=(job.root / "workloads").resolve(),
-    )
-    return RunSpec(
-        trial=trial,
-        session=session_id,
-        attempt=attempt,
-        folders=folders,
-        device=job.device.first(trial.asked.variant.gpus),
-        own_workloads=job.own_workloads,
-        program=job.program,
-        image_id=job.built.environment.image_id,
-        interpreter=job.built.interpreter,
-        sif=job.built.sif,
-        uid=job.uid,
-        gid=job.gid,
-        keep_id=job.keep_id,
-        memory_bytes=job.memory_bytes,
-        shared_memory_bytes=shared_memory(trial),
-        passed=job.passed,
+        workloads=(job.setting.root / "workloads").resolve(),
     )
 
 
@@ -213,25 +180,15 @@ def command_of(job: Job, session_id: str, trial: Trial) -> str:
 
 
 def _warm_up(job: Job, opened: Session, trial: Trial, watcher: Watcher) -> None:
-    """One short unrecorded trial of each variant fills the compilers' caches, where there are any.
-
-    Otherwise each fresh process would tune anew, and the first repeat would differ from the rest.
-    """
-    request = trial.asked
+    """Runs the warm-up of a variant once, where its compilers have caches to fill; no record has it."""
     if not warms_up(trial):
         return
     marker = _cache_folder(job, opened.id) / "warm" / trial.id.rpartition("-")[2]
     if marker.exists():
         return
     watcher.say("    filling the caches with a short trial that is not recorded")
-    short = request.variant.model_copy(update={"limit": Limit(steps=WARM_UP_STEPS, valid_batches=1)})
-    warm = Trial.of(
-        request.model_copy(update={"variant": short}),
-        trial.repeat,
-        seed=trial.seed,
-        timeout_seconds=min(trial.timeout_seconds, WARM_UP_SECONDS),
-    )
-    work = store.work_folder(job.root, opened.id, warm.id, 0)
+    warm = warm_up(trial)
+    work = store.work_folder(job.setting.root, opened.id, warm.id, 0)
     handle = job.engine.start(_laid_out(job, opened.id, warm, 0))
     try:
         begun = time.monotonic()
@@ -249,14 +206,14 @@ def _warm_up(job: Job, opened: Session, trial: Trial, watcher: Watcher) -> None:
 
 def _laid_out(job: Job, session_id: str, trial: Trial, attempt: int) -> RunSpec:
     """Makes the folders of one attempt, and returns what starts it."""
-    work = store.work_folder(job.root, session_id, trial.id, attempt)
+    work = store.work_folder(job.setting.root, session_id, trial.id, attempt)
     shutil.rmtree(work, ignore_errors=True)
     for name in ("in", "out"):
         (work / name).mkdir(parents=True)
     _cache_folder(job, session_id).mkdir(parents=True, exist_ok=True)
     store.write_whole(work / "in" / "trial.json", trial.model_dump_json(indent=1), replace=False)
     if trial.asked.file is not None:
-        own = own_file.content(job.root, trial.asked.file)
+        own = own_file.content(job.setting.root, trial.asked.file)
         store.write_whole(work / "in" / Path(trial.asked.file.name).name, own, replace=False)
     return _spec(job, session_id, trial, attempt)
 
@@ -264,7 +221,7 @@ def _laid_out(job: Job, session_id: str, trial: Trial, attempt: int) -> RunSpec:
 def _attempt(
     job: Job, opened: Session, item: session.Missing, records: list[Record], watcher: Watcher
 ) -> Record:
-    work = store.work_folder(job.root, opened.id, item.trial.id, item.attempt)
+    work = store.work_folder(job.setting.root, opened.id, item.trial.id, item.attempt)
     spec = _laid_out(job, opened.id, item.trial, item.attempt)
     now, began = datetime.now(UTC), time.monotonic()
     started = Started(
@@ -276,18 +233,18 @@ def _attempt(
         block=session.block(opened, item.trial, records, now),
         started_at=now,
         monotonic_seconds=began,
-        environment=job.built.environment,
+        environment=job.setting.built.environment,
         machine=job.machine,
         cards_given=spec.device.indices,
         load=job.load(),
-        harness=job.harness,
+        harness=job.setting.harness,
     )
-    ledger.trial_started(job.root, opened, started, watcher.say)
+    ledger.trial_started(job.setting.root, opened, started, watcher.say)
     with _stopped_by_ctrl_c(job, opened, started, work, watcher):
-        store.write_whole(work / unrecorded.FILE, started.model_dump_json(), replace=True)
+        store.write_whole(work / in_flight.FILE, started.model_dump_json(), replace=True)
         handle = job.engine.start(spec)
         started = started.model_copy(update={"handle": handle})
-        store.write_whole(work / unrecorded.FILE, started.model_dump_json(), replace=True)
+        store.write_whole(work / in_flight.FILE, started.model_dump_json(), replace=True)
         recorder.start(work, spec.device, job.engine.pid(handle))
         return _see_through(job, opened, started, work, watcher, began)
 
@@ -319,7 +276,7 @@ def _stopped_by_ctrl_c(
             job.engine.forget(handle, work)
         recorder.stop(work)
         shutil.rmtree(work, ignore_errors=True)
-        ledger.trial_stopped(job.root, opened, started, watcher.say)
+        ledger.trial_stopped(job.setting.root, opened, started, watcher.say)
         raise
 
 
@@ -351,21 +308,20 @@ def _write(
     watcher: Watcher,
     began: float,
 ) -> Record:
-    terms = Terms(job.root, job.locked, job.over_base)
     record = conclude(
-        terms,
+        job.setting.root,
         opened,
         started,
         work,
         exit,
         watcher.say,
-        earlier=[stored.record for stored in store.session_records(job.root, opened)],
+        earlier=[stored.record for stored in store.session_records(job.setting.root, opened)],
         wall_seconds=time.monotonic() - began,
         timed_out=timed_out,
     )
     if started.handle is not None and not exit.missing:
         job.engine.forget(started.handle, work)
-    (work / unrecorded.FILE).unlink(missing_ok=True)
+    (work / in_flight.FILE).unlink(missing_ok=True)
     watcher.trial_ends(record)
     return record
 
@@ -373,17 +329,17 @@ def _write(
 def _take_up(job: Job, opened: Session, watcher: Watcher) -> list[Record]:
     """What an earlier process left running or ended: waited for, collected, or written down as failed."""
     taken: list[Record] = []
-    for started, work in unrecorded.attempts(job.root, opened.id):
+    for started, work in in_flight.attempts(job.setting.root, opened.id):
         name = store.record_name(started.trial.id, started.attempt)
-        if (store.session_folder(job.root, opened) / name).exists():
-            (work / unrecorded.FILE).unlink()
+        if (store.session_folder(job.setting.root, opened) / name).exists():
+            (work / in_flight.FILE).unlink()
             continue
         watcher.say(f"taking up {started.trial.id} where an earlier run left it")
         if started.handle is None:
             started = started.model_copy(update={"handle": job.engine.find(started.name, work)})
         handle = started.handle
         running = handle is not None and isinstance(job.engine.poll(handle, work), Running)
-        began = time.monotonic() - unrecorded.seconds_until_now(started, work, running=running)
+        began = time.monotonic() - in_flight.seconds_until_now(started, work, running=running)
         with _stopped_by_ctrl_c(job, opened, started, work, watcher):
             taken.append(_see_through(job, opened, started, work, watcher, began))
     return taken

@@ -4,47 +4,38 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import cast
 
 from harness.data import fetch
 from harness.data.download import FetchProgress
-from harness.engine import apptainer
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Built, Engine
-from harness.engine.build import BuildSettings, build_settings
-from harness.engine.container import UNPRIVILEGED, DeviceRequest
+from harness.engine.choose import choose as choose_engine
+from harness.engine.container import DeviceRequest
 from harness.engine.docker import DockerEngine
-from harness.engine.find import EngineChoice, find
-from harness.engine.local import HereEngine, identity
-from harness.engine.venv import VenvEngine
-from harness.errors import MachineError, NoDevice, PlanError
+from harness.engine.local import identity
+from harness.errors import NoDevice
 from harness.image import packed
 from harness.image.catalog import Image, ImageFile, choose, load_images
-from harness.image.lock import lock_packages
 from harness.machine import (
     VISIBILITY,
     Selection,
     load,
-    local_names,
     look,
     passed_variables,
-    recorded_variables,
     select,
 )
 from harness.machine.devices import card_notes
 from harness.plan import plan
 from harness.plan.plan import Plan, PlanContext
-from harness.record import DataSource, Harness, Machine, store
+from harness.record import DataSource, Harness, Machine
 from harness.run.data import data_folders, trial_data
 from harness.run.runner import Job
+from harness.run.setting import Setting
 from harness.settings import Settings
-
-WHEELHOUSE = "wheelhouse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +82,16 @@ def prepare(
     images = load_images(root)
     image, unserved = _image(images, selection, settings)
     passed = passed_variables(environ)
-    unfit = partial(_unfit, image=image, machine=machine, device=request_of(selection, settings))
-    engine, lost = _engine(root, settings, passed, environ, image, unfit, refuse=refuse)
+    engine, lost = choose_engine(
+        root,
+        settings,
+        image,
+        environ,
+        revision=revision(root)[0],
+        device=request_of(selection, settings),
+        architecture=machine.architecture,
+        refuse=refuse,
+    )
     return RunSetup(
         root=root,
         settings=settings,
@@ -119,8 +118,7 @@ def to_build(
         setup = prepare(root, settings, environ)
         return setup.image, setup.engine, setup.notes
     image = load_images(root).image(settings.image)
-    passed = passed_variables(environ)
-    engine, lost = _engine(root, settings, passed, environ, image, lambda engine, choice: None)
+    engine, lost = choose_engine(root, settings, image, environ, revision=revision(root)[0])
     return image, engine, lost
 
 
@@ -147,131 +145,6 @@ def _around_us(images: ImageFile, selection: Selection, settings: Settings) -> s
     around = images.images.get(str((identity() or {}).get("image")))
     taken = settings.engine in ("auto", "here") and around is not None and selection.kind in around.devices
     return around.name if around is not None and taken else None
-
-
-def _engine(
-    root: Path,
-    settings: Settings,
-    passed: Mapping[str, str],
-    environ: Mapping[str, str],
-    image: Image,
-    unfit: Callable[[DockerEngine, str], str | None],
-    *,
-    refuse: bool = True,
-) -> tuple[Engine, tuple[str, ...]]:
-    choice = settings.engine
-    recorded = recorded_variables(passed, local_names())
-    if choice == "here" or (choice == "auto" and identity() is not None):
-        return HereEngine(root, passed=recorded), ()
-    if settings.python is not None and choice not in ("auto", "venv"):
-        raise PlanError(
-            f"--python names an interpreter, and the engine '{choice}' has its own", remedy="leave one out"
-        )
-    lost = "it was asked for"
-    if choice in ("docker", "podman", "apptainer") or (choice == "auto" and settings.python is None):
-        building = build_settings(
-            settings,
-            root=root,
-            logs=store.state_folder(root) / "logs",
-            revision=revision(root)[0],
-            environ=environ,
-        )
-        if choice == "apptainer":
-            return ApptainerEngine(root, apptainer.needed(environ), building, recorded), ()
-        found = _container(root, settings, building, recorded, environ, unfit, refuse=refuse)
-        if isinstance(found, DockerEngine):
-            return found, ()
-        lost = found
-        by_file = _by_file(root, environ, building, recorded, image)
-        if by_file is not None:
-            return by_file, (f"engine: Apptainer ({lost})",)
-    return _venv(root, settings, recorded), (_no_container(lost),)
-
-
-def _container(
-    root: Path,
-    settings: Settings,
-    building: BuildSettings,
-    passed: Mapping[str, str],
-    environ: Mapping[str, str],
-    unfit: Callable[[DockerEngine, str], str | None],
-    *,
-    refuse: bool,
-) -> DockerEngine | str:
-    """The container engine; why there is none, where none was asked for by name, else raises that."""
-    choice = cast(EngineChoice, settings.engine)
-    try:
-        engine = find(choice, building, passed=passed, environ=environ)
-        reason = unfit(engine, choice)
-    except MachineError as error:
-        if choice != "auto":
-            raise
-        return error.problem
-    if reason is not None and choice == "auto":
-        return reason
-    if reason is not None and refuse:
-        raise NoDevice(reason, remedy="see `invoke doctor`, or use --engine venv")
-    _wheels_in_clone(root, settings)
-    return engine
-
-
-def _venv(root: Path, settings: Settings, passed: Mapping[str, str]) -> VenvEngine:
-    wheels = Path(settings.wheelhouse).absolute() if settings.wheelhouse else root / WHEELHOUSE
-    return VenvEngine(root, settings.python, wheels if wheels.is_dir() else None, passed)
-
-
-def _no_container(lost: str) -> str:
-    return f"engine: a virtual environment, since {lost}; the system's libraries are not pinned"
-
-
-def without_container(
-    root: Path, settings: Settings, image: Image, engine: Engine, error: MachineError
-) -> tuple[VenvEngine, str]:
-    """The virtual environment in place of an engine that cannot build, and what a person should hear.
-
-    Raises the error itself where the engine was asked for by name, or no virtual environment is possible.
-    """
-    in_a_venv = not image.from_base and image.program == "python"
-    if settings.engine != "auto" or not isinstance(engine, DockerEngine) or not in_a_venv:
-        raise error
-    recorded = recorded_variables(passed_variables(os.environ), local_names())
-    return _venv(root, settings, recorded), _no_container(error.problem)
-
-
-def _by_file(
-    root: Path,
-    environ: Mapping[str, str],
-    building: BuildSettings,
-    passed: Mapping[str, str],
-    image: Image,
-) -> ApptainerEngine | None:
-    """Apptainer, where it is installed and the image lies in the clone as a file."""
-    program = apptainer.client(environ)
-    if program is None:
-        return None
-    engine = ApptainerEngine(root, program, building, passed)
-    return engine if engine.at_hand(image) else None
-
-
-def _wheels_in_clone(root: Path, settings: Settings) -> None:
-    """An image's build sees only the clone: wheels from elsewhere would silently not be used."""
-    if settings.wheelhouse and Path(settings.wheelhouse).resolve() != (root / WHEELHOUSE).resolve():
-        raise PlanError(
-            f"an image takes wheels from the clone's folder '{WHEELHOUSE}', not from '{settings.wheelhouse}'",
-            remedy=f"copy them into '{WHEELHOUSE}', or use --engine venv",
-        )
-
-
-def _unfit(
-    engine: DockerEngine, choice: str, *, image: Image, machine: Machine, device: DeviceRequest
-) -> str | None:
-    """Why trials cannot run in this engine's containers, in one clause; null where they can.
-
-    An engine asked for by name may emulate another processor.
-    """
-    if choice == "auto" and not image.runs_on(machine.architecture):
-        return f"image '{image.name}' is for {image.platform}, and this machine is {machine.architecture}"
-    return engine.refusal(device)
 
 
 def revision(root: Path) -> tuple[str | None, bool | None]:
@@ -338,41 +211,32 @@ def trial_context(
     return PlanContext(setup.selection.kind, setup.image.name, lock_sha256, sources, weights)
 
 
-def job(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved]) -> Job:
-    """All that stays the same over the trials of this line."""
-    user = setup.engine.user() if isinstance(setup.engine, DockerEngine | ApptainerEngine) else None
-    pinned = built.environment.lock_sha256 is not None
-    return Job(
+def setting(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved]) -> Setting:
+    """What all trials of this line share.
+
+    Of the user's variables it passes none that stands for the choice of cards: the runtimes filter one after
+    the other, and what ROCR_VISIBLE_DEVICES leaves is counted again from 0.
+    """
+    own = data_folders(setup.settings, setup.root).own
+    return Setting(
         root=setup.root,
-        engine=setup.engine,
         built=built,
+        harness=harness(setup.root),
+        data=lambda trial: trial_data(setup.plan, trial, resolved, own),
+        passed={name: value for name, value in setup.passed.items() if name not in VISIBILITY},
         own_workloads=setup.image.workloads,
         program=setup.image.program,
-        machine=setup.machine,
-        device=request_of(setup.selection, setup.settings),
-        harness=harness(setup.root),
-        data=lambda trial: trial_data(
-            setup.plan, trial, resolved, data_folders(setup.settings, setup.root).own
-        ),
-        load=load,
-        locked=lock_packages(setup.root / "docker" / setup.image.lock) | setup.image.from_base
-        if pinned
-        else None,
-        over_base=bool(setup.image.from_base),
-        passed=_inside(setup),
-        uid=user.uid if user else UNPRIVILEGED,
-        gid=user.gid if user else UNPRIVILEGED,
-        keep_id=bool(user and user.keep_id),
         memory_bytes=setup.settings.memory_bytes,
     )
 
 
-def _inside(setup: RunSetup) -> dict[str, str]:
-    """The user's variables as a trial gets them, but for those that the choice of cards stands for.
-
-    The runtimes filter one after the other: what ROCR_VISIBLE_DEVICES leaves is counted anew from 0.
-    """
-    return {name: value for name, value in setup.passed.items() if name not in VISIBILITY}
+def job(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved]) -> Job:
+    """All that stays the same over the trials of this line, on this machine."""
+    shared = setting(setup, built, resolved)
+    if isinstance(setup.engine, DockerEngine | ApptainerEngine):
+        shared = replace(shared, user=setup.engine.user())
+    device = request_of(setup.selection, setup.settings)
+    return Job(shared, setup.engine, setup.machine, device, load)
 
 
 def request_of(selection: Selection, settings: Settings) -> DeviceRequest:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.record import Finding, LossScale, Measurement, Steady, finding
+from harness.record import PRECISIONS, Finding, LossScale, Measurement, Steady, finding
 from harness.record.finding import Value
 from harness.summary.steady_state import DEFAULT_RULE
 
@@ -30,32 +30,6 @@ FALL = 16.0
 CLOCKS_APART = 0.01
 SEGMENT_CLOCKS_APART_SECONDS = 0.002
 """The device's steps may differ from the window by the larger of a share and so much a segment."""
-
-_HALF = {
-    "amp-fp16": "float16",
-    "fp16-master": "float16",
-    "pure-fp16": "float16",
-    "amp-bf16": "bfloat16",
-    "pure-bf16": "bfloat16",
-}
-_PARAMETERS = {
-    "fp32-ieee": "float32",
-    "fp32-tf32": "float32",
-    "fp32-default": "float32",
-    "amp-fp16": "float32",
-    "amp-bf16": "float32",
-    "fp16-master": "float16",
-    "pure-fp16": "float16",
-    "pure-bf16": "bfloat16",
-}
-_PROBE_MAY_READ = {
-    "fp32-ieee": {"fp32-ieee"},
-    "fp32-tf32": {"tf32"},
-    "fp32-default": {"fp32-ieee", "tf32"},
-    "float16": {"fp16"},
-    "bfloat16": {"bf16"},
-}
-"""A probe runs in its label's arithmetic; where no TF32 exists, the framework's default is fp32-ieee."""
 
 Findings = Iterator[Finding]
 
@@ -88,24 +62,25 @@ def _not_finite(measurement: Measurement) -> Findings:
 def _precision(measurement: Measurement) -> Findings:
     precision = measurement.precision
     label = precision.label
-    half = _HALF.get(label)
+    traits = PRECISIONS[label]
+    # A probe runs in its label's arithmetic; where no TF32 exists, the framework's default is fp32-ieee.
     for probe in precision.probes:
-        if probe.reads_as not in _PROBE_MAY_READ[half or label]:
+        if probe.reads_as not in traits.arithmetic:
             yield finding(
                 "precision", operation=probe.operation, precision=label, reads_as=probe.reads_as[:80]
             )
     outputs = {name.removeprefix("torch."): count for name, count in precision.output_dtypes.items()}
-    expected = half or "float32"
+    expected = traits.outputs
     counted = sum(outputs.values())
     # A half-precision model keeps some layers in fp32, but none in the other 16-bit type; an fp32 model has
     # none in half.
-    needed = counted / 2 if half else counted
+    needed = counted if expected == "float32" else counted / 2
     other_half = {"float16", "bfloat16"} - {expected}
     if counted and (outputs.get(expected, 0) < needed or other_half & outputs.keys()):
         seen = tuple(f"{count} {name[:40]}" for name, count in sorted(outputs.items()))
         yield finding("precision", precision=label, outputs=seen)
     parameters = {name.removeprefix("torch.") for name in precision.parameter_dtypes}
-    if parameters and _PARAMETERS[label] not in parameters:
+    if parameters and traits.weights not in parameters:
         yield finding(
             "precision", precision=label, parameters=tuple(name[:40] for name in sorted(parameters))
         )

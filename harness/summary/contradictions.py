@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from itertools import pairwise
 
-from harness.record import Measurement, Record, Session
-from harness.record.store import Results, Stored
+from harness.record import DeviceUsed, Machine, Measurement, Record, Session
+from harness.record.store import Results, Stored, in_order
 
 CLOCKS_APART = 0.02
 """Of a window: two clocks, and the first step of a segment, may differ by so much."""
@@ -56,14 +56,31 @@ def of_another_place(record: Record) -> Iterator[str]:
         yield f"it ran on {measured.device.count} devices, where {asked.variant.gpus} were asked for"
     if asked.variant.gpus % record.nodes:
         yield f"its {asked.variant.gpus} devices have no even place on its {record.nodes} nodes"
-    # Of AMD's cards a driver and a framework give one chip two names.
-    names = {gpu.name for gpu in record.machine.gpus if gpu.vendor == "NVIDIA"}
-    if measured.device.kind == "cuda" and names and not any(measured.device.name in name for name in names):
+    if not _has(record.machine, measured.device):
         yield f"it ran on {measured.device.name[:80]!r}, which its machine does not have"
     window_seconds = measured.window.seconds
     sampled = sum(end - begin for begin, end in record.telemetry.windows) if record.telemetry else 0.0
     if sampled > (1 + CLOCKS_APART) * window_seconds + SAMPLED_SECONDS:
         yield f"its telemetry saw {sampled:.4g} s of a window of {window_seconds:.4g} s"
+
+
+def _has(machine: Machine, device: DeviceUsed) -> bool:
+    """Whether a machine has the processor or the card that was measured, as far as both are described.
+
+    Of AMD's cards a driver and a framework give one chip two names, so the chip and the unit tell.
+    """
+    if device.kind == "cpu":
+        return machine.cpu.model is None or device.name in (machine.cpu.model, "CPU")
+    vendor = "NVIDIA" if device.kind == "cuda" else "AMD"
+    cards = [gpu for gpu in machine.gpus if gpu.vendor == vendor]
+    if vendor == "NVIDIA" and not any(device.name in gpu.name for gpu in cards):
+        return False
+    units = {gpu.unit for gpu in cards if gpu.unit}
+    chips = {gpu.architecture for gpu in cards if gpu.architecture}
+    known = device.unit is None or not units or device.unit in units
+    chip = (device.capability or "").partition(":")[0]
+    alike = vendor == "NVIDIA" or not chip or not chips or chip in chips
+    return bool(cards) and known and alike
 
 
 def _window(record: Record, measured: Measurement) -> Iterator[str]:
@@ -96,6 +113,18 @@ def among(results: Results) -> Iterator[str]:
         of_session.setdefault(stored.record.session, []).append(stored)
     for session in results.sessions:
         yield from across(session, of_session.get(session.id, []))
+    yield from _out_of_order(results.sessions)
+
+
+def _out_of_order(sessions: Sequence[Session]) -> Iterator[str]:
+    """A machine counts its sessions, so one is no older by its clock than the one before it by its number."""
+    numbered = sorted(
+        (session for session in sessions if session.number is not None),
+        key=lambda session: (session.machine, in_order(session)),
+    )
+    for before, after in pairwise(numbered):
+        if before.machine == after.machine and after.started_at < before.started_at - SET_BACK:
+            yield f"session '{after.id}' of {after.label}: it is dated before '{before.id}', its last one"
 
 
 def across(session: Session, records: Sequence[Stored]) -> Iterator[str]:

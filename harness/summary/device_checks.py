@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import fmean, median
 
+from harness.engines import ENGINES
 from harness.record import (
     CardTelemetry,
     Finding,
@@ -232,7 +233,7 @@ def _settings(gpu: Gpu, record: Record) -> Findings:
         yield finding("persistence-off", card=gpu.index)
     near, ours = gpu.numa_node, record.machine.cpu.numa_affinity
     # A container's processors are its engine's choice, not those of this process.
-    same_cpus = record.environment.engine in ("venv", "here")
+    same_cpus = ENGINES[record.environment.engine].on_host
     if same_cpus and near is not None and ours and near not in ours:
         yield finding("remote-numa", card=gpu.index, node=near)
     if gpu.mig not in (None, "off"):

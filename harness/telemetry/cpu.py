@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from harness.probe.files import Files
+from harness.files import Files
 from harness.probe.system import load_average
 
 _RAPL = "sys/class/powercap"

@@ -10,7 +10,7 @@ import psutil
 
 from harness.engine.container import DeviceRequest
 from harness.errors import RecordError
-from harness.probe.files import Files
+from harness.files import Files
 from harness.probe.system import contained
 from harness.record import Record, finding
 from harness.record.events import FILE as EVENTS

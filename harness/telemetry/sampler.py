@@ -21,8 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any
 
-from harness.probe import nvidia as nvml
-from harness.telemetry import amd, nvidia
+from harness.gpu import amd, nvidia, nvml
 from harness.telemetry.cpu import Processor
 
 SLOW_EVERY = 10
@@ -142,7 +141,7 @@ def source(kind: str, marks: list[str] | None) -> Any:
     """
     if kind == "cpu":
         return NoCards()
-    cards = nvidia.NvmlCards(nvml.library(), marks or []) if kind == "cuda" else amd.open_cards(marks or [])
+    cards = nvidia.Cards(nvml.library(), marks or []) if kind == "cuda" else amd.open_cards(marks or [])
     if marks is None or len(cards.described) == len(marks) > 0:
         return cards
     cards.close()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from report import text
 from report.acceptance.disturbance import disturbed
-from report.comparisons.cells import Cell
+from report.compare.cells import Cell
 from report.stats.intervals import ASSUMED_BLOCK_SPREAD, BLOCKS_NEEDED, Interval, Runs, blocks_interval
 from report.trials.key import Key
 

@@ -9,10 +9,9 @@ from harness.record.finding import label, sentence
 from report import text
 from report.acceptance.clause import Clause, Demand
 from report.acceptance.disturbance import disturbed, enough, fault
-from report.comparisons.cells import Cell
+from report.compare.cells import Cell
 from report.stats.intervals import Runs, blocks_interval
-from report.trials.key import Key, differing
-from report.trials.pairs import without
+from report.trials.key import Key, differing, without
 from report.trials.trial import Trial
 
 LEAST_RUNS = 2

@@ -155,29 +155,37 @@ def _draw(sheet: Sheet, row: _Row) -> None:
     levels = [level for *_, level in row.dots] or [0]
     middle = (row.plot + LABEL_LINE * row.label_rows + row.top + row.height) / 2
     middle += APART * (max(levels) + min(levels)) / 2
+    alike: dict[tuple[bool, bool], list[tuple[float, float]]] = {}
     for dot, x, level in row.dots:
-        sheet.line([(x, middle - APART * level)], dot_style(dot))
+        alike.setdefault((dot.own, dot.ranked), []).append((x, middle - APART * level))
+    for (own, ranked), places in alike.items():
+        sheet.line(places, _dot_style(own=own, ranked=ranked))
 
 
-def dot_style(dot: Dot) -> Style:
-    """The mark of a machine."""
-    colour = system_colour(0 if dot.own else 4)
-    ring = {"mfc": colour, "mec": PAPER} if dot.ranked else {"mfc": PAPER, "mec": colour}
-    size = OWN if dot.own else DOT
-    return {"ls": "none", "marker": "o", "ms": size, "mew": 1.5, "zorder": 4 if dot.own else 3, **ring}
+def _dot_style(*, own: bool, ranked: bool) -> Style:
+    colour = system_colour(0 if own else 4)
+    ring = {"mfc": colour, "mec": PAPER} if ranked else {"mfc": PAPER, "mec": colour}
+    size = OWN if own else DOT
+    return {"ls": "none", "marker": "o", "ms": size, "mew": 1.5, "zorder": 4 if own else 3, **ring}
 
 
 def _stacked(dots: Sequence[Dot], scale: _Scale) -> list[tuple[Dot, float, int]]:
     """Each dot with its place across and its level; what would touch stands above and below each other."""
     placed: list[tuple[Dot, float, int]] = []
+    own: list[tuple[float, int]] = []
+    last: dict[int, float] = {}
+    # From left to right, so that of the others on a level only the last one can be near.
     for dot in sorted(dots, key=lambda dot: (not dot.own, dot.value, dot.label)):
         x, level = scale.x(dot.value), 0
-        while any(
-            math.hypot(x - other, APART * (level - taken)) < APART + (2.0 if one.own else -0.1)
-            for one, other, taken in placed
+        while x - last.get(level, -math.inf) < APART - 0.1 or any(
+            math.hypot(x - other, APART * (level - taken)) < APART + 2.0 for other, taken in own
         ):
             level = -level if level > 0 else 1 - level
         placed.append((dot, x, level))
+        if dot.own:
+            own.append((x, level))
+        else:
+            last[level] = x
     return placed
 
 

@@ -16,6 +16,8 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import MaxNLocator
 
+from harness.record import PRECISIONS
+
 INK, SOFT, RULE, AXIS, PAPER = "#14171d", "#566070", "#dce1e8", "#8c96a4", "#ffffff"
 BLUE, GREEN, ORANGE, PURPLE = "#10569b", "#00916e", "#d8712b", "#b060a0"
 """Apart for readers who see no red, no green or no blue, and at least 3 : 1 on paper."""
@@ -40,15 +42,9 @@ class Look:
     marker: str
 
 
-PRECISION_LOOKS = {
-    "fp32-ieee": Look(BLUE, "o"),
-    "fp32-default": Look(BLUE, "o"),
-    "fp32-tf32": Look(GREEN, "^"),
-    "amp-fp16": Look(ORANGE, "s"),
-    "amp-bf16": Look(ORANGE, "s"),
-    "fp16-master": Look(ORANGE, "D"),
-    "pure-fp16": Look(PURPLE, "D"),
-    "pure-bf16": Look(PURPLE, "s"),
+_COLOURS = {"blue": BLUE, "green": GREEN, "orange": ORANGE, "purple": PURPLE}
+PRECISION_LOOKS: dict[str, Look] = {
+    label: Look(_COLOURS[traits.colour], traits.marker) for label, traits in PRECISIONS.items()
 }
 UNKNOWN_LOOK = Look(SOFT, "o")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from harness.record import Claim
 from report.claims.judged import Judged, Measured, not_compared
-from report.claims.matching import Difference, matches
+from report.claims.matching import matches
 from report.claims.obstacles import obstacles
+from report.compare.key import Difference
 from report.stats.equivalence import range_holds
 
 

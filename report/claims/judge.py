@@ -16,16 +16,17 @@ from report.claims.judged import (
     not_compared,
     seeds_for,
 )
-from report.claims.matching import Difference, matches
+from report.claims.matching import matches
 from report.claims.metrics import figure_of
 from report.claims.obstacles import obstacles
 from report.claims.pairs import judge_pair
 from report.claims.trends import judge_trend
-from report.comparisons.batch_sweeps import BatchSweep
-from report.comparisons.cells import Cell
-from report.comparisons.figures import Figure
-from report.comparisons.groups import ComparisonGroup
-from report.comparisons.units.spread import ASSUMED_SPREAD
+from report.compare.batch_sweeps import BatchSweep
+from report.compare.cells import Cell
+from report.compare.figures import Figure
+from report.compare.groups import ComparisonGroup
+from report.compare.key import Difference
+from report.compare.spread import ASSUMED_SPREAD
 from report.metrics import CLAIMED
 from report.stats.equivalence import Verdict, equivalence, few_runs_hold, structure_holds
 from report.stats.one_sided import few_runs_bounded, figure_bound_holds
@@ -50,7 +51,7 @@ def judge(
 
 
 def _judge(claim: Claim, measured: Measured) -> Judged:
-    if claim.value is None and claim.kind not in ("order", "trend"):
+    if claim.value is None and not claim.is_direction:
         return not_compared(claim, Difference("value", None, None))
     if claim.metric == "batch_ratio":
         return judge_batches(claim, measured)
@@ -91,7 +92,7 @@ def _verdict_of_count(claim: Claim, cell: Cell) -> Judged:
 
 def _count(claim: Claim, cell: Cell) -> float | None:
     if claim.metric == "peak_bytes":
-        return cell.allocated_bytes.mean
+        return cell.figures["allocated_bytes"].mean
     measured = cell.trials[0].record.measurement
     assert measured is not None
     items = {"train_items": measured.data.train_items, "valid_items": measured.data.valid_items}

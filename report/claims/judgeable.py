@@ -1,30 +1,50 @@
-"""Which claims the trials of a plan could judge: the judge's own answer to records that it would leave."""
+"""Which claims the trials of a plan could judge: its variants hold every side that is compared, often enough.
+
+A side is met by a variant whose key has what the claim names. How the runs will end is not foreseen: a window
+may not settle, a batch may not fit, a workload may not count what is asked of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
-from harness.record import Claim
+from harness.record import Claim, DeviceKind, Limit, Side
 from harness.record import Trial as Asked
 from harness.record.published.cards import Card
-from report.claims.constructed import SESSION, Device, sweep_place, would_leave
-from report.claims.judge import judge
-from report.claims.judged import Judged
-from report.comparisons.batch_sweeps import batch_sweeps, without_sweeps
-from report.comparisons.cells import cells_of
-from report.comparisons.groups import comparison_groups
+from harness.record.published.claims import speaks_of
+from report.claims.matching import asked_by
+from report.compare.key import PartialKey
 from report.metrics import CLAIMED
-from report.trials.table import table_of
+from report.trials.key import DATA, Key, Value, grouped_by, key_of_asked
+
+SETTLED_SECONDS = 60.0
+"""A window of less is taken to be unproven."""
+
+FEWEST_BATCHES = 3
+"""Of a search for the largest that fits."""
+
+
+COUNT_BYTES_ON_A_CPU = ("tensorcore_mlp",)
+"""Workloads that say there how much memory their tensors take; a card's allocator tells it of all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """What a plan is asked for on: a card by the name and the capability that its driver tells, or a CPU."""
+
+    kind: DeviceKind
+    name: str
+    capability: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Judgeable:
-    """A claim that a plan's trials can judge, and the variants of them that it takes."""
+    """A claim that a plan's trials can judge, and the ids of those that its verdict would be of."""
 
     claim: Claim
     trials: frozenset[str]
-    """The ids of all trials of the cells that the verdict would rest on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,40 +67,162 @@ class Way:
         return sum(self.seconds_by_trial.values())
 
 
+@dataclass(frozen=True, slots=True)
+class _Variant:
+    """The repeats of one variant of a plan."""
+
+    key: Key
+    limit: Limit
+    trials: tuple[Asked, ...]
+
+    @property
+    def options(self) -> dict[str, Value]:
+        return dict(self.key.options)
+
+    @property
+    def epochs(self) -> Value:
+        """As an option says them; null where its protocol alone does. A lead-in is one before all others."""
+        return 1 if self.options.get("lead_in") is True else self.options.get("epochs")
+
+    @property
+    def whole(self) -> bool:
+        """Whether it trains the whole protocol."""
+        return self.limit == Limit()
+
+    @property
+    def settles(self) -> bool:
+        """Whether its window is long enough to show a steady speed."""
+        timed = self.limit.steps is None and (self.limit.seconds or 0.0) >= SETTLED_SECONDS
+        return self.whole or self.limit.epochs is not None or timed
+
+    def trains(self, epochs: int) -> bool:
+        """Whether it trains so many epochs, as far as its limit or an option says how many it does.
+
+        A whole protocol is taken for one of several epochs.
+        """
+        if self.limit.steps is not None or self.limit.seconds is not None:
+            return False
+        known = self.limit.epochs or self.epochs
+        return epochs > 1 if known is None else known == epochs
+
+    @property
+    def validates(self) -> bool:
+        """Whether its quality is of the real validation split, all of it."""
+        real = self.options.get(DATA, "real") == "real" and self.key.data_source != "generated"
+        full = self.limit.valid_batches is None and self.key.weights != "random"
+        return real and full and self.key.data_mode != "cached"
+
+
 def line_of(plan: str, image: str | None) -> str:
     """A plan's name as it is given to `--plan`, with the image where that has to be named."""
     return f"{plan} --image {image}" if image else plan
 
 
 def judgeable(
-    claims: Iterable[Claim], planned: Sequence[Asked], device: Device, cards: Sequence[Card]
+    claims: Iterable[Claim], planned: Iterable[Asked], device: Device, cards: Sequence[Card]
 ) -> tuple[Judgeable, ...]:
-    """The claims that meet their records and enough of them, were the plan run on that device.
-
-    Whatever the verdict: the figures are constructed, and only what keeps a claim away is looked at.
-    """
-    trials = would_leave(planned, device)
-    cells = cells_of(table_of(trials))
-    failed = [trial for trial in trials if trial.failure is not None]
-    groups = comparison_groups(without_sweeps(cells, SESSION), SESSION, baseline=None)
-    judged = judge(claims, groups, cards, batch_sweeps(cells, failed))
-    return tuple(_of(found, planned) for found in judged if found.compared and not _lacks_runs(found))
-
-
-def _lacks_runs(judged: Judged) -> bool:
-    """Whether neither an interval came of it nor bounds that hold for certain."""
-    verdict = judged.verdict
-    return verdict.word == "inconclusive" and verdict.interval is None and verdict.bounds is None
-
-
-def _of(judged: Judged, planned: Sequence[Asked]) -> Judgeable:
-    trials = [trial.record.trial for cell in judged.cells for trial in cell.trials]
-    if judged.claim.metric == "batch_ratio":
-        sweeps = {sweep_place(trial) for trial in trials}
-        trials = [trial for trial in planned if sweep_place(trial) in sweeps]
-    return Judgeable(judged.claim, frozenset(trial.id for trial in trials))
+    """The claims that need a run, and whose sides the plan holds in as many repeats as a verdict needs."""
+    variants = [
+        _Variant(key, limit, tuple(trials))
+        for (key, limit), trials in grouped_by(
+            planned, lambda trial: (key_of_asked(trial.asked), trial.asked.variant.limit)
+        ).items()
+    ]
+    found = []
+    for claim in claims:
+        # The versions that an absolute figure is of are not known before a run.
+        elsewhere = claim.kind == "absolute" and claim.stack is not None
+        figured = claim.value is not None or claim.is_direction
+        here = speaks_of(claim, device.kind, device.name, device.capability, cards)
+        if needs_run(claim) and figured and here and not elsewhere:
+            trials = (
+                _sweeps(claim, variants)
+                if claim.metric == "batch_ratio"
+                else _trials(claim, variants, device)
+            )
+            if trials:
+                found.append(Judgeable(claim, frozenset(trial.id for trial in trials)))
+    return tuple(found)
 
 
 def needs_run(claim: Claim) -> bool:
     """Whether its verdict needs a run on the reader's machine; else it follows from data or code alone."""
     return CLAIMED[claim.metric].needs_run
+
+
+def _sides(claim: Claim) -> list[Side]:
+    """All that the claim compares."""
+    sides = [(point.of, point.over) for point in claim.points] or [(claim.of, claim.over)]
+    return [side for pair in sides for side in pair if side is not None]
+
+
+def _trials(claim: Claim, variants: Sequence[_Variant], device: Device) -> list[Asked]:
+    """Of one variant for each side, all in one setting, those of the most repeats; none where one lacks."""
+    usable = [one for one in variants if len(one.trials) >= _runs_needed(claim) and _fits(claim, one, device)]
+    of_sides = [_meeting(asked_by(claim, side), usable) for side in _sides(claim)]
+    together = [each for each in product(*of_sides) if _one_setting(claim, each)]
+    if not together:
+        return []
+    chosen = max(
+        together, key=lambda each: (min(len(one.trials) for one in each), all(one.whole for one in each))
+    )
+    return [trial for one in chosen for trial in one.trials]
+
+
+def _meeting(asked: PartialKey, variants: Iterable[_Variant]) -> list[_Variant]:
+    return [one for one in variants if not asked.differences(_key(one))]
+
+
+def _key(variant: _Variant) -> PartialKey:
+    """A variant's key, with its epochs where an option says them."""
+    key = PartialKey.of(variant.key)
+    return (
+        key if variant.epochs is None else PartialKey((*key.fields, ("epochs", variant.epochs)), key.options)
+    )
+
+
+def _fits(claim: Claim, variant: _Variant, device: Device) -> bool:
+    """Whether runs of a variant have the claim's metric, over the epochs that it is of."""
+    metric = CLAIMED[claim.metric]
+    if claim.target is not None:
+        return variant.validates and (variant.whole or variant.limit.epochs is not None)
+    if not metric.path or (variant.key.data_source == "generated" and not metric.on_generated):
+        return False
+    if metric.kind == "quality":
+        epochs = metric.least_epochs or claim.epochs
+        trained = variant.whole if epochs is None else variant.trains(epochs)
+        longer = metric.least_epochs is not None and variant.whole
+        return variant.validates and (trained or longer)
+    if metric.kind == "duration" and (metric.steady or not variant.whole):
+        return variant.settles
+    return metric.kind != "memory" or device.kind != "cpu" or claim.workload in COUNT_BYTES_ON_A_CPU
+
+
+def _runs_needed(claim: Claim) -> int:
+    """Two show a spread; bytes have none, and a published spread of seeds stands for that of one run."""
+    exact = CLAIMED[claim.metric].kind == "memory" and (claim.kind == "structure" or claim.over is not None)
+    return 1 if exact or claim.seeds is not None else 2
+
+
+def _one_setting(claim: Claim, variants: Sequence[_Variant]) -> bool:
+    """Whether variants may be compared: in one data mode, unless modes are compared, and of one length."""
+    modes = {side.data_mode for side in _sides(claim)}
+    one_mode = len(modes) > 1 or len({one.key.data_mode for one in variants}) == 1
+    lengths: set[Hashable] = {one.limit if claim.kind == "trend" else one.whole for one in variants}
+    return one_mode and (len(lengths) == 1 or (CLAIMED[claim.metric].steady and claim.kind != "trend"))
+
+
+def _sweeps(claim: Claim, variants: Sequence[_Variant]) -> list[Asked]:
+    """All trials of the search of each side for the largest batch that fits."""
+    stepped = [one for one in variants if one.limit.steps is not None]
+    found: list[Asked] = []
+    for side in _sides(claim):
+        asked = asked_by(claim, side).less("batch_size")
+        sweeps = grouped_by(
+            _meeting(asked, stepped), lambda one: (PartialKey.of(one.key).less("batch_size"), one.limit)
+        )
+        sweep = next((each for each in sweeps.values() if len(each) >= FEWEST_BATCHES), None)
+        if sweep is None:
+            return []
+        found += [trial for one in sweep for trial in one.trials]
+    return found

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from harness.record import Claim, Seeds, Side
 from harness.record.published.cards import Card
-from report.claims.matching import Difference, side_differences
+from report.claims.matching import side_differences
 from report.claims.metrics import figure_of
-from report.comparisons.batch_sweeps import BatchSweep
-from report.comparisons.cells import Cell
+from report.compare.batch_sweeps import BatchSweep
+from report.compare.cells import Cell
+from report.compare.key import Difference
 from report.stats.equivalence import SEEDS, Verdict
 from report.stats.intervals import Runs
 

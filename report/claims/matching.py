@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from harness.record import Claim, Curve, Side
-from report.comparisons.cells import Cell
-from report.comparisons.groups import ComparisonGroup
-from report.comparisons.speedups import Speedup
-from report.trials.key import PARALLEL, Value
-
-PUBLISHED_IMAGE_SIZES = {("cifar_fastai", "published/1"): 224}
-"""Pixels; a plan may ask for smaller images, which no published figure stands for."""
+from harness.record import Claim, Side
+from harness.record.vocabulary.workload import declared
+from report.compare.cells import Cell
+from report.compare.groups import ComparisonGroup
+from report.compare.key import Difference, PartialKey
+from report.trials.key import Value
 
 SCALED_DOWN = "scaled down: "
 SMALLER = (SCALED_DOWN, "smaller images than the model's own: ")
 """How a workload's notes begin that say so; the size of images is a part of the key, and claims name it."""
-
-LENGTH_OPTIONS = ("epochs",)
-"""Options that a claim need not name, since its own length says as much."""
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A field in which a cell is not what a claim asks for; null where a side does not have it."""
-
-    field: str
-    here: Value
-    wanted: Value
 
 
 def matches(claim: Claim, cell: Cell) -> bool:
@@ -36,37 +22,36 @@ def matches(claim: Claim, cell: Cell) -> bool:
     return not side_differences(claim.of, claim, cell)
 
 
+def published_image_size(claim: Claim) -> int | None:
+    """Pixels, as the workload declares them; a plan may ask for smaller images, which no figure is of."""
+    found = declared(claim.workload)
+    return found.image_size if found else None
+
+
 def side_differences(side: Side, claim: Claim, cell: Cell) -> tuple[Difference, ...]:
     """What a claim's side names and a cell does not have, the card aside."""
-    key, options = cell.key, dict(cell.key.options)
-    size = PUBLISHED_IMAGE_SIZES.get((claim.workload, claim.protocol))
-    named: list[tuple[str, Value, Value]] = [
-        ("workload", claim.workload, key.workload),
-        ("protocol", claim.protocol, key.protocol),
-        ("model", side.model.casefold(), key.model.casefold()),
-        ("gpus", side.gpus, key.gpus),
-        ("nodes", 1, key.nodes),
-        ("profile", "default", key.profile),
-        ("precision", side.precision, key.precision),
-        ("batch_size", side.batch_size, key.batch_size),
-        ("data_mode", side.data_mode, key.data_mode),
-        ("image_size", side.image_size or size, key.image_size),
-        ("layout", side.layout, key.layout),
-        ("epochs", claim.epochs if claim.metric == "protocol_seconds" else None, cell.length.epochs),
-        *((name, value, options.get(name)) for name, value in side.options.items()),
-    ]
-    lacking = [
-        Difference(name, measured, claimed)
-        for name, claimed, measured in named
-        if claimed not in (None, measured)
-    ]
-    unnamed = [
-        Difference(name, value, None)
-        for name, value in options.items()
-        if name not in side.options and name not in (*LENGTH_OPTIONS, PARALLEL)
-    ]
-    scaled = [Difference("scaled_down", True, False)] if scaled_down(cell) else []
-    return (*lacking, *unnamed, *scaled)
+    found = asked_by(claim, side).differences(PartialKey.of(cell.key, cell.length))
+    return (*found, Difference("scaled_down", True, False)) if scaled_down(cell) else found
+
+
+def asked_by(claim: Claim, side: Side) -> PartialKey:
+    """The key of the work that a side of a claim speaks of, as far as its publication says."""
+    named: dict[str, Value] = {
+        "workload": claim.workload,
+        "protocol": claim.protocol,
+        "model": side.model.casefold(),
+        "gpus": side.gpus,
+        "nodes": 1,
+        "profile": "default",
+        "precision": side.precision,
+        "batch_size": side.batch_size,
+        "data_mode": side.data_mode,
+        "image_size": side.image_size or published_image_size(claim),
+        "layout": side.layout,
+        "epochs": claim.epochs if claim.metric == "protocol_seconds" else None,
+    }
+    known = tuple((name, value) for name, value in named.items() if value is not None)
+    return PartialKey(known, tuple(side.options.items()))
 
 
 def scaled_down(cell: Cell) -> bool:
@@ -79,26 +64,6 @@ def smaller(cell: Cell) -> tuple[str, ...]:
     measured = cell.trials[0].record.measurement
     notes = measured.notes if measured else ()
     return tuple(note for note in notes if note.startswith(SMALLER))
-
-
-def published_gain(claim: Claim, gains: Sequence[Speedup]) -> bool:
-    """Whether a claim is a published speed-up of one of these pairs."""
-    if claim.kind != "ratio" or claim.metric != "protocol_seconds" or not (claim.over and claim.value):
-        return False
-    if claim.of.card != claim.over.card:
-        return False
-    over = claim.model_copy(update={"of": claim.over})
-    return any(matches(claim, gain.of) and matches(over, gain.over) for gain in gains)
-
-
-def behind(curve: Curve, cells: Sequence[Cell]) -> bool:
-    """Whether a published curve belongs behind these cells: the data mode changes speed, not learning."""
-    return any(
-        (curve.protocol, curve.side.model.casefold()) == (cell.key.protocol, cell.key.model.casefold())
-        and curve.side.batch_size in (None, cell.key.batch_size)
-        and curve.side.precision in (None, cell.key.precision)
-        for cell in cells
-    )
 
 
 def with_published(groups: Iterable[ComparisonGroup], claims: Sequence[Claim]) -> tuple[ComparisonGroup, ...]:

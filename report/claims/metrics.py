@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from typing import Any
-
 from harness.record import Claim
-from report.comparisons.cells import Cell
-from report.comparisons.figures import Figure
-from report.comparisons.targets import target_reached, to_target
+from report.compare.cells import Cell
+from report.compare.figures import Figure
+from report.compare.targets import target_reached, to_target
 from report.metrics import CLAIMED
 from report.trials.trial import Trial
 
@@ -23,9 +20,7 @@ def figure_of(claim: Claim, cell: Cell) -> Figure | None:
 
 def measured_of(cell: Cell, metric: str) -> Figure | None:
     """What a cell has of a metric of claims that is of no target; null where no cell has it."""
-    name = CLAIMED[metric].figure
-    figure: Figure | None = getattr(cell, name) if name else None
-    return figure
+    return cell.figures.get(CLAIMED[metric].name)
 
 
 def value_of(claim: Claim, trial: Trial) -> float | None:
@@ -35,6 +30,4 @@ def value_of(claim: Claim, trial: Trial) -> float | None:
         if place is None:
             return None
         return float(place.epochs) if claim.metric == "epochs_to_target" else place.seconds
-    source = CLAIMED[claim.metric].source
-    found: Any = reduce(lambda part, at: part and getattr(part, at), source, trial)
-    return None if found is None else float(found)
+    return CLAIMED[claim.metric].of(trial)

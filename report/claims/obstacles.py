@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from harness.record import Claim
 from harness.record.published.cards import Card
 from harness.record.published.claims import speaks_of
-from report.claims.matching import Difference
-from report.comparisons.cells import PROJECTION_TOLERANCE, Cell, cell_ratio
-from report.comparisons.targets import to_target
+from report.compare.cells import PROJECTION_TOLERANCE, Cell, cell_ratio
+from report.compare.key import Difference
+from report.compare.targets import to_target
 from report.metrics import CLAIMED
 from report.trials.learning import validated_batches
 

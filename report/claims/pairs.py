@@ -11,10 +11,11 @@ from report.claims.judged import (
     not_compared,
     seeds_for,
 )
-from report.claims.matching import Difference, matches
+from report.claims.matching import matches
 from report.claims.metrics import figure_of
 from report.claims.obstacles import obstacles
-from report.comparisons.cells import Cell, selected_alike, side_by_side
+from report.compare.cells import Cell, selected_alike, side_by_side
+from report.compare.key import Difference
 from report.metrics import CLAIMED
 from report.stats.equivalence import Verdict, bounds_hold, few_runs_hold, range_holds, ratio_holds
 from report.stats.intervals import Runs, blocks_interval

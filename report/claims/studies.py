@@ -13,12 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.record import Claim
-from report.claims.matching import LENGTH_OPTIONS, PUBLISHED_IMAGE_SIZES, scaled_down
+from report.claims.matching import asked_by, scaled_down
 from report.claims.metrics import measured_of
-from report.comparisons.cells import Cell
+from report.compare.cells import Cell
+from report.compare.key import PartialKey
 from report.metrics import CLAIMED
-from report.trials.key import DATA, FRAMEWORK, LOADER_ALONE, NAMES, PARALLEL, Pairs, Value
-from report.trials.pairs import grouped_by
+from report.trials.key import DATA, FRAMEWORK, LOADER_ALONE, NAMES, Value, grouped_by
 
 DRAWN = (
     "protocol_seconds",
@@ -203,8 +203,7 @@ def _one_of_each(cells: Iterable[Cell]) -> list[Cell]:
 class _Base:
     """The terms of one publication, and its batches with the precision of each."""
 
-    terms: Pairs
-    options: Pairs
+    terms: PartialKey
     batches: frozenset[tuple[str | None, int]]
 
     def takes_batch(self, precision: str | None, batch_size: int | None) -> bool:
@@ -217,7 +216,7 @@ class _Base:
 
 def _base(claims: Sequence[Claim], own: Sequence[Cell], metric: str) -> _Base:
     """The terms on which most was measured, or that come nearest to it; else those of the most entries."""
-    groups = grouped_by(claims, lambda claim: (_terms_of(claim), _options_of(claim))).values()
+    groups = grouped_by(claims, _terms_of).values()
 
     def fit(base: _Base) -> tuple[int, int, int]:
         differing = [len(_measured(cell, base, metric).differs) for cell in own]
@@ -229,46 +228,28 @@ def _base(claims: Sequence[Claim], own: Sequence[Cell], metric: str) -> _Base:
 
 def _bases(claims: Sequence[Claim]) -> list[_Base]:
     """One for all where a published protocol fixes a batch for each precision, else one for each batch."""
-    terms, options = _terms_of(claims[0]), _options_of(claims[0])
+    terms = _terms_of(claims[0])
     batches = {(c.of.precision, c.of.batch_size) for c in claims if c.of.batch_size is not None}
     published = claims[0].protocol.startswith("published")
     if not batches or (published and len(batches) == len({precision for precision, _ in batches})):
-        return [_Base(terms, options, frozenset(batches))]
+        return [_Base(terms, frozenset(batches))]
     return [
-        _Base(terms, options, frozenset(pair for pair in batches if pair[1] == size))
+        _Base(terms, frozenset(pair for pair in batches if pair[1] == size))
         for size in dict.fromkeys(claim.of.batch_size for claim in claims if claim.of.batch_size)
     ]
 
 
-def _terms_of(source: Claim | Cell) -> Pairs:
-    """The terms of a figure, its batch and options aside; null where a publication does not say."""
-    if isinstance(source, Cell):
-        key = source.key
-        values: tuple[Value, ...] = (key.protocol, key.data_mode, key.image_size, key.layout, key.profile)
-    else:
-        side = source.of
-        size = side.image_size or PUBLISHED_IMAGE_SIZES.get((source.workload, source.protocol))
-        values = (source.protocol, side.data_mode, size, side.layout, "default")
-    return tuple(zip(map(NAMES.__getitem__, _TERMS), values, strict=True))
-
-
-def _options_of(source: Claim | Cell) -> Pairs:
-    options = source.key.options if isinstance(source, Cell) else sorted(source.of.options.items())
-    return tuple((name, value) for name, value in options if name != FRAMEWORK)
+def _terms_of(source: Claim | Cell) -> PartialKey:
+    """The terms of a figure, its batch and framework aside; without what a publication does not say."""
+    whole = PartialKey.of(source.key) if isinstance(source, Cell) else asked_by(source, source.of)
+    terms = tuple((name, value) for name, value in whole.fields if name in _TERMS and value is not None)
+    return PartialKey(terms, tuple(sorted(whole.less(FRAMEWORK).options)))
 
 
 def _differs(source: Claim | Cell, base: _Base) -> list[tuple[str, Value]]:
     """The terms that are not the base's, as far as both say theirs; an option that one of them has alone."""
-    mine = dict(_terms_of(source))
-    other = [
-        (name, mine[name])
-        for name, value in base.terms
-        if value is not None and mine[name] not in (None, value)
-    ]
-    options, named = dict(_options_of(source)), dict(base.options)
-    other += [(name, options.get(name)) for name, value in named.items() if options.get(name) != value]
-    free = (*named, *LENGTH_OPTIONS, PARALLEL)
-    return other + [(name, value) for name, value in options.items() if name not in free]
+    found = base.terms.differences(_terms_of(source))
+    return [(NAMES.get(each.field, each.field), each.here) for each in found]
 
 
 def _published(claim: Claim, base: _Base) -> StudyEntry:

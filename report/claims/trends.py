@@ -16,10 +16,11 @@ from report.claims.judged import (
     not_compared,
     seeds_for,
 )
-from report.claims.matching import Difference, matches
+from report.claims.matching import matches
 from report.claims.metrics import figure_of, value_of
 from report.claims.obstacles import obstacles
-from report.comparisons.cells import Cell
+from report.compare.cells import Cell
+from report.compare.key import Difference
 from report.stats.intervals import Runs, blocks_interval
 from report.stats.one_sided import few_runs_grow, trend_holds
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.record.published.cards import Card
-from report.comparisons.groups import ComparisonGroup
+from report.compare.groups import ComparisonGroup
 from report.cost.inputs import CostInputs, Numbers, Range, cost_inputs
 from report.cost.model import CostAnswer, Draws, Idle, alone, answer, idle
 from report.cost.purchase import Purchase

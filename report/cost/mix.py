@@ -8,19 +8,12 @@ from dataclasses import dataclass, replace
 from harness.errors import UserError
 from harness.record.published.cards import Card, find
 from report import text
-from report.comparisons.cells import Cell
-from report.comparisons.groups import ComparisonGroup
+from report.compare.cells import Cell
+from report.compare.groups import ComparisonGroup
+from report.compare.key import MEASURED_FIELDS, each_nearest_the_card, nearest_the_card, same_but
 from report.cost.purchase import FILE, Purchase, Quote, WorkloadHours
 from report.stats.intervals import Runs
-from report.trials.key import LOADER_ALONE, Key, ProtocolLength
-from report.trials.pairs import (
-    MEASURED_FIELDS,
-    each_nearest_the_card,
-    grouped_by,
-    nearest_the_card,
-    same_but,
-    without,
-)
+from report.trials.key import LOADER_ALONE, Key, ProtocolLength, grouped_by, without
 from report.trials.trial import Trial
 
 MOST_OFFERS = 8

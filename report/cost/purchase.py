@@ -14,7 +14,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 
 from harness.errors import UserError
 from harness.record import Model, parse_toml
-from harness.record.trial import DataMode, Precision
+from harness.record.trial import DataMode
+from harness.record.vocabulary.precision import Precision
 
 FILE = "purchase.toml"
 WEEKS_A_YEAR = 365 / 7

@@ -51,7 +51,7 @@ def write(
         (folder / name).write_bytes(content)
         written.append(folder / name)
     if csv:
-        write_csv(analysis.table, out / "trials.csv")
+        write_csv(analysis.on_record, out / "trials.csv")
     html, markdown = out / "index.html", out / "report.md"
     markdown.write_text(rendered.markdown, encoding="utf-8")
     html.write_text(rendered.html, encoding="utf-8")

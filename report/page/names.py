@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from report import text
-from report.comparisons.cells import Cell
+from report.compare.cells import Cell
 from report.trials.key import FRAMEWORK, PARALLEL, VIRTUAL_RANKS, Key, Value
 
 TOLD_BY_SETTING = (FRAMEWORK, PARALLEL, VIRTUAL_RANKS)

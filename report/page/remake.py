@@ -14,8 +14,7 @@ from typing import Any
 from harness.record import Claim
 from harness.summary.statistics import METHOD
 from report.analysis import METHODS, Analysis
-from report.comparisons.cells import Cell
-from report.trials.table import trials_of
+from report.compare.cells import Cell
 from report.trials.trial import Trial
 
 CLOSE = 1e-9
@@ -113,7 +112,7 @@ def _pieces(page: str) -> list[str]:
 
 def older_summaries(analysis: Analysis) -> Iterator[str]:
     """Records whose own summary is of another method, where the present one judges them otherwise."""
-    judged = {trial.path: trial for trial in trials_of(analysis.table)}
+    judged = {trial.path: trial for trial in analysis.on_record}
     for stored in analysis.evidence.results.records:
         summary, trial = stored.record.summary, judged[stored.path]
         if summary is None or summary.method == METHOD or trial.summary is None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from report import text
 from report.analysis import Analysis
-from report.comparisons.cells import Cell
+from report.compare.cells import Cell
 from report.page.values import System
 
 Place = tuple[str, str]

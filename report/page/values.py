@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from report.charts.drawing import Chart
-from report.comparisons.cells import Ratio
-from report.comparisons.figures import Figure
+from report.compare.cells import Ratio
+from report.compare.figures import Figure
 
 ChipKind = Literal["stop", "care", "good"]
 """Forbids a use, asks for care, or is as it should be."""

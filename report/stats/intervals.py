@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from statistics import fmean, median
 
@@ -33,6 +33,14 @@ SPREAD_RATIO = 4.0
 SPREAD_PROBABILITY = 0.01
 
 
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """What makes a figure or its interval doubtful, by name with its values."""
+
+    name: str
+    data: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+
 def quality_label(n: int, blocks: int = 1) -> str:
     """What a figure of `n` runs a side in `blocks` blocks may be called."""
     if n < FLOOR_RUNS:
@@ -40,8 +48,8 @@ def quality_label(n: int, blocks: int = 1) -> str:
     return "headline" if n >= HEADLINE_RUNS and blocks >= BLOCKS_NEEDED else "floor"
 
 
-def outlying_run(values: Sequence[float]) -> str | None:
-    """A sentence where one run stands apart: the interval then covers less than its level.
+def outlying_run(values: Sequence[float]) -> Doubt | None:
+    """The doubt `odd-run` where one run stands apart: the interval then covers less than its level.
 
     Apart means further from the median of the other runs than 5 % of it and than four times their range.
     """
@@ -51,12 +59,12 @@ def outlying_run(values: Sequence[float]) -> str | None:
     for outermost, others in ((ordered[-1], ordered[:-1]), (ordered[0], ordered[1:])):
         middle, spread = median(others), others[-1] - others[0]
         if abs(outermost - middle) > max(OUTLIER_DISTANCE * abs(middle), OUTLIER_RANGES * spread):
-            return f"one run lies {outermost / middle - 1:+.0%} from the other {len(others)}"
+            return Doubt("odd-run", {"change": outermost / middle - 1, "others": len(others)})
     return None
 
 
-def unequal_spread(a: Sequence[float], b: Sequence[float]) -> str | None:
-    """A sentence where one side's relative spread is more than four times the other's, by an F test at 1 %.
+def unequal_spread(a: Sequence[float], b: Sequence[float]) -> Doubt | None:
+    """The doubt `unequal-spread` where one side's is over four times the other's, by an F test at 1 %.
 
     The skew of the wider side then no longer cancels, and the interval covers less than its level.
     """
@@ -69,17 +77,15 @@ def unequal_spread(a: Sequence[float], b: Sequence[float]) -> str | None:
     square = wide / narrow
     if square <= SPREAD_RATIO**2 or special.fdtrc(many - 1, few - 1, square) >= SPREAD_PROBABILITY:
         return None
-    return f"the runs of one side scatter {math.sqrt(square):.0f} times as much as the other's"
+    return Doubt("unequal-spread", {"times": math.sqrt(square)})
 
 
-def rare_runs_missed(n: int) -> str | None:
-    """A sentence where so few runs may hold no slow one that is one in ten: the chance is 0.9ⁿ."""
+def rare_runs_missed(n: int) -> Doubt | None:
+    """The doubt `rare-runs` where so few runs may hold no slow one that is one in ten: the chance is 0.9ⁿ."""
     missed = 0.9**n
     if n == 0 or missed < RARELY_MISSED:
         return None
-    runs = "1 run" if n == 1 else f"{n} runs"
-    rare = f"one that is 1 in 10 would be missed in {missed * 100:.0f} of 100 cases"
-    return f"{runs} may not show a rare slow run: {rare}"
+    return Doubt("rare-runs", {"runs": n, "missed": missed})
 
 
 LOG_WELCH = "log-Welch"
@@ -100,7 +106,7 @@ class Interval:
     level: float
     method: str
     comparisons: int = 1
-    notes: tuple[str, ...] = ()
+    notes: tuple[Doubt, ...] = ()
 
     def includes(self, value: float) -> bool:
         """Whether the interval cannot tell its figure from `value`."""
@@ -180,12 +186,12 @@ def blocks_interval(
     low, middle, high = map(math.exp, ends) if logs else ends
     method = _method(estimate, two=over is not None, logs=logs)
     notes = [
-        "identical values: no spread was seen" if _no_spread(sides, estimate) else None,
+        Doubt("no-spread") if _no_spread(sides, estimate) else None,
         *(_doubts(of, over) if over is not None and logs else ()),
         _few_blocks(sides, estimate, assumed),
     ]
-    sentences = tuple(note for note in notes if note)
-    return Interval(low, middle, high, estimate.n, float(estimate.df), level, method, comparisons, sentences)
+    found = tuple(note for note in notes if note)
+    return Interval(low, middle, high, estimate.n, float(estimate.df), level, method, comparisons, found)
 
 
 def _estimated(sides: Sequence[Runs], *, paired: bool, logs: bool) -> tuple[_Estimate | None, float]:
@@ -298,18 +304,17 @@ def _no_spread(sides: Sequence[Runs], estimate: _Estimate) -> bool:
     return estimate.error2 == 0 or all(min(side.values) == max(side.values) for side in sides)
 
 
-def _doubts(of: Runs, over: Runs) -> tuple[str | None, ...]:
+def _doubts(of: Runs, over: Runs) -> tuple[Doubt | None, ...]:
     return outlying_run(of.values), outlying_run(over.values), unequal_spread(of.values, over.values)
 
 
-def _few_blocks(sides: Sequence[Runs], estimate: _Estimate, assumed: float) -> str | None:
-    """What the interval says of the spread between blocks where too few show it."""
+def _few_blocks(sides: Sequence[Runs], estimate: _Estimate, assumed: float) -> Doubt | None:
+    """Where too few blocks show the spread between them."""
     if estimate.by_blocks or not any(side.blocks for side in sides):
         return None
-    count = estimate.blocks
     if assumed:
-        return f"{'one block' if count == 1 else f'{count} blocks'}: ±{assumed:.0%} between blocks assumed"
-    return "within one block" if count == 1 else f"{count} blocks: too few to tell their spread"
+        return Doubt("block-spread-assumed", {"blocks": estimate.blocks, "spread": assumed})
+    return Doubt("few-blocks", {"blocks": estimate.blocks})
 
 
 def runs_needed(cv: float, difference: float, *, block_spread: float = 0.0) -> int | None:

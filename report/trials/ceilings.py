@@ -6,20 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from harness.record import Precision, Record, Summary
+from harness.record import PRECISIONS, PURE, Precision, Record, Summary
 from harness.record.published.cards import Card, find, peak_tflops
 from harness.summary.bound import UNKNOWN, Bound, bound
 from harness.summary.device_checks import device_name
 
-GEMM = {
-    "fp32-ieee": "gemm_fp32-ieee_tflops",
-    "fp32-tf32": "gemm_tf32_tflops",
-    "amp-fp16": "gemm_fp16_tflops",
-    "fp16-master": "gemm_fp16_tflops",
-    "pure-fp16": "gemm_fp16_tflops",
-    "amp-bf16": "gemm_bf16_tflops",
-    "pure-bf16": "gemm_bf16_tflops",
-}
+GEMM: dict[str, str] = {label: traits.product for label, traits in PRECISIONS.items() if traits.product}
 """The measured product that a precision is held against; fp32-default mixes two and has none."""
 
 COPY = "copy_gb_per_second"
@@ -158,7 +150,7 @@ def unhealthy(name: str, measured: Mapping[str, float], cards: Sequence[Card]) -
     """The share of the bf16 peak that a device reaches and the usual one, where it lies far below."""
     card = find(name, cards)
     usual = HEALTHY_SHARES.get(card.name) if card else None
-    reached, peak = ceiling_of(measured, "pure-bf16"), card and peak_tflops(card, "pure-bf16")
+    reached, peak = ceiling_of(measured, PURE["bf16"]), card and peak_tflops(card, PURE["bf16"])
     if usual is None or reached is None or not peak:
         return None
     reached_share = reached / (peak * 1e12)

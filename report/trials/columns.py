@@ -5,10 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pandas import DataFrame
-
-from harness.errors import UserError
-
 Dtype = Literal["string", "Int64", "Float64", "boolean", "datetime64[us, UTC]", "object"]
 Part = Literal["key", "length", "stack", "place", ""]
 
@@ -175,24 +171,6 @@ COLUMNS = (
     Column("is_ceiling", "boolean", "Whether it looked for the device's limits, and trained nothing"),
     Column("trial", "object", "The trial itself with its whole record; in no CSV file"),
 )
-
-KEY = tuple(column.name for column in COLUMNS if column.part == "key")
-IDENTITY = tuple(column.name for column in COLUMNS if column.part)
-"""What the repeats of one cell share."""
-
-
-def check(table: DataFrame) -> None:
-    """Raises UserError, naming them, where columns lack or have another type."""
-    wrong = [
-        column.name
-        for column in COLUMNS
-        if column.name not in table or str(table[column.name].dtype) != column.dtype
-    ]
-    if wrong:
-        raise UserError(
-            f"the table of trials lacks columns or has them as another type: {', '.join(wrong)}",
-            remedy="take it from report.trials.load",
-        )
 
 
 def markdown() -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from fnmatch import fnmatchcase
+from typing import TypeVar
 
 from harness.record import Asked, Environment, Measurement, Record
 from harness.summary.device_checks import cards_of_kind, used_cards
@@ -26,8 +28,24 @@ DATA = "data"
 LOADER_ALONE = "loading/1"
 """A protocol that trains nothing: a step is a batch that the loader brought."""
 
+GOES_ALONG: Mapping[str, tuple[str, ...]] = {
+    "precision": ("options.loss_scale*",),
+    "batch_size": ("steps_per_epoch", "valid_batches"),
+    "data_mode": ("data_sha256",),
+    "profile": ("options.compile",),
+    "gpus": ("nodes", f"options.{PARALLEL}"),
+}
+"""What is left out together with a field: other fields, and options by a pattern of their names.
+
+A loss scale says how a precision is done, `compile` how a profile is tuned, `parallel` how devices share a
+step, which may need more nodes. Steps follow from the batch size, and a data mode may have data of its own.
+"""
+
 Value = bool | int | float | str | None
 Pairs = tuple[tuple[str, Value], ...]
+
+T = TypeVar("T")
+P = TypeVar("P", bound=Hashable)
 
 NAMES = {
     "workload": "workload",
@@ -110,32 +128,77 @@ class Stack:
 
 def key_of(record: Record) -> Key:
     """The key by what was measured; by what was asked where nothing was."""
-    asked, measured = record.trial.asked, record.measurement
+    key, measured = key_of_asked(record.trial.asked, record.nodes), record.measurement
+    if measured is None:
+        return key
+    return replace(
+        key,
+        precision=measured.precision.label,
+        data_source=measured.data.source,
+        data_sha256=measured.data.sha256,
+        weights=measured.data.weights or key.weights,
+        weights_sha256=measured.data.weights_sha256,
+    )
+
+
+def key_of_asked(asked: Asked, nodes: int = 1) -> Key:
+    """The key that a trial is planned to have."""
     variant = asked.variant
     return Key(
         workload=asked.workload,
         protocol=asked.protocol,
         model=variant.model,
-        precision=measured.precision.label if measured else variant.precision,
+        precision=variant.precision,
         batch_size=variant.batch_size,
-        data_source=measured.data.source if measured else asked.data,
-        data_sha256=measured.data.sha256 if measured else None,
+        data_source=asked.data,
+        data_sha256=None,
         data_mode=variant.data_mode,
-        weights=_weights(asked, measured),
-        weights_sha256=measured.data.weights_sha256 if measured else None,
+        weights=asked.weights,
         image_size=variant.image_size,
         sequence_length=variant.sequence_length,
         layout=variant.layout,
         profile=variant.profile,
         gpus=variant.gpus,
-        nodes=record.nodes,
+        nodes=nodes,
         options=tuple(sorted((name, value) for name, value in variant.options.items() if name != SIDE)),
         file_sha256=asked.file.sha256 if asked.file else None,
     )
 
 
-def _weights(asked: Asked, measured: Measurement | None) -> str | None:
-    return (measured.data.weights if measured else None) or asked.weights
+EMPTY_KEY = Key("", "", "", "", 0, "", None, "")
+EMPTY_LENGTH = ProtocolLength(0, 0, 0, projected=False)
+"""What a key and a length have in the place of a field that was left out."""
+
+Whole = TypeVar("Whole", Key, ProtocolLength)
+
+
+def without(whole: Whole, *names: str) -> Whole:
+    """A key or length less these fields and what goes along with them, each at its default or empty."""
+    left = [*names, *(more for name in names for more in GOES_ALONG.get(name, ()))]
+    empty = EMPTY_KEY if isinstance(whole, Key) else EMPTY_LENGTH
+    changes = {
+        name: getattr(empty, name)
+        for name in left
+        if hasattr(empty, name) and getattr(whole, name) != getattr(empty, name)
+    }
+    if isinstance(whole, Key):
+        dropped = [option for name in left for option in options_like(whole, name)]
+        if dropped:
+            changes.setdefault("options", tuple(option for option in whole.options if option not in dropped))
+    return replace(whole, **changes) if changes else whole
+
+
+def options_like(key: Key, pattern: str) -> Pairs:
+    """The options whose names, after `options.`, fit a pattern such as `options.loss_scale*`."""
+    return tuple(option for option in key.options if fnmatchcase(f"options.{option[0]}", pattern))
+
+
+def grouped_by(items: Iterable[T], place: Callable[[T], P]) -> dict[P, list[T]]:
+    """Items by their place: each in one group, groups by their first member, members in the order given."""
+    groups: dict[P, list[T]] = {}
+    for item in items:
+        groups.setdefault(place(item), []).append(item)
+    return groups
 
 
 def length_of(asked: Asked, measured: Measurement, projected: bool) -> ProtocolLength:

@@ -1,16 +1,17 @@
-"""Records → the table of trials, with what may be believed of each."""
+"""Records → trials, with what may be believed of each."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 from pandas import DataFrame
 
 from harness.errors import UserError
-from harness.record import Finding, Machine
+from harness.record import Finding, Machine, Session
 from harness.record.published.cards import FILE, Card, load_cards
 from harness.record.store import Results, Stored, read_all, results_folder
 from harness.summary.bound import UNKNOWN, Bound
@@ -37,7 +38,7 @@ def load(path: str | Path) -> DataFrame:
     results = results_of(root)
     for problem in results.problems:
         warnings.warn(problem, stacklevel=2)
-    return read(results.records, cards_of(root))
+    return table_of(read(results.records, cards_of(root), results.sessions))
 
 
 def results_of(root: Path) -> Results:
@@ -59,12 +60,14 @@ def cards_of(root: Path) -> tuple[Card, ...]:
     return load_cards(root) if (root / FILE).exists() else ()
 
 
-def read(records: Sequence[Stored], cards: Sequence[Card]) -> DataFrame:
-    """The table of records, in the order of their start; figures that cannot be are invalid."""
-    return checked(table_of(trials_from(records)), cards)
+def read(
+    records: Sequence[Stored], cards: Sequence[Card], sessions: Sequence[Session] = ()
+) -> tuple[Trial, ...]:
+    """Each record as a trial, in the order of their start; those whose figures cannot be are invalid."""
+    return checked(trials_from(records, sessions), cards)
 
 
-def trials_from(records: Sequence[Stored]) -> tuple[Trial, ...]:
+def trials_from(records: Sequence[Stored], sessions: Sequence[Session] = ()) -> tuple[Trial, ...]:
     """Each record as a trial, in the order of their start.
 
     What only a session's trials together show is added to the findings of each, and what a trial waits for is
@@ -73,11 +76,30 @@ def trials_from(records: Sequence[Stored]) -> tuple[Trial, ...]:
     by_device = ceilings(stored.record for stored in records)
     of_sessions = between_trials([stored.record for stored in records])
     short_ids = _short_ids(stored.record.machine for stored in records)
+    turns = _turns(records, sessions)
     trials = [
-        _read(trial, found, by_device, short_ids)
+        replace(_read(trial, found, by_device, short_ids), turn=turns[trial.session])
         for trial, found in zip(map(trial_of, records), of_sessions, strict=True)
     ]
     return tuple(sorted(trials, key=lambda trial: (trial.started_at, trial.path)))
+
+
+def _turns(records: Sequence[Stored], sessions: Sequence[Session]) -> dict[str, int]:
+    """Of each session its place among its machine's: those without a number by date, then by their number.
+
+    A session's id begins with its date.
+    """
+    numbers = {session.id: session.number or 0 for session in sessions}
+    of_machine: dict[str, dict[str, tuple[int, str, datetime]]] = {}
+    for record in (stored.record for stored in records):
+        orders = of_machine.setdefault(record.machine.id, {})
+        order = (numbers.get(record.session, 0), record.session[:8], record.started_at)
+        orders[record.session] = min(order, orders.get(record.session, order))
+    return {
+        session: turn
+        for orders in of_machine.values()
+        for turn, session in enumerate(sorted(orders, key=lambda name: orders[name]), 1)
+    }
 
 
 def _short_ids(machines: Iterable[Machine]) -> dict[str, str]:

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
-from typing import cast
 
-import pandas
-from pandas import DataFrame
-
-from harness.record import Finding, Precision, finding
-from harness.record.published.cards import Card, find, peak_tflops
+from harness.record import Finding, finding
+from harness.record.published.cards import Card, find
 from harness.summary import contradictions
 from harness.summary.device_checks import used_cards
-from report.trials.columns import IDENTITY, KEY
-from report.trials.pairs import without
-from report.trials.table import as_json, figures, row_groups, trials_of, with_trials
+from report.trials.ceilings import peak_of, share
+from report.trials.key import Key, grouped_by, without
 from report.trials.too_good import too_good
-from report.trials.trial import Trial
+from report.trials.trial import Trial, identity_of
 
 JUMP = 10.0
 IDLE_SHARE = 0.05
@@ -32,68 +27,75 @@ LINEAR_SLACK = 0.05
 _FORMS = re.compile(r"SXM|NVL|PCIE|OAM", re.IGNORECASE)
 """How cards of one name are built in, which decides their clocks, their power and what joins them."""
 
-WORKLOAD = (*KEY, "device_name", "home")
-"""What a throughput may be held against: the same workload on the same model of device.
 
-Processors of one name differ in how many cores a machine lends out: they are compared within it alone.
-"""
-
-
-def checked(table: DataFrame, cards: Sequence[Card]) -> DataFrame:
+def checked(trials: Sequence[Trial], cards: Sequence[Card]) -> tuple[Trial, ...]:
     """The same trials in the same order; what cannot be is invalid, and a finding says why."""
-    among_repeats = _marked(table, repeat_flags(table))
+    among_repeats = _marked(trials, repeat_flags(trials))
     too_bad = _marked(among_repeats, trial_flags(among_repeats, cards))
     return _marked(too_bad, too_good(too_bad))
 
 
-def _marked(table: DataFrame, flagged: Iterable[Sequence[Finding]]) -> DataFrame:
-    trials = [
-        trial.with_findings(*flags) if flags else trial
-        for trial, flags in zip(trials_of(table), flagged, strict=True)
-    ]
-    return with_trials(table, trials)
+def _marked(trials: Sequence[Trial], flagged: Iterable[Sequence[Finding]]) -> tuple[Trial, ...]:
+    marked = zip(trials, flagged, strict=True)
+    return tuple(trial.with_findings(*flags) if flags else trial for trial, flags in marked)
 
 
-def repeat_flags(table: DataFrame) -> list[tuple[Finding, ...]]:
+def repeat_flags(trials: Sequence[Trial]) -> list[tuple[Finding, ...]]:
     """Each trial's flag where its throughput is ten times off its repeats', of which two are known."""
-    rates = figures(table, "samples_per_second")
-    flagged: list[tuple[Finding, ...]] = [()] * len(table)
-    for repeats in row_groups(table, IDENTITY):
-        for place in repeats:
-            others = [rate for repeat in repeats if repeat != place and (rate := rates[repeat]) is not None]
-            flagged[place] = raised(jump(rates[place], others) if len(others) > 1 else None)
+    cells = grouped_by(trials, identity_of)
+    flagged = []
+    for trial in trials:
+        repeats = [repeat for repeat in cells[identity_of(trial)] if repeat is not trial]
+        others = [rate for repeat in repeats if (rate := repeat.samples_per_second) is not None]
+        flagged.append(raised(jump(trial.samples_per_second, others) if len(others) > 1 else None))
     return flagged
 
 
-def trial_flags(table: DataFrame, cards: Sequence[Card]) -> list[tuple[Finding, ...]]:
+def trial_flags(trials: Sequence[Trial], cards: Sequence[Card]) -> list[tuple[Finding, ...]]:
     """Each trial's flags, by its card's peak, one device's throughput, other sessions, its device's load."""
-    rates = figures(table, "samples_per_second")
-    believed = [
-        None if verdict == "invalid" else rate for verdict, rate in zip(table["verdict"], rates, strict=True)
-    ]
-    columns = zip(
-        rates,
-        table["gpus"],
-        trials_of(table),
-        peak_shares(table, cards),
-        _one_device_rates(table, believed),
-        _session_jumps(table, rates, believed),
-        figures(table, "busy_share"),
-        strict=True,
+    believed = _believed_rates(trials)
+    single = {work: median(rates for of in by.values() for rates in of) for work, by in believed.items()}
+    return [_flags(trial, cards, single, believed) if trial.samples_per_second else () for trial in trials]
+
+
+_Work = tuple[Key, str, str]
+
+
+def _work(trial: Trial, key: Key | None = None) -> _Work:
+    """What a throughput may be held against: the same workload on the same model of device.
+
+    Processors of one name differ in how many cores a machine lends out: they are compared within it alone.
+    """
+    return key or trial.key, trial.device_name, trial.machine if trial.stack.device == "cpu" else ""
+
+
+def _believed_rates(trials: Iterable[Trial]) -> dict[_Work, dict[str, list[float]]]:
+    """The throughputs of each workload by session; invalid trials are left out."""
+    believed: dict[_Work, dict[str, list[float]]] = {}
+    for trial in trials:
+        rate = trial.samples_per_second
+        if trial.verdict != "invalid" and rate is not None:
+            believed.setdefault(_work(trial), {}).setdefault(trial.session, []).append(rate)
+    return believed
+
+
+def _flags(
+    trial: Trial,
+    cards: Sequence[Card],
+    single: Mapping[_Work, float],
+    believed: Mapping[_Work, Mapping[str, Sequence[float]]],
+) -> tuple[Finding, ...]:
+    rate = trial.samples_per_second
+    sessions = believed.get(_work(trial), {}).items()
+    elsewhere = [other for session, rates in sessions if session != trial.session for other in rates]
+    return raised(
+        _above_highest_clock(trial, peak_share(trial, cards), cards),
+        above_linear(single.get(_work(trial, without(trial.key, "gpus"))), rate, trial.key.gpus),
+        jump(rate, elsewhere) if len(elsewhere) > 1 else None,
+        idle_device(trial.busy_share),
+        other_form(trial.machine_label, _card_and_form(trial.device_name, cards)),
+        *contradictory(trial),
     )
-    return [
-        raised(
-            _above_highest_clock(trial, peak_share, cards),
-            above_linear(single, rate, gpus),
-            session_jump,
-            idle_device(busy_share),
-            other_form(trial.machine_label, _card_and_form(trial.device_name, cards)),
-            *contradictory(trial),
-        )
-        if rate is not None
-        else ()
-        for rate, gpus, trial, peak_share, single, session_jump, busy_share in columns
-    ]
 
 
 def contradictory(trial: Trial) -> tuple[Finding, ...]:
@@ -110,66 +112,16 @@ def _above_highest_clock(trial: Trial, peak_share: float | None, cards: Sequence
     return above_peak(peak_share * card.boost_mhz / highest_mhz, highest_mhz=highest_mhz)
 
 
-def peak_shares(table: DataFrame, cards: Sequence[Card]) -> list[float | None]:
+def peak_share(trial: Trial, cards: Sequence[Card]) -> float | None:
     """Model FLOP utilisation: FLOPs per sample · samples per second ÷ the devices' dense peak, 0 to 1.
 
     Null where the card, its peak in the label's arithmetic, or the operations are not known.
     """
-    kinds = list(zip(table["device_name"], table["precision"], strict=True))
-    peaks = {kind: _peak_tflops(*kind, cards) for kind in dict.fromkeys(kinds)}
-    operations, rates = figures(table, "flops_per_sample"), figures(table, "samples_per_second")
-    return [
-        None if flops is None or rate is None or peak is None else flops * rate / (peak * 1e12 * gpus)
-        for flops, rate, peak, gpus in zip(
-            operations, rates, map(peaks.__getitem__, kinds), table["gpus"], strict=True
-        )
-    ]
-
-
-def _peak_tflops(device_name: str, precision: str, cards: Sequence[Card]) -> float | None:
-    card = find(device_name, cards)
-    return peak_tflops(card, cast(Precision, precision)) if card else None
-
-
-def _workloads(table: DataFrame) -> DataFrame:
-    return table.assign(home=table["machine"].where(table["device_kind"] == "cpu"))[list(WORKLOAD)]
-
-
-def _one_device_rates(table: DataFrame, believed: Sequence[float | None]) -> list[float | None]:
-    """Of each trial, the median throughput of the same workload on one device; null where none is known."""
-    rows, trials = _workloads(table), trials_of(table)
-    options = pandas.array([as_json(without(trial.key, "gpus").options) for trial in trials], dtype="string")
-    one = pandas.array([1] * len(rows), dtype="Int64")
-    one_device = rows.assign(gpus=one, nodes=one, options=options)
-    all_rows = pandas.concat([rows, one_device])
-    medians: list[float | None] = [None] * len(table)
-    for alike in row_groups(all_rows, WORKLOAD):
-        rates = [rate for place in alike if place < len(table) and (rate := believed[place]) is not None]
-        middle = median(rates) if rates else None
-        for place in alike:
-            if place >= len(table):
-                medians[place - len(table)] = middle
-    return medians
-
-
-def _session_jumps(
-    table: DataFrame, rates: Sequence[float | None], believed: Sequence[float | None]
-) -> list[Finding | None]:
-    """Each throughput against the same workload's in other sessions, where two at least are known."""
-    sessions = list(table["session"])
-    jumps: list[Finding | None] = [None] * len(table)
-    rows = _workloads(table)
-    for alike in row_groups(rows, WORKLOAD):
-        for session in dict.fromkeys(sessions[place] for place in alike):
-            elsewhere = [
-                rate
-                for place in alike
-                if sessions[place] != session and (rate := believed[place]) is not None
-            ]
-            for place in alike:
-                if sessions[place] == session and len(elsewhere) > 1:
-                    jumps[place] = jump(rates[place], elsewhere)
-    return jumps
+    measured, rate = trial.record.measurement, trial.samples_per_second
+    if measured is None or measured.flops.per_sample is None or rate is None:
+        return None
+    peak = peak_of(trial.device_name, trial.key.gpus, measured.precision.label, cards)
+    return share(measured.flops.per_sample * rate, peak)
 
 
 def above_peak(share: float | None, **clock: int) -> Finding | None:

@@ -12,7 +12,7 @@ from pandas import DataFrame
 
 from harness.record import Finding
 from harness.record.finding import sentence
-from report.trials.columns import COLUMNS, PARTS, Column, check
+from report.trials.columns import COLUMNS, PARTS, Column
 from report.trials.key import Pairs
 from report.trials.trial import Trial
 
@@ -25,41 +25,14 @@ def table_of(trials: Sequence[Trial]) -> DataFrame:
     return DataFrame({column.name: _values(column, trials) for column in COLUMNS})
 
 
-def with_trials(table: DataFrame, trials: Sequence[Trial]) -> DataFrame:
-    """The table with other verdicts and causes: `trials` are its own, in its order."""
-    changed = [column for column in COLUMNS if column.name in ("verdict", "causes", "trial")]
-    return table.assign(**{column.name: _values(column, trials) for column in changed})
-
-
-def trials_of(table: DataFrame) -> tuple[Trial, ...]:
-    """Each row as a `Trial`."""
-    return tuple(table["trial"])
-
-
-def row_groups(table: DataFrame, columns: Sequence[str]) -> list[list[int]]:
-    """The places of the rows that are alike in `columns`, from 0; groups and rows as the table has them.
-
-    A null is a value like others here: no row is lost.
-    """
-    places: dict[int, list[int]] = {}
-    for place, number in enumerate(table.groupby(list(columns), dropna=False, sort=False).ngroup()):
-        places.setdefault(number, []).append(place)
-    return list(places.values())
-
-
-def figures(table: DataFrame, column: str) -> list[float | None]:
-    """A column of numbers, null where it is."""
-    return [None if value is pandas.NA else float(value) for value in table[column]]
-
-
 def as_json(pairs: Pairs) -> str:
     """Names with their values as the columns have them."""
     return json.dumps(dict(pairs), ensure_ascii=False)
 
 
-def write_csv(table: DataFrame, path: Path) -> None:
+def write_csv(trials: Sequence[Trial], path: Path) -> None:
     """All columns but the trial itself; text that a spreadsheet would compute is led by an apostrophe."""
-    check(table)
+    table = table_of(trials)
     texts = {column.name: _harmless(table[column.name]) for column in COLUMNS if column.dtype == "string"}
     table.assign(**texts).drop(columns="trial").to_csv(path, index=False)
 

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pandas import DataFrame
-
 from harness.record import Finding, Measurement, finding
 from report.trials import all_reduce
 from report.trials.ceilings import ABOVE, GEMM, ceiling_runs, device_of
-from report.trials.table import trials_of
 from report.trials.trial import Trial
 
 
-def too_good(table: DataFrame) -> list[tuple[Finding, ...]]:
-    """Each trial's flags, in the order of the rows."""
-    trials = trials_of(table)
-    flagged: list[list[Finding]] = [[] for _ in trials]
+def too_good(trials: Sequence[Trial]) -> list[tuple[Finding, ...]]:
+    """Each trial's flags."""
     runs = ceiling_runs(trial.record for trial in trials)
     shared = all_reduce.runs(trial.record for trial in trials)
-    for place, trial in enumerate(trials):
-        found = (_above_ceiling(trial, runs), _above_all_reduce(trial, shared))
-        flagged[place] += (flag for flag in found if flag)
-    return [tuple(flags) for flags in flagged]
+    found = ((_above_ceiling(trial, runs), _above_all_reduce(trial, shared)) for trial in trials)
+    return [tuple(flag for flag in flags if flag) for flags in found]
 
 
 def _above_ceiling(

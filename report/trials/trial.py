@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -35,7 +36,7 @@ LABEL_BEFORE_ID = 17
 
 @dataclass(frozen=True)
 class Trial:
-    """A view of one row of the table, for what no column holds.
+    """A record, and what was made of it.
 
     Figures are in seconds, samples per second, bytes and shares of 1; null is unknown.
     """
@@ -51,6 +52,8 @@ class Trial:
     """What it waits for."""
     short_id: str = ""
     """The start of its machine's id, where machines on record share a label."""
+    turn: int = 0
+    """Its session's place among its machine's, from 1: a clock may be set, and says no order."""
 
     @cached_property
     def key(self) -> Key:
@@ -256,6 +259,11 @@ class Trial:
     def joules_per_sample(self) -> float | None:
         telemetry = self.record.telemetry
         return telemetry.energy.joules_per_sample if telemetry and self.record.measurement else None
+
+
+def identity_of(trial: Trial) -> tuple[Hashable, ...]:
+    """What the repeats of one cell share."""
+    return trial.key, trial.length, trial.stack, trial.session, trial.machine, trial.card
 
 
 def trial_of(stored: Stored) -> Trial:

@@ -12,7 +12,6 @@ from scipy import stats
 
 from benchmarks import processes
 from benchmarks.interleaved import interleaved
-from benchmarks.pages import write_between
 from benchmarks.processes import CONTROL, FIRST, SECOND, Comparison, Measured
 
 BOUNDS = (0.98, 1.02)
@@ -130,15 +129,6 @@ def test_a_process_that_fails_says_why_and_one_that_is_too_slow_is_none(stand_in
         run()
     stand_in("import time; time.sleep(60)")
     assert run(seconds=0.2) is None
-
-
-def test_figures_go_between_the_markers_of_a_page_and_a_page_without_them_is_refused(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("before\n<!-- x: begin -->\nold\n<!-- x: end -->\nafter\n", encoding="utf-8")
-    write_between(page, "x", "new")
-    assert page.read_text(encoding="utf-8") == "before\n<!-- x: begin -->\nnew\n<!-- x: end -->\nafter\n"
-    with pytest.raises(SystemExit):
-        write_between(page, "y", "new")
 
 
 def test_a_step_is_the_first_side_s_and_its_time_the_median_of_all_rounds():

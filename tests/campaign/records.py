@@ -20,6 +20,7 @@ from harness.run.assemble import judged
 from report.analysis import Analysis, Question, analyse, evidence_in
 from report.page.build import page_of
 from report.page.render import render
+from report.trials.table import table_of
 from tests.campaign.attack import Attack, Broken
 from tests.campaign.mutation import MARK, changed, changed_json, changed_lines
 from tests.helpers import ROOT
@@ -98,7 +99,7 @@ def stand(root: Path) -> tuple[Stand, Analysis]:
     """What report and gate say of a folder."""
     evidence = evidence_in(root)
     analysis = analyse(evidence, Question(NOW))
-    rows = analysis.table.to_dict("records")
+    rows = table_of(analysis.on_record).to_dict("records")
     return Stand(
         {row["path"]: tuple(_plain(row[name]) for name in FIGURES) for row in rows},
         {row["path"]: (str(row["verdict"]), *map(str, row["causes"])) for row in rows},

@@ -11,7 +11,7 @@ from random import Random
 from harness.engine.base import Exit
 from harness.record import store
 from harness.record.events import Follower, segments, spans
-from harness.run import assemble, unrecorded
+from harness.run import assemble, in_flight
 from harness.telemetry import reader
 from tests.campaign.attack import Attack, Broken
 from tests.campaign.mutation import TEXTS, Change, changed, changed_json, changed_lines, drawn
@@ -87,8 +87,8 @@ def _kept(root: Path) -> None:
     """A note of a started trial that cannot be read is removed, and stops no run."""
     work = store.work_folder(root, "20260131-aaaaaa", "x-r1-0", 1)
     work.mkdir(parents=True)
-    (root / "started.json").rename(work / unrecorded.FILE)
-    for started, _ in unrecorded.attempts(root, "*"):
+    (root / "started.json").rename(work / in_flight.FILE)
+    for started, _ in in_flight.attempts(root, "*"):
         assert started.name
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from harness.errors import Busy, NoEngine
 from harness.record import Load, store
-from harness.run.jobs import follow, node, unbegun
+from harness.run.jobs import follow, never_started, node
 from harness.run.jobs import submission as kept
 from tests.helpers import clone, cluster
 from tests.helpers.fake_scheduler import FakeScheduler
@@ -21,7 +21,7 @@ from tests.helpers.fake_scheduler import FakeScheduler
 def _a_machine_that_is_read_at_once(tmp_path, monkeypatch):
     """Looking at the real one takes a second, a thousand times over."""
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
-    for module in (node, unbegun):
+    for module in (node, never_started):
         monkeypatch.setattr(module, "look", lambda label: (clone.MACHINE, {}))
     monkeypatch.setattr(node, "load", Load)
     monkeypatch.setattr(os, "fsync", lambda handle: None)

@@ -8,8 +8,8 @@ from harness.record import Record
 from harness.record.finding import label
 from harness.record.published.cards import find, load_cards
 from harness.record.store import Stored
-from report.comparisons.cells import cells_of
-from report.comparisons.scaling import scalings
+from report.compare.cells import cells_of
+from report.compare.scaling import scalings
 from report.trials import load
 from report.trials.reading import read
 from tests.helpers import ROOT
@@ -114,14 +114,14 @@ def test_products_above_the_peak_on_paper_are_believed_for_the_card_s_higher_clo
         gpu.model_copy(update={"clock_max_mhz": round(card.boost_mhz)}) for gpu in products.machine.gpus
     ]
     at_boost = products.machine.model_copy(update={"gpus": tuple(slower)})
-    table = read([Stored("at-boost.json", products.model_copy(update={"machine": at_boost}))], CARDS)
-    assert list(table["verdict"]) == ["invalid" if ran.box.reach > 1 else "valid"]
+    (trial,) = read([Stored("at-boost.json", products.model_copy(update={"machine": at_boost}))], CARDS)
+    assert trial.verdict == ("invalid" if ran.box.reach > 1 else "valid")
 
 
 def test_several_cards_are_set_against_one_of_them_alone(ran):
     efficiencies = [
         ratio.estimate / cell.key.gpus
-        for family in scalings(cells_of(load(ran.root)))
+        for family in scalings(cells_of(load(ran.root)["trial"]))
         for cell in family.cells
         if (ratio := family.over_single(cell)) is not None
     ]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from commands.site import doctor as site_doctor
-from harness.engine.scheduler import Scheduler, TaskState
+from harness.engine.base import Scheduler, TaskState
 from harness.errors import MachineError, NoEngine
 from harness.record import Load
 from harness.run.jobs import node

@@ -211,5 +211,6 @@ def lines_of(sheet: Sheet) -> list[tuple[Line2D, list[tuple[float, float]]]]:
 
 
 def dots_of(sheet: Sheet) -> list[tuple[Line2D, list[tuple[float, float]]]]:
-    """The marks that stand alone."""
-    return [(line, places) for line, places in lines_of(sheet) if line.get_marker() in ("o", "s")]
+    """Each mark, with the line that it is drawn by."""
+    marked = [(line, places) for line, places in lines_of(sheet) if line.get_marker() in ("o", "s")]
+    return [(line, [place]) for line, places in marked for place in places]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 
 import pytest
@@ -28,3 +29,9 @@ def golden(name: str, text: str) -> None:
     assert text == path.read_text(encoding="utf-8"), (
         f"{path.name} differs; GPUDYNO_ACCEPT=1 takes the new one"
     )
+
+
+def golden_difference(name: str, text: str, base: str) -> None:
+    """Compares a text with tests/golden/<name>.diff, which holds only how it differs from `base`."""
+    lines = difflib.unified_diff(base.splitlines(), text.splitlines(), lineterm="", n=0)
+    golden(f"{name}.diff", "\n".join(lines) + "\n")

@@ -8,12 +8,12 @@ from typing import Any
 from harness.record import Claim, Record
 from harness.record.published.cards import load_cards
 from report.claims.judge import Judged, judge
-from report.comparisons import cells as stats
-from report.comparisons import groups
+from report.compare import cells as stats
+from report.compare import groups
 from report.trials.key import Value
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
-from tests.helpers.trial_tables import table
+from tests.helpers.trial_tables import trials_of
 
 REPOSITORY = ROOT
 CARDS = load_cards(REPOSITORY)
@@ -75,7 +75,7 @@ def ratio(**changes: Any) -> Claim:
 
 
 def verdict(asked: Claim, records: Sequence[Record]) -> Judged:
-    cells = stats.cells_of(table(records))
+    cells = stats.cells_of(trials_of(records))
     (found,) = judge([asked], groups.comparison_groups(cells, SESSION, baseline=None), CARDS)
     return found
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.engine.container import DeviceRequest
+from harness.engine.container import DeviceRequest, User
 from harness.engine.venv import VenvEngine
 from harness.image.catalog import load_images
 from harness.machine import Selection
@@ -17,6 +17,7 @@ from harness.plan import plan
 from harness.record import Cpu, Harness, Load, Machine, Session
 from harness.run import ledger, session
 from harness.run.runner import Job
+from harness.run.setting import Setting
 from harness.run.setup import RunSetup
 from harness.settings import Settings
 from tests.helpers import ROOT, TESTS
@@ -90,20 +91,14 @@ def bench(root: Path, **settings: Any) -> RunSetup:
 def job(root: Path) -> Job:
     """A job on this interpreter, as it is."""
     engine = VenvEngine(root, python=sys.executable)
-    return Job(
+    setting = Setting(
         root=root,
-        engine=engine,
         built=engine.build(load_images(root).image("cpu"), lambda line, done=0, total=None: None),
-        machine=MACHINE,
-        device=DeviceRequest("cpu"),
         harness=Harness(version="0"),
         data=lambda trial: (),
-        load=Load,
-        locked=None,
-        passed={},
-        uid=os.getuid(),
-        gid=os.getgid(),
+        user=User(os.getuid(), os.getgid()),
     )
+    return Job(setting, engine, MACHINE, DeviceRequest("cpu"), Load)
 
 
 class Quiet:

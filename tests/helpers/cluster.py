@@ -8,7 +8,7 @@ from pathlib import Path
 
 from commands import cluster
 from commands.site import doctor
-from harness.engine.scheduler import Scheduler
+from harness.engine.base import Scheduler
 from harness.record import Record, store
 from harness.run.jobs import submission as kept
 from harness.settings import Settings

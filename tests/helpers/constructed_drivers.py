@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.probe.files import Files
+from harness.files import Files
 from harness.record import DeviceKind
 from tests.helpers.fake_amdsmi import AmdSmiClkType, FakeAmdsmi
 from tests.helpers.fake_nvml import CARD, FakeNvml

@@ -21,22 +21,23 @@ import pytest
 from commands import measure
 from commands.report import report_on
 from harness.engine import access, container
+from harness.engine import choose as engine_choice
 from harness.engine.base import EngineFacts, Exit, Handle
 from harness.engine.build import BuildSettings
 from harness.engine.connection import Connection
 from harness.engine.container import DeviceRequest, RunSpec
 from harness.engine.docker import DockerEngine
+from harness.files import Files
+from harness.gpu import amd, amdgpu, nvml
 from harness.machine import VISIBILITY
 from harness.machine.load import load_from
-from harness.probe import amd, describe, nvidia
-from harness.probe.files import Files
+from harness.probe import describe
 from harness.record import Record, store
 from harness.record.events import FILE as EVENTS
 from harness.record.events import segments
 from harness.run import runner
 from harness.run import setup as run_setup
 from harness.settings import Settings
-from harness.telemetry import amd as amd_telemetry
 from harness.telemetry import recorder, sampler
 from tests.helpers import ROOT
 from tests.helpers.constructed_drivers import OWN, Box, Scene, Work, stranger
@@ -175,21 +176,22 @@ def watch(box: Box, files: Files, work: Path, device: DeviceRequest, scene: Scen
     end = round(segments(work / "out" / EVENTS)[-1][1] - BEGAN) + 1
     own = {at: (Work(OWN[rank], OWN_BYTES, TRAINS_FROM // 2, end),) for rank, at in enumerate(device.indices)}
     everyone = {at: (*own.get(at, ()), *scene.get(at, ())) for at in own.keys() | scene.keys()}
-    nvml, smi = box.nvml(everyone, end + 6), box.amdsmi(everyone)
+    driver, smi = box.nvml(everyone, end + 6), box.amdsmi(everyone)
 
     def moved(seconds: int) -> None:
-        if nvml is not None:
-            nvml.at = seconds
+        if driver is not None:
+            driver.at = seconds
         if smi is not None:
             smi.seconds = seconds
 
     clock = Clock(moved)
     ending = sampler.Ending(SimpleNamespace(parent=None, stop_file=None, max_seconds=end + 4))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sampler, "nvml", SimpleNamespace(library=lambda: nvml))
-        patch.setattr(amd_telemetry, "library", lambda: smi)
-        patch.setattr(amd_telemetry, "Files", lambda root: files)
-        patch.setattr(amd_telemetry, "time", clock)
+        patch.setattr(sampler, "nvml", SimpleNamespace(library=lambda: driver))
+        patch.setattr(amd, "library", lambda: smi)
+        patch.setattr(amd, "Files", lambda root: files)
+        patch.setattr(amdgpu, "Files", lambda root: files)
+        patch.setattr(amd, "time", clock)
         cards = sampler.source(device.kind, list(device.marks))
         watching = sampler.Sampler(cards, OnlyCpu(), Family(*OWN))
         with (work / recorder.FILE).open("w") as out:
@@ -199,7 +201,7 @@ def watch(box: Box, files: Files, work: Path, device: DeviceRequest, scene: Scen
 def probed(box: Box, files: Files) -> dict[str, Any]:
     """What the probe reads of the machine."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nvidia, "library", lambda: box.nvml({}))
+        patch.setattr(nvml, "library", lambda: box.nvml({}))
         patch.setattr(amd, "library", lambda rocm=None: box.amdsmi({}))
         return {**describe.everything(files), "architecture": "x86_64"}
 
@@ -230,8 +232,9 @@ def run_line(
             patch.delenv(name, raising=False)
         fingerprint = importlib.import_module("harness.machine.fingerprint")
         patch.setattr(fingerprint, "everything", lambda: probed(box, files))
-        patch.setattr(run_setup, "find", engine)
+        patch.setattr(engine_choice, "find", engine)
         patch.setattr(run_setup, "identity", lambda: None)
+        patch.setattr(engine_choice, "identity", lambda: None)
         patch.setattr(run_setup, "load", busy_little)
         patch.setattr(recorder, "start", on_cards)
         patch.setattr(runner, "datetime", clock)

@@ -10,9 +10,9 @@ import random
 from typing import Any
 
 from harness.engine.container import RunSpec
+from harness.files import unit_of
 from harness.image.catalog import load_images
 from harness.image.lock import lock_packages
-from harness.probe.files import unit_of
 from harness.record import (
     DeviceUsed,
     Epoch,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.engine.scheduler import TaskState, Told
+from harness.engine.base import SchedulerState, TaskState
 from harness.engine.slurm.scheduler import Slurm
 from harness.errors import NoEngine
 from harness.run.jobs import node
@@ -72,7 +72,7 @@ class FakeScheduler:
         self.waiting.clear()
         return tuple(self.told_states)
 
-    def accounted(self, jobs: Sequence[int]) -> dict[tuple[int, int], Told]:
+    def accounted(self, jobs: Sequence[int]) -> dict[tuple[int, int], SchedulerState]:
         """No accounting runs."""
         return {}
 
@@ -84,7 +84,7 @@ class FakeScheduler:
         """Two."""
         return ("n1", "n2")
 
-    def told(self, log: str) -> Told | None:
+    def told(self, log: str) -> SchedulerState | None:
         """As SLURM's."""
         return Slurm({}).told(log)
 

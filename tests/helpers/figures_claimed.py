@@ -7,8 +7,8 @@ from statistics import median
 from typing import Any
 
 from report.claims.judge import Judged
-from report.comparisons import parity
-from report.comparisons.parity import Gate, Parity
+from report.compare import precisions as parity
+from report.compare.precisions import Gate, Parity
 from tests.helpers.figures_read import Report, first_trial, interval, trial
 
 

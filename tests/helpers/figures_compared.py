@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from harness.record import Claim, Curve
 from report.claims import matching
-from report.comparisons import batch_sweeps as batch_sweep
-from report.comparisons import scaling, speedups, time_breakdown
-from report.comparisons import side_by_side as compare
-from report.comparisons.batch_sweeps import BatchSweep
-from report.comparisons.cells import Cell, Ratio, cell_ratio
-from report.comparisons.expectation import Expectation, SpeedRange
-from report.comparisons.expectation import System as Party
-from report.comparisons.groups import ComparisonGroup, Entry
-from report.comparisons.scaling import Scaling
-from report.comparisons.side_by_side import Comparison
-from report.comparisons.units.spread import unit_band
-from report.trials import pairs
+from report.compare import batch_sweeps as batch_sweep
+from report.compare import precisions as speedups
+from report.compare import scaling
+from report.compare import side_by_side as compare
+from report.compare.batch_sweeps import BatchSweep
+from report.compare.cells import Cell, Ratio, cell_ratio, time_breakdown
+from report.compare.groups import ComparisonGroup, Entry
+from report.compare.key import MEASURED_FIELDS
+from report.compare.pairs import Expectation, SpeedRange
+from report.compare.pairs import System as Party
+from report.compare.precisions import Speedup
+from report.compare.scaling import Scaling
+from report.compare.side_by_side import Comparison
+from report.compare.spread import unit_band
+from report.trials.key import without
 from tests.helpers.figures_read import (
     Report,
     band,
@@ -92,18 +96,16 @@ def _published(group: ComparisonGroup, report: Report) -> dict[str, Any]:
     return {
         "durations": [claim.id for claim in group.published],
         "speedups": [
-            claim.id
-            for claim in report.analysis.evidence.claims.claims
-            if matching.published_gain(claim, own)
+            claim.id for claim in report.analysis.evidence.claims.claims if _is_published_gain(claim, own)
         ],
         "curves": [
-            [one.study, one.side.card, one.side.precision] for one in curves if matching.behind(one, cells)
+            [one.study, one.side.card, one.side.precision] for one in curves if _is_behind(one, cells)
         ],
     }
 
 
 def _member(line: Entry, group: ComparisonGroup, report: Report) -> dict[str, Any]:
-    cell, parts = line.cell, time_breakdown.time_breakdown(line.cell)
+    cell, parts = line.cell, time_breakdown(line.cell)
     return {
         "trials": trials_of(cell),
         "session": cell.session,
@@ -128,7 +130,7 @@ def _member(line: Entry, group: ComparisonGroup, report: Report) -> dict[str, An
 
 def _metrics(cell: Cell) -> dict[str, Any]:
     """Those that a trial has."""
-    found = {name: figure(getattr(cell, field)) for name, field in METRICS.items()}
+    found = {name: figure(cell.figures[field]) for name, field in METRICS.items()}
     return {name: values for name, values in found.items() if values is not None}
 
 
@@ -173,7 +175,7 @@ def batch_sweeps(report: Report) -> list[Any]:
 def _sweep(found: BatchSweep) -> dict[str, Any]:
     largest = found.fitting[-1] if found.fitting else None
     return {
-        "key": key(pairs.without(found.key, "precision", "batch_size", *pairs.MEASURED_FIELDS)),
+        "key": key(without(found.key, "precision", "batch_size", *MEASURED_FIELDS)),
         "precision": found.precision,
         "card": found.unit,
         "members": [[cell.key.batch_size, first_trial(cell), _speed(cell)] for cell in found.cells],
@@ -254,8 +256,8 @@ def _range(of: SpeedRange | None) -> list[float] | None:
 
 def side_by_side(report: Report) -> dict[str, Any] | None:
     """The first two machines on record, else the first two sessions; null where there are not two."""
-    rows = report.analysis.table
-    names = _two(list(rows["machine"])) or _two(list(rows["session"]))
+    rows = report.analysis.on_record
+    names = _two([row.machine for row in rows]) or _two([row.session for row in rows])
     return names and _compared(compare.compare(rows, *names))
 
 
@@ -278,3 +280,23 @@ def _compared(found: Comparison) -> dict[str, Any]:
         "one_unit": found.one_unit,
         "refused_at_0.95": compare.below(found, 0.95),
     }
+
+
+def _is_published_gain(claim: Claim, gains: Sequence[Speedup]) -> bool:
+    """Whether a claim is a published speed-up of one of these pairs."""
+    if claim.kind != "ratio" or claim.metric != "protocol_seconds" or not (claim.over and claim.value):
+        return False
+    if claim.of.card != claim.over.card:
+        return False
+    over = claim.model_copy(update={"of": claim.over})
+    return any(matching.matches(claim, gain.of) and matching.matches(over, gain.over) for gain in gains)
+
+
+def _is_behind(curve: Curve, cells: Sequence[Cell]) -> bool:
+    """Whether a published curve belongs behind these cells: the data mode changes speed, not learning."""
+    return any(
+        (curve.protocol, curve.side.model.casefold()) == (cell.key.protocol, cell.key.model.casefold())
+        and curve.side.batch_size in (None, cell.key.batch_size)
+        and curve.side.precision in (None, cell.key.precision)
+        for cell in cells
+    )

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.record.published.cards import find
-from report.comparisons import selfcheck as checking
-from report.comparisons.selfcheck import Check
+from report.compare import selfcheck as checking
+from report.compare.selfcheck import Check
 from report.page.parts import limits as page_limits
-from report.trials import ceilings, pairs
+from report.trials import ceilings
 from report.trials.ceilings import RooflinePoint
+from report.trials.key import grouped_by
 from report.trials.trial import Trial
 from tests.helpers.figures_read import Report, interval, trial
 
@@ -54,7 +55,7 @@ def _device(rows: Sequence[Trial], report: Report, measured: Mapping[str, float]
     assert used is not None
     works = [
         (work[0], page_limits._typical(work, report.cards, measured))
-        for work in pairs.grouped_by(rows, lambda row: row.key).values()
+        for work in grouped_by(rows, lambda row: row.key).values()
     ]
     card = find(used.device.name, report.cards)
     roofs, slopes = page_limits._roofs(card, measured), page_limits._slopes(card, measured)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.probe.files import Files
+from harness.files import Files
 
 
 def tree(root: Path, files: dict[str, str]) -> Files:

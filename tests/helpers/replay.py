@@ -7,7 +7,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from harness.telemetry import nvidia, sampler
+from harness.gpu import nvidia
+from harness.telemetry import sampler
 from tests.helpers import TESTS
 from tests.helpers.fake_nvml import CARD, FakeNvml
 
@@ -96,7 +97,7 @@ def replay(name: str, path: Path, *own: int, seconds: float | None = None) -> di
     """Writes the telemetry of a trace to `path`; gives the trace."""
     told = trace(name)
     nvml = driver(told)
-    cards = nvidia.NvmlCards(nvml, [])
+    cards = nvidia.Cards(nvml, [])
     ending = sampler.Ending(Namespace(parent=None, stop_file=None, max_seconds=seconds or told["seconds"]))
     with path.open("w") as out:
         watching = sampler.Sampler(cards, OnlyCpu(), Family(*own))

@@ -16,9 +16,9 @@ from harness.engine import access
 from harness.engine.base import EngineFacts
 from harness.engine.container import DeviceRequest
 from harness.errors import NoDevice, NoEngine
+from harness.files import Files
 from harness.image.catalog import Image, ImageFile, choose, load_images
 from harness.image.spec import venv_steps
-from harness.probe.files import Files
 from harness.record import Cpu, DeviceKind, Load, Machine, Record
 from harness.record.store import Stored
 

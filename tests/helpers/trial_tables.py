@@ -1,4 +1,4 @@
-"""Records of a test as the table of trials."""
+"""Records of a test as trials, and as the table of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,15 @@ from harness.record import Record
 from harness.record.published.cards import Card
 from harness.record.store import Stored
 from report.trials.reading import read
+from report.trials.table import table_of
+from report.trials.trial import Trial
+
+
+def trials_of(records: Iterable[Record], cards: Sequence[Card] = ()) -> tuple[Trial, ...]:
+    """Each record under a path of its own, in the order of their start."""
+    return read([Stored(f"results/{place:03}.json", record) for place, record in enumerate(records)], cards)
 
 
 def table(records: Iterable[Record], cards: Sequence[Card] = ()) -> DataFrame:
-    """Each record under a path of its own, in the order of their start."""
-    return read([Stored(f"results/{place:03}.json", record) for place, record in enumerate(records)], cards)
+    """The same as a table."""
+    return table_of(trials_of(records, cards))

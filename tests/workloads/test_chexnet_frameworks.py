@@ -25,22 +25,22 @@ IMAGES = 2
 STEPS = 3
 TOLERANCE = 1e-5
 AFTER_A_STEP = 1e-3
-SMALL = {"tensorflow2": 64, "horovod0": 64}
+SMALL = {"tensorflow": 64, "horovod": 64}
 """Pixels of a trial's images, where a framework can have them smaller."""
 GOLDEN = Path(__file__).parents[1] / "golden" / "chexnet_reference.json"
 
 STACKS = [
-    pytest.param("tensorflow", "tensorflow2", "tensorflow", marks=pytest.mark.tensorflow, id="tensorflow"),
+    pytest.param("tensorflow", "tensorflow", "tensorflow", marks=pytest.mark.tensorflow, id="tensorflow"),
     pytest.param(
         "tensorflow",
-        "tensorflow2",
+        "tensorflow",
         "keras-tensorflow",
         marks=[pytest.mark.tensorflow, pytest.mark.whole],
         id="keras",
     ),
-    pytest.param("horovod", "horovod0", "tensorflow-horovod", marks=pytest.mark.horovod, id="horovod"),
-    pytest.param("mxnet", "gluon", "mxnet-gluon", marks=pytest.mark.mxnet, id="mxnet"),
-    pytest.param("chainer", "chainer7", "chainer", marks=pytest.mark.chainer, id="chainer"),
+    pytest.param("horovod", "horovod", "tensorflow-horovod", marks=pytest.mark.horovod, id="horovod"),
+    pytest.param("mxnet", "mxnet", "mxnet-gluon", marks=pytest.mark.mxnet, id="mxnet"),
+    pytest.param("chainer", "chainer", "chainer", marks=pytest.mark.chainer, id="chainer"),
 ]
 """The image, the folder of its workloads, and the framework."""
 
@@ -56,16 +56,19 @@ TOLD = {
 }
 """The name that each framework's record has, and whether it is retired."""
 
+TENSORFLOW_TRAINER = (
+    "from frameworks.tensorflow import chexnet; trainer = chexnet.trainer_of(terms, ['/CPU:0'])"
+)
 TRAINERS = {
     "pytorch": "import torch, chexnet as c; trainer = c.TorchTrainer(terms, torch.device('cpu'), c.Place())",
-    "tensorflow": "from tensorflow2 import chexnet; trainer = chexnet.trainer_of(terms, ['/CPU:0'])",
-    "keras-tensorflow": "from tensorflow2 import chexnet; trainer = chexnet.trainer_of(terms, ['/CPU:0'])",
+    "tensorflow": TENSORFLOW_TRAINER,
+    "keras-tensorflow": TENSORFLOW_TRAINER,
     "tensorflow-horovod": """
-import horovod.tensorflow as hvd; from horovod0 import chexnet
+import horovod.tensorflow as hvd; from frameworks.horovod import chexnet
 hvd.init(); trainer = chexnet.HorovodTrainer(terms)
 """,
-    "mxnet-gluon": "from gluon import chexnet; trainer = chexnet.GluonTrainer(terms)",
-    "chainer": "from chainer7 import chexnet; trainer = chexnet.ChainerTrainer(terms)",
+    "mxnet-gluon": "from frameworks.mxnet import chexnet; trainer = chexnet.GluonTrainer(terms)",
+    "chainer": "from frameworks.chainer import chexnet; trainer = chexnet.ChainerTrainer(terms)",
 }
 
 GIVEN = f"""
@@ -166,7 +169,7 @@ def trained(stack: str, folder: str, at: Path, monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setenv("PYTHONPATH", str(WORKLOADS))
     at.mkdir()
     asked = {"model": "densenet121", "batch_size": 2, "data_mode": "host", "data": "synthetic", **given}
-    script = WORKLOADS / folder / "chexnet.py"
+    script = WORKLOADS / "frameworks" / folder / "chexnet.py"
     asked = {"timeout_seconds": 280, "image_size": SMALL.get(folder), **asked}
     return run(at, trial("chexnet", **asked), script=script, python=need_stack(stack))
 
@@ -199,7 +202,7 @@ def keeps_the_contract(
 @pytest.mark.tensorflow
 def test_keras_loop_keeps_the_contract_as_published(tmp_path, monkeypatch):
     at = tmp_path / "published"
-    keeps_the_contract("tensorflow", "tensorflow2", "keras-tensorflow", "published/1", at, monkeypatch)
+    keeps_the_contract("tensorflow", "tensorflow", "keras-tensorflow", "published/1", at, monkeypatch)
 
 
 # Keras is compiled by XLA, which takes most of a minute: the test above has it in the fair protocol.
@@ -219,7 +222,7 @@ def test_a_trial_keeps_the_contract_in_either_protocol(stack, folder, framework,
 
 @pytest.mark.horovod
 def test_horovod_keeps_the_contract_and_has_nothing_published_to_keep_to(tmp_path, monkeypatch):
-    given = ("horovod", "horovod0", "tensorflow-horovod")
+    given = ("horovod", "horovod", "tensorflow-horovod")
     measured = keeps_the_contract(*given, "fair/1", tmp_path / "fair", monkeypatch)
     assert measured.framework is not None and measured.framework.dormant_since == date(2023, 6, 12)
     ended = trained(*given[:2], tmp_path / "published", monkeypatch, protocol="published/1")
@@ -237,8 +240,8 @@ def test_a_second_device_is_refused_by_name(stack, folder, framework, tmp_path, 
 @pytest.mark.parametrize(
     ("stack", "folder", "way"),
     [
-        pytest.param("tensorflow", "tensorflow2", "dp", marks=pytest.mark.tensorflow, id="tensorflow"),
-        pytest.param("horovod", "horovod0", "ddp", marks=pytest.mark.horovod, id="horovod"),
+        pytest.param("tensorflow", "tensorflow", "dp", marks=pytest.mark.tensorflow, id="tensorflow"),
+        pytest.param("horovod", "horovod", "ddp", marks=pytest.mark.horovod, id="horovod"),
     ],
 )
 def test_two_devices_learn_what_two_ranks_of_pytorch_do(stack, folder, way, tmp_path, monkeypatch):
@@ -258,17 +261,17 @@ def test_two_devices_learn_what_two_ranks_of_pytorch_do(stack, folder, way, tmp_
 
 @pytest.mark.mxnet
 def test_gluon_s_zoo_refuses_images_that_its_last_window_does_not_fit(tmp_path, monkeypatch):
-    ended = trained("mxnet", "gluon", tmp_path / "small", monkeypatch, image_size=64, protocol="fair/1")
+    ended = trained("mxnet", "mxnet", tmp_path / "small", monkeypatch, image_size=64, protocol="fair/1")
     assert ended.failed.reason == "unsupported" and "224 px alone" in ended.failed.message
 
 
 @pytest.mark.mxnet
 def test_gluon_sends_batches_ahead_and_computes_the_same(tmp_path, monkeypatch):
     asked = {"protocol": "fair/1", "limit": {"steps": 3}}
-    one = trained("mxnet", "gluon", tmp_path / "one", monkeypatch, **asked).measured
+    one = trained("mxnet", "mxnet", tmp_path / "one", monkeypatch, **asked).measured
     options = {"in_flight": 3}
-    ahead = trained("mxnet", "gluon", tmp_path / "ahead", monkeypatch, options=options, **asked).measured
+    ahead = trained("mxnet", "mxnet", tmp_path / "ahead", monkeypatch, options=options, **asked).measured
     assert [loss for _, loss in ahead.losses] == pytest.approx([loss for _, loss in one.losses], rel=1e-5)
     assert one.step_us.values()[0] > 2 * ahead.step_us.values()[0]
-    refused = trained("mxnet", "gluon", tmp_path / "none", monkeypatch, options={"in_flight": 0}, **asked)
+    refused = trained("mxnet", "mxnet", tmp_path / "none", monkeypatch, options={"in_flight": 0}, **asked)
     assert "'in_flight' is below 1" in refused.failed.message

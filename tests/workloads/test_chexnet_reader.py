@@ -16,9 +16,9 @@ from tests.helpers.workload_runner import WORKLOADS, module, need_stack, need_to
 from tests.workloads.test_chexnet_frameworks import STACKS
 from tests.workloads.test_chexnet_xrays import ready  # noqa: F401  (a fixture)
 
-pictures = module("parts.chexnet.real.pictures")
+pictures = module("parts.chexnet.pictures")
 protocol = module("parts.chexnet.protocol")
-reader = module("parts.chexnet.real.reader")
+reader = module("parts.chexnet.reader")
 failed = module("parts.trial").Failed
 
 LONG = [pytest.mark.whole]
@@ -137,12 +137,18 @@ def test_each_framework_trains_on_the_prepared_x_rays_and_tells_the_area_of_each
         model="densenet121",
         batch_size=14,
         data_mode="host",
-        image_size=224 if folder == "gluon" else 64,
+        image_size=224 if folder == "mxnet" else 64,
         limit={"epochs": 1},
         options={"framework": framework, "data": "real"},
         timeout_seconds=280,
     )
-    ended = run(tmp_path, asked, script=WORKLOADS / folder / "chexnet.py", python=python, data=str(ready))
+    ended = run(
+        tmp_path,
+        asked,
+        script=WORKLOADS / "frameworks" / folder / "chexnet.py",
+        python=python,
+        data=str(ready),
+    )
     found = ended.measured
     (epoch,) = found.epochs
     assert (epoch.steps, epoch.complete, epoch.valid_batches) == (2, True, 1)
@@ -165,7 +171,7 @@ def test_imagenet_s_weights_are_refused_where_nothing_reads_their_file(ready, tm
         weights="pretrained",
         options={"data": "real"},
     )
-    script = WORKLOADS / "chainer7" / "chexnet.py"
+    script = WORKLOADS / "frameworks" / "chainer" / "chexnet.py"
     ended = run(tmp_path, asked, script=script, python=need_stack("chainer"), data=str(ready))
     assert "PyTorch alone reads the file of ImageNet's weights" in ended.failed.message
 

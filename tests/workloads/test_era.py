@@ -31,7 +31,7 @@ def _stack_is_here(monkeypatch: pytest.MonkeyPatch):
 
 
 def era(folder: Path, asked: Trial, data: str = "") -> Ended:
-    script = WORKLOADS / "era2019" / f"{asked.asked.workload}.py"
+    script = WORKLOADS / "frameworks" / "era2019" / f"{asked.asked.workload}.py"
     return run(folder, asked, script=script, python=PYTHON_ERA, data=data)
 
 
@@ -111,10 +111,10 @@ def test_what_this_stack_does_not_have_is_refused_by_name(asked, words, tmp_path
 
 
 UPDATES = """
-from era2019 import torch_of_2019
+from frameworks.era2019 import torch_of_2019
 import torch
 from torch import nn
-from era2019 import master_weights
+from frameworks.era2019 import master_weights
 
 def trained(label, **options):
     torch.manual_seed(0)

@@ -39,7 +39,7 @@ names = ["resnet18", "resnet34", "resnet50", "resnet101", "resnet152"]
 told = {{
     "whole": {{name: flops.of_images(resnet(name), 224, 2, 4) for name in names}},
     "frozen": {{name: flops.of_images(frozen(resnet(name)), 224, 2, 4) for name in names}},
-    "words": {{kind: language_model(kind, emsize=8, nhid=16) for kind in word_lm.KINDS}},
+    "words": {{kind: language_model(kind, emsize=8, nhid=16) for kind in word_lm.language.KINDS}},
 }}
 with FlopCounterMode(display=False) as forward:
     resnet("resnet50")(torch.zeros(1, 3, 224, 224, device="meta"))

@@ -16,7 +16,7 @@ SPOILED = """
 import os, signal, sys
 sys.path.insert(0, {workloads!r})
 from parts import launcher, trial as trial_part
-from horovod0 import chexnet
+from frameworks.horovod import chexnet
 
 plain, steps = chexnet.HorovodTrainer.step, 0
 def spoiled(self, images, labels):
@@ -29,12 +29,12 @@ chexnet.HorovodTrainer.step = spoiled
 
 if __name__ == "__main__":
     launcher.settle()
-    trial_part.main(chexnet.run, {workloads!r} + "/horovod0/chexnet.py")
+    trial_part.main(chexnet.run, {workloads!r} + "/frameworks/horovod/chexnet.py")
 """
 
 NAMELESS = """
 import socket
-from horovod0 import ranks
+from frameworks.horovod import ranks
 def unknown(*asked):
     raise socket.gaierror(-2, "Name or service not known")
 socket.getaddrinfo = unknown
@@ -51,7 +51,7 @@ def two(folder: Path, monkeypatch: pytest.MonkeyPatch, script: Path, **told: Any
 
 
 def test_a_limit_of_seconds_stops_both_ranks_at_one_step(tmp_path, monkeypatch):
-    script = WORKLOADS / "horovod0" / "chexnet.py"
+    script = WORKLOADS / "frameworks" / "horovod" / "chexnet.py"
     found = two(tmp_path, monkeypatch, script, limit={"seconds": 1.5}).measured
     assert found.protocol.stopped_by == "seconds"
     assert [rank.samples for rank in found.ranks] == [found.window.steps * 2] * 2
@@ -80,7 +80,7 @@ import os, sys
 sys.path.insert(0, {workloads!r})
 from pathlib import Path
 from parts import launcher, trial as trial_part
-from horovod0 import cifar_resnet44 as own
+from frameworks.horovod import cifar_resnet44 as own
 
 plain = own.Training.validated
 def told(self, *asked):
@@ -91,7 +91,7 @@ own.Training.validated = told
 
 if __name__ == "__main__":
     launcher.settle()
-    trial_part.main(own.run, {workloads!r} + "/horovod0/cifar_resnet44.py")
+    trial_part.main(own.run, {workloads!r} + "/frameworks/horovod/cifar_resnet44.py")
 """
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.probe.files import unit_of
+from harness.files import unit_of
 from tests.helpers.workload_runner import WORKLOADS, need_torch, ran
 
 pytestmark = pytest.mark.torch

@@ -54,6 +54,7 @@ def facts(kind: str, device: torch.device) -> dict[str, Any]:
         "capability": architecture,
         "memory_bytes": card.total_memory,
         "threads": torch.get_num_threads(),
+        **({"simulated": True} if hasattr(card, "simulated") else {}),
     }
 
 

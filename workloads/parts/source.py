@@ -27,7 +27,7 @@ _NOT_MEANING = ("ctx", "kind", "type_comment", "type_ignores", "lineno", "col_of
 def sha256(workload_file, own_file=None):
     """Hex digest over the workload and every module below the workloads' folder that it imports, by name.
 
-    A version for a stack of its own lies one folder down, and names what it imports from the same place.
+    A framework's version lies below `frameworks/`, and names what it imports from the same place.
     `own_file` is one of the user's that the workload trains by; it counts with what it imports from there.
     """
     folder, name = _place_of(workload_file)
@@ -90,9 +90,9 @@ def meaning(node):
 def _place_of(workload_file):
     """The workloads' folder, and the dotted name of a workload below it."""
     folder, name = os.path.split(os.path.abspath(workload_file)[:-3])
-    if os.path.isdir(os.path.join(os.path.dirname(folder), "parts")):
-        folder, stack = os.path.split(folder)
-        name = stack + "." + name
+    above, framework = os.path.split(folder)
+    if os.path.basename(above) == "frameworks":
+        return os.path.dirname(above), "frameworks.%s.%s" % (framework, name)
     return folder, name
 
 

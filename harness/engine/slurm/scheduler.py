@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.engine.scheduler import Standing, TaskState, Told
+from harness.engine.base import SchedulerState, Standing, TaskState
 from harness.errors import NoEngine, UserError
 from harness.record.result import Reason
 
@@ -91,7 +91,7 @@ class Slurm:
         told = self._asked("squeue", "--me", "--states=all", "--array", "--noheader", f"--Format={columns}")
         return tuple(_state(line) for line in told.split("\n") if line.strip())
 
-    def accounted(self, jobs: Sequence[int]) -> dict[tuple[int, int], Told]:
+    def accounted(self, jobs: Sequence[int]) -> dict[tuple[int, int], SchedulerState]:
         """By sacct, where accounting runs."""
         words = ("sacct", "--allocations", "--noheader", "--parsable2", "--format=JobID,State")
         code, told, _ = self._run(*words, f"--jobs={','.join(map(str, jobs))}")
@@ -112,16 +112,16 @@ class Slurm:
         ]
         return tuple(dict.fromkeys(able))
 
-    def told(self, log: str) -> Told | None:
+    def told(self, log: str) -> SchedulerState | None:
         """What slurmstepd writes into a job's output as it ends it."""
         if _OUT_OF_MEMORY.search(log):
-            return Told("out-of-memory", "SLURM's limit of memory ended it")
+            return SchedulerState("out-of-memory", "SLURM's limit of memory ended it")
         cuts = list(_CUT.finditer(log))
         if not cuts:
             return None
         why = cuts[-1]["why"]
         words = f"SLURM ended the job: {why.lower()}" if why else "SLURM was asked to cancel the job"
-        return Told(_WHY.get(why or "", "cancelled"), words)
+        return SchedulerState(_WHY.get(why or "", "cancelled"), words)
 
     def _asked(self, *words: str) -> str:
         code, told, error = self._run(*words)
@@ -174,14 +174,14 @@ def _state(line: str) -> TaskState:
     )
 
 
-def _accounted(line: str) -> tuple[tuple[int, int], Told] | None:
+def _accounted(line: str) -> tuple[tuple[int, int], SchedulerState] | None:
     """One line of sacct, such as 12_3|CANCELLED by 1000; none for a job that ended by itself."""
     place, _, state = line.partition("|")
     job, _, task = place.partition("_")
     cause = _CAUSES.get(state.partition(" ")[0])
     if cause is None or not _NUMBER.fullmatch(job):
         return None
-    return (int(job), _number(task)), Told(cause, f"SLURM's accounting says {state}")
+    return (int(job), _number(task)), SchedulerState(cause, f"SLURM's accounting says {state}")
 
 
 def _number(text: str) -> int:

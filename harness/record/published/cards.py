@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError, field_validator
 
 from harness.errors import UserError
-from harness.record import CardClass, DeviceKind, Model, Precision, first_problem, parse_toml
+from harness.record import PRECISIONS, CardClass, DeviceKind, Model, Precision, first_problem, parse_toml
 
 FILE = Path("results") / "cards.toml"
 
@@ -22,19 +22,6 @@ _PREFIX = r"(?:(?:NVIDIA|AMD) )?(?:(?:GeForce|Tesla|Quadro|Radeon Instinct|Radeo
 
 _SIMPLE = re.compile(r"[A-Za-z0-9 /|.()?-]{1,200}")
 """Nothing repeats, so no name takes long: a bundle brings patterns of its own."""
-
-_FIELD_OF_LABEL: dict[Precision, str | None] = {
-    "fp32-ieee": "fp32",
-    "fp32-tf32": "tf32",
-    # Its convolutions and its matrix products run at different rates, so it has no one peak.
-    "fp32-default": None,
-    "amp-fp16": "fp16",
-    "fp16-master": "fp16",
-    "pure-fp16": "fp16",
-    "amp-bf16": "bf16",
-    "pure-bf16": "bf16",
-}
-
 
 Positive = Annotated[float, Field(gt=0)]
 
@@ -161,7 +148,7 @@ def peak_tflops(card: Card, label: Precision) -> float | None:
 
     FP32 takes the matrix units where they compute full FP32.
     """
-    field = _FIELD_OF_LABEL[label]
+    field = PRECISIONS[label].peak
     if field is None:
         return None
     whole: float | None = getattr(card.peaks, field)

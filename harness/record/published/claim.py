@@ -11,7 +11,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from harness.record.base import Model
-from harness.record.trial import DataMode, Name, Option, Precision
+from harness.record.trial import DataMode, Name, Option
+from harness.record.vocabulary.precision import Precision
 
 NOT_PUBLISHED = ("", "-", "–")
 """Cells without a figure."""
@@ -134,6 +135,16 @@ class Claim(Model):
     source: str
     stack: str | None = None
     caveats: tuple[str, ...] = ()
+
+    @property
+    def is_direction(self) -> bool:
+        """Whether it says what is less or greater than what, and no value."""
+        return self.kind in ("order", "trend")
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether it is about one thing beside another: that matters to more readers than a single figure."""
+        return self.is_direction or self.kind == "ratio"
 
     @model_validator(mode="before")
     @classmethod

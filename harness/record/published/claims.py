@@ -332,7 +332,7 @@ def _form_faults(claim: Claim) -> Iterator[str]:
     compares = claim.kind in ("ratio", "order")
     if claim.kind != "trend" and compares != (claim.over is not None):
         yield f"over: a claim of kind '{claim.kind}' {'needs a' if compares else 'has no'} second side"
-    if claim.kind in ("order", "trend") and (claim.relation == "equal" or claim.value is not None):
+    if claim.is_direction and (claim.relation == "equal" or claim.value is not None):
         yield f"relation: {'an order' if compares else 'a trend'} is less or greater, and has no value"
     places = {point.at for point in claim.points}
     if len(places) < 2 if claim.kind == "trend" else places:

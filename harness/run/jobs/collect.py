@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-from harness.engine.base import Exit
-from harness.engine.scheduler import Scheduler, Told
+from harness.engine.base import Exit, Scheduler, SchedulerState
 from harness.errors import RecordError
-from harness.image.catalog import load_images
-from harness.image.lock import lock_packages
-from harness.record import Environment, Record, Session, store
+from harness.record import Record, Session, store
 from harness.record.ledger import parse_ledger
 from harness.run import batch_search, ledger, session
 from harness.run.assemble import Started
-from harness.run.conclude import Terms, conclude
+from harness.run.conclude import conclude
+from harness.run.in_flight import FILE as STARTED
+from harness.run.jobs import never_started
 from harness.run.jobs import submission as kept
-from harness.run.jobs import unbegun
 from harness.run.jobs.follow import Answer, Attempt, Place, ended_at, ending, places
 from harness.run.jobs.submission import COLLECTED, OwnSession, Submission
-from harness.run.unrecorded import FILE as STARTED
 
 Say = Callable[[str], None]
 
@@ -54,8 +50,8 @@ def collect(root: Path, submission: Submission, scheduler: Scheduler, answer: An
         if started is not None:
             ends.append((started, each, exit))
         else:
-            unlooked.append((each, unbegun.before_its_look(exit)))
-    ends += unbegun.write_down(jobs, (*unlooked, *unbegun.ended(jobs, found, accounted)))
+            unlooked.append((each, never_started.before_its_look(exit)))
+    ends += never_started.write_down(jobs, (*unlooked, *never_started.ended(jobs, found, accounted)))
     machines = {started.machine.id for started, _, _ in ends}
     homes = {machine: _Home(root, submission, machine) for machine in sorted(machines)}
     for machine, home in homes.items():
@@ -70,7 +66,7 @@ def collect(root: Path, submission: Submission, scheduler: Scheduler, answer: An
 
 def _accounted(
     scheduler: Scheduler, over: Sequence[tuple[Place, Attempt]], found: Sequence[Place]
-) -> Mapping[tuple[int, int], Told]:
+) -> Mapping[tuple[int, int], SchedulerState]:
     """What accounting knows of the jobs that their scheduler forgot and that told nothing themselves."""
     silent = [place for place, attempt in over if attempt.code is None]
     silent += [place for place in found if not (place.attempts or place.in_flight or place.batch.by_hand)]
@@ -133,7 +129,7 @@ class _Home:
         elapsed = ended_at(attempt) - started.started_at
         number = session.block(self.session, started.trial, self.records, started.started_at)
         record = conclude(
-            Terms(self.root, *_lock(self.root, started.environment)),
+            self.root,
             self.session,
             started.model_copy(update={"block": number}),
             attempt.work,
@@ -161,18 +157,6 @@ def _session(root: Path, whole: Session, own: OwnSession) -> Session:
     )
     path = store.session_folder(root, fresh) / "session.json"
     return Session.parse(path.read_bytes(), path.name) if path.is_file() else fresh
-
-
-def _lock(root: Path, environment: Environment) -> tuple[Mapping[str, str] | None, bool]:
-    return _locked(root, environment.image, environment.lock_sha256 is not None)
-
-
-@cache
-def _locked(root: Path, image_name: str, pinned: bool) -> tuple[Mapping[str, str] | None, bool]:
-    """What the environment's lock pins, and whether its base brings packages of its own."""
-    image = load_images(root).image(image_name)
-    locked = lock_packages(root / "docker" / image.lock) | image.from_base if pinned else None
-    return locked, bool(image.from_base)
 
 
 def records_of(root: Path, submission: Submission) -> tuple[Record, ...]:

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from pydantic import AwareDatetime
 
-from harness.engine.base import Exit
+from harness.engine.base import Exit, Scheduler, SchedulerState, TaskState
 from harness.engine.local import LOG, log_tail
-from harness.engine.scheduler import Scheduler, TaskState, Told
 from harness.errors import RecordError
 from harness.record import Model, store
 from harness.run.jobs import submission as kept
@@ -206,7 +205,7 @@ def ending(
     attempt: Attempt,
     place: Place,
     scheduler: Scheduler,
-    accounted: Mapping[tuple[int, int], Told],
+    accounted: Mapping[tuple[int, int], SchedulerState],
 ) -> Exit:
     """How an attempt ended, by what its job wrote, what its scheduler wrote and tells, and its accounting."""
     code = code_of(attempt.work)
@@ -217,15 +216,15 @@ def ending(
     told = scheduler.told(f"{own_log}\n{log}")
     state = place.state if attempt.last_of_job else None
     if told is None and state is not None and state.cause is not None:
-        told = Told(state.cause, f"the scheduler says {state.word}")
+        told = SchedulerState(state.cause, f"the scheduler says {state.word}")
     if told is None and code is None and state is not None:
         told = accounted.get((state.job, attempt.task))
     if told is None and code is None and attempt.batch.job is not None and attempt.last_of_job:
         told = accounted.get((attempt.batch.job, attempt.task))
     if told is None and code is None and not attempt.last_of_job:
-        told = Told("node-failed", "its node said no more, and the job was queued again")
+        told = SchedulerState("node-failed", "its node said no more, and the job was queued again")
     if told is None and code is None and attempt.batch.given_up:
-        told = Told("cancelled", "it was given up")
+        told = SchedulerState("cancelled", "it was given up")
     if told is not None:
         return Exit(code=code, log=log or own_log, cause=told.cause, said=told.words)
     gone = code is None and place.state is None

@@ -26,45 +26,31 @@ from harness.machine import Selection, load, look, own_folder, select, state_fol
 from harness.record import Machine, Reported, Trial, session_id, store
 from harness.record.result import Reason
 from harness.run import ledger
-from harness.run.assemble import FAILURE, Started
-from harness.run.jobs.submission import Order, OwnSession, work_folder
-from harness.run.unrecorded import FILE as STARTED
+from harness.run.assemble import FAILURE
+from harness.run.in_flight import FILE as STARTED
+from harness.run.jobs.submission import JobSpec, OwnSession, work_folder
 
-"""Beside an attempt: what its node is called, which no record may tell."""
 ABSENT = "absent.json"
 """Beside an attempt: the folders that its node lacks."""
 
 
 def begin(jobs: Path, name: str, attempt: int, card: int | None = None) -> int:
     """Writes what an attempt's record needs of its beginning; `card` is the only one that it takes."""
-    order = read_order(jobs, name)
+    job = read_job_spec(jobs, name)
     work = work_folder(jobs, name, attempt)
-    machine, uuids = look(order.label)
-    machine = machine.model_copy(update={"declared": order.declared})
-    _lay_out(jobs, name, order.trial, work)
-    selection, lacking = _devices(order, machine, uuids, card)
-    absent = [folder for folder in order.folders if not Path(folder).exists()]
-    own = own_session(jobs, order, machine)
-    started = Started(
-        trial=order.trial,
-        attempt=attempt,
-        session=own.id,
-        plan=order.plan,
-        order=order.place,
-        block=1,
-        started_at=datetime.now(UTC),
-        environment=order.environment,
-        machine=machine,
-        cards_given=tuple(gpu.index for gpu in selection.gpus),
-        nodes=order.nodes,
-        load=load(),
-        harness=order.harness,
-    )
+    machine, uuids = look(job.label)
+    machine = machine.model_copy(update={"declared": job.declared})
+    _lay_out(jobs, name, job.trial, work)
+    selection, lacking = _devices(job, machine, uuids, card)
+    absent = [folder for folder in job.folders if not Path(folder).exists()]
+    own = own_session(jobs, job, machine)
+    indices = tuple(gpu.index for gpu in selection.gpus)
+    started = job.started(attempt, own.id, machine, load(), indices)
     keep(work / STARTED, started.model_dump_json())
-    marks = selection.uuids or tuple(str(gpu.index) for gpu in selection.gpus)
+    marks = selection.uuids or tuple(map(str, indices))
     keep(work / "cards", ",".join(marks))
     keep(work / "card", "" if card is None else ",".join(marks))
-    keep(work / "meet", _meeting_point(order.network_interface))
+    keep(work / "meet", _meeting_point(job.network_interface))
     keep(work / ABSENT, json.dumps(absent))
     if lacking:
         _refuse(work, "no-device", lacking)
@@ -80,12 +66,12 @@ def _refuse(work: Path, reason: Reason, message: str) -> None:
 
 def warm(jobs: Path, name: str) -> int:
     """Lays out the short trial that fills the caches."""
-    order, work = read_order(jobs, name), jobs / "work" / f"{name}.warm"
-    if order.warm is None:
+    job, work = read_job_spec(jobs, name), jobs / "work" / f"{name}.warm"
+    if job.warm is None:
         return 1
     for inner in ("in", "out", "home", "tmp"):
         (work / inner).mkdir(parents=True, exist_ok=True)
-    _lay_out(jobs, name, order.warm, work)
+    _lay_out(jobs, name, job.warm, work)
     return 0
 
 
@@ -97,10 +83,10 @@ def _lay_out(jobs: Path, name: str, trial: Trial, work: Path) -> None:
         store.write_whole(work / "in" / Path(trial.asked.file.name).name, own, replace=True)
 
 
-def read_order(jobs: Path, name: str) -> Order:
+def read_job_spec(jobs: Path, name: str) -> JobSpec:
     """What a job needs to know of its trial."""
     path = jobs / "orders" / f"{name}.json"
-    return Order.parse(path.read_bytes(), path.name)
+    return JobSpec.parse(path.read_bytes(), path.name)
 
 
 def keep(path: Path, text: str) -> None:
@@ -109,25 +95,25 @@ def keep(path: Path, text: str) -> None:
 
 
 def _devices(
-    order: Order, machine: Machine, uuids: Mapping[str, str], card: int | None
+    job: JobSpec, machine: Machine, uuids: Mapping[str, str], card: int | None
 ) -> tuple[Selection, str]:
     """The trial's devices among those that the scheduler gave this job, and what is wrong with them."""
-    kind = order.trial.asked.device
+    kind = job.trial.asked.device
     if kind == "cpu":
         return Selection("cpu"), ""
     try:
         found = select(machine, None, uuids=uuids, environ=os.environ)
     except NoDevice as error:
         return Selection(kind), str(error)
-    wanted = slice(0, order.devices) if card is None else slice(card, card + 1)
+    wanted = slice(0, job.devices) if card is None else slice(card, card + 1)
     taken = Selection(kind, gpus=found.gpus[wanted], uuids=found.uuids[wanted])
-    if found.kind != kind or len(taken.gpus) < (1 if card is not None else order.devices):
+    if found.kind != kind or len(taken.gpus) < (1 if card is not None else job.devices):
         seen = f"{len(found.gpus)} '{found.kind}' devices" if found.gpus else "no card"
-        return taken, f"{order.devices} '{kind}' devices are asked on this node; the job sees {seen}"
+        return taken, f"{job.devices} '{kind}' devices are asked on this node; the job sees {seen}"
     return taken, ""
 
 
-def own_session(jobs: Path, order: Order, machine: Machine) -> OwnSession:
+def own_session(jobs: Path, job: JobSpec, machine: Machine) -> OwnSession:
     """This machine's session of the submission; the first job that begins on it makes it."""
     path = jobs / "machines" / f"{machine.id}.json"
     kept = own_folder(state_folder())

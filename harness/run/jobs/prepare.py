@@ -15,21 +15,20 @@ from harness.engine import apptainer
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Built, Engine
 from harness.engine.build import build_settings
+from harness.engine.choose import venv
 from harness.engine.site import Site
 from harness.engine.slurm.images import SiteImage
 from harness.engine.slurm.script import spread
-from harness.engine.venv import VenvEngine
 from harness.errors import UserError
-from harness.image.catalog import Image, choose, load_images
+from harness.image.catalog import choose, load_images
 from harness.machine import VISIBILITY, Selection, local_names, look, passed_variables, recorded_variables
 from harness.plan import plan
 from harness.plan.plan import Planned
 from harness.record import DeviceKind, Gpu, LeftOut, Machine, Session, Trial, session_id, store
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen
-from harness.run.data import data_folders, trial_data
-from harness.run.jobs.send import Desk
-from harness.run.setup import WHEELHOUSE, RunSetup
+from harness.run.jobs.send import SubmitContext
+from harness.run.setup import RunSetup
 from harness.settings import Settings
 
 _VENDORS: Mapping[DeviceKind, str] = {"cuda": "NVIDIA", "rocm": "AMD"}
@@ -83,9 +82,7 @@ def _engine(
 ) -> Engine:
     """What makes the environment that jobs start in."""
     if site.runtime == "none":
-        wheels = Path(settings.wheelhouse).absolute() if settings.wheelhouse else root / WHEELHOUSE
-        wheelhouse = wheels if wheels.is_dir() else None
-        return VenvEngine(root, settings.python, wheelhouse, recorded, "slurm")
+        return replace(venv(root, settings, recorded), name="slurm")
     logs = store.state_folder(root) / "logs"
     commit, _ = run_setup.revision(root)
     building = build_settings(settings, root=root, logs=logs, revision=commit, environ=environ)
@@ -153,19 +150,7 @@ def whole(setup: RunSetup, chosen: Chosen, trials: Iterable[Trial] | None = None
     )
 
 
-def desk(setup: RunSetup, site: Site, built: Built, resolved: Mapping[str, Resolved]) -> Desk:
-    """What all batches of a line stand on."""
-    image: Image = setup.image
-    own = data_folders(setup.settings, setup.root).own
-    return Desk(
-        root=setup.root,
-        site=site,
-        built=built,
-        own_workloads=image.workloads,
-        program=image.program,
-        harness=run_setup.harness(setup.root),
-        data=lambda trial: trial_data(setup.plan, trial, resolved, own),
-        passed=setup.passed,
-        label=setup.settings.label,
-        declared=setup.settings.declared,
-    )
+def context(setup: RunSetup, site: Site, built: Built, resolved: Mapping[str, Resolved]) -> SubmitContext:
+    """What all batches of a line share."""
+    setting = run_setup.setting(setup, built, resolved)
+    return SubmitContext(setting, site, label=setup.settings.label, declared=setup.settings.declared)

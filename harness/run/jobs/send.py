@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.engine.base import Built
-from harness.engine.container import DeviceRequest, RunSpec, TrialFolders, shared_memory
-from harness.engine.scheduler import Scheduler
+from harness.engine.base import Scheduler
+from harness.engine.container import DeviceRequest
 from harness.engine.site import Site
 from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, Spread, script, spread
 from harness.plan import own_file
-from harness.plan.estimate import WARM_UP_STEPS, warms_up
-from harness.record import Harness, Limit, Trial, store
+from harness.plan.estimate import warms_up
+from harness.record import Trial, store
 from harness.record.machine import Declared
 from harness.run.batch_search import FEWEST_BATCH_SIZES
 from harness.run.jobs import submission as kept
-from harness.run.jobs.submission import Order, Sent, Submission
-from harness.run.runner import WARM_UP_SECONDS
+from harness.run.jobs.submission import JobSpec, Sent, Submission
 from harness.run.session import PAUSE, Missing, sweep_key
+from harness.run.setting import Setting, warm_up
 from harness.units import counted
 
 MOST_IN_ARRAY = 1000
@@ -31,25 +30,19 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
-    """What all batches of a line stand on."""
+class SubmitContext:
+    """What all batches of a line share: the setting of their trials, and the site."""
 
-    root: Path
+    setting: Setting
     site: Site
-    built: Built
-    own_workloads: str | None
-    program: str
-    harness: Harness
-    data: Callable[[Trial], tuple[tuple[str, Path], ...]]
-    passed: Mapping[str, str] = field(default_factory=dict)
     label: str | None = None
     declared: tuple[Declared, ...] = ()
 
 
-def batches(desk: Desk, submission: Submission, missing: Sequence[Missing]) -> tuple[Batch, ...]:
+def batches(context: SubmitContext, submission: Submission, missing: Sequence[Missing]) -> tuple[Batch, ...]:
     """What is missing as batches, those first whose first trial comes first in the plan."""
     if submission.node is not None:
-        return (_batch(desk, submission, len(submission.batches) + 1, missing),)
+        return (_batch(context, submission, len(submission.batches) + 1, missing),)
     groups: dict[tuple[str, int], list[Missing]] = {}
     blocks = submission.whole.blocks
     for item in missing:
@@ -61,26 +54,34 @@ def batches(desk: Desk, submission: Submission, missing: Sequence[Missing]) -> t
         for at in range(0, len(group), MOST_IN_ARRAY)
     ]
     first = len(submission.batches) + 1
-    return tuple(_batch(desk, submission, number, part) for number, part in enumerate(parts, first))
+    return tuple(_batch(context, submission, number, part) for number, part in enumerate(parts, first))
 
 
-def _batch(desk: Desk, submission: Submission, number: int, items: Sequence[Missing]) -> Batch:
-    jobs = kept.folder(desk.root, submission.id).resolve()
+def _batch(context: SubmitContext, submission: Submission, number: int, items: Sequence[Missing]) -> Batch:
+    jobs = kept.folder(context.setting.root, submission.id).resolve()
     variant = items[0].trial.asked.variant
     what = f"{items[0].trial.asked.workload} {variant.model} {variant.precision}, batch {variant.batch_size}"
     gpus = f", {variant.gpus} devices" if variant.gpus > 1 else ""
-    node, cards = submission.node, desk.site.gpus_per_node or 1
+    node, cards = submission.node, context.site.gpus_per_node or 1
     where = f" on node {node}" if node else ""
     return Batch(
         name=f"gpudyno-{submission.id}-{number}",
         title=f"{what}{gpus}: {counted(len(items), 'trial')} of plan '{submission.whole.plan}'{where}",
-        root=desk.root.resolve(),
+        root=context.setting.root.resolve(),
         jobs=jobs,
         cache=jobs / "cache" / items[0].trial.asked.environment,
         python=sys.executable,
         trials=tuple(item.trial.id for item in items),
         attempts=tuple(_next_attempt(jobs, item) for item in items),
-        spec=_spec(desk, submission.id, items[0].trial),
+        spec=context.setting.spec(
+            items[0].trial,
+            submission.id,
+            1,
+            DeviceRequest(items[0].trial.asked.device),
+            work=Path(WORK),
+            cache=Path(CACHE),
+            workloads=Path(ROOT) / "workloads",
+        ),
         warm=warms_up(items[0].trial),
         node=node,
         cards=tuple((item.trial.repeat - 1) % cards for item in items) if node else (),
@@ -92,72 +93,43 @@ def _next_attempt(jobs: Path, item: Missing) -> int:
     return max(item.attempt, *(number + 1 for number in kept.attempts_of(jobs, item.trial.id)), 1)
 
 
-def _spec(desk: Desk, submission_id: str, trial: Trial) -> RunSpec:
-    work = Path(WORK)
-    return RunSpec(
-        trial=trial,
-        session=submission_id,
-        attempt=1,
-        folders=TrialFolders(
-            input=work / "in",
-            output=work / "out",
-            data=desk.data(trial),
-            cache=Path(CACHE),
-            workloads=Path(ROOT) / "workloads",
-        ),
-        device=DeviceRequest(trial.asked.device),
-        own_workloads=desk.own_workloads,
-        program=desk.program,
-        image_id=desk.built.environment.image_id,
-        interpreter=desk.built.interpreter,
-        sif=desk.built.sif,
-        shared_memory_bytes=shared_memory(trial),
-        passed=desk.passed,
-    )
-
-
-def lay_out(desk: Desk, submission: Submission, batch: Batch) -> None:
+def lay_out(context: SubmitContext, submission: Submission, batch: Batch) -> None:
     """Writes what the batch's jobs will read on their nodes."""
     places = {trial.id: (place, trial) for place, trial in enumerate(submission.whole.trials)}
     (batch.jobs / "work").mkdir(parents=True, exist_ok=True)
     batch.cache.mkdir(parents=True, exist_ok=True)
     for name in batch.trials:
         place, trial = places[name]
-        placed = spread(trial.asked.variant.gpus, desk.site) or Spread(nodes=1, on_each=1)
-        order = Order(
+        placed = spread(trial.asked.variant.gpus, context.site) or Spread(nodes=1, on_each=1)
+        spec = JobSpec(
             trial=trial,
             place=place,
             plan=submission.whole.plan,
             submission=submission.id,
-            environment=desk.built.environment,
-            harness=desk.harness,
-            label=desk.label,
-            declared=desk.declared,
+            environment=context.setting.built.environment,
+            harness=context.setting.harness,
+            label=context.label,
+            declared=context.declared,
             devices=placed.on_each,
             nodes=placed.nodes,
-            folders=_folders(desk, trial),
-            network_interface=desk.site.network_interface,
-            warm=_warm(trial) if batch.warm else None,
+            folders=_folders(context, trial),
+            network_interface=context.site.network_interface,
+            warm=warm_up(trial) if batch.warm else None,
         )
         path = batch.jobs / "orders" / f"{name}.json"
         if trial.asked.file is not None:
             store.write_whole(
-                path.with_suffix(".py"), own_file.content(desk.root, trial.asked.file), replace=True
+                path.with_suffix(".py"),
+                own_file.content(context.setting.root, trial.asked.file),
+                replace=True,
             )
-        store.write_whole(path, order.model_dump_json() + "\n", replace=True)
+        store.write_whole(path, spec.model_dump_json() + "\n", replace=True)
 
 
-def _folders(desk: Desk, trial: Trial) -> tuple[str, ...]:
+def _folders(context: SubmitContext, trial: Trial) -> tuple[str, ...]:
     """The site's mounts, where a container has them, and the trial's data."""
-    mounts = () if desk.site.runtime == "none" else desk.site.mounts
-    return (*(mount.source for mount in mounts), *(str(folder) for _, folder in desk.data(trial)))
-
-
-def _warm(trial: Trial) -> Trial:
-    variant = trial.asked.variant.model_copy(update={"limit": Limit(steps=WARM_UP_STEPS, valid_batches=1)})
-    asked = trial.asked.model_copy(update={"variant": variant})
-    limit = min(trial.timeout_seconds, WARM_UP_SECONDS)
-    return Trial.of(asked, trial.repeat, seed=trial.seed, timeout_seconds=limit)
+    mounts = () if context.site.runtime == "none" else context.site.mounts
+    return (*(mount.source for mount in mounts), *(str(folder) for _, folder in context.setting.data(trial)))
 
 
 def dependency(batch: Batch, submission: Submission, sent: Iterable[tuple[Batch, str]]) -> str | None:
@@ -189,13 +161,13 @@ def _is_sweep(trial: Trial, submission: Submission) -> bool:
 
 
 def send(
-    desk: Desk, submission: Submission, parts: Sequence[Batch], scheduler: Scheduler, say: Say
+    context: SubmitContext, submission: Submission, parts: Sequence[Batch], scheduler: Scheduler, say: Say
 ) -> Submission:
     """Sends batches one after the other, each written down before; raises as Scheduler.send does."""
     sent: list[tuple[Batch, str]] = []
     for part in in_order(parts, submission):
         batch = replace(part, dependency=dependency(part, submission, sent))
-        path = write(desk, submission, batch)
+        path = write(context, submission, batch)
         note = Sent(
             name=batch.name,
             trials=batch.trials,
@@ -203,9 +175,9 @@ def send(
             node=batch.node,
             sent_at=datetime.now(UTC),
         )
-        submission = _with(desk.root, submission, note)
+        submission = _with(context.setting.root, submission, note)
         job = scheduler.send(path)
-        submission = _with(desk.root, submission, note.model_copy(update={"job": job}))
+        submission = _with(context.setting.root, submission, note.model_copy(update={"job": job}))
         sent.append((batch, str(job)))
         say(f"job {job}: {batch.title}")
     return submission
@@ -231,21 +203,21 @@ def _blocks(submission: Submission) -> dict[str, int]:
     return dict(zip((trial.id for trial in whole.trials), whole.blocks, strict=False))
 
 
-def write(desk: Desk, submission: Submission, batch: Batch) -> Path:
+def write(context: SubmitContext, submission: Submission, batch: Batch) -> Path:
     """The batch's script, and what its jobs read."""
-    lay_out(desk, submission, batch)
+    lay_out(context, submission, batch)
     path = batch.jobs / f"batch-{batch.name.rpartition('-')[2]}.sh"
-    store.write_whole(path, script(batch, desk.site), replace=True)
+    store.write_whole(path, script(batch, context.site), replace=True)
     return path
 
 
 def by_hand(
-    desk: Desk, submission: Submission, parts: Sequence[Batch]
+    context: SubmitContext, submission: Submission, parts: Sequence[Batch]
 ) -> tuple[Submission, tuple[tuple[Path, int], ...]]:
     """Writes batches that another scheduler will start: each trial's script, and its place in it."""
     lines: list[tuple[Path, int]] = []
     for batch in in_order(parts, submission):
-        path = write(desk, submission, batch)
+        path = write(context, submission, batch)
         note = Sent(
             name=batch.name,
             trials=batch.trials,
@@ -253,7 +225,7 @@ def by_hand(
             sent_at=datetime.now(UTC),
             by_hand=True,
         )
-        submission = _with(desk.root, submission, note)
+        submission = _with(context.setting.root, submission, note)
         lines += [(path, place) for place in range(len(batch.trials))]
     return submission, tuple(lines)
 

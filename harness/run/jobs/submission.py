@@ -12,16 +12,18 @@ from __future__ import annotations
 import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import AwareDatetime
 
 from harness.engine.site import Site
 from harness.errors import Busy, RecordError
-from harness.record import Environment, Harness, Machine, Model, Session, Trial, store
+from harness.record import Environment, Harness, Load, Machine, Model, Session, Trial, store
 from harness.record.machine import Declared
 from harness.record.result import SessionId
 from harness.record.trial import Name
+from harness.run.assemble import Started
 
 FILE = "submission.json"
 ENDED = "ended"
@@ -30,7 +32,7 @@ COLLECTED = "collected"
 """Beside it: that its record is written, or why it can have none."""
 
 
-class Order(Model):
+class JobSpec(Model):
     """orders/<trial>.json: what a job needs to know of its trial."""
 
     trial: Trial
@@ -49,6 +51,26 @@ class Order(Model):
     network_interface: str | None = None
     warm: Trial | None = None
     """The short trial that fills the caches first."""
+
+    def started(
+        self, attempt: int, session: str, machine: Machine, load: Load, cards: tuple[int, ...] = ()
+    ) -> Started:
+        """The beginning of an attempt at the trial, now, on a machine; its block is known where it ends."""
+        return Started(
+            trial=self.trial,
+            attempt=attempt,
+            session=session,
+            plan=self.plan,
+            order=self.place,
+            block=1,
+            started_at=datetime.now(UTC),
+            environment=self.environment,
+            machine=machine,
+            cards_given=cards,
+            nodes=self.nodes,
+            load=load,
+            harness=self.harness,
+        )
 
 
 class Sent(Model):

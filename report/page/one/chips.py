@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from report.analysis import Analysis
 from report.claims.matching import smaller
-from report.comparisons.cells import Cell, fewest_runs
+from report.compare.cells import Cell, fewest_runs
 from report.page.values import Chip
 from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS, HEADLINE_RUNS
+from report.trials.trial import Trial
 
 MOST = 6
 MOST_GOOD = 2
@@ -60,18 +61,27 @@ def confidence(cells: Sequence[Cell]) -> Chip:
     )
 
 
-def _runs(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Chip]:
+def trials_of(analysis: Analysis, cells: Sequence[Cell]) -> list[Trial]:
+    """Those that page one counts: of the cells that it is about, and of the leading session."""
     trials = {trial.path: trial for cell in cells for trial in cell.trials}
-    trials |= {trial.path: trial for trial in analysis.own}
-    of, failed = len(trials), sum(trial.failure is not None for trial in trials.values())
-    invalid = sum(trial.verdict == "invalid" and trial.failure is None for trial in trials.values())
+    return [*(trials | {trial.path: trial for trial in analysis.own}).values()]
+
+
+def invalid_of(trials: Sequence[Trial]) -> int:
+    """How many finished and count nowhere."""
+    return sum(trial.verdict == "invalid" and trial.failure is None for trial in trials)
+
+
+def _runs(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Chip]:
+    trials = trials_of(analysis, cells)
+    of, failed, invalid = len(trials), sum(trial.failure is not None for trial in trials), invalid_of(trials)
     if failed:
         yield Chip("care", "failed", "ran", {"count": failed, "of": of})
     if invalid:
         yield Chip("care", "invalid", "uncertainty", {"count": invalid, "of": of})
     if trials and not failed and not invalid:
         yield Chip("good", "all-finished", data={"of": of})
-    if any(cause.name == "busy-machine" for trial in trials.values() for cause in trial.causes):
+    if any(cause.name == "busy-machine" for trial in trials for cause in trial.causes):
         yield Chip("care", "busy", "uncertainty")
 
 

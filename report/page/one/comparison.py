@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from report.analysis import Analysis
-from report.comparisons.cells import Cell, Ratio
-from report.comparisons.expectation import Benchmark, Expectation, SpeedRange
-from report.comparisons.time_breakdown import time_breakdown
+from report.compare.cells import Cell, Ratio, time_breakdown
+from report.compare.pairs import Benchmark, Expectation, SpeedRange
 from report.cost.costs import Costs
 from report.cost.inputs import Range
 from report.page.names import work
@@ -312,7 +311,7 @@ def _limits(analysis: Analysis, works: Sequence[Benchmark], pair: tuple[System, 
 
 
 def _most(cells: Sequence[Cell], name: str) -> float | None:
-    return max((mean for cell in cells if (mean := getattr(cell, name).mean) is not None), default=None)
+    return max((mean for cell in cells if (mean := cell.figures[name].mean) is not None), default=None)
 
 
 def _memory(cells: Sequence[Cell]) -> float | None:

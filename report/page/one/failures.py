@@ -12,7 +12,7 @@ from report.charts.marks import KeyEntry
 from report.charts.stages import Stages, Trials
 from report.page.names import setting
 from report.page.values import Picture
-from report.trials.pairs import grouped_by
+from report.trials.key import grouped_by
 from report.trials.trial import Trial
 
 MOST_CAUSES = 8

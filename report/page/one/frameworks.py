@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from report import text
 from report.analysis import Analysis
-from report.comparisons.cells import Cell
-from report.comparisons.ranking.frameworks import Work, works
+from report.compare.cells import Cell
+from report.compare.ranking import Work, works
 from report.page.systems import Systems
 from report.page.values import Chip, Headline, of_ratio
 from report.page.workloads.frameworks import FrameworkWork, frameworks

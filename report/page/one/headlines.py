@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.record import FULL_PRECISION
 from report import text
 from report.analysis import Analysis
-from report.comparisons.cells import Cell
-from report.comparisons.expectation import Expectation
-from report.comparisons.speedups import FULL_PRECISION, best_of_each_workload
+from report.compare.cells import Cell
+from report.compare.pairs import Expectation
+from report.compare.precisions import best_of_each_workload
 from report.cost.costs import Costs
 from report.page.names import apart
 from report.page.one.measured import leading, rate
 from report.page.systems import Systems
 from report.page.values import Headline, Quantity, of_ratio
 from report.stats.intervals import Ranking
-from report.trials.pairs import grouped_by
+from report.trials.key import grouped_by
 
 MOST_WORKS = 2
 

@@ -13,7 +13,7 @@ from report.page.values import Headline, Picture, Quantity
 
 LEAST = 5
 """Machines that make a class; fewer stand side by side."""
-MOST_ROWS = 24
+MOST_ROWS = 20
 MOST_STRIPS = 3
 
 

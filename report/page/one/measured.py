@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.record import FULL_PRECISION
 from report.analysis import Analysis
-from report.comparisons.cells import Cell
-from report.comparisons.speedups import FULL_PRECISION, Speedup
-from report.comparisons.time_breakdown import time_breakdown
+from report.compare.cells import Cell, time_breakdown
+from report.compare.precisions import Speedup
 from report.page.names import work
 from report.page.one.pictures import TimePicture, time_picture
 from report.page.systems import Systems
@@ -92,7 +92,7 @@ def _row(cell: Cell, among: Sequence[Cell], gains: Sequence[Speedup]) -> Row:
         name=work(cell, among),
         speed=rate(cell),
         runs=cell.throughput.n,
-        peak=Quantity(cell.peak_bytes.mean, "bytes"),
+        peak=Quantity(cell.figures["peak_bytes"].mean, "bytes"),
         waits=waits_for_input(cell),
         gain=gain_of(cell, gains),
         needs=_needs(cell),

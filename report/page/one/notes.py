@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from report import text
 from report.analysis import Analysis
-from report.comparisons.cells import Cell, fewest_runs
-from report.comparisons.time_breakdown import time_breakdown
+from report.compare.cells import Cell, fewest_runs, time_breakdown
 from report.page.names import work
+from report.page.one.chips import invalid_of, trials_of
 from report.page.values import Command, Headline, Quantity, of_figure
 from report.stats.intervals import BLOCKS_NEEDED
 from report.trials.key import LOADER_ALONE
@@ -22,22 +22,13 @@ def how_sure(analysis: Analysis, cells: Sequence[Cell]) -> Headline:
     timed = [cell for cell in cells if cell.throughput.interval]
     widest = max(timed, key=_half_width, default=None)
     others = analysis.expectations[0].model if analysis.expectations else None
-    invalid = [trial for cell in cells for trial in cell.trials if trial.verdict == "invalid"]
     data = {
         "runs": fewest_runs(cells),
         "blocks": max((cell.blocks for cell in cells), default=1),
         "widest": work(widest, cells) if widest else "",
         "spread": of_figure(widest.throughput, "") if widest else None,
         "others": Quantity(others.low, "ratio", others.low, others.high) if others else None,
-        "invalid": len(invalid),
-        "seconds": min(
-            (
-                cell.trials[0].record.measurement.window.seconds
-                for cell in cells
-                if cell.trials[0].record.measurement
-            ),
-            default=None,
-        ),
+        "invalid": invalid_of(trials_of(analysis, cells)),
         "short": any(cell.verdict == "unproven" for cell in cells),
     }
     return Headline("how-sure", data)

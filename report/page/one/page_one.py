@@ -7,7 +7,7 @@ from typing import Any
 
 from report import text
 from report.analysis import Analysis
-from report.comparisons.cells import Cell
+from report.compare.cells import Cell
 from report.page.one import claims, headlines, machines, notes
 from report.page.one.chips import chips
 from report.page.one.comparison import comparison

@@ -9,8 +9,8 @@ from harness.record import Claim
 from report import text
 from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry, Look
-from report.comparisons.cells import Cell
-from report.comparisons.groups import ComparisonGroup
+from report.compare.cells import Cell
+from report.compare.groups import ComparisonGroup
 from report.page.filters import UNKNOWN, seconds
 from report.page.names import apart, details, setting
 from report.page.systems import Systems
@@ -90,19 +90,19 @@ def _group(group: ComparisonGroup, among: Sequence[Key], systems: Systems) -> Gr
     under = [details(key, group.length.epochs), f"{setting(key)}{apart(key, among)}".strip(", ")]
     return Group(
         label=text.model_name(key.model),
-        bars=_fitting(sorted(bars, key=lambda bar: bar.value or 0.0)),
+        bars=nearest_bars(sorted(bars, key=lambda bar: bar.value or 0.0), MOST_BARS),
         notes=tuple(line for line in under if line),
     )
 
 
-def _fitting(bars: Sequence[Bar]) -> tuple[Bar, ...]:
+def nearest_bars(bars: Sequence[Bar], most: int) -> tuple[Bar, ...]:
     """All where there is room; else this machine's, the fastest, and those nearest to this machine."""
     own = [place for place, bar in enumerate(bars) if bar.look == "own" or bar.label == THIS] or [0]
     order = sorted(
         range(len(bars)),
-        key=lambda place: (place not in own, place > MOST_BARS // 3, min(abs(place - at) for at in own)),
+        key=lambda place: (place not in own, place > most // 3, min(abs(place - at) for at in own)),
     )
-    kept = set(order[:MOST_BARS])
+    kept = set(order[:most])
     return tuple(bar for place, bar in enumerate(bars) if place in kept)
 
 

@@ -13,7 +13,7 @@ from report.page.one.pictures import MOST_BARS
 from report.page.published import studies
 from report.page.systems import Systems
 from report.page.values import Picture
-from report.trials.pairs import grouped_by
+from report.trials.key import grouped_by
 
 FIRST_DRAWN = "protocol_seconds"
 """The metric of the study that page one draws where nothing was measured."""

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from harness.record import DeviceUsed, Precision
+from harness.record import PURE, DeviceUsed
 from harness.record.published.cards import Card, find, peak_tflops
 from harness.summary.bound import Bound, speedup_limit
 from report import text
 from report.analysis import Analysis
 from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark
-from report.comparisons.cells import Cell
-from report.comparisons.time_breakdown import time_breakdown
+from report.compare.cells import Cell, time_breakdown
+from report.compare.key import same_but
 from report.page.machines import Differences, differences, first_of
 from report.page.names import of_each_key, work
 from report.page.systems import Systems
@@ -21,7 +21,6 @@ from report.page.values import Picture, Quantity, System
 from report.trials import all_reduce
 from report.trials.ceilings import (
     COPY,
-    GEMM,
     Device,
     RooflinePoint,
     bandwidth_of,
@@ -33,12 +32,10 @@ from report.trials.ceilings import (
     share,
     unhealthy,
 )
-from report.trials.pairs import grouped_by, same_but
+from report.trials.key import grouped_by
 from report.trials.trial import Trial
 
 SAME_ROOF = 0.05
-TYPES: tuple[Precision, ...] = ("fp32-ieee", "fp32-tf32", "pure-fp16", "pure-bf16")
-KINDS = {label: GEMM[label].removeprefix("gemm_").removesuffix("_tflops") for label in TYPES}
 MOST_MACHINES = 6
 """Whose computers stand beside each other in columns."""
 
@@ -249,12 +246,12 @@ def _picture(
 
 def _roofs(card: Card | None, measured: Mapping[str, float]) -> list[Roof]:
     roofs = []
-    for label in TYPES:
+    for arithmetic, label in PURE.items():
         reached, peak = ceiling_of(measured, label), card and peak_tflops(card, label)
         if reached is not None:
-            roofs.append(Roof(KINDS[label], label, reached, True))
+            roofs.append(Roof(arithmetic, label, reached, True))
         if peak:
-            roofs.append(Roof(KINDS[label], label, peak * 1e12, False))
+            roofs.append(Roof(arithmetic, label, peak * 1e12, False))
     return [
         replace(roof, label=f"{roof.label}, {'measured' if roof.measured else 'on paper'}")
         for roof in _together(roofs)
@@ -293,13 +290,13 @@ def _sheet(
     """
     rows = [
         _limit(
-            KINDS[label].removesuffix("-ieee"),
+            arithmetic.removesuffix("-ieee"),
             peak_tflops(card, label) if card else None,
             _in(ceiling_of(measured, label), 1e12),
             "TFLOP/s",
             product=True,
         )
-        for label in TYPES
+        for arithmetic, label in PURE.items()
     ]
     watched = [trial.record.telemetry.cards for trial in trials if trial.record.telemetry]
     watts = [read.power_limit_watts for cards in watched for read in cards if read.power_limit_watts]

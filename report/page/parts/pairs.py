@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from report.analysis import Analysis
-from report.comparisons.cells import Cell
-from report.comparisons.expectation import Benchmark, Expectation
-from report.comparisons.ranking.standings import Standing, Standings, standings
+from report.compare.cells import Cell
+from report.compare.pairs import Benchmark, Expectation
+from report.compare.ranking import Standing, Standings, standings
 from report.page.names import work
 from report.page.systems import Systems
 from report.page.values import Quantity, System, of_figure, of_ratio

@@ -10,17 +10,18 @@ from harness.record import Claim
 from report import text
 from report.analysis import Analysis
 from report.claims.studies import MOST_BARS, StudyFigure
-from report.comparisons.cells import Cell
+from report.compare.cells import Cell
 from report.page.published import studies
 from report.page.published.verdicts import ClaimRow, Counts, claim_rows, counts
 from report.page.systems import Systems
 from report.page.values import Command, Picture, System
-from report.trials.pairs import grouped_by
+from report.trials.key import NAMES, grouped_by
 
 MOST_ALONE, BARS_ALONE = 6, 14
 """Pictures of a page without records of its own, and bars in each."""
 BENEATH = ("libc", "numpy", "python", "system")
 """Versions that a row of a table has no room for."""
+MOST_DIFFERENCES = 3
 RUN_THEM = "invoke run --claims here --budget 2h"
 
 
@@ -79,6 +80,8 @@ class PublishedView:
     other_terms: OtherTerms | None
     """Of the studies that no picture is of."""
     command: Command | None
+    differs: tuple[str, ...] = ()
+    """In what the nearest records of the unmet claims differ most often, of works that ran here."""
 
 
 def view(analysis: Analysis, systems: Systems) -> PublishedView | None:
@@ -107,7 +110,16 @@ def view(analysis: Analysis, systems: Systems) -> PublishedView | None:
         studies=tuple(drawn),
         other_terms=_other_terms(figure for figure in everything if not figure.measured),
         command=Command(RUN_THEM) if totals.ways else None,
+        differs=_nearest_differences(analysis),
     )
+
+
+def _nearest_differences(analysis: Analysis) -> tuple[str, ...]:
+    ran = {cell.key.workload for cell in analysis.grouped}
+    unmet = [judged for judged in analysis.verdicts if not judged.compared and judged.claim.workload in ran]
+    fields = Counter(each.field for judged in unmet for each in judged.differences)
+    named = [(NAMES | {"card": "card", "stack": "stack"}).get(name) for name, _ in fields.most_common()]
+    return tuple(name for name in named if name)[:MOST_DIFFERENCES]
 
 
 def _one_of_each(figures: Iterable[StudyFigure]) -> list[StudyFigure]:

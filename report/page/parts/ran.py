@@ -6,19 +6,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.record import PrecisionFound, Probe
+from harness.record import PRECISIONS, PrecisionFound, Probe
 from harness.record.finding import label, sentence
 from harness.summary.device_checks import machine_findings
 from report import text
 from report.analysis import Analysis
-from report.comparisons.account import LOST, Account
-from report.comparisons.cells import Cell
-from report.comparisons.groups import ComparisonGroup, differences
+from report.compare.cells import Cell
+from report.compare.groups import ComparisonGroup, differences
 from report.page.machines import first_of
 from report.page.systems import Systems
 from report.page.values import Command, Quantity, System
-from report.text import PRECISION_WORDS
-from report.trials.pairs import grouped_by
+from report.trials.account import LOST, Account
+from report.trials.key import grouped_by
 from report.trials.trial import Trial
 
 MOST_TRIALS = 200
@@ -169,6 +168,7 @@ def view(analysis: Analysis, systems: Systems) -> RanView | None:
         return None
     session = analysis.leading_session
     stacks = _stacks(trials, systems)
+    words: dict[str, str] = {label: traits.words for label, traits in PRECISIONS.items()}
     labels = dict.fromkeys(trial.key.precision for trial in trials)
     asked = dict.fromkeys((trial.record.plan, trial.record.environment.image) for trial in analysis.own)
     return RanView(
@@ -187,7 +187,7 @@ def view(analysis: Analysis, systems: Systems) -> RanView | None:
         notes=tuple(text.clean(note, 200) for note in (session.notes if session else ())),
         again=tuple(Command(text.run_again(plan, image)) for plan, image in asked),
         folders=tuple(Counter(text.clean(trial.path.rpartition("/")[0], 160) for trial in trials).items()),
-        precisions=tuple((label, PRECISION_WORDS[label]) for label in labels if label in PRECISION_WORDS),
+        precisions=tuple((label, words[label]) for label in labels),
     )
 
 

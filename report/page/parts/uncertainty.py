@@ -11,8 +11,8 @@ from typing import Any
 from harness.record.finding import label
 from report import text
 from report.analysis import Analysis
-from report.comparisons.cells import Cell, runs_of_figures
-from report.comparisons.units.fleet import Fleet
+from report.compare.cells import Cell, runs_of_figures
+from report.compare.spread import Fleet
 from report.page.findings import counted
 from report.page.names import of_each_key, work
 from report.page.systems import Systems
@@ -36,6 +36,19 @@ class DoubtRow:
     sessions: int
     left_out: int
     """Runs without a settled speed that take no part."""
+
+
+@dataclass(frozen=True, slots=True)
+class LearningRow:
+    """Whether a precision learns as well as fp32: its first steps, and the end over seeds."""
+
+    name: str
+    system: System
+    first_steps: str
+    """follows, departs, or unknown"""
+    end: str
+    """A verdict's word, or the name of why there is none."""
+    runs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +109,7 @@ class UncertaintyView:
     warnings: tuple[tuple[str, int], ...]
     caveats: tuple[Caveat, ...]
     units: tuple[UnitsView, ...]
+    learning: tuple[LearningRow, ...]
     problems: tuple[str, ...]
 
 
@@ -124,6 +138,7 @@ def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
         warnings=counted(trials, ("valid", "warn")),
         caveats=tuple(_caveats(analysis, cells)),
         units=tuple(map(_units, analysis.fleets)),
+        learning=tuple(_learning(analysis, systems)),
         problems=tuple(text.clean(problem, 300) for problem in problems),
     )
 
@@ -149,6 +164,20 @@ def _doubt(cell: Cell, among: Sequence[Cell], systems: Systems) -> DoubtRow | No
         sessions=cell.blocks,
         left_out=len(cell.unproven_left_out),
     )
+
+
+def _learning(analysis: Analysis, systems: Systems) -> Iterator[LearningRow]:
+    """Of each half-precision cell of this machine; nothing where neither its start nor its end is known."""
+    gates = {trial.path: gate.word for trial, gate in analysis.early_gates}
+    own = [parity for parity in analysis.parities if parity.of in analysis.measured_here]
+    among = [parity.of for parity in own]
+    for parity in own:
+        words = {gates.get(trial.path, "unknown") for trial in parity.of.trials}
+        first = next(word for word in ("departs", "follows", "unknown") if word in words)
+        end = parity.unjudged or (parity.verdict.word if parity.verdict else "")
+        if first != "unknown" or parity.unjudged is None:
+            runs = parity.of.figures["quality"].n
+            yield LearningRow(work(parity.of, among), systems.of(parity.of), first, end, runs)
 
 
 def _spoiled(trials: Sequence[Trial], systems: Systems) -> tuple[SpoiledRow, ...]:
@@ -192,7 +221,7 @@ def _caveats(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Caveat]:
             yield Caveat(
                 "baseline-missing", {"baseline": baseline, "model": text.model_name(group.base.model)}
             )
-    late = sum(trial.started_at > analysis.question.now + timedelta(days=1) for trial in analysis.own)
+    late = sum(trial.started_at > analysis.question.now + timedelta(days=1) for trial in analysis.shown)
     if late:
         yield Caveat("dated-ahead", {"count": late})
     yield from _not_here(analysis)

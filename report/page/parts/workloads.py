@@ -6,15 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from harness.record import FULL_PRECISION
+from harness.record.vocabulary.workload import declared
 from report import text
 from report.analysis import Analysis
 from report.charts.panels import Panels
-from report.comparisons.batch_sweeps import BatchSweep, batch_sweeps
-from report.comparisons.cells import Cell, input_bound
-from report.comparisons.groups import ComparisonGroup, Entry, differences
-from report.comparisons.scaling import Scaling, ranks_of, scalings, way_name
-from report.comparisons.speedups import FULL_PRECISION
-from report.comparisons.targets import targets_of, to_target
+from report.compare.batch_sweeps import BatchSweep, batch_sweeps
+from report.compare.cells import Cell, input_bound
+from report.compare.groups import ComparisonGroup, Entry, differences
+from report.compare.scaling import Scaling, ranks_of, scalings, way_name
+from report.compare.targets import targets_of, to_target
 from report.page.names import apart, setting
 from report.page.systems import Systems
 from report.page.values import Picture, Quantity, System, of_figure, of_ratio
@@ -22,7 +23,7 @@ from report.page.workloads import panels
 from report.page.workloads.frameworks import FrameworksView, frameworks
 from report.page.workloads.timing import Timing, timing
 from report.page.workloads.trials import timelines
-from report.trials.pairs import grouped_by
+from report.trials.key import grouped_by
 
 MOST_ROWS = 60
 """Of a table of all figures."""
@@ -160,10 +161,11 @@ def _workload(
     families, sweeps = scalings(mine), batch_sweeps(mine, failed)
     entries = [(group, entry) for group in groups for entry in group.entries]
     left = [cell for cell in analysis.left_over if cell.key.workload == workload]
+    own = declared(workload)
     return WorkloadView(
         anchor=anchor,
-        title=_own_words(cells, "title") or text.WORKLOAD_WORDS.get(workload, text.clean(workload, 60)),
-        about=_own_words(cells, "about") or text.WORKLOAD_ABOUT.get(workload, ""),
+        title=_own_words(cells, "title") or (own.title if own else text.clean(workload, 60)),
+        about=_own_words(cells, "about") or (own.about if own else ""),
         timing=timing(groups, f"{anchor}-time", systems),
         panels=_panels(groups, cells, families, sweeps, analysis, systems, f"{anchor}-more"),
         rows=tuple(_row(*entry, groups, analysis, systems) for entry in entries[:MOST_ROWS]),
@@ -242,9 +244,9 @@ def _row(
         time=of_figure(cell.seconds, "seconds"),
         rate=of_figure(cell.throughput, ""),
         scaled=Quantity(1.0, "ratio") if entry.reference else scaled,
-        memory=of_figure(cell.peak_bytes, "bytes"),
+        memory=of_figure(cell.figures["peak_bytes"], "bytes"),
         gain=of_ratio(gain.ratio if gain else None),
-        quality=of_figure(cell.quality, _quality_unit(cell)),
+        quality=of_figure(cell.figures["quality"], _quality_unit(cell)),
         runs=cell.throughput.n,
         states=_states(cell),
     )

@@ -20,7 +20,7 @@ from report.claims.studies import (
     fitted,
     study_figures,
 )
-from report.comparisons.cells import Cell
+from report.compare.cells import Cell
 from report.metrics import CLAIMED
 from report.page.filters import GIB, value
 from report.page.systems import Systems

@@ -14,7 +14,7 @@ from report import text
 from report.analysis import Analysis
 from report.claims.judged import Judged
 from report.claims.metrics import figure_of
-from report.comparisons.cells import Cell, figure_ratio
+from report.compare.cells import Cell, figure_ratio
 from report.metrics import CLAIMED
 from report.page.values import Quantity
 from report.stats.intervals import Interval
@@ -41,8 +41,6 @@ STATES: Mapping[str, State] = {
     "inconclusive": "open",
 }
 ORDER = ("fails", "holds", "open")
-RELATIVE = ("ratio", "order", "trend")
-"""Kinds of claim about what is better than what: they matter to more readers than single figures."""
 UNITS = {"s": "seconds", "B": "bytes", "fraction": "accuracy", "parameters": "count"}
 WITHOUT_NAME = ("perplexity", "loss", "AUC", "epochs", "images", "tokens")
 """Units that the metric says already."""
@@ -102,7 +100,7 @@ def claim_rows(analysis: Analysis) -> tuple[ClaimRow, ...]:
     met = [judged for judged in analysis.verdicts if judged.compared]
     said = Counter(judged.claim.words for judged in met)
     rows = [_row(judged, analysis, said[judged.claim.words] > 1) for judged in met]
-    return tuple(sorted(rows, key=lambda row: (ORDER.index(row.state), row.claim.kind not in RELATIVE)))
+    return tuple(sorted(rows, key=lambda row: (ORDER.index(row.state), not row.claim.is_relative)))
 
 
 def counts(analysis: Analysis) -> Counts:
@@ -167,7 +165,7 @@ def _parts(side: Side) -> tuple[Part, ...]:
 
 def unit_of(claim: Claim) -> str:
     """The unit in which a claim's figures are written."""
-    if claim.kind in ("ratio", "order", "trend") or claim.metric == "batch_ratio":
+    if claim.is_relative or claim.metric == "batch_ratio":
         return "ratio"
     return UNITS.get(claim.unit, "" if claim.unit in WITHOUT_NAME else text.clean(claim.unit, 20))
 

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from harness.record import FULL_PRECISION
 from report import text
 from report.analysis import Analysis
 from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry
-from report.comparisons.ranking.frameworks import Line, Work, places, works
-from report.comparisons.speedups import FULL_PRECISION, Speedup
+from report.compare.precisions import Speedup
+from report.compare.ranking import Line, Work, places, works
 from report.page.filters import seconds
 from report.page.values import Picture, Quantity, of_figure, of_ratio
-from report.trials.pairs import grouped_by
+from report.trials.key import grouped_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +120,9 @@ def _row(line: Line, work: Work, gains: Sequence[Speedup]) -> FrameworkRow:
         scaled=of_ratio(line.scaled if line.cell is not work.alike[0].cell else None),
         first=place[0] if place else None,
         last=place[1] if place else None,
-        memory=of_figure(cell.peak_bytes, "bytes"),
+        memory=of_figure(cell.figures["peak_bytes"], "bytes"),
         gain=of_ratio(gain.ratio if gain else None),
-        waits=Quantity(cell.input_share.mean, "share"),
+        waits=Quantity(cell.figures["input_share"].mean, "share"),
         runs=cell.throughput.n,
         retired=bool(used and used.retired),
         dormant_since=used.dormant_since if used else None,

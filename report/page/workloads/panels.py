@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from harness.record import FULL_PRECISION, PRECISION_ORDER, Epoch
 from harness.record import Curve as PublishedCurve
-from harness.record import Epoch
 from report import text
 from report.charts.curves import Curves, Line, Points
 from report.charts.marks import Look
 from report.charts.panels import Length, Lengths, Panel, Shares
 from report.charts.style import Form
-from report.comparisons.batch_sweeps import BatchSweep
-from report.comparisons.cells import Cell
-from report.comparisons.groups import PRECISIONS, ComparisonGroup
-from report.comparisons.scaling import VIRTUAL, Scaling, ranks_of
-from report.comparisons.speedups import FULL_PRECISION, Speedup, best_supported
-from report.comparisons.time_breakdown import time_breakdown
+from report.compare.batch_sweeps import BatchSweep
+from report.compare.cells import Cell, time_breakdown
+from report.compare.groups import ComparisonGroup
+from report.compare.precisions import Speedup, best_supported
+from report.compare.scaling import VIRTUAL, Scaling, ranks_of
 from report.page.names import setting
 from report.page.systems import Systems
-from report.trials.pairs import grouped_by
+from report.trials.key import grouped_by
 
 MOST_ROWS, MOST_LINES = 6, 8
 
@@ -49,15 +48,15 @@ def _look(cell: Cell, systems: Systems) -> Look:
 
 def memory(cells: Sequence[Cell], systems: Systems) -> Panel | None:
     """The peak of each cell, in all that its device has."""
-    known = [cell for cell in cells if cell.peak_bytes.mean]
-    shown = sorted(known, key=lambda cell: -(cell.peak_bytes.mean or 0.0))[:MOST_ROWS]
+    known = [cell for cell in cells if cell.figures["peak_bytes"].mean]
+    shown = sorted(known, key=lambda cell: -(cell.figures["peak_bytes"].mean or 0.0))[:MOST_ROWS]
     if not shown:
         return None
     bars = tuple(
         Length(
             label(cell, systems, known),
-            cell.peak_bytes.mean or 0.0,
-            text.gibibytes(cell.peak_bytes.mean),
+            cell.figures["peak_bytes"].mean or 0.0,
+            text.gibibytes(cell.figures["peak_bytes"].mean),
             _look(cell, systems),
             systems.of(cell).slot,
             _capacity(cell),
@@ -163,7 +162,7 @@ def _by_epoch(group: ComparisonGroup, read: Callable[[Epoch], float | None], sys
 
 
 def _line(cell: Cell, points: Points, among: Sequence[Cell], systems: Systems) -> Line:
-    stroke = (PRECISIONS.index(cell.key.precision) % 4) if cell.key.precision in PRECISIONS else 0
+    stroke = (PRECISION_ORDER.index(cell.key.precision) % 4) if cell.key.precision in PRECISION_ORDER else 0
     return Line(label(cell, systems, among), points, systems.of(cell).slot, stroke)
 
 
@@ -209,7 +208,7 @@ def devices(found: Sequence[Scaling], systems: Systems) -> Panel | None:
                 *((r.interval.low, r.interval.high) if r.interval else None for _, r in known),
             )
             most = max(most, *(at for at, _ in points))
-            stroke = PRECISIONS.index(precision) % 4
+            stroke = PRECISION_ORDER.index(precision) % 4
             named = f"{precision}, {way}"
             lines.append(Line(named, points, systems.of(cells[0]).slot, stroke, marked=True, ranges=ranges))
     if not lines:
@@ -232,7 +231,7 @@ def batches(sweeps: Sequence[BatchSweep], systems: Systems) -> Panel | None:
             label(sweep.cells[0], systems, among),
             tuple((float(cell.key.batch_size), cell.throughput.mean or 0.0) for cell in sweep.cells),
             systems.of(sweep.cells[0]).slot,
-            PRECISIONS.index(sweep.precision) % 4,
+            PRECISION_ORDER.index(sweep.precision) % 4,
             marked=True,
             ranges=tuple(_ends(cell) for cell in sweep.cells),
         )

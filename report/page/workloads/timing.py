@@ -9,11 +9,11 @@ from harness.record import Claim
 from report import text
 from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import Look
-from report.comparisons.cells import Cell
-from report.comparisons.groups import ComparisonGroup
+from report.compare.cells import Cell
+from report.compare.groups import ComparisonGroup
 from report.page.filters import seconds
 from report.page.names import apart, setting
-from report.page.one.pictures import key_of
+from report.page.one.pictures import key_of, nearest_bars
 from report.page.systems import Systems
 from report.page.values import Picture
 from report.trials.key import Key
@@ -140,10 +140,14 @@ def _group(group: ComparisonGroup, among: Sequence[Key], systems: Systems) -> Gr
     bars = [_measured(cell, fastest, whole, systems) for cell in cells]
     bars += [_published(claim, fastest) for claim in published]
     bars.sort(key=lambda bar: bar.value or 0.0)
+    every = len(bars)
+    bars = [*nearest_bars(bars, MOST_BARS)]
     bars += [_failed(trial, systems) for trial in _one_of_each(group.failed)[:MOST_FAILED]]
     key, length = group.base, group.length
     notes = [text.count(length.epochs, "epoch") if length.epochs else "", f"{key.data_mode} data"]
     notes.append(f"{setting(key)}{apart(key, among, said=('data_mode', 'batch_size'))}".strip(", "))
+    if every > MOST_BARS:
+        notes.append(f"{MOST_BARS} of {every:,}, the fastest and the nearest to this machine")
     return Group(text.model_name(key.model), tuple(bars), tuple(note for note in notes if note))
 
 

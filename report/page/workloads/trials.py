@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.record import CardTelemetry, Telemetry, TraceStats
 from report.charts.trial import Quantity, StepTimes, Timelines, TrialTimeline
-from report.comparisons.cells import Cell
+from report.compare.cells import Cell
 from report.page.filters import GIB
 from report.page.values import Picture
 from report.trials.trial import Trial

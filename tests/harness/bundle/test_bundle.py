@@ -186,3 +186,15 @@ def test_a_pinned_environment_with_other_packages_than_its_lock_is_named(tmp_pat
     record = stored.record.model_copy(update={"measurement": other, "environment": unpinned})
     (root / stored.path).write_text(store.dump(record))
     assert list(folder_problems(root)) == []
+
+
+def test_a_record_of_a_simulated_device_goes_into_no_bundle_and_through_no_gate(tmp_path):
+    root = bundled.write(tmp_path, bundled.one_card(repeats=1))
+    (stored,) = store.read_all(root).records
+    measured = stored.record.measurement
+    device = measured.device.model_copy(update={"simulated": True})
+    record = stored.record.model_copy(update={"measurement": measured.model_copy(update={"device": device})})
+    (root / stored.path).write_text(store.dump(record))
+    assert list(folder_problems(root)) == [
+        f"{stored.path}: its device is simulated, so nothing in it was measured"
+    ]

@@ -15,8 +15,8 @@ from tests.helpers import records_builder as build
 CARD = "Constructed Card"
 PATHS = {
     **build.CIFAR,
-    "workload": "paths",
-    "protocol": "paths/1",
+    "workload": "smoke",
+    "protocol": "smoke/1",
     "image_size": None,
     "quality": None,
     "unit": "sample",
@@ -167,7 +167,7 @@ def test_what_was_left_out_and_what_other_devices_have_is_not_here():
 
 
 def test_every_check_of_the_plan_has_a_title_and_a_remedy():
-    asked = [measure for measure in plan().measure if measure.workload == "paths"]
+    asked = [measure for measure in plan().measure if measure.workload == "smoke"]
     names = {variant.model for measure in asked for variant in variants(measure, "deep")}
     assert names == set(TITLES) == set(REMEDIES)
 

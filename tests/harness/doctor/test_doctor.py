@@ -23,9 +23,9 @@ from harness.doctor.surroundings import (
     silent_cards,
 )
 from harness.engine.base import EngineFacts
+from harness.files import Files
+from harness.gpu import nvidia
 from harness.machine import fingerprint, load, select
-from harness.probe import nvidia
-from harness.probe.files import Files
 from harness.record import Cpu, Gpu, Load, Machine
 from harness.settings import Settings
 from tests.helpers import ROOT
@@ -293,6 +293,6 @@ def test_the_doctor_reads_the_machine_s_cards_once(tmp_path, monkeypatch):
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path))
     monkeypatch.setattr(doctor, "reach", lambda hosts: {})
     readings: list[Files] = []
-    monkeypatch.setattr(nvidia, "cards", lambda library, files: readings.append(files) or [])
+    monkeypatch.setattr(nvidia, "describe", lambda library, files: readings.append(files) or [])
     doctor.diagnose(ROOT, Settings(plan="deep", engine="venv"))
     assert len(readings) == 1

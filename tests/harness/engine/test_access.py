@@ -9,7 +9,7 @@ import pytest
 from harness.engine.access import cdi_devices, cdi_names, refusal
 from harness.engine.base import EngineFacts
 from harness.engine.container import DeviceRequest
-from harness.probe.files import Files
+from harness.files import Files
 
 UUIDS = ("GPU-11111111-2222-3333-4444-555555555555", "GPU-66666666-7777-8888-9999-000000000000")
 CARDS = DeviceRequest("cuda", ids=UUIDS, indices=(0, 1))

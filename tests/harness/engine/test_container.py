@@ -18,7 +18,7 @@ from harness.engine.container import (
     shared_memory,
 )
 from harness.record import Asked, DataMode, DeviceKind, Trial, Variant
-from tests.helpers.checks import golden
+from tests.helpers.checks import golden, golden_difference
 
 FOLDERS = TrialFolders(
     input=Path("/clone/results/.state/work/t/in"),
@@ -91,18 +91,25 @@ SPECS = {
     "rocm_unconfined": asked_for(DeviceRequest("rocm", groups=GROUPS, rocm_unconfined=True)),
     "rocm_keep_id": asked_for(DeviceRequest("rocm", groups=GROUPS), keep_id=True),
     "keep_id": asked_for(DeviceRequest("cpu"), keep_id=True),
-    "own_workloads": asked_for(DeviceRequest("cpu"), own_workloads="era2019"),
+    "own_workloads": asked_for(DeviceRequest("cpu"), own_workloads="frameworks/era2019"),
     "selinux": asked_for(DeviceRequest("cpu"), selinux=True),
     "root": asked_for(DeviceRequest("cpu"), uid=10001, gid=10001),
 }
 
 
-@pytest.mark.parametrize("name", SPECS)
-def test_a_trials_container_is_asked_for_exactly_as_written_down(name):
-    spec = SPECS[name]
-    body = config(spec)
-    both = {"body": body, "command": run_line("docker", spec.name, body).split(" --")}
-    golden(f"container_{name}.json", json.dumps(both, indent=1) + "\n")
+def container(name: str) -> str:
+    body = config(SPECS[name])
+    both = {"body": body, "command": run_line("docker", SPECS[name].name, body).split(" --")}
+    return json.dumps(both, indent=1) + "\n"
+
+
+def test_a_trials_container_is_asked_for_exactly_as_written_down():
+    golden("container_cpu.json", container("cpu"))
+
+
+@pytest.mark.parametrize("name", [name for name in SPECS if name != "cpu"])
+def test_a_container_differs_from_the_cpus_exactly_as_written_down(name):
+    golden_difference(f"container_{name}", container(name), container("cpu"))
 
 
 @pytest.mark.parametrize("name", SPECS)

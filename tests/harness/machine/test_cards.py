@@ -10,10 +10,10 @@ from types import SimpleNamespace
 import pynvml
 import pytest
 
+from harness.files import Files, unit_of
+from harness.gpu import amd, amdgpu, nvidia
 from harness.machine import machine_from
 from harness.machine.load import load_from
-from harness.probe import amd, nvidia
-from harness.probe.files import Files, unit_of
 from harness.record.published.cards import load_cards
 from harness.redact import Names
 from tests.helpers import ROOT
@@ -23,7 +23,7 @@ from tests.helpers.machines import bare, tree
 
 
 def test_a_nvidia_card_is_described_and_its_uuid_only_hashed():
-    cards = nvidia.cards(FakeNvml(), Files(Path("/nowhere")))
+    cards = nvidia.describe(FakeNvml(), Files(Path("/nowhere")))
     machine = machine_from(bare(cards), "0123456789ab", None, Names())
     (card,) = machine.gpus
     assert (card.name, card.memory_bytes, card.driver_cuda) == (CARD["nvmlDeviceGetName"], 24 * 2**30, "12.8")
@@ -47,18 +47,18 @@ def test_a_card_s_replaced_memory_its_highest_limit_and_its_mode_are_told(told, 
         "nvmlDeviceGetComputeMode": pynvml.NVML_COMPUTEMODE_EXCLUSIVE_PROCESS,
         "nvmlDeviceGetBAR1MemoryInfo": SimpleNamespace(bar1Total=2**28),
     }
-    (found,) = nvidia.cards(FakeNvml([card | told]), Files())
+    (found,) = nvidia.describe(FakeNvml([card | told]), Files())
     assert (found["power_limit_max_watts"], found["compute_mode"]) == (600.0, "exclusive")
     assert (found["bar1_bytes"], found["remapped_rows"]) == (2**28, rows)
 
 
 def test_a_driver_that_is_not_there_gives_no_cards():
-    assert nvidia.cards(FakeNvml(driver=False), Files()) == []
-    assert nvidia.cards(None, Files()) == []
+    assert nvidia.describe(FakeNvml(driver=False), Files()) == []
+    assert nvidia.describe(None, Files()) == []
 
 
 def test_the_slices_of_a_card_stand_in_its_place_as_cards_of_their_own():
-    machine = machine_from(bare(nvidia.cards(FakeNvml(SLICES), Files())), "0123456789ab", None, Names())
+    machine = machine_from(bare(nvidia.describe(FakeNvml(SLICES), Files())), "0123456789ab", None, Names())
     whole, first, second = machine.gpus
     assert [gpu.index for gpu in machine.gpus] == [1, 2, 3]
     assert (whole.name, whole.mig) == (CARD["nvmlDeviceGetName"], "off")
@@ -69,7 +69,7 @@ def test_the_slices_of_a_card_stand_in_its_place_as_cards_of_their_own():
 
 def test_a_card_in_mig_mode_without_a_slice_is_listed_and_says_so():
     card = CARD | {"nvmlDeviceGetMigMode": [1, 1], "nvmlDeviceGetMaxMigDeviceCount": 7}
-    assert [found["mig"] for found in nvidia.cards(FakeNvml([card]), Files())] == ["on"]
+    assert [found["mig"] for found in nvidia.describe(FakeNvml([card]), Files())] == ["on"]
 
 
 def test_before_a_trial_processes_are_counted_over_slices_and_cards_alike(tmp_path):
@@ -108,7 +108,7 @@ AMD = {
 
 
 def test_an_amd_card_is_described_by_the_kernel_alone(tmp_path):
-    (card,) = amd.cards(None, tree(tmp_path, AMD))
+    (card,) = amd.describe(None, tree(tmp_path, AMD))
     machine = machine_from(bare([card]), "0123456789ab", None, Names())
     (found,) = machine.gpus
     assert (found.name, found.architecture, found.memory_bytes) == (
@@ -123,18 +123,18 @@ def test_an_amd_card_is_described_by_the_kernel_alone(tmp_path):
 
 
 def test_amdsmi_tells_more_of_a_card_than_the_kernel_and_is_matched_by_bus_number(tmp_path):
-    (card,) = amd.cards(FakeAmdsmi(), tree(tmp_path, AMD | {"/sys/module/amdgpu/version": "6.0"}))
+    (card,) = amd.describe(FakeAmdsmi(), tree(tmp_path, AMD | {"/sys/module/amdgpu/version": "6.0"}))
     assert (card["driver"], card["vbios"]) == ("6.12.12", "022.040.003.042.000001")
     assert (card["memory_bytes"], card["power_limit_default_watts"]) == (196_592 * 2**20, 750.0)
     assert card["pcie_width"] == 16
-    assert amd.cards(FakeAmdsmi(absent=("amdsmi_init",)), tree(tmp_path, {}))[0]["driver"] == "6.0"
-    assert amd.cards(FakeAmdsmi(), Files(tmp_path / "nothing"))[0]["index"] == 0
+    assert amd.describe(FakeAmdsmi(absent=("amdsmi_init",)), tree(tmp_path, {}))[0]["driver"] == "6.0"
+    assert amd.describe(FakeAmdsmi(), Files(tmp_path / "nothing"))[0]["index"] == 0
 
 
 def test_amd_s_cards_are_counted_by_bus_number_where_the_library_alone_knows_them(tmp_path):
     smi = FakeAmdsmi(("0000:C3:00.0", "0000:03:00.0"))
     smi.amdsmi_get_gpu_asic_info = lambda handle: {"market_name": handle}
-    assert [card["name"] for card in amd.cards(smi, Files(tmp_path))] == ["0000:03:00.0", "0000:C3:00.0"]
+    assert [card["name"] for card in amd.describe(smi, Files(tmp_path))] == ["0000:03:00.0", "0000:C3:00.0"]
 
 
 def test_amdsmi_is_found_in_rocm_s_own_folder_and_a_broken_one_leaves_nothing_behind(tmp_path, monkeypatch):
@@ -159,7 +159,7 @@ def test_a_card_that_its_driver_calls_by_a_shared_name_is_named_by_its_chip(tmp_
         "/sys/class/drm/card1/device/revision": "0x00",
         "/sys/class/kfd/kfd/topology/nodes/1/properties": node,
     }
-    cards = amd.cards(None, tree(tmp_path, told))
+    cards = amd.describe(None, tree(tmp_path, told))
     named = [
         machine_from(bare(cards), "0123456789ab", None, Names(), known) for known in ((), load_cards(ROOT))
     ]
@@ -174,4 +174,4 @@ def test_a_card_that_its_driver_calls_by_a_shared_name_is_named_by_its_chip(tmp_
     ("version", "name"), [(90402, "gfx942"), (90010, "gfx90a"), (110000, "gfx1100"), (100302, "gfx1032")]
 )
 def test_the_compute_driver_s_version_number_becomes_the_name_that_images_use(version, name):
-    assert amd.gfx_name(version) == name
+    assert amdgpu.gfx_name(version) == name

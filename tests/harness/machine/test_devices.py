@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from harness.errors import NoDevice
+from harness.files import unit_of
 from harness.machine import passed_variables, recorded_variables, select
-from harness.probe.files import unit_of
 from harness.record import Cpu, Gpu, Machine
 from harness.redact import Names
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.probe import amd, nvidia, topology
-from harness.probe.files import Files
+from harness.files import Files
+from harness.gpu import amd, nvidia
+from harness.probe import topology
 from harness.record import Cpu, Link, Machine, differing_fields
 from tests.helpers.fake_nvml import CARD, SLICES, FakeNvml
 
@@ -33,7 +34,7 @@ def ways(files: Files, *nvlinks: list[str]) -> list[str]:
     for card, ends in zip(told, nvlinks, strict=False):
         card["nvlinks"] = ends
     nvml = FakeNvml(told)
-    found = topology.links(nvidia.cards(nvml, files), nvml, files)
+    found = topology.links(nvidia.describe(nvml, files), nvml, files)
     return [f"{link.first}-{link.second} {link.words}" for link in map(Link.model_validate, found)]
 
 
@@ -95,7 +96,7 @@ def test_slices_of_one_card_have_no_way_between_them(tmp_path):
     slices = [dict(one) for one in SLICES]
     slices[1]["bus"] = LONG[1]
     nvml = FakeNvml(slices)
-    found = topology.links(nvidia.cards(nvml, Files(tmp_path)), nvml, Files(tmp_path))
+    found = topology.links(nvidia.describe(nvml, Files(tmp_path)), nvml, Files(tmp_path))
     assert [(link["first"], link["second"]) for link in found] == [(1, 2)]
 
 
@@ -112,7 +113,7 @@ def test_xgmi_is_read_of_the_compute_driver_s_nodes(tmp_path):
         link = f"type 11\nnode_from {at + 1}\nnode_to {2 - at}\nweight 15"
         (node / "io_links/0/properties").write_text(link)
     files = Files(tmp_path)
-    (found,) = topology.links(amd.cards(None, files), None, files)
+    (found,) = topology.links(amd.describe(None, files), None, files)
     assert (found["way"], found["hops"]) == ("XGMI", 0)
 
 

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from harness.record import store
-from harness.run import runner, session, unrecorded
+from harness.run import in_flight, runner, session
 from tests.helpers import clone
 from tests.helpers.runs import begin_elsewhere, go, ledger_of, records, running_trial, wait_for
 
@@ -77,7 +77,7 @@ def test_a_trial_that_ended_unseen_took_the_time_until_it_last_wrote_whatever_th
     harness.send_signal(signal.SIGKILL)
     harness.wait()
     psutil.wait_procs([trial], timeout=30)
-    ((started, work),) = unrecorded.attempts(root, "*")
+    ((started, work),) = in_flight.attempts(root, "*")
     for path in (work / "out").rglob("*"):
         os.utime(path, (time.time() - 15.0,) * 2)
     for set_by in (timedelta(days=-400), timedelta(0), timedelta(days=400)):
@@ -87,8 +87,8 @@ def test_a_trial_that_ended_unseen_took_the_time_until_it_last_wrote_whatever_th
                 "monotonic_seconds": time.monotonic() - 20.0,
             }
         )
-        assert unrecorded.seconds_until_now(moved, work, running=False) == pytest.approx(5.0, abs=1.0)
-        assert unrecorded.seconds_until_now(moved, work, running=True) == pytest.approx(20.0, abs=1.0)
+        assert in_flight.seconds_until_now(moved, work, running=False) == pytest.approx(5.0, abs=1.0)
+        assert in_flight.seconds_until_now(moved, work, running=True) == pytest.approx(20.0, abs=1.0)
 
 
 def test_a_new_session_stops_the_trial_that_another_s_dead_run_left_and_the_other_goes_on_later(tmp_path):

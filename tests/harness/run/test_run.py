@@ -189,7 +189,7 @@ def test_a_plan_that_was_changed_since_its_session_began_begins_a_new_one_and_sa
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
     root = clone.make(tmp_path, repeats=1)
     opened = clone.open_session(root)
-    built = clone.job(root).built
+    built = clone.job(root).setting.built
     path = root / "plans" / "mine.toml"
     path.write_text(path.read_text().replace("stand-ins", "another title"))
     outcome = measure._run(clone.bench(root), built, {}, measure.How(), Screen())
@@ -218,7 +218,7 @@ def test_a_budget_reads_the_results_once_and_not_for_each_trial_that_is_left(tmp
     read_all = store.read_all
     monkeypatch.setattr(store, "read_all", lambda root: readings.append(root) or read_all(root))
     bench = clone.bench(root, budget="10m")
-    outcome = measure._run(bench, clone.job(root).built, {}, measure.How(), Screen())
+    outcome = measure._run(bench, clone.job(root).setting.built, {}, measure.How(), Screen())
     assert (outcome.ran, len(readings)) == (4, 1)
 
 

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from harness.engine import choose as engine_choice
 from harness.engine.base import Built
 from harness.engine.venv import VenvEngine
 from harness.errors import NoDevice, NoNetwork
+from harness.files import unit_of
 from harness.machine import select
 from harness.plan import plan
 from harness.plan.plan import PlanContext
-from harness.probe.files import unit_of
 from harness.record import Cpu, DeviceKind, Environment, Gpu, Machine
 from harness.run import setup as run_setup
 from harness.run.runner import command_of
@@ -71,7 +72,8 @@ def test_an_image_that_is_named_is_taken_where_it_serves_the_card_and_refused_wh
 
 
 def test_inside_an_image_that_serves_the_card_no_other_is_asked_for(monkeypatch):
-    monkeypatch.setattr(run_setup, "identity", lambda: {"image": "cuda126"})
+    for module in (run_setup, engine_choice):
+        monkeypatch.setattr(module, "identity", lambda: {"image": "cuda126"})
     assert prepared(card(0)).image.name == "cuda126"
 
 
@@ -97,7 +99,7 @@ def test_a_trial_without_a_container_sees_its_cards_through_one_variable_alone(v
     cards = [card(at, vendor=vendor, architecture=architecture) for at in range(2)]
     setup = prepared(*cards, environ={name: "1", "OMP_NUM_THREADS": "2"}, engine="venv")
     assert [gpu.index for gpu in setup.selection.gpus] == [1]
-    assert job(setup).passed == {"OMP_NUM_THREADS": "2"}
+    assert job(setup).setting.passed == {"OMP_NUM_THREADS": "2"}
 
 
 def job(setup: RunSetup):
@@ -151,12 +153,12 @@ def test_an_engine_that_cannot_build_is_left_for_a_virtual_environment_unless_it
     with answering(tmp_path / "s", DOCKER):
         found = prepared(environ=at(tmp_path / "s"))
         error = NoNetwork("image 'cpu' cannot be built: its registry cannot be reached", remedy="wait")
-        venv, note = run_setup.without_container(ROOT, found.settings, found.image, found.engine, error)
+        venv, note = engine_choice.without_container(ROOT, found.settings, found.image, found.engine, error)
         assert isinstance(venv, VenvEngine)
         assert error.problem in note
         asked = found.settings.model_copy(update={"engine": "docker"})
         with pytest.raises(NoNetwork, match="cannot be reached; wait"):
-            run_setup.without_container(ROOT, asked, found.image, found.engine, error)
+            engine_choice.without_container(ROOT, asked, found.image, found.engine, error)
         program = found.image.model_copy(update={"program": "horovodrun"})
         with pytest.raises(NoNetwork):
-            run_setup.without_container(ROOT, found.settings, program, found.engine, error)
+            engine_choice.without_container(ROOT, found.settings, program, found.engine, error)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.record import Record, Session, store
+from harness.record import Gpu, Record, Session, store
 from harness.record.store import Stored
 from harness.summary import contradictions
 from tests.helpers import ROOT
@@ -104,6 +104,18 @@ FORGED = {
         "its precision is 'amp-fp16'",
     ),
     "another workload": (lambda record: measured(record, "", workload="mnist_cnn"), "its workload is"),
+    "a card on a processor": (
+        lambda record: measured(record, "device", name="NVIDIA H100 80GB HBM3"),
+        "it ran on 'NVIDIA H100 80GB HBM3', which its machine does not have",
+    ),
+    "a name in other letters": (
+        lambda record: measured(
+            record,
+            "device",
+            name=record.measurement.device.name.replace("A", "\u0410"),
+        ),
+        "which its machine does not have",
+    ),
     "generated data as real": (
         lambda record: measured(record, "data", source="synthetic"),
         "its data source is",
@@ -116,6 +128,45 @@ def test_what_was_changed_in_one_place_is_named(forge, says):
     record = OWN[0].record
     assert said_of(record) == ""
     assert says in said_of(forge(record))
+
+
+def on_card(record: Record, kind: str, *, machine: Gpu | None, **device: Any) -> Record:
+    """The record as one of a card, in a machine with `machine` or none."""
+    asked = record.trial.asked.model_copy(update={"device": kind})
+    host = record.machine.model_copy(update={"gpus": (machine,) if machine else ()})
+    moved = record.model_copy(
+        update={
+            "trial": record.trial.model_copy(update={"asked": asked}),
+            "environment": record.environment.model_copy(update={"device": kind}),
+            "machine": host,
+        }
+    )
+    return measured(moved, "device", kind=kind, **device)
+
+
+NVIDIA = Gpu(index=0, vendor="NVIDIA", name="NVIDIA H100 80GB HBM3", unit="a" * 16)
+AMD = Gpu(index=0, vendor="AMD", name="AMD Instinct MI210", unit="b" * 16, architecture="gfx90a")
+
+
+@pytest.mark.parametrize(
+    ("kind", "machine", "device", "fits"),
+    [
+        ("cuda", NVIDIA, {"name": "NVIDIA H100 80GB HBM3", "unit": "a" * 16}, True),
+        ("cuda", NVIDIA, {"name": "NVIDIA H100 80GB HBM3", "unit": "c" * 16}, False),
+        ("cuda", NVIDIA, {"name": "NVIDIA A100-SXM4-40GB"}, False),
+        ("cuda", None, {"name": "NVIDIA H100 80GB HBM3"}, False),
+        ("cuda", AMD, {"name": "AMD Instinct MI210"}, False),
+        ("rocm", AMD, {"name": "AMD Radeon Graphics", "capability": "gfx90a:sramecc+:xnack-"}, True),
+        ("rocm", AMD, {"name": "AMD Instinct MI210", "capability": "gfx942"}, False),
+        ("rocm", AMD, {"name": "AMD Instinct MI210", "unit": "c" * 16}, False),
+        ("rocm", NVIDIA, {"name": "NVIDIA H100 80GB HBM3"}, False),
+    ],
+)
+def test_the_card_that_was_measured_is_one_of_its_machines(
+    kind: str, machine: Gpu | None, device: dict[str, Any], *, fits: bool
+):
+    said = said_of(on_card(OWN[0].record, kind, machine=machine, **device))
+    assert ("which its machine does not have" in said) is not fits
 
 
 def test_a_record_of_another_plan_or_seed_is_not_its_session_s():

@@ -15,12 +15,11 @@ from harness.record import Measurement, Record, finding
 from harness.run import assemble
 from harness.summary.statistics import judge_trial, summarise
 from harness.telemetry.reader import read
-from report.comparisons import cells as stats
+from report.compare import cells as stats
 from report.page.one.chips import confidence
-from report.trials.table import trials_of
 from tests.helpers import records_builder as build
 from tests.helpers.replay import replay
-from tests.helpers.trial_tables import table
+from tests.helpers.trial_tables import trials_of
 from tests.helpers.watched_records import gpu, machine, record
 from tests.helpers.workload_runner import WORKLOADS, need_torch, run, tiny_language_model, tiny_resnet
 
@@ -187,7 +186,7 @@ def test_a_data_set_that_was_swapped_within_a_session_is_named_with_both_hashes(
     assert found.verdict == "warn"
     changed = finding("changed", what="data constructed", before="d" * 64, after="f" * 64)
     assert found.causes == (changed,)
-    keys = {trial.key for trial in trials_of(table([first, swapped]))}
+    keys = {trial.key for trial in trials_of([first, swapped])}
     assert len(keys) == 2
 
 
@@ -202,5 +201,5 @@ def test_another_image_under_the_same_name_is_named_with_both_ids():
 
 
 def test_two_runs_are_a_quick_look_on_the_page_with_their_number():
-    chip = confidence(stats.cells_of(table(twice())))
+    chip = confidence(stats.cells_of(trials_of(twice())))
     assert (chip.kind, chip.data["level"], chip.data["runs"]) == ("care", 1, 2)

@@ -6,9 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.probe.files import unit_of
+from harness.files import unit_of
+from harness.gpu import amd, amdgpu
 from harness.record import Telemetry
-from harness.telemetry import amd, sampler
+from harness.telemetry import sampler
 from harness.telemetry.reader import read
 from tests.helpers.fake_amdsmi import FakeAmdsmi
 from tests.helpers.replay import Clock, Family, OnlyCpu
@@ -93,7 +94,7 @@ def test_an_amd_card_is_watched_by_the_kernel_s_files_without_amdsmi(tmp_path):
         "hwmon/hwmon2/power1_average": "250000000", "hwmon/hwmon2/temp1_input": "61000",
     }.items():  # fmt: skip
         (device / name).write_text(text + "\n")
-    cards = amd.KernelCards([], str(tmp_path))
+    cards = amdgpu.KernelCards([], str(tmp_path))
     (card,) = cards.sample(Family(), True)
     assert (card["power_watts"], card["temperature_c"], card["utilization_percent"]) == (250.0, 61.0, 97)
     assert cards.described[0]["unit"] == unit_of("7d3b")

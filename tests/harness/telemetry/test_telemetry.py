@@ -10,12 +10,12 @@ from types import SimpleNamespace
 import pytest
 
 from harness.engine.container import DeviceRequest
-from harness.probe import nvidia as nvml
-from harness.probe.files import unit_of
+from harness.files import unit_of
+from harness.gpu import nvidia, nvml
 from harness.record import Record, Telemetry
 from harness.redact import Names, leaks
 from harness.summary.statistics import judge_trial
-from harness.telemetry import nvidia, recorder, sampler
+from harness.telemetry import recorder, sampler
 from harness.telemetry.reader import read
 from tests.helpers import ROOT
 from tests.helpers.fake_nvml import CARD, SLICES, FakeNvml
@@ -143,7 +143,7 @@ def test_energy_is_withheld_where_counter_and_samples_disagree(tmp_path):
 
 
 def test_without_the_trial_s_own_processes_nobody_is_accused(tmp_path):
-    cards = nvidia.NvmlCards(FakeNvml(), [])
+    cards = nvidia.Cards(FakeNvml(), [])
     ours = sampler.Ours([], None, None)
     assert cards.sample(ours, True)[0]["others"] is None
     assert ours.unknown_because == "no process was named as the trial's own"
@@ -154,7 +154,7 @@ def test_without_the_trial_s_own_processes_nobody_is_accused(tmp_path):
     [(None, "nvidia-ml-py is not installed"), (FakeNvml(driver=False), "NVMLError_LibraryNotFound")],
 )
 def test_without_a_driver_the_cards_are_missing_with_the_reason(nvml, reason):
-    cards = nvidia.NvmlCards(nvml, [])
+    cards = nvidia.Cards(nvml, [])
     assert (cards.described, cards.missing, cards.sample(Family(), True)) == ([], {"cards": reason}, [])
 
 
@@ -162,22 +162,20 @@ def test_only_the_wanted_cards_are_watched_by_uuid_unit_or_index():
     cards = [{"nvmlDeviceGetUUID": f"GPU-{n}"} for n in range(3)]
     unit = unit_of("GPU-1")
     for wanted, expected in (["GPU-0"], [0]), ([unit], [1]), (["2"], [2]), ([], [0, 1, 2]):
-        found = nvidia.NvmlCards(FakeNvml(cards), wanted).described
+        found = nvidia.Cards(FakeNvml(cards), wanted).described
         assert [card["index"] for card in found] == expected
 
 
 def test_of_a_slice_its_own_memory_and_processes_are_watched_and_the_rest_is_its_card_s():
     slices = [{**one, "violation_ns": {"error": 3}} for one in SLICES]
     slices[0] |= {"nvmlDeviceGetComputeRunningProcesses": {"error": 4}, "utilization": {"error": 3}}
-    found = nvidia.NvmlCards(FakeNvml(slices), [SLICES[2]["nvmlDeviceGetUUID"]])
+    found = nvidia.Cards(FakeNvml(slices), [SLICES[2]["nvmlDeviceGetUUID"]])
     (card,) = found.sample(Family(100), True)
     assert [one["name"] for one in found.described] == ["NVIDIA A100-SXM4-40GB MIG 3g.20gb"]
     assert card["memory_used_bytes"] == 2**30
     assert card["others"]["processes"] == 0, "another slice's process is no neighbour"
     assert (card["sm_mhz"], card["mig"], card["utilization_percent"]) == (2520, True, None)
-    (foreign,) = nvidia.NvmlCards(FakeNvml(slices), [SLICES[3]["nvmlDeviceGetUUID"]]).sample(
-        Family(100), True
-    )
+    (foreign,) = nvidia.Cards(FakeNvml(slices), [SLICES[3]["nvmlDeviceGetUUID"]]).sample(Family(100), True)
     assert foreign["others"]["processes"] == 1
 
 
@@ -185,7 +183,7 @@ def test_of_a_slice_its_own_memory_and_processes_are_watched_and_the_rest_is_its
 def test_a_fault_of_another_slice_is_not_this_one_s(instance, xids):
     slices = [dict(one) for one in SLICES]
     slices[0] |= {"xids": [63], "xid_instance": instance}
-    (card,) = nvidia.NvmlCards(FakeNvml(slices), [SLICES[2]["nvmlDeviceGetUUID"]]).sample(Family(), True)
+    (card,) = nvidia.Cards(FakeNvml(slices), [SLICES[2]["nvmlDeviceGetUUID"]]).sample(Family(), True)
     assert card["xids"] == xids
 
 

@@ -20,7 +20,7 @@ from report.acceptance import clause
 from report.acceptance.clause import Clause, Demand
 from report.acceptance.delivery import judge, unanswered
 from report.analysis import Question, analyse, evidence_in
-from report.comparisons.cells import Cell
+from report.compare.cells import Cell
 from tests.helpers import bundled
 from tests.helpers import records_builder as build
 

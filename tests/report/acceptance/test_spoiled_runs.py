@@ -8,9 +8,9 @@ import pytest
 
 from report.acceptance import clause
 from report.acceptance.delivery import judge
-from report.comparisons.cells import Cell
+from report.compare.cells import Cell
 from report.stats.intervals import Runs, blocks_interval
-from tests.report.comparisons.test_groups import found, series
+from tests.report.compare.test_groups import found, series
 
 
 def cell(*verdicts: str, causes: tuple[str, ...] = ()) -> Cell:
@@ -82,6 +82,7 @@ def test_blocks_decide_over_an_order_and_a_delivery_and_not_single_runs():
     assert figure
     demand = replace(ordered.demands[0], measured=measured, figure=figure)
     given = cell(*["valid"] * 12)
-    given = replace(given, throughput=replace(given.throughput, values=(92.0, 94.0) * 6, blocks=blocks))
+    rates = replace(given.throughput, values=(92.0, 94.0) * 6, blocks=blocks)
+    given = replace(given, figures={**given.figures, "throughput": rates})
     (one,) = judge(replace(ordered, demands=(demand,)), [given])
     assert one.ratio == pytest.approx(93.0 / (100 * 100 * 90) ** (1 / 3), rel=1e-3)

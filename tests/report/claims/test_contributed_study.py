@@ -13,7 +13,7 @@ import pytest
 
 from harness.record.published.claims import FOLDER, load_claims
 from report.analysis import Question, analyse, evidence_in
-from report.claims.matching import Difference
+from report.compare.key import Difference
 from report.page.parts.published import view
 from report.page.systems import systems_of
 from tests.helpers import ROOT

@@ -6,9 +6,8 @@ import pytest
 
 from harness.record import Claim, Limit, Record
 from report.claims.judge import judge
-from report.comparisons import cells as stats
-from report.comparisons.batch_sweeps import batch_sweeps
-from report.trials.table import trials_of
+from report.compare import cells as stats
+from report.compare.batch_sweeps import batch_sweeps
 from tests.helpers import records_builder as build
 from tests.helpers.claims_builder import (
     CARD,
@@ -24,7 +23,7 @@ from tests.helpers.claims_builder import (
     verdict,
     word,
 )
-from tests.helpers.trial_tables import table
+from tests.helpers.trial_tables import trials_of
 
 
 def test_a_figure_met_on_its_own_card_is_reproduced():
@@ -280,9 +279,9 @@ def ladder(precision: str, largest: int, **changes: Any) -> list[Record]:
 )
 def test_a_ratio_of_batches_lies_between_what_fits_and_what_does_not(value, told):
     records = [*ladder("fp32-ieee", 512), *ladder("amp-fp16", 904)]
-    trials = table(records)
+    trials = trials_of(records)
     cells = stats.cells_of(trials)
-    failed = [trial for trial in trials_of(trials) if trial.failure]
+    failed = [trial for trial in trials if trial.failure]
     sides = {"of": ratio().over, "over": ratio().of}
     asked = ratio(metric="batch_ratio", value=value, margin=0.08, half_digit=0.0, **sides)
     (found,) = judge([asked], [], CARDS, batch_sweeps(cells, failed))

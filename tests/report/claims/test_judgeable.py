@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from typing import Any
 
 import pytest
@@ -13,22 +12,25 @@ from harness.record import Claim, Record, Trial
 from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims
 from harness.record.store import read_all
-from report.claims.constructed import EPOCHS, Device
 from report.claims.judge import judge
-from report.claims.judgeable import judgeable, needs_run
-from report.comparisons.batch_sweeps import without_sweeps
-from report.comparisons.cells import cells_of
-from report.comparisons.groups import comparison_groups
+from report.claims.judgeable import Device, judgeable, needs_run
+from report.compare.batch_sweeps import without_sweeps
+from report.compare.cells import cells_of
+from report.compare.groups import comparison_groups
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
-from tests.helpers.trial_tables import table
+from tests.helpers.trial_tables import trials_of
 
 CLAIMS = load_claims(ROOT).claims
 CARDS = load_cards(ROOT)
 UNSEEN = "NVIDIA Unseen GPU"
-WORKLOADS = ROOT / "workloads"
 ON_A_CPU = {"20261121-38cb4c": 0, "20261123-bba217": 3}
 """Sessions of this clone, and how many claims their runs judge."""
+EPOCHS = {
+    ("tensorcore_mlp", "published/1"): 3,
+    ("tensorcore_mlp", "warmed/1"): 100,
+    ("mnist_cnn", "published/1"): 20,
+}
 
 
 def planned(name: str, device: str, source: str = "real") -> list[Trial]:
@@ -44,14 +46,15 @@ def could(trials: list[Trial], device: Device) -> set[str]:
 
 
 def compared(records: list[Record]) -> set[str]:
-    trials = table(records)
+    trials = trials_of(records)
     session = records[0].session
     groups = comparison_groups(without_sweeps(cells_of(trials), session), session, baseline=None)
-    return {found.claim.id for found in judge(CLAIMS, groups, CARDS) if found.compared}
+    judged = (found for found in judge(CLAIMS, groups, CARDS) if found.compared)
+    return {found.claim.id for found in judged if needs_run(found.claim)}
 
 
 def measured(trial: Trial, place: int) -> Record:
-    """A trial of the plan as the builder of records makes it, apart from what the product constructs."""
+    """A trial of the plan as the builder of records makes it."""
     variant = trial.asked.variant
     workload = trial.asked.workload
     kind: dict[str, Any] = {
@@ -87,7 +90,7 @@ def test_the_committed_records_of_a_cpu_judge_what_was_said_that_they_could(sess
     records = [stored.record for stored in read_all(ROOT).records if stored.record.session == session]
     found = could([record.trial for record in records], Device("cpu", "a CPU"))
     assert found == compared(records)
-    assert len([claim for claim in CLAIMS if claim.id in found and needs_run(claim)]) == by_runs
+    assert len(found) == by_runs
 
 
 def test_one_epoch_of_thirty_judges_what_was_published_of_the_first_alone():
@@ -132,49 +135,6 @@ def test_a_count_needs_no_run():
     assert not needs_run(by_id["001-mlp-parameters"])
     assert not needs_run(by_id["004-train-images"])
     assert needs_run(by_id["001-mlp-amp-memory"])
-
-
-def constant(workload: str, name: str) -> Any:
-    """The value of a module's constant, read without running it."""
-    tree = ast.parse((WORKLOADS / f"{workload}.py").read_text(encoding="utf-8"))
-    for node in tree.body:
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        for target in targets:
-            names = target.elts if isinstance(target, ast.Tuple) else [target]
-            for place, one in enumerate(names):
-                if isinstance(one, ast.Name) and one.id == name:
-                    value = node.value.elts[place] if isinstance(target, ast.Tuple) else node.value
-                    return value
-    raise AssertionError(f"{workload} has no {name}")
-
-
-@pytest.mark.parametrize(
-    ("file", "workload", "protocol"),
-    [
-        ("cifar_fastai", "cifar_fastai", "published/1"),
-        ("mnist_cnn", "mnist_cnn", "published/1"),
-        ("convnet", "convnet", "synthetic/1"),
-        ("cifar_resnet44", "cifar_resnet44", "published/1"),
-        ("parts/chexnet/protocol", "chexnet", "published/1"),
-    ],
-)
-def test_a_protocol_has_the_epochs_that_its_workload_says(file, workload, protocol):
-    assert ast.literal_eval(constant(file, "EPOCHS")) == EPOCHS[workload, protocol]
-
-
-def test_a_language_model_has_the_epochs_that_its_options_say():
-    options = ast.literal_eval(constant("word_lm", "OPTIONS"))
-    assert options["epochs"] == EPOCHS["word_lm", "published/1"]
-
-
-def test_the_products_have_the_epochs_that_their_protocols_say():
-    for key, call in zip(
-        constant("tensorcore_mlp", "PROTOCOLS").keys,
-        constant("tensorcore_mlp", "PROTOCOLS").values,
-        strict=True,
-    ):
-        epochs = ast.literal_eval(call.args[1])
-        assert epochs == EPOCHS["tensorcore_mlp", ast.literal_eval(key)]
 
 
 def test_no_claim_is_judgeable_that_has_no_figure():

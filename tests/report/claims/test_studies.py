@@ -14,13 +14,12 @@ from harness.record import Claim
 from harness.record.published.claims import load_claims
 from report.claims import studies
 from report.claims.studies import StudyEntry, StudyFigure, fitted, study_figures
-from report.comparisons.cells import Cell, cells_of
-from report.comparisons.time_breakdown import time_breakdown
+from report.compare.cells import Cell, cells_of, time_breakdown
 from report.trials.key import LOADER_ALONE
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.record_sets import elsewhere, series
-from tests.helpers.trial_tables import table
+from tests.helpers.trial_tables import trials_of
 
 RESNET = {"kind": build.CIFAR, "mode": "host"}
 WHOLE = 1.1 * 489 * 30
@@ -62,7 +61,7 @@ OF_A_STUDY = (
 def measured(seconds: float, precision: str = "fp32-ieee", batch: int = 98, **changes: Any) -> list[Cell]:
     """One cell whose whole protocol takes about so many seconds."""
     given: dict[str, Any] = {**RESNET, "batch_size": batch, **changes}
-    return list(cells_of(table(series(precision, seconds / WHOLE, **given))))
+    return list(cells_of(trials_of(series(precision, seconds / WHOLE, **given))))
 
 
 def figure(claims: Sequence[Claim], own: Sequence[Cell] = (), beside: Sequence[Cell] = ()) -> StudyFigure:
@@ -228,8 +227,8 @@ def test_real_and_synthetic_data_have_a_row_each():
 def test_of_equal_works_the_first_is_drawn_and_of_other_machines_only_what_stands_in_a_row():
     own = [*measured(1750.0), *measured(1900.0, session="20260129-cccccc")]
     others = [
-        *cells_of(table(elsewhere(seconds=1000.0 / WHOLE, **RESNET, batch_size=98))),
-        *cells_of(table(elsewhere(seconds=900.0 / WHOLE, **{**RESNET, "mode": "device"}, batch_size=98))),
+        *cells_of(trials_of(elsewhere(seconds=1000.0 / WHOLE, **RESNET, batch_size=98))),
+        *cells_of(trials_of(elsewhere(seconds=900.0 / WHOLE, **{**RESNET, "mode": "device"}, batch_size=98))),
     ]
     (row,) = figure(OF_A_STUDY, own, others).rows
     drawn = [entry.source for entry in row.entries if isinstance(entry.source, Cell)]

@@ -8,20 +8,20 @@ from harness.record import Record
 from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims
 from report.claims.judge import Judged, judge
-from report.claims.matching import Difference
-from report.comparisons.cells import cells_of
-from report.comparisons.groups import comparison_groups
+from report.compare.cells import cells_of
+from report.compare.groups import comparison_groups
+from report.compare.key import Difference
 from tests.helpers import ROOT
 from tests.helpers.records_devices import LEAD
 from tests.helpers.records_learning import emulated, learned, on_devices
-from tests.helpers.trial_tables import table
+from tests.helpers.trial_tables import trials_of
 
 CLAIMS = {claim.id: claim for claim in load_claims(ROOT).claims if claim.study.startswith("002")}
 CARDS = load_cards(ROOT)
 
 
 def judged(claim: str, records: list[Record]) -> Judged:
-    groups = comparison_groups(cells_of(table(records)), LEAD, baseline=None)
+    groups = comparison_groups(cells_of(trials_of(records)), LEAD, baseline=None)
     (found,) = judge([CLAIMS[claim]], groups, CARDS)
     return found
 

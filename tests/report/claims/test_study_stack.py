@@ -10,10 +10,10 @@ from harness.record import Claim, Record
 from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims, same_card
 from report.claims.judge import Judged, judge
-from report.comparisons import cells, groups
+from report.compare import cells, groups
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
-from tests.helpers.trial_tables import table
+from tests.helpers.trial_tables import trials_of
 
 STUDY = {"torch": "1.0.0", "fastai": "1.0.41", "cuda": "10.0.130", "python": "3.7.16"}
 SESSION = "20260131-aaaaaa"
@@ -45,7 +45,7 @@ def records(versions: dict[str, str], card: str = "NVIDIA GeForce RTX 2080 Ti") 
 
 
 def judged(found: list[Record], *, claim: Claim = CLAIM) -> Judged:
-    grouped = groups.comparison_groups(cells.cells_of(table(found)), SESSION, baseline=None)
+    grouped = groups.comparison_groups(cells.cells_of(trials_of(found)), SESSION, baseline=None)
     (one,) = judge([claim], grouped, load_cards(ROOT))
     return one
 

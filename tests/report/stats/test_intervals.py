@@ -11,6 +11,7 @@ from scipy import special
 
 from report.stats.intervals import (
     ASSUMED_BLOCK_SPREAD,
+    Doubt,
     Interval,
     Runs,
     blocks_interval,
@@ -110,7 +111,7 @@ def test_identical_values_give_an_interval_of_no_width_that_says_so():
     interval = ratio([0.1] * 3, [0.3] * 3)
     assert interval is not None
     assert interval.low == pytest.approx(interval.high)
-    assert interval.notes == ("identical values: no spread was seen",)
+    assert interval.notes == (Doubt("no-spread"),)
 
 
 def test_one_side_without_spread_takes_the_others_degrees_of_freedom():
@@ -216,12 +217,10 @@ def test_in_fewer_than_three_blocks_a_spread_between_them_is_assumed_between_mac
     between, within = blocks_interval(*sides), blocks_interval(*sides, paired=True)
     assert between is not None and within is not None
     assert math.log(between.high / 2) == pytest.approx(1.96 * ASSUMED_BLOCK_SPREAD * math.sqrt(2), rel=1e-4)
-    assert "one block: ±1% between blocks assumed" in between.notes
-    assert within.high == pytest.approx(2) and "within one block" in within.notes
-    assert (
-        blocks_interval(runs((10.0, 10.1), (10.0, 10.1)), LOW).notes[-1]
-        == "2 blocks: ±1% between blocks assumed"
-    )
+    assert Doubt("block-spread-assumed", {"blocks": 1, "spread": 0.01}) in between.notes
+    assert within.high == pytest.approx(2) and Doubt("few-blocks", {"blocks": 1}) in within.notes
+    two = blocks_interval(runs((10.0, 10.1), (10.0, 10.1)), LOW)
+    assert two is not None and two.notes[-1] == Doubt("block-spread-assumed", {"blocks": 2, "spread": 0.01})
 
 
 def test_two_blocks_that_differ_by_more_than_is_assumed_count_as_they_are():
@@ -285,8 +284,10 @@ def test_a_figure_is_called_by_its_runs_and_blocks(n, blocks, label):
 
 def test_a_run_apart_from_the_others_is_said_beside_the_interval():
     slow = [10.0, 10.1, 9.9, 15.0]
-    assert outlying_run(slow) == "one run lies +50% from the other 3"
-    assert outlying_run([10.0, 10.1, 9.9, 5.0]) == "one run lies -50% from the other 3"
+    assert outlying_run(slow) == Doubt("odd-run", {"change": pytest.approx(0.5), "others": 3})
+    assert outlying_run([10.0, 10.1, 9.9, 5.0]) == Doubt(
+        "odd-run", {"change": pytest.approx(-0.5), "others": 3}
+    )
     interval = ratio(slow, A)
     assert interval is not None and interval.notes[0] == outlying_run(slow)
 
@@ -298,7 +299,7 @@ def test_common_scatter_sets_no_run_apart(values):
 
 def test_sides_of_very_unequal_scatter_are_said_to_be_so():
     quiet, loud = [1.0, 1.001, 0.999, 1.0005], [1.0, 1.1, 0.9, 1.05]
-    assert unequal_spread(quiet, loud) == "the runs of one side scatter 101 times as much as the other's"
+    assert unequal_spread(quiet, loud) == Doubt("unequal-spread", {"times": pytest.approx(101, abs=0.5)})
     assert unequal_spread(loud, quiet) == unequal_spread(quiet, loud)
     assert unequal_spread(loud, [1.0, 1.04, 0.96, 1.02]) is None
     assert unequal_spread(loud, [1.0, 1.0]) is None
@@ -312,8 +313,7 @@ def test_clean_runs_seldom_carry_a_doubt():
 
 
 def test_few_runs_say_how_often_they_would_miss_a_rare_slow_one():
-    sentence = rare_runs_missed(5)
-    assert sentence is not None and sentence.endswith("1 in 10 would be missed in 59 of 100 cases")
+    assert rare_runs_missed(5) == Doubt("rare-runs", {"runs": 5, "missed": pytest.approx(0.9**5)})
     assert rare_runs_missed(28) and rare_runs_missed(29) is None and rare_runs_missed(0) is None
 
 

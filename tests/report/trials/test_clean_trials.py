@@ -16,9 +16,8 @@ import pytest
 from harness.record import Load, Others, Record, Series, Trace, TraceStats
 from harness.record.published.cards import load_cards
 from harness.record.store import read_record
-from report.trials.table import trials_of
 from tests.helpers import ROOT, TESTS
-from tests.helpers.trial_tables import table
+from tests.helpers.trial_tables import trials_of
 from tests.helpers.watched_records import card, record, telemetry
 
 REAL = sorted((TESTS / "records").glob("real-*.json"))
@@ -95,7 +94,7 @@ def on_a_card(number: int) -> Record:
 
 def flagged(records: list[Record]) -> dict[int, set[str]]:
     """Of the trials that a page would show, those with a cause beside a short window, by order."""
-    trials = trials_of(table(records, CARDS))
+    trials = trials_of(records, CARDS)
     found = {at: {cause.name for cause in trial.causes} - ASIDE for at, trial in enumerate(trials)}
     return {at: names for at, names in found.items() if names}
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from harness.record import Epoch, Measurement
 from report.trials import learning
-from report.trials.table import trials_of
 from tests.helpers import records_builder as build
 from tests.helpers.trial_tables import table
 
@@ -90,4 +89,4 @@ def test_the_table_has_the_epochs_and_seconds_to_each_target_and_nothing_where_n
     found = [json.loads(rows[name][0]) for name in ("epochs_to_targets", "seconds_to_targets")]
     assert found == [{"0.6": 4, "0.8": None}, {"0.6": 48.0, "0.8": None}]
     assert rows["epochs_to_targets"].isna().tolist() == [False, True]
-    assert [trial.best_quality for trial in trials_of(rows)] == [0.77, 0.77]
+    assert [trial.best_quality for trial in rows["trial"]] == [0.77, 0.77]

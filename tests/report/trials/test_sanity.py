@@ -9,8 +9,7 @@ from pandas import DataFrame
 
 from harness.record import DeviceUsed, Flops, Record, Trace, TraceStats
 from harness.record.published.cards import load_cards
-from report.trials.sanity import peak_shares
-from report.trials.table import figures, trials_of
+from report.trials.sanity import peak_share
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.trial_tables import table
@@ -22,7 +21,7 @@ A100 = "NVIDIA A100-SXM4-40GB"
 
 def flagged(trials: DataFrame) -> list[set[str]]:
     """What speaks against each trial, beside that a faster one of as many steps is shorter."""
-    return [{cause.name for cause in trial.causes} - {"short-window"} for trial in trials_of(trials)]
+    return [{cause.name for cause in trial.causes} - {"short-window"} for trial in trials["trial"]]
 
 
 def on_a100(flops: float | None = 1e9, *, device: str = A100, gpus: int = 1, **changes: Any) -> Record:
@@ -37,22 +36,26 @@ def on_a100(flops: float | None = 1e9, *, device: str = A100, gpus: int = 1, **c
 
 def test_a_share_of_the_peak_is_flops_per_sample_times_samples_per_second_over_the_label_s_peak():
     trials = table([on_a100(24.3e9), on_a100(device="a card that nobody listed"), on_a100(None)])
-    throughput = figures(trials, "samples_per_second")[0]
-    assert peak_shares(trials, CARDS) == [pytest.approx(24.3e9 * throughput / 19.5e12), None, None]
+    throughput = trials["samples_per_second"].iloc[0]
+    assert [peak_share(trial, CARDS) for trial in trials["trial"]] == [
+        pytest.approx(24.3e9 * throughput / 19.5e12),
+        None,
+        None,
+    ]
 
 
 def test_more_than_its_peak_is_flagged_and_the_trial_is_no_result_any_more():
     trials = table([on_a100(24.3e9), on_a100(200e9, repeat=2)], CARDS)
     assert flagged(trials) == [set(), {"above-peak"}]
     assert list(trials["verdict"]) == ["valid", "invalid"]
-    assert [trial.verdict for trial in trials_of(trials)] == ["valid", "invalid"]
+    assert [trial.verdict for trial in trials["trial"]] == ["valid", "invalid"]
 
 
 @pytest.mark.parametrize(("clock_max_mhz", "doubted"), [(2520, True), (3105, False), (None, True)])
 def test_a_card_whose_clock_goes_above_the_reference_may_do_as_much_more(clock_max_mhz, doubted):
     made = on_a100(device="NVIDIA GeForce RTX 4090")
     gpus = tuple(gpu.model_copy(update={"clock_max_mhz": clock_max_mhz}) for gpu in made.machine.gpus)
-    flops = 1.05 * 82.6e12 / figures(table([made]), "samples_per_second")[0]
+    flops = 1.05 * 82.6e12 / table([made])["samples_per_second"].iloc[0]
     measured = made.measurement.model_copy(update={"flops": Flops(per_sample=flops)})
     machine = made.machine.model_copy(update={"gpus": gpus})
     fast = made.model_copy(update={"measurement": measured, "machine": machine})

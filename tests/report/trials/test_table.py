@@ -9,22 +9,20 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pandas import DataFrame
 
 from harness.errors import UserError
 from harness.record import Record, store
 from harness.record.store import read_all
-from report.comparisons.cells import cells_of
+from report.compare.cells import cells_of
 from report.trials import load
-from report.trials.columns import COLUMNS, IDENTITY, check, markdown
+from report.trials.columns import COLUMNS, markdown
 from report.trials.key import Key, ProtocolLength, Stack
-from report.trials.table import row_groups, trials_of, write_csv
+from report.trials.table import write_csv
 from tests.helpers import ROOT, TESTS
 from tests.helpers import records_builder as build
 from tests.helpers.records_hostile import hostile, odd_numbers
-from tests.helpers.trial_tables import table
+from tests.helpers.trial_tables import table, trials_of
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +34,6 @@ def trials() -> DataFrame:
 def test_every_column_has_its_type_whatever_the_records_hold(trials):
     for made in (trials, table(odd_numbers()), table([])):
         check(made)
-    with pytest.raises(UserError, match="another type: repeat; take it from"):
-        check(trials.assign(repeat=trials["repeat"].astype("Float64")))
-    with pytest.raises(UserError, match="verdict"):
-        cells_of(trials.drop(columns="verdict"))
 
 
 @pytest.mark.parametrize(("part", "model"), [("key", Key), ("length", ProtocolLength), ("stack", Stack)])
@@ -60,42 +54,14 @@ def test_the_page_of_the_columns_is_that_of_the_schema():
     assert page.endswith(f"\n\n{markdown()}\n"), "report.trials.columns.markdown() belongs there"
 
 
-def alike(made: DataFrame, columns: tuple[str, ...]) -> list[list[int]]:
-    """What `groups` does, row by row."""
-    places: dict[tuple[object, ...], list[int]] = {}
-    for place, row in enumerate(made[list(columns)].itertuples(index=False)):
-        key = tuple(None if value is pd.NA else value for value in row)
-        places.setdefault(key, []).append(place)
-    return list(places.values())
-
-
-@pytest.mark.parametrize("name", IDENTITY)
-def test_no_row_is_lost_where_a_column_that_tells_apart_is_null(name, trials):
-    some = trials[name].mask([place % 3 == 0 for place in range(len(trials))])
-    for column in (some, trials[name].mask([True] * len(trials))):
-        made = trials.assign(**{name: column})
-        check(made)
-        found = row_groups(made, IDENTITY)
-        assert sorted(place for places in found for place in places) == list(range(len(made)))
-        assert found == alike(made, IDENTITY)
-        measured = (made["status"] == "ok").sum()
-        assert sum(len(cell.trials) for cell in cells_of(made)) == measured
-
-
-TEXTS = st.sampled_from([None, "", "a", "b"])
-
-
-@given(st.lists(st.tuples(TEXTS, TEXTS, TEXTS, st.sampled_from([None, 0, 1])), max_size=12))
-@settings(max_examples=60)
-def test_rows_stand_together_only_where_all_is_equal_and_null_equals_null(rows):
-    names, types = ("x", "y", "z", "n"), ("string", "string", "string", "Int64")
-    columns = [pd.array([row[at] for row in rows], dtype=kind) for at, kind in enumerate(types)]
-    made = DataFrame(dict(zip(names, columns, strict=True)))
-    assert row_groups(made, names) == alike(made, names)
+def check(made: DataFrame) -> None:
+    assert {column.name: column.dtype for column in COLUMNS} == {
+        name: str(kind) for name, kind in made.dtypes.items()
+    }
 
 
 def test_cells_hold_the_trials_whose_key_length_stack_and_place_are_equal(trials):
-    found = cells_of(trials)
+    found = cells_of(trials["trial"])
     for cell in found:
         same = (cell.key, cell.length, cell.stack, cell.session, cell.machine, cell.card)
         for trial in cell.trials:
@@ -107,7 +73,7 @@ def test_cells_hold_the_trials_whose_key_length_stack_and_place_are_equal(trials
 
 
 def test_rows_are_in_the_order_of_their_start(trials):
-    started = [trial.started_at for trial in trials_of(trials)]
+    started = [trial.started_at for trial in trials["trial"]]
     assert started == sorted(started)
     assert list(trials["started_at"]) == started
 
@@ -131,7 +97,7 @@ def test_no_date_of_a_record_stops_the_table(started, tmp_path):
     (first, *others) = build.two_cards()
     made = table([first.model_copy(update={"started_at": started}), *others])
     check(made)
-    write_csv(made, tmp_path / "trials.csv")
+    write_csv(list(made["trial"]), tmp_path / "trials.csv")
     assert len((tmp_path / "trials.csv").read_text().splitlines()) == 1 + len(made)
 
 
@@ -142,14 +108,14 @@ def with_label(record: Record, label: str) -> Record:
 @pytest.mark.parametrize("label", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1+1", "plain", "a=b", '=","'])
 def test_a_text_that_a_spreadsheet_would_compute_is_led_by_an_apostrophe(label, tmp_path):
     (first, *_) = build.two_cards()
-    write_csv(table([with_label(first, label)]), tmp_path / "trials.csv")
+    write_csv(trials_of([with_label(first, label)]), tmp_path / "trials.csv")
     with (tmp_path / "trials.csv").open(newline="", encoding="utf-8") as file:
         (row,) = csv.DictReader(file)
     assert row["machine_label"] == (label if label in ("plain", "a=b") else f"'{label}")
 
 
 def test_the_file_has_every_column_but_the_trial_and_the_same_figures(trials, tmp_path):
-    write_csv(trials, tmp_path / "trials.csv")
+    write_csv(list(trials["trial"]), tmp_path / "trials.csv")
     again = pd.read_csv(tmp_path / "trials.csv")
     assert list(again) == [column.name for column in COLUMNS if column.name != "trial"]
     rates = trials["samples_per_second"].to_numpy("float64", na_value=math.nan)

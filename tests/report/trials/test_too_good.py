@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from harness.record import DeviceUsed, Flops, Record
-from report.trials.table import trials_of
 from tests.helpers.records_devices import runs, summed, with_parameters
-from tests.helpers.trial_tables import table
+from tests.helpers.trial_tables import trials_of
 from tests.helpers.watched_records import record
 
 NEW = {"above-ceiling", "contradicts-itself"}
@@ -17,7 +16,7 @@ NEW = {"above-ceiling", "contradicts-itself"}
 
 def marks(records: list[Record]) -> list[tuple[str, set[str]]]:
     """Of each trial the verdict, and what is too good of it."""
-    trials = trials_of(table(records))
+    trials = trials_of(records)
     return [
         (trial.verdict, {cause.name for cause in trial.causes} & NEW)
         for trial in sorted(trials, key=lambda trial: trial.repeat)
@@ -47,7 +46,7 @@ def test_a_step_shorter_than_the_sum_of_its_gradients_in_every_run_is_marked(rea
     changes = with_parameters("fp32-ieee", 25_000_000)
     (work,) = runs("fp32-ieee", 0.1, repeats=1, way="ddp", gpus=2, changes=changes)
     ceilings = [one for at, gb in enumerate(reached_gb, 1) for one in summed(2, gb, repeats=at)[-1:]]
-    first = trials_of(table([work, *ceilings]))[0]
+    first = trials_of([work, *ceilings])[0]
     assert first.verdict == ("warn" if marked else "valid")
     assert {cause.name for cause in first.causes} == ({"above-ceiling"} if marked else set())
 

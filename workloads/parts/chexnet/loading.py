@@ -17,10 +17,10 @@ import torch
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset, default_collate
 
+from parts.chexnet import pictures, reader
+from parts.chexnet.pictures import DEVIATION, MEAN
 from parts.chexnet.protocol import FAIR, Terms
-from parts.chexnet.real import pictures, reader
-from parts.chexnet.real.ahead import AHEAD, Ahead
-from parts.chexnet.real.pictures import DEVIATION, MEAN
+from parts.chexnet.reader import AHEAD, Ahead
 from parts.chexnet.xrays import PIXELS
 from parts.launcher import Place
 

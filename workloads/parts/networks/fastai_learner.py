@@ -246,14 +246,15 @@ def total_norm(gradients: list[torch.Tensor]) -> torch.Tensor:
 
 def precision_callbacks(label: str, kind: str, static_scale: float) -> tuple[str, list[Callback]]:
     """How a label is done, in words, and its callbacks, a ScaleRecorder among them if it scales."""
-    if label.startswith("fp32-"):
+    numerics = precision.PRECISIONS[label]
+    dtype = numerics.outputs
+    if dtype is torch.float32:
         return "none", []
-    dtype = precision.SIXTEEN_BIT[label]
-    if label.startswith("pure-"):
+    if numerics.plain:
         return f"all weights in {dtype}", [Pure(dtype)]
-    if label == "amp-bf16":
+    if not numerics.scaled:
         return "fastai MixedPrecision, torch.autocast", [Amp(dtype)]
-    if label == "amp-fp16":
+    if numerics.autocast:
         scaler = Amp(dtype)
         method = "fastai MixedPrecision, torch.autocast, torch.amp.GradScaler"
         return method, [scaler, ScaleRecorder(scaler, "dynamic")]

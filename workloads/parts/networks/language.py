@@ -1,4 +1,4 @@
-"""The language model of Apex's example, its text and its loop, for any library and precision.
+"""The language model of Apex's example, its text, loop and measurement, for any library and precision.
 
 Python 3.7 and torch 1.0 are enough for it: the versions of the study's own stack import it too.
 """
@@ -13,10 +13,29 @@ from typing import Any
 import torch
 from torch import nn
 
+from parts.device import facts, software
+from parts.inputs import datasets
 from parts.numerics import precision
+from parts.numerics.loss_scale import ScaleLog
 from parts.timing.clock import Clock, stopwatch
 from parts.trial import Failed, Trial
 
+BPTT = 35
+KINDS = ("RNN_TANH", "RNN_RELU", "GRU", "LSTM")
+OPTIONS: dict[str, Any] = {
+    "epochs": 30,
+    "emsize": 200,
+    "nhid": 200,
+    "layers": 2,
+    "dropout": 0.2,
+    "lr": 20.0,
+    "clip": 0.25,
+    "tied": False,
+    "fp16_path": "fp16_optimizer",
+    "loss_scale": "static",
+    "static_loss_scale": 1.0,
+}
+"""The example's own."""
 SMALLER_RATE = 4.0
 VALID_BATCH_SIZE = 10
 INITIAL_RANGE = 0.1
@@ -84,6 +103,25 @@ class Text:
 
 
 @dataclass(frozen=True)
+class Texts:
+    """WikiText-2 where the data mode wants it: in columns to train on, in ten to validate and test on."""
+
+    corpus: Any
+    train: Text
+    valid: Text
+    home: torch.device
+
+
+def texts(trial: Trial, device: torch.device) -> Texts:
+    """The trial's data; raises Failed where it is not there or not whole."""
+    corpus = datasets.wikitext_2(trial.data_folder, trial.asked["data"])
+    home = torch.device("cpu") if trial.variant["data_mode"] == "host" else device
+    bptt = trial.variant["sequence_length"] or BPTT
+    train = Text(in_columns(corpus.train, trial.variant["batch_size"], home), bptt)
+    return Texts(corpus, train, Text(in_columns(corpus.valid, VALID_BATCH_SIZE, home), bptt), home)
+
+
+@dataclass(frozen=True)
 class Task:
     """What training and validation share."""
 
@@ -99,16 +137,91 @@ class Task:
             return nn.functional.cross_entropy(output, targets), state
 
 
+def refuse_unknown(trial: Trial, options: dict[str, Any]) -> None:
+    """Raises Failed for a model or an option that the example does not have."""
+    trial.choose("model", trial.variant["model"], KINDS)
+    trial.choose("fp16_path", options["fp16_path"], ("main", "fp16_optimizer"))
+    trial.choose("loss_scale", options["loss_scale"], ("static", "dynamic"))
+
+
+Step = Callable[[torch.Tensor, float], "torch.Tensor | None"]
+"""Takes a loss and a rate; gives the norm of the gradients, or none where it did not compute it."""
+
+
+def measured(
+    trial: Trial,
+    task: Task,
+    texts: Texts,
+    options: dict[str, Any],
+    update: tuple[Step, str, ScaleLog | None],
+    arithmetic: dict[str, Any],
+) -> dict[str, Any]:
+    """Rehearses a step, trains, tests after the whole protocol; the measurement's own part.
+
+    `update` is the step, what a record calls it, and its loss scale. Fixed batches are not validated.
+    """
+    step, method, scale_log = update
+    model, train, valid = task.model, texts.train, texts.valid
+    batch_size = trial.variant["batch_size"]
+    with trial.phase("first_step"), precision.rehearsal(model, task.device) as output_types:
+        task.loss(*train.batch(0), model.first_state(batch_size))[0].backward()
+    clock = Clock(trial, task.device, steps_per_epoch=len(train), epochs=options["epochs"])
+    valid_batches = 0 if train.fixed else trial.valid_batches(len(valid))
+    epochs = train_epochs(trial, task, clock, step, texts, valid_batches, options["lr"])
+    whole = valid_batches == len(valid)
+    ended = clock.ended(epochs, whole=whole)
+    test_quality = None
+    if whole and len(epochs) == clock.epochs and epochs[-1]["complete"]:
+        trial.stage("test")
+        test = Text(in_columns(texts.corpus.test, VALID_BATCH_SIZE, texts.home), train.bptt)
+        test_quality = perplexity(validation_loss(task, test, len(test)))
+    trial.stage("collect")
+    return {
+        "device": facts(trial.asked["device"], task.device),
+        "versions": software(),
+        "precision": dict(
+            arithmetic,
+            output_dtypes=output_types,
+            parameter_dtypes=precision.parameter_types(model),
+            method=method,
+            loss_scale=scale_log.facts() if scale_log else None,
+        ),
+        "data": {
+            "name": texts.corpus.name,
+            "source": trial.asked["data"],
+            "sha256": texts.corpus.sha256,
+            "train_items": len(texts.corpus.train),
+            "valid_items": len(texts.corpus.valid),
+            **clock.batches(),
+        },
+        "protocol": {
+            "steps_per_epoch": len(train),
+            "epochs": options["epochs"],
+            "valid_batches": len(valid),
+            **ended,
+        },
+        "sample_unit": "token",
+        "samples_per_step": batch_size * train.bptt,
+        "epochs": epochs,
+        "quality_name": "perplexity",
+        "test_quality": test_quality,
+        "structure": {
+            "parameters": sum(parameter.numel() for parameter in model.parameters()),
+            "vocabulary": texts.corpus.types,
+            "padded_vocabulary": model.decoder.out_features,
+        },
+        **clock.series(),
+    }
+
+
 def train_epochs(
     trial: Trial,
     task: Task,
     clock: Clock,
-    step: Callable[[torch.Tensor, float], torch.Tensor | None],
-    train: Text,
-    valid: Text,
+    step: Step,
+    texts: Texts,
     valid_batches: int,
     rate: float,
-    batch_size: int,
 ) -> list[dict[str, Any]]:
     """Training and validation until the protocol or the trial's limit ends; one record an epoch.
 
@@ -119,9 +232,9 @@ def train_epochs(
     while len(epochs) < clock.epochs and not clock.over():
         trial.stage("train")
         task.model.train()
-        state = task.model.first_state(batch_size)
+        state = task.model.first_state(trial.variant["batch_size"])
         clock.start()
-        for tokens, targets in train:
+        for tokens, targets in texts.train:
             clock.ready(tokens)
             loss, state = task.loss(tokens, targets, detached(state))
             clock.norm(step(loss, rate))
@@ -133,7 +246,7 @@ def train_epochs(
             trial.stage("valid")
             batches = clock.valid_batches(valid_batches)
             with stopwatch(task.device) as taken:
-                loss = validation_loss(task, valid, batches)
+                loss = validation_loss(task, texts.valid, batches)
             epoch.update(valid_seconds=taken[0], valid_batches=batches, valid_loss=loss)
             epoch.update(quality=perplexity(loss))
             if loss < best:

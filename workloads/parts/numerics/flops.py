@@ -18,6 +18,8 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
+from parts.numerics.precision import PRECISIONS
+
 AGREEMENT = 1e-6
 METHOD = "torch FlopCounterMode on one training step, equal to the count by the layers' sizes"
 TRAFFIC = (
@@ -82,7 +84,7 @@ def of_tokens(
 
 def value_bytes(label: str) -> int:
     """Bytes of a value under a precision label; autocast's fp32 parts are taken for 16-bit."""
-    return 4 if label.startswith("fp32-") else 2
+    return PRECISIONS[label].outputs.itemsize
 
 
 class Traffic(TorchDispatchMode):

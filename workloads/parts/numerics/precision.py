@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,35 @@ from torch import nn
 from parts.numerics import arithmetic
 from parts.trial import Failed
 
-SIXTEEN_BIT = {
-    "amp-fp16": torch.float16,
-    "amp-bf16": torch.bfloat16,
-    "fp16-master": torch.float16,
-    "pure-fp16": torch.float16,
-    "pure-bf16": torch.bfloat16,
+
+@dataclass(frozen=True)
+class Numerics:
+    """What a label is to torch; what a report says of it is in `harness/record/vocabulary/precision.py`."""
+
+    arithmetic: tuple[str, ...]
+    """What a product's error against float64 may read as."""
+    outputs: torch.dtype = torch.float32
+    """Of the layers that do the work."""
+    weights: torch.dtype = torch.float32
+    autocast: bool = False
+    scaled: bool = False
+    """Whether the loss has a scale."""
+
+    @property
+    def plain(self) -> bool:
+        """Whether weights, update and arithmetic are all of one type."""
+        return self.weights == self.outputs and len(self.arithmetic) == 1 and not self.scaled
+
+
+PRECISIONS = {
+    "fp32-ieee": Numerics(("fp32-ieee",)),
+    "fp32-default": Numerics(("fp32-ieee", "tf32")),
+    "fp32-tf32": Numerics(("tf32",)),
+    "amp-fp16": Numerics(("fp16",), torch.float16, autocast=True, scaled=True),
+    "amp-bf16": Numerics(("bf16",), torch.bfloat16, autocast=True),
+    "fp16-master": Numerics(("fp16",), torch.float16, torch.float16, scaled=True),
+    "pure-fp16": Numerics(("fp16",), torch.float16, torch.float16),
+    "pure-bf16": Numerics(("bf16",), torch.bfloat16, torch.bfloat16),
 }
 LACKING = Path(__file__).parents[2] / "precisions.json"
 """What no device of a kind, none below a compute capability, or none of some targets does in hardware.
@@ -59,13 +83,13 @@ def facts(label: str, device: torch.device) -> dict[str, Any]:
 
 def weight_type(label: str) -> torch.dtype:
     """The type that the model's weights have under a label."""
-    return torch.float32 if label.startswith(("fp32-", "amp-")) else SIXTEEN_BIT[label]
+    return PRECISIONS[label].weights
 
 
 def autocast(label: str, device: torch.device) -> contextlib.AbstractContextManager[Any]:
     """torch.autocast on the trial's own device for the amp labels; else nothing."""
-    if label.startswith("amp-"):
-        return torch.autocast(device.type, dtype=SIXTEEN_BIT[label])
+    if PRECISIONS[label].autocast:
+        return torch.autocast(device.type, dtype=PRECISIONS[label].outputs)
     return contextlib.nullcontext()
 
 
@@ -82,9 +106,7 @@ def probes(label: str, device: torch.device) -> list[dict[str, Any]]:
         for name, (left, right) in arithmetic.SHAPES.items():
             operands = [torch.randn(shape, generator=generator) for shape in (left, right)]
             exact = operations[name](*(operand.double() for operand in operands))
-            operands = [operand.to(device) for operand in operands]
-            if label in SIXTEEN_BIT and not label.startswith("amp-"):
-                operands = [operand.to(SIXTEEN_BIT[label]) for operand in operands]
+            operands = [operand.to(device).to(weight_type(label)) for operand in operands]
             with autocast(label, device):
                 result = operations[name](*operands)
             error = ((result.double().cpu() - exact).abs().max() / exact.abs().mean()).item()

@@ -17,9 +17,10 @@ import torch
 from torch import nn
 
 from parts.numerics.loss_scale import ScaleLog
+from parts.numerics.precision import PRECISIONS
 from parts.trial import Failed
 
-LABELS = ("fp32-ieee", "fp32-tf32", "fp32-default", "amp-fp16", "amp-bf16")
+LABELS = tuple(label for label, numerics in PRECISIONS.items() if numerics.weights == torch.float32)
 """The precisions of `Update`."""
 GROW_AFTER_STEPS = 1000
 """Steps without an overflow after which a dynamic scale doubles, as Apex had it when the study ran."""
@@ -45,8 +46,8 @@ class Update:
 
     def __init__(self, label: str, optimiser: torch.optim.Optimizer, device: torch.device) -> None:
         self.optimiser = optimiser
-        self.scaler = torch.amp.GradScaler(device.type, enabled=label == "amp-fp16")
-        self.method = "torch.autocast" if label.startswith("amp-") else "none"
+        self.scaler = torch.amp.GradScaler(device.type, enabled=PRECISIONS[label].scaled)
+        self.method = "torch.autocast" if PRECISIONS[label].autocast else "none"
         self._log: ScaleLog | None = None
         self._scales: list[torch.Tensor] = []
         self._steps = 0
@@ -138,14 +139,14 @@ def clipped_sgd(
     label: str, model: nn.Module, options: dict[str, Any], tuned: bool, device: torch.device
 ) -> tuple[SgdStep, str, ScaleLog | None]:
     """The step through backward pass, clipping and SGD, its method, and its loss scale where it has one."""
-    parameters = list(model.parameters())
+    parameters, numerics = list(model.parameters()), PRECISIONS[label]
 
     def sgd(weights: list[nn.Parameter]) -> torch.optim.SGD:
         return torch.optim.SGD(weights, lr=options["lr"], foreach=False, fused=tuned)
 
-    if label == "amp-fp16":
+    if numerics.scaled and numerics.autocast:
         return _scaled_by_torch(sgd(parameters), parameters, options["clip"], device)
-    if label == "fp16-master":
+    if numerics.scaled:
         if options["fp16_path"] == "main":
             return _as_in_main(model, sgd, options)
         return _as_in_fp16_optimizer(model, sgd, options, device)
@@ -159,7 +160,7 @@ def clipped_sgd(
         _at(optimiser, rate).step()
         return norm
 
-    return step, "torch.autocast" if label.startswith("amp-") else "none", None
+    return step, "torch.autocast" if PRECISIONS[label].autocast else "none", None
 
 
 def _scaled_by_torch(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.engine.scheduler import Told
+from harness.engine.base import SchedulerState as State
 from harness.engine.slurm.scheduler import Slurm
 from harness.errors import NoEngine, UserError
 
@@ -54,20 +54,29 @@ CUT = "slurmstepd-n1: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-22T12:16:08{wh
     [
         ("", None),
         ("error: nothing of the kind\n", None),
-        (CUT.format(why=""), Told("cancelled", "SLURM was asked to cancel the job")),
-        (CUT.format(why=" DUE TO TIME LIMIT"), Told("timeout", "SLURM ended the job: time limit")),
-        (CUT.format(why=" DUE TO PREEMPTION"), Told("preempted", "SLURM ended the job: preemption")),
-        (CUT.format(why=" DUE TO JOB REQUEUE"), Told("preempted", "SLURM ended the job: job requeue")),
-        (CUT.format(why=" DUE TO NODE FAILURE"), Told("node-failed", "SLURM ended the job: node failure")),
+        (CUT.format(why=""), State("cancelled", "SLURM was asked to cancel the job")),
+        (CUT.format(why=" DUE TO TIME LIMIT"), State("timeout", "SLURM ended the job: time limit")),
+        (
+            CUT.format(why=" DUE TO PREEMPTION"),
+            State("preempted", "SLURM ended the job: preemption"),
+        ),
+        (
+            CUT.format(why=" DUE TO JOB REQUEUE"),
+            State("preempted", "SLURM ended the job: job requeue"),
+        ),
+        (
+            CUT.format(why=" DUE TO NODE FAILURE"),
+            State("node-failed", "SLURM ended the job: node failure"),
+        ),
         (
             "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=7.0. Some of your processes may have "
             "been killed by the cgroup out-of-memory handler.\n" + CUT.format(why=""),
-            Told("out-of-memory", "SLURM's limit of memory ended it"),
+            State("out-of-memory", "SLURM's limit of memory ended it"),
         ),
         (
             "slurmstepd: error: Detected 1 oom_kill event in StepId=7.batch. Some of the step tasks have "
             "been OOM Killed.\n",
-            Told("out-of-memory", "SLURM's limit of memory ended it"),
+            State("out-of-memory", "SLURM's limit of memory ended it"),
         ),
     ],
 )

@@ -13,6 +13,7 @@ from report.analysis import Analysis, Question, analyse, evidence_in
 from report.charts.bars import Bars
 from report.claims.studies import MOST_BARS
 from report.page.build import page_of
+from report.page.parts import uncertainty
 from report.page.parts.published import BARS_ALONE, MOST_ALONE, PublishedView, view
 from report.page.published.verdicts import ClaimRow, claim_rows
 from report.page.render import render
@@ -100,6 +101,16 @@ def test_a_study_is_one_picture_a_metric_with_this_machine_among_its_figures(jud
 def test_the_models_stand_in_the_study_s_own_order(judged: Analysis):
     (chart, *_) = charts(viewed(judged))
     assert [group.label for group in chart.groups] == ["ResNet-18", "ResNet-50"]
+
+
+def test_a_page_says_in_what_its_records_differ_from_unmet_claims_and_how_its_precisions_learn():
+    question = Question(datetime(2026, 12, 1, tzinfo=UTC), session="20261121-38cb4c")
+    found = analyse(evidence_in(ROOT, purchase=False), question)
+    assert viewed(found).differs == ("image size", "batch size", "model")
+    sure = uncertainty.view(found, systems_of(found))
+    assert sure is not None
+    learning = [(row.first_steps, row.end, row.runs) for row in sure.learning]
+    assert learning == [("follows", "cut short", 3), ("follows", "cut short", 3)]
 
 
 def test_without_records_the_studies_stand_alone_in_a_bounded_number_of_pictures(alone: Analysis):

@@ -1,0 +1,135 @@
+"""Which engine a line's trials run in: the one asked for, else the first that serves image and cards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+from harness.engine import apptainer
+from harness.engine.apptainer import ApptainerEngine
+from harness.engine.base import Engine
+from harness.engine.build import BuildSettings, build_settings
+from harness.engine.container import DeviceRequest
+from harness.engine.docker import DockerEngine
+from harness.engine.find import EngineChoice, find
+from harness.engine.local import HereEngine, identity
+from harness.engine.venv import VenvEngine
+from harness.errors import MachineError, NoDevice, PlanError
+from harness.image.catalog import Image
+from harness.machine import local_names, passed_variables, recorded_variables
+from harness.record import store
+from harness.settings import Settings
+
+WHEELHOUSE = "wheelhouse"
+
+
+def choose(
+    root: Path,
+    settings: Settings,
+    image: Image,
+    environ: Mapping[str, str],
+    *,
+    revision: str | None,
+    device: DeviceRequest | None = None,
+    architecture: str | None = None,
+    refuse: bool = True,
+) -> tuple[Engine, tuple[str, ...]]:
+    """The engine, and what a person should hear where it is another than was hoped for.
+
+    `device` and `architecture` are this machine's, which a container has to serve; without them it is not
+    asked whether it does. Raises NoEngine for an engine asked for that does not answer, and unless `refuse`
+    is false NoDevice for one that gives no such card.
+    """
+    choice = settings.engine
+    passed = recorded_variables(passed_variables(environ), local_names())
+    if choice == "here" or (choice == "auto" and identity() is not None):
+        return HereEngine(root, passed=passed), ()
+    if settings.python is not None and choice not in ("auto", "venv"):
+        raise PlanError(
+            f"--python names an interpreter, and the engine '{choice}' has its own", remedy="leave one out"
+        )
+    if choice == "venv" or settings.python is not None:
+        return venv(root, settings, passed), (_no_container("it was asked for"),)
+    logs = store.state_folder(root) / "logs"
+    building = build_settings(settings, root=root, logs=logs, revision=revision, environ=environ)
+    if choice == "apptainer":
+        return ApptainerEngine(root, apptainer.needed(environ), building, passed), ()
+    engine, lost = _container(settings, building, passed, environ)
+    reason = _unfit(engine, choice, image, device, architecture) if engine else None
+    if engine is not None and (reason is None or choice != "auto"):
+        if reason is not None and refuse:
+            raise NoDevice(reason, remedy="see `invoke doctor`, or use --engine venv")
+        _wheels_in_clone(root, settings)
+        return engine, ()
+    lost = reason or lost
+    program = apptainer.client(environ)
+    by_file = ApptainerEngine(root, program, building, passed) if program else None
+    if by_file is not None and by_file.at_hand(image):
+        return by_file, (f"engine: Apptainer ({lost})",)
+    return venv(root, settings, passed), (_no_container(lost),)
+
+
+def _container(
+    settings: Settings, building: BuildSettings, passed: Mapping[str, str], environ: Mapping[str, str]
+) -> tuple[DockerEngine | None, str]:
+    """The container engine that answers; else why none does, which is raised where one was asked for."""
+    try:
+        return find(cast(EngineChoice, settings.engine), building, passed=passed, environ=environ), ""
+    except MachineError as error:
+        if settings.engine != "auto":
+            raise
+        return None, error.problem
+
+
+def _unfit(
+    engine: DockerEngine, choice: str, image: Image, device: DeviceRequest | None, architecture: str | None
+) -> str | None:
+    """Why trials cannot run in this engine's containers, in one clause; null where they can.
+
+    An engine asked for by name may emulate another processor.
+    """
+    if device is None or architecture is None:
+        return None
+    try:
+        if choice == "auto" and not image.runs_on(architecture):
+            return f"image '{image.name}' is for {image.platform}, and this machine is {architecture}"
+        return engine.refusal(device)
+    except MachineError as error:
+        if choice != "auto":
+            raise
+        return error.problem
+
+
+def _wheels_in_clone(root: Path, settings: Settings) -> None:
+    """An image's build sees only the clone: wheels from elsewhere would silently not be used."""
+    if settings.wheelhouse and Path(settings.wheelhouse).resolve() != (root / WHEELHOUSE).resolve():
+        raise PlanError(
+            f"an image takes wheels from the clone's folder '{WHEELHOUSE}', not from '{settings.wheelhouse}'",
+            remedy=f"copy them into '{WHEELHOUSE}', or use --engine venv",
+        )
+
+
+def venv(root: Path, settings: Settings, passed: Mapping[str, str]) -> VenvEngine:
+    """The virtual environment, with the wheels that are named or lie in the clone."""
+    wheels = Path(settings.wheelhouse).absolute() if settings.wheelhouse else root / WHEELHOUSE
+    return VenvEngine(root, settings.python, wheels if wheels.is_dir() else None, passed)
+
+
+def _no_container(lost: str) -> str:
+    return f"engine: a virtual environment, since {lost}; the system's libraries are not pinned"
+
+
+def without_container(
+    root: Path, settings: Settings, image: Image, engine: Engine, error: MachineError
+) -> tuple[VenvEngine, str]:
+    """The virtual environment in place of an engine that cannot build, and what a person should hear.
+
+    Raises the error itself where the engine was asked for by name, or no virtual environment is possible.
+    """
+    in_a_venv = not image.from_base and image.program == "python"
+    if settings.engine != "auto" or not isinstance(engine, DockerEngine) or not in_a_venv:
+        raise error
+    passed = recorded_variables(passed_variables(os.environ), local_names())
+    return venv(root, settings, passed), _no_container(error.problem)

@@ -1,0 +1,260 @@
+"""AMD's cards, what they are and how they do: through amdsmi where it is, else what the kernel shows of them.
+
+amdsmi raises KeyError and prints where ROCm is missing, so its import is guarded and silenced. No index has
+the official one: ROCm keeps it in a folder of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from harness.files import Files, unit_of
+from harness.gpu import amdgpu, query
+
+VIOLATIONS = (
+    ("acc_ppt_pwr", "power"),
+    ("acc_socket_thrm", "thermal"),
+    ("acc_vr_thrm", "regulator_thermal"),
+    ("acc_hbm_thrm", "memory_thermal"),
+    ("acc_prochot_thrm", "prochot"),
+)
+
+
+def library(rocm: str | None = None) -> Any | None:
+    """The amdsmi module: this Python's own, else that of ROCm's folder; None where neither has it."""
+    folder = os.path.join(rocm or os.environ.get("ROCM_PATH") or "/opt/rocm", "share", "amd_smi")  # noqa: PTH118
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        return _imported() or _imported(folder)
+
+
+def _imported(*folders: str) -> Any | None:
+    """The module as it is found with these folders looked in first."""
+    sys.path[:0] = folders
+    try:
+        return importlib.import_module("amdsmi")
+    except Exception:
+        # What a failed import leaves would stand in the way of the next.
+        for name in [name for name in sys.modules if name.split(".")[0] == "amdsmi"]:
+            del sys.modules[name]
+        return None
+    finally:
+        del sys.path[: len(folders)]
+
+
+def describe(smi: Any | None, files: Files) -> list[dict[str, Any]]:
+    """The fields of record.Gpu for every card, and `uuid`, which stays in memory."""
+    kernel_cards = amdgpu.described(files)
+    by_bus = _library_cards(smi) if smi is not None else {}
+    for card in kernel_cards:
+        card.update({key: value for key, value in by_bus.get(card["bus"], {}).items() if value is not None})
+    unnamed = {"name": "unknown AMD card", "vendor": "AMD"}
+    return kernel_cards or [{**unnamed, **by_bus[bus], "index": at} for at, bus in enumerate(sorted(by_bus))]
+
+
+def _library_cards(smi: Any) -> dict[str, dict[str, Any]]:
+    """PCI address → what amdsmi knows better than the kernel's files."""
+    try:
+        smi.amdsmi_init()
+    except smi.AmdSmiException:
+        return {}
+    try:
+        handles = query(smi, "amdsmi_get_processor_handles") or []
+        cards = [_library_card(smi, handle) for handle in handles]
+        return {card.pop("bus"): card for card in cards if card["bus"]}
+    finally:
+        query(smi, "amdsmi_shut_down")
+
+
+def _library_card(smi: Any, handle: Any) -> dict[str, Any]:
+    def ask(name: str) -> dict[str, Any]:
+        return {key: value for key, value in (query(smi, name, handle) or {}).items() if value != "N/A"}
+
+    asic, vram = ask("amdsmi_get_gpu_asic_info"), ask("amdsmi_get_gpu_vram_info")
+    cap, bus = ask("amdsmi_get_power_cap_info"), query(smi, "amdsmi_get_gpu_device_bdf", handle)
+    megabytes = vram.get("vram_size")
+    return {
+        "bus": bus.lower() if bus else None,
+        "name": asic.get("market_name"),
+        "architecture": asic.get("target_graphics_version"),
+        "memory_bytes": megabytes * 2**20 if megabytes else None,
+        "driver": ask("amdsmi_get_gpu_driver_info").get("driver_version"),
+        "vbios": ask("amdsmi_get_gpu_vbios_info").get("version"),
+        "power_limit_watts": _cap_watts(cap.get("power_cap")),
+        "power_limit_default_watts": _cap_watts(cap.get("default_power_cap")),
+    }
+
+
+def _cap_watts(value: int | None) -> float | None:
+    """amdsmi gives microwatts; its first versions gave watts."""
+    if not value:
+        return None
+    return value / 1_000_000 if value >= 10_000 else float(value)
+
+
+def open_cards(marks: list[str], root: str = "/") -> Any:
+    """The cards by the library, or by the kernel's files where it does not answer."""
+    smi = library()
+    cards = AmdsmiCards(smi, marks, root) if smi is not None else None
+    return cards if cards is not None and cards.described else amdgpu.KernelCards(marks, root)
+
+
+class AmdsmiCards:
+    """The watched cards through amdsmi; `missing` keeps the first reason of each null."""
+
+    source = "amdsmi"
+
+    def __init__(self, smi: Any, marks: list[str], root: str = "/") -> None:
+        self._smi = smi
+        self.missing: dict[str, str] = {}
+        self.described: list[dict[str, Any]] = []
+        self._handles: list[Any] = []
+        self._counts: list[Any] = []
+        self._units: list[int | None] = []
+        self._ask("cards", "amdsmi_init")
+        self._open = "cards" not in self.missing
+        if self._open:
+            self._find(marks, root)
+
+    def _find(self, marks: list[str], root: str) -> None:
+        # The compute runtime counts by bus number, which is not always this library's order.
+        files = Files(Path(root))
+        uuids = {bus: files.text(f"{folder}/unique_id") for bus, folder in amdgpu.kernel_folders(files)}
+        handles = self._ask("cards", "amdsmi_get_processor_handles") or []
+        placed = [
+            ((self._ask("bus", "amdsmi_get_gpu_device_bdf", handle) or "").lower(), handle)
+            for handle in handles
+        ]
+        if not all(bus for bus, _ in placed):
+            # Without it no card can be counted as the compute runtime counts.
+            self.missing["cards"] = "amdsmi gives no PCI address"
+            return
+        for index, (bus, handle) in enumerate(sorted(placed, key=lambda pair: pair[0])):
+            asic = self._ask(f"{index}.name", "amdsmi_get_gpu_asic_info", handle) or {}
+            card = {"index": index, "unit": unit_of(uuids.get(bus)), "name": _known(asic.get("market_name"))}
+            if amdgpu.chosen(card, uuids.get(bus), marks):
+                self.described.append(card)
+                self._handles.append(handle)
+                self._counts.append(None)
+                self._units.append(_known(asic.get("num_compute_units")))
+
+    def close(self) -> None:
+        """Lets the library go."""
+        if self._open:
+            self._ask("close", "amdsmi_shut_down")
+
+    def sample(self, ours: Any, slow: bool) -> list[dict[str, Any]]:
+        """Each card's values; counters are cumulative."""
+        return [self._card(at, handle, ours, slow) for at, handle in enumerate(self._handles)]
+
+    def _ask(self, what: str, name: str, *arguments: Any) -> Any:
+        return query(self._smi, name, *arguments, missing=self.missing, what=what)
+
+    def _card(self, at: int, handle: Any, ours: Any, slow: bool) -> dict[str, Any]:
+        smi, index = self._smi, self.described[at]["index"]
+
+        def ask(what: str, name: str, *arguments: Any) -> Any:
+            return self._ask(f"{index}.{what}", name, handle, *arguments)
+
+        busy = ask("utilization", "amdsmi_get_gpu_activity") or {}
+        memory = ask("memory", "amdsmi_get_gpu_vram_usage") or {}
+        used = _known(memory.get("vram_used"))
+        clock, heat = smi.AmdSmiClkType, smi.AmdSmiTemperatureType
+        sm = ask("sm_mhz", "amdsmi_get_clock_info", clock.GFX) or {}
+        hbm = ask("memory_mhz", "amdsmi_get_clock_info", clock.MEM) or {}
+        now = smi.AmdSmiTemperatureMetric.CURRENT
+        values = {
+            "sm_mhz": _known(sm.get("clk")),
+            "memory_mhz": _known(hbm.get("clk")),
+            "temperature_c": ask("temperature", "amdsmi_get_temp_metric", heat.HOTSPOT, now),
+            "memory_temperature_c": _known(
+                ask("memory_temperature", "amdsmi_get_temp_metric", heat.VRAM, now)
+            ),
+            "power_watts": _power(ask("power", "amdsmi_get_power_info") or {}),
+            "utilization_percent": _known(busy.get("gfx_activity")),
+            "memory_utilization_percent": _known(busy.get("umc_activity")),
+            "memory_used_bytes": None if used is None else used * 2**20,
+            "energy_joules": _energy(ask("energy", "amdsmi_get_energy_count") or {}),
+            "limited_seconds": self._limits(at, ask),
+            "reasons": _reasons(
+                ask("reasons", "amdsmi_get_gpu_metrics_info") or {}, locked=sm.get("clk_locked") is True
+            ),
+            "others": self._others(at, ask, ours),
+        }
+        if slow:
+            errors = ask("ecc", "amdsmi_get_gpu_total_ecc_count") or {}
+            values["ecc_uncorrected"] = _known(errors.get("uncorrectable_count"))
+            values["ecc_corrected"] = _known(errors.get("correctable_count"))
+        return values
+
+    def _limits(self, at: int, ask: Callable[..., Any]) -> dict[str, Any] | None:
+        """Seconds limited since the first sample: the share of the library's own ticks, times the time."""
+        status = ask("limited", "amdsmi_get_violation_status") or {}
+        counts = {name: _known(status.get(key)) for key, name in (("acc_counter", "ticks"), *VIOLATIONS)}
+        counts = {name: count for name, count in counts.items() if count is not None}
+        if "ticks" not in counts or len(counts) < 2:
+            return None
+        began, first = self._counts[at] = self._counts[at] or (time.monotonic(), dict(counts))
+        ticks, seconds = counts.pop("ticks") - first["ticks"], time.monotonic() - began
+        return {
+            name: round((count - first.get(name, count)) / ticks * seconds, 6) if ticks else 0.0
+            for name, count in counts.items()
+        }
+
+    def _others(self, at: int, ask: Callable[..., Any], ours: Any) -> dict[str, Any] | None:
+        if ours.unknown_because:
+            return None
+        running = ask("processes", "amdsmi_get_gpu_process_list")
+        if running is None:
+            return None
+        own = ours.among({process["pid"] for process in running})
+        foreign = [process for process in running if process["pid"] not in own and _is_here(process)]
+        return {
+            "processes": len(foreign),
+            "memory_bytes": sum(_known(process.get("mem")) or 0 for process in foreign),
+            "utilization_percent": _occupied(foreign, self._units[at]),
+        }
+
+
+def _known(value: Any) -> Any:
+    return None if value in ("N/A", "", None) else value
+
+
+def _is_here(process: dict[str, Any]) -> bool:
+    """Whether a process has to do with this card: amdsmi lists each under every card (rocm-systems#8396)."""
+    held = _known(process.get("mem"))
+    return held is None or held > 0 or bool(_known(process.get("cu_occupancy")))
+
+
+def _power(readings: dict[str, Any]) -> float | None:
+    names = ("current_socket_power", "average_socket_power", "socket_power")
+    values = [_known(readings.get(name)) for name in names]
+    return next((float(value) for value in values if value), None)
+
+
+def _energy(counter: dict[str, Any]) -> float | None:
+    """The accumulator's ticks times their resolution in microjoules."""
+    ticks, size = counter.get("energy_accumulator", counter.get("power")), counter.get("counter_resolution")
+    return float(ticks * size / 1e6) if ticks and size else None
+
+
+def _occupied(processes: list[dict[str, Any]], units: int | None) -> float | None:
+    """Of the card's compute units, those that the processes occupy at this moment, percent."""
+    counts = [_known(process.get("cu_occupancy")) for process in processes]
+    if not units or any(count is None for count in counts):
+        return None
+    return min(100 * sum(map(float, counts)) / units, 100.0)
+
+
+def _reasons(metrics: dict[str, Any], *, locked: bool) -> list[str] | None:
+    states = [_known(metrics.get(name)) for name in ("throttle_status", "indep_throttle_status")]
+    if all(state is None for state in states) and not locked:
+        return None
+    return ["throttle"] * any(states) + ["application_clocks"] * locked

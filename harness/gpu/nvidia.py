@@ -1,0 +1,334 @@
+"""NVIDIA's cards: what they are, and how they do beside a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from harness.files import Files, unit_of
+from harness.gpu import query
+from harness.gpu.nvml import Unit, bus_of, driver, units
+
+POLICIES = ("POWER", "THERMAL", "SYNC_BOOST", "BOARD_LIMIT", "LOW_UTILIZATION", "RELIABILITY")
+REASONS = (
+    (0x1, "idle"),
+    (0x2, "application_clocks"),
+    (0x4, "sw_power_cap"),
+    (0x8, "hw_slowdown"),
+    (0x10, "sync_boost"),
+    (0x20, "sw_thermal_slowdown"),
+    (0x40, "hw_thermal_slowdown"),
+    (0x80, "hw_power_brake"),
+    (0x100, "display_clock"),
+)
+"""The bits of NVML's clocks event reasons."""
+XIDS_KEPT = 20
+NO_INSTANCE = 0xFFFFFFFF
+"""What an event has for the slice where it is of the whole card."""
+
+
+def describe(nvml: Any | None, files: Files) -> list[dict[str, Any]]:
+    """The fields of record.Gpu for every card or slice, and `uuid` and `bus`, which stay in memory."""
+    with driver(nvml) as opened:
+        if not opened or nvml is None:
+            return []
+        return [_described(nvml, files, unit) for unit in units(nvml) if unit.card is not None]
+
+
+def _described(nvml: Any, files: Files, unit: Unit) -> dict[str, Any]:
+    def ask(name: str, *arguments: Any) -> Any:
+        return query(nvml, name, unit.card, *arguments)
+
+    name, uuid = query(nvml, "nvmlDeviceGetName", unit.own), query(nvml, "nvmlDeviceGetUUID", unit.own)
+    memory, ecc = query(nvml, "nvmlDeviceGetMemoryInfo", unit.own), ask("nvmlDeviceGetEccMode")
+    mode, switched = ask("nvmlDeviceGetComputeMode"), nvml.NVML_FEATURE_ENABLED
+    modes = {nvml.NVML_COMPUTEMODE_DEFAULT: "default", nvml.NVML_COMPUTEMODE_PROHIBITED: "prohibited"}
+    persistence, display = ask("nvmlDeviceGetPersistenceMode"), ask("nvmlDeviceGetDisplayActive")
+    bar1, bus = ask("nvmlDeviceGetBAR1MemoryInfo"), bus_of(nvml, unit.card)
+    capability = ask("nvmlDeviceGetCudaComputeCapability")
+    cuda = query(nvml, "nvmlSystemGetCudaDriverVersion_v2")
+    limits = ask("nvmlDeviceGetPowerManagementLimitConstraints")
+    node = files.number(f"/sys/bus/pci/devices/{bus}/numa_node") if bus else None
+    return {
+        "index": unit.index,
+        "vendor": "NVIDIA",
+        "name": name or "unknown NVIDIA card",
+        "bus": bus,
+        "uuid": uuid,
+        "unit": unit_of(uuid),
+        "architecture": None if capability is None else "sm_{}{}".format(*capability),
+        "memory_bytes": memory.total if memory is not None else None,
+        "driver": query(nvml, "nvmlSystemGetDriverVersion"),
+        "driver_cuda": f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda is not None else None,
+        "vbios": ask("nvmlDeviceGetVbiosVersion"),
+        "power_limit_watts": _watts(ask("nvmlDeviceGetEnforcedPowerLimit")),
+        "power_limit_default_watts": _watts(ask("nvmlDeviceGetPowerManagementDefaultLimit")),
+        "power_limit_max_watts": _watts(limits[1]) if limits else None,
+        "clock_max_mhz": ask("nvmlDeviceGetMaxClockInfo", nvml.NVML_CLOCK_SM),
+        "clock_memory_max_mhz": ask("nvmlDeviceGetMaxClockInfo", nvml.NVML_CLOCK_MEM),
+        "clocks_locked": _locked(nvml, ask),
+        "ecc": None if ecc is None else ecc[0] == switched,
+        "remapped_rows": _remapped(nvml, ask),
+        "bar1_bytes": bar1.bar1Total if bar1 is not None else None,
+        "compute_mode": None if mode is None else modes.get(mode, "exclusive"),
+        "mig": _mig(nvml, ask, name, unit.parent),
+        "persistence": None if persistence is None else persistence == switched,
+        "display_attached": None if display is None else display == switched,
+        "pcie_generation": ask("nvmlDeviceGetCurrPcieLinkGeneration"),
+        "pcie_width": ask("nvmlDeviceGetCurrPcieLinkWidth"),
+        "pcie_generation_max": ask("nvmlDeviceGetMaxPcieLinkGeneration"),
+        "pcie_width_max": ask("nvmlDeviceGetMaxPcieLinkWidth"),
+        "numa_node": node if node is not None and node >= 0 else None,
+    }
+
+
+def _watts(milliwatts: int | None) -> float | None:
+    return None if milliwatts is None else milliwatts / 1000
+
+
+def _remapped(nvml: Any, ask: Callable[..., Any]) -> int | None:
+    """Rows that Ampere and newer replaced; else pages that were retired for either kind of error."""
+    rows = ask("nvmlDeviceGetRemappedRows")
+    if rows is not None:
+        return int(rows[0] + rows[1])
+    causes = (
+        nvml.NVML_PAGE_RETIREMENT_CAUSE_MULTIPLE_SINGLE_BIT_ECC_ERRORS,
+        nvml.NVML_PAGE_RETIREMENT_CAUSE_DOUBLE_BIT_ECC_ERROR,
+    )
+    pages = [ask("nvmlDeviceGetRetiredPages", cause) for cause in causes]
+    return None if any(page is None for page in pages) else sum(len(page) for page in pages)
+
+
+def _locked(nvml: Any, ask: Callable[..., Any]) -> bool | None:
+    """True where a user's clocks hold the card below what it could do."""
+    reasons = ask("nvmlDeviceGetCurrentClocksEventReasons")
+    if reasons is None:
+        reasons = ask("nvmlDeviceGetCurrentClocksThrottleReasons")
+    if reasons is None:
+        return None
+    return bool(reasons & nvml.nvmlClocksThrottleReasonApplicationsClocksSetting)
+
+
+def _mig(nvml: Any, ask: Callable[..., Any], name: str | None, parent: int | None) -> str | None:
+    """ "off", "on" where no slice is made yet, a slice's profile; None where the card has no such mode."""
+    if parent is not None:
+        return f"{(name or 'unknown slice').rsplit('MIG ', 1)[-1]} of card {parent}"
+    mode = ask("nvmlDeviceGetMigMode")
+    if mode is None:
+        return None
+    return "on" if mode[0] == nvml.NVML_DEVICE_MIG_ENABLE else "off"
+
+
+def foreign(nvml: Any | None, ours: frozenset[int]) -> tuple[int, int] | None:
+    """(processes, bytes) on all cards that are not `ours`; None where the driver does not say."""
+    with driver(nvml) as opened:
+        if not opened or nvml is None:
+            return None
+        held_bytes: dict[int, int] = {}
+        for unit in units(nvml):
+            if unit.card is None:
+                return None
+            processes = query(nvml, "nvmlDeviceGetComputeRunningProcesses", unit.own)
+            if processes is None:
+                return None
+            for process in processes:
+                if process.pid not in ours:
+                    held_bytes[process.pid] = held_bytes.get(process.pid, 0) + (process.usedGpuMemory or 0)
+        return len(held_bytes), sum(held_bytes.values())
+
+
+@dataclass
+class _Watched:
+    """One device that is sampled."""
+
+    unit: Unit
+    instance: int | None
+    """Its number as events have it, where it is a slice."""
+    listener: Any
+    """A set of events in which the driver tells of the card's faults; None where it has none."""
+    xids: list[int]
+    seen_until: int | None = None
+    """The driver's time of the last sample of processes; None before the first."""
+
+
+class Cards:
+    """The watched cards. `missing` keeps, by card and quantity, the first reason that something is null."""
+
+    source = "nvml"
+
+    def __init__(self, nvml: Any | None, marks: list[str]) -> None:
+        self._nvml: Any = nvml
+        self._open = False
+        self.missing: dict[str, str] = {}
+        self.described: list[dict[str, Any]] = []
+        self._watched: list[_Watched] = []
+        if nvml is None:
+            self.missing["cards"] = "nvidia-ml-py is not installed"
+            return
+        try:
+            nvml.nvmlInit()
+        except nvml.NVMLError as error:
+            self.missing["cards"] = type(error).__name__
+            return
+        self._open = True
+        for unit in units(nvml):
+            self._watch(unit, marks)
+
+    def _ask(self, what: str, name: str, *arguments: Any) -> Any:
+        return query(self._nvml, name, *arguments, missing=self.missing, what=what)
+
+    def _watch(self, unit: Unit, marks: list[str]) -> None:
+        """Adds a device that is among those asked for, or where none is named."""
+        index = unit.index
+        if unit.card is None:
+            self._ask(f"cards.{index}", "nvmlDeviceGetHandleByIndex", index)
+            return
+        uuid = self._ask(f"{index}.uuid", "nvmlDeviceGetUUID", unit.own)
+        if marks and not {str(index), uuid, unit_of(uuid)} & set(marks):
+            return
+        name = self._ask(f"{index}.name", "nvmlDeviceGetName", unit.own)
+        sliced = unit.part is not None
+        instance = self._ask(f"{index}.instance", "nvmlDeviceGetGpuInstanceId", unit.part) if sliced else None
+        listener = self._ask(f"{index}.xids", "nvmlEventSetCreate")
+        fault = self._nvml.nvmlEventTypeXidCriticalError
+        if listener is not None:
+            told = f"{index}.xids"
+            self._ask(told, "nvmlDeviceRegisterEvents", unit.card, fault, listener)
+            listener = None if told in self.missing else listener
+        self._watched.append(_Watched(unit, instance, listener, []))
+        self.described.append({"index": index, "unit": unit_of(uuid), "name": name})
+
+    def close(self) -> None:
+        """Lets the driver go."""
+        if self._open:
+            self._ask("close", "nvmlShutdown")
+
+    def sample(self, ours: Any, slow: bool) -> list[dict[str, Any]]:
+        """Each card's values; counters are cumulative."""
+        return [self._sample(card, ours, slow) for card in self._watched]
+
+    def _sample(self, card: _Watched, ours: Any, slow: bool) -> dict[str, Any]:
+        nvml, unit = self._nvml, card.unit
+
+        def ask(what: str, name: str, *arguments: Any) -> Any:
+            return self._ask(f"{unit.index}.{what}", name, unit.card, *arguments)
+
+        memory = self._ask(f"{unit.index}.memory", "nvmlDeviceGetMemoryInfo", unit.own)
+        busy = ask("utilization", "nvmlDeviceGetUtilizationRates")
+        millijoules = ask("energy", "nvmlDeviceGetTotalEnergyConsumption")
+        values = {
+            "sm_mhz": ask("sm_mhz", "nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_SM),
+            "memory_mhz": ask("memory_mhz", "nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_MEM),
+            "temperature_c": ask("temperature", "nvmlDeviceGetTemperature", nvml.NVML_TEMPERATURE_GPU),
+            "memory_temperature_c": self._field(ask, "memory_temperature", "NVML_FI_DEV_MEMORY_TEMP"),
+            "performance_state": ask("performance_state", "nvmlDeviceGetPerformanceState"),
+            "power_watts": self._power(ask),
+            "utilization_percent": None if busy is None else busy.gpu,
+            "memory_utilization_percent": None if busy is None else busy.memory,
+            "memory_used_bytes": None if memory is None else memory.used,
+            "energy_joules": None if millijoules is None else millijoules / 1000,
+            "limited_seconds": self._limited(ask),
+            "reasons": self._reasons(ask),
+            "others": self._others(card, ours),
+            "xids": self._faults(card),
+        }
+        return {**values, **self._slowly(ask)} if slow else values
+
+    def _faults(self, card: _Watched) -> list[int] | None:
+        """The Xid numbers so far, but for those of another slice; asking does not wait."""
+        if card.listener is None:
+            return None
+        try:
+            while len(card.xids) < XIDS_KEPT:
+                event = self._nvml.nvmlEventSetWait_v2(card.listener, 0)
+                if card.instance in (None, event.gpuInstanceId) or event.gpuInstanceId == NO_INSTANCE:
+                    card.xids.append(int(event.eventData))
+        except Exception as error:
+            if type(error).__name__ != "NVMLError_Timeout":
+                self.missing.setdefault(f"{card.unit.index}.xids", type(error).__name__)
+        return list(card.xids)
+
+    def _power(self, ask: Callable[..., Any]) -> float | None:
+        """The average over a second where the driver gives it by that name, else what it calls the usage."""
+        average = self._field(ask, "power_average", "NVML_FI_DEV_POWER_AVERAGE")
+        if average is not None:
+            return average / 1000
+        usage = ask("power", "nvmlDeviceGetPowerUsage")
+        return None if usage is None else usage / 1000
+
+    def _field(self, ask: Callable[..., Any], what: str, name: str) -> int | None:
+        """A value that the driver has under a field's number; null where it has none, or 0."""
+        field = getattr(self._nvml, name, None)
+        answers = ask(what, "nvmlDeviceGetFieldValues", [field]) if field is not None else None
+        return (answers[0].value.uiVal or None) if answers and answers[0].nvmlReturn == 0 else None
+
+    def _limited(self, ask: Callable[..., Any]) -> dict[str, Any] | None:
+        seconds = {}
+        for policy in POLICIES:
+            name = policy.lower()
+            number = getattr(self._nvml, "NVML_PERF_POLICY_" + policy)
+            spent = ask("limited." + name, "nvmlDeviceGetViolationStatus", number)
+            if spent is not None:
+                seconds[name] = spent.violationTime / 1e9
+        return seconds or None
+
+    def _reasons(self, ask: Callable[..., Any]) -> list[str] | None:
+        """The driver's event reasons; before driver 535 they were called throttle reasons."""
+        bits = ask("reasons", "nvmlDeviceGetCurrentClocksEventReasons")
+        if bits is None:
+            bits = ask("throttle_reasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
+        return None if bits is None else [name for bit, name in REASONS if bits & bit]
+
+    def _others(self, card: _Watched, ours: Any) -> dict[str, Any] | None:
+        """Other processes on this card, or in this slice of it: in another they take nothing of ours."""
+        if ours.unknown_because:
+            return None
+        unit = card.unit
+        running = self._ask(f"{unit.index}.processes", "nvmlDeviceGetComputeRunningProcesses", unit.own)
+        if running is None:
+            return None
+        own = ours.among({process.pid for process in running})
+        foreign = [process for process in running if process.pid not in own]
+        return {
+            "processes": len(foreign),
+            "memory_bytes": sum(process.usedGpuMemory or 0 for process in foreign),
+            "utilization_percent": self._used(card, {process.pid for process in foreign}),
+        }
+
+    def _used(self, card: _Watched, pids: set[int]) -> float | None:
+        """Percent of the card that these processes used since the last sample; null in the first one."""
+        before = card.seen_until
+        try:
+            samples = self._nvml.nvmlDeviceGetProcessUtilization(card.unit.own, before or 0)
+        except Exception as error:
+            if type(error).__name__ != "NVMLError_NotFound":
+                self.missing.setdefault(f"{card.unit.index}.process_utilization", type(error).__name__)
+                return None
+            # The driver has nothing newer: no process used the card.
+            samples = []
+        card.seen_until = max((sample.timeStamp for sample in samples), default=before or 0)
+        if before is None:
+            # What the driver remembers now may be of the time before.
+            return None
+        used: dict[int, list[int]] = {}
+        for sample in samples:
+            if sample.pid in pids:
+                used.setdefault(sample.pid, []).append(min(sample.smUtil, 100))
+        return sum(sum(shares) / len(shares) for shares in used.values())
+
+    def _slowly(self, ask: Callable[..., Any]) -> dict[str, Any]:
+        nvml = self._nvml
+        mode = ask("mig", "nvmlDeviceGetMigMode")
+        limit = ask("power_limit", "nvmlDeviceGetEnforcedPowerLimit")
+        volatile, bad = nvml.NVML_VOLATILE_ECC, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED
+        good = nvml.NVML_MEMORY_ERROR_TYPE_CORRECTED
+        return {
+            "ecc_uncorrected": ask("ecc_uncorrected", "nvmlDeviceGetTotalEccErrors", bad, volatile),
+            "ecc_corrected": ask("ecc_corrected", "nvmlDeviceGetTotalEccErrors", good, volatile),
+            "power_limit_watts": None if limit is None else limit / 1000,
+            "mig": None if mode is None else mode[0] == nvml.NVML_DEVICE_MIG_ENABLE,
+            "fan_percent": ask("fan", "nvmlDeviceGetFanSpeed"),
+            "pcie_generation": ask("pcie_generation", "nvmlDeviceGetCurrPcieLinkGeneration"),
+            "pcie_width": ask("pcie_width", "nvmlDeviceGetCurrPcieLinkWidth"),
+        }

@@ -1,0 +1,84 @@
+"""NVIDIA's driver through nvidia-ml-py (module pynvml). No driver, no cards: cleanly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from harness.gpu import query
+
+
+def library() -> Any | None:
+    """The pynvml module; None where it is not installed."""
+    try:
+        import pynvml
+    except ImportError:
+        return None
+    return pynvml
+
+
+@contextmanager
+def driver(nvml: Any | None) -> Iterator[bool]:
+    """Opens the driver; gives False where it does not answer."""
+    try:
+        opened = nvml is not None
+        if nvml is not None:
+            nvml.nvmlInit()
+    except nvml.NVMLError:  # type: ignore[union-attr]
+        opened = False
+    try:
+        yield opened
+    finally:
+        if opened and nvml is not None:
+            query(nvml, "nvmlShutdown")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What CUDA takes for one device: a card, or a slice of one in MIG mode. A handle of None was refused."""
+
+    index: int
+    card: Any
+    part: Any = None
+    """The slice's own handle: its name, memory and processes. All else is the card's."""
+    parent: int | None = None
+
+    @property
+    def own(self) -> Any:
+        """The handle that this device alone answers to."""
+        return self.card if self.part is None else self.part
+
+
+def units(nvml: Any) -> list[Unit]:
+    """Every card by the driver's index; a divided one's slices stand for it, counted on after the last."""
+    count = query(nvml, "nvmlDeviceGetCount") or 0
+    handles = [query(nvml, "nvmlDeviceGetHandleByIndex", index) for index in range(count)]
+    slices = [() if handle is None else _slices(nvml, handle) for handle in handles]
+    whole = [Unit(index, handle) for index, handle in enumerate(handles) if not slices[index]]
+    parts = [(parent, part) for parent, of_card in enumerate(slices) for part in of_card]
+    return whole + [
+        Unit(count + at, handles[parent], part, parent) for at, (parent, part) in enumerate(parts)
+    ]
+
+
+def _slices(nvml: Any, card: Any) -> tuple[Any, ...]:
+    mode = query(nvml, "nvmlDeviceGetMigMode", card)
+    if mode is None or mode[0] != nvml.NVML_DEVICE_MIG_ENABLE:
+        return ()
+    most = query(nvml, "nvmlDeviceGetMaxMigDeviceCount", card) or 0
+    parts = (query(nvml, "nvmlDeviceGetMigDeviceHandleByIndex", card, at) for at in range(most))
+    return tuple(part for part in parts if part is not None)
+
+
+def bus_of(nvml: Any, card: Any) -> str | None:
+    """A card's PCI address as the kernel writes it."""
+    place = query(nvml, "nvmlDeviceGetPciInfo", card)
+    return None if place is None else bus_from(place)
+
+
+def bus_from(place: Any) -> str:
+    """The PCI address in NVML's answer, as the kernel writes it."""
+    bus: str = place.busId.decode() if isinstance(place.busId, bytes) else place.busId
+    return bus[-12:].lower()

@@ -1,0 +1,1 @@
+"""The names that records are about, and what is known of each: precisions, workloads."""

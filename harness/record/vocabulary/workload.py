@@ -1,0 +1,55 @@
+"""What a workload's file says of itself: read out of its source, so that no framework is imported."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).resolve().parents[3] / "workloads"
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Constants of `workloads/<name>.py`: TITLE, ABOUT, and IMAGE_SIZE, the published one in pixels."""
+
+    title: str
+    about: str
+    image_size: int | None = None
+
+
+RETIRED = {
+    "cifar_cnn": Workload(
+        "A small convolutional network on CIFAR-10 (retired)",
+        "A small network on CIFAR-10 (Karmanov 2018). Retired: no plan trains it any more.",
+    ),
+    "imdb_gru": Workload(
+        "A GRU on the reviews of IMDB (retired)",
+        "A recurrent layer on IMDB (Karmanov 2018). Retired: no plan trains it any more.",
+    ),
+}
+"""Workloads that records and claims name, and that have no file any more."""
+
+
+@cache
+def declared(name: str) -> Workload | None:
+    """A workload by its name; null where no file of it has a title."""
+    path = FOLDER / f"{name}.py"
+    if not name.isidentifier() or not path.is_file():
+        return RETIRED.get(name)
+    constants = _constants(path.read_text(encoding="utf-8"))
+    if "TITLE" not in constants:
+        return None
+    return Workload(constants["TITLE"], constants["ABOUT"], constants.get("IMAGE_SIZE"))
+
+
+def _constants(text: str) -> Mapping[str, Any]:
+    found = {}
+    for node in ast.parse(text).body:
+        name = getattr(node.targets[0], "id", None) if isinstance(node, ast.Assign) else None
+        if isinstance(node, ast.Assign) and name in ("TITLE", "ABOUT", "IMAGE_SIZE"):
+            found[name] = ast.literal_eval(node.value)
+    return found

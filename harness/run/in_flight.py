@@ -1,0 +1,69 @@
+"""Attempts that an earlier run started, and whose record was never written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.engine.base import Engine, Running
+from harness.errors import RecordError
+from harness.record import store
+from harness.run.assemble import Started
+from harness.telemetry import recorder
+
+FILE = "started.json"
+"""In the work folder of an attempt, as long as its record is not written."""
+
+
+def attempts(root: Path, session_id: str) -> Iterator[tuple[Started, Path]]:
+    """Each attempt of a session (`*`: of all) with its work folder; what cannot be read is removed."""
+    folder = store.state_folder(root) / "work"
+    for path in sorted(folder.glob(f"{session_id}/*/{FILE}")):
+        try:
+            yield Started.parse(path.read_bytes(), path.name), path.parent
+        except RecordError:
+            path.unlink()
+
+
+def stop_orphans(root: Path, session_id: str, engine: Engine, say: Callable[[str], None]) -> None:
+    """Stops trials of other sessions that go on after their run died, since two would disturb each other.
+
+    They stay written down as started: their own session makes a record of each when it goes on. A trial of
+    another engine than this run's is not looked for.
+    """
+    for started, work in attempts(root, "*"):
+        if started.session == session_id:
+            continue
+        handle = started.handle or engine.find(started.name, work)
+        if (
+            handle is None
+            or handle.engine != engine.name
+            or not isinstance(engine.poll(handle, work), Running)
+        ):
+            continue
+        say(f"stopping {started.trial.id} of session {started.session}, whose run died without it")
+        engine.stop(handle, work)
+        recorder.stop(work)
+
+
+def seconds_until_now(started: Started, work: Path, *, running: bool) -> float:
+    """How long an attempt has taken, or had when it ended: no more than its limit.
+
+    It ended when it last wrote. A clock that was set meanwhile cannot make it longer than it was.
+    """
+    elapsed = _elapsed(started)
+    if not running:
+        written = max((path.stat().st_mtime for path in (work / "out").rglob("*")), default=time.time())
+        since = time.time() - written
+        elapsed -= since if 0 <= since <= elapsed else 0.0
+    return min(elapsed, started.trial.timeout_seconds)
+
+
+def _elapsed(started: Started) -> float:
+    """Seconds since it began; by the clock on the wall where the machine was started again since."""
+    now, began = time.monotonic(), started.monotonic_seconds
+    if began is not None and began <= now:
+        return now - began
+    return max(0.0, (datetime.now(UTC) - started.started_at).total_seconds())

@@ -1,0 +1,76 @@
+"""What all trials of a line share, here or on a cluster's nodes, and what starts one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.engine.base import Built
+from harness.engine.container import DeviceRequest, RunSpec, TrialFolders, User, shared_memory
+from harness.plan.estimate import WARM_UP_STEPS
+from harness.record import Harness, Limit, Trial
+
+WARM_UP_SECONDS = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """All that stays the same over the trials of one line of `run` or `submit`."""
+
+    root: Path
+    built: Built
+    harness: Harness
+    data: Callable[[Trial], tuple[tuple[str, Path], ...]]
+    """The data folders that a trial sees, by their names under /data."""
+    passed: Mapping[str, str] = field(default_factory=dict)
+    own_workloads: str | None = None
+    """The folder in workloads/ with the image's own versions of workloads."""
+    program: str = "python"
+    """What starts a trial in the image."""
+    user: User = field(default_factory=User)
+    memory_bytes: int | None = None
+
+    def spec(
+        self,
+        trial: Trial,
+        session: str,
+        attempt: int,
+        device: DeviceRequest,
+        *,
+        work: Path,
+        cache: Path,
+        workloads: Path,
+    ) -> RunSpec:
+        """What an engine needs to start an attempt whose work folder is `work`."""
+        folders = TrialFolders(work / "in", work / "out", self.data(trial), cache, workloads)
+        return RunSpec(
+            trial=trial,
+            session=session,
+            attempt=attempt,
+            folders=folders,
+            device=device,
+            own_workloads=self.own_workloads,
+            program=self.program,
+            image_id=self.built.environment.image_id,
+            interpreter=self.built.interpreter,
+            sif=self.built.sif,
+            uid=self.user.uid,
+            gid=self.user.gid,
+            keep_id=self.user.keep_id,
+            memory_bytes=self.memory_bytes,
+            shared_memory_bytes=shared_memory(trial),
+            passed=self.passed,
+        )
+
+
+def warm_up(trial: Trial) -> Trial:
+    """The short trial that fills the compilers' caches before the first one of a variant.
+
+    Otherwise each fresh process would tune again, and the first repeat would differ from the rest.
+    """
+    limit = Limit(steps=WARM_UP_STEPS, valid_batches=1)
+    variant = trial.asked.variant.model_copy(update={"limit": limit})
+    request = trial.asked.model_copy(update={"variant": variant})
+    seconds = min(trial.timeout_seconds, WARM_UP_SECONDS)
+    return Trial.of(request, trial.repeat, seed=trial.seed, timeout_seconds=seconds)

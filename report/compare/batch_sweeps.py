@@ -1,0 +1,114 @@
+"""Cells that differ in their batch size alone: the best of each precision, and the smallest that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.summary.statistics import MOST_MEMORY_SHARE
+from harness.summary.statistics import reserved_share as measured_share
+from report.compare.cells import Cell, unit_of
+from report.compare.key import MEASURED_FIELDS, same_but
+from report.trials.key import Key, grouped_by, limit_of
+from report.trials.trial import Trial
+
+FEWEST_POINTS = 2
+FEWEST_BATCHES = 3
+SPILL = 0.7
+"""A throughput below this part of a smaller batch's is suspected of memory that spills to the host."""
+
+ANY_BATCH = ("batch_size", *MEASURED_FIELDS)
+_sweep = same_but(*ANY_BATCH, within=("limit", "card", "machine", "session"))
+_failed_sweep = same_but(*ANY_BATCH, within=("machine", "session"))
+"""What a trial that did not fit shares with the others of its sweep, besides the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSweep:
+    """The batch sizes of one workload and precision on one card, growing, and the smallest that failed."""
+
+    cells: tuple[Cell, ...]
+    out_of_memory_batch: int | None
+
+    @property
+    def key(self) -> Key:
+        """The key of the smallest batch, which all share but for the batch and what measuring finds."""
+        return self.cells[0].key
+
+    @property
+    def precision(self) -> str:
+        return self.key.precision
+
+    @property
+    def unit(self) -> str:
+        return unit_of(self.cells[0])
+
+    @property
+    def fitting(self) -> tuple[Cell, ...]:
+        """Cells below the out-of-memory limit that leave memory headroom."""
+        return tuple(
+            cell
+            for cell in self.cells
+            if (self.out_of_memory_batch is None or cell.key.batch_size < self.out_of_memory_batch)
+            and (reserved_share(cell) or 0.0) <= MOST_MEMORY_SHARE
+        )
+
+    @property
+    def largest(self) -> Cell | None:
+        """The largest batch that fits."""
+        return self.fitting[-1] if self.fitting else None
+
+    @property
+    def wall(self) -> int | None:
+        """The smallest batch that does not fit, or that leaves no headroom; null where all of them do."""
+        fitting = {id(cell) for cell in self.fitting}
+        too_large = [cell.key.batch_size for cell in self.cells if id(cell) not in fitting]
+        failed = [] if self.out_of_memory_batch is None else [self.out_of_memory_batch]
+        return min([*too_large, *failed], default=None)
+
+    @property
+    def best(self) -> Cell | None:
+        """The cell of the highest mean throughput, which need not be the largest."""
+        return max(self.fitting, key=lambda cell: cell.throughput.mean or 0.0, default=None)
+
+    @property
+    def spills(self) -> bool:
+        """Whether a larger batch is so much slower that memory may have spilled to the host."""
+        means = [cell.throughput.mean or 0.0 for cell in self.cells]
+        return any(later < SPILL * max(means[:place]) for place, later in enumerate(means) if place)
+
+
+def reserved_share(cell: Cell) -> float | None:
+    """The most of its device's memory that a run reserved, 0 to 1; null where that is unknown."""
+    measured = [trial.record.measurement for trial in cell.trials]
+    shares = [measured_share(measurement) for measurement in measured if measurement is not None]
+    return max((share for share in shares if share is not None), default=None)
+
+
+def without_sweeps(cells: Sequence[Cell], lead: str | None) -> tuple[Cell, ...]:
+    """The cells that stand by themselves; all, where the leading session has only batch-size sweeps."""
+    stepped = [cell for cell in cells if "steps" in dict(cell.length.limit)]
+    sweeps = grouped_by(stepped, _sweep).values()
+    swept = {id(cell) for sweep in sweeps if len(sweep) >= FEWEST_BATCHES for cell in sweep}
+    single = tuple(cell for cell in cells if id(cell) not in swept)
+    return single if any(cell.session == lead for cell in single) else tuple(cells)
+
+
+def batch_sweeps(cells: Sequence[Cell], failed: Sequence[Trial]) -> list[BatchSweep]:
+    """The batch sizes of each workload and precision, where there are several."""
+    usable = [cell for cell in cells if cell.verdict != "invalid" and cell.throughput.mean is not None]
+    out_of_memory = grouped_by(
+        (r for r in failed if r.failure and r.failure.reason == "out-of-memory"), _failed_sweep
+    )
+    sweeps = []
+    for members in grouped_by(usable, _sweep).values():
+        if len(members) >= FEWEST_POINTS:
+            batches = tuple(sorted(members, key=lambda cell: cell.key.batch_size))
+            limits = (batches[0].length.limit, ())
+            too_large = [
+                trial.key.batch_size
+                for trial in out_of_memory.get(_failed_sweep(batches[0]), ())
+                if limit_of(trial.record.trial.asked) in limits
+            ]
+            sweeps.append(BatchSweep(batches, min(too_large, default=None)))
+    return sweeps

@@ -1,0 +1,266 @@
+"""Trials → cells: the runs of one variant on one machine in one session, each figure with its interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from report.compare.figures import Figure, Run, figure, left_out, most_proven
+from report.compare.key import same_but
+from report.metrics import FIGURES
+from report.stats.intervals import Doubt, Interval, Runs, blocks_interval
+from report.text import unit_name
+from report.trials.key import LOADER_ALONE, Key, ProtocolLength, Stack, grouped_by
+from report.trials.trial import Trial, identity_of
+
+PROJECTION_TOLERANCE = 0.01
+"""A projection further than this from the whole run judges no claim."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Trials that differ in nothing but their repeat."""
+
+    key: Key
+    length: ProtocolLength
+    stack: Stack
+    session: str
+    machine: str
+    machine_label: str
+    card: str
+    trials: tuple[Trial, ...]
+    figures: Mapping[str, Figure] = field(hash=False)
+    """By the names of `report.metrics.FIGURES`."""
+    verdict: str
+    """valid, warn, unproven, or invalid, of the runs that count: unproven unless most are proven."""
+    takes_unproven: bool
+    """Whether unproven runs count: where most are, or where the speed would be another without them."""
+
+    @property
+    def seconds(self) -> Figure:
+        """Of the whole protocol."""
+        return self.figures["seconds"]
+
+    @property
+    def throughput(self) -> Figure:
+        """Samples per second of all devices together."""
+        return self.figures["throughput"]
+
+    @property
+    def started_at(self) -> datetime:
+        return self.trials[-1].started_at
+
+    @property
+    def turn(self) -> tuple[int, datetime]:
+        """Sorts one machine's cells as it measured them: between machines nothing is newer."""
+        return self.trials[-1].turn, self.started_at
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(trial.device_unit for trial in self.trials if trial.device_unit))
+
+    @property
+    def blocks(self) -> int:
+        return len({trial.record.block for trial in self.trials})
+
+    @property
+    def unproven_left_out(self) -> tuple[Trial, ...]:
+        """Unproven runs that take no part."""
+        if self.takes_unproven:
+            return ()
+        return tuple(trial for trial in self.trials if trial.verdict == "unproven")
+
+    @property
+    def ranked(self) -> bool:
+        """Whether it may be said to be faster or slower than another (rules 5, 7; generated data never)."""
+        return self.verdict in ("valid", "warn") and self.key.data_source != "generated"
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """How many times `of` is as much as `over`: an interval where both have at least two runs."""
+
+    estimate: float
+    interval: Interval | None
+    n: tuple[int, int]
+
+    @property
+    def tied(self) -> bool | None:
+        """Whether the interval includes 1; null without an interval."""
+        return None if self.interval is None else self.interval.includes(1.0)
+
+
+def cells_of(trials: Iterable[Trial]) -> tuple[Cell, ...]:
+    """Groups the measured trials by key, length, stack, session, machine and card, in the order given."""
+    measured = [trial for trial in trials if trial.record.status == "ok"]
+    return tuple(_cell(tuple(repeats)) for repeats in grouped_by(measured, identity_of).values())
+
+
+def _cell(trials: tuple[Trial, ...]) -> Cell:
+    first = trials[0]
+    assert first.length is not None
+    verdicts = [trial.verdict for trial in trials]
+    runs = {
+        name: [
+            Run(value, trial.record.block, trial.verdict)
+            for trial in trials
+            if (value := metric.of(trial)) is not None and math.isfinite(value)
+        ]
+        for name, metric in FIGURES.items()
+    }
+    without = left_out(verdicts, runs["throughput"])
+    figures = {
+        name: figure(of, without, in_blocks=not FIGURES[name].at_any_hour) for name, of in runs.items()
+    }
+    lengths = {(trial.epochs_trained, trial.steps_trained) for trial in trials if trial.verdict != "invalid"}
+    if len(lengths) > 1:
+        figures |= {name: Figure(()) for name, metric in FIGURES.items() if metric.of_one_length}
+    return Cell(
+        key=first.key,
+        length=first.length,
+        stack=first.stack,
+        session=first.session,
+        machine=first.machine,
+        machine_label=first.machine_label,
+        card=first.card,
+        trials=trials,
+        verdict=_verdict(trials, without),
+        takes_unproven="unproven" not in without and any(trial.verdict == "unproven" for trial in trials),
+        figures=figures,
+    )
+
+
+def _verdict(trials: Sequence[Trial], without: frozenset[str]) -> str:
+    """Unproven where most are; a warning where some are, and count."""
+    counted = [trial.verdict for trial in trials if trial.verdict not in without]
+    unproven = counted.count("unproven")
+    if not counted:
+        return "invalid"
+    if not most_proven(len(counted) - unproven, unproven):
+        return "unproven"
+    return "warn" if unproven or "warn" in counted else "valid"
+
+
+def selected_alike(of: Cell, over: Cell, figure: Figure, other: Figure) -> tuple[Runs, Runs]:
+    """The runs of a figure of both: where unproven ones count on one side, they do on the other."""
+    if of.takes_unproven or over.takes_unproven:
+        return figure.with_unproven, other.with_unproven
+    return figure.runs, other.runs
+
+
+def side_by_side(of: Cell, over: Cell) -> bool:
+    """Whether both ran on one machine in one session, so that what an hour does is common to both."""
+    return (of.machine, of.session) == (over.machine, over.session)
+
+
+def repeated(pair: tuple[Cell, Cell]) -> bool:
+    """Whether the ratio of a pair may have an interval, and so counts as one of several comparisons."""
+    return all(cell.throughput.n > 1 for cell in pair)
+
+
+def cell_ratio(of: Cell, over: Cell, name: str, *, comparisons: int = 1) -> Ratio | None:
+    """The ratio of one figure of two cells, by its name; without an interval, of the means.
+
+    The level holds for all `comparisons` together.
+    """
+    return figure_ratio(of, over, of.figures[name], over.figures[name], comparisons=comparisons)
+
+
+def figure_ratio(
+    of: Cell, over: Cell, figure: Figure, other: Figure, *, comparisons: int = 1
+) -> Ratio | None:
+    """The same of a figure that each cell has, which need not be one of `FIGURES`."""
+    runs, others = selected_alike(of, over, figure, other)
+    if runs.mean is None or others.mean is None:
+        return None
+    interval = blocks_interval(runs, others, paired=side_by_side(of, over), comparisons=comparisons)
+    if interval is not None:
+        interval = replace(interval, notes=(*interval.notes, *_selection(of, over, figure, other)))
+    n = len(runs.values), len(others.values)
+    return Ratio(interval.estimate if interval else runs.mean / others.mean, interval, n)
+
+
+def _selection(of: Cell, over: Cell, figure: Figure, other: Figure) -> tuple[Doubt, ...]:
+    """What was left out on either side, or taken in on both."""
+    if of.takes_unproven != over.takes_unproven and (of.unproven_left_out or over.unproven_left_out):
+        return (Doubt("unproven-on-both"),)
+    return tuple(dict.fromkeys((*figure.notes, *other.notes)))
+
+
+def own_spread(of: Figure) -> Ratio | None:
+    """The reference against itself: 1.00 with the interval of its own geometric mean."""
+    if of.mean is None:
+        return None
+    interval = blocks_interval(of.runs, paired=True)
+    if interval is None:
+        return Ratio(1.0, None, (of.n, of.n))
+    low, high = interval.low / interval.estimate, interval.high / interval.estimate
+    return Ratio(1.0, replace(interval, low=low, estimate=1.0, high=high), (of.n, of.n))
+
+
+def fewest_runs(cells: Sequence[Cell]) -> int:
+    """The runs of the figure that has the fewest; a whole run beside projections does not count."""
+    return min(runs_of_figures(cells), default=0)
+
+
+def runs_of_figures(cells: Sequence[Cell]) -> list[int]:
+    """How many runs each figure averages, where it has any."""
+    alike = grouped_by(cells, same_but(within=("session", "card", "stack"))).values()
+    return [n for same in alike if (n := max(cell.throughput.n for cell in same))]
+
+
+def input_bound(cell: Cell) -> bool:
+    """Whether a trial waited for input for more than a tenth of its time."""
+    return any(found.name == "input-bound" for trial in cell.trials for found in trial.causes)
+
+
+def standing(cell: Cell) -> str:
+    """What a cell's row in the table says of it."""
+    words = [cell.verdict if cell.verdict != "valid" else ""]
+    words.append("projected" if cell.length.projected else "whole run")
+    words.append("generated data" if cell.key.data_source == "generated" else "")
+    words.append("random weights" if cell.key.weights == "random" else "")
+    environments = [trial.environment for trial in cell.trials]
+    words.append("unpinned" if any(not used.pinned for used in environments) else "")
+    words.append("base substituted" if any(used.base_substituted for used in environments) else "")
+    words.append("input-bound" if input_bound(cell) else "")
+    return ", ".join(part for part in words if part)
+
+
+def unit_of(cell: Cell) -> str:
+    """The card of a cell in its machine."""
+    return unit_name(cell.card, cell.machine_label)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeBreakdown:
+    """Shares of the steady steps' time; they add up to 1.
+
+    Where the device keeps no clock of its own, `compute` is all that did not wait for input, `other` null.
+    """
+
+    input_wait: float
+    compute: float
+    other: float | None
+
+    def parts(self) -> tuple[tuple[str, float], ...]:
+        """Each part's name and share, in reading order."""
+        parts = [("input wait", self.input_wait), ("compute", self.compute), ("other", self.other or 0.0)]
+        return tuple((kind, share) for kind, share in parts if share > 0)
+
+
+def time_breakdown(cell: Cell) -> TimeBreakdown | None:
+    """The means over all valid runs: other = host-bound share − input wait, compute = the device's own time.
+
+    Null where the wait for input was not measured, and of a loader alone, whose work it is.
+    """
+    waited, host = cell.figures["input_share"].mean, cell.figures["host_share"].mean
+    if waited is None or cell.key.protocol == LOADER_ALONE:
+        return None
+    waited = min(max(waited, 0.0), 1.0)
+    if host is None:
+        return TimeBreakdown(waited, 1 - waited, None)
+    other = min(max(host - waited, 0.0), 1 - waited)
+    return TimeBreakdown(waited, 1 - waited - other, other)

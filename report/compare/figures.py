@@ -1,0 +1,127 @@
+"""One metric of a line: which of its runs count, their mean and interval, and what the others change."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from report.stats.intervals import Doubt, Interval, Runs, blocks_interval
+
+LEAST_PROVEN = 3
+"""Proven runs beside which a line's unproven ones, if fewer, are set apart."""
+
+PROVEN = ("valid", "warn")
+VERDICTS = (*PROVEN, "unproven", "invalid")
+
+
+class Run(NamedTuple):
+    """One run's value, the block of time that it belongs to, and its verdict."""
+
+    value: float
+    block: int
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """The runs of one metric: every value is kept, the mean and interval are of those that count."""
+
+    values: tuple[float, ...]
+    blocks: tuple[int, ...] = ()
+    """The block of time that each value belongs to; empty where blocks play no part."""
+    apart: tuple[float, ...] = ()
+    """Of trials that are shown and take no part in the mean."""
+    mean: float | None = None
+    """Of the blocks' means."""
+    interval: Interval | None = None
+    unproven: Runs | None = None
+    """Those of `apart` that are not invalid."""
+    notes: tuple[Doubt, ...] = ()
+    """How many runs were left out or taken in, and what the mean would be otherwise."""
+
+    @property
+    def n(self) -> int:
+        return len(self.values)
+
+    @property
+    def runs(self) -> Runs:
+        """The runs that count."""
+        return Runs(self.values, self.blocks)
+
+    @property
+    def with_unproven(self) -> Runs:
+        """The runs that count, and the unproven ones."""
+        if self.unproven is None:
+            return self.runs
+        return Runs(self.values + self.unproven.values, self.blocks + self.unproven.blocks)
+
+
+def figure(runs: Sequence[Run], without: Collection[str], *, in_blocks: bool) -> Figure:
+    """All values; those of the verdicts in `without` are kept apart from the mean.
+
+    `in_blocks` says that another hour of the machine may change the values.
+    """
+    counted = _of(runs, [verdict for verdict in VERDICTS if verdict not in without], in_blocks)
+    interval, notes = _not_below_zero(counted), _selection(runs, without, counted)
+    if interval and notes:
+        interval = replace(interval, notes=(*interval.notes, *notes))
+    return Figure(
+        values=counted.values,
+        blocks=counted.blocks,
+        apart=tuple(run.value for run in runs if run.verdict in without),
+        mean=interval.estimate if interval else counted.mean,
+        interval=interval,
+        unproven=_of(runs, ["unproven"], in_blocks) if "unproven" in without else None,
+        notes=notes,
+    )
+
+
+def most_proven(proven: int, unproven: int) -> bool:
+    """Whether a line stands on its proven runs."""
+    return proven > unproven and (not unproven or proven >= LEAST_PROVEN)
+
+
+def left_out(verdicts: Sequence[str], rates: Sequence[Run]) -> frozenset[str]:
+    """The verdicts whose trials take no part: invalid, and unproven beside three proven ones, and more.
+
+    Whether a speed settled goes with how high it is. So unproven trials stay in where the mean of the `rates`
+    would be another without them: where with them it lies outside the interval of the proven ones.
+    """
+    unproven, proven = verdicts.count("unproven"), sum(verdict in PROVEN for verdict in verdicts)
+    if not unproven or not most_proven(proven, unproven):
+        return frozenset({"invalid"})
+    interval = _not_below_zero(_of(rates, PROVEN, True))
+    together = _of(rates, (*PROVEN, "unproven"), True).mean
+    if interval is not None and together is not None and not interval.includes(together):
+        return frozenset({"invalid"})
+    return frozenset({"invalid", "unproven"})
+
+
+def _of(runs: Sequence[Run], verdicts: Collection[str], in_blocks: bool) -> Runs:
+    chosen = [run for run in runs if run.verdict in verdicts]
+    blocks = tuple(run.block for run in chosen) if in_blocks else ()
+    return Runs(tuple(run.value for run in chosen), blocks)
+
+
+def _not_below_zero(runs: Runs) -> Interval | None:
+    """The interval of the mean; what cannot be below zero is not said to be."""
+    interval = blocks_interval(runs, paired=True, logs=False)
+    if interval is None or interval.low >= 0 or min(runs.values) < 0:
+        return interval
+    return replace(interval, low=0.0)
+
+
+def _selection(runs: Sequence[Run], without: Collection[str], counted: Runs) -> tuple[Doubt, ...]:
+    """How many runs were left out, and what the mean would be with them; or without those taken in."""
+    verdicts = [run.verdict for run in runs if run.verdict not in PROVEN]
+    if not verdicts:
+        return ()
+    unproven, invalid = verdicts.count("unproven"), verdicts.count("invalid")
+    notes = [Doubt("invalid-left-out", {"runs": invalid})] if invalid else []
+    taken = "unproven" not in without
+    other = _of(runs, PROVEN if taken else (*PROVEN, "unproven"), bool(counted.blocks)).mean
+    if unproven and other is not None and counted.mean:
+        name = "unproven-taken-in" if taken else "unproven-left-out"
+        notes.append(Doubt(name, {"runs": unproven, "change": other / counted.mean - 1}))
+    return tuple(notes)

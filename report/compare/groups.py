@@ -1,0 +1,220 @@
+"""Cells → comparison groups: those that may stand in one chart, and why the others stand elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+
+from harness.record import PRECISION_ORDER, Claim
+from report.compare.cells import Cell, Ratio, cell_ratio, own_spread
+from report.compare.key import MEASURED_FIELDS, Place, batch_follows_precision, same_but
+from report.trials.key import (
+    Key,
+    Pairs,
+    ProtocolLength,
+    Value,
+    differing,
+    grouped_by,
+    stack_differences,
+    without,
+)
+from report.trials.trial import Trial
+
+_at_batch = same_but("precision", "projected", "limit", within=("length",))
+_at_any_batch = same_but("precision", "batch_size", "projected", "limit", within=("length",))
+_same_on_machine = same_but(within=("length", "machine", "card", "stack"))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One cell in a group. `scaled` is its duration ÷ the reference's."""
+
+    cell: Cell
+    own: bool
+    """Whether this machine measured it: in the leading session, or in an earlier one of the same device."""
+    scaled: Ratio | None = None
+    reference: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonGroup:
+    """Entries whose keys are equal but for the precision, which each names."""
+
+    base: Key
+    length: ProtocolLength
+    entries: tuple[Entry, ...]
+    stacks: tuple[tuple[str, tuple[str, ...]], ...]
+    published: tuple[Claim, ...] = ()
+    """Durations that others published and that stand on the same key."""
+    lead: str | None = None
+    """The session that leads the page; a line of another one says when it was measured."""
+    failed: tuple[Trial, ...] = ()
+    """Trials of the leading session that belong here and gave nothing."""
+    baseline_missing: bool = False
+    comparisons: int = 0
+    """How many ratios the level of the time-scaled chart holds for together."""
+
+    @property
+    def ranked(self) -> bool:
+        return all(entry.cell.ranked for entry in self.entries)
+
+    @property
+    def reference(self) -> Entry | None:
+        return next((entry for entry in self.entries if entry.reference), None)
+
+
+def comparison_groups(
+    cells: Sequence[Cell],
+    lead: str | None,
+    *,
+    baseline: str | None,
+    earlier: Collection[str] = (),
+    failed: Sequence[Trial] = (),
+) -> tuple[ComparisonGroup, ...]:
+    """The groups of the leading session, then of this machine's earlier ones; others join by equal keys.
+
+    Projected runs of one limit stand together, and whole runs beside them.
+    """
+    place_of = _places(cells)
+    everywhere = grouped_by(cells, place_of)
+    own_places = _own_places(cells, place_of, lead, earlier)
+    projected = {place for place, limit in own_places if limit}
+    groups = []
+    for place, limit in own_places:
+        if limit or place not in projected:
+            fit = [c for c in everywhere[place] if c.length.limit == limit or not c.length.projected]
+            group = _group(place.key, *_own_and_beside(fit, lead, earlier), baseline)
+            groups.append(replace(group, lead=lead, failed=_failed_in(place.key, failed)))
+    return tuple(groups)
+
+
+def _own_places(
+    cells: Sequence[Cell], place_of: Callable[[Cell], Place], lead: str | None, earlier: Collection[str]
+) -> dict[tuple[Place, Pairs], None]:
+    """Place and limit of what this machine measured, the leading session's first; of each the newest."""
+    leading = [cell for cell in cells if cell.session == lead]
+    before = sorted((cell for cell in cells if cell.session in earlier), key=lambda cell: cell.turn)
+    newest: dict[Place, str] = {}
+    found: dict[tuple[Place, Pairs], None] = {}
+    for cell in (*leading, *reversed(before)):
+        place = place_of(cell)
+        if newest.setdefault(place, cell.session) == cell.session:
+            found[place, cell.length.limit] = None
+    return found
+
+
+def _places(cells: Sequence[Cell]) -> Callable[[Cell], Place]:
+    """A function from a cell to the place of its comparison group, where all but precision and run is equal.
+
+    The batch size is left out too where a protocol is drawn in one chart, as it was published.
+    """
+    by_key = grouped_by(cells, lambda cell: without(cell.key, "precision", "batch_size"))
+    published = {key for key, members in by_key.items() if batch_follows_precision(members)}
+
+    def place(cell: Cell) -> Place:
+        loose = _at_any_batch(cell)
+        return loose if loose.key in published else _at_batch(cell)
+
+    return place
+
+
+def _own_and_beside(
+    members: Sequence[Cell], lead: str | None, earlier: Collection[str]
+) -> tuple[list[Cell], list[Cell]]:
+    """The leading session's cells with what only an earlier one has, and what stands beside.
+
+    Of each machine and stack, beside the leading session's, the newest alone.
+    """
+    leading = [cell for cell in members if cell.session == lead]
+    others = sorted((cell for cell in members if cell.session != lead), key=lambda cell: cell.turn)
+    newest = [alike[-1] for alike in grouped_by(others, _same_on_machine).values()]
+    there = {_same_on_machine(cell) for cell in leading}
+
+    def new_here(cell: Cell) -> bool:
+        return cell.session in earlier and _same_on_machine(cell) not in there
+
+    own = [cell for cell in newest if new_here(cell)]
+    beside = [cell for cell in newest if not new_here(cell)]
+    return leading + own, sorted(beside, key=lambda cell: cell.started_at, reverse=True)
+
+
+def _failed_in(base: Key, failed: Sequence[Trial]) -> tuple[Trial, ...]:
+    """Failures whose key is the base's, as far as a trial without a measurement knows its own."""
+    left_out = (*_left_out(base), *MEASURED_FIELDS)
+    return tuple(row for row in failed if without(row.key, *left_out) == without(base, *left_out))
+
+
+def _left_out(base: Key) -> tuple[str, ...]:
+    """What the cells of one chart may differ in, by the key that they share."""
+    return ("precision",) if base.batch_size else ("precision", "batch_size")
+
+
+def left_over(cells: Sequence[Cell], groups: Sequence[ComparisonGroup]) -> tuple[Cell, ...]:
+    """Cells that no group took in."""
+    taken = {id(entry.cell) for group in groups for entry in group.entries}
+    return tuple(cell for cell in cells if id(cell) not in taken)
+
+
+def _group(base: Key, own: Sequence[Cell], beside: Sequence[Cell], baseline: str | None) -> ComparisonGroup:
+    ordered = [*sorted(own, key=_by_card), *sorted(beside, key=_by_card)]
+    chosen = _reference(ordered, baseline)
+    named = baseline is not None and chosen is not None and names(chosen, baseline)
+    comparisons = _comparisons([cell for cell in ordered if cell.seconds.n > 1], chosen, named=named)
+    entries = tuple(_entry(cell, chosen, place < len(own), comparisons) for place, cell in enumerate(ordered))
+    return ComparisonGroup(
+        base=base,
+        length=ordered[0].length,
+        entries=entries,
+        stacks=stack_differences(tuple(cell.stack for cell in ordered)),
+        baseline_missing=baseline is not None and not any(names(cell, baseline) for cell in ordered),
+        comparisons=comparisons,
+    )
+
+
+def _comparisons(repeated: Sequence[Cell], chosen: Cell | None, *, named: bool) -> int:
+    """How many ratios the level holds for: where the data choose the reference, those of all pairs."""
+    if named or chosen not in repeated:
+        return sum(cell is not chosen for cell in repeated)
+    return len(repeated) * (len(repeated) - 1) // 2
+
+
+def _by_card(cell: Cell) -> tuple[str, tuple[int, int, bool]]:
+    return cell.card, _rank(cell)
+
+
+def _rank(cell: Cell) -> tuple[int, int, bool]:
+    return (PRECISION_ORDER.index(cell.key.precision), cell.key.batch_size, cell.length.projected)
+
+
+def _entry(cell: Cell, chosen: Cell | None, own: bool, comparisons: int) -> Entry:
+    if chosen is None:
+        scaled = None
+    elif cell is chosen:
+        scaled = own_spread(cell.seconds)
+    else:
+        scaled = cell_ratio(cell, chosen, "seconds", comparisons=comparisons)
+    return Entry(cell, own=own, scaled=scaled, reference=cell is chosen)
+
+
+def names(cell: Cell, baseline: str) -> bool:
+    """Whether a `--baseline` text names this cell: a part of its card, label, precision or session."""
+    texts = (cell.card, cell.machine_label, cell.key.precision, cell.session)
+    return any(baseline.casefold() in text.casefold() for text in texts)
+
+
+def _reference(cells: Sequence[Cell], baseline: str | None) -> Cell | None:
+    """The baseline where it is named; else the fastest, of those that may be ranked where there are any."""
+    timed = [cell for cell in cells if cell.seconds.mean is not None]
+    if baseline is not None:
+        timed = [cell for cell in timed if names(cell, baseline)] or timed
+        if timed and names(timed[0], baseline):
+            return timed[0]
+    fit = [cell for cell in timed if cell.ranked] or timed
+    return min(fit, key=lambda cell: cell.seconds.mean or 0.0, default=None)
+
+
+def differences(group: ComparisonGroup, cell: Cell) -> tuple[tuple[str, Value, Value], ...]:
+    """What keeps a cell out of a group, with the group's value and the cell's."""
+    left_out = _left_out(group.base)
+    group_length, cell_length = (without(length, *left_out) for length in (group.length, cell.length))
+    return differing(group.base, without(cell.key, *left_out)) + differing(group_length, cell_length)

@@ -1,0 +1,257 @@
+"""One precision against another on the same machine: how much faster it is, and whether it learns as well.
+
+Every ratio of speeds names its denominator. A speed without a verdict on the end of training says so. The
+first steps are held by their losses and by their gradient norms: where gradients are clipped, one that is
+wrong by the loss scale leaves the losses alike. Later losses are not held against each other step by step: a
+change of one bit makes two runs diverge (Summers and Dinneen, arXiv 2103.04514).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Literal
+
+from harness.record import FULL_PRECISION
+from report.compare.cells import Cell, Ratio, cell_ratio, repeated
+from report.compare.key import at_same_batch, matched, nearest_the_card, same_but
+from report.stats.equivalence import SEEDS, Verdict, non_inferior
+from report.stats.intervals import Ranking, ranking
+from report.trials.key import Value, differing, grouped_by, without
+from report.trials.trial import Trial
+
+_place = same_but("precision", "batch_size", within=("length", "session", "machine", "card", "stack"))
+
+
+@dataclass(frozen=True, slots=True)
+class Speedup:
+    """How many times as fast `of` trains as `over`, on one machine; both are named wherever it stands."""
+
+    of: Cell
+    over: Cell
+    ratio: Ratio
+    differs: tuple[tuple[str, Value, Value], ...]
+    """What differs besides the precision."""
+
+    @property
+    def ranking(self) -> Ranking:
+        """Whether `of` may be called faster or slower than `over`."""
+        return ranking(tied=self.ratio.tied, ranked=self.of.ranked and self.over.ranked)
+
+
+def speedups(cells: Sequence[Cell]) -> tuple[Speedup, ...]:
+    """Each precision against fp32-ieee and fp32-tf32 of the same machine, session and stack.
+
+    At the same batch where there is one; else at the batch that the denominator has, which is then named.
+    The level holds for all speed-ups of one workload together.
+    """
+    gained = [cell for cell in cells if cell.key.precision != "fp32-ieee"]
+    full = [cell for cell in cells if cell.key.precision in FULL_PRECISION]
+    pairs = [
+        (of, over)
+        for of, references in matched(gained, full, _place)
+        for over in _denominators(of, references)
+    ]
+    families = {
+        place: sum(map(repeated, family))
+        for place, family in grouped_by(pairs, lambda pair: _place(pair[0])).items()
+    }
+    gains = []
+    for of, over in pairs:
+        together = families[_place(of)]
+        gain = cell_ratio(over, of, "seconds", comparisons=together)
+        gain = gain or cell_ratio(of, over, "throughput", comparisons=together)
+        if gain is not None:
+            differs = differing(without(of.key, "precision"), without(over.key, "precision"))
+            gains.append(Speedup(of, over, gain, differs))
+    return tuple(gains)
+
+
+def _denominators(of: Cell, references: Sequence[Cell]) -> list[Cell]:
+    labels = [label for label in FULL_PRECISION if label != of.key.precision]
+    near = [at_same_batch(of, (c for c in references if c.key.precision == label)) for label in labels]
+    return [cell for cell in near if cell is not None]
+
+
+_any_profile = same_but("profile", within=("limit", "session", "machine", "card", "stack"))
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileGain:
+    """How many times as fast `tuned` trains as `default`, on one machine and in one session."""
+
+    tuned: Cell
+    default: Cell
+    ratio: Ratio
+
+
+def profile_gains(cells: Sequence[Cell]) -> tuple[ProfileGain, ...]:
+    """Each tuned cell against the default one that differs in nothing else; the level holds for all."""
+    tuned = [cell for cell in cells if cell.key.profile == "tuned"]
+    plain = [cell for cell in cells if cell.key == without(cell.key, "profile")]
+    pairs = [(cell, references[-1]) for cell, references in matched(tuned, plain, _any_profile) if references]
+    together = sum(map(repeated, pairs))
+    gains = [(*pair, cell_ratio(*pair, "throughput", comparisons=together)) for pair in pairs]
+    return tuple(ProfileGain(of, over, gain) for of, over, gain in gains if gain is not None)
+
+
+def best_supported(gains: Sequence[Speedup]) -> list[Speedup]:
+    """Of each model and pair of precisions the gain with the most runs, in the mode nearest the card."""
+    supported: dict[tuple[object, ...], Speedup] = {}
+    for gain in nearest_the_card(gains, lambda gain: gain.of.key):
+        key = gain.of.key
+        place = (key.protocol, key.model, key.precision, key.batch_size, gain.over.key.precision)
+        if place not in supported or sum(gain.ratio.n) > sum(supported[place].ratio.n):
+            supported[place] = gain
+    return list(supported.values())
+
+
+def best_of_each_workload(gains: Sequence[Speedup]) -> list[Speedup]:
+    """The best supported gains of each workload, each in its own mode nearest the card."""
+    by_workload = grouped_by(gains, lambda gain: gain.of.key.workload).values()
+    return [gain for members in by_workload for gain in best_supported(members)]
+
+
+FIRST_STEPS = 50
+LEAST_POINTS = 10
+"""Fewer common steps, as where the losses were thinned, show nothing."""
+
+FOLLOWS = 0.02
+"""The median of the first losses' relative differences, with their sign: where two types draw other dropout
+masks, single losses differ by more, to both sides."""
+
+NORMS_FOLLOW = 0.05
+"""The same of the gradient norms, which scatter more: half gradients are rounded, their smallest are 0."""
+
+REFERENCE = "fp32-ieee"
+
+Unjudged = Literal["no reference", "cut short", "generated data", "no quality", "few seeds"]
+"""Why a speed has no verdict on the end beside it."""
+
+_trial_place = same_but("precision", within=("session", "machine", lambda trial: trial.record.trial.seed))
+_parity_place = same_but("precision", "batch_size", within=("epochs", "session", "machine", "stack"))
+"""One budget of epochs on the same machine; a protocol may give each precision its own batch."""
+
+Points = Sequence[tuple[int, float]]
+"""(step, loss or gradient norm)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Whether the first steps follow fp32's. `differences` are mixed ÷ fp32 − 1 of each common loss."""
+
+    word: Literal["follows", "departs", "unknown"]
+    differences: tuple[tuple[int, float], ...] = ()
+    norms_apart: float | None = None
+    """The median of the same of the gradient norms; null where too few are known."""
+
+
+def early_gate(fp32: Points, mixed: Points, fp32_norms: Points = (), mixed_norms: Points = ()) -> Gate:
+    """Holds losses and gradient norms of the first 50 steps, of one seed and data, against fp32-ieee's.
+
+    A norm that is not finite is of a step that the loss scale dropped, and is left out.
+    """
+    if any(step <= FIRST_STEPS and not math.isfinite(loss) for step, loss in mixed):
+        return Gate("departs")
+    usable = _differences(fp32, mixed)
+    losses_apart = _median(usable)
+    if losses_apart is None:
+        return Gate("unknown", usable)
+    norms_apart = _median(_differences(fp32_norms, mixed_norms))
+    follows = abs(losses_apart) <= FOLLOWS and (norms_apart is None or abs(norms_apart) <= NORMS_FOLLOW)
+    return Gate("follows" if follows else "departs", usable, norms_apart)
+
+
+def _median(differences: Points) -> float | None:
+    """Null where too few points are known of both."""
+    return median(apart for _, apart in differences) if len(differences) >= LEAST_POINTS else None
+
+
+def _differences(fp32: Points, mixed: Points) -> tuple[tuple[int, float], ...]:
+    """(step, mixed ÷ fp32 − 1) at each of the first steps where both are finite."""
+    reference = {step: value for step, value in fp32 if step <= FIRST_STEPS and math.isfinite(value)}
+    return tuple(
+        (step, value / reference[step] - 1)
+        for step, value in mixed
+        if math.isfinite(value) and reference.get(step)
+    )
+
+
+def early_gates(trials: Iterable[Trial]) -> tuple[tuple[Trial, Gate], ...]:
+    """A gate for each mixed-precision trial that has its fp32-ieee twin: same session, seed and workload."""
+    measured = [trial for trial in trials if trial.summary is not None]
+    references = [trial for trial in measured if trial.key.precision == REFERENCE]
+    mixed = [trial for trial in measured if not trial.key.precision.startswith("fp32-")]
+    return tuple(
+        (trial, _gate(twins[-1], trial)) for trial, twins in matched(mixed, references, _trial_place) if twins
+    )
+
+
+def _gate(fp32: Trial, mixed: Trial) -> Gate:
+    return early_gate(fp32.losses, mixed.losses, _norms(fp32), _norms(mixed))
+
+
+def _norms(trial: Trial) -> Points:
+    measured = trial.record.measurement
+    return measured.gradient_norms if measured else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Parity:
+    """Whether one precision ends as well as fp32-ieee; else why its speed has no verdict beside it."""
+
+    of: Cell
+    over: Cell | None
+    verdict: Verdict | None
+    unjudged: Unjudged | None = None
+
+
+def parities(cells: Sequence[Cell]) -> tuple[Parity, ...]:
+    """A verdict for each mixed-precision cell, on the final quality of whole trials; else "speed only".
+
+    The level holds for all verdicts of one workload together.
+    """
+    mixed = [cell for cell in cells if not cell.key.precision.startswith("fp32-")]
+    references = [cell for cell in cells if cell.key.precision == REFERENCE]
+    pairs = [(of, at_same_batch(of, twins)) for of, twins in matched(mixed, references, _parity_place)]
+    judged = Counter(_parity_place(of) for of, over in pairs if over and _enough(of, over))
+    return tuple(_parity(of, over, judged[_parity_place(of)]) for of, over in pairs)
+
+
+def _enough(of: Cell, over: Cell) -> bool:
+    return not _unjudged(of, over) and min(of.figures["quality"].n, over.figures["quality"].n) >= SEEDS
+
+
+def _parity(of: Cell, over: Cell | None, comparisons: int) -> Parity:
+    reason = _unjudged(of, over)
+    if reason or over is None:
+        return Parity(of, over, None, reason)
+    more_is_better = of.trials[0].quality_name in ("accuracy", "auc")
+    verdict = non_inferior(
+        _ends(over),
+        _ends(of),
+        greater_is_better=more_is_better,
+        comparisons=comparisons,
+    )
+    return Parity(of, over, verdict, "few seeds" if verdict.interval is None else None)
+
+
+def _ends(cell: Cell) -> list[float]:
+    """Accuracies, or losses, which perplexities are e to the power of: the margin is one of the loss."""
+    by_perplexity = cell.trials[0].quality_name == "perplexity"
+    return [math.log(value) if by_perplexity else value for value in cell.figures["quality"].values]
+
+
+def _unjudged(of: Cell, over: Cell | None) -> Unjudged | None:
+    if over is None:
+        return "no reference"
+    if of.length.projected or over.length.projected:
+        return "cut short"
+    if of.key.data_source == "generated":
+        return "generated data"
+    if not of.figures["quality"].values or not over.figures["quality"].values:
+        return "no quality"
+    return None

@@ -1,0 +1,230 @@
+"""Units of one card: how far they lie apart, and how far any other may lie from the one that was measured."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+import numpy
+from scipy import special
+
+from report.compare.cells import Cell
+from report.stats.intervals import critical_t
+from report.text import clean
+from report.trials.key import Key, grouped_by
+from report.trials.trial import Trial
+
+ASSUMED_UNIT_CV = 0.03
+"""The coefficient of variation (CV) of the speed of units of one model, where it was not measured.
+
+Sinha et al., SC'22 (arXiv 2208.11035) give 8 % on average, 22 % at most, between units of a cluster without
+its outliers. Taken for a range of ± 2.7 standard deviations that is a CV of 1.5 and of 4 %.
+"""
+
+ASSUMED_SPREAD = math.expm1(math.sqrt(2) * float(special.ndtri(0.975)) * ASSUMED_UNIT_CV)
+"""How much faster than another one unit may be, in 95 of 100 pairs of one model, by the assumed CV."""
+
+UNITS_TO_MEASURE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class UnitSpread:
+    """Of the units of one model. `df` is infinite where the CV was not measured; `units` are on record."""
+
+    cv: float = ASSUMED_UNIT_CV
+    df: float = math.inf
+    units: int = 1
+    given: bool = False
+    """Whether the buyer's file says it."""
+
+    @property
+    def measured(self) -> bool:
+        return math.isfinite(self.df)
+
+    @property
+    def words(self) -> str:
+        """How it is known."""
+        if self.measured:
+            return f"measured on {self.units} units"
+        return f"standard deviation {cv_words(self.cv)} {'given' if self.given else 'assumed'}"
+
+
+def cv_words(cv: float) -> str:
+    """'3 %', '1.9 %'."""
+    return f"{100 * cv:.2g} %"
+
+
+@dataclass(frozen=True, slots=True)
+class UnitBand:
+    """Where a figure lies with other units: `reach` in logarithms on each side. `units` are on record."""
+
+    reach: float
+    measured: bool
+    units: int
+    label: str
+    """The band's name beside its chart."""
+    comparisons: int = 1
+
+    def around(self, low: float, best: float, high: float) -> tuple[float, float]:
+        """The ends of a figure and its interval with other units: both reaches add in squares."""
+        below = math.hypot(math.log(best / low), self.reach)
+        above = math.hypot(math.log(high / best), self.reach)
+        return best * math.exp(-below), best * math.exp(above)
+
+
+def unit_spread(levels: Sequence[float], given: float | None = None) -> UnitSpread:
+    """From one mean per unit of a model, in any one metric: measured where three units are on record.
+
+    Else the CV that the buyer gives, or the assumed one.
+    """
+    m = len(levels)
+    if m >= UNITS_TO_MEASURE:
+        return UnitSpread(log_spread(levels), m - 1, m)
+    if given is not None:
+        return UnitSpread(given, units=max(m, 1), given=True)
+    return UnitSpread(units=max(m, 1))
+
+
+def unit_band(*redrawn: UnitSpread, level: float = 0.95, comparisons: int = 1) -> UnitBand:
+    """The band of a figure in which each model that is `redrawn` comes as another unit.
+
+    The measured unit and the other one are both draws, so each model adds 2·CV² to the square of
+    the standard deviation. Student's t with Welch's degrees of freedom (a model that is redrawn on both
+    sides has but one estimate); the level holds for all `comparisons` together.
+    """
+    squares = {spread: 2 * spread.cv**2 * times for spread, times in Counter(redrawn).items()}
+    below = sum(square**2 / spread.df for spread, square in squares.items())
+    df = sum(squares.values()) ** 2 / below if below else math.inf
+    reach = critical_t(1 - (1 - level) / comparisons, df) * math.sqrt(sum(squares.values()))
+    measured = [spread.units for spread in redrawn if spread.measured]
+    words = dict.fromkeys(spread.words for spread in redrawn if not spread.measured)
+    if measured:
+        words = {f"measured on {min(measured)} units": None, **words}
+    units = min(spread.units for spread in redrawn)
+    return UnitBand(
+        reach, len(measured) == len(redrawn), units, f"unit-to-unit, {' and '.join(words)}", comparisons
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class UnitSpreads:
+    """The spread of the units of each card on record; of any other card the given or the assumed one."""
+
+    by_card: Mapping[str, UnitSpread]
+    given: float | None = None
+
+    def of(self, card: str) -> UnitSpread:
+        """The spread of a card's units."""
+        return self.by_card.get(card) or unit_spread((), self.given)
+
+
+def unit_spreads(trials: Iterable[Trial], given: float | None = None) -> UnitSpreads:
+    """The spreads of all cards: of each over the one work and stack that most of its units have measured."""
+    cards = grouped_by(trials, lambda trial: trial.card)
+    return UnitSpreads({card: unit_spread(unit_levels(own), given) for card, own in cards.items()}, given)
+
+
+def spreads_among(cells: Iterable[Cell], given: float | None = None) -> UnitSpreads:
+    """The same where nothing but these cells is on record."""
+    return unit_spreads((trial for cell in cells for trial in cell.trials), given)
+
+
+def unit_levels(trials: Iterable[Trial]) -> list[float]:
+    """One mean throughput per unit, on the one card, work and stack that most units were measured on."""
+    most: dict[str, list[Trial]] = max((units_by_work(trials)).values(), key=len, default={})
+    return [mean_rate(of_unit) for of_unit in most.values()]
+
+
+def units_by_work(trials: Iterable[Trial]) -> dict[Hashable, dict[str, list[Trial]]]:
+    """The trials of each unit that have a speed, by what keeps them apart: work, card and stack."""
+    timed = [trial for trial in trials if trial.verdict != "invalid" and trial.samples_per_second]
+    works = grouped_by(timed, lambda trial: (trial.key, trial.card, trial.stack))
+    by_unit = {work: grouped_by(own, _unit) for work, own in works.items()}
+    return {work: {unit: own for unit, own in units.items() if unit} for work, units in by_unit.items()}
+
+
+def _unit(trial: Trial) -> str:
+    """The card's own id; a processor is that of its machine."""
+    return trial.device_unit or (trial.machine if trial.environment.device == "cpu" else "")
+
+
+def mean_rate(trials: Sequence[Trial]) -> float:
+    """The mean throughput of a unit's trials."""
+    return fmean(trial.samples_per_second or 0.0 for trial in trials)
+
+
+def log_spread(values: Sequence[float]) -> float:
+    """The standard deviation of the values' logarithms, of at least two."""
+    return float(numpy.log(numpy.asarray(values, dtype=numpy.float64)).std(ddof=1))
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One card, or the processor of one machine: its mean samples a second."""
+
+    name: str
+    trials: tuple[Trial, ...]
+    rate: float
+    share: float
+    """Of the median unit's rate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """The units of one card on one work and stack, the fastest first."""
+
+    card: str
+    key: Key
+    units: tuple[Unit, ...]
+    spread: UnitSpread
+    told_apart: float | None
+    """Relative difference that one unit shows in one of twenty pairs of means; null where none ran twice."""
+
+
+def fleets(trials: Iterable[Trial], lead: str | None) -> tuple[Fleet, ...]:
+    """Of each card of the leading session the work that most of its units did, from three units on."""
+    on_one = [trial for trial in trials if trial.key.gpus == 1]
+    led = {trial.card for trial in on_one if trial.session == lead}
+    cards = grouped_by((trial for trial in on_one if trial.card in led), lambda trial: trial.card)
+    works = [max(units_by_work(own).values(), key=len, default={}) for own in cards.values()]
+    return tuple(_fleet(list(units.values())) for units in works if len(units) >= UNITS_TO_MEASURE)
+
+
+def _fleet(by_unit: Sequence[Sequence[Trial]]) -> Fleet:
+    rates = [mean_rate(own) for own in by_unit]
+    middle = median(rates)
+    names = _names([own[0] for own in by_unit])
+    units = [
+        Unit(name, tuple(own), rate, rate / middle)
+        for name, own, rate in zip(names, by_unit, rates, strict=True)
+    ]
+    first = by_unit[0][0]
+    ordered = sorted(units, key=lambda unit: -unit.rate)
+    return Fleet(first.device_name, first.key, tuple(ordered), unit_spread(rates), _told_apart(by_unit))
+
+
+def _names(trials: Sequence[Trial]) -> list[str]:
+    """Labels, and the card where several share one: by its place, or its id where that is not told."""
+    several = grouped_by(trials, lambda trial: trial.machine_label)
+    names = []
+    for trial in trials:
+        alike = several[trial.machine_label]
+        places = [other.record.cards_given[:1] for other in alike]
+        told = all(places) and len(set(places)) == len(places)
+        card = f", card {trial.record.cards_given[0]}" if told else f", card {(trial.device_unit or '')[:6]}"
+        names.append(clean(trial.machine_label, 40) + (card if len(alike) > 1 else ""))
+    return names
+
+
+def _told_apart(by_unit: Sequence[Sequence[Trial]]) -> float | None:
+    """By the pooled variance of the runs of one unit, for two means of as many runs as the least have."""
+    repeated = [[trial.samples_per_second or 0.0 for trial in own] for own in by_unit if len(own) > 1]
+    df = sum(len(rates) - 1 for rates in repeated)
+    if not df:
+        return None
+    pooled = math.sqrt(sum((len(rates) - 1) * log_spread(rates) ** 2 for rates in repeated) / df)
+    fewest = min(map(len, by_unit))
+    return math.expm1(critical_t(0.95, df) * pooled * math.sqrt(2 / fewest))

@@ -1,1 +1,0 @@
-"""Units of one card: how far they lie apart."""

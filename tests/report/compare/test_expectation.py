@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.record import Cpu, Limit
+from report.compare import pairs as expectation
+from report.compare.cells import Ratio
+from report.page.machines import differences
+from report.stats.intervals import Interval
+from tests.helpers import records_builder as build
+from tests.report.compare.test_groups import LEAD, ON, elsewhere, found, series
+
+SHORT = {"complete": False, "limit": Limit(steps=40)}
+
+
+def ratio(low: float, estimate: float, high: float) -> Ratio:
+    return Ratio(estimate, Interval(low, estimate, high, (5, 5), 8.0, 0.95, "log-Welch"), (5, 5))
+
+
+def test_the_range_for_any_units_holds_that_of_these_two():
+    (one,) = expectation.expectations(found([*series(repeats=5), *elsewhere(repeats=5)]))
+    assert one.fast.name == "Constructed Card B" and one.best == pytest.approx(1.25)
+    assert one.units is not None and one.model is not None
+    for end, wide in ((one.units.low, one.model.low), (one.units.high, one.model.high)):
+        runs, units = math.log(end / one.best), 1.96 * 2 * 0.03
+        assert abs(math.log(wide / one.best)) == pytest.approx(math.hypot(runs, units), rel=1e-4)
+
+
+def test_a_range_for_other_units_that_includes_one_is_a_tie():
+    (one,) = expectation.expectations(found([*series(repeats=5), *elsewhere(seconds=0.095, repeats=5)]))
+    assert one.tied and one.ranking.name == "TIED"
+    assert one.units is not None and not one.units.includes(1.0)
+
+
+def test_windows_too_short_are_a_first_look_that_ranks_nothing():
+    records = [*series(verdict="unproven", **SHORT), *elsewhere(verdict="unproven", **SHORT)]
+    (one,) = expectation.expectations(found(records))
+    assert not one.ranked and one.ranking.name == "FIRST_LOOK"
+
+
+def test_single_runs_give_no_range():
+    (one,) = expectation.expectations(found([*series(repeats=1), *elsewhere(repeats=1)]))
+    assert (one.units, one.model, one.ranking.name) == (None, None, "SINGLE")
+
+
+def test_cards_of_one_name_are_told_apart_by_their_machines():
+    other = build.machine(ON.gpus[0].name, label="other", digits="b")
+    (one,) = expectation.expectations(found([*series(), *elsewhere(on=other, card=ON.gpus[0].name)]))
+    assert {one.fast.name, one.slow.name} == {"this machine", "machine constructed-other"}
+
+
+def test_unlike_work_expects_nothing():
+    assert expectation.expectations(found([*series(), *elsewhere(batch_size=40)])) == ()
+
+
+def test_the_card_that_beats_the_own_one_leads_and_the_level_holds_for_all_pairs():
+    third = build.machine("Constructed Card C", label="card-c", digits="c")
+    records = [
+        *series(),
+        *elsewhere(seconds=0.2),
+        *elsewhere(seconds=0.08, on=third, card="Constructed Card C", session="20260129-cccccc"),
+    ]
+    first, second = expectation.expectations(found(records))
+    assert first.fast.name == "Constructed Card C" and second.slow.name == "Constructed Card B"
+    assert first.comparisons == 2
+    assert all(each.ratio.interval and each.ratio.interval.comparisons == 2 for each in first.benchmarks)
+
+
+def test_hours_weigh_the_benchmarks_and_leave_out_what_has_none():
+    records = [*series(), *elsewhere(seconds=0.05), *series(kind=build.CIFAR), *elsewhere(kind=build.CIFAR)]
+    groups = found(records)
+    both = expectation.expectations(groups)[0].best
+    assert both == pytest.approx(1 / (0.25 + 0.4))
+    language = groups[0].entries[0].cell
+    alone = expectation.Buyer({(language.key, language.length): 10.0}, (language.machine, language.card))
+    (one,) = expectation.expectations(groups, alone)
+    assert one.best == pytest.approx(2.0) and len(one.benchmarks) == 1
+    assert one.own_mix
+    assert expectation.expectations(groups, expectation.Buyer({}, alone.on)) == ()
+
+
+@given(st.lists(st.tuples(st.floats(0.2, 5), st.floats(1.01, 2)), min_size=1, max_size=6))
+def test_a_mix_lies_between_its_benchmarks_and_its_range_holds_it(benchmarks: list[tuple[float, float]]):
+    ratios = [ratio(value / reach, value, value * reach) for value, reach in benchmarks]
+    best, span = expectation.mix(ratios, [1.0] * len(ratios))
+    assert span is not None and span.low <= best <= span.high
+    values = [value for value, _ in benchmarks]
+    assert min(values) <= best * (1 + 1e-9) and best <= max(values) * (1 + 1e-9)
+
+
+def test_a_single_benchmark_keeps_its_own_interval():
+    best, span = expectation.mix([ratio(1.5, 1.6, 1.7)], [3.0])
+    assert best == pytest.approx(1.6) and span is not None
+    assert (span.low, span.high) == (pytest.approx(1.5), pytest.approx(1.7))
+
+
+def test_three_units_of_each_model_make_the_band_a_measured_one():
+    records = []
+    for card, digits, seconds in (("Constructed Card A", "abc", 0.1), ("Constructed Card B", "def", 0.05)):
+        for place, digit in enumerate(digits):
+            on = build.machine(card, label=f"card-{digit}", digits=digit)
+            session = LEAD if digit == "a" else f"20260130-{digit * 6}"
+            made = series(seconds=seconds * (1 + 0.01 * place), on=on, card=card, session=session)
+            for one in made:
+                assert one.measurement
+                device = one.measurement.device.model_copy(update={"unit": digit * 16})
+                measured = one.measurement.model_copy(update={"device": device})
+                records.append(one.model_copy(update={"measurement": measured}))
+    first = expectation.expectations(found(records))[0]
+    assert first.band.measured and first.band.units == 3
+    assert first.band.label == "unit-to-unit, measured on 3 units"
+
+
+def test_hosts_that_differ_are_named_by_what_differs():
+    other = build.machine("Constructed Card B", label="card-b", digits="b")
+    other = other.model_copy(update={"cpu": Cpu(model="Another CPU", cores=4, threads=8), "kernel": "6.12.0"})
+    table = differences([ON, other], ["a", "b"])
+    assert table is not None and table.machines == ("a", "b")
+    rows = {row[0]: row[1:] for row in table.rows}
+    assert rows["processor"] == ("Constructed CPU", "Another CPU") and rows["kernel"] == ("6.1.0", "6.12.0")

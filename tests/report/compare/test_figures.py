@@ -1,0 +1,116 @@
+"""Which runs of a line count: whether a speed settled goes with how high it is. All runs are drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from report.compare.cells import Cell, cell_ratio, cells_of
+from report.compare.figures import Run, figure, left_out
+from report.stats.intervals import Doubt
+from tests.helpers.trial_tables import trials_of
+from tests.report.compare.test_groups import series
+
+SETTLED = (100.0, 101.0, 99.0, 100.5)
+
+
+def runs(settled: Sequence[float], unproven: Sequence[float]) -> list[Run]:
+    return [
+        *(Run(value, 1, "valid") for value in settled),
+        *(Run(value, 1, "unproven") for value in unproven),
+    ]
+
+
+def selected(of: Sequence[Run]) -> frozenset[str]:
+    return left_out([run.verdict for run in of], of)
+
+
+@pytest.mark.parametrize(
+    ("settled", "unproven", "out"),
+    [
+        (SETTLED, (100.2,), True),
+        (SETTLED, (80.0,), False),
+        (SETTLED[:3], (100.0, 100.0, 100.0), False),
+        (SETTLED[:2], (100.0,), False),
+    ],
+)
+def test_unproven_runs_are_left_out_where_most_are_proven_and_the_mean_stays(settled, unproven, out):
+    assert ("unproven" in selected(runs(settled, unproven))) == out
+
+
+def test_a_figure_says_what_its_mean_would_be_with_the_runs_that_were_left_out():
+    of = [*runs(SETTLED, (99.1,)), Run(1.0, 1, "invalid")]
+    made = figure(of, selected(of), in_blocks=True)
+    assert (made.n, made.apart, made.mean) == (4, (99.1, 1.0), pytest.approx(100.125))
+    assert made.notes == (
+        Doubt("invalid-left-out", {"runs": 1}),
+        Doubt("unproven-left-out", {"runs": 1, "change": pytest.approx(99.92 / 100.125 - 1)}),
+    )
+    assert made.interval is not None and made.interval.notes[-2:] == made.notes
+    assert made.with_unproven.values == (*SETTLED, 99.1)
+
+
+def test_a_figure_says_what_its_mean_would_be_without_the_runs_that_were_taken_in():
+    of = runs(SETTLED, (80.0,))
+    made = figure(of, selected(of), in_blocks=True)
+    assert (made.n, made.apart) == (5, ())
+    assert made.notes == (Doubt("unproven-taken-in", {"runs": 1, "change": pytest.approx(0.042, abs=5e-4)}),)
+
+
+def test_an_accuracy_knows_no_blocks():
+    of = [Run(0.9 + 0.01 * place, 1 + place // 2, "valid") for place in range(6)]
+    assert figure(of, (), in_blocks=True).interval.n == (3,)
+    assert figure(of, (), in_blocks=False).interval.n == (6,)
+
+
+@cache
+def line() -> Cell:
+    (cell,) = cells_of(trials_of(series(repeats=2)))
+    return cell
+
+
+def cell(of: Sequence[Run]) -> Cell:
+    without = selected(of)
+    unproven = any(run.verdict == "unproven" for run in of)
+    trials = tuple(replace(line().trials[0], verdict=run.verdict) for run in of)
+    takes = unproven and "unproven" not in without
+    return replace(
+        line(),
+        figures={**line().figures, "seconds": figure(of, without, in_blocks=True)},
+        takes_unproven=takes,
+        trials=trials,
+    )
+
+
+def test_both_sides_of_a_ratio_are_selected_alike():
+    kept, taken = cell(runs(SETTLED, (100.2,))), cell(runs(SETTLED, (80.0,)))
+    assert (kept.takes_unproven, taken.takes_unproven) == (False, True)
+    ratio = cell_ratio(taken, kept, "seconds")
+    assert ratio is not None and ratio.interval is not None
+    assert ratio.n == (5, 5)
+    assert Doubt("unproven-on-both") in ratio.interval.notes
+    alone = cell_ratio(kept, cell(runs(SETTLED, ())), "seconds")
+    assert alone is not None and alone.n == (4, 4)
+
+
+@pytest.mark.parametrize(("share", "slower"), [(0.3, 0.03), (0.4, 0.05)])
+@pytest.mark.parametrize("n", [5, 10])
+def test_a_ratio_covers_all_runs_or_says_that_some_were_left_out(share, slower, n):
+    rng = np.random.default_rng(n)
+    truth, draws, kept = math.exp(share * math.log1p(slower)), 500, 0
+    for _ in range(draws):
+        slow = rng.random(n) < share
+        values = np.exp(rng.normal(0, 0.01, n) + slow * math.log1p(slower)).tolist()
+        seldom = slow & (rng.random(n) < 0.7)
+        disturbed = cell(
+            [Run(value, 1, "unproven" if odd else "valid") for value, odd in zip(values, seldom, strict=True)]
+        )
+        clean = cell(runs(np.exp(rng.normal(0, 0.01, n)).tolist(), ()))
+        interval = cell_ratio(disturbed, clean, "seconds").interval
+        kept += interval.includes(truth) or any("unproven" in note.name for note in interval.notes)
+    assert kept / draws >= 0.92

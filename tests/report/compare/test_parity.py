@@ -1,0 +1,195 @@
+"""Whether mixed precision works. Every loss, accuracy and record here is constructed."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.record import Limit, LossScale
+from harness.summary.checks import scale_health
+from report.compare import cells as stats
+from report.compare import precisions as parity
+from report.trials.trial import Trial
+from tests.helpers import records_builder as build
+from tests.helpers.trial_tables import trials_of
+from tests.helpers.watched_records import CARD, machine
+
+
+def falling(scatter: float = 0.0, *, seed: int = 0, steps: int = 50) -> list[tuple[int, float]]:
+    noise = random.Random(seed)
+    return [(step, 5 * 0.98**step * (1 + noise.gauss(0, scatter))) for step in range(1, steps + 1)]
+
+
+@pytest.mark.parametrize(
+    ("mixed", "word"),
+    [
+        (falling(), "follows"),
+        (falling(0.04), "follows"),
+        ([(step, 1.05 * loss) for step, loss in falling()], "departs"),
+        ([*falling()[:20], (21, math.nan), *falling()[21:]], "departs"),
+        (falling()[::10], "unknown"),
+        ([(step + 50, loss) for step, loss in falling()], "unknown"),
+    ],
+)
+def test_the_first_losses_follow_those_of_fp32_or_depart(mixed, word):
+    assert parity.early_gate(falling(), mixed).word == word
+
+
+def test_a_single_bad_step_among_the_first_is_no_departure_and_later_steps_do_not_count():
+    odd = dict(falling(steps=200))
+    odd[7] = 50.0
+    odd |= {step: 100.0 for step in range(51, 201)}
+    gate = parity.early_gate(falling(steps=200), list(odd.items()))
+    assert (gate.word, len(gate.differences)) == ("follows", 50)
+    assert gate.norms_apart is None
+
+
+@pytest.mark.parametrize(
+    ("norms", "word", "apart"),
+    [
+        ([(step, 1.04 * norm) for step, norm in falling()], "follows", 0.04),
+        ([(step, 512 * norm) for step, norm in falling()], "departs", 511.0),
+        ([(step, 0.9 * norm) for step, norm in falling()], "departs", -0.1),
+        ([*[(at, math.inf) for at in range(1, 8)], *falling()[7:]], "follows", 0.0),
+        ([(step, 512 * norm) for step, norm in falling(steps=9)], "follows", None),
+        ([(step + 50, 512 * norm) for step, norm in falling()], "follows", None),
+    ],
+)
+def test_gradients_that_differ_are_a_departure_though_the_losses_follow(norms, word, apart):
+    gate = parity.early_gate(falling(), falling(), falling(), norms)
+    assert gate.word == word
+    assert gate.norms_apart == (apart if apart is None else pytest.approx(apart))
+
+
+@given(st.floats(1e-6, 1e6), st.floats(-0.5, 0.5))
+def test_the_gate_sees_relative_differences_alone(level, shift):
+    fp32 = [(step, level) for step in range(1, 51)]
+    gate = parity.early_gate(fp32, [(step, level * (1 + shift)) for step in range(1, 51)])
+    assert gate.differences[0][1] == pytest.approx(shift, abs=1e-9)
+
+
+def cells(
+    *arms: tuple[str, list[float]], kind: dict[str, Any] = build.CIFAR, **trial: Any
+) -> tuple[stats.Cell, ...]:
+    """One cell for each precision, its accuracies in the order of the seeds."""
+    records = []
+    for precision, ends in arms:
+        for repeat, quality in enumerate(ends, start=1):
+            asked = build.trial(kind, precision, repeat, **trial)
+            epochs = tuple(
+                build.Epoch(index=at, steps=489, train_seconds=70.0, valid_seconds=7.0, quality=quality)
+                for at in range(1, 31)
+            )
+            complete = trial.get("limit") is None
+            found = build.measurement(
+                kind, asked, 0.15, card=CARD, complete=complete, seed=repeat, epochs=epochs
+            )
+            records.append(build.record(asked, found, on=machine(), order=len(records)))
+    return stats.cells_of(trials_of(records))
+
+
+FP32 = [0.820, 0.824, 0.818, 0.822, 0.821]
+
+
+def with_measured(trial: Trial, **changes: Any) -> Trial:
+    measured = trial.record.measurement.model_copy(update=changes)
+    return replace(trial, record=trial.record.model_copy(update={"measurement": measured}))
+
+
+def judged(*arms: tuple[str, list[float]], **more: Any) -> parity.Parity:
+    (found,) = parity.parities(cells(*arms, **more))
+    return found
+
+
+def word(*arms: tuple[str, list[float]], **more: Any) -> str | None:
+    found = judged(*arms, **more)
+    return found.verdict and found.verdict.word
+
+
+@pytest.mark.parametrize(
+    ("mixed", "told"),
+    [
+        ([0.821, 0.823, 0.819, 0.822, 0.821], "parity"),
+        ([0.790, 0.792, 0.788, 0.791, 0.789], "worse"),
+        ([0.830, 0.800, 0.845, 0.790, 0.835], "inconclusive"),
+    ],
+)
+def test_the_end_is_judged_over_five_seeds(mixed, told):
+    assert word(("fp32-ieee", FP32), ("amp-fp16", mixed)) == told
+
+
+def test_a_perplexity_is_judged_as_the_loss_that_it_comes_from():
+    fp32, mixed = [110.0, 110.4, 109.8, 110.2, 110.1], [110.3, 110.1, 110.0, 110.4, 109.9]
+    kind = build.LM
+    assert word(("fp32-ieee", fp32), ("amp-bf16", mixed), kind=kind) == "parity"
+    worse = [1.05 * value for value in mixed]
+    assert word(("fp32-ieee", fp32), ("amp-bf16", worse), kind=kind) == "worse"
+
+
+@pytest.mark.parametrize(
+    ("arms", "more", "unjudged"),
+    [
+        ((("amp-fp16", FP32),), {}, "no reference"),
+        ((("fp32-ieee", FP32[:4]), ("amp-fp16", FP32)), {}, "few seeds"),
+        ((("fp32-ieee", FP32), ("amp-fp16", FP32)), {"limit": Limit(steps=60)}, "cut short"),
+        ((("fp32-ieee", FP32), ("amp-fp16", FP32)), {"data": "generated"}, "generated data"),
+        ((("fp32-ieee", FP32), ("amp-fp16", FP32)), {}, None),
+    ],
+)
+def test_a_speed_without_a_judged_end_says_why(arms, more, unjudged):
+    assert judged(*arms, **more).unjudged == unjudged
+
+
+def test_the_gate_of_two_trials_reads_the_gradient_norms_of_their_records():
+    both = cells(("fp32-ieee", FP32[:1]), ("amp-fp16", FP32[:1]))
+
+    def with_norms(trial: Trial) -> Trial:
+        factor = 1.0 if trial.key.precision == "fp32-ieee" else 2.0
+        norms = tuple((step, factor * value) for step, value in falling())
+        return with_measured(trial, losses=tuple(falling()), gradient_norms=norms)
+
+    ((_, gate),) = parity.early_gates([with_norms(trial) for cell in both for trial in cell.trials])
+    assert (gate.word, gate.norms_apart) == ("departs", pytest.approx(1.0))
+
+
+def test_a_gate_needs_a_twin_of_the_same_session_seed_and_work():
+    both = cells(("fp32-ieee", FP32[:2]), ("amp-fp16", FP32[:3]))
+    gates = parity.early_gates([trial for cell in both for trial in cell.trials])
+    assert [(trial.key.precision, trial.repeat) for trial, _ in gates] == [("amp-fp16", 1), ("amp-fp16", 2)]
+
+
+def scale(last: float, skipped: int, *history: tuple[int, float], first: float = 65536.0) -> LossScale:
+    return LossScale(kind="dynamic", first=first, last=last, skipped_steps=skipped, history=history)
+
+
+@pytest.mark.parametrize(
+    ("found", "steps", "word", "settled"),
+    [
+        (scale(512.0, 7, *((at, 65536 / 2**at) for at in range(1, 8))), 4000, "healthy", 512.0),
+        (
+            scale(2.0**10, 22, *((at, 2.0 ** (32 - at)) for at in range(1, 23)), first=2.0**32),
+            400,
+            "healthy",
+            1024.0,
+        ),
+        (
+            scale(512.0, 9, (1, 1024.0), (2001, 2048.0), (2002, 1024.0), (3000, 512.0)),
+            4000,
+            "healthy",
+            1024.0,
+        ),
+        (scale(65536.0, 57), 4000, "skips", 65536.0),
+        (scale(0.5, 17), 400, "failed", 65536.0),
+        (scale(1024.0, 6, *((300 * at, 65536 / 2**at) for at in range(1, 7))), 4000, "failed", 65536.0),
+        (scale(math.inf, 0), 400, "failed", 65536.0),
+    ],
+)
+def test_a_loss_scale_is_healthy_skips_too_often_or_failed(found, steps, word, settled):
+    health = scale_health(found, steps)
+    assert (health.word, health.settled) == (word, settled)

@@ -1,0 +1,81 @@
+"""What tells sessions, machines and cards apart, whatever their clocks say. The records are constructed."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from harness.record import Session
+from harness.record.published.claims import ClaimSet
+from harness.record.store import Results
+from harness.summary import contradictions
+from report.analysis import Evidence, Question, analyse
+from report.trials.reading import results_of
+from tests.helpers.cases import CASES
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Several sessions of one machine."""
+    monkeypatch.setattr("os.fsync", lambda handle: None)
+    CASES["real-mixed-precision"].make(tmp_path)
+    return tmp_path
+
+
+def numbered(results: Results) -> tuple[Session, ...]:
+    """The sessions with the numbers of their records' order."""
+    starts = {stored.record.session: stored.record.started_at for stored in results.records}
+    ordered = sorted(results.sessions, key=lambda session: starts[session.id])
+    return tuple(
+        session.model_copy(update={"number": number, "started_at": starts[session.id]})
+        for number, session in enumerate(ordered, 1)
+    )
+
+
+def led_by(results: Results) -> str | None:
+    newest = max(stored.record.started_at for stored in results.records)
+    question = Question(newest + timedelta(days=1), machine=results.sessions[0].machine)
+    return analyse(Evidence(results, ClaimSet(), ()), question).lead
+
+
+def test_a_machines_newest_session_is_the_one_it_counted_last_whatever_its_clock_said(root: Path):
+    results = results_of(root)
+    sessions = numbered(results)
+    assert led_by(replace(results, sessions=sessions)) == sessions[-1].id
+    first_is_last = tuple(
+        session.model_copy(update={"number": 8 - (session.number or 0)}) for session in sessions
+    )
+    assert led_by(replace(results, sessions=first_is_last)) == sessions[0].id
+
+
+def test_sessions_from_before_they_were_counted_come_first_and_by_date(root: Path):
+    results = results_of(root)
+    sessions = numbered(results)
+    uncounted = tuple(session.model_copy(update={"number": None}) for session in sessions)
+    assert led_by(replace(results, sessions=uncounted)) == sessions[-1].id
+    one_counted = (sessions[0], *uncounted[1:])
+    assert led_by(replace(results, sessions=one_counted)) == sessions[0].id
+
+
+def test_a_session_dated_before_the_one_before_it_is_named(root: Path):
+    results = results_of(root)
+    sessions = numbered(results)
+    assert not list(contradictions.among(replace(results, sessions=sessions)))
+    back = sessions[3].model_copy(update={"started_at": sessions[2].started_at - timedelta(days=1)})
+    (said,) = contradictions.among(replace(results, sessions=(*sessions[:3], back, *sessions[4:])))
+    assert sessions[2].id in said and back.id in said
+
+
+@pytest.mark.parametrize("name", ["{} (1)", "0-{}-copy"])
+def test_a_session_counts_once_however_often_its_folder_lies_there(root: Path, name: str):
+    before = results_of(root)
+    for folder in (root / "results").glob("*/*"):
+        for day in (folder.parent, root / "results" / "2030-01-01"):
+            shutil.copytree(folder, day / name.format(folder.name))
+    after = results_of(root)
+    assert (after.records, after.sessions) == (before.records, before.sessions)
+    assert len(after.problems) == len(before.problems) + 2 * len(before.sessions)

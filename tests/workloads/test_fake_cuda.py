@@ -1,0 +1,110 @@
+"""Each workload's branch for a GPU, to a whole measurement on a fake CUDA. Its figures mean nothing.
+
+What it cannot show: kernels, cuDNN, NCCL, torch.compile, memory, or a device that runs beside the host.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.record import Trial
+from tests.helpers import TESTS
+from tests.helpers.workload_runner import (
+    FRAMEWORKS,
+    PYTHON,
+    Ended,
+    need_torch,
+    run,
+    tiny_language_model,
+    tiny_resnet,
+    trial,
+)
+
+FAKE = str(TESTS / "fake_cuda" / "python")
+FRAMEWORKS.setdefault(FAKE, FRAMEWORKS[PYTHON])
+
+pytestmark = pytest.mark.torch
+
+
+@pytest.fixture(autouse=True)
+def _torch_is_here(monkeypatch: pytest.MonkeyPatch):
+    need_torch()
+    monkeypatch.setenv("FAKE_CUDA_CARDS", "2")
+
+
+def on_fake(folder: Path, asked: Trial, **more: str) -> Ended:
+    return run(folder, asked, python=FAKE, **more)
+
+
+def convnet(**told):
+    asked = {"model": "timm/convnext_atto", "image_size": 32, "batch_size": 2, "limit": {"steps": 5}}
+    asked |= {"protocol": "synthetic/1", "data": "synthetic", "data_mode": "cached"}
+    return trial("convnet", **{**asked, **told, "options": {"classes": 10, **told.pop("options", {})}})
+
+
+def mlp(**told):
+    asked = {"model": "mlp", "data": "synthetic", "data_mode": "cached", "batch_size": 8, "limit": {}}
+    return trial("tensorcore_mlp", **{**asked, "options": {"width": 64}, **told})
+
+
+def mnist(**told):
+    return trial("mnist_cnn", **{"model": "cnn", "batch_size": 8, **told})
+
+
+def resnet44(**told):
+    options = {"virtual_ranks": 3, "train_images": 100}
+    asked = {"model": "resnet44", "batch_size": 4, "options": options}
+    return trial("cifar_resnet44", **{**asked, **told})
+
+
+MIXED = ("fp32-tf32", "amp-fp16", "amp-bf16")
+STUDIES = (
+    *((tiny_language_model, precision) for precision in (*MIXED, "fp16-master")),
+    *((tiny_resnet, precision) for precision in ("amp-fp16", "fp16-master")),
+    *((mlp, precision) for precision in MIXED),
+    *((mnist, precision) for precision in ("fp32-ieee", "amp-fp16")),
+    (resnet44, "fp32-ieee"),
+    *((convnet, precision) for precision in ("fp32-ieee", "amp-bf16")),
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "precision"), STUDIES, ids=[f"{make.__name__}-{label}" for make, label in STUDIES]
+)
+def test_a_study_is_measured_on_a_gpu_by_the_device_s_own_clock(tmp_path, asked, precision):
+    found = on_fake(tmp_path, asked(device="cuda", precision=precision)).measured
+    assert (found.device.kind, found.step_clock, found.device.simulated) == ("cuda", "device", True)
+    assert found.window.steps > 0
+    assert found.memory.allocated_peak_bytes == 2**30
+
+
+@pytest.mark.parametrize("precision", ["amp-fp16", "fp16-master"])
+def test_a_loss_in_fp16_is_scaled(tmp_path, precision):
+    asked = tiny_language_model(device="cuda", precision=precision, options={"loss_scale": "dynamic"})
+    found = on_fake(tmp_path, asked).measured.precision
+    assert found.loss_scale is not None and found.loss_scale.first == 2.0**16
+
+
+@pytest.mark.parametrize(("parallel", "clocks"), [("dp", 1), ("ddp", 2), ("each", 2)])
+def test_two_cards_train_together_or_each_for_itself(tmp_path, parallel, clocks):
+    asked = convnet(device="cuda", gpus=2, options={"parallel": parallel})
+    found = on_fake(tmp_path, asked).measured
+    assert (found.device.count, len(found.ranks)) == (2, 2)
+    assert len({rank.seconds for rank in found.ranks}) == clocks
+
+
+@pytest.mark.parametrize("model", ["gemm", "copy"])
+def test_a_ceiling_is_measured_on_a_gpu(tmp_path, model):
+    options = {"largest": 512, "copy_bytes": 2**20, "largest_message_bytes": 2**18}
+    asked = trial(
+        "ceilings", protocol="ceiling/1", options=options, limit={"steps": 12}, model=model, batch_size=1,
+        data_mode="cached", data="synthetic", device="cuda",
+    )  # fmt: skip
+    assert on_fake(tmp_path, asked).measured.device.kind == "cuda"
+
+
+def test_a_card_that_is_not_there_is_no_device(tmp_path):
+    failed = on_fake(tmp_path, convnet(device="cuda", gpus=3, options={"parallel": "ddp"})).failed
+    assert failed.reason == "no-device"

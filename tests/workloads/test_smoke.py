@@ -1,0 +1,76 @@
+"""The workload that takes each path once, on the CPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.plan.plan import load, variants
+from tests.helpers import ROOT
+from tests.helpers.workload_runner import Ended, need_torch, run, trial
+
+pytestmark = pytest.mark.torch
+
+
+def check(folder: Path, name: str, precision: str = "fp32-ieee", **told: Any) -> Ended:
+    need_torch()
+    given = {"batch_size": 1, "data_mode": "cached", "data": "synthetic", "limit": {}, **told}
+    return run(folder, trial("smoke", protocol="smoke/1", model=name, precision=precision, **given))
+
+
+@pytest.mark.parametrize(
+    ("precision", "kind"), [("fp32-ieee", "float32"), ("amp-bf16", "bfloat16"), ("pure-bf16", "bfloat16")]
+)
+def test_a_precision_s_arithmetic_is_a_product_a_convolution_and_a_recurrent_layer(tmp_path, precision, kind):
+    measured = check(tmp_path, "eager", precision).measured
+    assert [note.partition(",")[0] for note in measured.notes] == [
+        f"product {kind}",
+        f"convolution {kind}",
+        f"recurrent layer {kind}",
+    ]
+    assert measured.precision.output_dtypes == {kind: 3}
+
+
+def test_a_clock_keeps_the_device_busy_for_its_seconds(tmp_path):
+    measured = check(tmp_path, "clock", limit={"seconds": 0.5}).measured
+    assert 0.5 <= measured.window.seconds < 5
+    assert measured.window.steps > 1
+    assert sum(measured.step_us.values()) / 1e6 <= 1.02 * measured.window.seconds
+
+
+def test_a_trial_writes_where_it_may_and_says_as_whom(tmp_path):
+    measured = check(tmp_path, "folders").measured
+    assert not any("/" in note for note in measured.notes), "a record names no folder of its machine"
+    assert "writes results and caches" in measured.notes[0]
+    assert [path.name for path in (tmp_path / "out").iterdir() if path.name.startswith(".gpudyno-")] == []
+
+
+@pytest.mark.parametrize("name", ["memory-wall", "collectives", "apex", "tuning"])
+def test_a_gpu_s_path_is_not_here_on_a_cpu(tmp_path, name):
+    failed = check(tmp_path, name).failed
+    assert (failed.reason, failed.message) == ("unsupported", "it is a GPU's")
+
+
+def test_a_compiler_that_is_missing_is_no_defect(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    failed = check(tmp_path, "compiled").failed
+    assert failed.reason == "unsupported"
+    assert "no C++ compiler" in failed.message
+
+
+def test_the_plan_takes_every_check_and_every_precision_of_both_ways():
+    asked = [
+        variant
+        for measure in load(ROOT, "deep").measure
+        if measure.workload == "smoke" and "cuda" in measure.devices
+        for variant in variants(measure, "deep")
+    ]
+    names = {variant.model for variant in asked}
+    assert names == {
+        *("eager", "compiled", "clock", "folders"),
+        *("memory-wall", "collectives", "apex", "tuning"),
+    }
+    of_way = {way: {v.precision for v in asked if v.model == way} for way in ("eager", "compiled")}
+    assert of_way["eager"] == of_way["compiled"] >= {"fp32-ieee", "fp32-tf32", "amp-bf16", "pure-fp16"}

@@ -1,0 +1,121 @@
+"""Karmanov 2018's CheXNet on Chainer; the protocol stands in `parts/chexnet/protocol.py`.
+
+The study loaded DenseNet-121 from a Caffe file, with changes of its own to Chainer's CaffeFunction for
+speed; here it is written with Chainer's links. Chainer's cross-entropy takes whole numbers as labels: so
+the study's random ones, cast to int32, all became zero.
+"""
+
+from __future__ import annotations
+
+from parts.trial import Trial, main  # isort: skip  (its clock starts with this line)
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from frameworks.chainer import device
+from frameworks.chainer.densenet import DenseNet121
+from frameworks.chainer.device import F, L, chainer
+from parts import one_cpu
+from parts.chexnet import network, reader
+from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, Terms, terms
+from parts.chexnet.training import Trainer, begin, measurement, tested, train
+from parts.timing.step_clock import StepClock
+
+NORM_NAMES = {"scale": "gamma", "shift": "beta", "mean": "avg_mean", "variance": "avg_var"}
+NAMES = {"weight": "W", "bias": "b"}
+DIFFERS = ["DenseNet-121 written with Chainer's links, where the study took it from a Caffe file"]
+
+
+def run(trial: Trial) -> dict[str, Any]:
+    """One trial of the protocol, as far as its limit lets it go."""
+    asked = terms(trial, {"chainer": ("single",)}, data=("synthetic", "real"))
+    one_cpu.refuse_others(trial, device.NO_CARD)
+    with trial.phase("model"):
+        trainer = ChainerTrainer(asked)
+    trial.stage("data")
+    with trial.phase("data"):
+        given = reader.given(trial, asked, trainer)
+        asked = given.terms
+    trial.stage("setup")
+    with trial.phase("first_step"):
+        output_types = trainer.output_types(given.first[0][:1])
+        precision = one_cpu.precision(
+            trial, output_types, network.parameters(), device.matmul, device.convolution
+        )
+        begin(trainer, given.first)
+    clock = StepClock(
+        trial,
+        steps_per_epoch=asked.steps_per_epoch,
+        epochs=EPOCHS,
+        values=lambda losses: [float(loss.array) for loss in losses],
+    )
+    epochs = train(trial, clock, asked, given.train, trainer, valid=given.valid)
+    score = tested(trial, given.test, given.labels)
+    trial.stage("collect")
+    found = {
+        **score,
+        "device": one_cpu.facts(),
+        "versions": device.software(),
+        "precision": precision,
+        "framework": dict(device.framework(__file__, DIFFERS), loader=reader.named(asked)),
+    }
+    data = {**clock.batches(), **given.facts}
+    return measurement(trial, asked, clock, epochs, data, found, given.valid)
+
+
+class ChainerTrainer(Trainer):
+    """A Chain and Chainer's Adam."""
+
+    def __init__(self, asked: Terms) -> None:
+        self.asked = asked
+        self.model = DenseNet121(CLASSES)
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        for own, layer in zip(self.model.layers(), network.layers(), strict=True):
+            for part, name in (NORM_NAMES if isinstance(layer, network.Norm) else NAMES).items():
+                if f"{layer.name}/{part}" in arrays:
+                    value = getattr(own, name)
+                    getattr(value, "array", value)[...] = arrays[f"{layer.name}/{part}"]
+        first, second = BETAS
+        epsilon = self.asked.manner.adam_epsilon
+        self.adam = chainer.optimizers.Adam(self.asked.learning_rate, first, second, epsilon)
+        self.adam.setup(self.model)
+
+    def outputs(self, images: np.ndarray) -> np.ndarray:
+        with chainer.using_config("train", False), chainer.no_backprop_mode():
+            return self.model(images).array
+
+    def step(self, images: np.ndarray, labels: np.ndarray) -> chainer.Variable:
+        loss = F.sigmoid_cross_entropy(self.model(images), labels.astype(np.int32))
+        self.model.cleargrads()
+        loss.backward()
+        self.adam.update()
+        loss.unchain_backward()
+        return loss
+
+    def parameters(self) -> int:
+        return self.model.count_params()
+
+    def output_types(self, images: np.ndarray) -> dict[str, int]:
+        """What the layers that compute put out, counted in a pass that changes nothing."""
+        counted = CountedTypes()
+        with counted:
+            self.outputs(images)
+        return dict(counted.types)
+
+
+class CountedTypes(chainer.LinkHook):
+    """Counts the types that convolutions and products put out."""
+
+    def __init__(self) -> None:
+        self.types: Counter[str] = Counter()
+
+    def forward_postprocess(self, call: Any) -> None:
+        if isinstance(call.link, L.Convolution2D | L.Linear):
+            self.types[call.out.dtype.name] += 1
+
+
+if __name__ == "__main__":
+    main(run, __file__)

@@ -1,0 +1,218 @@
+"""The ResNets of Bhutani 2019 on its own stack, fastai 1.0.41: protocol `published/1` of `cifar_fastai`.
+
+The protocol stands at the head of `workloads/cifar_fastai.py`. Here fastai 1 itself does all of it, by the
+calls of the study's notebooks: its transforms, head, schedule and to_fp16. The images come from memory, where
+it opened a PNG file for each. The training loss of an epoch is given as the study printed it, too: fastai's
+moving average over the steps. The option `lead_in` asks for ResNet-18's epoch before the 30 alone. Operations
+and kernel times are unknown: this torch can count neither.
+"""
+
+from __future__ import annotations
+
+from parts.trial import Trial, main  # isort: skip  (its clock starts with this line)
+
+from frameworks.era2019 import torch_of_2019  # noqa: F401  # isort: skip  (before the shared parts)
+from frameworks.era2019.fastai1 import fastai  # isort: skip  (before its parts)
+
+import io
+import tempfile
+from typing import Any
+
+import fastai.train
+import numpy as np
+import torch
+import torchvision
+from fastai.basic_data import DataBunch
+from fastai.basic_train import Learner
+from fastai.layers import CrossEntropyFlat
+from fastai.metrics import accuracy
+from fastai.vision.data import cifar_stats, normalize_funcs
+from fastai.vision.image import Image
+from fastai.vision.learner import create_cnn
+from fastai.vision.transform import get_transforms
+from torch import nn
+from torch.utils.data import Dataset
+
+from frameworks.era2019 import precisions
+from frameworks.era2019.fastai1_learner import GradientRecorder, Measured
+from parts.device import choose, facts, seed_everything, software
+from parts.inputs import datasets
+from parts.numerics import precision
+from parts.numerics.loss_scale import ScaleLog
+from parts.timing.clock import Clock
+
+EPOCHS = 30
+IMAGE_SIZE = 224
+VALID_SHARE = 0.2
+SPLIT_SEED = 42
+RATES = slice(3e-3)
+"""fastai's way of saying: 3e-3 in the head, a tenth of it in the body."""
+RATE_OF_RESNET18_FP32 = 1e-2
+BODIES = {
+    "resnet18": "resnet18-f37072fd.pth",
+    "resnet34": "resnet34-b627a593.pth",
+    "resnet50": "resnet50-0676ba61.pth",
+    "resnet101": "resnet101-63fe2227.pth",
+    "resnet152": "resnet152-394f9c45.pth",
+}
+"""The file of torchvision's IMAGENET1K_V1 weights."""
+OPTIONS = {"workers": 4, "loss_scale": "static", "static_loss_scale": 512.0, "lead_in": False}
+
+
+class Pictures(Dataset):
+    """Images in memory, each by itself a fastai Image under its transforms."""
+
+    def __init__(self, images: datasets.ImageSet, items: Any, transforms: list[Any], size: int) -> None:
+        self.parts, self.items, self.c = (images.train, images.test), items, images.classes
+        self.shape, self.transforms, self.size = images.shape, transforms, size
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, item: int) -> tuple[Image, int]:
+        number, length = int(self.items[item]), int(np.prod(self.shape))
+        first = len(self.parts[0].labels)
+        part, at = (self.parts[0], number) if number < first else (self.parts[1], number - first)
+        pixels = np.frombuffer(part.pixels, np.uint8, length, at * length).astype(np.float32)
+        image = Image(torch.from_numpy(pixels).view(*self.shape).div_(255))
+        return image.apply_tfms(self.transforms, size=self.size), part.labels[at]
+
+
+def run(trial: Trial) -> dict[str, Any]:
+    """One trial of the protocol, as far as its limit lets it go."""
+    variant, options = trial.variant, chosen_options(trial)
+    label, name, batch_size = variant["precision"], variant["model"], variant["batch_size"]
+    size = variant["image_size"] or IMAGE_SIZE
+    with trial.phase("device"):
+        device = choose(trial.asked["device"], variant["gpus"])
+        torch.backends.cudnn.benchmark = True
+        arithmetic = precisions.prepare(label, device)
+
+    trial.stage("data")
+    with trial.phase("data"):
+        images = datasets.cifar_100(trial.data_folder, trial.asked["data"])
+        weights, weights_sha256 = None, None
+        if trial.asked["weights"] == "pretrained":
+            weights, weights_sha256 = datasets.weights(trial.data_folder, BODIES[name])
+        seed_everything(trial.seed)
+        data = bunch(images, size, batch_size, options["workers"], device)
+    train_items, valid_items = len(data.train_ds), len(data.valid_ds)
+    steps_per_epoch, valid_steps = train_items // batch_size, -(-valid_items // batch_size)
+    all_epochs = 1 if options["lead_in"] else EPOCHS
+    clock = Clock(trial, device, steps_per_epoch=steps_per_epoch, epochs=all_epochs)
+    valid_batches = trial.valid_batches(valid_steps)
+
+    trial.stage("setup")
+    with trial.phase("model"):
+        learner = learner_of(data, name, weights)
+        if label == "fp16-master":
+            learner.to_fp16(loss_scale=options["static_loss_scale"])
+        if not valid_batches:
+            data.valid_dl = None
+    with trial.phase("first_step"), precision.rehearsal(learner.model.train(), device) as output_types:
+        batch = torch.randn(batch_size, 3, size, size, device=device, dtype=precision.weight_type(label))
+        learner.model(batch).float().sum().backward()
+
+    leads_in = name == "resnet18" and all_epochs > 1
+    if leads_in and not any(trial.limit.values()):
+        with trial.phase("extra_epoch"):
+            learner.fit_one_cycle(1, RATES)
+    rates = RATE_OF_RESNET18_FP32 if leads_in and label == "fp32-ieee" else RATES
+    measured = Measured(trial, clock, valid_batches)
+    learner.fit_one_cycle(all_epochs, rates, callbacks=[measured, GradientRecorder(clock, learner)])
+
+    trial.stage("collect")
+    scale = ScaleLog("static", options["static_loss_scale"]).facts() if label == "fp16-master" else None
+    whole = valid_batches == valid_steps
+    return {
+        "device": facts(trial.asked["device"], device),
+        "versions": software(torchvision, fastai, np),
+        "precision": dict(
+            arithmetic,
+            output_dtypes=output_types,
+            parameter_dtypes=precision.parameter_types(learner.model),
+            method="fastai MixedPrecision" if scale else "none",
+            loss_scale=scale,
+        ),
+        "data": {
+            "name": images.name,
+            "source": trial.asked["data"],
+            "sha256": images.sha256,
+            "train_items": train_items,
+            "valid_items": valid_items,
+            "weights": "pretrained" if weights else "random",
+            "weights_sha256": weights_sha256,
+            **clock.batches(),
+        },
+        "protocol": {
+            "steps_per_epoch": steps_per_epoch,
+            "epochs": all_epochs,
+            "valid_batches": valid_steps,
+            **clock.ended(measured.epochs, whole=whole),
+        },
+        "sample_unit": "image",
+        "samples_per_step": batch_size,
+        "epochs": measured.epochs,
+        "quality_name": "accuracy",
+        "structure": {
+            "parameters": sum(weight.numel() for weight in learner.model.parameters()),
+            "classes": images.classes,
+            "trainable_parameters": sum(
+                weight.numel() for weight in learner.model.parameters() if weight.requires_grad
+            ),
+        },
+        **clock.series(),
+    }
+
+
+def chosen_options(trial: Trial) -> dict[str, Any]:
+    """The variant's options over the study's; refuses what the study or this fastai does not have."""
+    trial.choose("protocol", trial.asked["protocol"], ("published/1",))
+    trial.choose("model", trial.variant["model"], BODIES)
+    trial.choose("data_mode", trial.variant["data_mode"], ("host",))
+    trial.choose("profile", trial.variant["profile"], ("default",))
+    trial.choose("layout", trial.variant["layout"], ("contiguous",))
+    options = trial.options(OPTIONS)
+    trial.choose("loss_scale", options["loss_scale"], ("static",))
+    return options
+
+
+def bunch(
+    images: datasets.ImageSet, size: int, batch_size: int, workers: int, device: torch.device
+) -> DataBunch:
+    """All images pooled, a random fifth of them for validation, as fastai's own loaders give them."""
+    order = np.random.RandomState(SPLIT_SEED).permutation(len(images.train.labels) + len(images.test.labels))
+    held_out = int(VALID_SHARE * len(order))
+    train, valid = get_transforms()
+    return DataBunch.create(
+        Pictures(images, order[held_out:], train, size),
+        Pictures(images, order[:held_out], valid, size),
+        path=tempfile.gettempdir(),
+        bs=batch_size,
+        num_workers=workers,
+        device=device,
+        dl_tfms=[normalize_funcs(*cifar_stats)[0]],
+    )
+
+
+def learner_of(data: DataBunch, name: str, weights: bytes | None) -> Learner:
+    """The study's create_cnn, but that its weights are the ones at hand, or random."""
+
+    def body(pretrained: bool) -> nn.Module:
+        whole = getattr(torchvision.models, name)(pretrained=False)
+        if weights is not None:
+            whole.load_state_dict(torch.load(io.BytesIO(weights)))
+        return whole
+
+    return create_cnn(
+        data,
+        body,
+        cut=-2,
+        split_on=lambda model: (model[0][6], model[1]),
+        loss_func=CrossEntropyFlat(),
+        metrics=accuracy,
+    )
+
+
+if __name__ == "__main__":
+    main(run, __file__)

@@ -1,0 +1,154 @@
+"""Karmanov 2018's CheXNet on Apache MXNet's Gluon; the protocol stands in `parts/chexnet/protocol.py`.
+
+DenseNet-121 is the model zoo's with a layer of 14 outputs, hybridised as in the study, and trained by
+`gluon.Trainer`. MXNet's engine works behind the host on a CPU too, so each step is waited for until its
+update is done: otherwise a step's time would be that of giving the orders. The study waited at each
+seventh batch alone, and ran out of memory where it never did: option `in_flight` is how many batches are
+sent before one is waited for. With more than one a step's time is that of its orders, but for the one that
+waits; the window is exact.
+"""
+
+from __future__ import annotations
+
+from parts.trial import Failed, Trial, main  # isort: skip  (its clock starts with this line)
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import mxnet as mx
+import numpy as np
+from mxnet import autograd, gluon
+
+from frameworks.mxnet import device
+from parts import one_cpu
+from parts.chexnet import network, reader
+from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, IMAGE_SIZE, Terms, terms
+from parts.chexnet.training import Trainer, begin, measurement, tested, train
+from parts.timing.step_clock import StepClock
+
+LAYERS = (gluon.nn.Conv2D, gluon.nn.BatchNorm, gluon.nn.Dense)
+OWN_NAMES = {"scale": "gamma", "shift": "beta", "mean": "running_mean", "variance": "running_var"}
+
+
+def run(trial: Trial) -> dict[str, Any]:
+    """One trial of the protocol, as far as its limit lets it go."""
+    asked = terms(trial, {"mxnet-gluon": ("single",)}, data=("synthetic", "real"), more={"in_flight": 1})
+    if asked.loading["in_flight"] < 1:
+        raise Failed("unsupported", "option 'in_flight' is below 1")
+    one_cpu.refuse_others(trial, device.NO_CARD)
+    if asked.image_size != IMAGE_SIZE:
+        raise Failed("unsupported", "the model zoo's DenseNet pools 7 × 7 features, those of 224 px alone")
+    with trial.phase("model"):
+        trainer = GluonTrainer(asked)
+        precision = one_cpu.precision(
+            trial, trainer.output_types, network.parameters(), device.matmul, device.convolution
+        )
+    trial.stage("data")
+    with trial.phase("data"):
+        given = reader.given(trial, asked, trainer)
+        asked = given.terms
+    trial.stage("setup")
+    with trial.phase("first_step"):
+        begin(trainer, given.first)
+    clock = StepClock(
+        trial,
+        steps_per_epoch=asked.steps_per_epoch,
+        epochs=EPOCHS,
+        synchronise=mx.nd.waitall,
+        values=lambda losses: [float(loss.asscalar()) for loss in losses],
+        reads_freely=asked.loading["in_flight"] == 1,
+    )
+    epochs = train(trial, clock, asked, given.train, trainer, valid=given.valid)
+    score = tested(trial, given.test, given.labels)
+    trial.stage("collect")
+    waited = asked.loading["in_flight"] == 1
+    found = {
+        **score,
+        "device": one_cpu.facts(),
+        "versions": device.software(),
+        "precision": precision,
+        "framework": dict(
+            device.framework(__file__, "channels first", waited=waited), loader=reader.named(asked)
+        ),
+    }
+    data = {**clock.batches(), **given.facts}
+    return measurement(trial, asked, clock, epochs, data, found, given.valid)
+
+
+class GluonTrainer(Trainer):
+    """The zoo's network and Gluon's Adam."""
+
+    def __init__(self, asked: Terms) -> None:
+        self.asked = asked
+        self.steps = 0
+        self.net = gluon.model_zoo.vision.densenet121(classes=CLASSES)
+        self.net.initialize()
+        self.output_types = _types_of_first_pass(self.net)
+        self.net.hybridize()
+        self.loss = gluon.loss.SigmoidBinaryCrossEntropyLoss(from_sigmoid=not asked.manner.loss_of_logits)
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        for own, layer in zip(_layers(self.net), network.layers(), strict=True):
+            kinds = OWN_NAMES if isinstance(layer, network.Norm) else {"weight": "weight", "bias": "bias"}
+            for part, name in kinds.items():
+                if f"{layer.name}/{part}" in arrays:
+                    getattr(own, name).set_data(mx.nd.array(arrays[f"{layer.name}/{part}"]))
+        first, second = BETAS
+        adam = {
+            "learning_rate": self.asked.learning_rate,
+            "beta1": first,
+            "beta2": second,
+            "epsilon": self.asked.manner.adam_epsilon,
+            "wd": 0.0,
+        }
+        self.trainer = gluon.Trainer(self.net.collect_params(), "adam", adam)
+
+    def outputs(self, images: np.ndarray) -> np.ndarray:
+        with autograd.predict_mode():
+            return self.net(mx.nd.array(images)).asnumpy()
+
+    def step(self, images: np.ndarray, labels: np.ndarray) -> mx.nd.NDArray:
+        x, y = mx.nd.array(images), mx.nd.array(labels)
+        with autograd.record():
+            out = self.net(x)
+            losses = self.loss(out if self.asked.manner.loss_of_logits else out.sigmoid(), y)
+        losses.backward()
+        self.trainer.step(len(images))
+        loss = losses.mean()
+        self.steps += 1
+        if self.steps % self.asked.loading.get("in_flight", 1) == 0:
+            mx.nd.waitall()
+        return loss
+
+    def parameters(self) -> int:
+        every = self.net.collect_params().values()
+        return sum(int(np.prod(parameter.shape)) for parameter in every if parameter.grad_req != "null")
+
+
+def _layers(block: gluon.Block) -> Iterator[gluon.Block]:
+    """Those that have weights, in the order in which an image passes."""
+    if isinstance(block, LAYERS):
+        yield block
+    for child in block._children.values():
+        yield from _layers(child)
+
+
+def _types_of_first_pass(net: gluon.Block) -> dict[str, int]:
+    """Passes an image, from which the layers learn their shapes, and counts the types that they put out."""
+    counted: Counter[str] = Counter()
+
+    def count(layer: gluon.Block, given: Any, out: mx.nd.NDArray) -> None:
+        counted[np.dtype(out.dtype).name] += 1
+
+    hooked = [layer for layer in _layers(net) if not isinstance(layer, gluon.nn.BatchNorm)]
+    hooks = [layer.register_forward_hook(count) for layer in hooked]
+    with autograd.predict_mode():
+        net(mx.nd.zeros((1, 3, IMAGE_SIZE, IMAGE_SIZE)))
+    for hook in hooks:
+        hook.detach()
+    return dict(counted)
+
+
+if __name__ == "__main__":
+    main(run, __file__)

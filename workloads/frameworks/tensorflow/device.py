@@ -1,0 +1,129 @@
+"""TensorFlow's devices: chosen by kind, waited for, told of, and how batches and weights lie on them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from parts.chexnet.data import Batch
+from parts.numerics import arithmetic
+from parts.timing import step_clock
+from parts.trial import Failed, processor_name, versions
+
+WAYS = {"dp": "MirroredStrategy"}
+PRECISIONS = ("fp32-ieee", "fp32-tf32", "fp32-default")
+
+
+def choose(kind: str, count: int) -> list[str]:
+    """The names of the first devices of a kind; several of a CPU are logical ones. Call before anything runs.
+
+    Raises Failed where there are too few.
+    """
+    if kind == "cpu":
+        tf.config.set_visible_devices([], "GPU")
+        (processor,) = tf.config.list_physical_devices("CPU")
+        parts = [tf.config.LogicalDeviceConfiguration() for _ in range(count)]
+        tf.config.set_logical_device_configuration(processor, parts)
+        return [f"/CPU:{number}" for number in range(count)]
+    build = tf.sysconfig.get_build_info()
+    built_for = "cuda" if build["is_cuda_build"] else "rocm" if build["is_rocm_build"] else "cpu"
+    there = tf.config.list_physical_devices("GPU")
+    if built_for != kind or len(there) < count:
+        sees = f"TensorFlow {tf.__version__} (built for {built_for}) sees {len(there)} GPUs"
+        raise Failed("no-device", f"{count} '{kind}' devices are asked; {sees}")
+    tf.config.set_visible_devices(there[:count], "GPU")
+    return [f"/GPU:{number}" for number in range(count)]
+
+
+def strategy(devices: list[str]) -> tf.distribute.Strategy:
+    """One device, or a copy of the network on each of several with their gradients summed."""
+    if len(devices) == 1:
+        return tf.distribute.OneDeviceStrategy(devices[0])
+    return tf.distribute.MirroredStrategy(devices)
+
+
+def prepare(label: str, kind: str, devices: list[str]) -> dict[str, Any]:
+    """Sets a label's switch; gives label, flags and probes as a measurement has them."""
+    if label == "fp32-tf32" and kind != "cuda":
+        raise Failed("unsupported", f"'{label}' is asked; a '{kind}' device has no TF32 in TensorFlow")
+    if label != "fp32-default":
+        tf.config.experimental.enable_tensor_float_32_execution(label == "fp32-tf32")
+    flags = {"tensor_float_32_execution": tf.config.experimental.tensor_float_32_execution_enabled()}
+    with tf.device(devices[0]):
+        found = arithmetic.probes({"matmul": _matmul, "convolution": _convolution})
+    return {"label": label, "flags": flags, "probes": found, "method": "none"}
+
+
+def facts(kind: str, count: int) -> dict[str, Any]:
+    """The device as TensorFlow sees it from inside this process."""
+    threads = tf.config.threading.get_intra_op_parallelism_threads() or len(os.sched_getaffinity(0))
+    if kind == "cpu":
+        return {"kind": kind, "name": processor_name(), "count": count, "threads": threads}
+    details = tf.config.experimental.get_device_details(tf.config.get_visible_devices("GPU")[0])
+    capability = ".".join(map(str, details.get("compute_capability", ()))) or None
+    name = details.get("device_name", "GPU")
+    return {"kind": kind, "name": name, "count": count, "capability": capability, "threads": threads}
+
+
+def software() -> dict[str, str | None]:
+    """Versions of what the trial computes with; CUDA's and cuDNN's are those that TensorFlow was built
+    with."""
+    build = tf.sysconfig.get_build_info()
+    return dict(
+        versions(),
+        tensorflow=tf.__version__,
+        keras=tf.keras.__version__,
+        numpy=np.__version__,
+        cuda=build.get("cuda_version"),
+        cudnn=build.get("cudnn_version"),
+    )
+
+
+class Clock(step_clock.StepClock):
+    """Marks steps as the host issues them: TensorFlow has no events of a device."""
+
+    def __init__(self, trial: Any, devices: list[str], *, steps_per_epoch: int, epochs: int) -> None:
+        self.devices = devices
+        super().__init__(
+            trial,
+            steps_per_epoch=steps_per_epoch,
+            epochs=epochs,
+            synchronise=tf.test.experimental.sync_devices,
+            values=lambda losses: [float(loss) for loss in losses],
+            reads_freely=devices[0].startswith("/CPU"),
+        )
+
+    def _memory(self) -> dict[str, int | None]:
+        return memory(self.devices)
+
+
+def memory(devices: list[str]) -> dict[str, int | None]:
+    """Peak bytes: the highest of the devices, as TensorFlow's allocator tells it, and of the process."""
+    if devices[0].startswith("/CPU"):
+        return step_clock.memory()
+    peaks = [tf.config.experimental.get_memory_info(device[1:])["peak"] for device in devices]
+    return step_clock.memory(allocated=max(peaks))
+
+
+def _matmul(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    return tf.matmul(left, right).numpy()
+
+
+def _convolution(images: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    pixels_first = tf.constant(images.transpose(0, 2, 3, 1))
+    kernels = tf.constant(weights.transpose(2, 3, 1, 0))
+    return tf.nn.conv2d(pixels_first, kernels, 1, "VALID").numpy().transpose(0, 3, 1, 2)
+
+
+def channels_last(batch: Batch) -> Batch:
+    """Images as (items, height, width, 3), and their labels."""
+    images, labels = batch
+    return np.ascontiguousarray(images.transpose(0, 2, 3, 1)), labels
+
+
+def arranged_weight(array: np.ndarray) -> np.ndarray:
+    """A neutral array as TensorFlow takes it: (height, width, inputs, outputs), or (inputs, outputs)."""
+    return array.transpose({4: (2, 3, 1, 0), 2: (1, 0), 1: (0,)}[array.ndim])

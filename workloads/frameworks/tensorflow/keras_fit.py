@@ -1,0 +1,203 @@
+"""DenseNet-121 of Keras' own applications, trained by Model.fit: a callback is the clock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from frameworks.tensorflow.device import Clock, arranged_weight, channels_last
+from parts.chexnet import network, reader
+from parts.chexnet.data import Batch
+from parts.chexnet.protocol import BETAS, CLASSES, Terms
+from parts.chexnet.training import Evaluation, Trainer, validated
+from parts.trial import Trial
+
+BATCH_NORM = ("scale", "shift", "mean", "variance")
+
+
+class KerasFit(Trainer):
+    """A compiled Keras model."""
+
+    DIFFERS = (
+        "Keras' own network, loop and Adam; a callback is the clock",
+        "its norms' epsilon of 1.001e-5 is set to the 1e-5 of the others",
+    )
+
+    def __init__(self, terms: Terms, strategy: tf.distribute.Strategy) -> None:
+        self.terms, self.strategy = terms, strategy
+        with strategy.scope():
+            shape = (terms.image_size, terms.image_size, 3)
+            body = keras.applications.DenseNet121(
+                include_top=False, weights=None, input_shape=shape, pooling="avg"
+            )
+            for layer in body.layers:
+                if isinstance(layer, keras.layers.BatchNormalization):
+                    layer.epsilon, layer.momentum = network.NORM_EPSILON, network.NORM_KEPT
+            outputs = keras.layers.Dense(CLASSES, name="head")(body.output)
+            self.network = keras.Model(body.input, outputs)
+            of_logits = terms.manner.loss_of_logits
+            self.model = self.network
+            if not of_logits:
+                self.model = keras.Model(body.input, keras.layers.Activation("sigmoid")(outputs))
+            self.optimiser = keras.optimizers.Adam(
+                terms.learning_rate, *BETAS, epsilon=terms.manner.adam_epsilon
+            )
+            self.model.compile(self.optimiser, keras.losses.BinaryCrossentropy(from_logits=of_logits))
+            self.optimiser.build(self.model.trainable_variables)
+        self.output_types = {"float32": 0}
+        for layer in self.network.layers:
+            if isinstance(layer, keras.layers.Conv2D | keras.layers.Dense):
+                self.output_types[layer.output.dtype] += 1
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        """Takes over weights, and begins Adam anew."""
+        for layer in network.layers():
+            own = self.network.get_layer(keras_name(layer.name))
+            parts = BATCH_NORM if isinstance(layer, network.Norm) else ("weight", "bias")
+            names = [f"{layer.name}/{part}" for part in parts]
+            own.set_weights([arranged_weight(arrays[name]) for name in names if name in arrays])
+        for variable in self.optimiser.variables:
+            if variable is not self.optimiser.learning_rate:
+                variable.assign(np.zeros(variable.shape, variable.dtype))
+
+    def arranged(self, batch: Batch) -> Batch:
+        """Images with their channels last."""
+        return channels_last(batch)
+
+    def outputs(self, images: np.ndarray) -> np.ndarray:
+        """The 14 outputs before the sigmoid, by the running means."""
+        return self.network(images.transpose(0, 2, 3, 1), training=False).numpy()
+
+    def step(self, images: np.ndarray, labels: np.ndarray) -> float:
+        """One training step, as Model.fit takes it."""
+        history = self._fit(Rounds([(images, labels)], 1), 1, [])
+        return history.history["loss"][0]
+
+    def parameters(self) -> int:
+        """Trained numbers."""
+        return sum(int(np.prod(variable.shape)) for variable in self.network.trainable_variables)
+
+    def facts(self) -> dict[str, Any]:
+        """The framework, as a measurement tells it."""
+        compiled = "XLA" if self.model.jit_compile else "tf.function"
+        differs = list(self.DIFFERS)
+        return {
+            "name": "Keras",
+            "version": keras.__version__,
+            "compiled": compiled,
+            "loader": self._loader(),
+            "differs": differs,
+        }
+
+    def train(
+        self,
+        trial: Trial,
+        clock: Clock,
+        batches: list[Batch] | reader.Training,
+        valid: Evaluation | None = None,
+    ) -> list[dict[str, Any]]:
+        """Epochs until the protocol or the trial's limit ends; one record each."""
+        trial.stage("train")
+        read = isinstance(batches, reader.Training)
+        given = Read(batches) if read else Rounds(batches, clock.steps_per_epoch)
+        marks = Marks(trial, clock, self.terms, given, valid)
+        self._fit(given, clock.epochs, [marks])
+        return marks.epochs
+
+    def _fit(self, given: keras.utils.PyDataset, epochs: int, callbacks: list[Any]) -> Any:
+        return self.model.fit(given, epochs=epochs, callbacks=callbacks, shuffle=False, verbose=0)
+
+    def _loader(self) -> str:
+        if self.terms.data == "synthetic":
+            return "keras.utils.PyDataset over batches in host memory"
+        return f"keras.utils.PyDataset, threads: {self.terms.workers}"
+
+
+class Rounds(keras.utils.PyDataset):
+    """The same batches over and over, an epoch of them."""
+
+    def __init__(self, batches: list[Batch], steps: int) -> None:
+        super().__init__()
+        self.batches, self.steps = batches, steps
+
+    def __len__(self) -> int:
+        return self.steps
+
+    def __getitem__(self, step: int) -> Batch:
+        return self.batches[step % len(self.batches)]
+
+
+class Read(keras.utils.PyDataset):
+    """An epoch's batches of the X-rays, made by Keras' threads."""
+
+    def __init__(self, batches: reader.Training) -> None:
+        super().__init__(workers=batches.terms.workers, use_multiprocessing=False)
+        self.batches, self.epoch = batches, 0
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __getitem__(self, step: int) -> Batch:
+        return self.batches.at(self.epoch, step)
+
+
+class Marks(keras.callbacks.Callback):
+    """Keras' callbacks as the clock's marks."""
+
+    def __init__(
+        self,
+        trial: Trial,
+        clock: Clock,
+        terms: Terms,
+        given: keras.utils.PyDataset,
+        valid: Evaluation | None,
+    ) -> None:
+        super().__init__()
+        self.trial, self.clock, self.terms, self.given, self.valid = trial, clock, terms, given, valid
+        self.epochs: list[dict[str, Any]] = []
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Opens a segment."""
+        if isinstance(self.given, Read):
+            self.given.epoch = epoch
+        self.clock.start()
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """The step's input is about to be asked for; the loss is to be of this batch alone."""
+        self.model.reset_metrics()
+        self.clock.ready()
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """The step's work is issued."""
+        loss, every = logs["loss"], self.terms.reads_loss_every
+        if every and (batch + 1) % every == 0:
+            self.clock.values([loss])
+        self.clock.step(loss, self.terms.global_batch_size)
+        self.model.stop_training = bool(self.clock.over())
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Closes the segment, and validates."""
+        self.epochs.append(self.clock.stop())
+        if self.valid:
+            validated(self.trial, self.valid, self.epochs[-1])
+        self.trial.event("epoch", **self.epochs[-1])
+
+
+def keras_name(name: str) -> str:
+    """Keras' name of a neutral layer: `block2/layer11/conv1` or `transition1/norm`."""
+    place, *rest = name.split("/")
+    if not rest:
+        return name
+    kind = {"norm": "bn", "conv": "conv"}[rest[-1].rstrip("12")]
+    if place == "final":
+        return kind
+    if place == "stem":
+        return f"conv1_{kind}"
+    number = int(place[-1]) + 1
+    if place.startswith("transition"):
+        return f"pool{number}_{kind}"
+    part = {"norm1": 0, "conv1": 1, "norm2": 1, "conv2": 2}[rest[-1]]
+    return f"conv{number}_block{rest[0].removeprefix('layer')}_{part}_{kind}"

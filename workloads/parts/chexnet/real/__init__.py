@@ -1,1 +1,0 @@
-"""Real X-rays in NumPy alone, alike in every framework: cropped, in batches."""

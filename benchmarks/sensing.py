@@ -1,7 +1,6 @@
 """What a sensor that looks for 25 of every 100 ms makes of a training's energy, on constructed traces.
 
-    python -m benchmarks.sensing            prints the table
-    python -m benchmarks.sensing --accept   writes it into docs/methodology.md as well
+    python -m benchmarks.sensing   prints the table that docs/measuring.md holds
 
 An A100 or H100 senses so (Yang et al., arXiv 2312.02741). A step takes 350 W for four fifths of its time and
 150 W for the rest; where the sensor looks first in a step is random. Nothing here was measured on a device.

@@ -1,4 +1,4 @@
-"""A small GPT on WikiText-2 in plain PyTorch: a file to copy for a workload of your own (docs/custom.md)."""
+"""A small GPT on WikiText-2 in plain PyTorch: a file to copy for one of your own (docs/extending.md)."""
 
 from __future__ import annotations
 

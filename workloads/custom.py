@@ -1,6 +1,6 @@
 """A model, data and loss of the user's own, measured as the other workloads are.
 
-The plan names a file in the clone, which comes beside the trial: see docs/custom.md for what it holds. The
+The plan names a file in the clone, which comes beside the trial: see docs/extending.md for what it holds. The
 protocol is the user's, its name the plan's, and the record has the hash of the file and of what it imports
 from here.
 """

@@ -142,11 +142,11 @@ def load_site(root: Path, named: str | None) -> Site:
     path = own_path(named) if named else root / FILE
     if not path.is_file():
         if named:
-            raise PlanError(f"there is no site profile '{named}'", remedy="see docs/cluster.md for one")
+            raise PlanError(f"there is no site profile '{named}'", remedy="see docs/running.md for one")
         return Site()
     try:
         return Site.model_validate(parse_toml(path.read_bytes()))
     except ValidationError as error:
-        raise PlanError(f"{path.name}: {first_problem(error)}", remedy="see docs/cluster.md") from None
+        raise PlanError(f"{path.name}: {first_problem(error)}", remedy="see docs/running.md") from None
     except ValueError as error:
         raise PlanError(f"{path.name} is not TOML: {error}", remedy="correct the line it names") from None

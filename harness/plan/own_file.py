@@ -27,7 +27,7 @@ def sha256(workload: str, file: str | None, folder: str | None, root: Path, wher
     if file is None:
         raise PlanError(
             f"{where}: the workload '{CUSTOM}' needs a file",
-            remedy="write file = 'examples/gpt_wikitext.py', or another; docs/custom.md says what it holds",
+            remedy="write file = 'examples/gpt_wikitext.py', or another; see docs/extending.md",
         )
     path = (root / file).resolve()
     if not path.is_file() or not path.is_relative_to(root.resolve()):

@@ -179,7 +179,7 @@ def _read(path: Path, where: str) -> tuple[PlanFile, str]:
     try:
         return PlanFile.model_validate(raw), hashlib.sha256(text).hexdigest()
     except ValidationError as error:
-        raise PlanError(f"{where}: {first_problem(error)}", remedy="docs/plans.md lists the keys") from None
+        raise PlanError(f"{where}: {first_problem(error)}", remedy="docs/running.md lists the keys") from None
 
 
 def _with_hash(measure: Measure, root: Path, where: str) -> Measure:
@@ -218,7 +218,7 @@ def variants(measure: Measure, where: str) -> tuple[Variant, ...]:
             except ValidationError as error:
                 raise PlanError(
                     f"{where}: {measure.workload}: {first_problem(error)}",
-                    remedy="docs/plans.md lists the keys",
+                    remedy="docs/running.md lists the keys",
                 ) from None
     if not combinations:
         raise PlanError(

@@ -19,7 +19,7 @@ from harness.record.vocabulary.precision import Precision
 
 FILE = "purchase.toml"
 WEEKS_A_YEAR = 365 / 7
-REMEDY = "correct it, or let `invoke quote` write it; docs/purchase.md explains each key"
+REMEDY = "correct it, or let `invoke quote` write it; docs/buying.md explains each key"
 NO_RANGE = "it has to be a number, or { low = …, best = …, high = … }"
 MESSAGES = {
     "extra_forbidden": "unknown key",

@@ -291,19 +291,19 @@ def test_the_hooks_before_a_commit_are_programs_of_the_environment_and_ask_no_fo
 
 @pytest.mark.parametrize("name", sorted(Settings.model_fields))
 def test_every_setting_stands_in_its_page(name):
-    assert f"`{name}`" in (DOCS / "settings.md").read_text(encoding="utf-8")
+    assert f"`{name}`" in (DOCS / "running.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
     "name", sorted({*Plan.model_fields, *Measure.model_fields} - {"sha256", "file_sha256"})
 )
 def test_every_key_of_a_plan_stands_in_its_page(name):
-    assert f"`{name}`" in (DOCS / "plans.md").read_text(encoding="utf-8")
+    assert f"`{name}`" in (DOCS / "running.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", sorted(Record.model_fields))
 def test_every_part_of_a_record_stands_in_its_page(name):
-    assert f"`{name}`" in (DOCS / "record.md").read_text(encoding="utf-8")
+    assert f"`{name}`" in (DOCS / "data.md").read_text(encoding="utf-8")
 
 
 def error_classes(base: type[errors.GpudynoError]) -> Iterator[type[errors.GpudynoError]]:

@@ -34,7 +34,7 @@ class SiteImage(ApptainerEngine):
         """The file with its hash, which is read anew; raises NotBuilt where there is none."""
         if not self.file.is_file():
             raise NotBuilt(
-                f"the image '{self.file.name}' of the site profile is not there", remedy="see docs/cluster.md"
+                f"the image '{self.file.name}' of the site profile is not there", remedy="see docs/running.md"
             )
         return self._of(image, sha256_of(self.file))
 

@@ -90,7 +90,7 @@ def _engine(
         return SiteImage(root, "apptainer", building, recorded, "slurm", Path(site.image))
     if site.runtime == "pyxis":
         raise UserError(
-            "the site profile names no image for Pyxis", remedy="name a squashfs: see docs/cluster.md"
+            "the site profile names no image for Pyxis", remedy="name a squashfs: see docs/running.md"
         )
     return ApptainerEngine(root, apptainer.needed(environ), building, recorded, "slurm")
 

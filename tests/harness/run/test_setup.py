@@ -117,7 +117,6 @@ def unspecified(tmp_path: Path) -> dict[str, object]:
     return {**DOCKER, "info": {"Runtimes": {"runc": {}}, "CDISpecDirs": [str(tmp_path / "none")]}}
 
 
-@pytest.mark.replays(family="NVIDIA Turing to Ada", engine="venv", image="cuda")
 def test_an_engine_that_gives_no_card_is_left_before_anything_is_built(tmp_path):
     with answering(tmp_path / "s", unspecified(tmp_path)):
         setup = prepared(card(0), environ=at(tmp_path / "s"))
@@ -127,7 +126,6 @@ def test_an_engine_that_gives_no_card_is_left_before_anything_is_built(tmp_path)
     assert any("no CDI specification" in note for note in setup.notes)
 
 
-@pytest.mark.replays(family="CPU, aarch64", engine="venv", image="cuda")
 def test_on_another_processor_than_the_images_trials_run_in_a_virtual_environment(tmp_path):
     with answering(tmp_path / "s", DOCKER):
         setup = prepared(card(0), environ=at(tmp_path / "s"), of="aarch64")
@@ -135,7 +133,6 @@ def test_on_another_processor_than_the_images_trials_run_in_a_virtual_environmen
     assert any("is for linux/amd64, and this machine is aarch64" in note for note in setup.notes)
 
 
-@pytest.mark.replays(family="NVIDIA Turing to Ada", engine="docker", image="cuda")
 def test_of_two_equal_cards_a_trial_on_one_is_given_and_shown_the_first_alone(tmp_path):
     with answering(tmp_path / "s", DOCKER):
         setup = prepared(card(0), card(1), environ=at(tmp_path / "s"))

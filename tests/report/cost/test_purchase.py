@@ -13,7 +13,7 @@ from harness.record.store import read_all
 from report.cost.purchase import FILE, Purchase, Quote, WorkloadHours, load_purchase, parse_purchase
 from tests.helpers import ROOT
 
-DOCS = ROOT / "docs" / "purchase.md"
+DOCS = ROOT / "docs" / "buying.md"
 EXAMPLE = """\
 currency = "EUR"
 budget = 60000

@@ -59,7 +59,7 @@ def tools(root: Path) -> Iterator[str]:
 
 def nothing_read(root: Path) -> Iterator[str]:
     """A sentence for each pattern that no file matches: a check of nothing finds nothing wrong."""
-    for pattern in CHECKED:
+    for pattern in (*CHECKED, *(name if name.endswith(".py") else f"{name}/**/*.py" for name in PRODUCT)):
         if next(root.glob(pattern), None) is None:
             yield f"{pattern}: no file is there, so nothing of it was checked"
 

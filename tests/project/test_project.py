@@ -60,7 +60,9 @@ def tracked() -> tuple[Path, ...]:
     )
     if listed.returncode:
         pytest.skip("not a git clone")
-    return tuple(path for name in listed.stdout.split("\0") if (path := ROOT / name).is_file() and name)
+    found = tuple(path for name in listed.stdout.split("\0") if (path := ROOT / name).is_file() and name)
+    assert found, "git lists no file"
+    return found
 
 
 def modules(*folders: str) -> list[Path]:

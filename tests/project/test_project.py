@@ -222,29 +222,6 @@ def test_listing_the_verbs_loads_nothing_heavy():
     assert not loaded & heavy
 
 
-def anchors(page: Path) -> set[str]:
-    """What GitHub makes of a page's headings."""
-    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.M)
-    plain = [re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings]
-    return {heading.replace(" ", "-") for heading in plain}
-
-
-def links() -> Iterator[tuple[Path, str]]:
-    for page in PAGES:
-        text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
-        for target in re.findall(r"\]\(([^)\s]+)\)", text):
-            if not target.startswith(("https://", "http://", "mailto:")):
-                yield page, target
-
-
-@pytest.mark.parametrize(("page", "target"), list(links()), ids=lambda part: getattr(part, "name", part))
-def test_a_link_between_the_pages_leads_somewhere(page, target):
-    path, _, anchor = target.partition("#")
-    there = (page.parent / path).resolve() if path else page
-    assert there.exists()
-    assert not anchor or anchor in anchors(there)
-
-
 def line_under(heading: str) -> str:
     """The shell block right below a heading of the README."""
     block = re.search(rf"^## {heading}\n\n```sh\n(.*?)^```", README, re.S | re.M)

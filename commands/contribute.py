@@ -13,12 +13,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from commands import gate
+from commands.terminal import circumstances
 from harness.bundle import archive
 from harness.errors import GateError, MachineError, UserError
 from harness.machine import machine_id, state_folder
 from harness.record import DEEP, Record, Session, store
 from harness.record.store import Stored
-from harness.summary import circumstances
 from report.page import render
 from report.text import clean, count
 
@@ -51,7 +51,7 @@ def publish(root: Path, session: str | None) -> None:
         )
     print(f"{records[0].path}, as it would be published:\n{shown(records[0].record)}")
     print("\n".join(["", "and with it:", *(f"  {stored.path}" for stored in records[1:])]))
-    for line in circumstances.sentences(stored.record for stored in records):
+    for line in circumstances(stored.record for stored in records):
         print(line)
     refused = problems(root, chosen)
     for problem in refused:
@@ -169,7 +169,7 @@ def pull_request(session: Session, records: Sequence[Stored]) -> str:
         "| --- | --- |",
         *(f"| {_cell(work)} | {n} |" for work, n in sorted(rows.items())),
         "",
-        *(f"- {_cell(line)}" for line in circumstances.sentences(stored.record for stored in records)),
+        *(f"- {_cell(line)}" for line in circumstances(stored.record for stored in records)),
         "",
         f"The records are published under CC0 1.0 (`results/LICENSE`). {_how_many(session, records)}",
     ]

@@ -13,12 +13,12 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from commands.offer import account_lines
+from commands.terminal import circumstances
 from harness.bundle import validate
 from harness.bundle.validate import folder_problems
 from harness.errors import GateError, MachineError, UserError
 from harness.record import store
 from harness.record.ledger import LEDGER_BYTES
-from harness.summary import circumstances
 from report import text
 from report.analysis import Analysis, Question, analyse, evidence_in
 from report.page import render
@@ -166,7 +166,7 @@ def judge(root: Path, base: str, head: str, comment: Path | None) -> None:
     with TemporaryDirectory() as folder:
         refused = laid_out(root, base, head, Path(folder))
         brought = () if refused else [each.record for each in store.read_all(Path(folder)).records]
-        happened = circumstances.sentences(brought)
+        happened = circumstances(brought)
         machines = {record.machine.id for record in brought}
         analysis = None if refused else _beside(root, Path(folder))
         if comment is not None:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from commands.plans import matrix
-from commands.terminal import PlanWatcher, Screen
+from commands.terminal import PlanWatcher, Screen, circumstances
 from harness.data import chest_xray
 from harness.data.download import FetchProgress
 from harness.data.fetch import Resolved, default_folder, fetch
@@ -30,7 +30,6 @@ from harness.run.runner import run as run_session
 from harness.run.session import run_lock
 from harness.run.setup import RunSetup
 from harness.settings import Settings, words
-from harness.summary import circumstances
 from report import text
 from report.compare import selfcheck
 
@@ -281,5 +280,5 @@ def _say_outcome(root: Path, settings: Settings, outcome: Outcome, screen: Scree
     again = f"`{shlex.join(('invoke', 'run', *words(settings)))}` goes on"
     left = "" if outcome.complete else f"; {text.count(outcome.left, 'trial')} left: {again}"
     screen.say(f"session {outcome.session.id}: {text.count(outcome.ran, 'trial')} run{failed}{left}")
-    for line in circumstances.sentences(stored.record for stored in session_records(root, outcome.session)):
+    for line in circumstances(stored.record for stored in session_records(root, outcome.session)):
         screen.say(f"  {line}")

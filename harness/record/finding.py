@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -61,6 +63,13 @@ def label(found: Finding) -> str:
     """At most five words, for chips and cells."""
     kind = kind_of(found)
     return kind.label if kind else found.name.replace("-", " ")
+
+
+def counted(of_trials: Iterable[Iterable[Finding]]) -> tuple[tuple[str, int], ...]:
+    """How many trials have each label, the most frequent first; a trial counts once for each."""
+    return tuple(
+        Counter(name for found in of_trials for name in dict.fromkeys(map(label, found))).most_common()
+    )
 
 
 def sentence(found: Finding) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from harness.record import Claim, Curve
-from report.claims import matching
 from report.compare import batch_sweeps as batch_sweep
 from report.compare import precisions as speedups
 from report.compare import scaling
@@ -17,7 +15,6 @@ from report.compare.groups import ComparisonGroup, Entry
 from report.compare.key import MEASURED_FIELDS
 from report.compare.pairs import Expectation, SpeedRange
 from report.compare.pairs import System as Party
-from report.compare.precisions import Speedup
 from report.compare.scaling import Scaling
 from report.compare.side_by_side import Comparison
 from report.compare.spread import unit_band
@@ -79,28 +76,8 @@ def _group(group: ComparisonGroup, report: Report) -> dict[str, Any]:
         "baseline_missing": group.baseline_missing,
         "members": [_member(line, group, report) for line in group.entries],
         "failed": [trial(row.path) for row in group.failed],
-        "published": _published(group, report),
+        "published": [claim.id for claim in group.published],
         "stack_differences": len(group.stacks),
-    }
-
-
-def _published(group: ComparisonGroup, report: Report) -> dict[str, Any]:
-    """What is drawn beside the measured: durations, speed-ups, and curves behind theirs."""
-    cells = [line.cell for line in group.entries]
-    own = [gain for gain in report.analysis.speedups if any(gain.of is cell for cell in cells)]
-    curves = (
-        report.analysis.evidence.claims.curves_for(group.base.workload)
-        if group.base.data_source != "generated"
-        else ()
-    )
-    return {
-        "durations": [claim.id for claim in group.published],
-        "speedups": [
-            claim.id for claim in report.analysis.evidence.claims.claims if _is_published_gain(claim, own)
-        ],
-        "curves": [
-            [one.study, one.side.card, one.side.precision] for one in curves if _is_behind(one, cells)
-        ],
     }
 
 
@@ -280,23 +257,3 @@ def _compared(found: Comparison) -> dict[str, Any]:
         "one_unit": found.one_unit,
         "refused_at_0.95": compare.below(found, 0.95),
     }
-
-
-def _is_published_gain(claim: Claim, gains: Sequence[Speedup]) -> bool:
-    """Whether a claim is a published speed-up of one of these pairs."""
-    if claim.kind != "ratio" or claim.metric != "protocol_seconds" or not (claim.over and claim.value):
-        return False
-    if claim.of.card != claim.over.card:
-        return False
-    over = claim.model_copy(update={"of": claim.over})
-    return any(matching.matches(claim, gain.of) and matching.matches(over, gain.over) for gain in gains)
-
-
-def _is_behind(curve: Curve, cells: Sequence[Cell]) -> bool:
-    """Whether a published curve belongs behind these cells: the data mode changes speed, not learning."""
-    return any(
-        (curve.protocol, curve.side.model.casefold()) == (cell.key.protocol, cell.key.model.casefold())
-        and curve.side.batch_size in (None, cell.key.batch_size)
-        and curve.side.precision in (None, cell.key.precision)
-        for cell in cells
-    )

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from harness.record.finding import label
+from harness.record.finding import counted, label
 from report import text
 from report.analysis import Analysis
 from report.compare.cells import Cell, runs_of_figures
 from report.compare.spread import Fleet
-from report.page.findings import counted
 from report.page.names import of_each_key, work
 from report.page.systems import Systems
 from report.page.values import Quantity, System, of_figure
@@ -135,7 +134,7 @@ def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
         doubts_left=max(0, len(doubts) - MOST_DOUBTS),
         spoiled=_spoiled(trials, systems),
         finished=len(trials),
-        warnings=counted(trials, ("valid", "warn")),
+        warnings=counted(trial.causes for trial in trials if trial.verdict in ("valid", "warn")),
         caveats=tuple(_caveats(analysis, cells)),
         units=tuple(map(_units, analysis.fleets)),
         learning=tuple(_learning(analysis, systems)),

@@ -68,7 +68,7 @@ class Strips:
         names = [width_of(strip.label, LABEL, True) for strip in self.strips]
         names += [width_of(note, NOTE) for strip in self.strips for note in strip.notes]
         aside = max([*names, width_of(self.axis, NOTE)])
-        left = min(aside + 24.0, 0.2 * layout.width) if layout.beside else 0.0
+        left = min(aside + 24.0, 0.26 * layout.width) if layout.beside else 0.0
         most = max((dot.value for strip in self.strips for dot in strip.dots), default=1.0) or 1.0
         scale = _Scale(left + OWN / 2, (layout.width - left - OWN) / most)
         top = key_height(self.key, layout.width)

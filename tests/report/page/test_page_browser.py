@@ -200,3 +200,18 @@ def test_page_one_prints_on_one_sheet(name: str, tmp_path: Path):
     height = float(re.findall(r'height="([\d.]+)"', first)[0])
     lowest = max(float(end) for end in re.findall(r'yMax="([\d.]+)"', first))
     assert lowest <= 0.92 * height, "another font needs 5 % of the sheet to spare"
+    alone = tmp_path / "alone.html"
+    text = written(name).html.read_text(encoding="utf-8")
+    alone.write_text(text.partition("</header>")[0] + "</header></main></body></html>", encoding="utf-8")
+    unshrunk = pdf.write(alone, tmp_path / "alone.pdf", root=os.geteuid() == 0)
+    heights = [_height_of_the_name(sheet) for sheet in (target, unshrunk)]
+    assert heights[0] >= 0.97 * heights[1], (
+        "a browser shrinks the whole print where a table is wider than the sheet"
+    )
+
+
+def _height_of_the_name(sheet: Path) -> float:
+    line = ["pdftotext", "-bbox", "-l", "1", str(sheet), "-"]
+    text = subprocess.run(line, capture_output=True, text=True, check=True).stdout
+    top, bottom = re.findall(r'yMin="([\d.]+)" xMax="[\d.]+" yMax="([\d.]+)">gpudyno<', text)[0]
+    return round(float(bottom) - float(top), 1)

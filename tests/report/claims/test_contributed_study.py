@@ -1,4 +1,4 @@
-"""The study that CONTRIBUTING shows, taken from there as it stands and judged as a stranger's would be."""
+"""The study that docs/data.md shows, taken from there as it stands and judged as a stranger's would be."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def measured(precision, rate):
 
 @pytest.fixture
 def root(tmp_path):
-    example = re.search(r"^```toml\n(.*?)^```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.S | re.M)
-    assert example, "CONTRIBUTING.md shows no claim file"
+    example = re.search(r"^```toml\n(.*?)^```", (ROOT / "docs/data.md").read_text("utf-8"), re.S | re.M)
+    assert example, "docs/data.md shows no claim file"
     (tmp_path / FOLDER).mkdir(parents=True)
     (tmp_path / FOLDER / "my-bench.toml").write_text(example[1], encoding="utf-8")
     shutil.copy(ROOT / "results" / "cards.toml", tmp_path / "results")

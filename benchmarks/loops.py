@@ -22,7 +22,7 @@ from typing import Any
 
 from benchmarks.interleaved import interleaved, report
 
-from parts.trial import Trial  # isort: skip
+from parts.trial import TrialProcess  # isort: skip
 from parts.networks.vision import torchvision  # isort: skip
 
 import torch
@@ -147,11 +147,11 @@ def _steps_of_a_block(step: Callable[[int], Any], device: torch.device, seconds:
     return steps
 
 
-def trial_in(folder: Path) -> Trial:
+def trial_in(folder: Path) -> TrialProcess:
     """A trial without limits that reads and writes in one folder."""
     asked = {"seed": 1, "timeout_seconds": 86400, "asked": {"variant": {"limit": {}}}}
     (folder / "trial.json").write_text(json.dumps(asked), encoding="utf-8")
-    return Trial({"GPUDYNO_IN": str(folder), "GPUDYNO_OUT": str(folder)})
+    return TrialProcess({"GPUDYNO_IN": str(folder), "GPUDYNO_OUT": str(folder)})
 
 
 def _sampler(out: Path, device: torch.device) -> subprocess.Popen[bytes]:

@@ -22,7 +22,6 @@ from pathlib import Path
 
 from harness.record import (
     SCHEMA,
-    Asked,
     Cpu,
     DataFound,
     DeviceUsed,
@@ -39,7 +38,8 @@ from harness.record import (
     Record,
     Series,
     Session,
-    Trial,
+    TrialRequest,
+    TrialSpec,
     Variant,
     Window,
 )
@@ -72,7 +72,7 @@ def machine(place: int) -> Machine:
     )
 
 
-def measured(trial: Trial, host: Machine, noise: random.Random, step: float) -> Measurement:
+def measured(trial: TrialSpec, host: Machine, noise: random.Random, step: float) -> Measurement:
     """Three hundred steps with a scatter of one percent."""
     series = [round(step * 1e6 * noise.gauss(1, 0.01)) for _ in range(STEPS)]
     variant = trial.asked.variant
@@ -130,7 +130,7 @@ def record_of(session: Session, host: Machine, order: int, noise: random.Random,
         sequence_length=35,
         limit=Limit(steps=STEPS),
     )
-    asked = Asked(
+    asked = TrialRequest(
         workload="word_lm",
         protocol="published/1",
         variant=variant,
@@ -139,7 +139,7 @@ def record_of(session: Session, host: Machine, order: int, noise: random.Random,
         environment="cuda",
         lock_sha256="a" * 64,
     )
-    trial = Trial.of(asked, order // 2 + 1, seed=order, timeout_seconds=600.0)
+    trial = TrialSpec.of(asked, order // 2 + 1, seed=order, timeout_seconds=600.0)
     record = Record(
         record=SCHEMA,
         status="ok",

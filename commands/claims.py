@@ -15,7 +15,7 @@ from harness.image.catalog import ImageFile, load_images
 from harness.plan import estimate, plan, selection
 from harness.plan.plan import Plan, PlanContext, Planned
 from harness.plan.selection import supported
-from harness.record import DEEP, Claim, Cpu, DataSource, DeviceKind, Gpu, Trial
+from harness.record import DEEP, Claim, Cpu, DataSource, DeviceKind, Gpu, TrialSpec
 from harness.record.published.cards import Card, load_cards
 from harness.record.published.claims import ClaimSet, load_claims
 from harness.run import setup as run_setup
@@ -368,7 +368,7 @@ def run(root: Path, settings: Settings, ids: Sequence[str], how: measure.How) ->
         measure.run(root, of_plan, replace(how, keep=keep, at_most_seconds=budget))
 
 
-def _needed(trials: Sequence[Trial], claims: Sequence[Claim], setup: RunSetup) -> frozenset[str]:
+def _needed(trials: Sequence[TrialSpec], claims: Sequence[Claim], setup: RunSetup) -> frozenset[str]:
     found = judgeable(claims, trials, device_of(setup), load_cards(setup.root))
     return frozenset[str]().union(*(one.trials for one in found))
 

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from commands.line import plain
 from harness.errors import harmless
-from harness.record import Limit, Record, Trial, Variant, events
+from harness.record import Limit, Record, TrialSpec, Variant, events
 from harness.record.finding import counted
 from harness.units import duration
 
@@ -129,7 +129,7 @@ class PlanWatcher:
         self._ran_seconds = 0.0
         self._ran_estimate = 0.0
 
-    def trial_begins(self, trial: Trial, number: int, count: int) -> None:
+    def trial_begins(self, trial: TrialSpec, number: int, count: int) -> None:
         """Trial `number` of `count` starts."""
         self._trial, self._began = trial.id, time.monotonic()
         self._label = f"[{number}/{count}] {name_of(trial)}"
@@ -169,7 +169,7 @@ def relative(path: Path) -> Path:
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
-def name_of(trial: Trial) -> str:
+def name_of(trial: TrialSpec) -> str:
     """A trial in a few words."""
     variant = trial.asked.variant
     size = f" {variant.image_size} px" if variant.image_size else ""

@@ -36,7 +36,7 @@ from report.cost.purchase import Purchase, load_purchase
 from report.trials.account import Account, accounts
 from report.trials.key import LOADER_ALONE, grouped_by
 from report.trials.reading import cards_of, read, results_of
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 METHODS = {
     "trial": METHOD,
@@ -104,9 +104,9 @@ class Analysis:
 
     evidence: Evidence
     question: Question
-    on_record: tuple[Trial, ...]
+    on_record: tuple[TrialResult, ...]
     """Every trial, those that looked for a device's ceilings too."""
-    trials: tuple[Trial, ...]
+    trials: tuple[TrialResult, ...]
     """Every trial that trains; those of plan `deep` only where one of its sessions leads."""
     lead: str | None
     cells: tuple[Cell, ...]
@@ -118,7 +118,7 @@ class Analysis:
     """Cells that no group took in."""
     speedups: tuple[Speedup, ...]
     parities: tuple[Parity, ...]
-    early_gates: tuple[tuple[Trial, Gate], ...]
+    early_gates: tuple[tuple[TrialResult, Gate], ...]
     fleets: tuple[Fleet, ...]
     """Of the leading session's cards, the units that did one work."""
     spreads: UnitSpreads
@@ -135,12 +135,12 @@ class Analysis:
         return next((session for session in self.evidence.results.sessions if session.id == self.lead), None)
 
     @cached_property
-    def own(self) -> tuple[Trial, ...]:
+    def own(self) -> tuple[TrialResult, ...]:
         """The leading session's trials."""
         return tuple(trial for trial in self.trials if trial.session == self.lead)
 
     @cached_property
-    def shown(self) -> tuple[Trial, ...]:
+    def shown(self) -> tuple[TrialResult, ...]:
         """The leading session's trials, and those that stand beside them."""
         beside = {trial.path for cell in self.grouped for trial in cell.trials}
         return tuple(trial for trial in self.trials if trial.session == self.lead or trial.path in beside)
@@ -167,7 +167,7 @@ class Analysis:
         return _subject_of(self)
 
     @property
-    def with_ceilings(self) -> list[Trial]:
+    def with_ceilings(self) -> list[TrialResult]:
         """The leading session's trials, and the ceilings that were measured on its machine at any time."""
         machines = {trial.machine for trial in self.own}
         ceilings = [trial for trial in self.on_record if trial.is_ceiling]
@@ -244,7 +244,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     )
 
 
-def _earlier(trials: Sequence[Trial], lead: str | None) -> frozenset[str]:
+def _earlier(trials: Sequence[TrialResult], lead: str | None) -> frozenset[str]:
     """This machine's sessions before the leading one, on the same device: all its plans are one dossier."""
     leading = [trial for trial in trials if trial.session == lead]
     if any(trial.record.plan in NO_WORK for trial in leading):
@@ -261,11 +261,11 @@ def _earlier(trials: Sequence[Trial], lead: str | None) -> frozenset[str]:
     )
 
 
-def _place(trial: Trial) -> tuple[str, str, str]:
+def _place(trial: TrialResult) -> tuple[str, str, str]:
     return trial.machine, trial.machine_label, trial.device_name
 
 
-def _lead(every: Sequence[Trial], sessions: Sequence[Session], question: Question) -> str | None:
+def _lead(every: Sequence[TrialResult], sessions: Sequence[Session], question: Question) -> str | None:
     """The session to lead with: a self-check or plan `deep` only where nothing else is.
 
     It is its machine's newest. Of several machines, among which nothing is newest, that with the most trials.
@@ -293,9 +293,9 @@ def _lead(every: Sequence[Trial], sessions: Sequence[Session], question: Questio
     return max(of_machines[most], key=lambda trial: trial.turn).session
 
 
-def _of_proven_sessions(trials: Sequence[Trial]) -> list[Trial]:
+def _of_proven_sessions(trials: Sequence[TrialResult]) -> list[TrialResult]:
     """The trials of those sessions that train, and in which most are proven."""
-    found: list[Trial] = []
+    found: list[TrialResult] = []
     for members in grouped_by(trials, lambda trial: trial.session).values():
         proven = sum(member.verdict in PROVEN for member in members)
         trains = any(member.key.protocol != LOADER_ALONE for member in members)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from report.trials.learning import EARLY_EPOCHS
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 Kind = Literal["duration", "quality", "memory", "count", "share", "energy"]
 """A duration depends on the device, a quality on the data, a count on the code."""
@@ -14,7 +14,7 @@ Kind = Literal["duration", "quality", "memory", "count", "share", "energy"]
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric. `path` leads from a `Trial` to its value; empty where no trial has it."""
+    """One metric. `path` leads from a `TrialResult` to its value; empty where no trial has it."""
 
     name: str
     kind: Kind
@@ -34,7 +34,7 @@ class Metric:
     may_be_zero: bool = False
     """Whether it has no ratio: two sides are then told apart by their difference."""
 
-    def of(self, trial: Trial) -> float | None:
+    def of(self, trial: TrialResult) -> float | None:
         """What a trial has of it; null for what is unknown."""
         value: Any = trial
         for attribute in self.path.split("."):

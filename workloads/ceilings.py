@@ -11,7 +11,7 @@ and the fastest size is then measured over 100 steps, whose samples are its byte
 This is no upper bound of the hardware, but what the installed software reached on it in that time.
 """
 
-from parts.trial import Failed, Trial, main  # isort: skip  (its clock starts with this line)
+from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class TimedOperation:
     dtype: torch.dtype
 
 
-def run(trial: Trial) -> dict[str, Any]:
+def run(trial: TrialProcess) -> dict[str, Any]:
     """One ceiling in one precision, of one device or of the ranks that the trial is made of."""
     trial.choose("protocol", trial.asked["protocol"], ("ceiling/1",))
     trial.choose("data", trial.asked["data"], ("synthetic",))
@@ -79,7 +79,7 @@ def run(trial: Trial) -> dict[str, Any]:
     return ranks.launched(trial, None, gpus) if place is None else of_rank(trial, place, options)
 
 
-def of_one_device(trial: Trial, model: str, options: dict[str, Any]) -> dict[str, Any]:
+def of_one_device(trial: TrialProcess, model: str, options: dict[str, Any]) -> dict[str, Any]:
     """The fastest product or copy."""
     label = trial.variant["precision"]
     type_name, dtype = trial.choose("precision", label, TYPES)
@@ -135,7 +135,7 @@ def of_one_device(trial: Trial, model: str, options: dict[str, Any]) -> dict[str
     }
 
 
-def of_rank(trial: Trial, place: Place, options: dict[str, Any]) -> dict[str, Any]:
+def of_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> dict[str, Any]:
     """The fastest all-reduce, as this rank of several has measured it."""
     with trial.phase("device"):
         device = choose_own(trial.asked["device"], place.local)
@@ -192,7 +192,7 @@ def of_rank(trial: Trial, place: Place, options: dict[str, Any]) -> dict[str, An
 
 
 def common(
-    trial: Trial, device: torch.device, clock: Clock, epoch: dict[str, Any], series: dict[str, Any]
+    trial: TrialProcess, device: torch.device, clock: Clock, epoch: dict[str, Any], series: dict[str, Any]
 ) -> dict[str, Any]:
     """The parts that the measurements of all ceilings have."""
     return {

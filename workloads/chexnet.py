@@ -16,7 +16,7 @@ drawn by the rule that all frameworks have.
 training"; `valid_devices` "first"; `loss` "read each step" or "kept" on the device.
 """
 
-from parts.trial import Failed, Trial, main  # isort: skip  (its clock starts with this line)
+from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 from parts.networks.vision import torchvision  # isort: skip
 
@@ -185,7 +185,7 @@ def pretrained(content: bytes) -> dict[str, np.ndarray]:
     }
 
 
-def run(trial: Trial) -> dict[str, Any]:
+def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, by itself or as the ranks that it is made of."""
     asked = terms(trial, FRAMEWORKS, PRECISIONS, data=DATA, more=LOADER)
     place = launcher.here()
@@ -207,7 +207,7 @@ def run(trial: Trial) -> dict[str, Any]:
         return measured(trial, asked, place, device, arithmetic)
 
 
-def loaded(trial: Trial, asked: Terms) -> dict[str, Any]:
+def loaded(trial: TrialProcess, asked: Terms) -> dict[str, Any]:
     """The loader alone: no device has anything to do."""
     with trial.phase("device"):
         device = choose_own(trial.asked["device"], 0, asked.devices)
@@ -226,7 +226,7 @@ def loaded(trial: Trial, asked: Terms) -> dict[str, Any]:
     return {**made, "input_us": None}
 
 
-def told(trial: Trial, asked: Terms, device: torch.device, count: int) -> dict[str, Any]:
+def told(trial: TrialProcess, asked: Terms, device: torch.device, count: int) -> dict[str, Any]:
     """Device, versions and framework, as a measurement has them."""
     return {
         "device": dict(facts(trial.asked["device"], device), count=count),
@@ -243,7 +243,7 @@ def told(trial: Trial, asked: Terms, device: torch.device, count: int) -> dict[s
     }
 
 
-def beginning(trial: Trial) -> tuple[dict[str, np.ndarray] | None, dict[str, Any]]:
+def beginning(trial: TrialProcess) -> tuple[dict[str, np.ndarray] | None, dict[str, Any]]:
     """ImageNet's weights where training begins with them, and what a measurement tells of them."""
     if trial.asked["weights"] != "pretrained":
         return None, {}
@@ -252,7 +252,7 @@ def beginning(trial: Trial) -> tuple[dict[str, np.ndarray] | None, dict[str, Any
 
 
 def measured(
-    trial: Trial, asked: Terms, place: Place, device: torch.device, arithmetic: dict[str, Any]
+    trial: TrialProcess, asked: Terms, place: Place, device: torch.device, arithmetic: dict[str, Any]
 ) -> dict[str, Any]:
     """The training of this process and what it measured."""
     with trial.phase("model"):

@@ -20,7 +20,7 @@ Protocol `fair/1` is the same on the official split of 50,000 and 10,000, with t
 precision.
 """
 
-from parts.trial import Trial, main  # isort: skip  (its clock starts with this line)
+from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 from parts.networks.vision import torchvision  # isort: skip  (before fastai)
 
@@ -88,7 +88,7 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-def run(trial: Trial) -> dict[str, Any]:
+def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
     protocol = trial.choose("protocol", trial.asked["protocol"], PROTOCOLS)
     variant, options = trial.variant, trial.options(OPTIONS)

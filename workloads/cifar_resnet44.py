@@ -17,7 +17,7 @@ normalised by itself, and the rate grows as with real ones. Accuracy by epoch is
 and the time is not. `train_images` takes the first ones alone, for a look on a processor.
 """
 
-from parts.trial import Failed, Trial, main  # isort: skip  (its clock starts with this line)
+from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 from typing import Any
 
@@ -108,7 +108,7 @@ class Pixels:
         return shifted.permute(0, 3, 1, 2).contiguous()
 
 
-def run(trial: Trial) -> dict[str, Any]:
+def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, by itself or as the ranks that it is made of."""
     trial.choose("protocol", trial.asked["protocol"], ("published/1",))
     trial.choose("model", trial.variant["model"], ("resnet44",))

@@ -15,7 +15,7 @@ Profile `tuned` has channels_last, cudnn.benchmark, a fused optimiser and torch.
 leaves the last out, `cudnn_benchmark` asks for the second alone); in the window nothing is compiled again.
 """
 
-from parts.trial import Failed, Trial, main  # isort: skip  (its clock starts with this line)
+from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 from parts.networks.vision import torchvision  # isort: skip  (before timm)
 
@@ -107,7 +107,7 @@ class TrainingStep:
             return loss_of(self.model(images), labels)
 
 
-def run(trial: Trial) -> dict[str, Any]:
+def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, by itself or as the ranks that it is made of."""
     trial.choose("protocol", trial.asked["protocol"], ("synthetic/1",))
     variant, options = trial.variant, trial.options(OPTIONS)
@@ -143,7 +143,7 @@ def run(trial: Trial) -> dict[str, Any]:
 
 
 def measured(
-    trial: Trial,
+    trial: TrialProcess,
     setting: Setting,
     options: dict[str, Any],
     device: torch.device,
@@ -227,7 +227,7 @@ def measured(
 
 
 def train(
-    trial: Trial,
+    trial: TrialProcess,
     setting: Setting,
     clock: Clock,
     step: TrainingStep,

@@ -5,7 +5,7 @@ protocol is the user's, its name the plan's, and the record has the hash of the 
 from here.
 """
 
-from parts.trial import Trial, main  # isort: skip  (its clock starts with this line)
+from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 from functools import partial
 from typing import Any
@@ -26,7 +26,7 @@ from parts.training.own_file import (
 from parts.training.setting import SHARING, Setting, over_processes
 
 
-def run(trial: Trial) -> dict[str, Any]:
+def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the user's file, by itself or as the ranks that it is made of."""
     file = load(trial)
     return over_processes(trial, partial(train, file), {**SHARING, **file.constant("OPTIONS")})

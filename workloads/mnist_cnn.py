@@ -12,7 +12,7 @@ on the device and draws each batch there, which leaves the network alone on the 
 fixed batches.
 """
 
-from parts.trial import Trial, main  # isort: skip  (its clock starts with this line)
+from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 from parts.networks.vision import torchvision  # isort: skip
 
@@ -111,7 +111,7 @@ class DigitsOnDevice:
             yield self.images[chosen], self.labels[chosen]
 
 
-def run(trial: Trial) -> dict[str, Any]:
+def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
     trial.choose("protocol", trial.asked["protocol"], ("published/1",))
     trial.choose("model", trial.variant["model"], ("cnn",))

@@ -5,7 +5,7 @@ What this device or this environment lacks is refused as unsupported; all else t
 `clock` lasts as long as the trial's limit, the others one step. No figure of it is worth comparing.
 """
 
-from parts.trial import Failed, Trial, main, reserved_share, why  # isort: skip  (its clock starts with this line)
+from parts.trial import Failed, TrialProcess, main, reserved_share, why  # isort: skip  (its clock starts with this line)
 
 import copy
 import importlib.util
@@ -41,7 +41,7 @@ COMPILERS = ("c++", "g++", "clang++")
 class Here:
     """Where a check runs, and what it is given."""
 
-    trial: Trial
+    trial: TrialProcess
     device: torch.device
     label: str
     clock: Clock
@@ -64,7 +64,7 @@ class Found:
     output_dtypes: dict[str, int] = field(default_factory=dict)
 
 
-def run(trial: Trial) -> dict[str, Any]:
+def run(trial: TrialProcess) -> dict[str, Any]:
     """One check; raises Failed, or what the framework raises, where the path is not there or broken."""
     trial.choose("protocol", trial.asked["protocol"], ("smoke/1",))
     trial.choose("data", trial.asked["data"], ("synthetic",))

@@ -14,7 +14,7 @@ new gradient before it is added w² + w, and (l + 2) b w of activations, times f
 n batches, l layers). `peak_bytes` adds it up as CUDA's allocator rounds.
 """
 
-from parts.trial import Trial, main  # isort: skip  (its clock starts with this line)
+from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 import gc
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ PROTOCOLS = {
 }
 
 
-def run(trial: Trial) -> dict[str, Any]:
+def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
     length = trial.choose("protocol", trial.asked["protocol"], PROTOCOLS)
     variant, options = trial.variant, trial.options(OPTIONS)

@@ -17,7 +17,7 @@ the same by our own master weights, and the record's `method` says which ran. In
 is half, and so is the loss.
 """
 
-from parts.trial import Trial, main  # isort: skip  (its clock starts with this line)
+from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 from dataclasses import replace
 from typing import Any
@@ -36,7 +36,7 @@ OPTIONS: dict[str, Any] = {**language.OPTIONS, "preset": "apex", "pad_vocabulary
 PRESETS = {"apex": {}, "tensor-core": {"emsize": 1504, "nhid": 1504, "dropout": 0.65, "pad_vocabulary": 8}}
 
 
-def run(trial: Trial) -> dict[str, Any]:
+def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
     trial.choose("protocol", trial.asked["protocol"], ("published/1",))
     variant, options = trial.variant, chosen_options(trial)
@@ -76,7 +76,7 @@ def run(trial: Trial) -> dict[str, Any]:
     }
 
 
-def chosen_options(trial: Trial) -> dict[str, Any]:
+def chosen_options(trial: TrialProcess) -> dict[str, Any]:
     """The preset's options under the variant's own."""
     preset = (trial.variant.get("options") or {}).get("preset", "apex")
     options = trial.options({**OPTIONS, **trial.choose("preset", preset, PRESETS)})

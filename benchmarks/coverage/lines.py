@@ -14,7 +14,7 @@ from harness.record.store import Stored
 from report.compare.cells import Cell, cells_of
 from report.compare.figures import Run, figure, left_out
 from report.stats.intervals import Runs
-from report.trials.trial import Trial, trial_of
+from report.trials.trial import TrialResult, trial_of
 
 
 @cache
@@ -27,7 +27,7 @@ def _template(place: int) -> Cell:
 
 
 @cache
-def _trial(place: int, block: int, verdict: str, findings: tuple[Finding, ...]) -> Trial:
+def _trial(place: int, block: int, verdict: str, findings: tuple[Finding, ...]) -> TrialResult:
     trial = _template(place).trials[0]
     record = trial.record.model_copy(update={"block": block})
     return replace(trial, record=record, verdict=verdict, findings=findings)

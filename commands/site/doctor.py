@@ -18,7 +18,7 @@ from harness.engine.site import Site, load_site
 from harness.engine.slurm.scheduler import Slurm
 from harness.errors import MachineError, NoEngine, NotBuilt
 from harness.plan import estimate
-from harness.record import DEEP, Trial
+from harness.record import DEEP, TrialSpec
 from harness.run import session
 from harness.run.choice import choose
 from harness.run.data import data_folders
@@ -72,7 +72,7 @@ def _data(setup: RunSetup) -> tuple[tuple[str, Path], ...]:
 def _submission(setup: RunSetup, site: Site) -> Submission:
     """One trial, which is no plan's open submission: nobody collects or sends it again."""
 
-    def keep(trials: Sequence[Trial]) -> frozenset[str]:
+    def keep(trials: Sequence[TrialSpec]) -> frozenset[str]:
         return frozenset(trial.id for trial in trials if trial.asked.variant.model == PATH)
 
     unknown = estimate.speeds((), setup.machine.id, {})

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from harness.image.catalog import ImageFile
 from harness.plan.plan import PlanFile
-from harness.record import ClaimFile, Measurement, Record, Reported, Session, Trial
+from harness.record import ClaimFile, Measurement, Record, Reported, Session, TrialSpec
 from harness.record.ledger import AnyLine
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -23,7 +23,7 @@ _MODELS: dict[str, type[BaseModel]] = {
     "plan": PlanFile,
     "record": Record,
     "session": Session,
-    "trial": Trial,
+    "trial": TrialSpec,
 }
 
 _COMPUTED = {"images": ("Image", "name")}

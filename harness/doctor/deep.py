@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness.plan.plan import Plan, variants
-from harness.record import DeviceKind, Energy, Failure, Record, Session, Trial, Variant
+from harness.record import DeviceKind, Energy, Failure, Record, Session, TrialSpec, Variant
 from harness.record.finding import sentence
 from harness.units import size
 
@@ -88,7 +88,7 @@ def lines(paths: Sequence[Path]) -> list[str]:
     return shown
 
 
-def _of_trial(trial: Trial, record: Record | None) -> Path:
+def _of_trial(trial: TrialSpec, record: Record | None) -> Path:
     name = name_of(trial.asked.workload, trial.asked.variant)
     if record is None:
         return Path("not here", name, "it was not taken: the time was over", AGAIN)
@@ -101,7 +101,7 @@ def _of_trial(trial: Trial, record: Record | None) -> Path:
     return Path("works", name, "; ".join(_facts(record)))
 
 
-def _failed(trial: Trial, name: str, failure: Failure) -> Path:
+def _failed(trial: TrialSpec, name: str, failure: Failure) -> Path:
     message = failure.message.splitlines()[0] if failure.message else failure.reason
     if failure.reason in ABSENT:
         return Path("not here", name, message)
@@ -112,7 +112,7 @@ def _failed(trial: Trial, name: str, failure: Failure) -> Path:
     )
 
 
-def _remedy(trial: Trial, reason: str) -> str:
+def _remedy(trial: TrialSpec, reason: str) -> str:
     if reason in REMEDIES_BY_REASON:
         return REMEDIES_BY_REASON[reason]
     if trial.asked.workload == OWN:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harness.record import DeviceKind, Trial
+from harness.record import DeviceKind, TrialSpec
 from harness.units import GIB
 
 UNPRIVILEGED = 10001
@@ -66,7 +66,7 @@ class DeviceRequest:
 class RunSpec:
     """Everything an engine needs to start one attempt of one trial."""
 
-    trial: Trial
+    trial: TrialSpec
     session: str
     attempt: int
     folders: TrialFolders
@@ -117,7 +117,7 @@ WORKERS = 4
 """What the workloads' loaders have unless a variant's options say otherwise."""
 
 
-def shared_memory(trial: Trial) -> int:
+def shared_memory(trial: TrialSpec) -> int:
     """max(1 GiB, what the loader needs): two prefetched fp32 batches a worker, and half as much again."""
     variant = trial.asked.variant
     if variant.data_mode != "host" or variant.image_size is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from harness.plan import processors
 from harness.plan.plan import Planned
-from harness.record import DEEP, Asked, Limit, Record, Trial
+from harness.record import DEEP, Limit, Record, TrialRequest, TrialSpec
 
 SETUP_SECONDS = {"cpu": 10.0, "cuda": 20.0, "rocm": 40.0}
 UNKNOWN_FULL_SECONDS = 3600.0
@@ -99,7 +99,7 @@ def _without_time_out(item: Planned, speeds: Speeds) -> float:
     return setup + train
 
 
-def _seconds_of_steps(asked: Asked) -> float:
+def _seconds_of_steps(asked: TrialRequest) -> float:
     known = processors.seconds_of_steps(asked) if asked.device == "cpu" else None
     return known or (FEW_STEPS_SECONDS if _is_short(asked.variant.limit) else CAPPED_SECONDS)
 
@@ -124,23 +124,23 @@ def _known_seconds(item: Planned, speeds: Speeds) -> float | None:
     return known.epoch_seconds * _epochs(asked) if known is not None else None
 
 
-def _epochs(asked: Asked) -> float:
+def _epochs(asked: TrialRequest) -> float:
     """How many a trial without a limit has."""
     options = asked.variant.options
     return 1.0 if options.get("lead_in") else float(options.get("epochs", _published_epochs(asked)))
 
 
-def _published_epochs(asked: Asked) -> int:
+def _published_epochs(asked: TrialRequest) -> int:
     known = processors.length(asked)
     return known.epochs if known else PUBLISHED_EPOCHS
 
 
-def _share(asked: Asked) -> float:
+def _share(asked: TrialRequest) -> float:
     """Of the published protocol."""
     return _epochs(asked) / _published_epochs(asked)
 
 
-def warms_up(trial: Trial) -> bool:
+def warms_up(trial: TrialSpec) -> bool:
     """Whether a short unrecorded trial fills the compilers' caches before a variant's first.
 
     None does before a trial that is as short itself, nor before one that shows a path's first time.

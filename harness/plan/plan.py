@@ -19,13 +19,13 @@ from pydantic import Field, ValidationError
 from harness.errors import PlanError, UserError
 from harness.plan import own_file
 from harness.record import (
-    Asked,
     DataSource,
     DeviceKind,
     Limit,
     Model,
     Role,
-    Trial,
+    TrialRequest,
+    TrialSpec,
     Variant,
     first_problem,
     parse_toml,
@@ -111,7 +111,7 @@ class Plan(Size):
 class Planned:
     """A trial with its place in the plan."""
 
-    trial: Trial
+    trial: TrialSpec
     role: Role
     model: str
     priority: int = 1
@@ -298,7 +298,7 @@ def _planned(plan: Plan, measure: Measure, variant: Variant, context: PlanContex
     weights = None
     if measure.pretrained:
         weights = "pretrained" if context.weights.get(variant.model) else "random"
-    asked = Asked.model_validate(
+    asked = TrialRequest.model_validate(
         {
             "workload": measure.workload,
             "protocol": measure.protocol,
@@ -313,7 +313,7 @@ def _planned(plan: Plan, measure: Measure, variant: Variant, context: PlanContex
     )
     seed = (measure.seed if measure.seed is not None else 1111) + repeat - 1
     timeout = measure.timeout_seconds or plan.timeout_seconds
-    trial = Trial.of(asked, repeat, seed=seed, timeout_seconds=timeout, targets=measure.targets)
+    trial = TrialSpec.of(asked, repeat, seed=seed, timeout_seconds=timeout, targets=measure.targets)
     return Planned(trial, measure.role, variant.model, measure.priority)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from harness.record import Asked, Cpu, Precision
+from harness.record import Cpu, Precision, TrialRequest
 from harness.record.vocabulary.workload import declared
 
 
@@ -45,7 +45,7 @@ def emulated(precision: Precision, cpu: Cpu) -> str | None:
     return f"this CPU only emulates {sixteen_bit} (`--precision {precision}` runs it)"
 
 
-def length(asked: Asked) -> Length | None:
+def length(asked: TrialRequest) -> Length | None:
     """What is known of a protocol on two cores; null where no step of it was timed.
 
     Smaller or fewer images take as much less.
@@ -64,7 +64,7 @@ def length(asked: Asked) -> Length | None:
     return replace(found, epoch_seconds=found.epoch_seconds * share)
 
 
-def seconds_of_steps(asked: Asked) -> float | None:
+def seconds_of_steps(asked: TrialRequest) -> float | None:
     """What a trial takes that is limited to some steps; null where no step is known to be slow.
 
     Options make the work a smaller one.

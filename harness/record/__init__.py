@@ -59,13 +59,13 @@ from harness.record.telemetry import (
     TraceStats,
 )
 from harness.record.trial import (
-    Asked,
     DataMode,
     DataSource,
     DeviceKind,
     Limit,
     Role,
-    Trial,
+    TrialRequest,
+    TrialSpec,
     Variant,
     trial_id,
 )

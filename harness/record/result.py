@@ -17,7 +17,7 @@ from harness.record.finding import Finding
 from harness.record.machine import Environment, Load, Machine
 from harness.record.measurement import Measurement
 from harness.record.telemetry import Telemetry
-from harness.record.trial import Name, Trial
+from harness.record.trial import Name, TrialSpec
 
 SCHEMA = 2
 
@@ -141,7 +141,7 @@ class Record(Model):
     plan: Name
     started_at: Moment
     wall_seconds: Annotated[float, Field(ge=0, le=1e9)]
-    trial: Trial
+    trial: TrialSpec
     environment: Environment
     machine: Machine
     cards_given: tuple[int, ...] = ()
@@ -188,7 +188,7 @@ class Session(Model):
     started_at: Moment
     order_seed: int
     budget_seconds: float | None = None
-    trials: tuple[Trial, ...]
+    trials: tuple[TrialSpec, ...]
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
     blocks: tuple[int, ...] = ()

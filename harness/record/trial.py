@@ -88,7 +88,7 @@ class OwnFile(Model):
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
-class Asked(Model):
+class TrialRequest(Model):
     """The part of a trial that its id is a hash of."""
 
     workload: Name
@@ -103,11 +103,11 @@ class Asked(Model):
     file: Annotated[OwnFile | None, Field(exclude_if=lambda file: file is None)] = None
 
 
-class Trial(Model):
+class TrialSpec(Model):
     """One variant, one repeat: one fresh process in one container."""
 
     id: str
-    asked: Asked
+    asked: TrialRequest
     repeat: Annotated[int, Field(ge=1)]
     seed: int
     timeout_seconds: Annotated[float, Field(gt=0)]
@@ -116,7 +116,7 @@ class Trial(Model):
 
     @classmethod
     def of(
-        cls, asked: Asked, repeat: int, *, seed: int, timeout_seconds: float, targets: Targets = ()
+        cls, asked: TrialRequest, repeat: int, *, seed: int, timeout_seconds: float, targets: Targets = ()
     ) -> Self:
         """A trial with the id that its content gives it."""
         return cls(
@@ -135,7 +135,7 @@ class Trial(Model):
         return self
 
 
-def trial_id(asked: Asked, repeat: int) -> str:
+def trial_id(asked: TrialRequest, repeat: int) -> str:
     """workload, repeat, and a hash of what is asked: a safe file name."""
     workload = re.sub(r"[^a-z0-9_]", "-", asked.workload)
     return f"{workload}-r{repeat}-{short_hash(asked.model_dump(mode='json'))}"

@@ -22,7 +22,7 @@ from harness.record import (
     Model,
     Record,
     Reported,
-    Trial,
+    TrialSpec,
     finding,
 )
 from harness.record.base import Moment
@@ -51,7 +51,7 @@ _KILLED = (137, -9, 143, -15)
 class Started(Model):
     """started.json in a trial's work folder: what its record needs of the time at which it begins."""
 
-    trial: Trial
+    trial: TrialSpec
     attempt: int
     session: str
     plan: Name
@@ -117,7 +117,7 @@ def _after_the_end(exit: Exit) -> tuple[Finding, ...]:
     return (finding("late-exit", exit_code=exit.code),)
 
 
-def _parsed(trial: Trial, text: str) -> tuple[Measurement | None, str]:
+def _parsed(trial: TrialSpec, text: str) -> tuple[Measurement | None, str]:
     """The measurement if it validates and speaks of this trial; else null and what is wrong with it."""
     try:
         measurement = Measurement.parse(text, MEASUREMENT)

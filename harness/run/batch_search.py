@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.record import Record, Session, Trial
+from harness.record import Record, Session, TrialSpec
 from harness.run.session import last_attempts, sweep_key
 from harness.summary.statistics import MOST_MEMORY_SHARE, reserved_share
 
@@ -48,18 +48,18 @@ def grown(session: Session, records: Iterable[Record]) -> Session:
     return session.model_copy(update={"trials": (*session.trials, *new)}) if new else session
 
 
-def stands_between(trial: Trial, planned: Iterable[Trial]) -> bool:
+def stands_between(trial: TrialSpec, planned: Iterable[TrialSpec]) -> bool:
     """Whether a search may have put a trial between the batch sizes of a planned sweep."""
     sizes = [_batch_size(member) for member in _sweeps(planned).get(sweep_key(trial), [])]
     return bool(sizes) and min(sizes) < _batch_size(trial) < max(sizes)
 
 
-def _batch_size(trial: Trial) -> int:
+def _batch_size(trial: TrialSpec) -> int:
     return trial.asked.variant.batch_size
 
 
-def _sweeps(trials: Iterable[Trial]) -> dict[str, list[Trial]]:
-    groups: dict[str, list[Trial]] = {}
+def _sweeps(trials: Iterable[TrialSpec]) -> dict[str, list[TrialSpec]]:
+    groups: dict[str, list[TrialSpec]] = {}
     for trial in trials:
         groups.setdefault(sweep_key(trial), []).append(trial)
     return {
@@ -67,7 +67,7 @@ def _sweeps(trials: Iterable[Trial]) -> dict[str, list[Trial]]:
     }
 
 
-def _next(sweep: Sequence[Trial], last_of: Mapping[str, Record]) -> list[Trial]:
+def _next(sweep: Sequence[TrialSpec], last_of: Mapping[str, Record]) -> list[TrialSpec]:
     """The next try of the first repeat; once nothing is left to try, the largest that fits in the others."""
     gap = _gap(sweep, last_of)
     if gap is None:
@@ -80,7 +80,7 @@ def _next(sweep: Sequence[Trial], last_of: Mapping[str, Record]) -> list[Trial]:
     return [_with_batch(trial_of[repeat], gap.fits) for repeat in repeats[1:]]
 
 
-def _gap(sweep: Iterable[Trial], last_of: Mapping[str, Record]) -> Gap | None:
+def _gap(sweep: Iterable[TrialSpec], last_of: Mapping[str, Record]) -> Gap | None:
     """Null while every size fits, or none does, or one below the first too large was tried in no repeat."""
     outcomes: dict[bool | None, set[int]] = {True: set(), False: set(), None: set()}
     for trial in sweep:
@@ -100,10 +100,10 @@ def _fits(record: Record | None) -> bool | None:
     return False if record.failure.reason == "out-of-memory" else None
 
 
-def _with_batch(trial: Trial, size: int) -> Trial:
+def _with_batch(trial: TrialSpec, size: int) -> TrialSpec:
     variant = trial.asked.variant.model_copy(update={"batch_size": size})
     request = trial.asked.model_copy(update={"variant": variant})
-    return Trial.of(
+    return TrialSpec.of(
         request,
         trial.repeat,
         seed=trial.seed,

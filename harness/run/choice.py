@@ -13,7 +13,7 @@ from harness.errors import UserError
 from harness.plan import estimate, plan, selection
 from harness.plan.plan import Planned
 from harness.plan.selection import supported
-from harness.record import Gpu, LeftOut, Record, Trial, store
+from harness.record import Gpu, LeftOut, Record, TrialSpec, store
 from harness.record.published.cards import find as find_card
 from harness.record.published.cards import load_cards, peak_tflops
 from harness.record.published.claims import load_claims, nearest
@@ -21,7 +21,7 @@ from harness.run.session import PAUSE
 from harness.run.setup import RunSetup, trial_context
 from harness.units import duration, seconds_of
 
-Keep = Callable[[Sequence[Trial]], frozenset[str]]
+Keep = Callable[[Sequence[TrialSpec]], frozenset[str]]
 """Of a plan's trials on this device, the ids of those that are wanted."""
 
 REFERENCE = "RTX 2080 Ti"
@@ -187,7 +187,9 @@ def pause_seconds(planned: Sequence[Planned], seconds_each: Callable[[Planned], 
     return max(0.0, pauses * PAUSE.total_seconds() - full)
 
 
-def trial_seconds(speeds: estimate.Speeds, machine: str, trial: Trial, records: Iterable[Record]) -> float:
+def trial_seconds(
+    speeds: estimate.Speeds, machine: str, trial: TrialSpec, records: Iterable[Record]
+) -> float:
     """A trial's estimated duration, from what was estimated before and a session's records by now."""
     planned = Planned(trial, "timing", trial.asked.variant.model)
     return estimate.seconds(planned, estimate.learned(speeds, records, machine))

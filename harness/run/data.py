@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.data import fetch
 from harness.errors import DataError
 from harness.plan.plan import Plan
-from harness.record import Trial
+from harness.record import TrialSpec
 from harness.settings import Settings
 
 DATA = "data"
@@ -21,7 +21,7 @@ def data_folders(settings: Settings, root: Path) -> fetch.DataFolders:
 
 
 def trial_data(
-    run_plan: Plan, trial: Trial, resolved: Mapping[str, fetch.Resolved], own: Path | None = None
+    run_plan: Plan, trial: TrialSpec, resolved: Mapping[str, fetch.Resolved], own: Path | None = None
 ) -> tuple[tuple[str, Path], ...]:
     """The folders under /data that one trial sees: its data set, its weights, and one of the user's own.
 

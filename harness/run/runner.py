@@ -16,7 +16,7 @@ from harness.engine.container import DeviceRequest, RunSpec
 from harness.errors import NoEngine
 from harness.plan import own_file
 from harness.plan.estimate import warms_up
-from harness.record import LeftOut, Load, Machine, Record, Session, Trial, store
+from harness.record import LeftOut, Load, Machine, Record, Session, TrialSpec, store
 from harness.record.events import FILE as EVENTS
 from harness.record.events import Follower, Progress
 from harness.run import batch_search, in_flight, ledger, session
@@ -34,7 +34,7 @@ GRACE_SECONDS = 30.0
 class Watcher(Protocol):
     """Shows a person how far the plan is."""
 
-    def trial_begins(self, trial: Trial, number: int, count: int) -> None:
+    def trial_begins(self, trial: TrialSpec, number: int, count: int) -> None:
         """Trial `number` of `count` starts."""
 
     def trial_goes_on(self, progress: Progress) -> None:
@@ -58,7 +58,7 @@ class Job:
     load: Callable[[], Load]
     deadline: float | None = None
     """time.monotonic() by which trials must have ended: none starts that is estimated to end later."""
-    estimate: Callable[[Trial, Sequence[Record]], float] = lambda trial, records: 0.0
+    estimate: Callable[[TrialSpec, Sequence[Record]], float] = lambda trial, records: 0.0
     """A trial's estimated seconds, where the session has these records by now."""
 
 
@@ -111,13 +111,13 @@ def _grown(root: Path, opened: Session, records: list[Record]) -> Session:
     return extended
 
 
-def _in_time(job: Job, trial: Trial, records: Sequence[Record], wait_seconds: float = 0.0) -> bool:
+def _in_time(job: Job, trial: TrialSpec, records: Sequence[Record], wait_seconds: float = 0.0) -> bool:
     if job.deadline is None:
         return True
     return time.monotonic() + wait_seconds + job.estimate(trial, records) <= job.deadline
 
 
-def _rested(job: Job, opened: Session, trial: Trial, records: list[Record], watcher: Watcher) -> bool:
+def _rested(job: Job, opened: Session, trial: TrialSpec, records: list[Record], watcher: Watcher) -> bool:
     """Waits until the trial's block may begin; whether it still ends in time then."""
     wait = session.rest(opened, trial, records, datetime.now(UTC))
     if not wait:
@@ -161,7 +161,7 @@ def _cache_folder(job: Job, session_id: str) -> Path:
     return store.state_folder(job.setting.root) / "cache" / session_id / job.setting.built.environment.image
 
 
-def _spec(job: Job, session_id: str, trial: Trial, attempt: int) -> RunSpec:
+def _spec(job: Job, session_id: str, trial: TrialSpec, attempt: int) -> RunSpec:
     work = store.work_folder(job.setting.root, session_id, trial.id, attempt).resolve()
     return job.setting.spec(
         trial,
@@ -174,12 +174,12 @@ def _spec(job: Job, session_id: str, trial: Trial, attempt: int) -> RunSpec:
     )
 
 
-def command_of(job: Job, session_id: str, trial: Trial) -> str:
+def command_of(job: Job, session_id: str, trial: TrialSpec) -> str:
     """What running a trial comes to, as a person would type it."""
     return job.engine.command(_spec(job, session_id, trial, 1))
 
 
-def _warm_up(job: Job, opened: Session, trial: Trial, watcher: Watcher) -> None:
+def _warm_up(job: Job, opened: Session, trial: TrialSpec, watcher: Watcher) -> None:
     """Runs the warm-up of a variant once, where its compilers have caches to fill; no record has it."""
     if not warms_up(trial):
         return
@@ -204,7 +204,7 @@ def _warm_up(job: Job, opened: Session, trial: Trial, watcher: Watcher) -> None:
     marker.touch()
 
 
-def _laid_out(job: Job, session_id: str, trial: Trial, attempt: int) -> RunSpec:
+def _laid_out(job: Job, session_id: str, trial: TrialSpec, attempt: int) -> RunSpec:
     """Makes the folders of one attempt, and returns what starts it."""
     work = store.work_folder(job.setting.root, session_id, trial.id, attempt)
     shutil.rmtree(work, ignore_errors=True)

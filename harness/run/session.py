@@ -13,7 +13,7 @@ from pathlib import Path
 
 from harness.errors import Busy, RecordError
 from harness.plan.plan import NO_BLOCK, Plan
-from harness.record import LeftOut, Machine, Record, Session, Trial, session_id, store
+from harness.record import LeftOut, Machine, Record, Session, TrialSpec, session_id, store
 from harness.run import ledger
 
 
@@ -40,7 +40,7 @@ def run_lock(kept: Path) -> Iterator[None]:
 PAUSE = timedelta(hours=1)
 
 
-def block(session: Session, trial: Trial, records: Sequence[Record], now: datetime) -> int:
+def block(session: Session, trial: TrialSpec, records: Sequence[Record], now: datetime) -> int:
     """The number of the block that a trial beginning now belongs to: a pause of an hour opens the next.
 
     Full-length trials are no part of a block, so an hour that they fill is a pause between the others.
@@ -52,7 +52,7 @@ def block(session: Session, trial: Trial, records: Sequence[Record], now: dateti
     return number + 1 if now - last >= PAUSE else number
 
 
-def rest(session: Session, trial: Trial, records: Sequence[Record], now: datetime) -> timedelta:
+def rest(session: Session, trial: TrialSpec, records: Sequence[Record], now: datetime) -> timedelta:
     """How long a trial still waits: an hour after the last block, where the plan has it in a later one.
 
     An hour is the most, also where the clock was set since.
@@ -107,7 +107,7 @@ def begin(
     root: Path,
     plan: Plan,
     machine: Machine,
-    trials: Iterable[Trial],
+    trials: Iterable[TrialSpec],
     *,
     now: datetime,
     order_seed: int,
@@ -150,7 +150,7 @@ def close(root: Path, session: Session) -> None:
 class Missing:
     """A trial to run, its place in the session's order, and the number of its next attempt."""
 
-    trial: Trial
+    trial: TrialSpec
     order: int
     attempt: int
 
@@ -191,7 +191,7 @@ def last_attempts(records: Iterable[Record]) -> dict[str, Record]:
     return {record.trial.id: record for record in ordered}
 
 
-def _too_large(session: Session, last_of: Mapping[str, Record]) -> Iterator[tuple[Trial, int]]:
+def _too_large(session: Session, last_of: Mapping[str, Record]) -> Iterator[tuple[TrialSpec, int]]:
     """Trials never run whose sweep has a smaller batch that did not fit, each with that batch."""
     limits: dict[str, int] = {}
     for record in last_of.values():
@@ -204,7 +204,7 @@ def _too_large(session: Session, last_of: Mapping[str, Record]) -> Iterator[tupl
             yield trial, limit
 
 
-def sweep_key(trial: Trial) -> str:
+def sweep_key(trial: TrialSpec) -> str:
     """All that a trial is asked for but its batch size: equal in the trials of one batch-size sweep."""
     variant = trial.asked.variant.model_copy(update={"batch_size": 1})
     return trial.asked.model_copy(update={"variant": variant}).canonical()

@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.engine.base import Built
 from harness.engine.container import DeviceRequest, RunSpec, TrialFolders, User, shared_memory
 from harness.plan.estimate import WARM_UP_STEPS
-from harness.record import Harness, Limit, Trial
+from harness.record import Harness, Limit, TrialSpec
 
 WARM_UP_SECONDS = 600.0
 
@@ -21,7 +21,7 @@ class Setting:
     root: Path
     built: Built
     harness: Harness
-    data: Callable[[Trial], tuple[tuple[str, Path], ...]]
+    data: Callable[[TrialSpec], tuple[tuple[str, Path], ...]]
     """The data folders that a trial sees, by their names under /data."""
     passed: Mapping[str, str] = field(default_factory=dict)
     own_workloads: str | None = None
@@ -33,7 +33,7 @@ class Setting:
 
     def spec(
         self,
-        trial: Trial,
+        trial: TrialSpec,
         session: str,
         attempt: int,
         device: DeviceRequest,
@@ -64,7 +64,7 @@ class Setting:
         )
 
 
-def warm_up(trial: Trial) -> Trial:
+def warm_up(trial: TrialSpec) -> TrialSpec:
     """The short trial that fills the compilers' caches before the first one of a variant.
 
     Otherwise each fresh process would tune again, and the first repeat would differ from the rest.
@@ -73,4 +73,4 @@ def warm_up(trial: Trial) -> Trial:
     variant = trial.asked.variant.model_copy(update={"limit": limit})
     request = trial.asked.model_copy(update={"variant": variant})
     seconds = min(trial.timeout_seconds, WARM_UP_SECONDS)
-    return Trial.of(request, trial.repeat, seed=trial.seed, timeout_seconds=seconds)
+    return TrialSpec.of(request, trial.repeat, seed=trial.seed, timeout_seconds=seconds)

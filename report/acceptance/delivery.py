@@ -12,7 +12,7 @@ from report.acceptance.disturbance import disturbed, enough, fault
 from report.compare.cells import Cell
 from report.stats.intervals import Runs, blocks_interval
 from report.trials.key import Key, differing, without
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 LEAST_RUNS = 2
 """That count, of those that were asked for: one that did not settle, or was disturbed, is set apart."""
@@ -33,13 +33,15 @@ class DemandResult:
     high: float | None = None
 
 
-def judge(rule: Clause, delivered: Sequence[Cell], failed: Sequence[Trial] = ()) -> tuple[DemandResult, ...]:
+def judge(
+    rule: Clause, delivered: Sequence[Cell], failed: Sequence[TrialResult] = ()
+) -> tuple[DemandResult, ...]:
     """Each demand against the delivered machine's cells of the same key, and its trials that `failed`."""
     return tuple(_result(demand, rule.margin, delivered, failed) for demand in rule.demands)
 
 
 def _result(
-    demand: Demand, margin: float, delivered: Sequence[Cell], failed: Sequence[Trial]
+    demand: Demand, margin: float, delivered: Sequence[Cell], failed: Sequence[TrialResult]
 ) -> DemandResult:
     own = [cell for cell in delivered if cell.key == demand.key]
     trials = [trial for cell in own for trial in cell.trials]
@@ -72,7 +74,7 @@ def _result(
 
 
 def _too_few_runs(
-    demand: Demand, n: int, own: Sequence[Cell], delivered: Sequence[Cell], failed: Sequence[Trial]
+    demand: Demand, n: int, own: Sequence[Cell], delivered: Sequence[Cell], failed: Sequence[TrialResult]
 ) -> DemandResult:
     """Fewer runs than are asked for: the card's own failure is an answer, everything else is none."""
     counted = f"{n} of {demand.runs} runs were measured"

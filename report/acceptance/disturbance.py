@@ -6,13 +6,13 @@ import math
 
 from harness.record import Finding, finding
 from harness.record.finding import fault as fault_of
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 LEAST_LEFT = 0.75
 """Of the runs that are asked for: with fewer left undisturbed they are measured again."""
 
 
-def fault(trial: Trial) -> Finding | None:
+def fault(trial: TrialResult) -> Finding | None:
     """What makes an invalid run the machine's own failure; null where it is disturbed, or not invalid.
 
     A run that gives no reason is the machine's.
@@ -24,7 +24,7 @@ def fault(trial: Trial) -> Finding | None:
     return next(own, None if grave else finding("unnamed"))
 
 
-def disturbed(trial: Trial) -> bool:
+def disturbed(trial: TrialResult) -> bool:
     """Whether a run is invalid by its surroundings alone: it is set aside, and fails no card."""
     return trial.verdict == "invalid" and fault(trial) is None
 

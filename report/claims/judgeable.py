@@ -10,8 +10,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from harness.record import Claim, DeviceKind, Limit, Side
-from harness.record import Trial as Asked
+from harness.record import Claim, DeviceKind, Limit, Side, TrialSpec
 from harness.record.published.cards import Card
 from harness.record.published.claims import speaks_of
 from report.claims.matching import asked_by
@@ -73,7 +72,7 @@ class _Variant:
 
     key: Key
     limit: Limit
-    trials: tuple[Asked, ...]
+    trials: tuple[TrialSpec, ...]
 
     @property
     def options(self) -> dict[str, Value]:
@@ -119,7 +118,7 @@ def line_of(plan: str, image: str | None) -> str:
 
 
 def judgeable(
-    claims: Iterable[Claim], planned: Iterable[Asked], device: Device, cards: Sequence[Card]
+    claims: Iterable[Claim], planned: Iterable[TrialSpec], device: Device, cards: Sequence[Card]
 ) -> tuple[Judgeable, ...]:
     """The claims that need a run, and whose sides the plan holds in as many repeats as a verdict needs."""
     variants = [
@@ -156,7 +155,7 @@ def _sides(claim: Claim) -> list[Side]:
     return [side for pair in sides for side in pair if side is not None]
 
 
-def _trials(claim: Claim, variants: Sequence[_Variant], device: Device) -> list[Asked]:
+def _trials(claim: Claim, variants: Sequence[_Variant], device: Device) -> list[TrialSpec]:
     """Of one variant for each side, all in one setting, those of the most repeats; none where one lacks."""
     usable = [one for one in variants if len(one.trials) >= _runs_needed(claim) and _fits(claim, one, device)]
     of_sides = [_meeting(asked_by(claim, side), usable) for side in _sides(claim)]
@@ -212,10 +211,10 @@ def _one_setting(claim: Claim, variants: Sequence[_Variant]) -> bool:
     return one_mode and (len(lengths) == 1 or (CLAIMED[claim.metric].steady and claim.kind != "trend"))
 
 
-def _sweeps(claim: Claim, variants: Sequence[_Variant]) -> list[Asked]:
+def _sweeps(claim: Claim, variants: Sequence[_Variant]) -> list[TrialSpec]:
     """All trials of the search of each side for the largest batch that fits."""
     stepped = [one for one in variants if one.limit.steps is not None]
-    found: list[Asked] = []
+    found: list[TrialSpec] = []
     for side in _sides(claim):
         asked = asked_by(claim, side).less("batch_size")
         sweeps = grouped_by(

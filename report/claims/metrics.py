@@ -7,7 +7,7 @@ from report.compare.cells import Cell
 from report.compare.figures import Figure
 from report.compare.targets import target_reached, to_target
 from report.metrics import CLAIMED
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 
 def figure_of(claim: Claim, cell: Cell) -> Figure | None:
@@ -23,7 +23,7 @@ def measured_of(cell: Cell, metric: str) -> Figure | None:
     return cell.figures.get(CLAIMED[metric].name)
 
 
-def value_of(claim: Claim, trial: Trial) -> float | None:
+def value_of(claim: Claim, trial: TrialResult) -> float | None:
     """What one trial has of a claim's metric."""
     if claim.target is not None:
         place = target_reached(trial, claim.target)

@@ -10,7 +10,7 @@ from harness.summary.statistics import reserved_share as measured_share
 from report.compare.cells import Cell, unit_of
 from report.compare.key import MEASURED_FIELDS, same_but
 from report.trials.key import Key, grouped_by, limit_of
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 FEWEST_POINTS = 2
 FEWEST_BATCHES = 3
@@ -94,7 +94,7 @@ def without_sweeps(cells: Sequence[Cell], lead: str | None) -> tuple[Cell, ...]:
     return single if any(cell.session == lead for cell in single) else tuple(cells)
 
 
-def batch_sweeps(cells: Sequence[Cell], failed: Sequence[Trial]) -> list[BatchSweep]:
+def batch_sweeps(cells: Sequence[Cell], failed: Sequence[TrialResult]) -> list[BatchSweep]:
     """The batch sizes of each workload and precision, where there are several."""
     usable = [cell for cell in cells if cell.verdict != "invalid" and cell.throughput.mean is not None]
     out_of_memory = grouped_by(

@@ -13,7 +13,7 @@ from report.metrics import FIGURES
 from report.stats.intervals import Doubt, Interval, Runs, blocks_interval
 from report.text import unit_name
 from report.trials.key import LOADER_ALONE, Key, ProtocolLength, Stack, grouped_by
-from report.trials.trial import Trial, identity_of
+from report.trials.trial import TrialResult, identity_of
 
 PROJECTION_TOLERANCE = 0.01
 """A projection further than this from the whole run judges no claim."""
@@ -30,7 +30,7 @@ class Cell:
     machine: str
     machine_label: str
     card: str
-    trials: tuple[Trial, ...]
+    trials: tuple[TrialResult, ...]
     figures: Mapping[str, Figure] = field(hash=False)
     """By the names of `report.metrics.FIGURES`."""
     verdict: str
@@ -66,7 +66,7 @@ class Cell:
         return len({trial.record.block for trial in self.trials})
 
     @property
-    def unproven_left_out(self) -> tuple[Trial, ...]:
+    def unproven_left_out(self) -> tuple[TrialResult, ...]:
         """Unproven runs that take no part."""
         if self.takes_unproven:
             return ()
@@ -92,13 +92,13 @@ class Ratio:
         return None if self.interval is None else self.interval.includes(1.0)
 
 
-def cells_of(trials: Iterable[Trial]) -> tuple[Cell, ...]:
+def cells_of(trials: Iterable[TrialResult]) -> tuple[Cell, ...]:
     """Groups the measured trials by key, length, stack, session, machine and card, in the order given."""
     measured = [trial for trial in trials if trial.record.status == "ok"]
     return tuple(_cell(tuple(repeats)) for repeats in grouped_by(measured, identity_of).values())
 
 
-def _cell(trials: tuple[Trial, ...]) -> Cell:
+def _cell(trials: tuple[TrialResult, ...]) -> Cell:
     first = trials[0]
     assert first.length is not None
     verdicts = [trial.verdict for trial in trials]
@@ -132,7 +132,7 @@ def _cell(trials: tuple[Trial, ...]) -> Cell:
     )
 
 
-def _verdict(trials: Sequence[Trial], without: frozenset[str]) -> str:
+def _verdict(trials: Sequence[TrialResult], without: frozenset[str]) -> str:
     """Unproven where most are; a warning where some are, and count."""
     counted = [trial.verdict for trial in trials if trial.verdict not in without]
     unproven = counted.count("unproven")

@@ -18,7 +18,7 @@ from report.trials.key import (
     stack_differences,
     without,
 )
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 _at_batch = same_but("precision", "projected", "limit", within=("length",))
 _at_any_batch = same_but("precision", "batch_size", "projected", "limit", within=("length",))
@@ -48,7 +48,7 @@ class ComparisonGroup:
     """Durations that others published and that stand on the same key."""
     lead: str | None = None
     """The session that leads the page; a line of another one says when it was measured."""
-    failed: tuple[Trial, ...] = ()
+    failed: tuple[TrialResult, ...] = ()
     """Trials of the leading session that belong here and gave nothing."""
     baseline_missing: bool = False
     comparisons: int = 0
@@ -69,7 +69,7 @@ def comparison_groups(
     *,
     baseline: str | None,
     earlier: Collection[str] = (),
-    failed: Sequence[Trial] = (),
+    failed: Sequence[TrialResult] = (),
 ) -> tuple[ComparisonGroup, ...]:
     """The groups of the leading session, then of this machine's earlier ones; others join by equal keys.
 
@@ -138,7 +138,7 @@ def _own_and_beside(
     return leading + own, sorted(beside, key=lambda cell: cell.started_at, reverse=True)
 
 
-def _failed_in(base: Key, failed: Sequence[Trial]) -> tuple[Trial, ...]:
+def _failed_in(base: Key, failed: Sequence[TrialResult]) -> tuple[TrialResult, ...]:
     """Failures whose key is the base's, as far as a trial without a measurement knows its own."""
     left_out = (*_left_out(base), *MEASURED_FIELDS)
     return tuple(row for row in failed if without(row.key, *left_out) == without(base, *left_out))

@@ -21,7 +21,7 @@ from report.compare.key import at_same_batch, matched, nearest_the_card, same_bu
 from report.stats.equivalence import SEEDS, Verdict, non_inferior
 from report.stats.intervals import Ranking, ranking
 from report.trials.key import Value, differing, grouped_by, without
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 _place = same_but("precision", "batch_size", within=("length", "session", "machine", "card", "stack"))
 
@@ -180,7 +180,7 @@ def _differences(fp32: Points, mixed: Points) -> tuple[tuple[int, float], ...]:
     )
 
 
-def early_gates(trials: Iterable[Trial]) -> tuple[tuple[Trial, Gate], ...]:
+def early_gates(trials: Iterable[TrialResult]) -> tuple[tuple[TrialResult, Gate], ...]:
     """A gate for each mixed-precision trial that has its fp32-ieee twin: same session, seed and workload."""
     measured = [trial for trial in trials if trial.summary is not None]
     references = [trial for trial in measured if trial.key.precision == REFERENCE]
@@ -190,11 +190,11 @@ def early_gates(trials: Iterable[Trial]) -> tuple[tuple[Trial, Gate], ...]:
     )
 
 
-def _gate(fp32: Trial, mixed: Trial) -> Gate:
+def _gate(fp32: TrialResult, mixed: TrialResult) -> Gate:
     return early_gate(fp32.losses, mixed.losses, _norms(fp32), _norms(mixed))
 
 
-def _norms(trial: Trial) -> Points:
+def _norms(trial: TrialResult) -> Points:
     measured = trial.record.measurement
     return measured.gradient_norms if measured else ()
 

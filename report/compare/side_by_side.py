@@ -12,7 +12,7 @@ from report.compare.key import matched, same_but
 from report.stats.intervals import FLOOR_RUNS, Doubt, quality_label, rare_runs_missed
 from report.text import clean, count, failure_words, on_nodes, short_card, times
 from report.trials.key import Key, differing, grouped_by, stack_differences
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 MOST_APART = 30
 
@@ -66,7 +66,7 @@ class Comparison:
     """Whether each side is one card, and they are not the same."""
 
 
-def compare(trials: Sequence[Trial], first: str, second: str) -> Comparison:
+def compare(trials: Sequence[TrialResult], first: str, second: str) -> Comparison:
     """Sets what `first` names against what `second` names, the newest session of each workload.
 
     A name is a part of a card's name, of a machine's label or id, of a session's id, or of the stack, as
@@ -99,7 +99,7 @@ def compare(trials: Sequence[Trial], first: str, second: str) -> Comparison:
     )
 
 
-def _named(trials: Sequence[Trial], name: str) -> list[Trial]:
+def _named(trials: Sequence[TrialResult], name: str) -> list[TrialResult]:
     query = " ".join(name.casefold().replace("=", " ").split())
     texts = [[text.casefold() for text in _names_of(trial)] for trial in trials]
     exact = [query in own for own in texts]
@@ -111,11 +111,11 @@ def _named(trials: Sequence[Trial], name: str) -> list[Trial]:
     return [trial for trial, asked in zip(trials, named, strict=True) if asked]
 
 
-def _machines(trials: Sequence[Trial]) -> tuple[str, ...]:
+def _machines(trials: Sequence[TrialResult]) -> tuple[str, ...]:
     return tuple(sorted({trial.machine_label for trial in trials}))
 
 
-def _names_of(trial: Trial) -> list[str]:
+def _names_of(trial: TrialResult) -> list[str]:
     stack = trial.stack
     parts = [trial.card, short_card(trial.card), trial.machine_label, trial.machine, trial.session]
     parts.append(trial.record.machine.label)
@@ -162,7 +162,7 @@ def _apart(
 
 
 def _failed(
-    trials: Sequence[Trial], first_cells: dict[Key, Cell], second_cells: dict[Key, Cell]
+    trials: Sequence[TrialResult], first_cells: dict[Key, Cell], second_cells: dict[Key, Cell]
 ) -> tuple[str, ...]:
     """A failed trial knows its key only as far as it was asked for."""
     done, expected = {what(key) for key in first_cells}, {what(key) for key in second_cells}

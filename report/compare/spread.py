@@ -15,7 +15,7 @@ from report.compare.cells import Cell
 from report.stats.intervals import critical_t
 from report.text import clean
 from report.trials.key import Key, grouped_by
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 ASSUMED_UNIT_CV = 0.03
 """The coefficient of variation (CV) of the speed of units of one model, where it was not measured.
@@ -121,7 +121,7 @@ class UnitSpreads:
         return self.by_card.get(card) or unit_spread((), self.given)
 
 
-def unit_spreads(trials: Iterable[Trial], given: float | None = None) -> UnitSpreads:
+def unit_spreads(trials: Iterable[TrialResult], given: float | None = None) -> UnitSpreads:
     """The spreads of all cards: of each over the one work and stack that most of its units have measured."""
     cards = grouped_by(trials, lambda trial: trial.card)
     return UnitSpreads({card: unit_spread(unit_levels(own), given) for card, own in cards.items()}, given)
@@ -132,13 +132,13 @@ def spreads_among(cells: Iterable[Cell], given: float | None = None) -> UnitSpre
     return unit_spreads((trial for cell in cells for trial in cell.trials), given)
 
 
-def unit_levels(trials: Iterable[Trial]) -> list[float]:
+def unit_levels(trials: Iterable[TrialResult]) -> list[float]:
     """One mean throughput per unit, on the one card, work and stack that most units were measured on."""
-    most: dict[str, list[Trial]] = max((units_by_work(trials)).values(), key=len, default={})
+    most: dict[str, list[TrialResult]] = max((units_by_work(trials)).values(), key=len, default={})
     return [mean_rate(of_unit) for of_unit in most.values()]
 
 
-def units_by_work(trials: Iterable[Trial]) -> dict[Hashable, dict[str, list[Trial]]]:
+def units_by_work(trials: Iterable[TrialResult]) -> dict[Hashable, dict[str, list[TrialResult]]]:
     """The trials of each unit that have a speed, by what keeps them apart: work, card and stack."""
     timed = [trial for trial in trials if trial.verdict != "invalid" and trial.samples_per_second]
     works = grouped_by(timed, lambda trial: (trial.key, trial.card, trial.stack))
@@ -146,12 +146,12 @@ def units_by_work(trials: Iterable[Trial]) -> dict[Hashable, dict[str, list[Tria
     return {work: {unit: own for unit, own in units.items() if unit} for work, units in by_unit.items()}
 
 
-def _unit(trial: Trial) -> str:
+def _unit(trial: TrialResult) -> str:
     """The card's own id; a processor is that of its machine."""
     return trial.device_unit or (trial.machine if trial.environment.device == "cpu" else "")
 
 
-def mean_rate(trials: Sequence[Trial]) -> float:
+def mean_rate(trials: Sequence[TrialResult]) -> float:
     """The mean throughput of a unit's trials."""
     return fmean(trial.samples_per_second or 0.0 for trial in trials)
 
@@ -166,7 +166,7 @@ class Unit:
     """One card, or the processor of one machine: its mean samples a second."""
 
     name: str
-    trials: tuple[Trial, ...]
+    trials: tuple[TrialResult, ...]
     rate: float
     share: float
     """Of the median unit's rate."""
@@ -184,7 +184,7 @@ class Fleet:
     """Relative difference that one unit shows in one of twenty pairs of means; null where none ran twice."""
 
 
-def fleets(trials: Iterable[Trial], lead: str | None) -> tuple[Fleet, ...]:
+def fleets(trials: Iterable[TrialResult], lead: str | None) -> tuple[Fleet, ...]:
     """Of each card of the leading session the work that most of its units did, from three units on."""
     on_one = [trial for trial in trials if trial.key.gpus == 1]
     led = {trial.card for trial in on_one if trial.session == lead}
@@ -193,7 +193,7 @@ def fleets(trials: Iterable[Trial], lead: str | None) -> tuple[Fleet, ...]:
     return tuple(_fleet(list(units.values())) for units in works if len(units) >= UNITS_TO_MEASURE)
 
 
-def _fleet(by_unit: Sequence[Sequence[Trial]]) -> Fleet:
+def _fleet(by_unit: Sequence[Sequence[TrialResult]]) -> Fleet:
     rates = [mean_rate(own) for own in by_unit]
     middle = median(rates)
     names = _names([own[0] for own in by_unit])
@@ -206,7 +206,7 @@ def _fleet(by_unit: Sequence[Sequence[Trial]]) -> Fleet:
     return Fleet(first.device_name, first.key, tuple(ordered), unit_spread(rates), _told_apart(by_unit))
 
 
-def _names(trials: Sequence[Trial]) -> list[str]:
+def _names(trials: Sequence[TrialResult]) -> list[str]:
     """Labels, and the card where several share one: by its place, or its id where that is not told."""
     several = grouped_by(trials, lambda trial: trial.machine_label)
     names = []
@@ -219,7 +219,7 @@ def _names(trials: Sequence[Trial]) -> list[str]:
     return names
 
 
-def _told_apart(by_unit: Sequence[Sequence[Trial]]) -> float | None:
+def _told_apart(by_unit: Sequence[Sequence[TrialResult]]) -> float | None:
     """By the pooled variance of the runs of one unit, for two means of as many runs as the least have."""
     repeated = [[trial.samples_per_second or 0.0 for trial in own] for own in by_unit if len(own) > 1]
     df = sum(len(rates) - 1 for rates in repeated)

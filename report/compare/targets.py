@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from report.compare.cells import Cell
 from report.compare.figures import Figure, Run, figure
 from report.trials.learning import Reached, more_is_better, reached
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def to_target(cell: Cell, target: float) -> ToTarget:
     )
 
 
-def target_reached(trial: Trial, target: float) -> Reached | None:
+def target_reached(trial: TrialResult, target: float) -> Reached | None:
     """When one trial had a target; null where it did not."""
     return reached(trial.record.measurement, target) if trial.record.measurement else None
 

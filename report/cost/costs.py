@@ -11,7 +11,7 @@ from report.cost.inputs import CostInputs, Numbers, Range, cost_inputs
 from report.cost.model import CostAnswer, Draws, Idle, alone, answer, idle
 from report.cost.purchase import Purchase
 from report.cost.sensitivity import LEAST_REACH, Sensitivity, sensitivities
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 NO_WATTS: Range = (0.0, 0.0, 0.0)
 
@@ -58,7 +58,7 @@ class Costs:
 
 def costs(
     groups: Sequence[ComparisonGroup],
-    trials: Sequence[Trial],
+    trials: Sequence[TrialResult],
     cards: Sequence[Card],
     purchase: Purchase | None,
 ) -> Costs | None:

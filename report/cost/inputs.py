@@ -21,7 +21,7 @@ from report.compare.spread import UnitBand, UnitSpread, unit_band, unit_spreads
 from report.cost.mix import MixLine, Offer, buyers_mix, default_mix, mix_lines, offers_on, ranked_cells
 from report.cost.purchase import FILE, Purchase
 from report.stats.intervals import Interval, blocks_interval
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 Range = tuple[float, float, float]
 """Low, best, high."""
@@ -103,7 +103,7 @@ class CostInputs:
 
 def cost_inputs(
     groups: Sequence[ComparisonGroup],
-    trials: Sequence[Trial],
+    trials: Sequence[TrialResult],
     cards: Sequence[Card],
     purchase: Purchase | None,
 ) -> CostInputs | None:
@@ -154,7 +154,7 @@ def hours_in_use(purchase: Purchase | None) -> float:
 
 
 def buyer(
-    groups: Sequence[ComparisonGroup], trials: Sequence[Trial], purchase: Purchase | None
+    groups: Sequence[ComparisonGroup], trials: Sequence[TrialResult], purchase: Purchase | None
 ) -> Buyer | None:
     """The buyer's own hours of each work on record; null where the file has none.
 
@@ -241,7 +241,7 @@ def _card(
     offer: Offer,
     i: int,
     mix: Sequence[MixLine],
-    trials: Sequence[Trial],
+    trials: Sequence[TrialResult],
     cards: Sequence[Card],
     purchase: Purchase | None,
     spread: UnitSpread,

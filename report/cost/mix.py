@@ -14,7 +14,7 @@ from report.compare.key import MEASURED_FIELDS, each_nearest_the_card, nearest_t
 from report.cost.purchase import FILE, Purchase, Quote, WorkloadHours
 from report.stats.intervals import Runs
 from report.trials.key import LOADER_ALONE, Key, ProtocolLength, grouped_by, without
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 MOST_OFFERS = 8
 """Offers on one page."""
@@ -38,7 +38,7 @@ class Offer:
         """Whether a figure of that machine and card is this offer's."""
         return (self.machine, self.card) == (machine, card)
 
-    def memory_bytes(self, trials: Iterable[Trial]) -> int | None:
+    def memory_bytes(self, trials: Iterable[TrialResult]) -> int | None:
         """The card's memory as the framework saw it."""
         measured = [trial.record.measurement for trial in trials if self.made(trial.machine, trial.card)]
         sizes = [measurement.device.memory_bytes for measurement in measured if measurement]
@@ -228,7 +228,9 @@ def _deal(offer: Offer) -> str:
     return "" if offer.quote is None else "rented" if offer.quote.rented else "bought"
 
 
-def mix_lines(cells: Sequence[Cell], offers: Sequence[Offer], trials: Sequence[Trial]) -> tuple[MixLine, ...]:
+def mix_lines(
+    cells: Sequence[Cell], offers: Sequence[Offer], trials: Sequence[TrialResult]
+) -> tuple[MixLine, ...]:
     """Every line of equal key and length, with each offer's cell; the leading session's cells come first."""
     recorded = []
     for alike in grouped_by(cells, same_but(within=("length",))).values():
@@ -251,7 +253,7 @@ def mix_lines(cells: Sequence[Cell], offers: Sequence[Offer], trials: Sequence[T
     )
 
 
-def _reason(key: Key, offer: Offer, trials: Sequence[Trial]) -> str:
+def _reason(key: Key, offer: Offer, trials: Sequence[TrialResult]) -> str:
     """Why an offer has no figure: its own failure, or that it was not measured."""
     compared = without(key, *MEASURED_FIELDS)
     for trial in trials:

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.record import Machine, differing_fields
 from report.text import clean, gibibytes
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 NAMES = {
     "cpu.model": "processor",
@@ -55,7 +55,7 @@ class Differences:
     """The field's name, then its value of each machine."""
 
 
-def first_of(trials: Iterable[Trial]) -> dict[str, Machine]:
+def first_of(trials: Iterable[TrialResult]) -> dict[str, Machine]:
     """Each machine by its id, as its first record describes it."""
     machines: dict[str, Machine] = {}
     for trial in trials:

@@ -15,7 +15,7 @@ from harness.record import Claim
 from harness.summary.statistics import METHOD
 from report.analysis import METHODS, Analysis
 from report.compare.cells import Cell
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 CLOSE = 1e-9
 """Relative: two builds of one library may add up in another order."""
@@ -37,7 +37,7 @@ def figures(analysis: Analysis) -> dict[str, Any]:
 
 
 def _plain(value: Any, cells: dict[str, Any]) -> Any:
-    if isinstance(value, Trial):
+    if isinstance(value, TrialResult):
         return value.path
     if isinstance(value, Claim):
         return value.id

@@ -12,7 +12,7 @@ from harness.record import Session
 from harness.record.ledger import Attempt, Ledger, LedgerBegin
 from harness.record.store import Results
 from report.trials.key import grouped_by
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 Fate = Literal[
     "shown",
@@ -71,7 +71,7 @@ class Account:
 
 
 def accounts(
-    results: Results, trials: Iterable[Trial], shown: Collection[str], lead: str | None
+    results: Results, trials: Iterable[TrialResult], shown: Collection[str], lead: str | None
 ) -> tuple[Account, ...]:
     """Of each machine with a record on the page, that of the session `lead` first. `shown` are paths."""
     by_machine = grouped_by(trials, lambda trial: trial.machine)
@@ -82,7 +82,11 @@ def accounts(
 
 
 def _account(
-    results: Results, machine: str, trials: Sequence[Trial], shown: Collection[str], lead_plans: set[str]
+    results: Results,
+    machine: str,
+    trials: Sequence[TrialResult],
+    shown: Collection[str],
+    lead_plans: set[str],
 ) -> Account:
     sessions = {session.id: session for session in results.sessions if session.machine == machine}
     ledgers = {ledger.begin.session: ledger for ledger in results.ledgers if ledger.begin.machine == machine}
@@ -127,7 +131,7 @@ def _account(
     )
 
 
-def _fate(trial: Trial, shown: Collection[str], newest: bool, of_lead_plan: bool) -> Fate:
+def _fate(trial: TrialResult, shown: Collection[str], newest: bool, of_lead_plan: bool) -> Fate:
     if trial.failure is not None:
         return "failed"
     if trial.verdict == "invalid":
@@ -155,7 +159,7 @@ def _without_record(ledger: Ledger, records: Counter[Attempt]) -> tuple[Counter[
     return +fates, unknown
 
 
-def _without_trace(session: Session, trials: Sequence[Trial], ledger: Ledger | None) -> int:
+def _without_trace(session: Session, trials: Sequence[TrialResult], ledger: Ledger | None) -> int:
     """How many of a session's planned trials nothing is known of."""
     known = {trial.record.trial.id for trial in trials}
     if ledger is not None:

@@ -22,11 +22,11 @@ class Column:
     part: Part = ""
     unit: str = ""
     at: str = ""
-    """Where a `Trial` has the value, if not under the column's name in itself, its key, length or stack."""
+    """Where a result has the value, if not under the column's name in itself, its key, length or stack."""
 
     @property
     def source(self) -> str:
-        """The attributes that lead from a `Trial` to the value, with dots between."""
+        """The attributes that lead from a `TrialResult` to the value, with dots between."""
         return self.at or (f"{self.part}.{self.name}" if self.part in PARTS else self.name)
 
 

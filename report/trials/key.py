@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
-from harness.record import Asked, Environment, Measurement, Record
+from harness.record import Environment, Measurement, Record, TrialRequest
 from harness.summary.device_checks import cards_of_kind, used_cards
 
 SIDE = "side"
@@ -141,7 +141,7 @@ def key_of(record: Record) -> Key:
     )
 
 
-def key_of_asked(asked: Asked, nodes: int = 1) -> Key:
+def key_of_asked(asked: TrialRequest, nodes: int = 1) -> Key:
     """The key that a trial is planned to have."""
     variant = asked.variant
     return Key(
@@ -201,7 +201,7 @@ def grouped_by(items: Iterable[T], place: Callable[[T], P]) -> dict[P, list[T]]:
     return groups
 
 
-def length_of(asked: Asked, measured: Measurement, projected: bool) -> ProtocolLength:
+def length_of(asked: TrialRequest, measured: Measurement, projected: bool) -> ProtocolLength:
     """How long the protocol is, and whether its total was projected from a shorter run."""
     protocol = measured.protocol
     return ProtocolLength(
@@ -213,7 +213,7 @@ def length_of(asked: Asked, measured: Measurement, projected: bool) -> ProtocolL
     )
 
 
-def limit_of(asked: Asked) -> Pairs:
+def limit_of(asked: TrialRequest) -> Pairs:
     """Where a trial was to stop; empty for a whole run."""
     return tuple((name, value) for name, value in asked.variant.limit if value is not None)
 

@@ -20,7 +20,7 @@ from harness.summary.statistics import judge_trial, other_summary
 from report.trials.ceilings import Device, ceilings, device_of, roofline_point
 from report.trials.sanity import checked
 from report.trials.table import table_of
-from report.trials.trial import Trial, trial_of
+from report.trials.trial import TrialResult, trial_of
 
 
 def load(path: str | Path) -> DataFrame:
@@ -62,12 +62,12 @@ def cards_of(root: Path) -> tuple[Card, ...]:
 
 def read(
     records: Sequence[Stored], cards: Sequence[Card], sessions: Sequence[Session] = ()
-) -> tuple[Trial, ...]:
+) -> tuple[TrialResult, ...]:
     """Each record as a trial, in the order of their start; those whose figures cannot be are invalid."""
     return checked(trials_from(records, sessions), cards)
 
 
-def trials_from(records: Sequence[Stored], sessions: Sequence[Session] = ()) -> tuple[Trial, ...]:
+def trials_from(records: Sequence[Stored], sessions: Sequence[Session] = ()) -> tuple[TrialResult, ...]:
     """Each record as a trial, in the order of their start.
 
     What only a session's trials together show is added to the findings of each, and what a trial waits for is
@@ -110,7 +110,7 @@ def _short_ids(machines: Iterable[Machine]) -> dict[str, str]:
     return {identity: identity[:4] for ids in labels.values() if len(ids) > 1 for identity in ids}
 
 
-def _bound(trial: Trial, by_device: Mapping[Device, Mapping[str, float]]) -> Bound:
+def _bound(trial: TrialResult, by_device: Mapping[Device, Mapping[str, float]]) -> Bound:
     device = device_of(trial.record)
     if device is None or trial.summary is None:
         return UNKNOWN
@@ -119,10 +119,10 @@ def _bound(trial: Trial, by_device: Mapping[Device, Mapping[str, float]]) -> Bou
 
 
 def _read(
-    trial: Trial,
+    trial: TrialResult,
     found: tuple[Finding, ...],
     by_device: Mapping[Device, Mapping[str, float]],
     short_ids: Mapping[str, str],
-) -> Trial:
+) -> TrialResult:
     read = replace(trial, bound=_bound(trial, by_device), short_id=short_ids.get(trial.machine, ""))
     return read.with_findings(*found) if found and trial.summary else read

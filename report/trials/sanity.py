@@ -14,7 +14,7 @@ from harness.summary.device_checks import used_cards
 from report.trials.ceilings import peak_of, share
 from report.trials.key import Key, grouped_by, without
 from report.trials.too_good import too_good
-from report.trials.trial import Trial, identity_of
+from report.trials.trial import TrialResult, identity_of
 
 JUMP = 10.0
 IDLE_SHARE = 0.05
@@ -28,19 +28,19 @@ _FORMS = re.compile(r"SXM|NVL|PCIE|OAM", re.IGNORECASE)
 """How cards of one name are built in, which decides their clocks, their power and what joins them."""
 
 
-def checked(trials: Sequence[Trial], cards: Sequence[Card]) -> tuple[Trial, ...]:
+def checked(trials: Sequence[TrialResult], cards: Sequence[Card]) -> tuple[TrialResult, ...]:
     """The same trials in the same order; what cannot be is invalid, and a finding says why."""
     among_repeats = _marked(trials, repeat_flags(trials))
     too_bad = _marked(among_repeats, trial_flags(among_repeats, cards))
     return _marked(too_bad, too_good(too_bad))
 
 
-def _marked(trials: Sequence[Trial], flagged: Iterable[Sequence[Finding]]) -> tuple[Trial, ...]:
+def _marked(trials: Sequence[TrialResult], flagged: Iterable[Sequence[Finding]]) -> tuple[TrialResult, ...]:
     marked = zip(trials, flagged, strict=True)
     return tuple(trial.with_findings(*flags) if flags else trial for trial, flags in marked)
 
 
-def repeat_flags(trials: Sequence[Trial]) -> list[tuple[Finding, ...]]:
+def repeat_flags(trials: Sequence[TrialResult]) -> list[tuple[Finding, ...]]:
     """Each trial's flag where its throughput is ten times off its repeats', of which two are known."""
     cells = grouped_by(trials, identity_of)
     flagged = []
@@ -51,7 +51,7 @@ def repeat_flags(trials: Sequence[Trial]) -> list[tuple[Finding, ...]]:
     return flagged
 
 
-def trial_flags(trials: Sequence[Trial], cards: Sequence[Card]) -> list[tuple[Finding, ...]]:
+def trial_flags(trials: Sequence[TrialResult], cards: Sequence[Card]) -> list[tuple[Finding, ...]]:
     """Each trial's flags, by its card's peak, one device's throughput, other sessions, its device's load."""
     believed = _believed_rates(trials)
     single = {work: median(rates for of in by.values() for rates in of) for work, by in believed.items()}
@@ -61,7 +61,7 @@ def trial_flags(trials: Sequence[Trial], cards: Sequence[Card]) -> list[tuple[Fi
 _Work = tuple[Key, str, str]
 
 
-def _work(trial: Trial, key: Key | None = None) -> _Work:
+def _work(trial: TrialResult, key: Key | None = None) -> _Work:
     """What a throughput may be held against: the same workload on the same model of device.
 
     Processors of one name differ in how many cores a machine lends out: they are compared within it alone.
@@ -69,7 +69,7 @@ def _work(trial: Trial, key: Key | None = None) -> _Work:
     return key or trial.key, trial.device_name, trial.machine if trial.stack.device == "cpu" else ""
 
 
-def _believed_rates(trials: Iterable[Trial]) -> dict[_Work, dict[str, list[float]]]:
+def _believed_rates(trials: Iterable[TrialResult]) -> dict[_Work, dict[str, list[float]]]:
     """The throughputs of each workload by session; invalid trials are left out."""
     believed: dict[_Work, dict[str, list[float]]] = {}
     for trial in trials:
@@ -80,7 +80,7 @@ def _believed_rates(trials: Iterable[Trial]) -> dict[_Work, dict[str, list[float
 
 
 def _flags(
-    trial: Trial,
+    trial: TrialResult,
     cards: Sequence[Card],
     single: Mapping[_Work, float],
     believed: Mapping[_Work, Mapping[str, Sequence[float]]],
@@ -98,12 +98,14 @@ def _flags(
     )
 
 
-def contradictory(trial: Trial) -> tuple[Finding, ...]:
+def contradictory(trial: TrialResult) -> tuple[Finding, ...]:
     """What a record says against itself: no run of ours wrote it as it stands."""
     return tuple(finding("contradicts-itself", what=what) for what in contradictions.within(trial.record))
 
 
-def _above_highest_clock(trial: Trial, peak_share: float | None, cards: Sequence[Card]) -> Finding | None:
+def _above_highest_clock(
+    trial: TrialResult, peak_share: float | None, cards: Sequence[Card]
+) -> Finding | None:
     """A peak on paper is at the reference boost clock; a card does more where its clock goes higher."""
     card = find(trial.device_name, cards) if peak_share is not None and peak_share > 1 else None
     highest_mhz = max((gpu.clock_max_mhz or 0 for gpu in used_cards(trial.record)), default=0)
@@ -112,7 +114,7 @@ def _above_highest_clock(trial: Trial, peak_share: float | None, cards: Sequence
     return above_peak(peak_share * card.boost_mhz / highest_mhz, highest_mhz=highest_mhz)
 
 
-def peak_share(trial: Trial, cards: Sequence[Card]) -> float | None:
+def peak_share(trial: TrialResult, cards: Sequence[Card]) -> float | None:
     """Model FLOP utilisation: FLOPs per sample · samples per second ÷ the devices' dense peak, 0 to 1.
 
     Null where the card, its peak in the label's arithmetic, or the operations are not known.

@@ -14,13 +14,13 @@ from harness.record import Finding
 from harness.record.finding import sentence
 from report.trials.columns import COLUMNS, PARTS, Column
 from report.trials.key import Pairs
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet takes for the beginning of a formula."""
 
 
-def table_of(trials: Sequence[Trial]) -> DataFrame:
+def table_of(trials: Sequence[TrialResult]) -> DataFrame:
     """One row for each trial, in their order; what is unknown or not a number is null."""
     return DataFrame({column.name: _values(column, trials) for column in COLUMNS})
 
@@ -30,7 +30,7 @@ def as_json(pairs: Pairs) -> str:
     return json.dumps(dict(pairs), ensure_ascii=False)
 
 
-def write_csv(trials: Sequence[Trial], path: Path) -> None:
+def write_csv(trials: Sequence[TrialResult], path: Path) -> None:
     """All columns but the trial itself; text that a spreadsheet would compute is led by an apostrophe."""
     table = table_of(trials)
     texts = {column.name: _harmless(table[column.name]) for column in COLUMNS if column.dtype == "string"}
@@ -41,7 +41,7 @@ def _harmless(texts: pandas.Series[str]) -> pandas.Series[str]:
     return texts.where(~texts.str.startswith(FORMULA).fillna(False), "'" + texts)
 
 
-def _values(column: Column, trials: Sequence[Trial]) -> Any:
+def _values(column: Column, trials: Sequence[TrialResult]) -> Any:
     values: list[Any] = list(trials)
     for name in () if column.dtype == "object" else column.source.split("."):
         values = [None if value is None else getattr(value, name) for value in values]

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from harness.record import Finding, Measurement, finding
 from report.trials import all_reduce
 from report.trials.ceilings import ABOVE, GEMM, ceiling_runs, device_of
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 
-def too_good(trials: Sequence[Trial]) -> list[tuple[Finding, ...]]:
+def too_good(trials: Sequence[TrialResult]) -> list[tuple[Finding, ...]]:
     """Each trial's flags."""
     runs = ceiling_runs(trial.record for trial in trials)
     shared = all_reduce.runs(trial.record for trial in trials)
@@ -19,7 +19,7 @@ def too_good(trials: Sequence[Trial]) -> list[tuple[Finding, ...]]:
 
 
 def _above_ceiling(
-    trial: Trial, runs: Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
+    trial: TrialResult, runs: Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
 ) -> Finding | None:
     """Operations a second above the fastest of the ceiling's own runs, by more than `ABOVE`.
 
@@ -39,7 +39,7 @@ def _above_ceiling(
 
 
 def _above_all_reduce(
-    trial: Trial, runs: Mapping[all_reduce.Devices, Sequence[Measurement]]
+    trial: TrialResult, runs: Mapping[all_reduce.Devices, Sequence[Measurement]]
 ) -> Finding | None:
     """A step shorter than the sum of its gradients in the fastest of all runs, by more than `ABOVE`."""
     measured, devices = trial.record.measurement, all_reduce.devices_of(trial.record)

@@ -35,7 +35,7 @@ LABEL_BEFORE_ID = 17
 
 
 @dataclass(frozen=True)
-class Trial:
+class TrialResult:
     """A record, and what was made of it.
 
     Figures are in seconds, samples per second, bytes and shares of 1; null is unknown.
@@ -74,7 +74,7 @@ class Trial:
         """The findings that speak against it."""
         return tuple(found for found in self.findings if found.severity != "note")
 
-    def with_findings(self, *more: Finding) -> Trial:
+    def with_findings(self, *more: Finding) -> TrialResult:
         """The trial with what else was found, and the verdict that all of it makes."""
         return replace(self, findings=(*self.findings, *more), verdict=gravest(more, self.verdict))
 
@@ -261,19 +261,19 @@ class Trial:
         return telemetry.energy.joules_per_sample if telemetry and self.record.measurement else None
 
 
-def identity_of(trial: Trial) -> tuple[Hashable, ...]:
+def identity_of(trial: TrialResult) -> tuple[Hashable, ...]:
     """What the repeats of one cell share."""
     return trial.key, trial.length, trial.stack, trial.session, trial.machine, trial.card
 
 
-def trial_of(stored: Stored) -> Trial:
+def trial_of(stored: Stored) -> TrialResult:
     """A record as a trial; a summary of another method than the present one is made anew."""
     path, record = stored.path, stored.record
     current = record.summary is not None and record.summary.method == METHOD
     summary = record.summary if current else judge_trial(record)
     if record.measurement is None or summary is None:
-        return Trial(path, record, None, "invalid")
-    trial = Trial(path, record, summary, verdict=summary.verdict, findings=summary.findings)
+        return TrialResult(path, record, None, "invalid")
+    trial = TrialResult(path, record, summary, verdict=summary.verdict, findings=summary.findings)
     return trial.with_findings(*_impossible(summary))
 
 

@@ -19,7 +19,7 @@ PROGRAM = "from invoke.main import program; program.run()"
 def invoke(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     hosts = ("GPUDYNO_", "DOCKER_HOST", "CONTAINER_HOST")
     environ = {name: value for name, value in os.environ.items() if not name.startswith(hosts)}
-    return warm.ran(LOADED, warm.Asked(["-c", PROGRAM, *words], environ | variables, ROOT))
+    return warm.ran(LOADED, warm.Call(["-c", PROGRAM, *words], environ | variables, ROOT))
 
 
 @pytest.fixture

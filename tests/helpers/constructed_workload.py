@@ -21,7 +21,7 @@ from harness.record import (
     Memory,
     PrecisionFound,
     Rank,
-    Trial,
+    TrialSpec,
     Window,
 )
 from harness.record.events import FILE as EVENTS
@@ -79,7 +79,7 @@ def train(box: Box, spec: RunSpec, cards: tuple[str, ...]) -> None:
     (spec.folders.output / "measurement.json").write_text(measured.model_dump_json())
 
 
-def measurement(box: Box, trial: Trial, cards: tuple[str, ...]) -> Measurement:
+def measurement(box: Box, trial: TrialSpec, cards: tuple[str, ...]) -> Measurement:
     """One trial's measurement, its steps as long as a roofline over the card's datasheet says."""
     asked, variant = trial.asked, trial.asked.variant
     of_products = asked.workload == "tensorcore_mlp"
@@ -154,7 +154,7 @@ def precision(label: str) -> PrecisionFound:
     )
 
 
-def step_seconds(box: Box, trial: Trial) -> float:
+def step_seconds(box: Box, trial: TrialSpec) -> float:
     """A step of a trial's batch on one card, by what the card can do on paper."""
     variant = trial.asked.variant
     card = find(box.framework_name, load_cards(ROOT))

@@ -16,7 +16,7 @@ from harness.engine.base import Exit, Handle
 from harness.engine.container import DeviceRequest, RunSpec, TrialFolders
 from harness.engine.docker import DockerEngine
 from harness.engine.find import search
-from harness.record import Asked, Trial, Variant
+from harness.record import TrialRequest, TrialSpec, Variant
 from tests.helpers.checks import require
 
 SESSION = "20261120-0a1b2c"
@@ -38,8 +38,8 @@ class Bench:
     folder: Path
 
     def spec(self, script: str, *, attempt: int = 1, **changes) -> RunSpec:
-        trial = Trial.of(
-            Asked(
+        trial = TrialSpec.of(
+            TrialRequest(
                 workload="word_lm",
                 protocol="published/1",
                 variant=Variant(model="lstm", precision="fp32-ieee", batch_size=1, data_mode="cached"),

@@ -18,7 +18,7 @@ from report.compare.spread import UnitBand
 from report.cost.purchase import Purchase
 from report.stats.intervals import Interval
 from report.trials.key import Key, ProtocolLength
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 __all__ = ["MARGIN", "Report", "read"]
 
@@ -41,12 +41,12 @@ class Report:
         return self.analysis.groups
 
     @property
-    def own(self) -> Sequence[Trial]:
+    def own(self) -> Sequence[TrialResult]:
         """The leading session's trials."""
         return self.analysis.own
 
     @property
-    def shown(self) -> Sequence[Trial]:
+    def shown(self) -> Sequence[TrialResult]:
         """The leading session's trials, and those that stand beside them."""
         return self.analysis.shown
 
@@ -55,7 +55,7 @@ class Report:
         return self.analysis.evidence.cards
 
     @property
-    def workloads(self) -> dict[str, tuple[list[Cell], list[Trial]]]:
+    def workloads(self) -> dict[str, tuple[list[Cell], list[TrialResult]]]:
         """By workload, in the page's order: all cells of the machines that stand on it, and its failures."""
         beside = {(entry.cell.session, entry.cell.machine) for c in self.groups for entry in c.entries}
         near = [cell for cell in self.analysis.cells if (cell.session, cell.machine) in beside]

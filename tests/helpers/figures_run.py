@@ -12,7 +12,7 @@ from report.page.parts import limits as page_limits
 from report.trials import ceilings
 from report.trials.ceilings import RooflinePoint
 from report.trials.key import grouped_by
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 from tests.helpers.figures_read import Report, interval, trial
 
 
@@ -27,7 +27,7 @@ def trials(report: Report) -> dict[str, Any]:
     return sessions
 
 
-def _trial(row: Trial) -> dict[str, Any]:
+def _trial(row: TrialResult) -> dict[str, Any]:
     return {
         "because": sorted({found.name for found in row.causes}),
         "worth_knowing": sorted({found.name for found in row.summary.notes}) if row.summary else (),
@@ -41,7 +41,7 @@ def limits(report: Report) -> list[Any]:
     """Of each device of the leading session: ceilings, and where its works stand below them."""
     rows = report.analysis.with_ceilings
     known = ceilings.ceilings(row.record for row in rows)
-    devices: dict[ceilings.Device, list[Trial]] = {}
+    devices: dict[ceilings.Device, list[TrialResult]] = {}
     for row in rows:
         device = ceilings.device_of(row.record)
         if device is not None and row.verdict != "invalid" and not row.is_ceiling:
@@ -50,7 +50,7 @@ def limits(report: Report) -> list[Any]:
     return [one for one in found if one["works"]]
 
 
-def _device(rows: Sequence[Trial], report: Report, measured: Mapping[str, float]) -> dict[str, Any]:
+def _device(rows: Sequence[TrialResult], report: Report, measured: Mapping[str, float]) -> dict[str, Any]:
     used = rows[0].record.measurement
     assert used is not None
     works = [
@@ -68,7 +68,7 @@ def _device(rows: Sequence[Trial], report: Report, measured: Mapping[str, float]
     }
 
 
-def _work(row: Trial, found: RooflinePoint) -> dict[str, Any]:
+def _work(row: TrialResult, found: RooflinePoint) -> dict[str, Any]:
     return {
         "of": [row.key.workload, row.key.model, row.key.precision, row.key.batch_size, row.key.data_mode],
         "flops_per_second": found.flops_per_second,

@@ -12,7 +12,6 @@ from typing import Any
 
 from harness.record import (
     SCHEMA,
-    Asked,
     Cpu,
     DataFound,
     DeviceUsed,
@@ -33,7 +32,8 @@ from harness.record import (
     Session,
     Steady,
     Summary,
-    Trial,
+    TrialRequest,
+    TrialSpec,
     Variant,
     Window,
     lift,
@@ -115,9 +115,9 @@ def trial(
     limit: Limit | None = None,
     lock_sha256: str = "a" * 64,
     **variant: Any,
-) -> Trial:
+) -> TrialSpec:
     """One trial as a plan would ask for it."""
-    asked = Asked(
+    asked = TrialRequest(
         workload=kind["workload"],
         protocol=kind["protocol"],
         variant=Variant(
@@ -136,12 +136,12 @@ def trial(
         environment="cuda" if device == "cuda" else device,
         lock_sha256=lock_sha256,
     )
-    return Trial.of(asked, repeat, seed=repeat, timeout_seconds=600.0)
+    return TrialSpec.of(asked, repeat, seed=repeat, timeout_seconds=600.0)
 
 
 def measurement(
     kind: dict[str, Any],
-    asked: Trial,
+    asked: TrialSpec,
     step_seconds: float,
     *,
     card: str,
@@ -251,7 +251,7 @@ def summary(measured: Measurement, *, verdict: str = "valid", causes: Sequence[s
 
 
 def record(
-    asked: Trial,
+    asked: TrialSpec,
     measured: Measurement | None,
     *,
     on: Machine,

@@ -6,7 +6,7 @@ import math
 import random
 from typing import Any
 
-from harness.record import Epoch, Rank, Record, Trial, Window
+from harness.record import Epoch, Rank, Record, TrialSpec, Window
 from tests.helpers import records_builder as build
 from tests.helpers.records_devices import CARD, LEAD, ON
 
@@ -73,7 +73,7 @@ def learned(
     return found
 
 
-def _record(asked: Trial, measured: Any, order: int) -> Record:
+def _record(asked: TrialSpec, measured: Any, order: int) -> Record:
     return build.record(asked, measured, on=ON, session=LEAD, order=order)
 
 

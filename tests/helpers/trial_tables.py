@@ -11,10 +11,10 @@ from harness.record.published.cards import Card
 from harness.record.store import Stored
 from report.trials.reading import read
 from report.trials.table import table_of
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 
-def trials_of(records: Iterable[Record], cards: Sequence[Card] = ()) -> tuple[Trial, ...]:
+def trials_of(records: Iterable[Record], cards: Sequence[Card] = ()) -> tuple[TrialResult, ...]:
     """Each record under a path of its own, in the order of their start."""
     return read([Stored(f"results/{place:03}.json", record) for place, record in enumerate(records)], cards)
 

@@ -17,7 +17,7 @@ SERVER = Path(__file__).with_name("warm_server.py")
 
 
 @dataclass(frozen=True)
-class Asked:
+class Call:
     """A script, or `-c` and code, with its arguments."""
 
     arguments: list[str]
@@ -28,7 +28,7 @@ class Asked:
     """The workloads, and the data set of theirs that is generated once for all scripts."""
 
 
-def ran(python: tuple[str, ...], asked: Asked, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+def ran(python: tuple[str, ...], asked: Call, timeout: float = 300) -> subprocess.CompletedProcess[str]:
     """Runs it as `python -B` would, where an interpreter has imported the modules that stand behind it.
 
     Raises TimeoutExpired.

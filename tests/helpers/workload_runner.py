@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from harness.record import Asked, Limit, Measurement, Reported, Trial, Variant
+from harness.record import Limit, Measurement, Reported, TrialRequest, TrialSpec, Variant
 from tests.helpers import ROOT, warm
 from tests.helpers.checks import require
 
@@ -88,7 +88,7 @@ class Ended:
         return self.failure
 
 
-def trial(workload: str, **told: Any) -> Trial:
+def trial(workload: str, **told: Any) -> TrialSpec:
     """A trial; what is not told is a small default."""
     asked = {
         "workload": workload,
@@ -101,10 +101,12 @@ def trial(workload: str, **told: Any) -> Trial:
     seed, timeout = told.pop("seed", 1), told.pop("timeout_seconds", 120.0)
     limit = Limit(**told.pop("limit", {"steps": 3, "valid_batches": 1}))
     variant = Variant(**{"precision": "fp32-ieee", "data_mode": "device", "limit": limit, **told})
-    return Trial.of(Asked(variant=variant, **asked), 1, seed=seed, timeout_seconds=timeout)
+    return TrialSpec.of(TrialRequest(variant=variant, **asked), 1, seed=seed, timeout_seconds=timeout)
 
 
-def run(folder: Path, asked: Trial, *, script: Path | None = None, python: str = "", data: str = "") -> Ended:
+def run(
+    folder: Path, asked: TrialSpec, *, script: Path | None = None, python: str = "", data: str = ""
+) -> Ended:
     """The trial in a process of its own; `script` instead of the workload that it names."""
     for name in ("in", "out", "cache"):
         (folder / name).mkdir(exist_ok=True)
@@ -137,7 +139,7 @@ def ran(
     environ = {**os.environ, "OMP_NUM_THREADS": "1", **(environ or {})}
     if python in FRAMEWORKS:
         given = (WORKLOADS, generated) if generated else None
-        asked = warm.Asked([str(argument) for argument in arguments], environ, Path.cwd(), given)
+        asked = warm.TrialRequest([str(argument) for argument in arguments], environ, Path.cwd(), given)
         return warm.ran((python, *FRAMEWORKS[python], *modules), asked)
     return subprocess.run(
         [python, "-B", *arguments], env=environ, capture_output=True, text=True, timeout=300, check=False
@@ -157,7 +159,7 @@ def collect(out: Path, exit_code: int, stderr: str) -> Ended:
     )
 
 
-def tiny_language_model(**told: Any) -> Trial:
+def tiny_language_model(**told: Any) -> TrialSpec:
     """A language model of eight units on two columns of four tokens."""
     options = {"emsize": 8, "nhid": 8, **told.pop("options", {})}
     return trial(
@@ -166,6 +168,6 @@ def tiny_language_model(**told: Any) -> Trial:
     )
 
 
-def tiny_resnet(**told: Any) -> Trial:
+def tiny_resnet(**told: Any) -> TrialSpec:
     """A ResNet-18 on eight images of 32 pixels."""
     return trial("cifar_fastai", **{"model": "resnet18", "batch_size": 8, "image_size": 32, **told})

@@ -110,7 +110,7 @@ def asking(**told: Any) -> Any:
         "image_size": None,
         "options": told.pop("options", {}),
     }
-    asked = trial.Trial.__new__(trial.Trial)
+    asked = trial.TrialProcess.__new__(trial.TrialProcess)
     asked.variant, asked.asked = {**variant, **told}, {"protocol": told.pop("protocol", "fair/1")}
     return protocol.terms(asked, {"tensorflow": ("dp",), "keras-tensorflow": ("dp",)})
 

@@ -202,7 +202,7 @@ def test_the_loader_alone_is_timed_by_the_batches_that_come(ready: Path, tmp_pat
     ],
 )
 def test_an_option_that_the_data_cannot_have_is_refused(options, words):
-    given = module("parts.trial").Trial.__new__(module("parts.trial").Trial)
+    given = module("parts.trial").TrialProcess.__new__(module("parts.trial").TrialProcess)
     given.asked = {"protocol": "published/1"}
     given.variant = {
         "model": "densenet121",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.record import Measurement, Trial
+from harness.record import Measurement, TrialSpec
 from tests.helpers.workload_runner import (
     DATA,
     PYTHON_ERA,
@@ -30,12 +30,12 @@ def _stack_is_here(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PYTHONPATH", str(WORKLOADS))
 
 
-def era(folder: Path, asked: Trial, data: str = "") -> Ended:
+def era(folder: Path, asked: TrialSpec, data: str = "") -> Ended:
     script = WORKLOADS / "frameworks" / "era2019" / f"{asked.asked.workload}.py"
     return run(folder, asked, script=script, python=PYTHON_ERA, data=data)
 
 
-def resnet(**told: Any) -> Trial:
+def resnet(**told: Any) -> TrialSpec:
     given = {"data_mode": "host", "options": {"workers": 0, **told.pop("options", {})}, **told}
     return tiny_resnet(**given)
 

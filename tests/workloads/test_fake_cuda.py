@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.record import Trial
+from harness.record import TrialSpec
 from tests.helpers import TESTS
 from tests.helpers.workload_runner import (
     FRAMEWORKS,
@@ -34,7 +34,7 @@ def _torch_is_here(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FAKE_CUDA_CARDS", "2")
 
 
-def on_fake(folder: Path, asked: Trial, **more: str) -> Ended:
+def on_fake(folder: Path, asked: TrialSpec, **more: str) -> Ended:
     return run(folder, asked, python=FAKE, **more)
 
 

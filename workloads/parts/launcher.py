@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from parts.timing.step_clock import StepClock
-from parts.trial import Failed, Trial
+from parts.trial import Failed, TrialProcess
 
 HOME = "127.0.0.1"
 MARK = "GPUDYNO_RANKS"
@@ -120,7 +120,7 @@ def threads_of(ranks: int) -> str:
 
 
 @contextmanager
-def followed(trial: Trial, out: Path) -> Iterator[None]:
+def followed(trial: TrialProcess, out: Path) -> Iterator[None]:
     """While the ranks run, what rank 0 tells is told by the trial."""
     ended = threading.Event()
     follower = threading.Thread(target=_pass_on_all, args=(trial, folder_of(out, 0), ended), daemon=True)
@@ -132,7 +132,7 @@ def followed(trial: Trial, out: Path) -> Iterator[None]:
         follower.join()
 
 
-def collected(trial: Trial, out: Path, count: int, parallel: str | None) -> dict[str, Any]:
+def collected(trial: TrialProcess, out: Path, count: int, parallel: str | None) -> dict[str, Any]:
     """What the ranks measured, joined, and rank 0's phases after the launcher's own."""
     parts = [_read(folder_of(out, rank) / "measurement.json") for rank in range(count)]
     trial.phases[:] = [dict(trial.phases[0], name="launcher"), *parts[0]["phases"]]
@@ -208,7 +208,7 @@ def _end_with_launcher(launcher: int) -> None:
     os._exit(1)
 
 
-def _pass_on_all(trial: Trial, folder: Path, ended: threading.Event) -> None:
+def _pass_on_all(trial: TrialProcess, folder: Path, ended: threading.Event) -> None:
     """Passes on rank 0's events as they come, and the last of them after its end."""
     path, place = folder / "events.jsonl", 0
     while True:
@@ -225,7 +225,7 @@ def _pass_on_all(trial: Trial, folder: Path, ended: threading.Event) -> None:
             return
 
 
-def _pass_on(trial: Trial, event: dict[str, Any]) -> None:
+def _pass_on(trial: TrialProcess, event: dict[str, Any]) -> None:
     kind = event.pop("event")
     if kind == "stage":
         trial.stage_now = event["stage"]
@@ -233,7 +233,7 @@ def _pass_on(trial: Trial, event: dict[str, Any]) -> None:
         trial.event(kind, **event)
 
 
-def why(trial: Trial, out: Path, codes: dict[int, int], count: int) -> Failed:
+def why(trial: TrialProcess, out: Path, codes: dict[int, int], count: int) -> Failed:
     """Of the ranks that failed the one that died first; the others fail for want of it."""
     failures: list[tuple[int, float, int, str, str, str]] = []
     for rank, code in codes.items():

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from parts.numerics import arithmetic
-from parts.trial import Failed, Trial, processor_name
+from parts.trial import Failed, TrialProcess, processor_name
 
 
-def refuse_others(trial: Trial, because: str) -> None:
+def refuse_others(trial: TrialProcess, because: str) -> None:
     """Raises Failed, saying why, for anything but one CPU in fp32."""
     if trial.asked["device"] != "cpu" or trial.variant["gpus"] != 1:
         raise Failed("no-device", f"{because}; it runs on one CPU")
@@ -18,7 +18,7 @@ def refuse_others(trial: Trial, because: str) -> None:
 
 
 def precision(
-    trial: Trial,
+    trial: TrialProcess,
     output_types: dict[str, int],
     parameters: int,
     matmul: Callable[[Any, Any], Any],

@@ -29,7 +29,7 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from parts import launcher
 from parts.launcher import HOME, LOOK_SECONDS, MARK, MEETING_SECONDS, Place, node_number, nodes_number
 from parts.timing.clock import Clock
-from parts.trial import Failed, Trial
+from parts.trial import Failed, TrialProcess
 
 MEET = "GPUDYNO_MEET"
 """Set for a trial over several nodes: host:port of the first."""
@@ -70,7 +70,7 @@ class End(launcher.End):
         return bool(answer[0]), int(answer[1])
 
 
-def launched(trial: Trial, parallel: str | None, count: int) -> dict[str, Any]:
+def launched(trial: TrialProcess, parallel: str | None, count: int) -> dict[str, Any]:
     """Runs this workload as `count` ranks and joins what they measured; see `launcher.joined`.
 
     Raises Failed with the reason and the stage of the rank that died first.

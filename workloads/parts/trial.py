@@ -57,7 +57,7 @@ class Failed(Exception):
         self.reason = reason
 
 
-class Trial(object):
+class TrialProcess(object):
     """What is asked, read from `trial.json`, and the files that the trial writes as it goes."""
 
     def __init__(self, environ):
@@ -175,7 +175,7 @@ class Trial(object):
 def main(run, workload_file):
     """Runs a workload as a process: exit code 0 with a measurement, 1 with a failure."""
     signal.signal(signal.SIGTERM, _stop)
-    trial = Trial(os.environ)
+    trial = TrialProcess(os.environ)
     trial.phase_took("import", time.perf_counter() - STARTED)
     trial.watch_time()
     try:

@@ -23,7 +23,7 @@ import psutil
 
 from harness.errors import NoDevice
 from harness.machine import Selection, load, look, own_folder, select, state_folder
-from harness.record import Machine, Reported, Trial, session_id, store
+from harness.record import Machine, Reported, TrialSpec, session_id, store
 from harness.record.result import Reason
 from harness.run import ledger
 from harness.run.assemble import FAILURE
@@ -75,7 +75,7 @@ def warm(jobs: Path, name: str) -> int:
     return 0
 
 
-def _lay_out(jobs: Path, name: str, trial: Trial, work: Path) -> None:
+def _lay_out(jobs: Path, name: str, trial: TrialSpec, work: Path) -> None:
     """What the trial reads: what is asked of it, and the user's own file as it was when it was sent."""
     keep(work / "in" / "trial.json", trial.model_dump_json(indent=1))
     if trial.asked.file is not None:

@@ -24,7 +24,7 @@ from harness.image.catalog import choose, load_images
 from harness.machine import VISIBILITY, Selection, local_names, look, passed_variables, recorded_variables
 from harness.plan import plan
 from harness.plan.plan import Planned
-from harness.record import DeviceKind, Gpu, LeftOut, Machine, Session, Trial, session_id, store
+from harness.record import DeviceKind, Gpu, LeftOut, Machine, Session, TrialSpec, session_id, store
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen
 from harness.run.jobs.send import SubmitContext
@@ -109,7 +109,7 @@ def fitting(chosen: Chosen, site: Site) -> Chosen:
     return replace(chosen, planned=able, left_out=(*chosen.left_out, *line))
 
 
-def of_each_card(chosen: Chosen, cards: int) -> tuple[Trial, ...]:
+def of_each_card(chosen: Chosen, cards: int) -> tuple[TrialSpec, ...]:
     """The plan's trials on one device for each card of a node, one round of the cards after the other.
 
     Trial n of a variant, counted from 1 over all rounds, is that of card (n - 1) modulo the number of cards.
@@ -117,7 +117,7 @@ def of_each_card(chosen: Chosen, cards: int) -> tuple[Trial, ...]:
     first = {item.trial.asked.canonical(): item.trial for item in reversed(_first_repeats(chosen.planned))}
     rounds = Counter(item.trial.asked.canonical() for item in chosen.planned)
     return tuple(
-        Trial.of(trial.asked, number, seed=trial.seed + number - 1, timeout_seconds=trial.timeout_seconds)
+        TrialSpec.of(trial.asked, number, seed=trial.seed + number - 1, timeout_seconds=trial.timeout_seconds)
         for number in range(1, cards * max(rounds.values(), default=0) + 1)
         for canonical, trial in first.items()
         if number <= cards * rounds[canonical]
@@ -130,7 +130,7 @@ def _first_repeats(planned: Iterable[Planned]) -> list[Planned]:
     )
 
 
-def whole(setup: RunSetup, chosen: Chosen, trials: Iterable[Trial] | None = None) -> Session:
+def whole(setup: RunSetup, chosen: Chosen, trials: Iterable[TrialSpec] | None = None) -> Session:
     """The plan over all machines, as a submission keeps it."""
     now = datetime.now(UTC)
     machine: Machine = setup.machine

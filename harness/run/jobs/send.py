@@ -14,7 +14,7 @@ from harness.engine.site import Site
 from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, Spread, script, spread
 from harness.plan import own_file
 from harness.plan.estimate import warms_up
-from harness.record import Trial, store
+from harness.record import TrialSpec, store
 from harness.record.machine import Declared
 from harness.run.batch_search import FEWEST_BATCH_SIZES
 from harness.run.jobs import submission as kept
@@ -126,7 +126,7 @@ def lay_out(context: SubmitContext, submission: Submission, batch: Batch) -> Non
         store.write_whole(path, spec.model_dump_json() + "\n", replace=True)
 
 
-def _folders(context: SubmitContext, trial: Trial) -> tuple[str, ...]:
+def _folders(context: SubmitContext, trial: TrialSpec) -> tuple[str, ...]:
     """The site's mounts, where a container has them, and the trial's data."""
     mounts = () if context.site.runtime == "none" else context.site.mounts
     return (*(mount.source for mount in mounts), *(str(folder) for _, folder in context.setting.data(trial)))
@@ -154,7 +154,7 @@ def dependency(batch: Batch, submission: Submission, sent: Iterable[tuple[Batch,
     return ",".join(parts) or None
 
 
-def _is_sweep(trial: Trial, submission: Submission) -> bool:
+def _is_sweep(trial: TrialSpec, submission: Submission) -> bool:
     key = sweep_key(trial)
     sizes = {each.asked.variant.batch_size for each in submission.whole.trials if sweep_key(each) == key}
     return len(sizes) >= FEWEST_BATCH_SIZES

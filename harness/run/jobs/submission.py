@@ -19,7 +19,7 @@ from pydantic import AwareDatetime
 
 from harness.engine.site import Site
 from harness.errors import Busy, RecordError
-from harness.record import Environment, Harness, Load, Machine, Model, Session, Trial, store
+from harness.record import Environment, Harness, Load, Machine, Model, Session, TrialSpec, store
 from harness.record.machine import Declared
 from harness.record.result import SessionId
 from harness.record.trial import Name
@@ -35,7 +35,7 @@ COLLECTED = "collected"
 class JobSpec(Model):
     """orders/<trial>.json: what a job needs to know of its trial."""
 
-    trial: Trial
+    trial: TrialSpec
     place: int
     plan: Name
     submission: SessionId
@@ -49,7 +49,7 @@ class JobSpec(Model):
     folders: tuple[str, ...] = ()
     """Of its nodes, which it reads: without one of them it does not begin."""
     network_interface: str | None = None
-    warm: Trial | None = None
+    warm: TrialSpec | None = None
     """The short trial that fills the caches first."""
 
     def started(

@@ -9,7 +9,7 @@ from report.claims.matching import smaller
 from report.compare.cells import Cell, fewest_runs
 from report.page.values import Chip
 from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS, HEADLINE_RUNS
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 MOST = 6
 MOST_GOOD = 2
@@ -61,13 +61,13 @@ def confidence(cells: Sequence[Cell]) -> Chip:
     )
 
 
-def trials_of(analysis: Analysis, cells: Sequence[Cell]) -> list[Trial]:
+def trials_of(analysis: Analysis, cells: Sequence[Cell]) -> list[TrialResult]:
     """Those that page one counts: of the cells that it is about, and of the leading session."""
     trials = {trial.path: trial for cell in cells for trial in cell.trials}
     return [*(trials | {trial.path: trial for trial in analysis.own}).values()]
 
 
-def invalid_of(trials: Sequence[Trial]) -> int:
+def invalid_of(trials: Sequence[TrialResult]) -> int:
     """How many finished and count nowhere."""
     return sum(trial.verdict == "invalid" and trial.failure is None for trial in trials)
 

@@ -13,7 +13,7 @@ from report.charts.stages import Stages, Trials
 from report.page.names import setting
 from report.page.values import Picture
 from report.trials.key import grouped_by
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 MOST_CAUSES = 8
 REACHED = tuple(stage for stage in get_args(Stage) if stage in ("start", "setup", "data", "train", "valid"))
@@ -52,13 +52,13 @@ def failures(analysis: Analysis) -> Failures:
     return Failures(_picture(failed), tuple(causes), len(analysis.own), max(0, len(ordered) - MOST_CAUSES))
 
 
-def _cause(reason: str, stage: str, trials: list[Trial]) -> Cause:
+def _cause(reason: str, stage: str, trials: list[TrialResult]) -> Cause:
     first = trials[0]
     message = first.failure.message if first.failure else ""
     return Cause(reason, stage, text.clean(message, 160), len(trials), first.record.plan)
 
 
-def _picture(failed: list[Trial]) -> Picture:
+def _picture(failed: list[TrialResult]) -> Picture:
     works = grouped_by(failed, lambda trial: (trial.key.model, trial.key.precision, setting(trial.key)))
     rows = []
     for (model, precision, under), trials in works.items():

@@ -33,7 +33,7 @@ from report.trials.ceilings import (
     unhealthy,
 )
 from report.trials.key import grouped_by
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 SAME_ROOF = 0.05
 MOST_MACHINES = 6
@@ -149,7 +149,7 @@ def _devices(analysis: Analysis) -> tuple[DeviceLimits, ...]:
     trials, cards = analysis.with_ceilings, analysis.evidence.cards
     by_device = ceilings(trial.record for trial in trials)
     together = all_reduce.reached(trial.record for trial in trials)
-    of_device: dict[Device, list[Trial]] = {}
+    of_device: dict[Device, list[TrialResult]] = {}
     for trial in trials:
         device = device_of(trial.record)
         if device is not None and trial.verdict != "invalid" and not trial.is_ceiling:
@@ -164,7 +164,7 @@ def _devices(analysis: Analysis) -> tuple[DeviceLimits, ...]:
 
 
 def _device(
-    trials: Sequence[Trial], cards: Sequence[Card], measured: Mapping[str, float], name: str
+    trials: Sequence[TrialResult], cards: Sequence[Card], measured: Mapping[str, float], name: str
 ) -> DeviceLimits | None:
     alike = grouped_by(trials, same_but()).values()
     works = [(own[0], reached) for own in alike if (reached := _typical(own, cards, measured))]
@@ -187,7 +187,7 @@ def _device(
 
 
 def _typical(
-    trials: Sequence[Trial], cards: Sequence[Card], measured: Mapping[str, float]
+    trials: Sequence[TrialResult], cards: Sequence[Card], measured: Mapping[str, float]
 ) -> RooflinePoint | None:
     """The run whose speed is the middle one; null where its operations are not known."""
     points = [
@@ -202,7 +202,7 @@ def _typical(
     return min(rated, key=lambda pair: abs(pair[0] - middle))[1]
 
 
-def _row(trial: Trial, point: RooflinePoint) -> LimitRow:
+def _row(trial: TrialResult, point: RooflinePoint) -> LimitRow:
     return LimitRow(
         name=_named(trial),
         flops_per_second=point.flops_per_second or 0.0,
@@ -215,13 +215,13 @@ def _row(trial: Trial, point: RooflinePoint) -> LimitRow:
     )
 
 
-def _named(trial: Trial) -> str:
+def _named(trial: TrialResult) -> str:
     key = trial.key
     return f"{text.model_name(key.model)}, {key.precision}, batch {key.batch_size}, {key.data_mode} data"
 
 
 def _picture(
-    works: Sequence[tuple[Trial, RooflinePoint]],
+    works: Sequence[tuple[TrialResult, RooflinePoint]],
     device: DeviceUsed,
     card: Card | None,
     measured: Mapping[str, float],
@@ -281,7 +281,7 @@ def _slopes(card: Card | None, measured: Mapping[str, float]) -> list[Bandwidth]
 
 
 def _sheet(
-    device: DeviceUsed, card: Card | None, measured: Mapping[str, float], trials: Sequence[Trial]
+    device: DeviceUsed, card: Card | None, measured: Mapping[str, float], trials: Sequence[TrialResult]
 ) -> tuple[SheetRow, ...]:
     """What one device of a card should do and what it did.
 

@@ -18,7 +18,7 @@ from report.page.systems import Systems
 from report.page.values import Command, Quantity, System
 from report.trials.account import LOST, Account
 from report.trials.key import grouped_by
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 MOST_TRIALS = 200
 SHORT_HASH = 12
@@ -191,7 +191,7 @@ def view(analysis: Analysis, systems: Systems) -> RanView | None:
     )
 
 
-def _trial(trial: Trial, analysis: Analysis, systems: Systems) -> TrialRow:
+def _trial(trial: TrialResult, analysis: Analysis, systems: Systems) -> TrialRow:
     failed = trial.failure is not None
     return TrialRow(
         system=systems.at(trial.machine, trial.card),
@@ -206,7 +206,7 @@ def _trial(trial: Trial, analysis: Analysis, systems: Systems) -> TrialRow:
     )
 
 
-def _reason(trial: Trial) -> str:
+def _reason(trial: TrialResult) -> str:
     assert trial.failure is not None
     return trial.failure.reason.replace("-", " ")
 
@@ -230,7 +230,7 @@ def _attempts(account: Account) -> AttemptRow:
 
 
 def _failures(
-    trials: Iterable[Trial], systems: Systems, logs: Mapping[str, tuple[str, ...]]
+    trials: Iterable[TrialResult], systems: Systems, logs: Mapping[str, tuple[str, ...]]
 ) -> tuple[FailureRow, ...]:
     """Trials without a measurement; those that differ in their repeat alone are one row."""
     failed = (trial for trial in trials if trial.failure is not None)
@@ -246,7 +246,9 @@ def _failures(
     return tuple(_failure(rows, systems, logs) for rows in alike.values())
 
 
-def _failure(trials: Sequence[Trial], systems: Systems, logs: Mapping[str, tuple[str, ...]]) -> FailureRow:
+def _failure(
+    trials: Sequence[TrialResult], systems: Systems, logs: Mapping[str, tuple[str, ...]]
+) -> FailureRow:
     trial, failure = trials[0], trials[0].failure
     assert failure is not None
     key = trial.key
@@ -262,7 +264,7 @@ def _failure(trials: Sequence[Trial], systems: Systems, logs: Mapping[str, tuple
     )
 
 
-def _stacks(trials: Iterable[Trial], systems: Systems) -> tuple[StackColumn, ...]:
+def _stacks(trials: Iterable[TrialResult], systems: Systems) -> tuple[StackColumn, ...]:
     """A column for each system and environment."""
     places = grouped_by(
         trials,
@@ -278,7 +280,7 @@ def _stacks(trials: Iterable[Trial], systems: Systems) -> tuple[StackColumn, ...
     return tuple(_stack(own, systems) for own in places.values())
 
 
-def _stack(trials: Sequence[Trial], systems: Systems) -> StackColumn:
+def _stack(trials: Sequence[TrialResult], systems: Systems) -> StackColumn:
     first = max(trials, key=lambda trial: trial.failure is None)
     used, machine = first.environment, first_of([first])[first.machine]
     links: dict[str, list[str]] = {}
@@ -307,12 +309,12 @@ def _stack(trials: Sequence[Trial], systems: Systems) -> StackColumn:
     )
 
 
-def _image(trial: Trial) -> str:
+def _image(trial: TrialResult) -> str:
     used = trial.environment
     return used.image if used.image == used.device else f"{used.image} ({used.device})"
 
 
-def _arithmetic(trials: Iterable[Trial]) -> tuple[ArithmeticRow, ...]:
+def _arithmetic(trials: Iterable[TrialResult]) -> tuple[ArithmeticRow, ...]:
     """Each precision as it was probed, the switches that the framework showed, and what overrides them."""
     probed: dict[tuple[str, str, str, str, str], list[PrecisionFound]] = {}
     for trial in trials:

@@ -17,7 +17,7 @@ from report.page.names import of_each_key, work
 from report.page.systems import Systems
 from report.page.values import Quantity, System, of_figure
 from report.stats.intervals import BLOCKS_NEEDED, outlying_run, rare_runs_missed, unequal_spread
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 MOST_DOUBTS = 8
 
@@ -142,7 +142,7 @@ def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
     )
 
 
-def _trials(analysis: Analysis, cells: Sequence[Cell]) -> list[Trial]:
+def _trials(analysis: Analysis, cells: Sequence[Cell]) -> list[TrialResult]:
     """Those that finished: of the cells, and of the leading session."""
     trials = {trial.path: trial for cell in cells for trial in cell.trials}
     trials |= {trial.path: trial for trial in analysis.own if trial.failure is None}
@@ -179,7 +179,7 @@ def _learning(analysis: Analysis, systems: Systems) -> Iterator[LearningRow]:
             yield LearningRow(work(parity.of, among), systems.of(parity.of), first, end, runs)
 
 
-def _spoiled(trials: Sequence[Trial], systems: Systems) -> tuple[SpoiledRow, ...]:
+def _spoiled(trials: Sequence[TrialResult], systems: Systems) -> tuple[SpoiledRow, ...]:
     """Invalid runs, then those without a settled speed, equal ones together."""
     rows = Counter(
         SpoiledRow(

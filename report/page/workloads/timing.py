@@ -17,7 +17,7 @@ from report.page.one.pictures import key_of, nearest_bars
 from report.page.systems import Systems
 from report.page.values import Picture
 from report.trials.key import Key
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 MOST_BARS = 24
 MOST_FAILED = 2
@@ -186,11 +186,11 @@ def _published(claim: Claim, fastest: float) -> Bar:
     )
 
 
-def _one_of_each(failed: Sequence[Trial]) -> list[Trial]:
+def _one_of_each(failed: Sequence[TrialResult]) -> list[TrialResult]:
     return list({(trial.machine, trial.key.precision): trial for trial in failed}.values())
 
 
-def _failed(trial: Trial, systems: Systems) -> Bar:
+def _failed(trial: TrialResult, systems: Systems) -> Bar:
     assert trial.failure is not None
     system = systems.at(trial.machine, trial.card)
     words = text.failure_words(trial.failure.reason)

@@ -7,7 +7,7 @@ from report.charts.trial import Quantity, StepTimes, Timelines, TrialTimeline
 from report.compare.cells import Cell
 from report.page.filters import GIB
 from report.page.values import Picture
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 
 MOST_TRIALS, MOST_CARDS = 10, 8
 
@@ -22,7 +22,7 @@ def timelines(cell: Cell, name: str, slot: int) -> Picture | None:
     return Picture(name, chart, "; ".join(chart.extents()))
 
 
-def timeline(trial: Trial) -> TrialTimeline:
+def timeline(trial: TrialResult) -> TrialTimeline:
     """What is drawn of a trial, from its raw step times and its telemetry."""
     measured, telemetry = trial.record.measurement, trial.record.telemetry
     assert measured is not None and trial.summary is not None

@@ -8,7 +8,7 @@ import pytest
 
 from harness.doctor.deep import REMEDIES, TITLES, Path, judge, lines
 from harness.plan.plan import Plan, load, variants
-from harness.record import Energy, Failure, LeftOut, Limit, Record, Session, Telemetry, Trace, Trial
+from harness.record import Energy, Failure, LeftOut, Limit, Record, Session, Telemetry, Trace, TrialSpec
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 
@@ -31,13 +31,13 @@ def plan() -> Plan:
     return load(ROOT, "deep")
 
 
-def path_trial(model: str, precision: str = "fp32-ieee", **told: Any) -> Trial:
+def path_trial(model: str, precision: str = "fp32-ieee", **told: Any) -> TrialSpec:
     return build.trial(
         PATHS, precision, 1, model=model, batch_size=1, data="synthetic", limit=Limit(steps=1), **told
     )
 
 
-def measured(trial: Trial, kind: dict[str, Any] = PATHS, **changes: Any) -> Record:
+def measured(trial: TrialSpec, kind: dict[str, Any] = PATHS, **changes: Any) -> Record:
     record_changes = {
         name: changes.pop(name) for name in ("telemetry", "causes", "verdict") if name in changes
     }
@@ -45,12 +45,14 @@ def measured(trial: Trial, kind: dict[str, Any] = PATHS, **changes: Any) -> Reco
     return build.record(trial, found, on=build.machine(CARD, label="card"), **record_changes)
 
 
-def failed(trial: Trial, reason: str, message: str, **changes: Any) -> Record:
+def failed(trial: TrialSpec, reason: str, message: str, **changes: Any) -> Record:
     failure = Failure(kind="trial", stage="train", reason=reason, message=message)  # type: ignore[arg-type]
     return build.record(trial, None, on=build.machine(CARD, label="card"), failure=failure, **changes)
 
 
-def paths_of(*records: Record, trials: tuple[Trial, ...] = (), left: tuple[LeftOut, ...] = ()) -> list[Path]:
+def paths_of(
+    *records: Record, trials: tuple[TrialSpec, ...] = (), left: tuple[LeftOut, ...] = ()
+) -> list[Path]:
     """What is said of the records, without the paths of other devices."""
     asked = trials or tuple(record.trial for record in records)
     session = Session(

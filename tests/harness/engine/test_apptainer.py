@@ -23,7 +23,7 @@ from harness.engine.container import DeviceRequest, RunSpec, TrialFolders
 from harness.errors import DataError, MachineError, NoEngine, NotBuilt
 from harness.image import packed
 from harness.image.catalog import load_images
-from harness.record import Asked, Trial, Variant
+from harness.record import TrialRequest, TrialSpec, Variant
 from harness.run.setup import prepare
 from harness.settings import Settings
 from tests.helpers import ROOT, TESTS
@@ -58,7 +58,7 @@ print("looked around")
 
 
 def spec(folder: Path, device: DeviceRequest | None = None, **changes) -> RunSpec:
-    asked = Asked(
+    asked = TrialRequest(
         workload="word_lm",
         protocol="published/1",
         variant=Variant(model="lstm", precision="fp32-ieee", batch_size=1, data_mode="cached"),
@@ -74,7 +74,7 @@ def spec(folder: Path, device: DeviceRequest | None = None, **changes) -> RunSpe
         folder / "w",
     )
     settings = {"uid": 1000, "gid": 1000, **changes}
-    trial = Trial.of(asked, 1, seed=1, timeout_seconds=60)
+    trial = TrialSpec.of(asked, 1, seed=1, timeout_seconds=60)
     device = device or DeviceRequest("cpu")
     return RunSpec(
         trial=trial, session="20261122-0a1b2c", attempt=1, folders=folders, device=device, **settings

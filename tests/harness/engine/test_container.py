@@ -17,7 +17,7 @@ from harness.engine.container import (
     run_line,
     shared_memory,
 )
-from harness.record import Asked, DataMode, DeviceKind, Trial, Variant
+from harness.record import DataMode, DeviceKind, TrialRequest, TrialSpec, Variant
 from tests.helpers.checks import golden, golden_difference
 
 FOLDERS = TrialFolders(
@@ -35,7 +35,7 @@ GIB = 1024**3
 
 def trial(
     device: DeviceKind, *, batch: int = 64, size: int = 224, mode: DataMode = "device", **options: int
-) -> Trial:
+) -> TrialSpec:
     variant = Variant(
         model="resnet50",
         precision="fp32-ieee",
@@ -45,7 +45,7 @@ def trial(
         gpus=1,
         options=options,
     )
-    asked = Asked(
+    asked = TrialRequest(
         workload="cifar_fastai",
         protocol="fair/1",
         variant=variant,
@@ -53,7 +53,7 @@ def trial(
         device=device,
         environment=device,
     )
-    return Trial.of(asked, 1, seed=42, timeout_seconds=600)
+    return TrialSpec.of(asked, 1, seed=42, timeout_seconds=600)
 
 
 def asked_for(device: DeviceRequest, **changes) -> RunSpec:

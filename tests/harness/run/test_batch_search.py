@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.record import Limit, Memory, Record, Session, Trial
+from harness.record import Limit, Memory, Record, Session, TrialSpec
 from harness.run import batch_search
 from tests.helpers import records_builder as build
 
@@ -22,11 +22,11 @@ MEMORY = 24 * 2**30
 Fits = Callable[[int], bool]
 
 
-def sized(batch: int, repeat: int = 1, precision: str = "amp-fp16") -> Trial:
+def sized(batch: int, repeat: int = 1, precision: str = "amp-fp16") -> TrialSpec:
     return build.trial(build.LM, precision, repeat, batch_size=batch, limit=LIMIT)
 
 
-def opened(*trials: Trial) -> Session:
+def opened(*trials: TrialSpec) -> Session:
     return Session(
         session=1,
         id=SESSION,
@@ -40,11 +40,11 @@ def opened(*trials: Trial) -> Session:
     )
 
 
-def doubling(repeats: int = 1) -> list[Trial]:
+def doubling(repeats: int = 1) -> list[TrialSpec]:
     return [sized(2**power, repeat) for repeat in range(1, repeats + 1) for power in range(13)]
 
 
-def run(trial: Trial, fits: Fits, reserved: float = 0.5) -> Record:
+def run(trial: TrialSpec, fits: Fits, reserved: float = 0.5) -> Record:
     if not fits(trial.asked.variant.batch_size):
         return build.record(trial, None, on=ON, failure=build.out_of_memory())
     memory = Memory(allocated_peak_bytes=1, reserved_peak_bytes=round(reserved * MEMORY))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.record import Trial, store
+from harness.record import TrialSpec, store
 from harness.run import runner, session
 from tests.helpers import clone
 
@@ -66,7 +66,7 @@ def sweep(finished):
     opened, records = finished
     first = records[0].trial
     trials = [
-        Trial.of(
+        TrialSpec.of(
             first.asked.model_copy(
                 update={"variant": first.asked.variant.model_copy(update={"batch_size": size})}
             ),
@@ -102,6 +102,6 @@ def test_a_failure_of_another_kind_or_of_another_sweep_spares_no_larger_batch(sw
     assert [item.trial for item in session.missing(opened, [of_trial(record, small), other])] == [large]
     variant = middle.asked.variant.model_copy(update={"precision": "amp-fp16"})
     asked = middle.asked.model_copy(update={"variant": variant})
-    elsewhere = Trial.of(asked, 1, seed=1, timeout_seconds=60.0)
+    elsewhere = TrialSpec.of(asked, 1, seed=1, timeout_seconds=60.0)
     records = [of_trial(record, small), out_of_memory(of_trial(record, elsewhere))]
     assert [item.trial for item in session.missing(opened, records)] == [middle, large]

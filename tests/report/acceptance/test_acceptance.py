@@ -11,7 +11,7 @@ import pytest
 
 from commands import accept, offer
 from harness.errors import GateError, UserError
-from harness.record import Failure, Record, Trial
+from harness.record import Failure, Record, TrialSpec
 from harness.record.store import read_all
 from harness.run.runner import Outcome
 from harness.settings import Settings
@@ -181,7 +181,7 @@ def test_generated_data_in_place_of_real_is_told_by_the_field(bench, capsys):
         data = record.measurement.data.model_copy(update={"source": "generated", "sha256": None})
         return record.model_copy(
             update={
-                "trial": Trial.of(asked, record.trial.repeat, seed=1, timeout_seconds=600.0),
+                "trial": TrialSpec.of(asked, record.trial.repeat, seed=1, timeout_seconds=600.0),
                 "measurement": record.measurement.model_copy(update={"data": data}),
             }
         )
@@ -281,7 +281,7 @@ def test_the_limits_of_a_device_are_no_figure_of_the_clause(tmp_path):
         one.model_copy(
             update={
                 "measurement": limit,
-                "trial": Trial.of(
+                "trial": TrialSpec.of(
                     one.trial.asked.model_copy(update={"workload": "ceilings"}),
                     one.trial.repeat,
                     seed=1,

@@ -8,7 +8,7 @@ import pytest
 
 from harness.plan import plan
 from harness.plan.plan import PlanContext
-from harness.record import Claim, Record, Trial
+from harness.record import Claim, Record, TrialSpec
 from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims
 from harness.record.store import read_all
@@ -33,7 +33,7 @@ EPOCHS = {
 }
 
 
-def planned(name: str, device: str, source: str = "real") -> list[Trial]:
+def planned(name: str, device: str, source: str = "real") -> list[TrialSpec]:
     asked = plan.load(ROOT, name)
     sources: Any = dict.fromkeys(plan.datasets(asked, device), source)  # type: ignore[arg-type]
     weights = dict.fromkeys(plan.pretrained_models(asked, device), source == "real")  # type: ignore[arg-type]
@@ -41,7 +41,7 @@ def planned(name: str, device: str, source: str = "real") -> list[Trial]:
     return [item.trial for item in plan.trials(asked, context, 0)]
 
 
-def could(trials: list[Trial], device: Device) -> set[str]:
+def could(trials: list[TrialSpec], device: Device) -> set[str]:
     return {one.claim.id for one in judgeable(CLAIMS, trials, device, CARDS)}
 
 
@@ -53,7 +53,7 @@ def compared(records: list[Record]) -> set[str]:
     return {found.claim.id for found in judged if needs_run(found.claim)}
 
 
-def measured(trial: Trial, place: int) -> Record:
+def measured(trial: TrialSpec, place: int) -> Record:
     """A trial of the plan as the builder of records makes it."""
     variant = trial.asked.variant
     workload = trial.asked.workload

@@ -15,7 +15,7 @@ from harness.record import Limit, LossScale
 from harness.summary.checks import scale_health
 from report.compare import cells as stats
 from report.compare import precisions as parity
-from report.trials.trial import Trial
+from report.trials.trial import TrialResult
 from tests.helpers import records_builder as build
 from tests.helpers.trial_tables import trials_of
 from tests.helpers.watched_records import CARD, machine
@@ -97,7 +97,7 @@ def cells(
 FP32 = [0.820, 0.824, 0.818, 0.822, 0.821]
 
 
-def with_measured(trial: Trial, **changes: Any) -> Trial:
+def with_measured(trial: TrialResult, **changes: Any) -> TrialResult:
     measured = trial.record.measurement.model_copy(update=changes)
     return replace(trial, record=trial.record.model_copy(update={"measurement": measured}))
 
@@ -149,7 +149,7 @@ def test_a_speed_without_a_judged_end_says_why(arms, more, unjudged):
 def test_the_gate_of_two_trials_reads_the_gradient_norms_of_their_records():
     both = cells(("fp32-ieee", FP32[:1]), ("amp-fp16", FP32[:1]))
 
-    def with_norms(trial: Trial) -> Trial:
+    def with_norms(trial: TrialResult) -> TrialResult:
         factor = 1.0 if trial.key.precision == "fp32-ieee" else 2.0
         norms = tuple((step, factor * value) for step, value in falling())
         return with_measured(trial, losses=tuple(falling()), gradient_norms=norms)

@@ -7,7 +7,7 @@ the study's random ones, cast to int32, all became zero.
 
 from __future__ import annotations
 
-from parts.trial import Trial, main  # isort: skip  (its clock starts with this line)
+from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 from collections import Counter
 from typing import Any
@@ -28,7 +28,7 @@ NAMES = {"weight": "W", "bias": "b"}
 DIFFERS = ["DenseNet-121 written with Chainer's links, where the study took it from a Caffe file"]
 
 
-def run(trial: Trial) -> dict[str, Any]:
+def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
     asked = terms(trial, {"chainer": ("single",)}, data=("synthetic", "real"))
     one_cpu.refuse_others(trial, device.NO_CARD)

@@ -9,7 +9,7 @@ and kernel times are unknown: this torch can count neither.
 
 from __future__ import annotations
 
-from parts.trial import Trial, main  # isort: skip  (its clock starts with this line)
+from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 from frameworks.era2019 import torch_of_2019  # noqa: F401  # isort: skip  (before the shared parts)
 from frameworks.era2019.fastai1 import fastai  # isort: skip  (before its parts)
@@ -78,7 +78,7 @@ class Pictures(Dataset):
         return image.apply_tfms(self.transforms, size=self.size), part.labels[at]
 
 
-def run(trial: Trial) -> dict[str, Any]:
+def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
     variant, options = trial.variant, chosen_options(trial)
     label, name, batch_size = variant["precision"], variant["model"], variant["batch_size"]
@@ -165,7 +165,7 @@ def run(trial: Trial) -> dict[str, Any]:
     }
 
 
-def chosen_options(trial: Trial) -> dict[str, Any]:
+def chosen_options(trial: TrialProcess) -> dict[str, Any]:
     """The variant's options over the study's; refuses what the study or this fastai does not have."""
     trial.choose("protocol", trial.asked["protocol"], ("published/1",))
     trial.choose("model", trial.variant["model"], BODIES)

@@ -10,7 +10,7 @@ from fastai.basic_train import Learner
 from fastai.callback import Callback
 
 from parts.timing.clock import Clock
-from parts.trial import Trial
+from parts.trial import TrialProcess
 
 FIRST, LAST = -100, 100
 """Places among fastai's callbacks: its half precision scales the loss and takes the scale off in between."""
@@ -21,7 +21,7 @@ class Measured(Callback):
 
     _order = FIRST
 
-    def __init__(self, trial: Trial, clock: Clock, valid_batches: int) -> None:
+    def __init__(self, trial: TrialProcess, clock: Clock, valid_batches: int) -> None:
         self.trial, self.clock, self.valid_batches = trial, clock, valid_batches
         self.epochs: list[dict[str, Any]] = []
 

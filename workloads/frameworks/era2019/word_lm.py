@@ -8,7 +8,7 @@ kernel times are unknown: this torch can count neither.
 
 from __future__ import annotations
 
-from parts.trial import Trial, main  # isort: skip  (its clock starts with this line)
+from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 from frameworks.era2019 import torch_of_2019  # noqa: F401  # isort: skip  (before the shared parts)
 
@@ -24,7 +24,7 @@ from parts.networks.language import LanguageModel, Task
 from parts.numerics import precision
 
 
-def run(trial: Trial) -> dict[str, Any]:
+def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
     trial.choose("protocol", trial.asked["protocol"], ("published/1",))
     variant, options = trial.variant, chosen_options(trial)
@@ -46,7 +46,7 @@ def run(trial: Trial) -> dict[str, Any]:
     return language.measured(trial, Task(model, label, device), texts, options, update, arithmetic)
 
 
-def chosen_options(trial: Trial) -> dict[str, Any]:
+def chosen_options(trial: TrialProcess) -> dict[str, Any]:
     """The variant's options over the example's; refuses what the example or this torch does not have."""
     trial.choose("data_mode", trial.variant["data_mode"], ("host", "device"))
     trial.choose("profile", trial.variant["profile"], ("default",))

@@ -10,7 +10,7 @@ The study has no notebook of Horovod, so there is no `published/1`; UniLu 2019 t
 
 from __future__ import annotations
 
-from parts.trial import Trial, main  # isort: skip  (its clock starts with this line)
+from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 import os
 
@@ -52,7 +52,7 @@ class HorovodTrainer(LowLevel):
         return hvd.DistributedGradientTape(tape).gradient(loss, list(self.trained.values()))
 
 
-def run(trial: Trial) -> dict[str, Any]:
+def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, by itself or as the ranks that it is made of."""
     asked = terms(trial, {framework.NAME: tuple(framework.WAYS)}, device.PRECISIONS)
     framework.refuse_others(trial)
@@ -63,7 +63,7 @@ def run(trial: Trial) -> dict[str, Any]:
         return measured(trial, asked, place or Place())
 
 
-def measured(trial: Trial, asked: Terms, place: Place) -> dict[str, Any]:
+def measured(trial: TrialProcess, asked: Terms, place: Place) -> dict[str, Any]:
     """The training of this process and what it measured."""
     with trial.phase("device"):
         devices = device.choose("cpu", 1)

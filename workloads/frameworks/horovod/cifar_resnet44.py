@@ -11,7 +11,7 @@ The loss that is told is cross-entropy, without the L2 that is trained on too.
 
 from __future__ import annotations
 
-from parts.trial import Failed, Trial, main  # isort: skip  (its clock starts with this line)
+from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 import os
 
@@ -160,7 +160,7 @@ class Training:
         return {**told, "quality": float(right / seen)}
 
 
-def run(trial: Trial) -> dict[str, Any]:
+def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, by itself or as the ranks that it is made of."""
     trial.choose("protocol", trial.asked["protocol"], ("published/1",))
     trial.choose("model", trial.variant["model"], ("resnet44",))
@@ -185,7 +185,7 @@ def order(items: int, epoch: int, seed: int, size: int, place: Place) -> Iterato
         yield drawn[first : first + size]
 
 
-def measured(trial: Trial, options: dict[str, Any], place: Place) -> dict[str, Any]:
+def measured(trial: TrialProcess, options: dict[str, Any], place: Place) -> dict[str, Any]:
     """The training of this process and what it measured."""
     size = trial.variant["batch_size"]
     with trial.phase("device"):
@@ -249,7 +249,7 @@ def measured(trial: Trial, options: dict[str, Any], place: Place) -> dict[str, A
 
 
 def trained(
-    trial: Trial, clock: device.Clock, training: Training, train: Images, valid: Images, place: Place
+    trial: TrialProcess, clock: device.Clock, training: Training, train: Images, valid: Images, place: Place
 ) -> list[dict[str, Any]]:
     """Epochs until the protocol or the trial's limit ends; one each."""
     over = ranks.End(clock).over if place.count > 1 else clock.over

@@ -8,7 +8,7 @@ import horovod
 
 from frameworks.tensorflow import device
 from parts.launcher import Place
-from parts.trial import Failed, Trial
+from parts.trial import Failed, TrialProcess
 
 NAME = "tensorflow-horovod"
 LAST_RELEASE = "2023-06-12"
@@ -16,7 +16,7 @@ LAST_RELEASE = "2023-06-12"
 WAYS = {"ddp": "Horovod over gloo, a process each"}
 
 
-def refuse_others(trial: Trial) -> None:
+def refuse_others(trial: TrialProcess) -> None:
     """Raises Failed where a trial asks for another device than a CPU."""
     if trial.asked["device"] != "cpu":
         raise Failed("no-device", f"Horovod runs on a CPU here, and a '{trial.asked['device']}' is asked")

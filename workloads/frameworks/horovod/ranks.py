@@ -27,13 +27,13 @@ from horovod.runner.http.http_server import RendezvousHandler, RendezvousHTTPSer
 
 from parts import launcher
 from parts.launcher import HOME, LOOK_SECONDS, MARK, MEETING_SECONDS
-from parts.trial import Failed, Trial
+from parts.trial import Failed, TrialProcess
 
 HOST = "localhost"
 END_SECONDS = 5.0
 
 
-def launched(trial: Trial, parallel: str, count: int) -> dict[str, Any]:
+def launched(trial: TrialProcess, parallel: str, count: int) -> dict[str, Any]:
     """Runs this workload as `count` ranks and joins what they measured; see `launcher.joined`.
 
     Raises Failed with the reason and the stage of the rank that died first.

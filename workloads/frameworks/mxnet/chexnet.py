@@ -10,7 +10,7 @@ waits; the window is exact.
 
 from __future__ import annotations
 
-from parts.trial import Failed, Trial, main  # isort: skip  (its clock starts with this line)
+from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 from collections import Counter
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ LAYERS = (gluon.nn.Conv2D, gluon.nn.BatchNorm, gluon.nn.Dense)
 OWN_NAMES = {"scale": "gamma", "shift": "beta", "mean": "running_mean", "variance": "running_var"}
 
 
-def run(trial: Trial) -> dict[str, Any]:
+def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
     asked = terms(trial, {"mxnet-gluon": ("single",)}, data=("synthetic", "real"), more={"in_flight": 1})
     if asked.loading["in_flight"] < 1:

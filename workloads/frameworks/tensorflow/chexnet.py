@@ -10,7 +10,7 @@ hand-written towers, estimator and checkpoints are gone from TensorFlow, and so 
 
 from __future__ import annotations
 
-from parts.trial import Trial, main  # isort: skip  (its clock starts with this line)
+from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 import os
 
@@ -43,7 +43,7 @@ def lines(trainer: type) -> dict[str, int]:
     return source.lines(__file__, "tensorflow", without=others)
 
 
-def run(trial: Trial) -> dict[str, Any]:
+def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
     asked = terms(trial, dict.fromkeys(TRAINERS, tuple(device.WAYS)), device.PRECISIONS, data=DATA)
     kind = trial.asked["device"]

@@ -13,7 +13,7 @@ from parts.chexnet import network, reader
 from parts.chexnet.data import Batch
 from parts.chexnet.protocol import BETAS, CLASSES, Terms
 from parts.chexnet.training import Evaluation, Trainer, validated
-from parts.trial import Trial
+from parts.trial import TrialProcess
 
 BATCH_NORM = ("scale", "shift", "mean", "variance")
 
@@ -94,7 +94,7 @@ class KerasFit(Trainer):
 
     def train(
         self,
-        trial: Trial,
+        trial: TrialProcess,
         clock: Clock,
         batches: list[Batch] | reader.Training,
         valid: Evaluation | None = None,
@@ -149,7 +149,7 @@ class Marks(keras.callbacks.Callback):
 
     def __init__(
         self,
-        trial: Trial,
+        trial: TrialProcess,
         clock: Clock,
         terms: Terms,
         given: keras.utils.PyDataset,

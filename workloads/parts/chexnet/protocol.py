@@ -28,7 +28,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from parts.trial import Failed, Trial
+from parts.trial import Failed, TrialProcess
 
 PROTOCOLS = ("published/1", "fair/1")
 LOADING = "loading/1"
@@ -221,7 +221,7 @@ class Terms:
 
 
 def terms(
-    trial: Trial,
+    trial: TrialProcess,
     frameworks: dict[str, tuple[str, ...]],
     precisions: tuple[str, ...] = ("fp32-ieee",),
     *,
@@ -262,7 +262,10 @@ def terms(
 
 
 def _options(
-    trial: Trial, frameworks: dict[str, tuple[str, ...]], data: tuple[str, ...], more: Mapping[str, Any]
+    trial: TrialProcess,
+    frameworks: dict[str, tuple[str, ...]],
+    data: tuple[str, ...],
+    more: Mapping[str, Any],
 ) -> dict[str, Any]:
     first = next(iter(frameworks))
     options = trial.options(

@@ -21,7 +21,7 @@ from parts.chexnet.data import Batch, batches
 from parts.chexnet.protocol import Terms
 from parts.chexnet.training import Evaluation, Trainer, of_arrays
 from parts.chexnet.xrays import Part
-from parts.trial import Failed, Trial
+from parts.trial import Failed, TrialProcess
 
 AHEAD = 2
 """Batches a worker."""
@@ -128,7 +128,7 @@ class Given:
     labels: tuple[str, ...] = ()
 
 
-def given(trial: Trial, terms: Terms, trainer: Trainer) -> Given:
+def given(trial: TrialProcess, terms: Terms, trainer: Trainer) -> Given:
     """Arrays or real X-rays; raises Failed where these are not there or not whole."""
     if terms.data == "real":
         return _real(trial, terms, trainer)
@@ -137,7 +137,7 @@ def given(trial: Trial, terms: Terms, trainer: Trainer) -> Given:
     return Given(terms, arranged, arranged[0], of_arrays(drawn))
 
 
-def _real(trial: Trial, terms: Terms, trainer: Trainer) -> Given:
+def _real(trial: TrialProcess, terms: Terms, trainer: Trainer) -> Given:
     if trial.asked["weights"] == "pretrained":
         raise Failed("unsupported", "PyTorch alone reads the file of ImageNet's weights")
     found = xrays.prepared(trial.data_folder, trial.asked["data"])

@@ -12,7 +12,7 @@ from torch.utils.data import default_collate
 from parts.chexnet import data, files, loading, training, xrays
 from parts.chexnet.protocol import LOADING, Terms
 from parts.launcher import Place
-from parts.trial import Trial
+from parts.trial import TrialProcess
 
 FILES = 64
 """Generated ones, that come round; they lie in the page cache, so that no disk is measured."""
@@ -41,7 +41,7 @@ class Given:
     """Of generated files, which go when this does."""
 
 
-def given(trial: Trial, terms: Terms, place: Place, *, pinned: bool) -> Given:
+def given(trial: TrialProcess, terms: Terms, place: Place, *, pinned: bool) -> Given:
     """Raises Failed where the prepared X-rays are not there or not whole."""
     if terms.data == "real":
         return _real(trial, terms, place, pinned)
@@ -61,7 +61,7 @@ def given(trial: Trial, terms: Terms, place: Place, *, pinned: bool) -> Given:
     return Given(terms, own, own[0], facts)
 
 
-def _real(trial: Trial, terms: Terms, place: Place, pinned: bool) -> Given:
+def _real(trial: TrialProcess, terms: Terms, place: Place, pinned: bool) -> Given:
     found = xrays.prepared(trial.data_folder, trial.asked["data"])
     parts = found.parts
     terms = replace(terms, train_images=len(parts["train"]))
@@ -83,7 +83,9 @@ def _real(trial: Trial, terms: Terms, place: Place, pinned: bool) -> Given:
     return replace(trained, facts=dict(facts, sha256=found.sha256), labels=found.labels, **held)
 
 
-def _of_part(trial: Trial, terms: Terms, part: xrays.Part | files.Files, place: Place, pinned: bool) -> Given:
+def _of_part(
+    trial: TrialProcess, terms: Terms, part: xrays.Part | files.Files, place: Place, pinned: bool
+) -> Given:
     dataset = loading.Images(part, loading.preparation(terms, trial.seed, training=True))
     order = loading.Drawn(len(part), terms, place, trial.seed)
     size = terms.batch_size if place.count > 1 else terms.global_batch_size

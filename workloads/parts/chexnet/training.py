@@ -20,7 +20,7 @@ from parts.chexnet import auc, network, weights
 from parts.chexnet.data import Batch, sha256
 from parts.chexnet.protocol import CLASSES, EPOCHS, LOADING, Terms
 from parts.timing.step_clock import StepClock
-from parts.trial import Failed, Trial
+from parts.trial import Failed, TrialProcess
 
 
 class Trainer:
@@ -96,7 +96,7 @@ class Evaluation:
         return Scores(loss, auc.of_each(labels, logits))
 
 
-def validated(trial: Trial, valid: Evaluation, epoch: dict[str, Any]) -> None:
+def validated(trial: TrialProcess, valid: Evaluation, epoch: dict[str, Any]) -> None:
     """Validates after an epoch's training, and adds what came of it to the epoch's record."""
     limit = trial.valid_batches(valid.whole)
     if not limit:
@@ -109,7 +109,7 @@ def validated(trial: Trial, valid: Evaluation, epoch: dict[str, Any]) -> None:
     trial.stage("train")
 
 
-def tested(trial: Trial, test: Evaluation | None, labels: tuple[str, ...]) -> dict[str, Any]:
+def tested(trial: TrialProcess, test: Evaluation | None, labels: tuple[str, ...]) -> dict[str, Any]:
     """The last epoch's weights on the images that nothing was chosen by, as a measurement has it."""
     if test is None:
         return {}
@@ -134,7 +134,7 @@ def begin(trainer: Trainer, batch: Batch, arrays: dict[str, np.ndarray] | None =
 
 
 def train(
-    trial: Trial,
+    trial: TrialProcess,
     clock: StepClock,
     terms: Terms,
     batches: Iterable[Batch],
@@ -172,7 +172,7 @@ def train(
     return epochs
 
 
-def loaded(trial: Trial, clock: StepClock, batches: Iterable[Batch]) -> list[dict[str, Any]]:
+def loaded(trial: TrialProcess, clock: StepClock, batches: Iterable[Batch]) -> list[dict[str, Any]]:
     """As `train`, with nothing trained: a step is a batch that came."""
     trial.stage("train")
     epochs: list[dict[str, Any]] = []
@@ -203,7 +203,7 @@ def of_arrays(batches: list[Batch]) -> dict[str, Any]:
 
 
 def measurement(
-    trial: Trial,
+    trial: TrialProcess,
     terms: Terms,
     clock: StepClock,
     epochs: list[dict[str, Any]],

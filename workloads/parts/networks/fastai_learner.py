@@ -24,7 +24,7 @@ from parts.numerics import precision
 from parts.numerics.loss_scale import ScaleLog
 from parts.timing.clock import Clock
 from parts.timing.kernels import KernelWatch
-from parts.trial import Trial
+from parts.trial import TrialProcess
 
 LONG_BEFORE, BEFORE, LAST = -100, -90, 100
 """Places among fastai's callbacks, whose own lie between -50 and 50."""
@@ -49,7 +49,7 @@ class Rehearsal(Callback):
 
     order = LAST
 
-    def __init__(self, trial: Trial, label: str, prepare: Preparation, shape: tuple[int, ...]) -> None:
+    def __init__(self, trial: TrialProcess, label: str, prepare: Preparation, shape: tuple[int, ...]) -> None:
         self.trial, self.label, self.prepare, self.shape = trial, label, prepare, shape
 
     def before_fit(self) -> None:
@@ -69,7 +69,7 @@ class Measured(Callback):
 
     order = LAST
 
-    def __init__(self, trial: Trial, clock: Clock, valid_batches: int) -> None:
+    def __init__(self, trial: TrialProcess, clock: Clock, valid_batches: int) -> None:
         self.trial, self.clock, self.valid_batches = trial, clock, valid_batches
         self.epochs: list[dict[str, Any]] = []
 
@@ -111,7 +111,7 @@ class Validation(Callback):
 
     order = LONG_BEFORE
 
-    def __init__(self, trial: Trial, clock: Clock, batches: int) -> None:
+    def __init__(self, trial: TrialProcess, clock: Clock, batches: int) -> None:
         self.trial, self.clock, self.batches = trial, clock, batches
 
     def before_validate(self) -> None:

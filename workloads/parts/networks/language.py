@@ -18,7 +18,7 @@ from parts.inputs import datasets
 from parts.numerics import precision
 from parts.numerics.loss_scale import ScaleLog
 from parts.timing.clock import Clock, stopwatch
-from parts.trial import Failed, Trial
+from parts.trial import Failed, TrialProcess
 
 BPTT = 35
 KINDS = ("RNN_TANH", "RNN_RELU", "GRU", "LSTM")
@@ -112,7 +112,7 @@ class Texts:
     home: torch.device
 
 
-def texts(trial: Trial, device: torch.device) -> Texts:
+def texts(trial: TrialProcess, device: torch.device) -> Texts:
     """The trial's data; raises Failed where it is not there or not whole."""
     corpus = datasets.wikitext_2(trial.data_folder, trial.asked["data"])
     home = torch.device("cpu") if trial.variant["data_mode"] == "host" else device
@@ -137,7 +137,7 @@ class Task:
             return nn.functional.cross_entropy(output, targets), state
 
 
-def refuse_unknown(trial: Trial, options: dict[str, Any]) -> None:
+def refuse_unknown(trial: TrialProcess, options: dict[str, Any]) -> None:
     """Raises Failed for a model or an option that the example does not have."""
     trial.choose("model", trial.variant["model"], KINDS)
     trial.choose("fp16_path", options["fp16_path"], ("main", "fp16_optimizer"))
@@ -149,7 +149,7 @@ Step = Callable[[torch.Tensor, float], "torch.Tensor | None"]
 
 
 def measured(
-    trial: Trial,
+    trial: TrialProcess,
     task: Task,
     texts: Texts,
     options: dict[str, Any],
@@ -215,7 +215,7 @@ def measured(
 
 
 def train_epochs(
-    trial: Trial,
+    trial: TrialProcess,
     task: Task,
     clock: Clock,
     step: Step,

@@ -11,7 +11,7 @@ import torch
 
 from parts.timing import step_clock
 from parts.timing.step_clock import StepClock
-from parts.trial import Trial
+from parts.trial import TrialProcess
 
 
 class DeviceSteps:
@@ -59,7 +59,9 @@ class DeviceSteps:
 class Clock(StepClock):
     """Marks the steps of one trial on a torch device; see `parts.timing.step_clock`."""
 
-    def __init__(self, trial: Trial, device: torch.device, *, steps_per_epoch: int, epochs: int) -> None:
+    def __init__(
+        self, trial: TrialProcess, device: torch.device, *, steps_per_epoch: int, epochs: int
+    ) -> None:
         super().__init__(
             trial,
             steps_per_epoch=steps_per_epoch,

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from parts.timing.level import LOOK_EVERY_SECONDS, level_held
-from parts.trial import Failed, Trial, process_peak_bytes
+from parts.trial import Failed, TrialProcess, process_peak_bytes
 
 LOSSES_KEPT = 500
 FIRST_LOSSES = 50
@@ -42,7 +42,7 @@ class StepClock:
 
     def __init__(
         self,
-        trial: Trial,
+        trial: TrialProcess,
         *,
         steps_per_epoch: int,
         epochs: int,

@@ -21,7 +21,7 @@ from parts.device import seed_everything
 from parts.numerics import precision
 from parts.training.fit import Batches, Loop, Quality, accuracy
 from parts.training.setting import Setting
-from parts.trial import Failed, Trial, why
+from parts.trial import Failed, TrialProcess, why
 
 NEEDED = ("model", "data", "loss", "optimiser")
 CONSTANTS: dict[str, tuple[type, Any]] = {
@@ -102,7 +102,7 @@ class OwnFile:
         return value
 
 
-def load(trial: Trial) -> OwnFile:
+def load(trial: TrialProcess) -> OwnFile:
     """The trial's file; raises Failed where it cannot be read, or lacks what it needs."""
     if not trial.own_file or not Path(trial.own_file).is_file():
         raise Failed("unsupported", "the workload 'custom' needs a file, and the trial came without one")

@@ -16,7 +16,7 @@ from parts.inputs import datasets
 from parts.launcher import Place
 from parts.numerics import precision
 from parts.numerics.update import LABELS
-from parts.trial import Failed, Trial
+from parts.trial import Failed, TrialProcess
 
 SHARING: dict[str, Any] = {
     "parallel": "ddp",
@@ -38,7 +38,7 @@ DATASETS = {
 class Setting:
     """What a workload's model, data and optimiser are made for."""
 
-    trial: Trial
+    trial: TrialProcess
     label: str
     device: torch.device
     parallel: str
@@ -129,7 +129,7 @@ class Setting:
 
 
 def over_processes(
-    trial: Trial, work: Callable[[Setting], dict[str, Any]], options: dict[str, Any]
+    trial: TrialProcess, work: Callable[[Setting], dict[str, Any]], options: dict[str, Any]
 ) -> dict[str, Any]:
     """Runs `work` in this process, or in one process a device where these are to share a step.
 

@@ -12,7 +12,7 @@ from harness.engine.container import DeviceRequest, RunSpec, TrialFolders
 from harness.engine.site import Site
 from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, Spread, script, spread
 from harness.errors import UserError
-from harness.record import Asked, Limit, Trial, Variant
+from harness.record import Limit, TrialRequest, TrialSpec, Variant
 from tests.helpers.checks import golden, golden_difference
 
 GPU_SITE = Site(
@@ -29,7 +29,7 @@ GPU_SITE = Site(
 )
 
 
-def trial(gpus: int, device: str) -> Trial:
+def trial(gpus: int, device: str) -> TrialSpec:
     variant = Variant(
         model="resnet50",
         precision="amp-bf16",
@@ -39,7 +39,7 @@ def trial(gpus: int, device: str) -> Trial:
         gpus=gpus,
         limit=Limit(steps=100),
     )
-    asked = Asked(
+    asked = TrialRequest(
         workload="convnet",
         protocol="synthetic/1",
         variant=variant,
@@ -47,7 +47,7 @@ def trial(gpus: int, device: str) -> Trial:
         device=device,
         environment="cuda",
     )
-    return Trial.of(asked, 1, seed=1, timeout_seconds=600)
+    return TrialSpec.of(asked, 1, seed=1, timeout_seconds=600)
 
 
 def batch(gpus: int, device: str = "cuda", root: str = "/home/me/gpudyno", **more: object) -> Batch:

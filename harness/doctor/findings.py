@@ -116,15 +116,15 @@ def _data(around: Surroundings) -> Iterator[Finding]:
     if reached:
         yield Finding("ok", f"network: {reached} of {len(around.answered)} data hosts answer")
     elif around.answered and missing:
-        stand_in = all(need.may_be_generated for need in missing)
+        fake = all(need.may_be_generated for need in missing)
         kinds = {
             "random weights" if need.name.startswith("weights-") else "generated data" for need in missing
         }
         instead = " and ".join(sorted(kinds))
         yield Finding(
-            "warn" if stand_in else "problem",
+            "warn" if fake else "problem",
             "network: no data host answers, and "
-            + (f"{instead} will stand in" if stand_in else "data is missing"),
+            + (f"{instead} will stand in" if fake else "data is missing"),
             "put the data into a folder and name it with GPUDYNO_DATA",
         )
 

@@ -19,11 +19,11 @@ def started(monkeypatch):
     """What each process was asked, in place of starting it."""
     asked = []
 
-    def stand_in(python, module, arguments, seconds, variables):
+    def fake(python, module, arguments, seconds, variables):
         asked.append(tuple(arguments))
         return Measured("8 images, ours over theirs", 2, {FIRST: [1.1], SECOND: [1.0], CONTROL: [1.0]})
 
-    monkeypatch.setattr(peers, "run_module", stand_in)
+    monkeypatch.setattr(peers, "run_module", fake)
     return asked
 
 

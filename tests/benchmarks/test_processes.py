@@ -99,22 +99,22 @@ def test_no_process_begins_after_the_seconds_and_one_that_takes_longer_ends_the_
 
 
 @pytest.fixture
-def stand_in(tmp_path, monkeypatch):
+def fake(tmp_path, monkeypatch):
     """A module in place of one of the benchmarks' own."""
     monkeypatch.setattr(processes, "ROOT", tmp_path)
 
     def write(source: str) -> None:
-        (tmp_path / "stand_in.py").write_text(source, encoding="utf-8")
+        (tmp_path / "fake.py").write_text(source, encoding="utf-8")
 
     return write
 
 
 def run(*arguments: str, seconds: float = 30.0) -> Measured | None:
-    return processes.run_module(Path(sys.executable), "stand_in", arguments, seconds, {"VARIABLE": "set"})
+    return processes.run_module(Path(sys.executable), "fake", arguments, seconds, {"VARIABLE": "set"})
 
 
-def test_a_process_gets_arguments_and_variables_and_its_last_line_is_read(stand_in):
-    stand_in(
+def test_a_process_gets_arguments_and_variables_and_its_last_line_is_read(fake):
+    fake(
         "import json, os, sys\n"
         "print('chatter')\n"
         "what = f\"{sys.argv[1]} {os.environ['VARIABLE']}\"\n"
@@ -123,11 +123,11 @@ def test_a_process_gets_arguments_and_variables_and_its_last_line_is_read(stand_
     assert run("argument") == Measured("argument set", 2, {"first": [1.0]})
 
 
-def test_a_process_that_fails_says_why_and_one_that_is_too_slow_is_none(stand_in):
-    stand_in("raise ValueError('the reason')")
+def test_a_process_that_fails_says_why_and_one_that_is_too_slow_is_none(fake):
+    fake("raise ValueError('the reason')")
     with pytest.raises(SystemExit, match="the reason"):
         run()
-    stand_in("import time; time.sleep(60)")
+    fake("import time; time.sleep(60)")
     assert run(seconds=0.2) is None
 
 

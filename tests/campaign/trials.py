@@ -15,8 +15,8 @@ from harness.run import assemble, in_flight
 from harness.telemetry import reader
 from tests.campaign.attack import Attack, Broken
 from tests.campaign.mutation import TEXTS, Change, changed, changed_json, changed_lines, drawn
+from tests.helpers.fake_workload import measurement
 from tests.helpers.records_builder import two_cards
-from tests.helpers.stand_in_workload import measurement
 
 FAILURE = b'{"stage": "train", "reason": "out-of-memory", "message": "it does not fit"}'
 EVENTS = b"""{"event": "phase", "name": "import", "seconds": 1.5, "begin": 8.5, "end": 10.0}

@@ -33,7 +33,7 @@ title = "a thousand stand-ins"
 repeats = 100
 
 [[measure]]
-workload = "stand_in"
+workload = "fake"
 protocol = "published/1"
 model = "none"
 precision = ["fp32-ieee", "amp-bf16"]

@@ -118,8 +118,8 @@ def test_what_is_cancelled_while_it_runs_says_so_and_only_what_is_missing_is_sen
     bench.cancel()
     bench.collect(wait=True)
     assert bench.ends() == ["cancelled"] * 6
-    (bench.root / "workloads" / "stand_in.py").write_text(
-        (bench.root / "workloads" / "stand_in.py").read_text().replace("time.sleep(", "time.sleep(0 * ")
+    (bench.root / "workloads" / "fake.py").write_text(
+        (bench.root / "workloads" / "fake.py").read_text().replace("time.sleep(", "time.sleep(0 * ")
     )
     bench.submit()
     bench.collect(wait=True)

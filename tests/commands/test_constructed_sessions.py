@@ -13,10 +13,10 @@ from report.compare.scaling import scalings
 from report.trials import load
 from report.trials.reading import read
 from tests.helpers import ROOT
-from tests.helpers.constructed_boxes import BOXES, H100S
-from tests.helpers.constructed_drivers import Box, Chip
-from tests.helpers.constructed_line import Ran, podman, run_line
-from tests.helpers.constructed_workload import OWN_BYTES, SHARED
+from tests.helpers.fake_boxes import BOXES, H100S
+from tests.helpers.fake_card_workload import OWN_BYTES, SHARED
+from tests.helpers.fake_drivers import Box, Chip
+from tests.helpers.fake_line import Ran, podman, run_line
 
 CARDS = load_cards(ROOT)
 

@@ -16,7 +16,7 @@ from harness.record import Load
 from harness.run.jobs import node
 from tests.helpers import clone, cluster
 from tests.helpers.fake_scheduler import FakeScheduler
-from tests.helpers.stand_in_workload import measurement
+from tests.helpers.fake_workload import measurement
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ from harness.run.setup import RunSetup
 from harness.settings import Settings
 from tests.helpers import ROOT, TESTS
 
-STAND_IN = TESTS / "helpers" / "stand_in_workload.py"
+FAKE = TESTS / "helpers" / "fake_workload.py"
 MACHINE = Machine(
     id="0123456789ab", label="stand-in", system="Linux", architecture="x86_64", cpu=Cpu(model="a stand-in")
 )
@@ -35,7 +35,7 @@ blocks = {blocks}
 timeout_seconds = {timeout}
 
 [[measure]]
-workload = "stand_in"
+workload = "fake"
 protocol = "published/1"
 model = "none"
 precision = ["fp32-ieee", "amp-bf16"]
@@ -52,7 +52,7 @@ def make(
     (folder / "plans").mkdir(parents=True)
     (folder / "workloads").mkdir()
     shutil.copytree(ROOT / "docker", folder / "docker")
-    shutil.copy(STAND_IN, folder / "workloads" / "stand_in.py")
+    shutil.copy(FAKE, folder / "workloads" / "fake.py")
     text = PLAN.format(repeats=repeats, timeout=timeout, options=options, blocks=blocks)
     (folder / "plans" / "mine.toml").write_text(text)
     return folder

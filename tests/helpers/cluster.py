@@ -22,7 +22,7 @@ repeats = 1
 timeout_seconds = 60
 
 [[measure]]
-workload = "stand_in"
+workload = "fake"
 protocol = "published/1"
 model = ["folders", "clock"]
 precision = "fp32-ieee"

@@ -13,7 +13,7 @@ from harness.engine.base import SchedulerState, TaskState
 from harness.engine.slurm.scheduler import Slurm
 from harness.errors import NoEngine
 from harness.run.jobs import node
-from tests.helpers.stand_in_workload import measurement
+from tests.helpers.fake_workload import measurement
 
 WRONG = (
     "cancelled before it began",

@@ -8,7 +8,7 @@ import pytest
 from harness.engine.build import BuildSettings
 from harness.engine.docker import DockerEngine
 from tests.helpers.engine_bench import ENGINES, SESSION, Bench, closed, connection
-from tests.helpers.minimal_image import NAME, imported, make
+from tests.helpers.fake_image import NAME, imported, make
 
 
 @pytest.fixture(scope="session")

@@ -122,8 +122,8 @@ def program(folder: Path) -> Path:
     """The stand-in, as it would lie on PATH."""
     path = folder / "bin" / "apptainer"
     path.parent.mkdir()
-    stand_in = TESTS / "helpers" / "stand_in_apptainer.py"
-    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{stand_in}" "$@"\n')
+    fake = TESTS / "helpers" / "fake_apptainer.py"
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{fake}" "$@"\n')
     path.chmod(0o755)
     return path
 

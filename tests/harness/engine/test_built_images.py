@@ -17,7 +17,7 @@ from harness.image.catalog import Image
 from tests.helpers import ROOT
 from tests.helpers.checks import require
 from tests.helpers.engine_bench import Bench, closed
-from tests.helpers.minimal_image import contents
+from tests.helpers.fake_image import contents
 
 # The SDK leaves the socket of a connection that was refused to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")

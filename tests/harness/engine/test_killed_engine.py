@@ -19,7 +19,7 @@ from harness.engine.find import search
 from harness.errors import NoEngine
 from tests.helpers.checks import require
 from tests.helpers.engine_bench import ENGINES, SESSION, WAIT, Bench, closed
-from tests.helpers.minimal_image import imported
+from tests.helpers.fake_image import imported
 
 # The SDK leaves the socket of a connection that was refused to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")

@@ -24,7 +24,7 @@ Path(os.environ["GPUDYNO_OUT"], "told").write_text(folder)
 
 def test_a_trial_s_loader_can_open_its_sockets_however_long_the_clone_s_path_is(tmp_path):
     root = clone.make(tmp_path / ("long" * 20), repeats=1)
-    (root / "workloads" / "stand_in.py").write_text(WORKLOAD)
+    (root / "workloads" / "fake.py").write_text(WORKLOAD)
     work = root / "work"
     folders = TrialFolders(
         input=work / "in", output=work / "out", data=(), cache=work / "cache", workloads=root / "workloads"

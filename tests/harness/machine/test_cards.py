@@ -85,9 +85,9 @@ def test_the_stand_in_for_nvml_has_the_names_and_parameters_of_the_real_library(
         assert hasattr(pynvml, name), name
     for name in own:
         real = list(inspect.signature(getattr(pynvml, name)).parameters)
-        stand_in = list(inspect.signature(getattr(FakeNvml, name)).parameters)[1:]
+        fake = list(inspect.signature(getattr(FakeNvml, name)).parameters)[1:]
         if real != ["args", "kwargs"] and real:
-            assert stand_in == real, name
+            assert fake == real, name
 
 
 AMD = {

@@ -19,9 +19,9 @@ from harness.probe import cpu, system
 from harness.record import differences
 from harness.redact import leaks
 from tests.helpers import ROOT
+from tests.helpers.fake_clock import TRACES
 from tests.helpers.fake_nvml import CARD, FakeNvml
 from tests.helpers.machines import bare, tree
-from tests.helpers.replay import TRACES
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from harness.telemetry.reader import read
 from report.compare import cells as stats
 from report.page.one.chips import confidence
 from tests.helpers import records_builder as build
-from tests.helpers.replay import replay
+from tests.helpers.fake_clock import replay
 from tests.helpers.trial_tables import trials_of
 from tests.helpers.watched_records import gpu, machine, record
 from tests.helpers.workload_runner import WORKLOADS, need_torch, run, tiny_language_model, tiny_resnet

@@ -12,7 +12,7 @@ from harness.record import Telemetry
 from harness.telemetry import sampler
 from harness.telemetry.reader import read
 from tests.helpers.fake_amdsmi import FakeAmdsmi
-from tests.helpers.replay import Clock, Family, OnlyCpu
+from tests.helpers.fake_clock import Clock, Family, OnlyCpu
 
 
 def amd_lines(tmp_path, smi: FakeAmdsmi, monkeypatch, seconds: int = 70) -> Telemetry:

@@ -12,7 +12,7 @@ from harness.errors import RecordError
 from harness.record import Trace
 from harness.record.events import segments, spans
 from harness.telemetry.reader import read
-from tests.helpers.replay import replay
+from tests.helpers.fake_clock import replay
 
 
 def test_a_telemetry_that_was_killed_is_read_as_far_as_it_goes(tmp_path):

@@ -18,8 +18,8 @@ from harness.summary.statistics import judge_trial
 from harness.telemetry import recorder, sampler
 from harness.telemetry.reader import read
 from tests.helpers import ROOT
+from tests.helpers.fake_clock import TRACES, Clock, Family, OnlyCpu, replay, trace
 from tests.helpers.fake_nvml import CARD, SLICES, FakeNvml
-from tests.helpers.replay import TRACES, Clock, Family, OnlyCpu, replay, trace
 from tests.helpers.watched_records import record
 
 WINDOW = ((1010.0, 1080.0),)

@@ -30,7 +30,7 @@ from harness.record.published.cards import find, load_cards, peak_tflops
 from harness.record.series import Series
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
-from tests.helpers.constructed_drivers import TOGGLE_SECONDS, Box
+from tests.helpers.fake_drivers import TOGGLE_SECONDS, Box
 from tests.helpers.records_devices import CONVNET
 
 MLP: dict[str, Any] = {

@@ -5,7 +5,7 @@ No device made any of it.
 
 from __future__ import annotations
 
-from tests.helpers.constructed_drivers import MIB, Box, Chip
+from tests.helpers.fake_drivers import MIB, Box, Chip
 
 
 def _uuid(n: int) -> str:

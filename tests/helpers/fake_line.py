@@ -40,9 +40,9 @@ from harness.run import setup as run_setup
 from harness.settings import Settings
 from harness.telemetry import recorder, sampler
 from tests.helpers import ROOT
-from tests.helpers.constructed_drivers import OWN, Box, Scene, Work, stranger
-from tests.helpers.constructed_workload import BEGAN, OWN_BYTES, TRAINS_FROM, train
-from tests.helpers.replay import Clock, Family, OnlyCpu
+from tests.helpers.fake_card_workload import BEGAN, OWN_BYTES, TRAINS_FROM, train
+from tests.helpers.fake_clock import Clock, Family, OnlyCpu
+from tests.helpers.fake_drivers import OWN, Box, Scene, Work, stranger
 
 PLANS = {
     "constructed": """

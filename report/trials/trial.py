@@ -113,11 +113,11 @@ class TrialResult:
     def failure(self) -> Failure | None:
         return self.record.failure
 
-    @property
+    @cached_property
     def device_name(self) -> str:
         return device_name(self.record)
 
-    @property
+    @cached_property
     def card(self) -> str:
         """The device's name, with their number where they are several."""
         count = self.record.trial.asked.variant.gpus

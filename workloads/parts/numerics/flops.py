@@ -52,14 +52,19 @@ def of_batch(
     loss: Callable[[Any], torch.Tensor],
     samples: int,
     value_bytes: int,
+    other_operations: int = 0,
 ) -> dict[str, Any]:
-    """One sample's training step on a batch of so many; only the shape and type of `inputs` are looked at."""
+    """One sample's training step on a batch of so many; only the shape and type of `inputs` are looked at.
+
+    `other_operations` are those of a step that no layer's size tells, such as attention's.
+    """
     twin = _without_content(model)
     by_sizes = _Sizes(twin)
     with FlopCounterMode(display=False) as counter, Traffic() as traffic:
         loss(twin(inputs.to("meta"))).backward()
     by_sizes.remove()
-    return _agreed(counter.get_total_flops(), by_sizes.total, samples, traffic.values, value_bytes)
+    total = by_sizes.total + other_operations
+    return _agreed(counter.get_total_flops(), total, samples, traffic.values, value_bytes)
 
 
 def of_tokens(
@@ -140,7 +145,17 @@ class _Sizes:
 
 
 def _without_content(model: nn.Module) -> nn.Module:
-    return deepcopy(model).float().to("meta").train()
+    """The same model in fp32 on `meta`; no weight is copied on the way: large models have no room for it."""
+    parameters = {
+        id(weight): nn.Parameter(_bare(weight), weight.requires_grad) for weight in model.parameters()
+    }
+    buffers = {id(buffer): _bare(buffer) for buffer in model.buffers()}
+    return deepcopy(model, {**parameters, **buffers}).to("meta").train()
+
+
+def _bare(tensor: torch.Tensor) -> torch.Tensor:
+    dtype = torch.float32 if tensor.is_floating_point() else tensor.dtype
+    return torch.empty_like(tensor, dtype=dtype, device="meta", requires_grad=False)
 
 
 def _matrices(recurrent: nn.RNNBase) -> int:

@@ -74,11 +74,13 @@ def fit(
     schedule: Callable[[torch.optim.Optimizer], LRScheduler] | None = None,
     data: dict[str, Any] | None = None,
     structure: dict[str, int] | None = None,
+    other_operations: int = 0,
 ) -> dict[str, Any]:
     """Trains as far as protocol and limit let it go; gives the measurement's own part.
 
     `model` lies on no device yet, a batch of `train` holds `setting.samples`, and `schedule` steps after each
-    epoch. `data` and `structure` are what the workload knows of them. Raises Failed for what does not go on.
+    epoch. `data` and `structure` are what the workload knows of them, and `other_operations` those of a step
+    that no layer's size tells. Raises Failed for what does not go on.
     """
     trial, device = setting.trial, setting.device
     trial.stage("setup")
@@ -92,7 +94,7 @@ def fit(
     output_types: dict[str, int] = {}
     operations: dict[str, Any] = {}
     if first is not None:
-        operations = _operations(setting, model, first, loss)
+        operations = _operations(setting, model, first, loss, loop, other_operations)
         with trial.phase("first_step"):
             output_types = _rehearsed(setting, model, model, loss, first)
     whole = spread(model, setting)
@@ -113,7 +115,7 @@ def fit(
     if first is None:
         first = _first_batch(setting, train)
         output_types = _rehearsed(setting, model, model, loss, first)
-        operations = _operations(setting, model, first, loss)
+        operations = _operations(setting, model, first, loss, loop, other_operations)
     # Of several devices one's kernels would say nothing, and a rank must not train without the others.
     alone = setting.devices == 1 and not setting.shares_gradients
     protocol = {
@@ -301,11 +303,18 @@ def _rehearsed(
     return counts or {}
 
 
-def _operations(setting: Setting, model: nn.Module, batch: Batch, loss: Loss) -> dict[str, Any]:
+def _operations(
+    setting: Setting, model: nn.Module, batch: Batch, loss: Loss, loop: Loop, others: int
+) -> dict[str, Any]:
     targets = batch[1].to("meta")
     try:
         return of_batch(
-            model, batch[0], lambda output: loss(output, targets), len(targets), value_bytes(setting.label)
+            model,
+            batch[0],
+            lambda output: loss(output, targets),
+            samples_of(targets, loop),
+            value_bytes(setting.label),
+            others,
         )
     except Exception as error:
         # A model may do what tensors without content cannot; it is measured all the same.

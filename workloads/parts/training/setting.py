@@ -129,15 +129,18 @@ class Setting:
 
 
 def over_processes(
-    trial: TrialProcess, work: Callable[[Setting], dict[str, Any]], options: dict[str, Any]
+    trial: TrialProcess,
+    work: Callable[[Setting], dict[str, Any]],
+    options: dict[str, Any],
+    labels: tuple[str, ...] = LABELS,
 ) -> dict[str, Any]:
     """Runs `work` in this process, or in one process a device where these are to share a step.
 
-    `options` are the workload's own; only one that has those of SHARING runs on several devices. Raises
-    Failed for what the variant asks and cannot be had.
+    `options` are the workload's own, and `labels` the precisions that its model can take; only one that has
+    the options of SHARING runs on several devices. Raises Failed for what the variant asks and cannot be had.
     """
     chosen = trial.options(options)
-    label = trial.choose("precision", trial.variant["precision"], LABELS)
+    label = trial.choose("precision", trial.variant["precision"], labels)
     parallel = trial.choose("parallel", chosen.get("parallel", "ddp"), PARALLEL)
     gpus, place = trial.variant["gpus"], launcher.here()
     shares = "parallel" in options

@@ -1,0 +1,139 @@
+"""Training steps of a decoder of published shape: tokens per second, memory, and the share of a peak.
+
+Protocol `synthetic/1`: random weights; tokens that are drawn evenly, which changes what is learned and not
+how fast; the next token is the target; AdamW at 3e-4 with betas of 0.9 and 0.95 and a weight decay of 0.1,
+fused on a GPU; no clipping, no schedule; 100 epochs of 100 steps; nothing is validated. The batch is in
+sequences per device, each of `sequence_length` tokens.
+
+`lora_rank` freezes the decoder and trains a low rank beside each projection of its blocks; 0 trains all.
+`checkpointing` keeps each block's input alone and computes the rest again. Precision `pure-bf16` holds
+weights and optimiser in bfloat16, `amp-bf16` is autocast over fp32 weights. `fp8` computes the blocks'
+projections in 8 bits, scaled by each tensor's largest value, where card and torch can. Several devices share
+a step by `parallel`: `ddp`, `dp` or `fsdp`, which splits weights and optimiser by block.
+"""
+
+from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts with this line)
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from parts import launcher
+from parts.networks.decoder import SHAPES, Decoder, Shape, attention_operations, with_low_rank
+from parts.numerics import fp8
+from parts.numerics.precision import weight_type
+from parts.numerics.update import LABELS
+from parts.training.batches import Batch
+from parts.training.fit import Loop, fit
+from parts.training.setting import SHARING, Setting, over_processes
+
+TITLE = "Steps of a language model's training"
+ABOUT = "A decoder of published shape trains on random tokens: its speed and memory, and nothing is learned."
+STEPS_PER_EPOCH, EPOCHS = 100, 100
+RATE, BETAS, WEIGHT_DECAY = 3e-4, (0.9, 0.95), 0.1
+SEQUENCE_LENGTH = 1024
+OPTIONS: dict[str, Any] = {
+    **SHARING,
+    "lora_rank": 0,
+    "checkpointing": False,
+    "fp8": False,
+    "batches": 4,
+}
+
+
+def run(trial: TrialProcess) -> dict[str, Any]:
+    """One trial of the protocol, by itself or as the ranks that it is made of."""
+    trial.choose("protocol", trial.asked["protocol"], ("synthetic/1",))
+    trial.choose("model", trial.variant["model"], SHAPES)
+    return over_processes(trial, train, OPTIONS, (*LABELS, "pure-bf16"))
+
+
+def train(setting: Setting) -> dict[str, Any]:
+    """The training of this process and what it measured."""
+    shape, length = SHAPES[setting.model], setting.sequence_length or SEQUENCE_LENGTH
+    if shape.positions and length > shape.positions:
+        raise Failed("unsupported", f"'{setting.model}' has {shape.positions} positions; {length} are asked")
+    if setting.options["fp8"] and setting.samples * length % fp8.SIDE:
+        raise Failed("unsupported", f"option 'fp8' needs a step of tokens that {fp8.SIDE} divides")
+    model = decoder(shape, setting)
+    trained = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
+    return fit(
+        setting,
+        model,
+        Tokens.drawn(setting, shape.words, length),
+        None,
+        next_token_loss,
+        optimiser,
+        Loop(EPOCHS, sample_unit="token"),
+        data={"name": "random", "distinct_batches": setting.options["batches"]},
+        structure={"trained_parameters": trained, "sequence_length": length},
+        other_operations=attention_operations(shape, setting.samples, length),
+    )
+
+
+def decoder(shape: Shape, setting: Setting) -> Decoder:
+    """The model in its weights' type, with what the options change of it."""
+    rank = setting.options["lora_rank"]
+    if rank < 0:
+        raise Failed("unsupported", f"option 'lora_rank' is {rank} where it must be 0 or more")
+    with _made_on(setting):
+        model = Decoder(shape, checkpointing=setting.options["checkpointing"])
+        if setting.options["fp8"]:
+            fp8.refuse_where_it_lacks(setting.device)
+            fp8.replace(model.blocks)
+        return with_low_rank(model, rank) if rank else model
+
+
+@contextlib.contextmanager
+def _made_on(setting: Setting) -> Iterator[None]:
+    """Layers are made on the device and in the weights' type: a large decoder fits nowhere twice."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(weight_type(setting.label))
+    try:
+        with setting.device:
+            yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def optimiser(model: nn.Module) -> torch.optim.Optimizer:
+    """AdamW over what trains."""
+    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    fused = all(weight.device.type == "cuda" for weight in weights)
+    return torch.optim.AdamW(weights, lr=RATE, betas=BETAS, weight_decay=WEIGHT_DECAY, fused=fused)
+
+
+def next_token_loss(scores: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Cross-entropy in nats per token."""
+    return nn.functional.cross_entropy(scores.flatten(0, 1).float(), targets.flatten())
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Batches that come round: tokens, and the one after each."""
+
+    batches: tuple[Batch, ...]
+
+    @classmethod
+    def drawn(cls, setting: Setting, words: int, length: int) -> "Tokens":
+        """Evenly drawn, each rank's own, where the data mode wants them."""
+        generator = torch.Generator().manual_seed(setting.seed * 1_000_003 + setting.place.rank)
+        shape = (setting.options["batches"], setting.samples, length + 1)
+        drawn = torch.randint(words, shape, generator=generator).to(setting.home)
+        return cls(tuple((each[:, :-1], each[:, 1:]) for each in drawn))
+
+    def __len__(self) -> int:
+        return STEPS_PER_EPOCH
+
+    def __iter__(self) -> Iterator[Batch]:
+        for number in range(STEPS_PER_EPOCH):
+            yield self.batches[number % len(self.batches)]
+
+
+if __name__ == "__main__":
+    launcher.settle()
+    main(run, __file__)

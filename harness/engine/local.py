@@ -82,6 +82,8 @@ class Processes:
         Path(inside["HOME"]).mkdir(parents=True, exist_ok=True)
         inside["TMPDIR"] = str(_temporary(work))
         _temporary(work).mkdir(mode=0o700, exist_ok=True)
+        # The clone's file system may have no links.
+        inside["GPUDYNO_DATA"] = str(_temporary(work) / "data")
         _view(Path(inside["GPUDYNO_DATA"]), spec)
         return self._begin(argv, inside, work)
 

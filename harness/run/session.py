@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from harness.errors import Busy, RecordError
+from harness.files import hold
 from harness.plan.plan import NO_BLOCK, Plan
 from harness.record import LeftOut, Machine, Record, Session, TrialSpec, session_id, store
 from harness.run import ledger
@@ -22,15 +22,13 @@ def run_lock(kept: Path) -> Iterator[None]:
     """One run per machine, by a file in its folder of the user's state: raises Busy while it is held."""
     kept.mkdir(parents=True, exist_ok=True)
     with (kept / "run.lock").open("a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not hold(file, "set GPUDYNO_STATE to a folder on a disk of this machine"):
             file.seek(0)
             holder = file.read().strip() or "unknown"
             raise Busy(
                 f"another run (process {holder}) measures on this machine, and two would disturb each other",
                 remedy="wait for it to end, or stop it",
-            ) from None
+            )
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()

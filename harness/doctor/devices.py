@@ -16,16 +16,26 @@ FOREIGN_BYTES = 200 * 2**20
 """What another process may hold on a card before a trial beside it is invalid."""
 
 
+_REMEDIES = {
+    "different versions": "restart the machine, or load the driver's module anew",
+    "library is not here": "install the driver, or start this container with its cards (--gpus all)",
+    "not loaded": "install the maker's driver, or load its module (modprobe)",
+    "and not '": "install the maker's driver, and let it take that module's place",
+    "no module": "install the maker's driver, or load its module (modprobe)",
+    "does not list it": "see `sudo dmesg` whether it has fallen off the bus; restart the machine",
+}
+"""By a part of the reason."""
 _ARM = ("aarch64", "arm64")
 
 
 def cards(around: Surroundings) -> Iterator[Finding]:
     """Each card that is taken and its state, and those that are not."""
-    for maker in around.silent_cards:
+    for silent in around.machine.silent_cards:
+        remedy = next((remedy for cause, remedy in _REMEDIES.items() if cause in silent), "see `sudo dmesg`")
         yield Finding(
-            "problem",
-            f"a card of {maker} is in this machine, and no driver answers for it",
-            f"install {maker}'s driver, or take --device cpu",
+            "problem" if around.selection.kind == "cpu" else "warn",
+            f"a card is in this machine and does not answer: {silent}",
+            f"{remedy}; --device cpu measures the processor in its place",
         )
     cpu = around.machine.cpu
     if around.selection.kind == "cpu":

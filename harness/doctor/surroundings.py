@@ -18,10 +18,6 @@ from harness.files import Files
 from harness.machine.devices import Selection
 from harness.record import Load, Machine
 
-_PCI = "/sys/bus/pci/devices"
-_MAKERS = {"0x10de": "NVIDIA", "0x1002": "AMD"}
-_DISPLAY_CLASSES = ("0x0300", "0x0302", "0x0380", "0x1200")
-
 
 @dataclass(frozen=True, slots=True)
 class Disk:
@@ -79,18 +75,6 @@ def _node(files: Files, path: str) -> Node | None:
     except OSError:
         return None
     return Node(path, group, os.access(real, os.R_OK | os.W_OK))
-
-
-def silent_cards(machine: Machine, files: Files | None = None) -> tuple[str, ...]:
-    """Makers whose cards the bus shows and no driver describes."""
-    files = files or Files()
-    described = {card.vendor for card in machine.gpus}
-    makers = {
-        _MAKERS.get(files.text(f"{_PCI}/{name}/vendor") or "", "")
-        for name in files.names(_PCI)
-        if (files.text(f"{_PCI}/{name}/class") or "").startswith(_DISPLAY_CLASSES)
-    }
-    return tuple(sorted(makers - described - {""}))
 
 
 def reach(hosts: Sequence[str], *, port: int = 443, timeout_seconds: float = 2.0) -> dict[str, bool]:
@@ -163,7 +147,6 @@ class Surroundings:
     refused: tuple[str, ...] = ()
     """Why each other engine was passed over."""
     access: CardAccess = field(default_factory=CardAccess)
-    silent_cards: tuple[str, ...] = ()
     image_problem: str = ""
     """Why no image serves the card, in a sentence; empty where one does."""
     plan_problem: Finding | None = None

@@ -275,6 +275,7 @@ _MACHINE = {
         "note", "nobody", "limited processors", "{usable:g} of {threads} processors may be used"
     ),
     "numa-balancing": _row("note", "nobody", "NUMA balancing", "the kernel moves memory between nodes"),
+    "silent-card": _row("warn", "machine", "card does not answer", "{card}"),
     "display": _row("note", "nobody", "display attached", "a screen hangs on one of the cards"),
 }
 

@@ -155,6 +155,8 @@ class Machine(Model):
     numa_nodes: int | None = None
     numa_balancing: bool | None = None
     gpus: tuple[Gpu, ...] = ()
+    silent_cards: Annotated[tuple[str, ...], Field(exclude_if=lambda cards: not cards)] = ()
+    """Cards on the bus that no driver describes, each with the reason."""
     links: tuple[Link, ...] = ()
     """Empty where there are not two cards, or nothing was read of what lies between."""
     declared: tuple[Declared, ...] = ()

@@ -55,11 +55,23 @@ class RunSetup:
     """What a person should hear: cards not taken, and what is lost without a container."""
 
 
-def devices(settings: Settings, environ: Mapping[str, str] = os.environ) -> tuple[Machine, Selection]:
-    """Looks at the machine and settles on its devices; raises NoDevice for one that is not there."""
+def devices(
+    settings: Settings, environ: Mapping[str, str] = os.environ, *, refuse: bool = True
+) -> tuple[Machine, Selection]:
+    """Looks at the machine and settles on its devices; raises NoDevice for one that is not there.
+
+    It raises NoDevice too, unless `refuse` is false, where the processor would be taken unasked in place of a
+    card that does not answer.
+    """
     machine, uuids = look(settings.label)
     machine = machine.model_copy(update={"declared": settings.declared})
-    return machine, select(machine, settings.device, uuids=uuids, environ=environ)
+    taken = select(machine, settings.device, uuids=uuids, environ=environ)
+    if refuse and machine.silent_cards and taken.kind == "cpu" and not taken.asked:
+        raise NoDevice(
+            f"a card is in this machine and does not answer: {machine.silent_cards[0]}",
+            remedy="`invoke doctor` says what to do, and --device cpu measures the processor in its place",
+        )
+    return machine, taken
 
 
 def prepare(
@@ -102,7 +114,7 @@ def prepare(
         engine=engine,
         plan=run_plan,
         passed=passed,
-        notes=(*card_notes(selection), *unserved, *lost),
+        notes=(*card_notes(selection, machine), *unserved, *lost),
     )
 
 

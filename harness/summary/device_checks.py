@@ -311,5 +311,7 @@ def machine_findings(machine: Machine) -> Findings:
         yield finding("cpu-limit", usable=cpu.usable, threads=cpu.threads)
     if machine.numa_balancing is True:
         yield finding("numa-balancing")
+    for card in machine.silent_cards:
+        yield finding("silent-card", card=card[:200])
     if any(gpu.display_attached for gpu in machine.gpus):
         yield finding("display")

@@ -8,7 +8,6 @@ from harness.doctor.surroundings import Finding, Surroundings
 from harness.engine.access import PODMAN_GIVES_GPUS
 from harness.engine.base import EngineFacts
 from harness.engines import ENGINES
-from harness.machine.devices import WHOLE
 from harness.record import Gpu, Load, Machine
 from harness.units import size
 
@@ -72,17 +71,18 @@ def _card_state(card: Gpu) -> Iterator[Finding]:
             else "restore its power cap",
         )
     if card.clocks_locked:
-        yield Finding("warn", f"the clocks of {place} are held down", "nvidia-smi -rgc and -rac release them")
+        release = "nvidia-smi -rgc and -rac" if card.vendor == "NVIDIA" else "rocm-smi --setperflevel auto"
+        yield Finding("warn", f"a setting holds the clocks of {place}", f"{release} releases them")
     if card.mig == "on":
         yield Finding(
             "problem",
             f"{place} is in MIG mode and has no slice, so CUDA sees nothing of it",
             f"sudo nvidia-smi mig -i {card.index} -cgi 0 -C makes one, nvidia-smi -mig 0 leaves the mode",
         )
-    elif card.mig not in WHOLE:
+    elif card.slice:
         yield Finding(
             "warn",
-            f"{place} is a slice (MIG {card.mig}): it shares clocks, power and heat with the others",
+            f"{place} is a slice ({card.mig}): it shares clocks, power and heat with the others",
             "a slice is a card of its own in the report, without energy",
         )
     if card.pcie_width and card.pcie_width_max and card.pcie_width < card.pcie_width_max:

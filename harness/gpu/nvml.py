@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from harness.gpu import query
+from harness.gpu import constant, query
 
 
 def library() -> Any | None:
@@ -76,7 +76,7 @@ def units(nvml: Any) -> list[Unit]:
 
 def _slices(nvml: Any, card: Any) -> tuple[Any, ...]:
     mode = query(nvml, "nvmlDeviceGetMigMode", card)
-    if mode is None or mode[0] != nvml.NVML_DEVICE_MIG_ENABLE:
+    if mode is None or mode[0] != constant(nvml, "NVML_DEVICE_MIG_ENABLE"):
         return ()
     most = query(nvml, "nvmlDeviceGetMaxMigDeviceCount", card) or 0
     parts = (query(nvml, "nvmlDeviceGetMigDeviceHandleByIndex", card, at) for at in range(most))

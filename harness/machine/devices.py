@@ -15,8 +15,6 @@ SMALLEST_DEFAULT_BYTES = 3 * 2**30
 """A card below this, such as one inside the processor, is never taken unasked."""
 
 _KINDS: dict[str, DeviceKind] = {"NVIDIA": "cuda", "AMD": "rocm"}
-WHOLE = (None, "off", "on")
-"""A card's MIG mode; anything else is a slice of one."""
 _VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
 
@@ -95,7 +93,7 @@ def _memory(card: Gpu) -> int:
 
 
 def _selection(machine: Machine, cards: tuple[Gpu, ...], uuids: Mapping[str, str], note: str) -> Selection:
-    if len(cards) > 1 and any(card.mig not in WHOLE for card in cards):
+    if len(cards) > 1 and any(card.slice and card.vendor == "NVIDIA" for card in cards):
         cards, note = cards[:1], "CUDA shows a process one slice alone"
     return Selection(
         kind=_KINDS[cards[0].vendor] if cards else "cpu",

@@ -86,6 +86,11 @@ class Gpu(Model):
     pcie_width_max: int | None = None
     numa_node: int | None = None
 
+    @property
+    def slice(self) -> str | None:
+        """What part of a divided card this is (a MIG profile, AMD's partitions); null of a whole one."""
+        return None if self.mig in (None, "off", "on") else str(self.mig).partition(" of ")[0]
+
 
 class Link(Model):
     """The way between two cards of one maker, named by their indices."""

@@ -163,8 +163,8 @@ def test_an_amd_card_needs_its_device_files_and_their_group():
     ("change", "words"),
     [
         ({"power_limit_watts": 300.0}, "limited to 300 W of 450 W"),
-        ({"clocks_locked": True}, "clocks of device 0 are held down"),
-        ({"mig": "3g.20gb of card 0"}, "is a slice (MIG 3g.20gb of card 0)"),
+        ({"clocks_locked": True}, "a setting holds the clocks of device 0"),
+        ({"mig": "3g.20gb of card 0"}, "is a slice (3g.20gb of card 0)"),
         ({"pcie_width": 4}, "4 of 16 PCI Express lanes"),
         ({"persistence": False}, "persistence mode of device 0 is off"),
     ],

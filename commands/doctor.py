@@ -21,6 +21,7 @@ from harness.doctor.surroundings import (
     card_access,
     disk,
     reach,
+    untrusted,
 )
 from harness.engine.container import shared_memory
 from harness.engine.docker import DockerEngine
@@ -61,6 +62,7 @@ def diagnose(root: Path, settings: Settings) -> tuple[Finding, ...]:
         refused=search(os.environ).refused if engine is None else (),
         access=card_access(engine.refusal(run_setup.request_of(selection, settings)) if engine else None),
         image_problem=problem,
+        untrusted=untrusted(root),
         plan_problem=refusal,
         disks=(
             disk("this clone", root),

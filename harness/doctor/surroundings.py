@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -75,6 +76,21 @@ def _node(files: Files, path: str) -> Node | None:
     except OSError:
         return None
     return Node(path, group, os.access(real, os.R_OK | os.W_OK))
+
+
+TRUST = 'git config --global --add safe.directory "$PWD"'
+
+
+def untrusted(root: Path) -> str:
+    """What it means where git reads nothing of this clone since another user owns it; empty where it does."""
+    words = ["git", "-C", str(root), "rev-parse", "HEAD"]
+    try:
+        done = subprocess.run(words, capture_output=True, env={**os.environ, "LC_ALL": "C"}, check=False)
+    except OSError:
+        return ""
+    if b"dubious ownership" not in done.stderr:
+        return ""
+    return "git reads nothing of this clone, which another user owns: no record will have its commit"
 
 
 def reach(hosts: Sequence[str], *, port: int = 443, timeout_seconds: float = 2.0) -> dict[str, bool]:
@@ -149,6 +165,8 @@ class Surroundings:
     access: CardAccess = field(default_factory=CardAccess)
     image_problem: str = ""
     """Why no image serves the card, in a sentence; empty where one does."""
+    untrusted: str = ""
+    """Why git reads nothing of this clone; empty where it does."""
     plan_problem: Finding | None = None
     """Why `run` would refuse the plan here; null where it would not."""
     disks: tuple[Disk, ...] = ()

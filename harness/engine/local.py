@@ -20,7 +20,7 @@ from harness.engine import container
 from harness.engine.base import BuildStep, Built, Exit, Handle, Running, Say
 from harness.engine.container import RunSpec
 from harness.engines import EngineName
-from harness.errors import NoEngine
+from harness.errors import MachineError, NoEngine
 from harness.image.catalog import Image
 from harness.image.lock import lock_sha256
 from harness.record import Environment, short_hash
@@ -140,6 +140,9 @@ class Processes:
                     member.send_signal(sign)
                 except psutil.NoSuchProcess:
                     continue
+                except psutil.AccessDenied:
+                    problem = f"a trial of another user runs here (process {member.pid})"
+                    raise MachineError(problem, remedy="wait for it to end") from None
             _, group = psutil.wait_procs(group, timeout=_STOP_SECONDS)
             if not group:
                 break

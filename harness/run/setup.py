@@ -11,6 +11,7 @@ from pathlib import Path
 
 from harness.data import fetch
 from harness.data.download import FetchProgress
+from harness.doctor.surroundings import TRUST, untrusted
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Built, Engine
 from harness.engine.choose import choose as choose_engine
@@ -114,7 +115,12 @@ def prepare(
         engine=engine,
         plan=run_plan,
         passed=passed,
-        notes=(*card_notes(selection, machine), *unserved, *lost),
+        notes=(
+            *card_notes(selection, machine),
+            *unserved,
+            *lost,
+            *(f"{problem} ({TRUST})" for problem in (untrusted(root),) if problem),
+        ),
     )
 
 

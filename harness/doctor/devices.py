@@ -18,19 +18,17 @@ FOREIGN_BYTES = 200 * 2**20
 _REMEDIES = {
     "different versions": "restart the machine, or load the driver's module anew",
     "library is not here": "install the driver, or start this container with its cards (--gpus all)",
-    "not loaded": "install the maker's driver, or load its module (modprobe)",
-    "and not '": "install the maker's driver, and let it take that module's place",
-    "no module": "install the maker's driver, or load its module (modprobe)",
     "does not list it": "see `sudo dmesg` whether it has fallen off the bus; restart the machine",
+    "": "install the maker's driver, or load its module (modprobe)",
 }
-"""By a part of the reason."""
+"""By a part of the reason, the first that it has."""
 _ARM = ("aarch64", "arm64")
 
 
 def cards(around: Surroundings) -> Iterator[Finding]:
     """Each card that is taken and its state, and those that are not."""
     for silent in around.machine.silent_cards:
-        remedy = next((remedy for cause, remedy in _REMEDIES.items() if cause in silent), "see `sudo dmesg`")
+        remedy = next(remedy for cause, remedy in _REMEDIES.items() if cause in silent)
         yield Finding(
             "problem" if around.selection.kind == "cpu" else "warn",
             f"a card is in this machine and does not answer: {silent}",

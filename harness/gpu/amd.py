@@ -54,12 +54,12 @@ def describe(smi: Any | None, files: Files) -> list[dict[str, Any]]:
     kernel_cards = amdgpu.described(files)
     by_bus = _library_cards(smi) if smi is not None else {}
     for card in kernel_cards:
-        told = {key: value for key, value in by_bus.get(card["bus"], {}).items() if value is not None}
+        told = _told(by_bus.get(card["bus"], {}))
         if card.get("mig"):
-            # The library's name and memory are the whole card's.
-            form = card["mig"].partition(" of ")[0]
+            # The library's memory and name are the whole card's.
             told.pop("memory_bytes", None)
-            told |= {"name": f"{told['name']} {form}"} if "name" in told else {}
+            if "name" in told:
+                told["name"] = amdgpu.name_of(told["name"], card["mig"])
         card.update(told)
     unnamed = {"name": "unknown AMD card", "vendor": "AMD"}
     return kernel_cards or [{**unnamed, **by_bus[bus], "index": at} for at, bus in enumerate(sorted(by_bus))]
@@ -81,8 +81,7 @@ def _library_cards(smi: Any) -> dict[str, dict[str, Any]]:
 
 def _library_card(smi: Any, handle: Any) -> dict[str, Any]:
     def ask(name: str) -> dict[str, Any]:
-        told = query(smi, name, handle) or {}
-        return {key: value for key, value in told.items() if _known(value) is not None}
+        return _told(query(smi, name, handle) or {})
 
     asic, vram = ask("amdsmi_get_gpu_asic_info"), ask("amdsmi_get_gpu_vram_info")
     cap, bus = ask("amdsmi_get_power_cap_info"), query(smi, "amdsmi_get_gpu_device_bdf", handle)
@@ -107,10 +106,13 @@ def _cap_watts(value: int | None) -> float | None:
 
 
 def open_cards(marks: list[str], root: str = "/") -> Any:
-    """The cards by the library, or by the kernel's files where it does not answer."""
+    """The cards by the library, or by the kernel's files where it does not know them all."""
     smi = library()
-    cards = AmdsmiCards(smi, marks, root) if smi is not None else None
-    return cards if cards is not None and cards.described else amdgpu.KernelCards(marks, root)
+    cards, kernel = (
+        AmdsmiCards(smi, marks, root) if smi is not None else None,
+        amdgpu.KernelCards(marks, root),
+    )
+    return cards if cards and len(cards.described) >= max(len(kernel.described), 1) else kernel
 
 
 class AmdsmiCards:
@@ -167,11 +169,7 @@ class AmdsmiCards:
         return [
             {
                 **amdgpu.sampled(self._files, self._devices[at], ours),
-                **{
-                    name: value
-                    for name, value in self._card(at, handle, ours, slow).items()
-                    if value is not None
-                },
+                **_told(self._card(at, handle, ours, slow)),
             }
             for at, handle in enumerate(self._handles)
         ]
@@ -263,6 +261,10 @@ _UNKNOWN = ("N/A", "", 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF)
 
 def _known(value: Any) -> Any:
     return None if value in _UNKNOWN else value
+
+
+def _told(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if _known(value) is not None}
 
 
 def _is_here(process: dict[str, Any]) -> bool:

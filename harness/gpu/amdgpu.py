@@ -76,21 +76,24 @@ def described(files: Files) -> list[dict[str, Any]]:
 
 
 def _described(files: Files, device: Device) -> dict[str, Any]:
-    card = {"index": device.index, "vendor": "AMD", **_card(files, device.folder), "bus": device.bus}
-    if device.chip:
-        card |= _chip(device.chip)
-    if device.slice is not None:
-        banks = f"{KFD}/{device.node}/mem_banks/0/properties"
-        held = files.fields(banks, " ").get("size_in_bytes", "")
-        form = device.slice.partition(" of ")[0]
-        card |= {
-            "name": f"{card['name']} {form}",
-            "memory_bytes": int(held) if held.isdigit() else None,
-            "mig": device.slice,
-            "uuid": device.uuid,
-            "unit": unit_of(device.uuid),
-        }
-    return card
+    chip = _chip(device.chip) if device.chip else {}
+    card = {"index": device.index, "vendor": "AMD", **_card(files, device.folder), **chip, "bus": device.bus}
+    if device.slice is None:
+        return card
+    held = files.fields(f"{KFD}/{device.node}/mem_banks/0/properties", " ").get("size_in_bytes")
+    return {
+        **card,
+        "name": name_of(card["name"], device.slice),
+        "memory_bytes": int(held) if held else None,
+        "mig": device.slice,
+        "uuid": device.uuid,
+        "unit": unit_of(device.uuid),
+    }
+
+
+def name_of(card: str, part: str) -> str:
+    """What a part of a card is called, as NVIDIA's driver calls a slice."""
+    return f"{card} {part.partition(' of ')[0]}"
 
 
 def _chip(fields: dict[str, str]) -> dict[str, Any]:

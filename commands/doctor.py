@@ -21,7 +21,7 @@ from harness.doctor.surroundings import (
     card_access,
     disk,
     reach,
-    silent_cards,
+    untrusted,
 )
 from harness.engine.container import shared_memory
 from harness.engine.docker import DockerEngine
@@ -45,7 +45,7 @@ BUILD_BYTES = {"cpu": 2 * 10**9, "cuda": 12 * 10**9, "cuda126": 12 * 10**9, "roc
 
 def diagnose(root: Path, settings: Settings) -> tuple[Finding, ...]:
     """Looks at everything and changes nothing. Raises NoDevice for a device that is not there."""
-    machine, selection = seen = run_setup.devices(settings)
+    machine, selection = seen = run_setup.devices(settings, refuse=False)
     setup, problem = None, ""
     try:
         setup = run_setup.prepare(root, settings, seen=seen, refuse=False)
@@ -61,8 +61,8 @@ def diagnose(root: Path, settings: Settings) -> tuple[Finding, ...]:
         engine=engine.facts() if engine else None,
         refused=search(os.environ).refused if engine is None else (),
         access=card_access(engine.refusal(run_setup.request_of(selection, settings)) if engine else None),
-        silent_cards=silent_cards(machine),
         image_problem=problem,
+        untrusted=untrusted(root),
         plan_problem=refusal,
         disks=(
             disk("this clone", root),

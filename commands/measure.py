@@ -20,7 +20,7 @@ from harness.engine.choose import without_container
 from harness.errors import GateError, MachineError, NotBuilt, UserError
 from harness.image.catalog import Image
 from harness.machine import own_folder, state_folder
-from harness.record import Session
+from harness.record import Session, store
 from harness.record.store import read_all, session_records
 from harness.run import batch_search, ledger, session
 from harness.run import setup as run_setup
@@ -198,7 +198,7 @@ def run(root: Path, settings: Settings, how: How) -> Outcome | None:
             built = setup.engine.built(setup.image)
         resolved = run_setup.resolve_data(setup, data_progress(screen))
         say_data(resolved, screen)
-        with run_lock(own_folder(state_folder())):
+        with run_lock(own_folder(state_folder()), store.state_folder(root)):
             outcome = _run(setup, built, resolved, how, screen)
         _say_outcome(root, settings, outcome, screen)
     if setup.plan.name == selfcheck.PLAN:

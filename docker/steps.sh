@@ -3,6 +3,7 @@
 #   steps.sh apt PACKAGE…
 #   steps.sh environment FOLDER
 #   steps.sh pip PYTHON REQUIREMENTS [CHANNEL]
+#   steps.sh disown PYTHON LOCK
 #   steps.sh check PYTHON LOCK whole
 #   steps.sh check PYTHON LOCK over-base NAME==VERSION…
 #   steps.sh torchvision PYTHON
@@ -71,6 +72,29 @@ step_pip() {
         echo "The channel does not have it or does not answer: the next source is tried."
     fi
     install_locked $wheels
+}
+
+# What a distribution put into its Python has no list of its files, and pip refuses to replace it. What pip installs is
+# found before it; so that pip does, it forgets that these are there.
+step_disown() {
+    "$1" - "$2" <<'PYTHON'
+import re
+import shutil
+import sys
+from importlib.metadata import distributions
+from pathlib import Path
+
+
+def normal(name):
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+locked = set(map(normal, re.findall(r"^([A-Za-z0-9][\w.-]*)==", Path(sys.argv[1]).read_text(), re.MULTILINE)))
+for each in list(distributions()):
+    listed = each.read_text("RECORD") or each.read_text("installed-files.txt")
+    if normal(each.metadata["Name"]) in locked and not listed:
+        (shutil.rmtree if each._path.is_dir() else Path.unlink)(each._path)
+PYTHON
 }
 
 step_check() {

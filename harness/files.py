@@ -1,10 +1,18 @@
-"""A machine's files under a root, so that a made-up tree can stand in for /proc and /sys."""
+"""A machine's files under a root, so that a made-up tree can stand in for /proc and /sys; locks of files."""
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
+
+from harness.errors import MachineError
+
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
+"""What a file system without locks answers: NFS without its daemon, Lustre without `flock`, some of FUSE."""
 
 
 @dataclass(frozen=True)
@@ -65,3 +73,22 @@ class Files:
 def unit_of(uuid: str | None) -> str | None:
     """The first 16 hex digits of SHA-256 over "gpudyno:" and the UUID as the driver writes it."""
     return hashlib.sha256(f"gpudyno:{uuid}".encode()).hexdigest()[:16] if uuid else None
+
+
+def hold(file: IO[str], remedy: str, *, wait: bool = False) -> bool:
+    """Locks an open file until it is closed; False where another process has it, unless to `wait` for that.
+
+    Raises MachineError with `remedy` where its file system has no locks.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        error.filename = file.name
+        if error.errno not in _NO_LOCKS:
+            raise
+        raise MachineError(
+            f"the file system of '{file.name}' has no locks ({error.strerror})", remedy=remedy
+        ) from None
+    return True

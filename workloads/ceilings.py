@@ -2,11 +2,12 @@
 
 Protocol `ceiling/1` has three models. `gemm` times products x @ w.T of random normals in one precision:
 shapes are swept briefly, squares and the shapes of transformer layers, and the fastest is then measured over
-100 steps after 50 products of warm-up. A card spends less power on zeros and runs faster, so the operands are
-normals, four pairs in turn. `copy` times copies within the device's memory, of blocks that no cache holds,
-reading and writing counted, and on a GPU copies from the host, one way counted. `all-reduce` has a rank on
-each of several devices, or two processes and more on a CPU: their sums of one message are timed size by size,
-and the fastest size is then measured over 100 steps, whose samples are its bytes (`parts/all_reduce.py`).
+100 steps after 50 products of warm-up, or over as many as the limit's seconds hold. A card spends less power
+on zeros and runs faster, so the operands are normals, four pairs in turn. `copy` times copies within the
+device's memory, of blocks that no cache holds, reading and writing counted, and on a GPU copies from the
+host, one way counted. `all-reduce` has a rank on each of several devices, or two processes and more on a CPU:
+their sums of one message are timed size by size, and the fastest size is then measured as long, in steps
+whose samples are its bytes (`parts/all_reduce.py`).
 
 This is no upper bound of the hardware, but what the installed software reached on it in that time.
 """
@@ -79,6 +80,11 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     return ranks.launched(trial, None, gpus) if place is None else of_rank(trial, place, options)
 
 
+def steps_of(trial: TrialProcess) -> int:
+    """The steps of the protocol, or those that are to fill the limit's seconds."""
+    return max(STEPS, round((trial.limit.get("seconds") or 0.0) / STEP_SECONDS))
+
+
 def of_one_device(trial: TrialProcess, model: str, options: dict[str, Any]) -> dict[str, Any]:
     """The fastest product or copy."""
     label = trial.variant["precision"]
@@ -98,7 +104,7 @@ def of_one_device(trial: TrialProcess, model: str, options: dict[str, Any]) -> d
         once = seconds_of(operation, WARM_UP, device)
 
     operations_per_step = max(1, round(STEP_SECONDS / once))
-    clock = Clock(trial, device, steps_per_epoch=STEPS, epochs=1)
+    clock = Clock(trial, device, steps_per_epoch=steps_of(trial), epochs=1)
     trial.stage("train")
     epoch = measured(clock, operation.call, operations_per_step, operations_per_step, clock.over)
     trial.event("epoch", **epoch)
@@ -155,7 +161,7 @@ def of_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> dict[
             distributed.all_reduce(message)
             return message
 
-        clock = Clock(trial, device, steps_per_epoch=STEPS, epochs=1)
+        clock = Clock(trial, device, steps_per_epoch=steps_of(trial), epochs=1)
         over = ranks.End(clock, place).over
         trial.stage("train")
         distributed.barrier()
@@ -199,7 +205,7 @@ def common(
         "device": facts(trial.asked["device"], device),
         "versions": software(),
         "protocol": {
-            "steps_per_epoch": STEPS,
+            "steps_per_epoch": clock.steps_per_epoch,
             "epochs": 1,
             "valid_batches": 0,
             **clock.ended([epoch], whole=True),
@@ -227,7 +233,7 @@ def measured(
                 result = call()
             # One value of the last result, so that the clock sees whether it is finite.
             clock.step(result.flatten()[0], samples_per_step)
-            if over() or len(clock.step_us) == STEPS:
+            if over() or len(clock.step_us) == clock.steps_per_epoch:
                 break
     return dict(clock.stop(), train_loss=None)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from harness.errors import Busy, NoSpace, UserError
+from harness.files import hold
 
 ELSEWHERE = "free some space there, or set GPUDYNO_CACHE to a folder on another disk"
 
@@ -34,10 +34,8 @@ def locked(folder: Path) -> Iterator[None]:
     """Holds the folder for this process, and clears away what a killed one left half unpacked."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Busy("another gpudyno is fetching data", remedy="wait until it is done") from None
+        if not hold(lock, "set GPUDYNO_CACHE to a folder on a disk of this machine"):
+            raise Busy("another gpudyno is fetching data", remedy="wait until it is done")
         for left in (*folder.glob(".new-*"), *folder.glob(".old-*")):
             shutil.rmtree(left, ignore_errors=True)
         yield

@@ -8,7 +8,6 @@ from harness.doctor.surroundings import Finding, Surroundings
 from harness.engine.access import PODMAN_GIVES_GPUS
 from harness.engine.base import EngineFacts
 from harness.engines import ENGINES
-from harness.machine.devices import WHOLE
 from harness.record import Gpu, Load, Machine
 from harness.units import size
 
@@ -16,16 +15,24 @@ FOREIGN_BYTES = 200 * 2**20
 """What another process may hold on a card before a trial beside it is invalid."""
 
 
+_REMEDIES = {
+    "different versions": "restart the machine, or load the driver's module anew",
+    "library is not here": "install the driver, or start this container with its cards (--gpus all)",
+    "does not list it": "see `sudo dmesg` whether it has fallen off the bus; restart the machine",
+    "": "install the maker's driver, or load its module (modprobe)",
+}
+"""By a part of the reason, the first that it has."""
 _ARM = ("aarch64", "arm64")
 
 
 def cards(around: Surroundings) -> Iterator[Finding]:
     """Each card that is taken and its state, and those that are not."""
-    for maker in around.silent_cards:
+    for silent in around.machine.silent_cards:
+        remedy = next(remedy for cause, remedy in _REMEDIES.items() if cause in silent)
         yield Finding(
-            "problem",
-            f"a card of {maker} is in this machine, and no driver answers for it",
-            f"install {maker}'s driver, or take --device cpu",
+            "problem" if around.selection.kind == "cpu" else "warn",
+            f"a card is in this machine and does not answer: {silent}",
+            f"{remedy}; --device cpu measures the processor in its place",
         )
     cpu = around.machine.cpu
     if around.selection.kind == "cpu":
@@ -62,17 +69,18 @@ def _card_state(card: Gpu) -> Iterator[Finding]:
             else "restore its power cap",
         )
     if card.clocks_locked:
-        yield Finding("warn", f"the clocks of {place} are held down", "nvidia-smi -rgc and -rac release them")
+        release = "nvidia-smi -rgc and -rac" if card.vendor == "NVIDIA" else "rocm-smi --setperflevel auto"
+        yield Finding("warn", f"a setting holds the clocks of {place}", f"{release} releases them")
     if card.mig == "on":
         yield Finding(
             "problem",
             f"{place} is in MIG mode and has no slice, so CUDA sees nothing of it",
             f"sudo nvidia-smi mig -i {card.index} -cgi 0 -C makes one, nvidia-smi -mig 0 leaves the mode",
         )
-    elif card.mig not in WHOLE:
+    elif card.slice:
         yield Finding(
             "warn",
-            f"{place} is a slice (MIG {card.mig}): it shares clocks, power and heat with the others",
+            f"{place} is a slice ({card.mig}): it shares clocks, power and heat with the others",
             "a slice is a card of its own in the report, without energy",
         )
     if card.pcie_width and card.pcie_width_max and card.pcie_width < card.pcie_width_max:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from harness.data.prepared import HOW, PREPARED
 from harness.doctor import devices
-from harness.doctor.surroundings import Disk, Estimate, Finding, Surroundings
+from harness.doctor.surroundings import TRUST, Disk, Estimate, Finding, Surroundings
 from harness.engines import ENGINES
 from harness.units import GIB, counted, duration, size
 
@@ -130,6 +130,8 @@ def _data(around: Surroundings) -> Iterator[Finding]:
 
 
 def _plan(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]:
+    if around.untrusted:
+        yield Finding("warn", around.untrusted, TRUST)
     if around.plan_problem is not None:
         yield around.plan_problem
     if estimate is None:

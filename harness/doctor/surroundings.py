@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,10 +18,6 @@ from harness.engine.base import EngineFacts
 from harness.files import Files
 from harness.machine.devices import Selection
 from harness.record import Load, Machine
-
-_PCI = "/sys/bus/pci/devices"
-_MAKERS = {"0x10de": "NVIDIA", "0x1002": "AMD"}
-_DISPLAY_CLASSES = ("0x0300", "0x0302", "0x0380", "0x1200")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +78,19 @@ def _node(files: Files, path: str) -> Node | None:
     return Node(path, group, os.access(real, os.R_OK | os.W_OK))
 
 
-def silent_cards(machine: Machine, files: Files | None = None) -> tuple[str, ...]:
-    """Makers whose cards the bus shows and no driver describes."""
-    files = files or Files()
-    described = {card.vendor for card in machine.gpus}
-    makers = {
-        _MAKERS.get(files.text(f"{_PCI}/{name}/vendor") or "", "")
-        for name in files.names(_PCI)
-        if (files.text(f"{_PCI}/{name}/class") or "").startswith(_DISPLAY_CLASSES)
-    }
-    return tuple(sorted(makers - described - {""}))
+TRUST = 'git config --global --add safe.directory "$PWD"'
+
+
+def untrusted(root: Path) -> str:
+    """What it means where git reads nothing of this clone since another user owns it; empty where it does."""
+    words = ["git", "-C", str(root), "rev-parse", "HEAD"]
+    try:
+        done = subprocess.run(words, capture_output=True, env={**os.environ, "LC_ALL": "C"}, check=False)
+    except OSError:
+        return ""
+    if b"dubious ownership" not in done.stderr:
+        return ""
+    return "git reads nothing of this clone, which another user owns: no record will have its commit"
 
 
 def reach(hosts: Sequence[str], *, port: int = 443, timeout_seconds: float = 2.0) -> dict[str, bool]:
@@ -163,9 +163,10 @@ class Surroundings:
     refused: tuple[str, ...] = ()
     """Why each other engine was passed over."""
     access: CardAccess = field(default_factory=CardAccess)
-    silent_cards: tuple[str, ...] = ()
     image_problem: str = ""
     """Why no image serves the card, in a sentence; empty where one does."""
+    untrusted: str = ""
+    """Why git reads nothing of this clone; empty where it does."""
     plan_problem: Finding | None = None
     """Why `run` would refuse the plan here; null where it would not."""
     disks: tuple[Disk, ...] = ()

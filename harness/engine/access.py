@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from harness.engine.base import EngineFacts
 from harness.engine.container import DeviceRequest
 from harness.engines import ENGINES
 from harness.files import Files
 
+CDI_REMEDY = "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
 CDI_FOLDERS = ("/etc/cdi", "/var/run/cdi", "/run/cdi")
 
 PODMAN_GIVES_GPUS = (5, 4, 0)
@@ -20,18 +21,31 @@ PODMAN_TAKES_ANNOTATIONS = (5, 1, 0)
 
 _KIND = re.compile(r"^kind:\s*[\"']?([^\s\"']+)", re.MULTILINE)
 _NAME = re.compile(r"^\s*(?:-\s+)?name:\s*[\"']?([^\s\"']+)", re.MULTILINE)
+_GIVEN = re.compile(r"\bhostPath[\"']?:\s*[\"']?([^\"'\s,]+)")
 _READ_AND_WRITE = 0o006
 
 
 def cdi_devices(files: Files, folders: Iterable[str] = CDI_FOLDERS) -> tuple[str, ...]:
     """The devices that the CDI specifications in these folders name, such as nvidia.com/gpu=0."""
-    texts = [
-        files.text(f"{folder}/{name}") or ""
-        for folder in folders
-        for name in files.names(folder)
-        if name.endswith((".yaml", ".yml", ".json"))
-    ]
-    return tuple(sorted({device for text in texts for device in _named(text)}))
+    return tuple(sorted({device for text in _specifications(files, folders) for device in _named(text)}))
+
+
+def cdi_lacks(files: Files, folders: Iterable[str] = CDI_FOLDERS) -> str | None:
+    """The first file that NVIDIA's specification gives to containers and that is not here: it is stale."""
+    named = (
+        path
+        for text in _specifications(files, folders)
+        if "nvidia.com/" in text
+        for path in _GIVEN.findall(text)
+    )
+    return next((path for path in named if not files.exists(path)), None)
+
+
+def _specifications(files: Files, folders: Iterable[str]) -> Iterator[str]:
+    for folder in folders:
+        for name in files.names(folder):
+            if name.endswith((".yaml", ".yml", ".json")):
+                yield files.text(f"{folder}/{name}") or ""
 
 
 def _named(text: str) -> list[str]:
@@ -81,6 +95,8 @@ def _cuda_refusal(facts: EngineFacts, device: DeviceRequest) -> str | None:
     if facts.wants_cdi and not cdi_names(device, facts.cdi_devices):
         marks = ", ".join(map(str, device.indices)) or "asked for"
         return f"no CDI specification that {title} reads names the NVIDIA card {marks}"
+    if facts.wants_cdi and facts.cdi_lacks:
+        return f"the CDI specification is older than the driver: '{facts.cdi_lacks}' of it is not here"
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +15,14 @@ import docker.errors
 import requests
 import urllib3.exceptions
 
-from harness.engine.access import CDI_FOLDERS, PODMAN_GIVES_GPUS, cdi_devices, version_numbers
+from harness.engine.access import (
+    CDI_FOLDERS,
+    CDI_REMEDY,
+    PODMAN_GIVES_GPUS,
+    cdi_devices,
+    cdi_lacks,
+    version_numbers,
+)
 from harness.engine.base import EngineFacts
 from harness.engines import ContainerEngine
 from harness.errors import MachineError, NoDevice, NoEngine, NoSpace
@@ -35,6 +43,10 @@ _DEVICE_SIGNS = (
     "unknown or invalid runtime",
     "stat /dev/kfd",
 )
+
+
+_CDI_SIGN = re.compile(r"\bcdi\b|(?:libcuda|libnvidia|/dev/nvidia).*no such file")
+"""A specification that is stale, or that names no such card."""
 
 
 @contextmanager
@@ -70,10 +82,10 @@ def refused(engine: str, doing: str, explanation: str) -> MachineError:
         return NoSpace(
             f"the disk is full: {engine} could not {doing}", remedy="free space with `invoke build --clean`"
         )
-    if any(sign in lower for sign in _DEVICE_SIGNS):
+    if any(sign in lower for sign in _DEVICE_SIGNS) or _CDI_SIGN.search(lower):
         return NoDevice(
             f"{engine} cannot give a container the device: {clause}",
-            remedy="see `invoke doctor` for what is missing",
+            remedy=CDI_REMEDY if _CDI_SIGN.search(lower) else "see `invoke doctor` for what is missing",
         )
     return MachineError(f"{engine} would not {doing}: {clause}", remedy="see `invoke doctor`")
 
@@ -96,6 +108,7 @@ def facts(
         runtimes=tuple(sorted(info.get("Runtimes") or ())),
         cdi=_honours_cdi(connection, info),
         cdi_devices=tuple(dict.fromkeys((*discovered, *specified))),
+        cdi_lacks=cdi_lacks(files, info.get("CDISpecDirs") or CDI_FOLDERS),
         rootless=any("name=rootless" in option for option in options),
         userns_remap=any("name=userns" in option for option in options),
         selinux=any("name=selinux" in option for option in options),

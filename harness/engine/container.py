@@ -228,6 +228,9 @@ def inside(spec: RunSpec, *, own_devices: bool = True) -> dict[str, str]:
     if spec.device.kind != "cpu":
         # Inside, the user's own indices would mean other cards: only those of the trial are shown.
         found |= _visible(spec.device, inside=own_devices)
+    if spec.device.cdi:
+        # NVIDIA's runtime, where it is the default, would add all cards, as our images ask of it.
+        found["NVIDIA_VISIBLE_DEVICES"] = "void"
     return found
 
 

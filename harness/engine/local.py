@@ -20,7 +20,7 @@ from harness.engine import container
 from harness.engine.base import BuildStep, Built, Exit, Handle, Running, Say
 from harness.engine.container import RunSpec
 from harness.engines import EngineName
-from harness.errors import NoEngine
+from harness.errors import MachineError, NoEngine
 from harness.image.catalog import Image
 from harness.image.lock import lock_sha256
 from harness.record import Environment, short_hash
@@ -82,6 +82,8 @@ class Processes:
         Path(inside["HOME"]).mkdir(parents=True, exist_ok=True)
         inside["TMPDIR"] = str(_temporary(work))
         _temporary(work).mkdir(mode=0o700, exist_ok=True)
+        # The clone's file system may have no links.
+        inside["GPUDYNO_DATA"] = str(_temporary(work) / "data")
         _view(Path(inside["GPUDYNO_DATA"]), spec)
         return self._begin(argv, inside, work)
 
@@ -138,6 +140,9 @@ class Processes:
                     member.send_signal(sign)
                 except psutil.NoSuchProcess:
                     continue
+                except psutil.AccessDenied:
+                    problem = f"a trial of another user runs here (process {member.pid})"
+                    raise MachineError(problem, remedy="wait for it to end") from None
             _, group = psutil.wait_procs(group, timeout=_STOP_SECONDS)
             if not group:
                 break

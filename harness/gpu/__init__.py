@@ -23,3 +23,10 @@ def query(
     if missing is not None:
         missing.setdefault(what, reason)
     return None
+
+
+def constant(library: Any, *names: str) -> Any:
+    """What a driver's library calls by these names, one within the other; None where it has no such."""
+    for name in names:
+        library = getattr(library, name, None)
+    return library

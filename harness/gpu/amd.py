@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.files import Files, unit_of
-from harness.gpu import amdgpu, query
+from harness.gpu import amdgpu, constant, query
 
 VIOLATIONS = (
     ("acc_ppt_pwr", "power"),
@@ -50,20 +50,26 @@ def _imported(*folders: str) -> Any | None:
 
 
 def describe(smi: Any | None, files: Files) -> list[dict[str, Any]]:
-    """The fields of record.Gpu for every card, and `uuid`, which stays in memory."""
+    """The fields of record.Gpu for every device, and `uuid`, which stays in memory."""
     kernel_cards = amdgpu.described(files)
     by_bus = _library_cards(smi) if smi is not None else {}
     for card in kernel_cards:
-        card.update({key: value for key, value in by_bus.get(card["bus"], {}).items() if value is not None})
+        told = _told(by_bus.get(card["bus"], {}))
+        if card.get("mig"):
+            # The library's memory and name are the whole card's.
+            told.pop("memory_bytes", None)
+            if "name" in told:
+                told["name"] = amdgpu.name_of(told["name"], card["mig"])
+        card.update(told)
     unnamed = {"name": "unknown AMD card", "vendor": "AMD"}
     return kernel_cards or [{**unnamed, **by_bus[bus], "index": at} for at, bus in enumerate(sorted(by_bus))]
 
 
 def _library_cards(smi: Any) -> dict[str, dict[str, Any]]:
     """PCI address → what amdsmi knows better than the kernel's files."""
-    try:
-        smi.amdsmi_init()
-    except smi.AmdSmiException:
+    refused: dict[str, str] = {}
+    query(smi, "amdsmi_init", missing=refused)
+    if refused:
         return {}
     try:
         handles = query(smi, "amdsmi_get_processor_handles") or []
@@ -75,11 +81,11 @@ def _library_cards(smi: Any) -> dict[str, dict[str, Any]]:
 
 def _library_card(smi: Any, handle: Any) -> dict[str, Any]:
     def ask(name: str) -> dict[str, Any]:
-        return {key: value for key, value in (query(smi, name, handle) or {}).items() if value != "N/A"}
+        return _told(query(smi, name, handle) or {})
 
     asic, vram = ask("amdsmi_get_gpu_asic_info"), ask("amdsmi_get_gpu_vram_info")
     cap, bus = ask("amdsmi_get_power_cap_info"), query(smi, "amdsmi_get_gpu_device_bdf", handle)
-    megabytes = vram.get("vram_size")
+    megabytes = vram.get("vram_size", vram.get("vram_size_mb"))
     return {
         "bus": bus.lower() if bus else None,
         "name": asic.get("market_name"),
@@ -100,10 +106,13 @@ def _cap_watts(value: int | None) -> float | None:
 
 
 def open_cards(marks: list[str], root: str = "/") -> Any:
-    """The cards by the library, or by the kernel's files where it does not answer."""
+    """The cards by the library, or by the kernel's files where it does not know them all."""
     smi = library()
-    cards = AmdsmiCards(smi, marks, root) if smi is not None else None
-    return cards if cards is not None and cards.described else amdgpu.KernelCards(marks, root)
+    cards, kernel = (
+        AmdsmiCards(smi, marks, root) if smi is not None else None,
+        amdgpu.KernelCards(marks, root),
+    )
+    return cards if cards and len(cards.described) >= max(len(kernel.described), 1) else kernel
 
 
 class AmdsmiCards:
@@ -115,6 +124,7 @@ class AmdsmiCards:
         self._smi = smi
         self.missing: dict[str, str] = {}
         self.described: list[dict[str, Any]] = []
+        self._devices: list[amdgpu.Device] = []
         self._handles: list[Any] = []
         self._counts: list[Any] = []
         self._units: list[int | None] = []
@@ -125,22 +135,26 @@ class AmdsmiCards:
 
     def _find(self, marks: list[str], root: str) -> None:
         # The compute runtime counts by bus number, which is not always this library's order.
-        files = Files(Path(root))
-        uuids = {bus: files.text(f"{folder}/unique_id") for bus, folder in amdgpu.kernel_folders(files)}
+        self._files = Files(Path(root))
         handles = self._ask("cards", "amdsmi_get_processor_handles") or []
-        placed = [
-            ((self._ask("bus", "amdsmi_get_gpu_device_bdf", handle) or "").lower(), handle)
+        by_bus = {
+            (self._ask("bus", "amdsmi_get_gpu_device_bdf", handle) or "").lower(): handle
             for handle in handles
-        ]
-        if not all(bus for bus, _ in placed):
+        }
+        if "" in by_bus:
             # Without it no card can be counted as the compute runtime counts.
             self.missing["cards"] = "amdsmi gives no PCI address"
             return
-        for index, (bus, handle) in enumerate(sorted(placed, key=lambda pair: pair[0])):
+        unknown = [amdgpu.Device(at, bus, "", None) for at, bus in enumerate(sorted(by_bus))]
+        for device in amdgpu.devices(self._files) or unknown:
+            if device.bus not in by_bus:
+                continue
+            handle, index = by_bus[device.bus], device.index
             asic = self._ask(f"{index}.name", "amdsmi_get_gpu_asic_info", handle) or {}
-            card = {"index": index, "unit": unit_of(uuids.get(bus)), "name": _known(asic.get("market_name"))}
-            if amdgpu.chosen(card, uuids.get(bus), marks):
+            card = {"index": index, "unit": unit_of(device.uuid), "name": _known(asic.get("market_name"))}
+            if amdgpu.chosen(card, device.uuid, marks):
                 self.described.append(card)
+                self._devices.append(device)
                 self._handles.append(handle)
                 self._counts.append(None)
                 self._units.append(_known(asic.get("num_compute_units")))
@@ -151,8 +165,14 @@ class AmdsmiCards:
             self._ask("close", "amdsmi_shut_down")
 
     def sample(self, ours: Any, slow: bool) -> list[dict[str, Any]]:
-        """Each card's values; counters are cumulative."""
-        return [self._card(at, handle, ours, slow) for at, handle in enumerate(self._handles)]
+        """Each card's values, from the kernel's files where the library has none; counters are cumulative."""
+        return [
+            {
+                **amdgpu.sampled(self._files, self._devices[at], ours),
+                **_told(self._card(at, handle, ours, slow)),
+            }
+            for at, handle in enumerate(self._handles)
+        ]
 
     def _ask(self, what: str, name: str, *arguments: Any) -> Any:
         return query(self._smi, name, *arguments, missing=self.missing, what=what)
@@ -166,17 +186,20 @@ class AmdsmiCards:
         busy = ask("utilization", "amdsmi_get_gpu_activity") or {}
         memory = ask("memory", "amdsmi_get_gpu_vram_usage") or {}
         used = _known(memory.get("vram_used"))
-        clock, heat = smi.AmdSmiClkType, smi.AmdSmiTemperatureType
-        sm = ask("sm_mhz", "amdsmi_get_clock_info", clock.GFX) or {}
-        hbm = ask("memory_mhz", "amdsmi_get_clock_info", clock.MEM) or {}
-        now = smi.AmdSmiTemperatureMetric.CURRENT
+        sm, hbm = (
+            ask(what, "amdsmi_get_clock_info", constant(smi, "AmdSmiClkType", name)) or {}
+            for what, name in (("sm_mhz", "GFX"), ("memory_mhz", "MEM"))
+        )
+        now = constant(smi, "AmdSmiTemperatureMetric", "CURRENT")
+        hot, memory_hot = (
+            _known(ask(what, "amdsmi_get_temp_metric", constant(smi, "AmdSmiTemperatureType", name), now))
+            for what, name in (("temperature", "HOTSPOT"), ("memory_temperature", "VRAM"))
+        )
         values = {
-            "sm_mhz": _known(sm.get("clk")),
-            "memory_mhz": _known(hbm.get("clk")),
-            "temperature_c": ask("temperature", "amdsmi_get_temp_metric", heat.HOTSPOT, now),
-            "memory_temperature_c": _known(
-                ask("memory_temperature", "amdsmi_get_temp_metric", heat.VRAM, now)
-            ),
+            "sm_mhz": _known(sm.get("clk", sm.get("cur_clk"))),
+            "memory_mhz": _known(hbm.get("clk", hbm.get("cur_clk"))),
+            "temperature_c": hot,
+            "memory_temperature_c": memory_hot,
             "power_watts": _power(ask("power", "amdsmi_get_power_info") or {}),
             "utilization_percent": _known(busy.get("gfx_activity")),
             "memory_utilization_percent": _known(busy.get("umc_activity")),
@@ -211,8 +234,17 @@ class AmdsmiCards:
     def _others(self, at: int, ask: Callable[..., Any], ours: Any) -> dict[str, Any] | None:
         if ours.unknown_because:
             return None
-        running = ask("processes", "amdsmi_get_gpu_process_list")
-        if running is None:
+        listed = ask("processes", "amdsmi_get_gpu_process_list")
+        if listed is None:
+            return None
+        # Before ROCm 6.2 the list holds handles, and each is asked for.
+        running = [
+            one
+            if isinstance(one, dict)
+            else self._ask("processes", "amdsmi_get_gpu_process_info", self._handles[at], one)
+            for one in listed
+        ]
+        if any(process is None or "pid" not in process for process in running):
             return None
         own = ours.among({process["pid"] for process in running})
         foreign = [process for process in running if process["pid"] not in own and _is_here(process)]
@@ -223,8 +255,16 @@ class AmdsmiCards:
         }
 
 
+_UNKNOWN = ("N/A", "", 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF)
+"""The library says so in words from ROCm 6.2 on, before that by the largest number of a field."""
+
+
 def _known(value: Any) -> Any:
-    return None if value in ("N/A", "", None) else value
+    return None if value in _UNKNOWN else value
+
+
+def _told(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if _known(value) is not None}
 
 
 def _is_here(process: dict[str, Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from harness.files import Files, unit_of
 
 _DRM = "/sys/class/drm"
 KFD = "/sys/class/kfd/kfd/topology/nodes"
+_PROCESSES = "/sys/class/kfd/kfd/proc"
 _VENDOR = "0x1002"
 _GENERATIONS = ((2.5, 1), (5.0, 2), (8.0, 3), (16.0, 4), (32.0, 5), (64.0, 6))
 
@@ -27,13 +29,71 @@ def kernel_folders(files: Files) -> list[tuple[str, str]]:
     )
 
 
+@dataclass(frozen=True)
+class Device:
+    """What HIP takes for one device: a card, or a part of one that is divided (DPX, QPX, CPX)."""
+
+    index: int
+    bus: str
+    folder: str
+    uuid: str | None
+    node: str | None = None
+    """Its name among the compute driver's."""
+    chip: dict[str, str] = field(default_factory=dict)
+    """What that driver tells of it."""
+    slice: str | None = None
+    """How its card is divided, and which that is."""
+
+
+def devices(files: Files) -> list[Device]:
+    """Every device in HIP's order: the parts of a card that is divided stand in its place."""
+    nodes: dict[str, list[tuple[str | None, dict[str, str]]]] = {}
+    for node, bus, fields in sorted(kfd_nodes(files), key=lambda one: int(one[0])):
+        nodes.setdefault(bus, []).append((node, fields))
+    found: list[Device] = []
+    for card, (bus, folder) in enumerate(kernel_folders(files)):
+        form, uuid = division(files, folder), files.text(f"{folder}/unique_id") or None
+        whole = f"{form} of card {card}" if form is not None and not form.startswith(WHOLE) else None
+        for name, chip in nodes.get(bus) or [(None, {})]:
+            own = f"{int(chip.get('unique_id', 0)):016x}" if whole and "unique_id" in chip else uuid
+            found.append(Device(len(found), bus, folder, own, name, chip, whole))
+    return found
+
+
+WHOLE = "SPX"
+"""The compute partition of a card that is one device."""
+
+
+def division(files: Files, folder: str) -> str | None:
+    """A card's compute and memory partition, as "CPX/NPS4"; None where it has no such modes."""
+    modes = (files.text(f"{folder}/current_{what}_partition") for what in ("compute", "memory"))
+    return "/".join(mode for mode in modes if mode and mode != "UNKNOWN") or None
+
+
 def described(files: Files) -> list[dict[str, Any]]:
-    """The fields of record.Gpu for every card that the kernel shows, with its `bus` and its `uuid`."""
-    chips = {bus: _chip(fields) for _, bus, fields in kfd_nodes(files)}
-    return [
-        {"index": at, "vendor": "AMD", **_card(files, folder), **chips.get(bus, {}), "bus": bus}
-        for at, (bus, folder) in enumerate(kernel_folders(files))
-    ]
+    """The fields of record.Gpu for every device that the kernel shows, with its `bus` and its `uuid`."""
+    return [_described(files, device) for device in devices(files)]
+
+
+def _described(files: Files, device: Device) -> dict[str, Any]:
+    chip = _chip(device.chip) if device.chip else {}
+    card = {"index": device.index, "vendor": "AMD", **_card(files, device.folder), **chip, "bus": device.bus}
+    if device.slice is None:
+        return card
+    held = files.fields(f"{KFD}/{device.node}/mem_banks/0/properties", " ").get("size_in_bytes")
+    return {
+        **card,
+        "name": name_of(card["name"], device.slice),
+        "memory_bytes": int(held) if held else None,
+        "mig": device.slice,
+        "uuid": device.uuid,
+        "unit": unit_of(device.uuid),
+    }
+
+
+def name_of(card: str, part: str) -> str:
+    """What a part of a card is called, as NVIDIA's driver calls a slice."""
+    return f"{card} {part.partition(' of ')[0]}"
 
 
 def _chip(fields: dict[str, str]) -> dict[str, Any]:
@@ -60,6 +120,7 @@ def _card(files: Files, device: str) -> dict[str, Any]:
         "vbios": files.text(f"{device}/vbios_version"),
         "power_limit_watts": _watts(files.number(f"{power}/power1_cap")),
         "power_limit_default_watts": _watts(files.number(f"{power}/power1_cap_default")),
+        "clocks_locked": held_clocks(files, device),
         "clock_max_mhz": _highest(files.text(f"{device}/pp_dpm_sclk")),
         "clock_memory_max_mhz": _highest(files.text(f"{device}/pp_dpm_mclk")),
         "pcie_generation": generation(files.text(f"{device}/current_link_speed")),
@@ -115,8 +176,66 @@ def chosen(card: dict[str, Any], uuid: str | None, marks: list[str]) -> bool:
     return not marks or bool({str(card["index"]), uuid, card["unit"]} & set(marks))
 
 
+def held_clocks(files: Files, folder: str) -> bool | None:
+    """Whether a user's performance level holds the clocks, which the driver chooses by itself at "auto"."""
+    level = files.text(f"{folder}/power_dpm_force_performance_level")
+    return None if not level or level == "unknown" else level != "auto"
+
+
+def held_bytes(files: Files) -> dict[int, dict[str, int]] | None:
+    """Process → number of a device → bytes that it holds of it; None without the compute driver."""
+    if not files.exists(_PROCESSES):
+        return None
+    return {
+        int(pid): {
+            name[len("vram_") :]: files.number(f"{_PROCESSES}/{pid}/{name}") or 0
+            for name in files.names(f"{_PROCESSES}/{pid}")
+            if name.startswith("vram_")
+        }
+        for pid in files.names(_PROCESSES)
+        if pid.isdigit()
+    }
+
+
+def sampled(files: Files, device: Device, ours: Any) -> dict[str, Any]:
+    """What the kernel's files tell of a device now: no energy counter, and no time limited."""
+    number, sensors, folder = files.number, _sensors(files, device.folder), device.folder
+    labels = {files.text(f"{sensors}/temp{at}_label"): f"{sensors}/temp{at}_input" for at in range(1, 4)}
+    hottest = labels.get("junction") or labels.get("edge") or f"{sensors}/temp1_input"
+    power, form = number(f"{sensors}/power1_average"), division(files, folder)
+    limit = number(f"{sensors}/power1_cap")
+    return {
+        "sm_mhz": _scaled(number(f"{sensors}/freq1_input"), 1e6),
+        "memory_mhz": _scaled(number(f"{sensors}/freq2_input"), 1e6),
+        "temperature_c": _scaled(number(hottest), 1000),
+        "memory_temperature_c": _scaled(number(labels.get("mem", "")), 1000),
+        "power_watts": _scaled(number(f"{sensors}/power1_input") if power is None else power, 1e6),
+        "power_limit_watts": _scaled(limit, 1e6),
+        "utilization_percent": number(f"{folder}/gpu_busy_percent"),
+        "memory_utilization_percent": number(f"{folder}/mem_busy_percent"),
+        "memory_used_bytes": number(f"{folder}/mem_info_vram_used"),
+        "reasons": ["application_clocks"] if held_clocks(files, folder) else None,
+        "mig": None if form is None else not form.startswith(WHOLE),
+        "others": _others(files, device, ours),
+    }
+
+
+def _scaled(value: int | None, divisor: float) -> float | None:
+    return None if value is None else value / divisor
+
+
+def _others(files: Files, device: Device, ours: Any) -> dict[str, Any] | None:
+    held = held_bytes(files)
+    number = files.text(f"{KFD}/{device.node}/gpu_id")
+    if ours.unknown_because or held is None or number is None:
+        return None
+    here = {pid: of[number] for pid, of in held.items() if of.get(number)}
+    foreign = set(here) - ours.among(set(here))
+    return {"processes": len(foreign), "memory_bytes": sum(here[pid] for pid in foreign)}
+
+
 class KernelCards:
-    """What amdgpu shows in /sys: no energy counter, no time limited, no processes."""
+    """The watched devices as amdgpu shows them in /sys."""
 
     source = "sysfs"
 
@@ -126,36 +245,18 @@ class KernelCards:
             "limited": "amdsmi does not answer",
         }
         self.described: list[dict[str, Any]] = []
-        self._files = Files(Path(root))
-        self._folders: list[str] = []
-        for index, (_, folder) in enumerate(kernel_folders(self._files)):
-            uuid = self._files.text(f"{folder}/unique_id") or None
-            name = self._files.text(f"{folder}/product_name")
-            card = {"index": index, "unit": unit_of(uuid), "name": name}
-            if chosen(card, uuid, marks):
+        self.files = Files(Path(root))
+        self.devices: list[Device] = []
+        for device in devices(self.files):
+            name = self.files.text(f"{device.folder}/product_name")
+            card = {"index": device.index, "unit": unit_of(device.uuid), "name": name}
+            if chosen(card, device.uuid, marks):
                 self.described.append(card)
-                self._folders.append(folder)
+                self.devices.append(device)
 
     def sample(self, ours: Any, slow: bool) -> list[dict[str, Any]]:
-        """Each card's values."""
-        return [self._card(folder) for folder in self._folders]
+        """Each device's values."""
+        return [sampled(self.files, device, ours) for device in self.devices]
 
     def close(self) -> None:
         """Nothing is open."""
-
-    def _card(self, folder: str) -> dict[str, Any]:
-        number = self._files.number
-        sensors = _sensors(self._files, folder)
-        power = number(f"{sensors}/power1_average")
-        power = number(f"{sensors}/power1_input") if power is None else power
-        heat, clock = number(f"{sensors}/temp1_input"), number(f"{sensors}/freq1_input")
-        memory_clock = number(f"{sensors}/freq2_input")
-        return {
-            "sm_mhz": None if clock is None else clock / 1e6,
-            "memory_mhz": None if memory_clock is None else memory_clock / 1e6,
-            "temperature_c": None if heat is None else heat / 1000,
-            "power_watts": None if power is None else power / 1e6,
-            "utilization_percent": number(f"{folder}/gpu_busy_percent"),
-            "memory_utilization_percent": number(f"{folder}/mem_busy_percent"),
-            "memory_used_bytes": number(f"{folder}/mem_info_vram_used"),
-        }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.files import Files, unit_of
-from harness.gpu import query
+from harness.gpu import constant, query
 from harness.gpu.nvml import Unit, bus_of, driver, units
 
 POLICIES = ("POWER", "THERMAL", "SYNC_BOOST", "BOARD_LIMIT", "LOW_UTILIZATION", "RELIABILITY")
@@ -23,6 +23,7 @@ REASONS = (
     (0x100, "display_clock"),
 )
 """The bits of NVML's clocks event reasons."""
+USERS_CLOCKS = 0x2
 XIDS_KEPT = 20
 NO_INSTANCE = 0xFFFFFFFF
 """What an event has for the slice where it is of the whole card."""
@@ -42,8 +43,11 @@ def _described(nvml: Any, files: Files, unit: Unit) -> dict[str, Any]:
 
     name, uuid = query(nvml, "nvmlDeviceGetName", unit.own), query(nvml, "nvmlDeviceGetUUID", unit.own)
     memory, ecc = query(nvml, "nvmlDeviceGetMemoryInfo", unit.own), ask("nvmlDeviceGetEccMode")
-    mode, switched = ask("nvmlDeviceGetComputeMode"), nvml.NVML_FEATURE_ENABLED
-    modes = {nvml.NVML_COMPUTEMODE_DEFAULT: "default", nvml.NVML_COMPUTEMODE_PROHIBITED: "prohibited"}
+    mode, switched = ask("nvmlDeviceGetComputeMode"), constant(nvml, "NVML_FEATURE_ENABLED")
+    modes = {
+        constant(nvml, "NVML_COMPUTEMODE_DEFAULT"): "default",
+        constant(nvml, "NVML_COMPUTEMODE_PROHIBITED"): "prohibited",
+    }
     persistence, display = ask("nvmlDeviceGetPersistenceMode"), ask("nvmlDeviceGetDisplayActive")
     bar1, bus = ask("nvmlDeviceGetBAR1MemoryInfo"), bus_of(nvml, unit.card)
     capability = ask("nvmlDeviceGetCudaComputeCapability")
@@ -65,8 +69,8 @@ def _described(nvml: Any, files: Files, unit: Unit) -> dict[str, Any]:
         "power_limit_watts": _watts(ask("nvmlDeviceGetEnforcedPowerLimit")),
         "power_limit_default_watts": _watts(ask("nvmlDeviceGetPowerManagementDefaultLimit")),
         "power_limit_max_watts": _watts(limits[1]) if limits else None,
-        "clock_max_mhz": ask("nvmlDeviceGetMaxClockInfo", nvml.NVML_CLOCK_SM),
-        "clock_memory_max_mhz": ask("nvmlDeviceGetMaxClockInfo", nvml.NVML_CLOCK_MEM),
+        "clock_max_mhz": ask("nvmlDeviceGetMaxClockInfo", constant(nvml, "NVML_CLOCK_SM")),
+        "clock_memory_max_mhz": ask("nvmlDeviceGetMaxClockInfo", constant(nvml, "NVML_CLOCK_MEM")),
         "clocks_locked": _locked(nvml, ask),
         "ecc": None if ecc is None else ecc[0] == switched,
         "remapped_rows": _remapped(nvml, ask),
@@ -93,8 +97,8 @@ def _remapped(nvml: Any, ask: Callable[..., Any]) -> int | None:
     if rows is not None:
         return int(rows[0] + rows[1])
     causes = (
-        nvml.NVML_PAGE_RETIREMENT_CAUSE_MULTIPLE_SINGLE_BIT_ECC_ERRORS,
-        nvml.NVML_PAGE_RETIREMENT_CAUSE_DOUBLE_BIT_ECC_ERROR,
+        constant(nvml, "NVML_PAGE_RETIREMENT_CAUSE_MULTIPLE_SINGLE_BIT_ECC_ERRORS"),
+        constant(nvml, "NVML_PAGE_RETIREMENT_CAUSE_DOUBLE_BIT_ECC_ERROR"),
     )
     pages = [ask("nvmlDeviceGetRetiredPages", cause) for cause in causes]
     return None if any(page is None for page in pages) else sum(len(page) for page in pages)
@@ -107,7 +111,7 @@ def _locked(nvml: Any, ask: Callable[..., Any]) -> bool | None:
         reasons = ask("nvmlDeviceGetCurrentClocksThrottleReasons")
     if reasons is None:
         return None
-    return bool(reasons & nvml.nvmlClocksThrottleReasonApplicationsClocksSetting)
+    return bool(reasons & USERS_CLOCKS)
 
 
 def _mig(nvml: Any, ask: Callable[..., Any], name: str | None, parent: int | None) -> str | None:
@@ -117,7 +121,7 @@ def _mig(nvml: Any, ask: Callable[..., Any], name: str | None, parent: int | Non
     mode = ask("nvmlDeviceGetMigMode")
     if mode is None:
         return None
-    return "on" if mode[0] == nvml.NVML_DEVICE_MIG_ENABLE else "off"
+    return "on" if mode[0] == constant(nvml, "NVML_DEVICE_MIG_ENABLE") else "off"
 
 
 def foreign(nvml: Any | None, ours: frozenset[int]) -> tuple[int, int] | None:
@@ -168,7 +172,7 @@ class Cards:
             return
         try:
             nvml.nvmlInit()
-        except nvml.NVMLError as error:
+        except Exception as error:
             self.missing["cards"] = type(error).__name__
             return
         self._open = True
@@ -191,7 +195,7 @@ class Cards:
         sliced = unit.part is not None
         instance = self._ask(f"{index}.instance", "nvmlDeviceGetGpuInstanceId", unit.part) if sliced else None
         listener = self._ask(f"{index}.xids", "nvmlEventSetCreate")
-        fault = self._nvml.nvmlEventTypeXidCriticalError
+        fault = constant(self._nvml, "nvmlEventTypeXidCriticalError")
         if listener is not None:
             told = f"{index}.xids"
             self._ask(told, "nvmlDeviceRegisterEvents", unit.card, fault, listener)
@@ -218,9 +222,11 @@ class Cards:
         busy = ask("utilization", "nvmlDeviceGetUtilizationRates")
         millijoules = ask("energy", "nvmlDeviceGetTotalEnergyConsumption")
         values = {
-            "sm_mhz": ask("sm_mhz", "nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_SM),
-            "memory_mhz": ask("memory_mhz", "nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_MEM),
-            "temperature_c": ask("temperature", "nvmlDeviceGetTemperature", nvml.NVML_TEMPERATURE_GPU),
+            "sm_mhz": ask("sm_mhz", "nvmlDeviceGetClockInfo", constant(nvml, "NVML_CLOCK_SM")),
+            "memory_mhz": ask("memory_mhz", "nvmlDeviceGetClockInfo", constant(nvml, "NVML_CLOCK_MEM")),
+            "temperature_c": ask(
+                "temperature", "nvmlDeviceGetTemperature", constant(nvml, "NVML_TEMPERATURE_GPU")
+            ),
             "memory_temperature_c": self._field(ask, "memory_temperature", "NVML_FI_DEV_MEMORY_TEMP"),
             "performance_state": ask("performance_state", "nvmlDeviceGetPerformanceState"),
             "power_watts": self._power(ask),
@@ -259,7 +265,7 @@ class Cards:
 
     def _field(self, ask: Callable[..., Any], what: str, name: str) -> int | None:
         """A value that the driver has under a field's number; null where it has none, or 0."""
-        field = getattr(self._nvml, name, None)
+        field = constant(self._nvml, name)
         answers = ask(what, "nvmlDeviceGetFieldValues", [field]) if field is not None else None
         return (answers[0].value.uiVal or None) if answers and answers[0].nvmlReturn == 0 else None
 
@@ -267,7 +273,7 @@ class Cards:
         seconds = {}
         for policy in POLICIES:
             name = policy.lower()
-            number = getattr(self._nvml, "NVML_PERF_POLICY_" + policy)
+            number = constant(self._nvml, "NVML_PERF_POLICY_" + policy)
             spent = ask("limited." + name, "nvmlDeviceGetViolationStatus", number)
             if spent is not None:
                 seconds[name] = spent.violationTime / 1e9
@@ -321,13 +327,19 @@ class Cards:
         nvml = self._nvml
         mode = ask("mig", "nvmlDeviceGetMigMode")
         limit = ask("power_limit", "nvmlDeviceGetEnforcedPowerLimit")
-        volatile, bad = nvml.NVML_VOLATILE_ECC, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED
-        good = nvml.NVML_MEMORY_ERROR_TYPE_CORRECTED
+        # What somebody set; the enforced one a driver may move by itself, as laptops do.
+        chosen = ask("power_limit_set", "nvmlDeviceGetPowerManagementLimit")
+        volatile, bad = (
+            constant(nvml, "NVML_VOLATILE_ECC"),
+            constant(nvml, "NVML_MEMORY_ERROR_TYPE_UNCORRECTED"),
+        )
+        good = constant(nvml, "NVML_MEMORY_ERROR_TYPE_CORRECTED")
         return {
             "ecc_uncorrected": ask("ecc_uncorrected", "nvmlDeviceGetTotalEccErrors", bad, volatile),
             "ecc_corrected": ask("ecc_corrected", "nvmlDeviceGetTotalEccErrors", good, volatile),
-            "power_limit_watts": None if limit is None else limit / 1000,
-            "mig": None if mode is None else mode[0] == nvml.NVML_DEVICE_MIG_ENABLE,
+            "power_limit_watts": _watts(limit),
+            "power_limit_set_watts": _watts(chosen),
+            "mig": None if mode is None else mode[0] == constant(nvml, "NVML_DEVICE_MIG_ENABLE"),
             "fan_percent": ask("fan", "nvmlDeviceGetFanSpeed"),
             "pcie_generation": ask("pcie_generation", "nvmlDeviceGetCurrPcieLinkGeneration"),
             "pcie_width": ask("pcie_width", "nvmlDeviceGetCurrPcieLinkWidth"),

@@ -3,31 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from harness.gpu import query
+from harness.gpu import constant, query
 
 
 def library() -> Any | None:
-    """The pynvml module; None where it is not installed."""
+    """The pynvml module; None where it is not installed, or broken."""
     try:
         import pynvml
-    except ImportError:
+    except Exception:
         return None
     return pynvml
+
+
+def refusal(nvml: Any | None) -> str | None:
+    """Why the driver does not answer, as its error is called; null where it does."""
+    if nvml is None:
+        return "no nvidia-ml-py"
+    try:
+        nvml.nvmlInit()
+    except Exception as error:
+        return type(error).__name__
+    query(nvml, "nvmlShutdown")
+    return None
 
 
 @contextmanager
 def driver(nvml: Any | None) -> Iterator[bool]:
     """Opens the driver; gives False where it does not answer."""
-    try:
-        opened = nvml is not None
+    opened = False
+    with suppress(Exception):
         if nvml is not None:
             nvml.nvmlInit()
-    except nvml.NVMLError:  # type: ignore[union-attr]
-        opened = False
+            opened = True
     try:
         yield opened
     finally:
@@ -65,7 +76,7 @@ def units(nvml: Any) -> list[Unit]:
 
 def _slices(nvml: Any, card: Any) -> tuple[Any, ...]:
     mode = query(nvml, "nvmlDeviceGetMigMode", card)
-    if mode is None or mode[0] != nvml.NVML_DEVICE_MIG_ENABLE:
+    if mode is None or mode[0] != constant(nvml, "NVML_DEVICE_MIG_ENABLE"):
         return ()
     most = query(nvml, "nvmlDeviceGetMaxMigDeviceCount", card) or 0
     parts = (query(nvml, "nvmlDeviceGetMigDeviceHandleByIndex", card, at) for at in range(most))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.errors import NoDevice
 from harness.files import unit_of
@@ -15,8 +15,6 @@ SMALLEST_DEFAULT_BYTES = 3 * 2**30
 """A card below this, such as one inside the processor, is never taken unasked."""
 
 _KINDS: dict[str, DeviceKind] = {"NVIDIA": "cuda", "AMD": "rocm"}
-WHOLE = (None, "off", "on")
-"""A card's MIG mode; anything else is a slice of one."""
 _VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
 
@@ -31,6 +29,8 @@ class Selection:
     uuids: tuple[str, ...] = ()
     note: str = ""
     """Why these, in one clause, where nobody asked for them by name."""
+    asked: bool = False
+    """Whether the user chose, by an option or a variable."""
 
 
 def select(
@@ -47,10 +47,10 @@ def select(
     NoDevice, which lists the cards.
     """
     uuids = dict(uuids or {})
-    if devices is not None and devices.strip().lower() == "cpu":
-        return _selection(machine, (), uuids, "")
     if devices is not None:
-        return _selection(machine, _named(machine, devices, uuids), uuids, "")
+        on_cpu = devices.strip().lower() == "cpu"
+        cards = () if on_cpu else _named(machine, devices, uuids)
+        return replace(_selection(machine, cards, uuids, ""), asked=True)
     name, visible = next(
         ((name, environ[name]) for name in _VISIBLE if environ is not None and name in environ), ("", None)
     )
@@ -58,7 +58,7 @@ def select(
         hidden = visible.strip() in ("", "-1", "NoDevFiles", "none")
         cards = () if hidden else _named(machine, visible, uuids)
         note = f"{name}={'' if hidden else 'set'}: the user's own choice{_order(machine, visible, environ)}"
-        return _selection(machine, cards, uuids, note)
+        return replace(_selection(machine, cards, uuids, note), asked=True)
     return _default(machine, uuids)
 
 
@@ -93,7 +93,7 @@ def _memory(card: Gpu) -> int:
 
 
 def _selection(machine: Machine, cards: tuple[Gpu, ...], uuids: Mapping[str, str], note: str) -> Selection:
-    if len(cards) > 1 and any(card.mig not in WHOLE for card in cards):
+    if len(cards) > 1 and any(card.slice and card.vendor == "NVIDIA" for card in cards):
         cards, note = cards[:1], "CUDA shows a process one slice alone"
     return Selection(
         kind=_KINDS[cards[0].vendor] if cards else "cpu",
@@ -129,7 +129,7 @@ def _card_of(machine: Machine, device: str, uuids: Mapping[str, str]) -> Gpu:
 
 
 def _listed(machine: Machine) -> str:
-    cards = ", ".join(map(_shown, machine.gpus))
+    cards = ", ".join((*map(_shown, machine.gpus), *machine.silent_cards))
     return f"there is: {cards}; or ask for cpu" if cards else "there is no card here; ask for cpu"
 
 
@@ -193,11 +193,13 @@ def recorded_variables(passed: Mapping[str, str], names: Names) -> dict[str, str
     }
 
 
-def card_notes(selection: Selection) -> tuple[str, ...]:
-    """Which devices are taken and which are not, for a person."""
+def card_notes(selection: Selection, machine: Machine) -> tuple[str, ...]:
+    """Which devices are taken, which are not, and which do not answer, for a person."""
+    silent = tuple(f"does not answer: {card}" for card in machine.silent_cards)
+    others = f"not taken: {'; '.join(selection.others)}" if selection.others else ""
     if not selection.gpus:
-        others = f" (not taken: {'; '.join(selection.others)})" if selection.others else ""
-        return (f"device: the CPU{others}{': ' + selection.note if selection.note else ''}",)
+        note = f": {selection.note}" if selection.note else ""
+        return (f"device: the CPU{f' ({others})' if others else ''}{note}", *silent)
     taken = ", ".join(f"{gpu.index}: {gpu.name}" for gpu in selection.gpus)
-    others = f"; not taken: {'; '.join(selection.others)}" if selection.others else ""
-    return (f"device: {taken}{others}{' (' + selection.note + ')' if selection.note else ''}",)
+    others = f"; {others}" if others else ""
+    return (f"device: {taken}{others}{' (' + selection.note + ')' if selection.note else ''}", *silent)

@@ -8,6 +8,7 @@ import platform
 import re
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from harness.files import Files
 from harness.machine.names import local_names
 from harness.probe.cpu import fits
 from harness.probe.describe import everything
-from harness.record import Machine
+from harness.record import Machine, store
 from harness.record.published.cards import Card, is_shared, load_cards, of_chip
 from harness.redact import Names, kept
 
@@ -120,8 +121,10 @@ def machine_id(state: Path) -> str:
     """
     path = own_folder(state) / ID_FILE
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _make(path)
+        if not path.exists():
+            # Several first calls at once agree.
+            with suppress(UserError):
+                store.write_whole(path, secrets.token_hex(6) + "\n", replace=False)
         identity = path.read_text(encoding="ascii", errors="replace").strip()
     except OSError as error:
         raise MachineError(
@@ -131,19 +134,3 @@ def machine_id(state: Path) -> str:
     if not _ID.fullmatch(identity):
         raise MachineError(f"'{path}' holds no machine id", remedy="remove it, and a new one is made")
     return identity
-
-
-def _make(path: Path) -> None:
-    """Several first calls at once agree: the link of only one of them succeeds."""
-    if path.exists():
-        return
-    own = path.with_name(f"{path.name}.{secrets.token_hex(6)}")
-    own.write_text(secrets.token_hex(6) + "\n", encoding="ascii")
-    try:
-        os.link(own, path)
-    except FileExistsError:
-        pass
-    except OSError:
-        own.replace(path)
-        return
-    own.unlink(missing_ok=True)

@@ -15,8 +15,6 @@ from harness.record import Load
 
 BUSY_SECONDS = 0.5
 
-_KFD = "/sys/class/kfd/kfd/proc"
-
 
 def load() -> Load:
     """Load average, busy CPUs, free memory, other processes on the cards; null with a reason if unknown."""
@@ -60,13 +58,8 @@ def _others(
 
 
 def _on_amd(files: Files, ours: frozenset[int]) -> tuple[int, int] | None:
-    if not files.exists(_KFD):
+    held = amdgpu.held_bytes(files)
+    if held is None:
         return None
-    pids = [name for name in files.names(_KFD) if name.isdigit() and int(name) not in ours]
-    used = [
-        files.number(f"{_KFD}/{pid}/{name}") or 0
-        for pid in pids
-        for name in files.names(f"{_KFD}/{pid}")
-        if name.startswith("vram_")
-    ]
-    return len(pids), sum(used)
+    foreign = [sum(held[pid].values()) for pid in held if pid not in ours]
+    return len(foreign), sum(foreign)

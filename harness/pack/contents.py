@@ -12,6 +12,7 @@ import tomlkit
 from harness.data import prepared
 from harness.data.catalog import DATASETS
 from harness.data.fetch import Resolved
+from harness.doctor.surroundings import TRUST, untrusted
 from harness.engine import site
 from harness.errors import UserError
 from harness.image.packed import Packed
@@ -49,6 +50,8 @@ def project(root: Path, plan: str) -> Files:
     line = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(line, capture_output=True, text=True, check=False)
     if listed.returncode != 0:
+        if problem := untrusted(root):
+            raise UserError(problem, remedy=TRUST)
         raise UserError("this is no clone of gpudyno's, which alone can be packed", remedy="pack in a clone")
     held = files(root).get(plan)
     own = {site.FILE, f"plans/{held.name}"} if held else {site.FILE}

@@ -7,6 +7,7 @@ from typing import Any
 from harness.files import Files
 from harness.gpu import amd, nvidia, nvml
 from harness.probe import cpu, topology
+from harness.probe.silent import silent
 from harness.probe.system import system
 
 
@@ -22,5 +23,6 @@ def everything(files: Files | None = None) -> dict[str, Any]:
             "numa_affinity": cpu.numa_affinity(files, cpu.allowed()),
         },
         "gpus": cards,
+        "silent_cards": list(silent(files, {card["bus"] for card in cards}, driver)),
         "links": topology.links(cards, driver, files),
     }

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from harness.files import Files
-from harness.gpu import amdgpu, query
+from harness.gpu import amdgpu, constant, query
 from harness.gpu.nvml import bus_from, bus_of, driver, units
 
 _PCI = "/sys/bus/pci/devices"
@@ -53,14 +53,14 @@ def _nvlinks(nvml: Any | None) -> dict[tuple[str, str], dict[str, Any]]:
 
 def _ends(nvml: Any, card: Any) -> Iterator[str | None]:
     """Where each of a card's NVLinks that are up ends: a PCI address, or "switch"."""
-    for number in range(nvml.NVML_NVLINK_MAX_LINKS):
+    for number in range(constant(nvml, "NVML_NVLINK_MAX_LINKS") or 0):
         state = query(nvml, "nvmlDeviceGetNvLinkState", card, number)
         if state is None:
             return
-        if state != nvml.NVML_FEATURE_ENABLED:
+        if state != constant(nvml, "NVML_FEATURE_ENABLED"):
             continue
         kind = query(nvml, "nvmlDeviceGetNvLinkRemoteDeviceType", card, number)
-        if kind == nvml.NVML_NVLINK_DEVICE_TYPE_SWITCH:
+        if kind == constant(nvml, "NVML_NVLINK_DEVICE_TYPE_SWITCH"):
             yield "switch"
         else:
             place = query(nvml, "nvmlDeviceGetNvLinkRemotePciInfo", card, number)

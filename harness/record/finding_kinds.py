@@ -174,11 +174,10 @@ _DEVICE = {
         "nobody",
         "unusual power limit",
         "that of card {card} was changed while the trial ran",
+        "the driver itself moved that of card {card} between {lowest_watts:.0f} and {highest_watts:.0f} W",
         "card {card} is set to {limit_watts:.0f} W where its default is {default_watts:.0f} W",
     ),
-    "locked-clocks": _row(
-        "invalid", "nobody", "clocks locked", "those of card {card} are held below what it could do"
-    ),
+    "locked-clocks": _row("invalid", "nobody", "clocks locked", "a setting holds those of card {card}"),
     "card-clock": _row(
         "note",
         "nobody",
@@ -228,11 +227,13 @@ _DEVICE = {
         "it began at {start_c:.0f} °C where the session's median is {median_c:.0f} °C",
     ),
     "unwatched": _row(
-        "note",
+        "warn",
         "nobody",
         "card not watched",
         "no telemetry, so neither clocks nor throttling nor other processes are known",
         "other processes are not known, {why}",
+        "the telemetry was cut short after {seconds:.0f} s",
+        "card {card} told neither its clock nor its power nor its use",
     ),
 }
 
@@ -275,6 +276,7 @@ _MACHINE = {
         "note", "nobody", "limited processors", "{usable:g} of {threads} processors may be used"
     ),
     "numa-balancing": _row("note", "nobody", "NUMA balancing", "the kernel moves memory between nodes"),
+    "silent-card": _row("warn", "machine", "card does not answer", "{card}"),
     "display": _row("note", "nobody", "display attached", "a screen hangs on one of the cards"),
 }
 

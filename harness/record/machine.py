@@ -86,6 +86,11 @@ class Gpu(Model):
     pcie_width_max: int | None = None
     numa_node: int | None = None
 
+    @property
+    def slice(self) -> str | None:
+        """What part of a divided card this is (a MIG profile, AMD's partitions); null of a whole one."""
+        return None if self.mig in (None, "off", "on") else str(self.mig).partition(" of ")[0]
+
 
 class Link(Model):
     """The way between two cards of one maker, named by their indices."""
@@ -155,6 +160,8 @@ class Machine(Model):
     numa_nodes: int | None = None
     numa_balancing: bool | None = None
     gpus: tuple[Gpu, ...] = ()
+    silent_cards: Annotated[tuple[str, ...], Field(exclude_if=lambda cards: not cards)] = ()
+    """Cards on the bus that no driver describes, each with the reason."""
     links: tuple[Link, ...] = ()
     """Empty where there are not two cards, or nothing was read of what lies between."""
     declared: tuple[Declared, ...] = ()

@@ -156,14 +156,25 @@ def write_whole(path: Path, text: str, *, replace: bool) -> None:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
-            temporary.chmod(0o644)
-            if replace:
-                temporary.replace(path)
-            else:
-                os.link(temporary, path)
+            with suppress(PermissionError):
+                # exFAT and FAT know no such permissions.
+                temporary.chmod(0o644)
+            (Path.replace if replace else _put_new)(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
         _sync_folder(path.parent)
+
+
+def _put_new(temporary: Path, path: Path) -> None:
+    """Gives a file a name that none has; without hard links two writers at one moment are not told apart."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        if path.exists():
+            raise FileExistsError from None
+        temporary.replace(path)
 
 
 @contextmanager
@@ -181,6 +192,7 @@ def _disk_errors(path: Path) -> Iterator[None]:
                 f"the disk is full: '{path.name}' could not be written (nothing half-written is left)",
                 remedy="free some space (`invoke build --clean` lists some), then `invoke run` goes on",
             ) from None
+        error.filename = error.filename or str(path)
         raise
 
 
@@ -188,6 +200,10 @@ def _sync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
+    except OSError as error:
+        # Some file systems of a network or of FUSE flush files alone.
+        if error.errno not in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EBADF):
+            raise
     finally:
         os.close(handle)
 
@@ -319,7 +335,7 @@ def read_ledgers(root: Path) -> tuple[tuple[Ledger, ...], tuple[str, ...]]:
             problems.append(f"{where}: {size} bytes, where a ledger has at most {LEDGER_BYTES}")
         else:
             try:
-                ledgers.append(parse_ledger(path.read_bytes(), where))
+                ledgers.append(parse_ledger(_content(path, where), where))
                 problems += ledgers[-1].problems
             except RecordError as error:
                 problems.append(str(error))

@@ -2,39 +2,53 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from harness.errors import Busy, RecordError
+from harness.errors import Busy, MachineError, RecordError
+from harness.files import hold
 from harness.plan.plan import NO_BLOCK, Plan
 from harness.record import LeftOut, Machine, Record, Session, TrialSpec, session_id, store
 from harness.run import ledger
 
 
 @contextmanager
-def run_lock(kept: Path) -> Iterator[None]:
-    """One run per machine, by a file in its folder of the user's state: raises Busy while it is held."""
-    kept.mkdir(parents=True, exist_ok=True)
-    with (kept / "run.lock").open("a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.seek(0)
-            holder = file.read().strip() or "unknown"
-            raise Busy(
-                f"another run (process {holder}) measures on this machine, and two would disturb each other",
-                remedy="wait for it to end, or stop it",
-            ) from None
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
+def run_lock(kept: Path, clone: Path | None = None) -> Iterator[None]:
+    """One run per machine, by a file in its folder of the user's state: raises Busy while it is held.
+
+    In the clone's own state another file stands for the runs of other users on this machine; where its file
+    system has no locks, they are not noticed.
+    """
+    with ExitStack() as held:
+        _claim(held, kept / "run.lock")
+        if clone is not None:
+            try:
+                _claim(held, clone / f"run-{kept.name}.lock")
+            except Busy:
+                raise
+            except MachineError:
+                pass
         yield
+
+
+def _claim(held: ExitStack, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = held.enter_context(path.open("a+"))
+    if not hold(file, "set GPUDYNO_STATE to a folder on a disk of this machine"):
+        file.seek(0)
+        holder = file.read().strip() or "unknown"
+        raise Busy(
+            f"another run (process {holder}) measures on this machine, and two would disturb each other",
+            remedy="wait for it to end, or stop it",
+        )
+    file.truncate(0)
+    file.write(str(os.getpid()))
+    file.flush()
 
 
 PAUSE = timedelta(hours=1)

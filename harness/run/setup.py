@@ -11,6 +11,7 @@ from pathlib import Path
 
 from harness.data import fetch
 from harness.data.download import FetchProgress
+from harness.doctor.surroundings import TRUST, untrusted
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Built, Engine
 from harness.engine.choose import choose as choose_engine
@@ -55,11 +56,23 @@ class RunSetup:
     """What a person should hear: cards not taken, and what is lost without a container."""
 
 
-def devices(settings: Settings, environ: Mapping[str, str] = os.environ) -> tuple[Machine, Selection]:
-    """Looks at the machine and settles on its devices; raises NoDevice for one that is not there."""
+def devices(
+    settings: Settings, environ: Mapping[str, str] = os.environ, *, refuse: bool = True
+) -> tuple[Machine, Selection]:
+    """Looks at the machine and settles on its devices; raises NoDevice for one that is not there.
+
+    It raises NoDevice too, unless `refuse` is false, where the processor would be taken unasked in place of a
+    card that does not answer.
+    """
     machine, uuids = look(settings.label)
     machine = machine.model_copy(update={"declared": settings.declared})
-    return machine, select(machine, settings.device, uuids=uuids, environ=environ)
+    taken = select(machine, settings.device, uuids=uuids, environ=environ)
+    if refuse and machine.silent_cards and taken.kind == "cpu" and not taken.asked:
+        raise NoDevice(
+            f"a card is in this machine and does not answer: {machine.silent_cards[0]}",
+            remedy="`invoke doctor` says what to do, and --device cpu measures the processor in its place",
+        )
+    return machine, taken
 
 
 def prepare(
@@ -102,7 +115,12 @@ def prepare(
         engine=engine,
         plan=run_plan,
         passed=passed,
-        notes=(*card_notes(selection), *unserved, *lost),
+        notes=(
+            *card_notes(selection, machine),
+            *unserved,
+            *lost,
+            *(f"{problem} ({TRUST})" for problem in (untrusted(root),) if problem),
+        ),
     )
 
 

@@ -25,6 +25,7 @@ from harness.record.published.cards import is_shared
 from harness.summary.checks import Findings
 from harness.summary.throttle import LIMITED_SHARE, throttled
 from harness.telemetry.energy import keeps_pace
+from harness.telemetry.reader import CUT_SHORT
 
 FOREIGN_BYTES = 200 * 2**20
 """A context of another process takes more than this as soon as it computes."""
@@ -61,10 +62,22 @@ def device_findings(record: Record) -> Findings:
     yield from _sensing(record)
     yield from _load(record)
     yield from _changed(record)
-    if described and not cards:
+    if described:
+        yield from _unwatched(telemetry)
+
+
+def _unwatched(telemetry: Telemetry | None) -> Findings:
+    """What nobody knows of the trial's cards, since nobody looked or nothing was told."""
+    if telemetry is None or not telemetry.cards:
         yield finding("unwatched")
-    elif described and telemetry is not None and (why := _others_unknown(telemetry)):
-        yield finding("unwatched", why=why[:300])
+        return
+    if telemetry.ended == CUT_SHORT and not telemetry.windows:
+        yield finding("unwatched", seconds=telemetry.seconds)
+    for card in telemetry.cards:
+        if not (card.sm_mhz or card.power_watts or card.utilization_percent):
+            yield finding("unwatched", card=card.index)
+    if why := _others_unknown(telemetry):
+        yield finding("unwatched", "note", why=why[:300])
 
 
 def _others_unknown(telemetry: Telemetry) -> str | None:
@@ -97,13 +110,14 @@ def cards_of_kind(record: Record) -> tuple[Gpu, ...]:
 def device_name(record: Record) -> str:
     """The device as the framework saw it; where nothing was measured, the one that the trial was given.
 
-    A name that several models share is replaced by the card's own, which its chip tells.
+    A name that several models share, or that a whole card and its parts do, is replaced by the card's own.
     "unknown device" where that was not kept and the cards that it may have been are of several models.
     """
     if record.measurement is not None:
         name = record.measurement.device.name
-        given = next(iter(used_cards(record)), None) if is_shared(name) else None
-        return given.name if given is not None else name
+        given = next(iter(used_cards(record)), None)
+        part = given is not None and given.vendor == "AMD" and given.slice
+        return given.name if given is not None and (part or is_shared(name)) else name
     if record.trial.asked.device == "cpu":
         return record.machine.cpu.model or "CPU"
     cards = used_cards(record)[: 1 if record.cards_given else None] or cards_of_kind(record)
@@ -162,16 +176,23 @@ def _driver(telemetry: Telemetry | None) -> Findings:
 
 
 def _power_limit(gpu: Gpu, watched: CardTelemetry | None, machine: Machine) -> Findings:
+    """What somebody set makes a trial invalid unless declared; what the driver itself does is a warning."""
+    declared = "power-limit" in machine.declared
+    by_somebody: Severity = "note" if declared else "invalid"
+    by_driver: Severity = "note" if declared else "warn"
     if watched is not None and watched.power_limit_changed:
-        yield finding("power-limit", card=gpu.index)
+        yield finding("power-limit", by_somebody, card=gpu.index)
         return
-    watched_limit = watched.power_limit_watts if watched is not None else None
-    limit = gpu.power_limit_watts if watched_limit is None else watched_limit
+    moved = watched.power_limit_moved_watts if watched is not None else None
+    if moved is not None:
+        yield finding("power-limit", by_driver, card=gpu.index, lowest_watts=moved[0], highest_watts=moved[1])
+    chosen = watched.power_limit_set_watts if watched is not None else None
+    enforced = (watched.power_limit_watts if watched is not None else None) or gpu.power_limit_watts
     default = gpu.power_limit_default_watts
-    if not limit or not default or abs(limit / default - 1) <= POWER_SLACK:
-        return
-    severity: Severity = "note" if "power-limit" in machine.declared else "invalid"
-    yield finding("power-limit", severity, card=gpu.index, limit_watts=limit, default_watts=default)
+    for limit, severity in ((chosen, by_somebody), (enforced, by_driver if chosen else by_somebody)):
+        if limit and default and abs(limit / default - 1) > POWER_SLACK and (limit == chosen or not moved):
+            yield finding("power-limit", severity, card=gpu.index, limit_watts=limit, default_watts=default)
+            return
 
 
 def _clocks(
@@ -237,8 +258,7 @@ def _settings(gpu: Gpu, record: Record) -> Findings:
     if same_cpus and near is not None and ours and near not in ours:
         yield finding("remote-numa", card=gpu.index, node=near)
     if gpu.mig not in (None, "off"):
-        key = "mode" if gpu.mig.startswith("on") else "profile"
-        yield finding("mig-slice", card=gpu.index, **{key: gpu.mig[:80]})
+        yield finding("mig-slice", card=gpu.index, **{"profile" if gpu.slice else "mode": gpu.mig[:80]})
 
 
 def _sensing(record: Record) -> Findings:
@@ -311,5 +331,7 @@ def machine_findings(machine: Machine) -> Findings:
         yield finding("cpu-limit", usable=cpu.usable, threads=cpu.threads)
     if machine.numa_balancing is True:
         yield finding("numa-balancing")
+    for card in machine.silent_cards:
+        yield finding("silent-card", card=card[:200])
     if any(gpu.display_attached for gpu in machine.gpus):
         yield finding("display")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -24,6 +25,8 @@ from harness.record.telemetry import (
 from harness.telemetry.energy import Read, Windows, energy
 
 FILE = "telemetry.jsonl"
+CUT_SHORT = "cut short"
+"""How a telemetry ended that did not come to write its last line."""
 PER_MINUTE_ABOVE_SECONDS = 3600.0
 VALUES_KEPT = 8000
 """Samples times cards above which a trace is thinned too, for a record stays below 300 kB."""
@@ -103,7 +106,7 @@ def _thinned(
         else _energy(samples, len(cards), windows, items),
         others_unknown_because=head.get("others_unknown_because"),
         missing=missing,
-        ended=last.get("end", "cut short"),
+        ended=last.get("end", CUT_SHORT),
     )
 
 
@@ -191,7 +194,9 @@ def _card(
     in_windows = [card for sample in inside if (card := of(sample)) is not None]
     throughout = [card for sample in samples if (card := of(sample)) is not None]
     read = _read(samples, of)
-    limits = _values(throughout, "power_limit_watts")
+    limits, chosen = _values(throughout, "power_limit_watts"), _values(throughout, "power_limit_set_watts")
+    levels = [level for level, _ in groupby(limits)]
+    moves = len(set(chosen)) == 1 < len(levels) if chosen else len(levels) > 2
     return CardTelemetry(
         index=described["index"],
         unit=described.get("unit"),
@@ -205,7 +210,9 @@ def _card(
         ecc_corrected=_rise(throughout, "ecc_corrected"),
         xids=next(iter(_values(throughout[::-1], "xids")), None),
         power_limit_watts=limits[-1] if limits else None,
-        power_limit_changed=len(set(limits)) > 1 if limits else None,
+        power_limit_set_watts=chosen[-1] if chosen else None,
+        power_limit_changed=len(set(chosen or limits)) > 1 and not moves if limits else None,
+        power_limit_moved_watts=(min(limits), max(limits)) if moves else None,
         mig_changed=len(set(states)) > 1 if (states := _values(throughout, "mig")) else None,
         pcie_generation=max(_values(throughout, "pcie_generation"), default=None),
         pcie_width=max(_values(throughout, "pcie_width"), default=None),

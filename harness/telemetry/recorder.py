@@ -59,11 +59,12 @@ def stop(work: Path) -> None:
         process = psutil.Process(int(path.read_text()))
         if str(work / FILE) in process.cmdline():
             process.wait(_END_SECONDS)
-    except (psutil.NoSuchProcess, ValueError):
-        pass
     except psutil.TimeoutExpired:
         process.kill()
-    path.unlink()
+    except (psutil.Error, OSError, ValueError):
+        # It has ended, or is not ours to look at.
+        pass
+    path.unlink(missing_ok=True)
     for pid in [pid for pid, child in _children.items() if child.poll() is not None]:
         del _children[pid]
 

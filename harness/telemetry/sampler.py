@@ -46,12 +46,21 @@ class Sampler:
         values: dict[str, Any] = {"t": round(seconds, 3), "cpu": self.cpu.sample()}
         if self.gone is None:
             slow = edge or self.taken % SLOW_EVERY == 0
-            values["cards"] = self.cards.sample(self.ours, slow)
+            values["cards"] = self._cards(slow)
             self._notice(values["cards"])
         else:
             values["cards"] = None
         self.taken += 1
         return values
+
+    def _cards(self, slow: bool) -> list[dict[str, Any]]:
+        try:
+            sampled: list[dict[str, Any]] = self.cards.sample(self.ours, slow)
+        except Exception as error:
+            # Whatever a driver's library does, the processor is still to be read, and the file to be ended.
+            self.cards.missing.setdefault("sampling", type(error).__name__)
+            return [{} for _ in self.cards.described]
+        return sampled
 
     def _notice(self, cards: list[dict[str, Any]]) -> None:
         # Silence about faults is no sign of life.

@@ -241,6 +241,7 @@ def _settings_of_cards(record: Record) -> Pairs:
     """
     cards, declared = used_cards(record), record.machine.declared
     settings: dict[str, list[Value]] = {"ECC": [gpu.ecc for gpu in cards]}
+    settings["slice"] = [gpu.slice for gpu in cards]
     if "power-limit" in declared:
         settings["power limit, W"] = [gpu.power_limit_watts for gpu in cards]
     if "locked-clocks" in declared:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import resource
 import shutil
 import signal
@@ -16,7 +17,6 @@ from pathlib import Path
 from random import Random
 from typing import Literal
 
-from commands.line import NO_NAME, REFUSED
 from harness.errors import GpudynoError
 
 Count = Literal["tracebacks", "hangs", "lost records", "silent wrong figures"]
@@ -77,7 +77,7 @@ def make(name: str, attacks: Mapping[str, Attack]) -> Breach | None:
         counted: Count = "tracebacks" if isinstance(error, RecursionError) else "hangs"
         return Breach(name, counted, f"{type(error).__name__} {_last_frame(error)}")
     except OSError as error:
-        if error.errno not in (*REFUSED, *NO_NAME):
+        if error.errno in (None, errno.ENOENT):
             return Breach(name, "tracebacks", f"{type(error).__name__}: {error} {_last_frame(error)}"[:600])
     except Exception as error:
         return Breach(name, "tracebacks", f"{type(error).__name__}: {error} {_last_frame(error)}"[:600])

@@ -151,7 +151,8 @@ def _refuse(writes: int, code: int) -> None:
 def _refused(rng: Random, folder: Path) -> None:
     """From some write on the disk is full or read-only, until the run ends."""
     root = _clone(folder)
-    code = rng.choice((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES))
+    codes = (errno.EDQUOT, errno.EACCES, errno.EIO, errno.ESTALE, errno.EMFILE, errno.EXDEV, errno.EINVAL)
+    code = rng.choice((errno.ENOSPC, errno.EROFS, *codes))
     writes = rng.randrange(60)
     _judge(*begin(root, lambda: _refuse(writes, code)).ended(), 0, *DOCUMENTED)
     _whole(root)

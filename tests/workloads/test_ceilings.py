@@ -17,9 +17,10 @@ pytestmark = pytest.mark.torch
 
 def ceiling(folder: Path, **told: Any) -> Ended:
     need_torch()
-    given = {"model": "gemm", "batch_size": 1, "data_mode": "cached", "data": "synthetic", **told}
+    given = {"model": "gemm", "batch_size": 1, "data_mode": "cached", "data": "synthetic"}
+    given |= {"limit": {"steps": 12}, **told}
     options = {"largest": 512, "copy_bytes": 2**20, "largest_message_bytes": 2**18}
-    return run(folder, trial("ceilings", protocol="ceiling/1", options=options, limit={"steps": 12}, **given))
+    return run(folder, trial("ceilings", protocol="ceiling/1", options=options, **given))
 
 
 def test_a_product_s_ceiling_is_its_operations_over_the_synchronised_window(tmp_path):
@@ -32,6 +33,12 @@ def test_a_product_s_ceiling_is_its_operations_over_the_synchronised_window(tmp_
     assert found.flops.per_sample * summarise(found).throughput > 0
     assert found.data.distinct_batches == 4
     assert {probe.reads_as for probe in found.precision.probes} == {"fp32-ieee"}
+
+
+def test_a_ceiling_lasts_as_long_as_its_plan_says(tmp_path):
+    found = ceiling(tmp_path, limit={"seconds": 3.0}).measured
+    assert found.protocol.steps_per_epoch == 300
+    assert found.window.seconds == pytest.approx(3.0, rel=0.4)
 
 
 def test_another_type_is_a_ceiling_of_its_own_and_its_operands_have_that_type(tmp_path):

@@ -8,7 +8,6 @@ It leaves with 1 where the node lacks the trial's devices or a folder, which is 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import secrets
@@ -22,6 +21,7 @@ from pathlib import Path
 import psutil
 
 from harness.errors import NoDevice
+from harness.files import hold
 from harness.machine import Selection, load, look, own_folder, select, state_folder
 from harness.record import Machine, Reported, TrialSpec, session_id, store
 from harness.record.result import Reason
@@ -140,7 +140,7 @@ def _one_at_a_time(kept: Path) -> Iterator[None]:
     """Jobs that begin together on one machine."""
     kept.mkdir(parents=True, exist_ok=True)
     with (kept / "jobs.lock").open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        hold(file, "set GPUDYNO_STATE to a folder on a disk of this node", wait=True)
         yield
 
 

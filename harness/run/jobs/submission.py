@@ -9,7 +9,6 @@ results/.state/jobs/<id>/submission.json    what was asked, and the batches as t
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ from pydantic import AwareDatetime
 
 from harness.engine.site import Site
 from harness.errors import Busy, RecordError
+from harness.files import hold
 from harness.record import Environment, Harness, Load, Machine, Model, Session, TrialSpec, store
 from harness.record.machine import Declared
 from harness.record.result import SessionId
@@ -190,10 +190,6 @@ def alone(root: Path) -> Iterator[None]:
     """One line at a time sends, collects or cancels in a clone: raises Busy for a second one."""
     jobs_folder(root).mkdir(parents=True, exist_ok=True)
     with (jobs_folder(root) / "lock").open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise Busy(
-                "another shell sends or collects jobs in this clone", remedy="wait for it to end"
-            ) from None
+        if not hold(file, "put the clone on a file system with locks (Lustre: mount it with -o flock)"):
+            raise Busy("another shell sends or collects jobs in this clone", remedy="wait for it to end")
         yield

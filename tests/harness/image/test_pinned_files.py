@@ -158,6 +158,27 @@ def test_a_dockerfile_is_given_every_argument_that_it_asks_for(name: str):
     )
 
 
+def test_a_base_s_packages_that_pip_cannot_take_away_give_way_to_the_lock_s(tmp_path):
+    theirs = tmp_path / "dist-packages"
+    for name, record in (
+        ("numpy-1.2.dist-info", False),
+        ("scipy-1.0.dist-info", True),
+        ("six-1.0.dist-info", False),
+    ):
+        (theirs / name).mkdir(parents=True)
+        (theirs / name / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name.split('-')[0]}\n")
+        if record:
+            (theirs / name / "RECORD").write_text("scipy/__init__.py,,\n")
+    (theirs / "blinker-1.4.egg-info").write_text("Metadata-Version: 1.1\nName: blinker\n")
+    lock = tmp_path / "lock.txt"
+    lock.write_text("numpy==2.0 \\\n    --hash=sha256:0\nscipy==1.0\nblinker==1.9\n")
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={theirs} exec {sys.executable} -S "$@"\n')
+    python.chmod(0o700)
+    subprocess.run(["sh", ROOT / "docker" / "steps.sh", "disown", python, lock], check=True)
+    assert sorted(path.name for path in theirs.iterdir()) == ["scipy-1.0.dist-info", "six-1.0.dist-info"]
+
+
 def test_of_apex_the_two_extensions_are_built_that_no_old_architecture_is_asked_for(tmp_path):
     steps = (ROOT / "docker" / "steps.sh").read_text()
     (change,) = re.findall(r"^ *(sed -i .*) /sources/setup\.py$", steps, re.MULTILINE)

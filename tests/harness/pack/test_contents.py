@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.data.fetch import Resolved
+from harness.doctor.surroundings import untrusted
 from harness.errors import UserError
 from harness.image.packed import Packed
 from harness.pack import contents
@@ -75,3 +76,12 @@ def test_the_site_s_settings_name_plan_base_and_engine_and_fetch_nothing(form, e
     told = tomllib.loads(contents.settings_text(Settings(base="debian:bookworm-slim"), about))
     expected = {"plan": "mine", "data_seconds": 0.0, "base": "debian:bookworm-slim"}
     assert told == expected | ({"engine": engine} if engine else {})
+
+
+def test_a_clone_that_git_does_not_trust_is_told_with_what_makes_it_trusted(tmp_path, monkeypatch):
+    root = clone(tmp_path / "clone", "harness/units.py")
+    assert untrusted(root) == "" == untrusted(tmp_path)
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    assert "another user owns" in untrusted(root)
+    with pytest.raises(UserError, match=r"another user owns.*safe\.directory"):
+        contents.project(root, "mine")

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import errno
 import json
+import os
+import stat
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -141,3 +145,33 @@ def test_the_folder_of_a_session_tells_its_date_and_machine(measured):
     root, session = measured
     folder = store.session_folder(root, session).relative_to(root).as_posix()
     assert folder == f"results/{datetime.now(UTC):%Y-%m-%d}/stand-in-{session.id}"
+
+
+@pytest.mark.parametrize("lacks", [("link",), ("link", "chmod", "fsync of folders")])
+def test_a_file_is_kept_where_the_file_system_has_no_hard_links_no_permissions_and_flushes_no_folders(
+    tmp_path, monkeypatch, lacks
+):
+    def refused(*given: object, **named: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    def of_files_alone(handle):
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr(store.os, "link", refused)
+    if "chmod" in lacks:
+        monkeypatch.setattr(Path, "chmod", refused)
+        monkeypatch.setattr(store.os, "fsync", of_files_alone)
+    store.write_whole(tmp_path / "x.json", "{}", replace=False)
+    with pytest.raises(UserError, match="never overwritten"):
+        store.write_whole(tmp_path / "x.json", "[]", replace=False)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("x.json", "{}")]
+
+
+def test_an_answer_of_a_disk_that_names_no_file_is_told_with_the_file_that_was_written(tmp_path, monkeypatch):
+    def broken(handle):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(store.os, "fsync", broken)
+    with pytest.raises(OSError, match=str(tmp_path / "x.json")):
+        store.write_whole(tmp_path / "x.json", "{}", replace=False)

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
 import re
 import subprocess
 import sys
@@ -149,6 +152,30 @@ def test_only_one_run_measures_on_a_machine(tmp_path):
             pass
         other.kill()
     with session.run_lock(tmp_path):
+        pass
+
+
+def test_a_second_user_of_a_clone_waits_for_the_first_one_s_run_on_the_same_machine(tmp_path):
+    alice, bob = (tmp_path / user / "machines" / "here" for user in ("alice", "bob"))
+    elsewhere = tmp_path / "bob" / "machines" / "there"
+    own = f"another run \\(process {os.getpid()}\\)"
+    with session.run_lock(alice, tmp_path / "clone"):
+        with pytest.raises(Busy, match=own), session.run_lock(bob, tmp_path / "clone"):
+            pass
+        with session.run_lock(elsewhere, tmp_path / "clone"), session.run_lock(bob, tmp_path / "other"):
+            pass
+
+
+def test_a_clone_on_a_file_system_without_locks_does_not_keep_a_run_from_measuring(tmp_path, monkeypatch):
+    real = fcntl.flock
+
+    def of_the_state_alone(file, how):
+        if Path(file.name).parent.name == "clone":
+            raise OSError(errno.ENOLCK, "No locks available")
+        real(file, how)
+
+    monkeypatch.setattr("harness.files.fcntl.flock", of_the_state_alone)
+    with session.run_lock(tmp_path / "state", tmp_path / "clone"):
         pass
 
 

@@ -1,9 +1,16 @@
 from __future__ import annotations
 
+import errno
+import os
+
 import pytest
 
+from harness.data.folder import locked
+from harness.errors import Busy, MachineError
 from harness.record import TrialSpec, store
 from harness.run import runner, session
+from harness.run.jobs.submission import alone
+from harness.run.session import run_lock
 from tests.helpers import clone
 
 
@@ -105,3 +112,18 @@ def test_a_failure_of_another_kind_or_of_another_sweep_spares_no_larger_batch(sw
     elsewhere = TrialSpec.of(asked, 1, seed=1, timeout_seconds=60.0)
     records = [of_trial(record, small), out_of_memory(of_trial(record, elsewhere))]
     assert [item.trial for item in session.missing(opened, records)] == [middle, large]
+
+
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+@pytest.mark.parametrize("holding", [run_lock, locked, alone], ids=["run", "data", "jobs"])
+def test_a_file_system_without_locks_is_named_and_never_taken_for_another_run(
+    tmp_path, monkeypatch, holding, code
+):
+    def none(*given: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr("harness.files.fcntl.flock", none)
+    words = r"has no locks \(.*\); (set GPUDYNO_|put the clone)"
+    with pytest.raises(MachineError, match=words) as told, holding(tmp_path):
+        pass
+    assert not isinstance(told.value, Busy)

@@ -261,8 +261,37 @@ def test_a_trial_that_failed_among_cards_of_one_model_is_of_that_model():
 
 def test_an_unwatched_trial_on_a_card_says_so_and_is_judged_by_what_is_known():
     found = record(on=machine(gpu(clocks_locked=True)), telemetry=None)
-    assert judged(found) == ("invalid", {"locked-clocks"})
-    assert notes(found) == {"unwatched"}
+    assert judged(found) == ("invalid", {"locked-clocks", "unwatched"})
+    assert judged(record(telemetry=None)) == ("warn", {"unwatched"})
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        telemetry(card(sm_mhz=None, power_watts=None, utilization_percent=None)),
+        telemetry(card(), ended="cut short", windows=()),
+    ],
+    ids=["all null", "died before the window ended"],
+)
+def test_a_telemetry_that_tells_nothing_or_died_is_never_plain_valid(seen):
+    assert judged(record(seen=seen)) == ("warn", {"unwatched"})
+
+
+@pytest.mark.parametrize(
+    ("seen", "declared", "expected"),
+    [
+        ({"power_limit_moved_watts": (80.0, 95.0)}, (), ("warn", {"power-limit"})),
+        ({"power_limit_moved_watts": (80.0, 95.0)}, ("power-limit",), ("valid", set())),
+        ({"power_limit_changed": True}, ("power-limit",), ("valid", set())),
+        ({"power_limit_set_watts": 450.0, "power_limit_watts": 300.0}, (), ("warn", {"power-limit"})),
+        ({"power_limit_set_watts": 300.0, "power_limit_watts": 300.0}, (), ("invalid", {"power-limit"})),
+    ],
+)
+def test_a_limit_that_the_driver_moves_is_a_warning_and_one_that_somebody_set_makes_invalid(
+    seen, declared, expected
+):
+    on = machine(gpu(power_limit_watts=450.0, power_limit_default_watts=450.0), declared=declared)
+    assert judged(record(on=on, seen=telemetry(card(**seen)))) == expected
 
 
 def test_a_start_more_than_five_degrees_from_its_session_s_median_is_named():

@@ -10,15 +10,16 @@ from types import SimpleNamespace
 import pytest
 
 from harness.engine.container import DeviceRequest
-from harness.files import unit_of
+from harness.files import Files, unit_of
 from harness.gpu import nvidia, nvml
+from harness.probe import topology
 from harness.record import Record, Telemetry
 from harness.redact import Names, leaks
 from harness.summary.statistics import judge_trial
 from harness.telemetry import recorder, sampler
 from harness.telemetry.reader import read
 from tests.helpers import ROOT
-from tests.helpers.fake_clock import TRACES, Clock, Family, OnlyCpu, replay, trace
+from tests.helpers.fake_clock import TRACES, Clock, Family, OnlyCpu, TraceClock, replay, trace
 from tests.helpers.fake_nvml import CARD, SLICES, FakeNvml
 from tests.helpers.watched_records import record
 
@@ -81,6 +82,45 @@ def test_another_process_is_seen_with_its_memory_and_its_share_of_the_time(tmp_p
     (card,) = watched(tmp_path, "foreign_process", 100).cards
     assert (card.others.processes, card.others.memory_bytes) == (1, 2**30)
     assert card.others.samples_share == pytest.approx(10 / 71, abs=0.02)
+
+
+def limited(tmp_path, **values: list[int]) -> Telemetry:
+    """A card whose limits are these, one after the other, each for as many seconds."""
+    seconds = 90
+    ticks = [
+        {name: steps[min(at * len(steps) // seconds, len(steps) - 1)] for name, steps in values.items()}
+        for at in range(seconds + 2)
+    ]
+    nvml = FakeNvml([CARD], [[tick] for tick in ticks])
+    path, clock = tmp_path / "telemetry.jsonl", TraceClock(nvml)
+    ending = sampler.Ending(SimpleNamespace(parent=None, stop_file=None, max_seconds=seconds))
+    with path.open("w") as out:
+        watching = sampler.Sampler(nvidia.Cards(nvml, []), OnlyCpu(), Family(100))
+        sampler.run(out, watching, 1.0, ending, clock)
+    found = read(path, WINDOW)
+    assert found is not None
+    return found
+
+
+ENFORCED, CHOSEN = "nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagementLimit"
+
+
+@pytest.mark.parametrize(
+    ("limits", "changed", "moved"),
+    [
+        ({ENFORCED: [450_000]}, False, None),
+        ({ENFORCED: [450_000, 300_000]}, True, None),
+        ({ENFORCED: [80_000, 95_000, 80_000]}, False, (80.0, 95.0)),
+        ({ENFORCED: [80_000, 95_000, 110_000]}, False, (80.0, 110.0)),
+        ({ENFORCED: [80_000, 95_000], CHOSEN: [80_000]}, False, (80.0, 95.0)),
+        ({ENFORCED: [450_000, 300_000, 450_000], CHOSEN: [450_000, 300_000, 450_000]}, True, None),
+    ],
+)
+def test_a_power_limit_that_somebody_changes_is_told_from_one_that_the_driver_moves(
+    tmp_path, limits, changed, moved
+):
+    (card,) = limited(tmp_path, **limits).cards
+    assert (card.power_limit_changed, card.power_limit_moved_watts) == (changed, moved)
 
 
 def test_what_another_process_uses_of_the_card_is_its_mean_over_the_window(tmp_path):
@@ -257,7 +297,7 @@ def test_cards_that_cannot_be_told_have_no_joules_and_the_record_says_why(
     found = recorded(tmp_path, monkeypatch, device, 100, 200)
     assert (found.telemetry.cards, found.telemetry.energy.joules) == ((), None)
     assert [warning.data for warning in found.warnings] == [{"unwatched_because": reason}]
-    assert "unwatched" in {note.name for note in judge_trial(found).notes}
+    assert "unwatched" in {said.name for said in judge_trial(found).causes}
 
 
 def test_the_processor_s_joules_never_stand_for_a_card_s(tmp_path):
@@ -275,3 +315,34 @@ def test_nothing_of_ours_changes_a_card_s_clocks_or_power():
     ]
     assert sources
     assert not [text for text in sources if "nvmlDeviceSet" in text or "amdsmi_set" in text]
+
+
+def test_a_library_that_breaks_ends_neither_the_telemetry_nor_goes_unsaid(tmp_path):
+    class Breaking:
+        source, missing, described = "nvml", {}, [{"index": 0, "unit": None, "name": "a card"}]
+
+        def sample(self, ours: object, slow: bool) -> list[dict[str, object]]:
+            raise AttributeError("NVML_NEW")
+
+    path, clock = tmp_path / "telemetry.jsonl", Clock(lambda seconds: None)
+    ending = sampler.Ending(SimpleNamespace(parent=None, stop_file=None, max_seconds=90))
+    with path.open("w") as out:
+        sampler.run(out, sampler.Sampler(Breaking(), OnlyCpu(), Family(100)), 1.0, ending, clock)
+    found = read(path, WINDOW)
+    assert (found.ended, found.missing["sampling"]) == ("the given time is over", "AttributeError")
+    judged = judge_trial(record(seen=found))
+    assert judged.verdict == "warn"
+    assert "unwatched" in {said.name for said in judged.causes}
+
+
+@pytest.mark.parametrize(
+    "name", ["NVML_PERF_POLICY_RELIABILITY", "NVML_NVLINK_MAX_LINKS", "nvmlEventSetCreate"]
+)
+def test_a_name_that_an_older_library_lacks_costs_its_own_value_alone(monkeypatch, name):
+    monkeypatch.delattr(f"pynvml.{name}", raising=False)
+    nvml = FakeNvml()
+    vars(nvml).pop(name, None)
+    (card,) = nvidia.describe(nvml, Files())
+    assert card["name"] == CARD["nvmlDeviceGetName"]
+    assert nvidia.Cards(nvml, []).sample(Family(), True)[0]["power_watts"] == 300.0
+    assert topology.links([card], nvml, Files()) == []

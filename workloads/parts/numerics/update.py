@@ -249,7 +249,8 @@ def apex_optimizer(device: torch.device) -> Any | None:
         return None
     try:
         return importlib.import_module("apex.fp16_utils").FP16_Optimizer
-    except (ImportError, AttributeError):
+    except Exception:
+        # One that was built for another torch may raise anything.
         return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -145,7 +146,7 @@ class ForwardTimer:
     def __init__(self, device: torch.device) -> None:
         self.device = device
         self.seconds: list[float] = []
-        self._events: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
+        self._events: deque[tuple[torch.cuda.Event, torch.cuda.Event]] = deque()
 
     def begin(self) -> None:
         """The forward pass starts now."""
@@ -155,14 +156,21 @@ class ForwardTimer:
         """It is issued."""
         if self.device.type == "cuda":
             self._events.append((self._began, self._now()))
+            # What the device has passed is read, so that few events are held at a time.
+            while self._events and self._events[0][1].query():
+                self._read()
         else:
             self.seconds.append(self._now() - self._began)
 
     def median(self) -> float | None:
         """Seconds of a typical forward pass; the device has to be idle."""
-        self.seconds += [begin.elapsed_time(end) / 1000 for begin, end in self._events]
-        self._events.clear()
+        while self._events:
+            self._read()
         return statistics.median(self.seconds) if self.seconds else None
+
+    def _read(self) -> None:
+        begin, end = self._events.popleft()
+        self.seconds.append(begin.elapsed_time(end) / 1000)
 
     def _now(self) -> Any:
         if self.device.type != "cuda":

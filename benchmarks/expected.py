@@ -1,0 +1,361 @@
+"""How far expected values lie from published ones: a card, a table or the years to come are left out.
+
+    python -m benchmarks.expected                        the figures against their goals (exit 1 if missed)
+    python -m benchmarks.expected --without "RTX 3090"   that card's rows over their ranges, text and picture
+
+Each card counts alike, and errors are standard errors over cards. The model's settings were fixed on these
+tables before the run that docs/statistics.md quotes, so that the figures are not of unseen tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import nnls
+
+from harness.errors import UserError
+from harness.record.published.cards import load_cards
+from report.expected.expected import Expected, Measured, Model, model_of
+from report.expected.figures import Row, Task, figures_of, read_tables
+from report.expected.model import FEWEST_CARDS, described, modelled
+from report.expected.ranges import Situation
+from report.expected.refusal import Refusal
+from report.expected.specs import Specs, Unknown, load_specs, named
+
+ROOT = Path(__file__).resolve().parents[1]
+WORKS = 3
+COVERAGE, WIDTH, WIDTH_MEASURED, FORWARD, REFUSED = (0.88, 0.95), 1.35, 1.20, 0.85, 0.25
+CUTS = (2020, 2022)
+LOOKED = tuple(Situation(software, works) for software in (True, False) for works in (0, WORKS))
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A published figure against what was expected of it."""
+
+    card: str
+    error: float
+    """Of the logarithm."""
+    factor: float
+    inside: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Looks, and by card how many figures were refused."""
+
+    looks: tuple[Look, ...]
+    refused: tuple[str, ...]
+
+    def frame(self) -> pd.DataFrame:
+        """The looks, each with the weight that makes cards alike."""
+        found = pd.DataFrame(self.looks)
+        return found.assign(weight=1 / found.groupby("card").card.transform("size"))
+
+
+def looks(model: Model, figures: pd.DataFrame, works: int) -> Outcome:
+    """What the model says of a left-out card's figures, told those `works` that it asks for."""
+    found: list[Look] = []
+    refused: list[str] = []
+    for (name, software), rows in figures.groupby(["card", "software"]):
+        card, figure = model.specs[str(name)], dict(zip(rows.task, rows.log_speed, strict=True))
+        tasks = [model.tasks[key] for key in figure if key in model.tasks]
+        refused += [card.name] * (len(figure) - len(tasks))
+        if len(tasks) <= works:
+            continue
+        known = model.to_measure(card, tasks, str(software))[:works]
+        measured = [Measured(task, task.value(figure[task.key]), str(software)) for task in known]
+        for task in tasks:
+            if task in known:
+                continue
+            said = model.ask(card, task, software=str(software), measured=measured)
+            if isinstance(said, Refusal):
+                refused.append(card.name)
+            else:
+                found.append(_look(card.name, said, figure[task.key]))
+    return Outcome(tuple(found), tuple(refused))
+
+
+def _look(card: str, said: Expected, log_speed: float) -> Look:
+    error = log_speed - said.task.log_speed(said.value)
+    return Look(card, error, said.factor_90, abs(error) <= math.log(said.factor_90))
+
+
+def together(outcomes: Sequence[Outcome]) -> Outcome:
+    """Several outcomes as one."""
+    return Outcome(
+        tuple(look for one in outcomes for look in one.looks),
+        tuple(n for one in outcomes for n in one.refused),
+    )
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What is asked about: rows by table, and all figures of tasks that enough cards have."""
+
+    rows: dict[str, tuple[Row, ...]]
+    specs: dict[str, Specs]
+    figures: pd.DataFrame
+
+    def all_rows(self) -> list[Row]:
+        """The rows of every table."""
+        return [row for table in self.rows.values() for row in table]
+
+
+def read() -> Tables:
+    """The clone's tables."""
+    specs, rows = load_specs(ROOT, load_cards(ROOT)), read_tables(ROOT)
+    every = [row for table in rows.values() for row in table]
+    return Tables(rows, specs, modelled(described(figures_of(every), specs)))
+
+
+def each_card(tables: Tables) -> Iterator[tuple[str, Outcome, Outcome]]:
+    """Every card left out of everything, scatter and ranges too; from specifications, and with works."""
+    for card, rows in tables.figures.groupby("card"):
+        model = model_of([r for r in tables.all_rows() if r.card != card], tables.specs, situations=LOOKED)
+        yield str(card), looks(model, rows, 0), looks(model, rows, WORKS)
+
+
+def each_table(tables: Tables) -> Outcome:
+    """Every table left out, so that its software is of no table; its cards may be in others."""
+    outcomes = []
+    for name, table in tables.rows.items():
+        asked = described(figures_of(table), tables.specs)
+        rest = [row for other, rows in tables.rows.items() if other != name for row in rows]
+        held = modelled(described(figures_of(rest), tables.specs))
+        asked = asked[asked.task.isin(set(held.task)) & ~asked.software.isin(set(held.software))]
+        if len(asked):
+            model = model_of(rest, tables.specs, situations=LOOKED)
+            outcomes.append(looks(model, asked.reset_index(drop=True), 0))
+    return together(outcomes)
+
+
+def forward(tables: Tables, year: int) -> tuple[Outcome, Outcome]:
+    """Cards launched after a year, from those up to it."""
+    known = {name for name, card in tables.specs.items() if card.year <= year}
+    rows = [row for row in tables.all_rows() if row.card in known]
+    model = model_of(rows, tables.specs, situations=LOOKED)
+    later = tables.figures[~tables.figures.card.isin(known)]
+    later = later[later.task.isin(set(model.tasks))].reset_index(drop=True)
+    return looks(model, later, 0), looks(model, later, WORKS)
+
+
+def quantile(values: pd.Series, weights: pd.Series, level: float) -> float:
+    """The quantile of weighted values."""
+    order = np.argsort(values.to_numpy())
+    reached = np.cumsum(weights.to_numpy()[order]) / weights.sum()
+    return float(values.to_numpy()[order][min(int(np.searchsorted(reached, level)), len(values) - 1)])
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Coverage of the 90 % ranges with its standard error, their median factor, and the errors."""
+
+    cards: int
+    figures: int
+    coverage: float
+    coverage_error: float
+    width: float
+    width_figures: float
+    median: float
+    upper: float
+    refused: float
+
+    def line(self, title: str) -> str:
+        """One row of what is printed."""
+        return (
+            f"{title:34} {self.cards:5} {self.figures:7}  {self.coverage:6.1%} ± {self.coverage_error:4.1%}"
+            f"   ×/÷ {self.width:.2f} ({self.width_figures:.2f})   {math.expm1(self.median):6.1%}"
+            f" {math.expm1(self.upper):6.1%}   {self.refused:6.1%}"
+        )
+
+
+HEADING = (
+    f"{'left out':34} {'cards':>5} {'figures':>7}  {'coverage':>14}   {'width (by figure)':>17}"
+    f"   {'median':>6} {'90 %':>6}   {'refused':>7}"
+)
+
+
+def summary(outcome: Outcome) -> Summary:
+    """The figures of an outcome; a card is refused where every figure of it is."""
+    frame = outcome.frame()
+    by_card = frame.groupby("card").inside.mean()
+    size = frame.error.abs()
+    answered, asked = set(frame.card), {*frame.card, *outcome.refused}
+    return Summary(
+        cards=len(by_card),
+        figures=len(frame),
+        coverage=float(by_card.mean()),
+        coverage_error=float(by_card.std() / math.sqrt(len(by_card))),
+        width=quantile(frame.factor, frame.weight, 0.5),
+        width_figures=float(frame.factor.median()),
+        median=quantile(size, frame.weight, 0.5),
+        upper=quantile(size, frame.weight, 0.9),
+        refused=1 - len(answered) / len(asked),
+    )
+
+
+Baseline = Callable[[pd.DataFrame, pd.DataFrame], np.ndarray]
+"""The logarithms for rows of one task, from the other cards' rows of it."""
+
+
+def nearest(rows: pd.DataFrame, others: pd.DataFrame) -> np.ndarray:
+    """The figure of the card whose peak is nearest."""
+    return others.log_speed.to_numpy()[_nearest(rows, others)]
+
+
+def _nearest(rows: pd.DataFrame, others: pd.DataFrame) -> np.ndarray:
+    a, b = np.stack(list(rows.features)), np.stack(list(others.features))
+    return np.abs(a[:, :1] - b[:, 0]).argmin(axis=1)
+
+
+def scaled(rows: pd.DataFrame, others: pd.DataFrame) -> np.ndarray:
+    """That figure, times the ratio of the bandwidths."""
+    place = _nearest(rows, others)
+    a, b = np.stack(list(rows.features)), np.stack(list(others.features))[place]
+    return others.log_speed.to_numpy()[place] + a[:, 2] - b[:, 2]
+
+
+def roofline(rows: pd.DataFrame, others: pd.DataFrame) -> np.ndarray:
+    """A time per peak and a time per bandwidth, fitted to the task's other cards without weights."""
+    a, b = (np.exp(-np.stack(list(frame.features))[:, [0, 2]]) for frame in (rows, others))
+    speeds = np.exp(others.log_speed.to_numpy())
+    found, _ = nnls(b * speeds[:, None], np.ones(len(b)))
+    return -np.log(a @ found)
+
+
+def baseline(tables: Tables, predict: Baseline) -> tuple[float, float]:
+    """The median and the 90th percentile of a baseline's errors, each card left out."""
+    found = []
+    for _, rows in tables.figures.groupby("task"):
+        for card, own in rows.groupby("card"):
+            others = rows[rows.card != card]
+            errors = np.abs(own.log_speed.to_numpy() - predict(own, others))
+            found += [{"card": card, "error": error} for error in errors]
+    frame = pd.DataFrame(found)
+    weights = 1 / frame.groupby("card").card.transform("size")
+    return quantile(frame.error, weights, 0.5), quantile(frame.error, weights, 0.9)
+
+
+def measure() -> int:
+    """Prints everything; the number of goals that were missed."""
+    started, tables = time.monotonic(), read()
+    print(
+        f"{len(tables.all_rows())} rows of one device, {len(tables.figures)} figures of "
+        f"{tables.figures.task.nunique()} tasks that {FEWEST_CARDS} cards or more have, "
+        f"{tables.figures.card.nunique()} cards; settings as committed\n"
+    )
+    print(HEADING)
+    parts = list(each_card(tables))
+    paper = summary(together([part[1] for part in parts]))
+    works = summary(together([part[2] for part in parts]))
+    print(paper.line("one card, from specifications"))
+    print(works.line(f"one card, with {WORKS} measured works"))
+    print(summary(each_table(tables)).line("one table: its software is new"))
+    later = []
+    for year in CUTS:
+        first, second = forward(tables, year)
+        later.append(summary(first))
+        print(later[-1].line(f"cards after {year}"))
+        print(summary(second).line(f"cards after {year}, with {WORKS} works"))
+    print(f"\n{'baseline, one card left out':34} {'median':>6} {'90 %':>6}")
+    for name, predict in (("nearest peak", nearest), ("scaled by bandwidth", scaled), ("roofline", roofline)):
+        median, upper = baseline(tables, predict)
+        print(f"{name:34} {math.expm1(median):6.1%} {math.expm1(upper):6.1%}")
+    goals = [
+        ("coverage from specifications", COVERAGE[0] <= paper.coverage <= COVERAGE[1]),
+        ("coverage with measured works", COVERAGE[0] <= works.coverage <= COVERAGE[1]),
+        (f"median width at most ×/÷ {WIDTH}", paper.width <= WIDTH),
+        (f"median width with works at most ×/÷ {WIDTH_MEASURED}", works.width <= WIDTH_MEASURED),
+        *(
+            (f"coverage after {year} at least {FORWARD:.0%}", one.coverage >= FORWARD)
+            for year, one in zip(CUTS, later, strict=True)
+        ),
+        (f"at most {REFUSED:.0%} of the cards refused", paper.refused <= REFUSED),
+    ]
+    missed = [name for name, met in goals if not met]
+    print(f"\n{time.monotonic() - started:.0f} s; goals missed: {'; '.join(missed) or 'none'}")
+    print(
+        f"coverage {paper.coverage:.1%} ± {paper.coverage_error:.1%}, width ×/÷ {paper.width:.2f}, "
+        f"with works {works.coverage:.1%} and ×/÷ {works.width:.2f}, forward "
+        f"{', '.join(f'{one.coverage:.1%}' for one in later)}, refused {paper.refused:.1%}"
+    )
+    return len(missed)
+
+
+def without(name: str) -> None:
+    """One card's rows over the ranges that the other cards give, as text and as a picture."""
+    tables = read()
+    card = named(name, {key: tables.specs[key] for key in set(tables.figures.card)})
+    if isinstance(card, Unknown):
+        raise UserError(
+            f"'{name}' is no card with figures of enough cards",
+            remedy=f"use one of {', '.join(card.nearest)}",
+        )
+    model = model_of(
+        [row for row in tables.all_rows() if row.card != card.name], tables.specs, situations=LOOKED
+    )
+    shown: list[tuple[Task, str, float, Expected]] = []
+    for row in tables.figures[tables.figures.card == card.name].itertuples():
+        task = model.tasks.get(str(row.task))
+        said = model.ask(card, task, software=str(row.software)) if task else Refusal("task")
+        name = f"{row.program} {row.work}, {row.precision}, {row.software}"
+        if isinstance(said, Refusal):
+            print(f"{name:90} refused: {said.reason} {said.found}")
+        else:
+            shown.append((said.task, name, said.task.value(float(row.log_speed)), said))
+    for task, name, value, said in shown:
+        mark = "" if min(said.low_90, said.high_90) <= value <= said.high_90 else "  OUTSIDE"
+        print(
+            f"{name:90} {value:10.4g} {task.unit:10} expected {said.value:10.4g} "
+            f"({said.low_90:.4g} to {said.high_90:.4g}){mark}"
+        )
+    _draw(card.name, [(name, value / said.value, said) for _, name, value, said in shown])
+
+
+def _draw(card: str, shown: Sequence[tuple[str, float, Expected]]) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 0.6 + 0.2 * len(shown)), layout="constrained")
+    axes = figure.subplots()
+    for place, (_, ratio, said) in enumerate(shown):
+        axes.plot([said.low_90 / said.value, said.high_90 / said.value], [place] * 2, color="#c8d4e8", lw=6)
+        axes.plot([said.low_80 / said.value, said.high_80 / said.value], [place] * 2, color="#8fa8d0", lw=6)
+        axes.plot([ratio], [place], "o", color="#333333", ms=4)
+    axes.axvline(1, color="#888888", lw=0.8)
+    axes.set_yticks(range(len(shown)), [name for name, _, _ in shown], fontsize=7)
+    axes.set_xscale("log")
+    axes.set_xlabel(f"{card}: published ÷ expected; ranges of 80 and 90 % from the other cards")
+    path = Path(f"expected-{card.replace(' ', '-')}.svg")
+    figure.savefig(path)
+    print(f"drawn in {path}")
+
+
+def main() -> int:
+    """The verb that was asked for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--without", metavar="CARD")
+    asked = parser.parse_args()
+    try:
+        if asked.without:
+            without(asked.without)
+        else:
+            return 1 if measure() else 0
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

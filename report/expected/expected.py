@@ -1,0 +1,189 @@
+"""The expected value of a task on a card, with its range, or why there is none."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+
+from harness.record.published.cards import Card
+from harness.record.store import write_whole
+from report.expected.figures import Row, Task, figures_of, fingerprint, read_tables, tasks_of
+from report.expected.model import SETTINGS, Fit, described, fit, modelled, most_telling, places_by
+from report.expected.ranges import MOST_WORKS, SITUATIONS, Scores, Situation, quantile, scores
+from report.expected.refusal import WIDEST, Ground, Refusal, ground, refusal
+from report.expected.specs import Specs, load_specs
+
+METHOD = "1"
+LEVELS = (0.8, 0.9)
+
+Standing = Literal["specifications", "published", "measured"]
+HERE = "here"
+"""The software of what was measured outside of the tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A task's figure that was measured on the card asked for."""
+
+    task: Task
+    value: float
+    software: str = HERE
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A figure in its task's unit, with the range that holds it in eight and in nine of ten cards."""
+
+    card: str
+    task: Task
+    value: float
+    low_80: float
+    high_80: float
+    low_90: float
+    high_90: float
+    factor_90: float
+    """The range of nine in ten, as what the value is multiplied and divided by."""
+    stands_on: Standing
+    works: int
+    """Measured works of the card that it stands on; with `published`, figures of the card in the tables."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """Everything that an answer needs."""
+
+    specs: Mapping[str, Specs]
+    tasks: Mapping[str, Task]
+    """Those with figures of enough cards."""
+    fit: Fit
+    scores: Scores
+    ground: Ground
+
+    def ask(
+        self, card: Specs, task: Task, *, software: str | None = None, measured: Sequence[Measured] = ()
+    ) -> Expected | Refusal:
+        """The expected value with a software of the tables, else with one of which nothing is known."""
+        key = task.key
+        refused = refusal(card, key, self.ground)
+        if refused:
+            return refused
+        known = [one for one in measured if one.task.key in self.tasks and one.task != task]
+        asked = self._rows(card, [(task, software or HERE, math.nan)])
+        given = self._rows(card, [(one.task, one.software, one.task.log_speed(one.value)) for one in known])
+        mean, joint = self.fit.predict(asked, given)
+        situation = Situation(
+            software in set(self.fit.figures.software[self.fit.figures.task == key]),
+            min(len(known), MOST_WORKS),
+        )
+        reach = [quantile(self.scores[situation], level) * math.sqrt(joint[0, 0]) for level in LEVELS]
+        if not reach[1] < math.log(WIDEST):
+            return Refusal("width", f"{math.exp(reach[1]):.2g}", f"{WIDEST:g}")
+        ends = [sorted((task.value(mean[0] - far), task.value(mean[0] + far))) for far in reach]
+        published = int((self.fit.figures.card == card.name).sum())
+        return Expected(
+            card=card.name,
+            task=task,
+            value=task.value(mean[0]),
+            low_80=ends[0][0],
+            high_80=ends[0][1],
+            low_90=ends[1][0],
+            high_90=ends[1][1],
+            factor_90=math.exp(reach[1]),
+            stands_on="measured" if known else "published" if published else "specifications",
+            works=len(known) or published,
+        )
+
+    def to_measure(self, card: Specs, tasks: Sequence[Task], software: str | None = None) -> tuple[Task, ...]:
+        """Those of these tasks that, measured on the card, tell the most of the others."""
+        rows = self._rows(card, [(task, software or HERE, math.nan) for task in tasks])
+        _, joint = self.fit.predict(rows, rows[:0])
+        return tuple(tasks[place] for place in most_telling(joint, min(MOST_WORKS, len(tasks))))
+
+    def _rows(self, card: Specs, wanted: Iterable[tuple[Task, str, float]]) -> pd.DataFrame:
+        """What the model reads of figures that are in no table."""
+        frame = pd.DataFrame(
+            [
+                {
+                    "task": task.key,
+                    "program": task.program,
+                    "work": task.work,
+                    "precision": task.precision,
+                    "software": software,
+                    "card": card.name,
+                    "log_speed": log_speed,
+                    "scale": self._scale[task.key],
+                }
+                for task, software, log_speed in wanted
+            ],
+            columns=["task", "program", "work", "precision", "software", "card", "log_speed", "scale"],
+        )
+        return described(frame.astype({"log_speed": float, "scale": float}), {card.name: card})
+
+    @property
+    def _scale(self) -> Mapping[str, float]:
+        return dict(zip(self.fit.figures.task, self.fit.figures.scale, strict=True))
+
+
+def answered(figures: pd.DataFrame, specs: Mapping[str, Specs]) -> dict[str, frozenset[str]]:
+    """The tasks that each card with figures would be answered, had it none."""
+    on = ground(figures)
+    return {
+        card: frozenset(
+            task for task in figures.task.iloc[places].unique() if refusal(specs[card], task, on) is None
+        )
+        for card, places in places_by(figures, "card").items()
+    }
+
+
+def model_of(
+    rows: Sequence[Row],
+    specs: Mapping[str, Specs],
+    situations: Sequence[Situation] = SITUATIONS,
+) -> Model:
+    """The model of these rows."""
+    figures = modelled(described(figures_of(rows), specs))
+    fitted = fit(figures)
+    of_cards = scores(fitted, answered(figures, specs), situations)
+    return _assembled(rows, specs, fitted, of_cards)
+
+
+def _assembled(rows: Sequence[Row], specs: Mapping[str, Specs], fitted: Fit, of_cards: Scores) -> Model:
+    held = set(fitted.figures.task)
+    tasks = {key: task for key, task in tasks_of(rows).items() if key in held}
+    return Model(specs, tasks, fitted, of_cards, ground(fitted.figures))
+
+
+def kept(root: Path, cards: Sequence[Card], folder: Path) -> Model:
+    """The model of the clone's tables; what took long is kept in a folder under the tables' hash."""
+    rows = [row for table in read_tables(root).values() for row in table]
+    specs = load_specs(root, cards)
+    place = folder / f"expected-{METHOD}-{fingerprint(root)[:16]}.json"
+    if place.is_file():
+        return _reread(json.loads(place.read_text(encoding="utf-8")), rows, specs)
+    made = model_of(rows, specs)
+    write_whole(place, json.dumps(_to_keep(made)), replace=True)
+    return made
+
+
+def _to_keep(made: Model) -> dict[str, object]:
+    return {
+        "scale": made.fit.figures.scale.tolist(),
+        "loose": made.fit.figures.loose.tolist(),
+        "scores": [
+            {"software": situation.software, "works": situation.works, "cards": dict(of_cards)}
+            for situation, of_cards in made.scores.items()
+        ],
+    }
+
+
+def _reread(known: Mapping[str, list], rows: Sequence[Row], specs: Mapping[str, Specs]) -> Model:  # type: ignore[type-arg]
+    figures = modelled(described(figures_of(rows), specs))
+    fitted = Fit(figures.assign(scale=known["scale"], loose=known["loose"]), SETTINGS)
+    of_cards = {Situation(one["software"], one["works"]): one["cards"] for one in known["scores"]}
+    return _assembled(rows, specs, fitted, of_cards)

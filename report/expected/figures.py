@@ -1,0 +1,133 @@
+"""Published figures of one device: which work, on which card, with which software, how fast."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import Field, ValidationError
+
+from harness.errors import UserError
+from harness.record import Model, Precision, first_problem
+from report.expected.specs import FOLDER
+
+PUBLISHED = FOLDER / "published"
+
+RATES = frozenset(
+    {"images/s", "samples/s", "sequences/s", "tokens/s", "items/s", "mel items/s"}
+    | {"score (10 x samples/s x epochs)"}
+)
+TIMES = frozenset({"ms/step", "ms/image", "s", "min total"})
+
+
+class Row(Model):
+    """One row of a table in results/tables/published/."""
+
+    source: str
+    licence: str
+    commit: str
+    path: str
+    program: str
+    work: str
+    precision: Precision
+    batch: Annotated[int, Field(ge=1)] | None = None
+    batch_rule: Literal["fixed", "tuned"]
+    """Whether every card had this batch, or each one that fits it."""
+    card: str
+    software: str
+    unit: str
+    value: Annotated[float, Field(gt=0)]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Task:
+    """What was trained: a program's work in one precision; the batch where it is the same for every card."""
+
+    program: str
+    work: str
+    precision: Precision
+    batch: int | None
+    unit: str
+
+    @property
+    def key(self) -> str:
+        """Its name in a table."""
+        return f"{self.program}\t{self.work}\t{self.precision}\t{self.batch or ''}\t{self.unit}"
+
+    def value(self, log_speed: float) -> float:
+        """The figure in the task's unit."""
+        return float(np.exp(-log_speed if self.unit in TIMES else log_speed))
+
+    def log_speed(self, value: float) -> float:
+        """The other way round: larger is faster, whatever the unit."""
+        return float(-np.log(value) if self.unit in TIMES else np.log(value))
+
+
+def read_tables(root: Path) -> dict[str, tuple[Row, ...]]:
+    """The rows of every table by its name; raises UserError with the file and the line that is wrong."""
+    paths = sorted((root / PUBLISHED).glob("*.csv"))
+    return {path.stem: tuple(_rows_of(path, path.relative_to(root))) for path in paths}
+
+
+def _rows_of(path: Path, name: Path) -> Iterable[Row]:
+    for place, row in enumerate(csv.DictReader(path.read_text(encoding="utf-8").splitlines()), 2):
+        try:
+            found = Row.model_validate({**row, "batch": row.get("batch") or None})
+        except ValidationError as error:
+            raise UserError(
+                f"{name}, line {place}: {first_problem(error)}", remedy="correct the field it names"
+            ) from None
+        if found.unit not in RATES | TIMES:
+            raise UserError(
+                f"{name}, line {place}: '{found.unit[:40]}' is no unit of a speed",
+                remedy=f"use one of {', '.join(sorted(RATES | TIMES))}",
+            )
+        yield found
+
+
+def tasks_of(rows: Iterable[Row]) -> dict[str, Task]:
+    """The tasks of some rows by their keys."""
+    return {task.key: task for task in map(task_of, rows)}
+
+
+def task_of(row: Row) -> Task:
+    """The task that a row is of."""
+    batch = row.batch if row.batch_rule == "fixed" else None
+    return Task(row.program, row.work, row.precision, batch, row.unit)
+
+
+def figures_of(rows: Iterable[Row]) -> pd.DataFrame:
+    """One line for each task, software and card: the median of its rows, and how many they are."""
+    found = pd.DataFrame(
+        {
+            "task": task.key,
+            "program": row.program,
+            "work": row.work,
+            "precision": row.precision,
+            "software": f"{row.program} {row.software}",
+            "card": row.card,
+            "log_speed": task.log_speed(row.value),
+            "unit": row.unit,
+            "batch": task.batch or 0,
+        }
+        for row in rows
+        for task in (task_of(row),)
+    )
+    keys = [name for name in found.columns if name != "log_speed"]
+    return found.groupby(keys, sort=True, as_index=False).agg(
+        log_speed=("log_speed", "median"), rows=("log_speed", "size")
+    )
+
+
+def fingerprint(root: Path) -> str:
+    """The hash of all tables: a fit is of one state of them."""
+    digest = hashlib.sha256()
+    for path in sorted([*(root / FOLDER).rglob("*.csv"), root / "results" / "cards.toml"]):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()

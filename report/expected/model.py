@@ -1,0 +1,217 @@
+"""The model: a figure's logarithm, as a sum of what the work, the software, the card and its family add.
+
+    log speed = the task's own level + slopes × the card's specifications
+              + software + software of this task + architecture + card, in this arithmetic, in this work
+              + the figure's own scatter
+
+Every term but the level and the common slopes is drawn around nothing with a deviation of its own (a mixed
+model). So a card without figures is predicted from its specifications, one with figures from both, and a
+software that no table has adds its own uncertainty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from report.expected.specs import Specs, arithmetic
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+FEWEST_CARDS = 8
+"""A task is in the model where so many cards have a figure of it."""
+
+LEVEL, COMMON_SLOPE = 5.0, 1.0
+"""Deviations of what is all but free: a task's level, and the slopes that tasks share."""
+
+OUTLIER, LOOSE = 5.0, 5.0
+"""A figure so many deviations from where all others put it teaches nothing: its scatter is raised."""
+
+SHRUNK = 10
+"""A task's own scatter counts against so many figures with the scatter of its program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deviations:
+    """How much each term scatters, as a logarithm.
+
+    Found once, by what made left-out cards likeliest, and fixed since.
+    """
+
+    peak_slope: float = 0.07
+    other_slope: float = 0.042
+    software: float = 0.146
+    software_task: float = 0.08
+    architecture: float = 0.248
+    card: float = 0.072
+    card_arithmetic: float = 0.006
+    card_work: float = 0.034
+    figure: float = 0.058
+
+
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "software": ("software", "arithmetic"),
+    "software_task": ("software", "task"),
+    "architecture": ("architecture",),
+    "card": ("card",),
+    "card_arithmetic": ("card", "arithmetic"),
+    "card_work": ("card", "program", "work"),
+}
+"""The columns that two figures share where they share a term."""
+
+
+def described(figures: pd.DataFrame, specs: Mapping[str, Specs]) -> pd.DataFrame:
+    """The figures of cards whose specifications are known, with what the model asks of each."""
+    known = figures[figures.card.isin(list(specs))].reset_index(drop=True)
+    cards = [specs[name] for name in known.card]
+    return known.assign(
+        vendor=[card.vendor for card in cards],
+        architecture=[f"{card.vendor} {card.architecture}" for card in cards],
+        year=[card.year for card in cards],
+        arithmetic=[arithmetic(label) for label in known.precision],
+        features=pd.Series(
+            [card.features(label) for card, label in zip(cards, known.precision, strict=True)], dtype=object
+        ),
+    )
+
+
+def modelled(figures: pd.DataFrame) -> pd.DataFrame:
+    """Those of tasks that enough cards have."""
+    cards = figures.groupby("task").card.nunique()
+    return figures[figures.task.map(cards) >= FEWEST_CARDS].reset_index(drop=True)
+
+
+def covariance(first: pd.DataFrame, second: pd.DataFrame, scatter: Deviations, centre: Vector) -> Matrix:
+    """What the figures of two frames have in common; a figure's own scatter is not in it."""
+    a, b = _features(first) - centre, _features(second) - centre
+    task = _same(first, second, ("task",))
+    slopes = scatter.peak_slope**2 * np.outer(a[:, 0], b[:, 0])
+    slopes += scatter.other_slope**2 * (a[:, 1:] @ b[:, 1:].T)
+    found: Matrix = COMMON_SLOPE**2 * (a @ b.T) + task * (LEVEL**2 + slopes)
+    scales = np.outer(_floats(first.scale), _floats(second.scale))
+    for name, columns in GROUPS.items():
+        found += getattr(scatter, name) ** 2 * _same(first, second, columns) * scales
+    return found
+
+
+def _features(figures: pd.DataFrame) -> Matrix:
+    return np.asarray(list(figures.features), dtype=np.float64)
+
+
+def _floats(values: pd.Series) -> Vector:
+    return np.asarray(values, dtype=np.float64)
+
+
+def places_by(figures: pd.DataFrame, column: str) -> dict[str, Places]:
+    """Where the figures of each value of a column stand."""
+    return {str(key): np.asarray(places) for key, places in figures.groupby(column).indices.items()}
+
+
+def _same(first: pd.DataFrame, second: pd.DataFrame, columns: tuple[str, ...]) -> NDArray[np.bool_]:
+    keys = pd.concat([first[list(columns)], second[list(columns)]])
+    codes = keys.groupby(list(columns), sort=False).ngroup().to_numpy()
+    return np.equal.outer(codes[: len(first)], codes[len(first) :])
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The figures with their `scale` and `loose`, and the inverse of their covariance."""
+
+    figures: pd.DataFrame
+    scatter: Deviations
+
+    @cached_property
+    def centre(self) -> Vector:
+        """The features' means."""
+        return np.asarray(_features(self.figures).mean(axis=0))
+
+    @cached_property
+    def levels(self) -> pd.Series:
+        """The mean of each task."""
+        return self.figures.groupby("task").log_speed.mean()
+
+    @cached_property
+    def y(self) -> Vector:
+        """The figures about their task's mean."""
+        return _floats(self.figures.log_speed - self.figures.task.map(self.levels))
+
+    @cached_property
+    def precision(self) -> Matrix:
+        """The inverse of the figures' covariance."""
+        whole = covariance(self.figures, self.figures, self.scatter, self.centre)
+        own = (self.scatter.figure * self.figures.scale) ** 2 + self.figures.loose
+        whole[np.diag_indices(len(whole))] += own
+        return np.asarray(np.linalg.inv(whole), dtype=np.float64)
+
+    @cached_property
+    def weights(self) -> Vector:
+        """What each figure counts."""
+        return self.precision @ self.y
+
+    def without(self, left: Places, asked: Places | None = None) -> tuple[Vector, Vector]:
+        """What the model says of figures, their errors and deviations, had those at `left` not been there."""
+        block = self.joint_without(left)
+        chosen = slice(None) if asked is None else np.searchsorted(left, asked)
+        return (block @ self.weights[left])[chosen], np.sqrt(self._expected_variance(block, left)[chosen])
+
+    def joint_without(self, left: Places) -> Matrix:
+        """How the errors of such figures go together."""
+        return np.asarray(np.linalg.inv(self.precision[np.ix_(left, left)]))
+
+    def _expected_variance(self, block: Matrix, left: Places) -> Vector:
+        """What is expected of a figure before it is known to be an outlier."""
+        return np.diag(block) - _floats(self.figures.loose)[left]
+
+    def predict(self, asked: pd.DataFrame, measured: pd.DataFrame) -> tuple[Vector, Matrix]:
+        """The expected logarithms of the rows asked and their covariance, with `measured` known besides."""
+        both = pd.concat([measured, asked], ignore_index=True)
+        cross = covariance(both, self.figures, self.scatter, self.centre)
+        mean = cross @ self.weights
+        joint = covariance(both, both, self.scatter, self.centre) - cross @ self.precision @ cross.T
+        joint[np.diag_indices(len(both))] += (self.scatter.figure * _floats(both.scale)) ** 2
+        levels = _floats(both.task.map(self.levels))
+        n = len(measured)
+        if n:
+            gain = np.linalg.solve(joint[:n, :n], joint[:n, n:]).T
+            known = _floats(measured.log_speed) - levels[:n] - mean[:n]
+            mean, joint = mean[n:] + gain @ known, joint[n:, n:] - gain @ joint[:n, n:]
+        return mean + levels[n:], joint
+
+
+SETTINGS = Deviations()
+
+
+def fit(figures: pd.DataFrame, scatter: Deviations = SETTINGS) -> Fit:
+    """The model of these figures; a first fit with one scatter tells each task's own, and the outliers."""
+    first = Fit(figures.assign(scale=1.0, loose=0.0), scatter)
+    errors, deviations = np.empty(len(figures)), np.empty(len(figures))
+    for places in places_by(figures, "card").values():
+        errors[places], deviations[places] = first.without(places)
+    ratio = pd.Series(np.abs(errors / deviations), index=figures.index)
+    tasks = pd.Series(ratio.to_numpy(), figures.task.to_numpy()).groupby(level=0).agg(["median", "size"])
+    programs = ratio.groupby(figures.program).median()
+    common = figures.groupby("task").program.first().map(programs)
+    scale = (tasks["median"] * tasks["size"] + SHRUNK * common) / (tasks["size"] + SHRUNK) / ratio.median()
+    alone = np.abs(first.weights) / np.sqrt(np.diag(first.precision))
+    return Fit(
+        figures.assign(scale=figures.task.map(scale), loose=np.where(alone > OUTLIER, LOOSE**2, 0.0)), scatter
+    )
+
+
+def most_telling(joint: Matrix, works: int) -> list[int]:
+    """So many rows of a covariance that, once known, leave the least variance in all; greedily."""
+    left, chosen = joint.copy(), list[int]()
+    for _ in range(works):
+        variance = np.diag(left).copy()
+        variance[chosen] = np.inf
+        place = int(((left**2).sum(axis=0) / variance).argmax())
+        chosen.append(place)
+        left = left - np.outer(left[:, place], left[place]) / left[place, place]
+    return chosen

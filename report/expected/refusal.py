@@ -1,0 +1,108 @@
+"""Where the model was not calibrated, and so says nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from harness.record import Precision
+from report.expected.model import FEWEST_CARDS, Vector
+from report.expected.specs import Specs
+
+FEWEST_OF_VENDOR = 5
+MOST_YEARS = 2
+"""After the newest card that has figures."""
+
+BEYOND = 2.0
+"""A specification may lie so many times outside those of the task's cards."""
+
+LEAST_OF_MEMORY = 0.75
+"""Of the task's smallest card, where the batch is fixed; one that was made to fit shrinks with the memory."""
+
+WIDEST = 3.0
+"""A range of more than a third to three times says nothing."""
+
+SPECIFICATIONS = ("peak", "FP32 peak", "bandwidth", "memory", "power")
+MEMORY = SPECIFICATIONS.index("memory")
+
+Reason = Literal["task", "vendor", "architecture", "year", "memory", "specification", "width"]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why there is no expected value: what was `found` against what is `needed`."""
+
+    reason: Reason
+    found: str = ""
+    needed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCards:
+    """The cards that have figures of a task, with the features that the model knows of each."""
+
+    program: str
+    precision: Precision
+    batch: int
+    cards: tuple[str, ...]
+    features: Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """The cards that have figures: of each task, of each program and vendor, of each architecture, in all."""
+
+    tasks: Mapping[str, TaskCards]
+    vendors: Mapping[tuple[str, str], frozenset[str]]
+    architectures: Mapping[str, frozenset[str]]
+    years: Mapping[str, int]
+
+
+def ground(figures: pd.DataFrame) -> Ground:
+    """What the figures say of their cards."""
+    tasks = {}
+    for key, rows in figures.drop_duplicates(["task", "card"]).groupby("task"):
+        first = rows.iloc[0]
+        tasks[str(key)] = TaskCards(
+            first.program, first.precision, int(first.batch), tuple(rows.card), np.stack(list(rows.features))
+        )
+    vendors = figures.groupby(["program", "vendor"]).card.agg(frozenset)
+    return Ground(
+        tasks,
+        dict(zip(vendors.index.tolist(), vendors, strict=True)),
+        {str(key): frozenset(cards) for key, cards in figures.groupby("architecture").card},
+        dict(zip(figures.card, figures.year, strict=True)),
+    )
+
+
+def refusal(card: Specs, task: str, on: Ground) -> Refusal | None:
+    """Why a card has no expected value of a task; its own figures do not count."""
+    same, own = on.tasks.get(task), {card.name}
+    if same is None:
+        return Refusal("task", "0", str(FEWEST_CARDS))
+    of_vendor = len(on.vendors.get((same.program, card.vendor), frozenset()) - own)
+    if of_vendor < FEWEST_OF_VENDOR:
+        return Refusal("vendor", f"{of_vendor} of {card.vendor}", str(FEWEST_OF_VENDOR))
+    if not on.architectures.get(f"{card.vendor} {card.architecture}", frozenset()) - own:
+        return Refusal("architecture", card.architecture)
+    newest = max(year for name, year in on.years.items() if name != card.name) + MOST_YEARS
+    if card.year > newest:
+        return Refusal("year", str(card.year), str(newest))
+    others = same.features[[name != card.name for name in same.cards]]
+    return _beyond(card.features(same.precision), others, same.batch)
+
+
+def _beyond(own: Vector, others: Vector, batch: int) -> Refusal | None:
+    """A specification outside of what the task's cards have."""
+    least = others[:, MEMORY].min() + (np.log(LEAST_OF_MEMORY) if batch else 0)
+    if own[MEMORY] < least - 0.01:
+        return Refusal("memory", f"{np.exp(own[MEMORY]):.0f} GB", f"{np.exp(least):.0f} GB")
+    room = np.log(BEYOND)
+    for place, name in enumerate(SPECIFICATIONS):
+        if not others[:, place].min() - room <= own[place] <= others[:, place].max() + room:
+            return Refusal("specification", name)
+    return None

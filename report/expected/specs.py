@@ -1,0 +1,145 @@
+"""What cards are on paper, as the model of expected values reads them: one device of a card, in one row.
+
+results/cards.toml has the cards that trials are judged by. results/tables/cards.csv adds those that only
+published figures name: their specifications are second hand, and nothing is judged by them.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, ValidationError
+
+from harness.errors import UserError
+from harness.record import PRECISIONS, Model, Precision, first_problem
+from harness.record.published.cards import Card
+
+FOLDER = Path("results") / "tables"
+FILE = FOLDER / "cards.csv"
+NAMES_SHOWN = 4
+EPOCH = 2019
+
+Positive = Annotated[float, Field(gt=0)]
+
+
+class Specs(Model):
+    """One device of a card: dense peaks in TFLOP/s, null where it has no such path or no source says."""
+
+    name: str
+    vendor: str
+    architecture: str
+    year: Annotated[int, Field(ge=2010, le=2100)]
+    form: str
+    fp32_tflops: Positive
+    tf32_tflops: Positive | None = None
+    fp16_tflops: Positive | None = None
+    bandwidth_gbs: Positive
+    memory_gb: Positive
+    power_watts: Positive
+    source: str = ""
+    note: str = ""
+
+    def peak_tflops(self, precision: Precision) -> float:
+        """The peak in a label's own arithmetic; where the card has no such path, that of FP32."""
+        arithmetic = PRECISIONS[precision].arithmetic[-1]
+        if arithmetic == "tf32":
+            return self.tf32_tflops or self.fp32_tflops
+        return self.fp32_tflops if arithmetic == "fp32-ieee" else self.fp16_tflops or self.fp32_tflops
+
+    def features(self, precision: Precision) -> NDArray[np.float64]:
+        """What the model knows of the card: logarithms of its specifications, and its year."""
+        logs = np.log(
+            [
+                self.peak_tflops(precision),
+                self.fp32_tflops,
+                self.bandwidth_gbs,
+                self.memory_gb,
+                self.power_watts,
+            ]
+        )
+        return np.append(logs, (self.year - EPOCH) / 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A card that no table has."""
+
+    name: str
+    nearest: tuple[str, ...]
+
+
+def load_specs(root: Path, cards: Sequence[Card]) -> dict[str, Specs]:
+    """Every card's specifications by its name; raises UserError with the row that is wrong."""
+    found = {card.name: _of(card) for card in cards if card.launch}
+    try:
+        rows = list(csv.DictReader((root / FILE).read_text(encoding="utf-8").splitlines()))
+    except OSError as error:
+        raise UserError(f"{FILE} cannot be read ({error.strerror})", remedy="restore it from git") from None
+    for place, row in enumerate(rows, 2):
+        try:
+            specs = Specs.model_validate({key: value for key, value in row.items() if value != ""})
+        except ValidationError as error:
+            raise UserError(
+                f"{FILE}, line {place}: {first_problem(error)}", remedy="correct the field it names"
+            ) from None
+        if specs.name in found:
+            raise UserError(
+                f"{FILE}, line {place}: '{specs.name}' has its specifications already", remedy="keep one row"
+            )
+        found[specs.name] = specs
+    return found
+
+
+def _of(card: Card) -> Specs:
+    """The part of the card that a framework sees as one device."""
+    peaks, parts = card.peaks, card.devices
+    return Specs(
+        name=card.name,
+        vendor=card.vendor,
+        architecture=card.architecture.split()[0],
+        year=int((card.launch or "")[:4]),
+        form=card.form,
+        fp32_tflops=peaks.fp32 / parts,
+        tf32_tflops=peaks.tf32 / parts if peaks.tf32 else None,
+        fp16_tflops=peaks.fp16 / parts if peaks.fp16 else None,
+        bandwidth_gbs=card.bandwidth_gbs / parts,
+        memory_gb=card.memory_gb / parts,
+        power_watts=card.power_watts / parts,
+        source=card.source,
+    )
+
+
+def named(name: str, specs: Mapping[str, Specs]) -> Specs | Unknown:
+    """The card of that name, or of the one name that has all its words; else the nearest names."""
+    wanted = name.casefold().split()
+    exact = [card for key, card in specs.items() if key.casefold().split() == wanted]
+    fitting = exact or [card for key, card in specs.items() if set(wanted) <= set(key.casefold().split())]
+    if len(fitting) == 1:
+        return fitting[0]
+    near = difflib.get_close_matches(
+        name.casefold(), [key.casefold() for key in specs], NAMES_SHOWN, cutoff=0.5
+    )
+    by_key = {key.casefold(): key for key in specs}
+    nearest = [card.name for card in fitting] or [by_key[key] for key in near]
+    return Unknown(name, tuple(nearest[:NAMES_SHOWN]))
+
+
+def required() -> tuple[str, ...]:
+    """The columns that a row of cards.csv has to fill."""
+    return tuple(key for key, field in Specs.model_fields.items() if field.is_required())
+
+
+Arithmetic = Literal["32", "tf32", "16"]
+
+
+def arithmetic(precision: Precision) -> Arithmetic:
+    """What kind of product a label's kernels use."""
+    kind = PRECISIONS[precision].arithmetic[-1]
+    return "tf32" if kind == "tf32" else "32" if kind == "fp32-ieee" else "16"

@@ -9,6 +9,7 @@ from typing import Literal
 
 from harness.record import PRECISIONS, Finding, LossScale, Measurement, Steady, finding
 from harness.record.finding import Value
+from harness.summary.stalls import stall_findings
 from harness.summary.steady_state import DEFAULT_RULE
 
 INPUT_WAIT_LIMIT = 0.10
@@ -43,6 +44,7 @@ def measurement_findings(measurement: Measurement, steady: Steady, input_share: 
     yield from _data(measurement)
     yield from _clock(measurement)
     yield from _steady(measurement, steady)
+    yield from stall_findings(measurement, steady)
     if input_share is not None and input_share > INPUT_WAIT_LIMIT:
         yield finding("input-bound", input_share=input_share)
 

@@ -115,6 +115,12 @@ _MEASUREMENT = {
         "the first {first_steps} steps took {stalled_seconds:.4g} s longer than as many later ones, "
         "{share:.0%} of what durations are made of",
     ),
+    "short-epoch": _row(
+        "invalid",
+        "trial",
+        "an epoch's length is wrong",
+        "epoch {epoch} ended after {steps} steps, where its loader's length promises {promised_steps}",
+    ),
     "input-bound": _row("warn", "trial", "waits for input", "{input_share:.0%} of the time waited for input"),
 }
 

@@ -25,7 +25,7 @@ Findings = Iterator[Finding]
 
 
 def stall_findings(measurement: Measurement, steady: Steady) -> Findings:
-    """What stood still: in the steps that count, outside of all steps, in validations, in a start of epochs."""
+    """What stood still: in the steps that count, outside of all, in validations, in a start of epochs."""
     series = measurement.step_us
     if not sum(series.values()):
         return
@@ -61,7 +61,7 @@ def _stalled_seconds(measurement: Measurement) -> list[float]:
 
 
 def _outside_seconds(measurement: Measurement) -> float:
-    """Of the window in no step. A host that runs ahead of a GPU marks no step's end, so nothing is said of it."""
+    """Of the window in no step. Of a host that runs ahead of its GPU nothing is said: it marks no end."""
     if measurement.step_clock == "host" and measurement.device.kind != "cpu":
         return 0.0
     series, window = measurement.step_us, measurement.window

@@ -72,6 +72,8 @@ class ClaimRow:
     here: Quantity
     state: State
     reason: Reason
+    blocks_assumed: int | None
+    """See `Verdict.blocks_assumed`."""
     margin: float | None
     runs: int
     zone: Mapping[str, Any] | None
@@ -142,6 +144,7 @@ def _row(judged: Judged, analysis: Analysis, repeated: bool) -> ClaimRow:
         here=here,
         state=STATES[judged.verdict.word],
         reason=_reason(judged),
+        blocks_assumed=judged.verdict.blocks_assumed,
         margin=judged.verdict.margin,
         runs=min((len(_runs(claim, cell)) for cell in judged.cells), default=0),
         zone=_zone(judged, here),

@@ -118,11 +118,12 @@ def counts(analysis: Analysis) -> Counts:
 def _needs_another_card(claim: Claim, analysis: Analysis) -> bool:
     """Whether a claim speaks of none of the leading session's devices."""
     devices = {
-        (trial.environment.device, trial.device_name, trial.device_capability) for trial in analysis.own
+        (trial.environment.device, trial.device_name, trial.device_capability, trial.device_memory_bytes)
+        for trial in analysis.own
     }
     return bool(devices) and not any(
-        speaks_of(claim, kind, name, capability, analysis.evidence.cards) is not False
-        for kind, name, capability in devices
+        speaks_of(claim, kind, name, capability, analysis.evidence.cards, memory) is not False
+        for kind, name, capability, memory in devices
     )
 
 

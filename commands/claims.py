@@ -213,10 +213,7 @@ def ways(root: Path, analysis: Analysis) -> dict[str, Way]:
     if first is None:
         return {}
     device = Device(
-        first.environment.device,
-        first.device_name,
-        first.device_capability,
-        first.device_memory_bytes,
+        first.environment.device, first.device_name, first.device_capability, first.device_memory_bytes
     )
     unmet = [result.claim for result in analysis.verdicts if not result.compared]
     records = [stored.record for stored in analysis.evidence.results.records]

@@ -117,6 +117,12 @@ def other_memory(one_bytes: float, other_bytes: float) -> bool:
     return max(one_bytes, other_bytes) > MEMORY_APART * min(one_bytes, other_bytes)
 
 
+def sold_with(published: str, memory_bytes: int | None) -> bool:
+    """Whether a card of the name that a publication gives has so much memory, as far as both are known."""
+    first_gib = FIRST_SOLD_GIB.get(plain_name(published))
+    return not (first_gib and memory_bytes and other_memory(first_gib * 2**30, memory_bytes))
+
+
 @cache
 def _pattern(name_regex: str) -> re.Pattern[str]:
     return re.compile(f"{_PREFIX}(?:{name_regex})", re.IGNORECASE)

@@ -22,15 +22,7 @@ from pydantic import ValidationError
 from harness.errors import UserError
 from harness.record import Claim, Curve, DeviceKind, Model, Side, Study, parse_toml
 from harness.record.published.cards import FILE as CARDS
-from harness.record.published.cards import (
-    FIRST_SOLD_GIB,
-    Card,
-    find,
-    in_class,
-    load_cards,
-    other_memory,
-    plain_name,
-)
+from harness.record.published.cards import Card, find, in_class, load_cards, plain_name, sold_with
 from harness.record.published.claim import ClaimTable, written_out
 
 FOLDER = Path("results") / "claims"
@@ -395,7 +387,7 @@ def same_card(published: str, name: str, cards: Sequence[Card], memory_bytes: in
 
     A name that was sold with two memories means the first of them, unless the device's is not known.
     """
-    card, first_gib = find(name, cards), FIRST_SOLD_GIB.get(plain_name(published))
-    if first_gib and memory_bytes and other_memory(first_gib * 2**30, memory_bytes):
+    if not sold_with(published, memory_bytes):
         return False
+    card = find(name, cards)
     return published == card.name if card else plain_name(published) == plain_name(name)

@@ -128,3 +128,26 @@ def test_a_loader_that_starts_anew_in_each_epoch_is_part_of_the_work_and_one_tha
     stalled = with_stalls(12, starts, 1600)
     stalled[starts[2]] += 90_000_000
     assert judged(stalled, **workers)[0] == "unproven"
+
+
+@pytest.mark.parametrize(
+    ("steps", "stopped_by", "found"),
+    [
+        ([1000, 1000, 300], "seconds", None),
+        ([66, 66, 66], "seconds", "invalid"),
+        ([66], "epochs", "invalid"),
+        ([960, 960], "epochs", "warn"),
+        ([995, 998], "epochs", None),
+        ([400], "steps", None),
+    ],
+)
+def test_an_epoch_that_ends_before_its_loader_s_length_is_found_unless_a_limit_ended_it(
+    steps, stopped_by, found
+):
+    trained = [
+        {"index": index, "steps": each, "train_seconds": each / 5, "complete": each == 1000}
+        for index, each in enumerate(steps, 1)
+    ]
+    summary = summarise(measured(epochs=trained, protocol={"stopped_by": stopped_by}))
+    severity = {cause.name: cause.severity for cause in summary.causes}
+    assert severity.get("short-epoch") == found

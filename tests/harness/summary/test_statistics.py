@@ -97,29 +97,6 @@ def test_what_is_cut_is_left_out_of_throughput_and_step_times():
     assert summary.step_seconds_p95 < 0.21
 
 
-@pytest.mark.parametrize(
-    ("steps", "stopped_by", "found"),
-    [
-        ([1000, 1000, 300], "seconds", None),
-        ([66, 66, 66], "seconds", "invalid"),
-        ([66], "epochs", "invalid"),
-        ([960, 960], "epochs", "warn"),
-        ([995, 998], "epochs", None),
-        ([400], "steps", None),
-    ],
-)
-def test_an_epoch_that_ends_before_its_loader_s_length_is_found_unless_a_limit_ended_it(
-    steps, stopped_by, found
-):
-    epochs = [
-        {"index": index, "steps": each, "train_seconds": each / 5, "complete": each == 1000}
-        for index, each in enumerate(steps, 1)
-    ]
-    summary = summarise(measured(epochs=epochs, protocol={"stopped_by": stopped_by}))
-    severity = {cause.name: cause.severity for cause in summary.causes}
-    assert severity.get("short-epoch") == found
-
-
 def test_packed_series_give_seconds_of_single_steps():
     step_us = [4_000 + (at * 37) % 100 for at in range(40_000)]
     summary = summarise(measured(step_us=step_us))

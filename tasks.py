@@ -35,6 +35,7 @@ SETTINGS = {
     "baseline": "what 1.00 is in the time-scaled charts: part of a card's name, a label or a precision",
 }
 
+CARD = 'a card of results/cards.toml that need not be here, as "RTX 4090" or "4x RTX 4090"'
 CLAIM = "what this published figure needs, by its id; may be given several times"
 CLAIMS = "'here': what as many figures need as can be judged here and fit the budget"
 RETRY = "also repeat trials that failed by themselves, such as out of memory"
@@ -72,7 +73,7 @@ def doctor(settings: Settings, deep: bool = False, site: str = "") -> None:
     help={
         "claim": CLAIM,
         "claims": CLAIMS,
-        "card": 'a card of results/cards.toml that need not be here, as "RTX 4090" or "4x RTX 4090"',
+        "card": CARD,
         "commands": "also print every command",
     },
     iterable=["claim"],
@@ -218,15 +219,15 @@ def compare(first: str, second: str, fail_below: str = "") -> None:
     MACHINE,
     help={
         "here": "which of them this machine can judge, in which plan, and in how many hours",
-        "count": "how many the shipped plans can judge, on a GPU that nobody has seen and on a CPU",
         "study": "only those of this study, by its name or id, as 'Bhutani 2019'",
+        "card": CARD,
     },
 )
-def claims(settings: Settings, here: bool = False, count: bool = False, study: str = "") -> None:
+def claims(settings: Settings, here: bool = False, study: str = "", card: str = "") -> None:
     """List the published figures that a report judges, or say which of them can be judged."""
     from commands import claims as published
 
-    published.say(ROOT, settings, study, here_alone=here, counts=count)
+    published.here(ROOT, settings, card) if here or card else published.listed(ROOT, study)
 
 
 @line.verb(
@@ -387,12 +388,10 @@ def check() -> None:
 )
 def test(only: str = "", campaign: str = "", whole: bool = False, all_images: bool = False) -> None:
     """Run the tests (they need the extra `test`)."""
-    from commands import testing
+    from commands.testing import campaign as attack
+    from commands.testing import run
 
-    if campaign:
-        code = testing.campaign(ROOT, campaign)
-    else:
-        code = testing.run(ROOT, only, whole=whole, all_images=all_images)
+    code = attack(ROOT, campaign) if campaign else run(ROOT, only, whole=whole, all_images=all_images)
     if code:
         raise Exit(code=code)
 

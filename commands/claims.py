@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import inf
 from pathlib import Path
 
 from commands import measure
@@ -18,6 +17,7 @@ from harness.plan.selection import supported
 from harness.record import DEEP, Claim, Cpu, DataSource, DeviceKind, Gpu, TrialSpec
 from harness.record.published.cards import Card, load_cards
 from harness.record.published.claims import ClaimSet, load_claims
+from harness.run import on_paper
 from harness.run import setup as run_setup
 from harness.run.choice import choose, speeds_of
 from harness.run.setup import RunSetup
@@ -25,34 +25,18 @@ from harness.settings import Settings
 from harness.units import duration, seconds_of
 from report import text
 from report.analysis import Analysis
-from report.claims.judgeable import Device, Judgeable, Way, judgeable, line_of, needs_run
+from report.claims.judgeable import Device, Judgeable, Way, judgeable, line_of
 
 WIDTH = 80
-
-UNSEEN_GPU = Device("cuda", "NVIDIA Unseen GPU", "9.0")
-"""Of no record and no table, with units for 16-bit matrices and all precisions."""
-A_CPU = Device("cpu", "a CPU")
-CPU_SECONDS = 2 * 3600.0
-"""What all trials of a claim may take together on two cores to count as one that a CPU can judge."""
 
 UNRANKED = (DEEP, "selfcheck", "ceilings")
 """Plans that compare nothing with anything published."""
 
 
-def say(root: Path, settings: Settings, study: str, *, here_alone: bool, counts: bool) -> None:
-    """What was asked of the claims: those judged here, how many the plans can judge, or else the list."""
-    if counts:
-        count(root)
-    if here_alone:
-        here(root, settings)
-    if not (here_alone or counts):
-        listed(root, study)
-
-
 def listed(root: Path, study: str = "") -> None:
     """Prints the claims of all studies, or of one by its name or id; raises UserError for an unknown one."""
     print("\n".join(lines(load_claims(root).of(study) if study else load_claims(root))))
-    print("`invoke claims --here` says what this machine can judge, by which plan, how long")
+    print("`invoke claims --here` says what this machine can judge, `--card` what that card")
 
 
 def lines(claim_set: ClaimSet) -> list[str]:
@@ -103,52 +87,6 @@ def _figure(claim: Claim) -> str:
     return f"{metric} without a figure: {claim.words}"
 
 
-def count(root: Path) -> None:
-    """Prints what the shipped plans could judge on an unseen GPU and on a CPU; the last line counts.
-
-    On a CPU, by runs of two hours at most on two cores.
-    """
-    claims, cards = load_claims(root).claims, load_cards(root)
-    gpu = dict(_by_plan(root, claims, cards, UNSEEN_GPU))
-    longer = dict(_by_plan(root, claims, cards, A_CPU))
-    cpu = dict(_by_plan(root, claims, cards, A_CPU, CPU_SECONDS))
-    print("What each plan can judge by its own trials, on one GPU that nothing is known of and on a CPU:\n")
-    print(f"  {'plan':<14}{'gpu':>6}{'cpu':>6}")
-    for name in dict.fromkeys([*gpu, *cpu]):
-        counts = [_runs(side.get(name, ())) for side in (gpu, cpu)]
-        if any(counts):
-            print(f"  {name:<14}" + "".join(f"{len(found):>6}" for found in counts))
-    without = {claim.id for claim in claims if not needs_run(claim) and claim.value is not None}
-    print(f"\nfrom data or code alone, without a run: {len(without)}")
-    runs, too_long = len(_union(cpu)), len(_union(longer) - _union(cpu))
-    print(f"on a CPU by runs of two hours at most on two cores: {runs}, with those {runs + len(without)}")
-    print(f"on a CPU too, but by a run of more than two hours on two cores: {too_long}")
-    rest = len(claims) - len(without) - len(_union(gpu) | _union(longer))
-    print(f"on neither, without a figure or of another card, class or stack: {rest}")
-    print(f"judgeable: gpu {len(_union(gpu))}, cpu {runs}")
-
-
-def _runs(found: Iterable[Judgeable]) -> frozenset[str]:
-    return frozenset(one.claim.id for one in found)
-
-
-def _union(by_plan: Mapping[str, Iterable[Judgeable]]) -> frozenset[str]:
-    return frozenset[str]().union(*map(_runs, by_plan.values()))
-
-
-def _by_plan(
-    root: Path, claims: Sequence[Claim], cards: Sequence[Card], device: Device, at_most_seconds: float = inf
-) -> Iterable[tuple[str, tuple[Judgeable, ...]]]:
-    images = load_images(root)
-    for name in shipped(root):
-        asked = plan.load(root, name)
-        of_each = [
-            _of_plan(asked, claims, cards, device, image=image, at_most_seconds=at_most_seconds)
-            for image in images_of(asked, device.kind, images)
-        ]
-        yield name, tuple({one.claim.id: one for found in of_each for one in found}.values())
-
-
 def shipped(root: Path) -> list[str]:
     """The plans whose records may be held against publications."""
     return [name for name in plan.names(root) if name not in UNRANKED]
@@ -164,25 +102,6 @@ def images_of(asked: Plan, kind: DeviceKind, images: ImageFile) -> tuple[str | N
     )
     by_name = (images.images[name] for name in named)
     return (None, *(image.name for image in by_name if image.by_name_alone and kind in image.devices))
-
-
-def _of_plan(
-    asked: Plan,
-    claims: Sequence[Claim],
-    cards: Sequence[Card],
-    device: Device,
-    data: DataSource = "real",
-    image: str | None = None,
-    at_most_seconds: float = inf,
-) -> tuple[Judgeable, ...]:
-    """What a plan could judge on a device in an image, all data and weights at hand, or none of them.
-
-    Each claim by trials none of which takes more seconds.
-    """
-    planned = _planned(asked, device, data, image)
-    seconds = _seconds_each(planned, estimate.Speeds())
-    found = judgeable(claims, [item.trial for item in planned], device, cards)
-    return tuple(one for one in found if all(seconds[trial] <= at_most_seconds for trial in one.trials))
 
 
 def _planned(
@@ -260,27 +179,31 @@ class Offer:
         """What is given to `--plan`, with what has to stand behind it."""
         return line_of(self.plan, self.image)
 
+    @property
+    def all_seconds(self) -> float:
+        """How long all take that a claim needs."""
+        return self.seconds(frozenset[str]().union(*(one.trials for one in self.found)))
+
     def seconds(self, trials: Collection[str]) -> float:
         """How long some of its trials take."""
         return sum(self.seconds_each[trial] for trial in trials)
 
 
-def here(root: Path, settings: Settings) -> None:
-    """Prints which claims this machine can judge, in which plan, and in how many hours."""
-    setup = run_setup.prepare(root, settings)
-    offers = _offers(setup, load_claims(root).claims)
-    if not any(offer.found for offer in offers):
+def here(root: Path, settings: Settings, card: str = "") -> None:
+    """Prints which claims this machine or that card can judge, in which plan, and in how many hours."""
+    setup = on_paper.prepare(root, settings, card) if card else run_setup.prepare(root, settings)
+    offers = [offer for offer in _offers(setup, load_claims(root).claims) if offer.found]
+    if not offers:
         print("No shipped plan can judge a claim here.")
         return
-    for offer in offers:
-        ids = sorted(_runs(offer.found))
-        if ids:
-            whole = duration(offer.seconds(frozenset().union(*(one.trials for one in offer.found))))
-            print(f"`invoke run --plan {offer.line}`: {text.count(len(ids), 'claim')}, about {whole}")
-            alone = {one.claim.id: duration(offer.seconds(one.trials)) for one in offer.found}
-            print("\n".join(_wrapped(", ".join(f"{claim} ({alone[claim]})" for claim in ids))))
-            print()
-    every = frozenset[str]().union(*(_runs(offer.found) for offer in offers))
+    for offer in sorted(offers, key=lambda offer: offer.all_seconds):
+        whole = duration(offer.all_seconds)
+        print(f"`invoke run --plan {offer.line}`: {text.count(len(offer.found), 'claim')}, about {whole}")
+        cheapest_first = sorted(offer.found, key=lambda one: (offer.seconds(one.trials), one.claim.id))
+        each = (f"{one.claim.id} ({duration(offer.seconds(one.trials))})" for one in cheapest_first)
+        print("\n".join(_wrapped(", ".join(each))))
+        print()
+    every = {one.claim.id for offer in offers for one in offer.found}
     print(f"judgeable here: {len(every)}; `invoke run --claim ID` runs what one needs")
 
 
@@ -379,7 +302,7 @@ def cheapest(offers: Sequence[Offer], budget_seconds: float | None) -> dict[str,
     """The claims of each offer's line: always the one next that takes the least time more, while it fits."""
     taken: dict[str, list[str]] = {}
     trials: dict[str, frozenset[str]] = {offer.line: frozenset() for offer in offers}
-    left = {claim for offer in offers for claim in _runs(offer.found)}
+    left = {one.claim.id for offer in offers for one in offer.found}
     spent = 0.0
     while left:
         more, offer, one = min(

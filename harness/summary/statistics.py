@@ -80,7 +80,7 @@ def judge_trial(record: Record) -> Summary | None:
 
 def other_summary(record: Record, anew: Summary | None) -> str:
     """The first part of a stored summary of this method that the raw samples do not give; empty for none."""
-    if anew is None or record.summary is None or record.summary.method != METHOD:
+    if anew is None or record.summary in (None, anew) or record.summary.method != METHOD:
         return ""
     stored, given = record.summary.model_dump(mode="json"), anew.model_dump(mode="json")
     return next((name for name in given if not _alike(given[name], stored[name])), "")

@@ -62,6 +62,8 @@ def figure(runs: Sequence[Run], without: Collection[str], *, in_blocks: bool) ->
 
     `in_blocks` says that another hour of the machine may change the values.
     """
+    if not runs:
+        return Figure(())
     counted = _of(runs, [verdict for verdict in VERDICTS if verdict not in without], in_blocks)
     interval, notes = _not_below_zero(counted), _selection(runs, without, counted)
     if interval and notes:

@@ -7,6 +7,7 @@ one is faster, so the places hold together as well (Klein, Wright, Wieczorek, J.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -113,8 +114,8 @@ def _in_order(rows: Sequence[Standing]) -> list[Standing]:
     placed = [
         replace(
             row,
-            first=1 + sum(high < (row.low or 0.0) for high in highs),
-            last=len(ranked) - sum(low > (row.high or 0.0) for low in lows),
+            first=1 + bisect_left(highs, row.low or 0.0),
+            last=bisect_right(lows, row.high or 0.0),
         )
         for row in ranked
     ]

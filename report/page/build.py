@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,7 +31,12 @@ class WrittenPage:
 
 def build(root: Path, out: Path, question: Question, *, csv: bool = False, png: bool = False) -> WrittenPage:
     """The page of what lies under `root`, a clone or an unpacked bundle: see `analyse` and `write`."""
-    return write(analyse(evidence_in(root), question), out, csv=csv, png=png)
+    # All that is read stays until the page is written: looking through it for garbage frees nothing.
+    gc.disable()
+    try:
+        return write(analyse(evidence_in(root), question), out, csv=csv, png=png)
+    finally:
+        gc.enable()
 
 
 def write(

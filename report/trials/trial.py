@@ -115,7 +115,7 @@ class TrialResult:
     def failure(self) -> Failure | None:
         return self.record.failure
 
-    @property
+    @cached_property
     def device_name(self) -> str:
         return device_name(self.record)
 
@@ -129,7 +129,7 @@ class TrialResult:
         """As the framework saw it; where nothing was measured, as the driver did."""
         return memory_bytes(self.record)
 
-    @property
+    @cached_property
     def card(self) -> str:
         """The device's model, with their number where they are several."""
         count = self.record.trial.asked.variant.gpus

@@ -131,7 +131,9 @@ def ways(root: Path, analysis: Analysis) -> dict[str, Way]:
     first = next((trial for trial in analysis.own if trial.record.measurement), None)
     if first is None:
         return {}
-    device = Device(first.environment.device, first.device_name, first.device_capability)
+    device = Device(
+        first.environment.device, first.device_name, first.device_capability, first.device_memory_bytes
+    )
     unmet = [result.claim for result in analysis.verdicts if not result.compared]
     records = [stored.record for stored in analysis.evidence.results.records]
     speeds = estimate.speeds(records, first.machine, {})
@@ -245,7 +247,7 @@ def device_of(setup: RunSetup) -> Device:
     if not setup.selection.gpus:
         return Device(kind, setup.machine.cpu.model or "a CPU")
     card = setup.selection.gpus[0]
-    return Device(kind, card.name, (card.architecture or "").removeprefix("sm_") or None)
+    return Device(kind, card.name, (card.architecture or "").removeprefix("sm_") or None, card.memory_bytes)
 
 
 def asked_for(ids: Sequence[str], where: str) -> tuple[str, ...]:

@@ -262,7 +262,7 @@ def _earlier(trials: Sequence[TrialResult], lead: str | None) -> frozenset[str]:
 
 
 def _place(trial: TrialResult) -> tuple[str, str, str]:
-    return trial.machine, trial.machine_label, trial.device_name
+    return trial.machine, trial.machine_label, trial.device_model
 
 
 def _lead(every: Sequence[TrialResult], sessions: Sequence[Session], question: Question) -> str | None:

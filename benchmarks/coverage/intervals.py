@@ -65,6 +65,17 @@ def two(
     return [case(n) for n in sizes]
 
 
+def unequal(of_cv: float, over_cv: float) -> Case:
+    """A ratio of 3 runs over 10 that scatter otherwise; the page calls it a quick look."""
+
+    def draw(rng: Generator) -> Draw:
+        interval = blocks_interval(runs(lognormal(of_cv)(rng, 3)), runs(lognormal(over_cv)(rng, 10)))
+        return page(interval, doubt=True)
+
+    name = f"3 runs of a CV of {percent(of_cv)} over 10 of {percent(over_cv)}"
+    return Case(name, Target(94), draw)
+
+
 def sides(
     name: str,
     lengths: Sequence[int],
@@ -165,6 +176,7 @@ CASES = [
         for ratio in (1, 2, 5)
         for case in two(f"log-normal, SD ratio {ratio}", lognormal(), lognormal(ratio * CV), WELL)
     ),
+    *(unequal(*cvs) for cvs in ((0.01, 0.01), (0.02, 0.01), (0.01, 0.02), (0.01, 0.05))),
     *two("exponential skew in both arms", exponential(), exponential(), FAIR),
     *two("exponential skew in one arm", exponential(), lognormal(), FAIR),
     *two("skew in one arm, the other 10 times quieter", exponential(), lognormal(CV / 10), FAIR),
@@ -200,6 +212,8 @@ CASES = [
     sides("two machines, 3 blocks of 8, 2 and 2", (8, 2, 2), FAIR),
     sides("two machines, 3 blocks of 4 against 2 of 5", (4, 4, 4), FAIR, over_lengths=(5, 5)),
     sides("two machines, 1 block of 5, block CV 2 %", (5,), FAIR, block_cv=0.02),
+    sides("two machines, 1 block of 5, block CV 3 %", (5,), FAIR, block_cv=0.03),
+    sides("two machines, 3 blocks of 4, block CV 2 %", (4, 4, 4), FAIR, block_cv=0.02),
     sides("two machines, 3 blocks of 4, block CV 3 %", (4, 4, 4), FAIR, block_cv=0.03),
     sides("one machine, 1 block of 5", (5,), FAIR, paired=True),
     sides("one machine, 3 blocks of 4", (4, 4, 4), FAIR, paired=True),

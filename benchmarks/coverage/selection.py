@@ -12,9 +12,19 @@ from benchmarks.coverage.cases import SLOW_DRAWS, Case, Draw, Generator, Target
 from benchmarks.coverage.intervals import page
 from benchmarks.coverage.lines import line
 from benchmarks.coverage.samples import CV, runs
-from benchmarks.coverage.series import STEP_SECONDS, Shape, bursts, drawn, switching, until_held
+from benchmarks.coverage.series import (
+    STEP_SECONDS,
+    Shape,
+    bursts,
+    drawn,
+    heavy,
+    normal,
+    stops,
+    switching,
+    until_held,
+)
 from benchmarks.report_scale import machine, record_of, session_of
-from harness.record import Measurement, Protocol, Window
+from harness.record import Measurement, Protocol, Summary, Window
 from harness.summary.statistics import summarise
 from report.compare.cells import cell_ratio
 from report.stats.intervals import blocks_interval, rare_runs_missed
@@ -54,16 +64,29 @@ def _measurement() -> Measurement:
     return measurement
 
 
+def _summary(rng: Generator, shape: Shape, seconds: float) -> Summary:
+    """Of a trial that has these steps and no more."""
+    steps = drawn(rng, shape, seconds)
+    window = Window(seconds=sum(steps.values()) / 1e6, steps=steps.count, samples=700 * steps.count)
+    others = {"input_us": None, "device_us": None, "protocol": PROTOCOL}
+    return summarise(_measurement().model_copy(update={"step_us": steps, "window": window, **others}))
+
+
+def stopped(name: str, shape: Shape, seconds: float, *, taken_for: str) -> Case:
+    """A window in which something stood still, or nothing did, and what it must not be `taken_for`."""
+
+    def draw(rng: Generator) -> Draw:
+        return Draw(_summary(rng, shape, seconds).verdict == taken_for)
+
+    return Case(f"{name}, {seconds:.0f} s: '{taken_for}'", Target(high=3), draw, SLOW_DRAWS)
+
+
 def projected(name: str, shape: Shape, mean: float, n: int) -> Case:
     """A protocol's duration projected from windows of five minutes, against that of all its steps."""
     truth = STEP_SECONDS * mean * PROTOCOL.steps_per_epoch * PROTOCOL.epochs
 
     def seconds(rng: Generator) -> float:
-        steps = drawn(rng, shape, 300)
-        window = Window(seconds=sum(steps.values()) / 1e6, steps=steps.count, samples=700 * steps.count)
-        others = {"input_us": None, "device_us": None, "protocol": PROTOCOL}
-        measured = _measurement().model_copy(update={"step_us": steps, "window": window, **others})
-        return summarise(measured).protocol_seconds or math.inf
+        return _summary(rng, shape, 300).protocol_seconds or math.inf
 
     def draw(rng: Generator) -> Draw:
         return page(blocks_interval(runs(np.array([seconds(rng) for _ in range(n)]))), truth)
@@ -96,4 +119,10 @@ CASES = [
     projected("1 step in 200 ten times as long", bursts(0.005, 10), 1.045, 5),
     projected("1 step in 1,000 ten times as long", bursts(0.001, 10), 1.009, 5),
     projected("clocks that toggle by 3 %, 5 s each", switching(0.03, (5, 5)), 1.015, 5),
+    *(stopped("one stop of 60 s", stops(1, 60), 75, taken_for=word) for word in ("valid", "warn")),
+    stopped("4 stops of 2 s", stops(4, 2), 75, taken_for="valid"),
+    stopped("one stop of 15 s", stops(1, 15), 300, taken_for="valid"),
+    stopped("normal steps, CV 1 %", normal(), 75, taken_for="warn"),
+    stopped("tails of Student's t with 3 degrees", heavy(), 75, taken_for="warn"),
+    stopped("1 step in 200 ten times as long", bursts(0.005, 10), 300, taken_for="unproven"),
 ]

@@ -98,3 +98,14 @@ def ticked(tick: float, cv: float = 0.01) -> Shape:
 def bursts(share: float, times: float, cv: float = 0.01) -> Shape:
     """A share of the steps takes several times as long."""
     return lambda rng, n: normal(cv)(rng, n) * np.where(rng.random(n) < share, times, 1)
+
+
+def stops(count: int, seconds: float, cv: float = 0.01) -> Shape:
+    """Everything stands still for so many seconds, so many times: a snapshot, a disk that stalled."""
+
+    def shape(rng: Generator, n: int) -> Floats:
+        steps = normal(cv)(rng, n)
+        steps[1 + rng.choice(n - 1, count, replace=False)] += seconds / STEP_SECONDS
+        return steps
+
+    return shape

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from benchmarks.coverage.cases import Case, Draw, Generator, Target
-from benchmarks.coverage.samples import CV, in_blocks, lognormal, runs, scaled
+from benchmarks.coverage.samples import BLOCK_CV, CV, in_blocks, lognormal, runs, scaled
 from report.stats.equivalence import Verdict, equivalence, ratio_holds
 from report.stats.one_sided import order_holds
+from report.text import percent
 
 WRONG = Target(high=5)
 MOSTLY = Target(95)
@@ -19,7 +20,11 @@ def wrong(name: str, words: Sequence[str], judged: Judge) -> list[Case]:
     """How often each of the words is said where neither is true."""
 
     def case(word: str) -> Case:
-        return Case(f"{name}: '{word}'", WRONG, lambda rng: Draw(judged(rng).word == word))
+        def draw(rng: Generator) -> Draw:
+            verdict = judged(rng)
+            return Draw(verdict.word == word, verdict.blocks_assumed is not None)
+
+        return Case(f"{name}: '{word}'", WRONG, draw)
 
     return [case(word) for word in words]
 
@@ -29,9 +34,13 @@ def right(name: str, word: str, judged: Judge, target: Target) -> Case:
     return Case(f"{name}: '{word}'", target, lambda rng: Draw(judged(rng).word == word))
 
 
-def order(lengths: Sequence[int]) -> Judge:
+def order(lengths: Sequence[int], block_cv: float = BLOCK_CV) -> Judge:
     """Of two equal cards in two machines."""
-    return lambda rng: order_holds(in_blocks(rng, lengths), in_blocks(rng, lengths), "less")
+
+    def judged(rng: Generator) -> Verdict:
+        return order_holds(*(in_blocks(rng, lengths, block_cv=block_cv) for _ in range(2)), "less")
+
+    return judged
 
 
 def ratio(lengths: Sequence[int], truth: float, *, paired: bool = False) -> Judge:
@@ -81,6 +90,16 @@ HERE, FIGURE = ("holds here", "does not hold here"), ("reproduced", "not reprodu
 LENGTHS = {"3 blocks of 4": (4, 4, 4), "1 block of 5": (5,), "3 blocks of 8, 2 and 2": (8, 2, 2)}
 
 CASES = [
+    *(
+        case
+        for name in ("1 block of 5", "3 blocks of 4")
+        for block_cv in (0.02, 0.03)
+        for case in wrong(
+            f"order of equal cards, {name}, block CV {percent(block_cv)}",
+            HERE,
+            order(LENGTHS[name], block_cv),
+        )
+    ),
     *(
         case
         for name, lengths in LENGTHS.items()

@@ -105,6 +105,22 @@ _MEASUREMENT = {
     "slowdown": _row(
         "warn", "trial", "steps became slower", "the steps became slower; steady from step {first_step} on"
     ),
+    "stalled": _row(
+        "warn",
+        "nobody",
+        "stood still meanwhile",
+        "steps that stood out took {stalled_seconds:.4g} s longer than those around, {share:.0%} of the time",
+        "{outside_seconds:.4g} s of the window, {share:.0%} of it, lie in no step",
+        "validation took {valid_seconds:.4g} s longer than usual: {share:.0%} of the measured time",
+        "the first {first_steps} steps took {stalled_seconds:.4g} s longer than as many later ones, "
+        "{share:.0%} of what durations are made of",
+    ),
+    "short-epoch": _row(
+        "invalid",
+        "trial",
+        "an epoch's length is wrong",
+        "epoch {epoch} ended after {steps} steps, where its loader's length promises {promised_steps}",
+    ),
     "input-bound": _row("warn", "trial", "waits for input", "{input_share:.0%} of the time waited for input"),
 }
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 from harness.record import PRECISIONS, Finding, LossScale, Measurement, Steady, finding
 from harness.record.finding import Value
+from harness.summary.stalls import stall_findings
 from harness.summary.steady_state import DEFAULT_RULE
 
 INPUT_WAIT_LIMIT = 0.10
@@ -16,6 +17,10 @@ INPUT_WAIT_LIMIT = 0.10
 
 DISTINCT_BATCHES = 4
 """Fewer different batches let data and arithmetic take short cuts."""
+
+SHORT_EPOCH = 0.02
+FALSE_LENGTH = 0.10
+"""Of an epoch's steps: what a loader may promise too much, in a warning and beyond it."""
 
 SKIPPED_LIMIT = 0.01
 HALVINGS_AT_START = 16
@@ -43,6 +48,8 @@ def measurement_findings(measurement: Measurement, steady: Steady, input_share: 
     yield from _data(measurement)
     yield from _clock(measurement)
     yield from _steady(measurement, steady)
+    yield from stall_findings(measurement, steady)
+    yield from _short_epoch(measurement)
     if input_share is not None and input_share > INPUT_WAIT_LIMIT:
         yield finding("input-bound", input_share=input_share)
 
@@ -190,6 +197,22 @@ def _steady(measurement: Measurement, steady: Steady) -> Findings:
         yield finding("no-steady-state")
     if steady.kind == "slowdown":
         yield finding("slowdown", first_step=steady.first_step)
+
+
+def _short_epoch(measurement: Measurement) -> Findings:
+    """An epoch that ended by itself with fewer steps than its loader's length, which durations are made of.
+
+    That a limit ended the last one is no fault.
+    """
+    length = measurement.protocol.steps_per_epoch
+    limited = measurement.protocol.stopped_by not in ("protocol", "epochs")
+    ended = measurement.epochs[:-1] if limited else measurement.epochs
+    for epoch in ended:
+        missing = 1 - epoch.steps / length
+        if missing >= SHORT_EPOCH:
+            told: dict[str, Value] = {"epoch": epoch.index, "steps": epoch.steps, "promised_steps": length}
+            yield finding("short-epoch", "invalid" if missing >= FALSE_LENGTH else "warn", **told)
+            return
 
 
 def _short_window(measurement: Measurement, steady: Steady) -> Finding:

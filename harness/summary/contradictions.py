@@ -9,11 +9,17 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from itertools import pairwise
 
-from harness.record import DeviceUsed, Machine, Measurement, Record, Session
+from harness.record import DEEP, DeviceUsed, Machine, Measurement, Record, Session, TrialRequest
 from harness.record.store import Results, Stored, in_order
 
 CLOCKS_APART = 0.02
 """Of a window: two clocks, and the first step of a segment, may differ by so much."""
+
+ITEMS_APART = 0.01
+"""Of an epoch: what does not fill a batch, or a column of a text, may be left out."""
+
+VIRTUAL_RANKS = "virtual_ranks"
+"""An option of how many ranks one device stands in for, each with its own batch."""
 
 SAMPLED_SECONDS = 1.0
 """The telemetry's windows are rounded, and those outside its samples are left out."""
@@ -41,6 +47,29 @@ def within(record: Record) -> Iterator[str]:
         if found != wanted:
             yield f"its {what} is {found[:80]!r}, where {wanted!r} was asked for"
     yield from _window(record, measured)
+    if not measured.ceilings and record.plan != DEEP:
+        yield from _step_size(asked, measured)
+
+
+def _step_size(asked: TrialRequest, measured: Measurement) -> Iterator[str]:
+    """A step's samples against its batch, length and devices; an epoch's steps against its items.
+
+    A text's samples are its rows or its tokens; how many tokens a user's rows have, and how a user's file
+    draws an epoch, is its own.
+    """
+    variant, samples = asked.variant, measured.samples_per_step
+    devices = 1 if measured.parallel in (None, "each") else variant.gpus
+    rows = variant.batch_size * devices * int(variant.options.get(VIRTUAL_RANKS, 1))
+    token, length = measured.sample_unit == "token", variant.sequence_length
+    known = not token or (length is not None and asked.file is None)
+    wanted = rows * (length or 1) if token else rows
+    if (samples not in (rows, wanted)) if known else samples % rows:
+        yield f"its steps have {samples} samples, where its batches on all devices have {wanted}"
+    items, steps = measured.data.train_items, measured.protocol.steps_per_epoch
+    if items is None or asked.file is not None:
+        return
+    if abs(items / samples - steps) > max(1, ITEMS_APART * steps):
+        yield f"an epoch has {steps} steps of {samples} samples, where its data have {items}"
 
 
 def of_another_place(record: Record) -> Iterator[str]:

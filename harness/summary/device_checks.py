@@ -125,6 +125,14 @@ def device_name(record: Record) -> str:
     return names.pop() if len(names) == 1 else "unknown device"
 
 
+def memory_bytes(record: Record) -> int | None:
+    """The memory of one device as the framework saw it; where nothing was measured, as its driver does."""
+    if record.trial.asked.device == "cpu":
+        return None
+    told = record.measurement.device.memory_bytes if record.measurement else None
+    return told or next((card.memory_bytes for card in used_cards(record)), None)
+
+
 def _watched(gpu: Gpu, cards: Sequence[CardTelemetry]) -> CardTelemetry | None:
     def same(card: CardTelemetry) -> bool:
         return card.unit == gpu.unit if card.unit and gpu.unit else card.index == gpu.index

@@ -119,13 +119,11 @@ def steady_state(step_us: Series, rule: SteadyStateRule = DEFAULT_RULE) -> Stead
     none: still changing at the end of a long window, or still becoming faster. unproven: the window is too
     short to tell. Step numbers count single steps also where the series holds sums over several.
     """
-    raw = numpy.asarray(step_us.values(), dtype=numpy.float64)
-    if raw.size == 0 or not raw.any():
+    if not any(step_us.values()):
         return Steady(kind="unproven", first_step=0)
     steps_per_value = step_us.steps_per_value
-    middle = float(numpy.median(raw) or raw.mean())
-    relative = raw / middle
-    inliers = ~_outliers(relative, rule)
+    relative, middle = _relative(step_us)
+    inliers = ~_outliers(relative, rule)[0]
     places = numpy.flatnonzero(inliers)
     segments = _segments(relative[places], rule)
     window = _Window(relative, middle / 1e6, steps_per_value, relative[places], segments, rule)
@@ -142,14 +140,28 @@ def steady_state(step_us: Series, rule: SteadyStateRule = DEFAULT_RULE) -> Stead
     )
 
 
-def _outliers(values: Floats, rule: SteadyStateRule) -> Flags:
-    """Values outside the rolling median ± reach · (p90 − p10); edges see their mirror image."""
+def stalled_seconds(step_us: Series, rule: SteadyStateRule = DEFAULT_RULE) -> Floats:
+    """Of each value how much longer it took than those around it, seconds; 0 where it is no slow outlier."""
+    relative, median_us = _relative(step_us)
+    outliers, around = _outliers(relative, rule)
+    return numpy.where(outliers, numpy.maximum(relative - around, 0.0), 0.0) * median_us / 1e6
+
+
+def _relative(step_us: Series) -> tuple[Floats, float]:
+    """Step times over their median, which is given, too; over their mean where half of them are 0."""
+    raw = numpy.asarray(step_us.values(), dtype=numpy.float64)
+    middle = float(numpy.median(raw) or raw.mean())
+    return raw / middle, middle
+
+
+def _outliers(values: Floats, rule: SteadyStateRule) -> tuple[Flags, Floats]:
+    """Values outside the rolling median ± reach · (p90 − p10), and that median; edges see their mirror."""
     size = min(rule.outlier_window, values.size)
     low, middle, high = (
         ndimage.percentile_filter(values, share, size=size, mode="reflect") for share in (10, 50, 90)
     )
     reach = rule.outlier_reach * numpy.maximum(high - low, rule.noise_floor)
-    return numpy.asarray(numpy.abs(values - middle) > reach)
+    return numpy.asarray(numpy.abs(values - middle) > reach), numpy.asarray(middle)
 
 
 def _leading_outliers(values: Floats, inliers: Flags, rule: SteadyStateRule) -> int:

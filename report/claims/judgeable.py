@@ -36,6 +36,7 @@ class Device:
     kind: DeviceKind
     name: str
     capability: str | None = None
+    memory_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ def judgeable(
         # The versions that an absolute figure is of are not known before a run.
         elsewhere = claim.kind == "absolute" and claim.stack is not None
         figured = claim.value is not None or claim.is_direction
-        here = speaks_of(claim, device.kind, device.name, device.capability, cards)
+        here = speaks_of(claim, device.kind, device.name, device.capability, cards, device.memory_bytes)
         if needs_run(claim) and figured and here and not elsewhere:
             trials = (
                 _sweeps(claim, variants)

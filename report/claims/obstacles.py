@@ -37,7 +37,14 @@ def obstacles(
 
 def _card(claim: Claim, cell: Cell, cards: Sequence[Card]) -> Difference | None:
     trial = cell.trials[0]
-    spoken_of = speaks_of(claim, trial.environment.device, trial.device_name, trial.device_capability, cards)
+    spoken_of = speaks_of(
+        claim,
+        trial.environment.device,
+        trial.device_name,
+        trial.device_capability,
+        cards,
+        trial.device_memory_bytes,
+    )
     if spoken_of:
         return None
     card = claim.card_class or claim.of.card

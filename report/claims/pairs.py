@@ -60,7 +60,7 @@ def _same_setting(claim: Claim, of: Cell, over: Cell) -> bool:
     assert claim.over is not None
     crossed = claim.of.card != claim.over.card
     one_machine = of.machine == over.machine or claim.of.gpus != claim.over.gpus
-    places = [(cell.session, cell.trials[0].device_name, cell.stack) for cell in (of, over)]
+    places = [(cell.session, cell.trials[0].device_model, cell.stack) for cell in (of, over)]
     same = one_machine and places[0] == places[1]
     # A claim that names no data mode is of one precision over another in the same one.
     alike = claim.of.data_mode != claim.over.data_mode or of.key.data_mode == over.key.data_mode

@@ -96,6 +96,13 @@ class Expectation:
         return ranking(tied=self.tied, ranked=self.ranked)
 
     @property
+    def blocks_assumed(self) -> int | None:
+        """The fewest blocks of time of a work, where they show no spread between hours, which is assumed."""
+        intervals = (each.ratio.interval for each in self.benchmarks)
+        few = [blocks for interval in intervals if interval and (blocks := interval.blocks_assumed)]
+        return min(few, default=None)
+
+    @property
     def cells(self) -> tuple[Cell, ...]:
         """Both sides of each benchmark."""
         return tuple(cell for work in self.benchmarks for cell in (work.of, work.over))

@@ -118,7 +118,7 @@ def scalings(cells: Sequence[Cell]) -> list[Scaling]:
     return [
         Scaling(
             _work(members[0]),
-            text.unit_name(members[0].trials[0].device_name, members[0].machine_label),
+            text.unit_name(members[0].trials[0].device_model, members[0].machine_label),
             tuple(members),
         )
         for alike in grouped_by(usable, _place).values()
@@ -129,7 +129,7 @@ def scalings(cells: Sequence[Cell]) -> list[Scaling]:
 
 def _place(cell: Cell) -> Hashable:
     # Steps follow from the batch of all devices together; no speed and no target depends on the end of a run.
-    return _work(cell), cell.length.epochs, cell.stack, cell.session, cell.trials[0].device_name
+    return _work(cell), cell.length.epochs, cell.stack, cell.session, cell.trials[0].device_model
 
 
 def _work(cell: Cell) -> Key:

@@ -203,7 +203,7 @@ def _fleet(by_unit: Sequence[Sequence[TrialResult]]) -> Fleet:
     ]
     first = by_unit[0][0]
     ordered = sorted(units, key=lambda unit: -unit.rate)
-    return Fleet(first.device_name, first.key, tuple(ordered), unit_spread(rates), _told_apart(by_unit))
+    return Fleet(first.device_model, first.key, tuple(ordered), unit_spread(rates), _told_apart(by_unit))
 
 
 def _names(trials: Sequence[TrialResult]) -> list[str]:

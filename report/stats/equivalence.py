@@ -57,6 +57,11 @@ class Verdict:
     bounds: tuple[float, float] | None = None
     other_unit: float | None = None
 
+    @property
+    def blocks_assumed(self) -> int | None:
+        """Of so few blocks of time a finding is true only of hours that differ by no more than is assumed."""
+        return self.interval.blocks_assumed if self.interval and self.word != "inconclusive" else None
+
 
 @dataclass(frozen=True, slots=True)
 class Words:

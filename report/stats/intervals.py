@@ -112,6 +112,12 @@ class Interval:
         """Whether the interval cannot tell its figure from `value`."""
         return self.low <= value <= self.high
 
+    @property
+    def blocks_assumed(self) -> int | None:
+        """The blocks of time that it is of, where they are too few to show their spread, which is assumed."""
+        found = (note.data["blocks"] for note in self.notes if note.name == "block-spread-assumed")
+        return next((int(blocks) for blocks in found), None)
+
 
 @dataclass(frozen=True, slots=True)
 class Runs:

@@ -12,12 +12,13 @@ from pandas import DataFrame
 
 from harness.errors import UserError
 from harness.record import Finding, Machine, Session
-from harness.record.published.cards import FILE, Card, load_cards
+from harness.record.published.cards import FILE, Card, load_cards, other_memory
 from harness.record.store import Results, Stored, read_all, results_folder
 from harness.summary.bound import UNKNOWN, Bound
 from harness.summary.device_checks import between_trials
 from harness.summary.statistics import judge_trial, other_summary
 from report.trials.ceilings import Device, ceilings, device_of, roofline_point
+from report.trials.key import grouped_by
 from report.trials.sanity import checked
 from report.trials.table import table_of
 from report.trials.trial import TrialResult, trial_of
@@ -77,9 +78,15 @@ def trials_from(records: Sequence[Stored], sessions: Sequence[Session] = ()) -> 
     of_sessions = between_trials([stored.record for stored in records])
     short_ids = _short_ids(stored.record.machine for stored in records)
     turns = _turns(records, sessions)
+    plain = tuple(map(trial_of, records))
+    marks = model_marks(plain)
     trials = [
-        replace(_read(trial, found, by_device, short_ids), turn=turns[trial.session])
-        for trial, found in zip(map(trial_of, records), of_sessions, strict=True)
+        replace(
+            _read(trial, found, by_device, short_ids),
+            turn=turns[trial.session],
+            model_mark=marks.get(trial.path, ""),
+        )
+        for trial, found in zip(plain, of_sessions, strict=True)
     ]
     return tuple(sorted(trials, key=lambda trial: (trial.started_at, trial.path)))
 
@@ -108,6 +115,25 @@ def _short_ids(machines: Iterable[Machine]) -> dict[str, str]:
     for machine in machines:
         labels.setdefault(machine.label, set()).add(machine.id)
     return {identity: identity[:4] for ids in labels.values() if len(ids) > 1 for identity in ids}
+
+
+def model_marks(trials: Sequence[TrialResult]) -> dict[str, str]:
+    """By path, of devices whose name others of another memory or chip bear, what tells them apart."""
+    marks: dict[str, str] = {}
+    for named in grouped_by(trials, lambda trial: trial.device_name).values():
+        if named[0].stack.device == "cpu":
+            continue
+        chips = {trial.device_capability for trial in named} - {None}
+        sizes = sorted({size for trial in named if (size := trial.device_memory_bytes)})
+        several = any(map(other_memory, sizes, sizes[1:]))
+        for trial in named:
+            size = trial.device_memory_bytes
+            # Of one model's sizes the drivers' are a little apart: the largest is the one that is sold.
+            sold = max((each for each in sizes if size and not other_memory(size, each)), default=0)
+            memory = f"{sold / 2**30:.0f} GB" if several and sold else ""
+            chip = trial.device_capability or "" if len(chips) > 1 else ""
+            marks[trial.path] = " ".join(filter(None, (memory, chip)))
+    return marks
 
 
 def _bound(trial: TrialResult, by_device: Mapping[Device, Mapping[str, float]]) -> Bound:

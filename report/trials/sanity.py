@@ -66,7 +66,7 @@ def _work(trial: TrialResult, key: Key | None = None) -> _Work:
 
     Processors of one name differ in how many cores a machine lends out: they are compared within it alone.
     """
-    return key or trial.key, trial.device_name, trial.machine if trial.stack.device == "cpu" else ""
+    return key or trial.key, trial.device_model, trial.machine if trial.stack.device == "cpu" else ""
 
 
 def _believed_rates(trials: Iterable[TrialResult]) -> dict[_Work, dict[str, list[float]]]:

@@ -22,7 +22,7 @@ from harness.record import (
 from harness.record.finding import gravest
 from harness.record.store import Stored
 from harness.summary.bound import UNKNOWN, Bound
-from harness.summary.device_checks import busy_share, device_name
+from harness.summary.device_checks import busy_share, device_name, memory_bytes
 from harness.summary.statistics import METHOD, judge_trial
 from report.trials import learning
 from report.trials.key import Key, ProtocolLength, Stack, key_of, length_of, stack_of
@@ -52,6 +52,8 @@ class TrialResult:
     """What it waits for."""
     short_id: str = ""
     """The start of its machine's id, where machines on record share a label."""
+    model_mark: str = ""
+    """What tells its device from others of its name that are on record: their memory or chip is another."""
     turn: int = 0
     """Its session's place among its machine's, from 1: a clock may be set, and says no order."""
 
@@ -117,11 +119,21 @@ class TrialResult:
     def device_name(self) -> str:
         return device_name(self.record)
 
+    @property
+    def device_model(self) -> str:
+        """The device's name, with its memory or chip where others of one name are on record."""
+        return f"{self.device_name} {self.model_mark}" if self.model_mark else self.device_name
+
+    @property
+    def device_memory_bytes(self) -> int | None:
+        """As the framework saw it; where nothing was measured, as the driver did."""
+        return memory_bytes(self.record)
+
     @cached_property
     def card(self) -> str:
-        """The device's name, with their number where they are several."""
+        """The device's model, with their number where they are several."""
         count = self.record.trial.asked.variant.gpus
-        return f"{count} × {self.device_name}" if count > 1 else self.device_name
+        return f"{count} × {self.device_model}" if count > 1 else self.device_model
 
     @property
     def device_unit(self) -> str | None:

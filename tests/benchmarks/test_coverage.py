@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import sensing
-from benchmarks.coverage import tables
+from benchmarks.coverage import intervals, selection, series, tables, verdicts
 from benchmarks.coverage.cases import Case, Draw, Row, Target
 from tests.helpers import ROOT
 
@@ -62,6 +62,28 @@ def test_every_case_draws_a_page_and_no_two_are_called_the_same():
     assert len({row.name for row in made}) == len(made) == sum(map(len, tables.GROUPS.values()))
     lines = list(csv.reader(tables.table(by_group).splitlines()))
     assert len(lines) == 1 + len(made) and {len(line) for line in lines} == {len(tables.COLUMNS)}
+
+
+@pytest.mark.parametrize("block_cv", [0.02, 0.03])
+def test_an_order_that_one_block_of_unquiet_hours_gets_wrong_carries_its_caveat_and_one_of_three_is_right(
+    block_cv,
+):
+    one, three = (
+        [case.row(400) for case in verdicts.wrong(name, verdicts.HERE, verdicts.order(lengths, block_cv))]
+        for name, lengths in (("one block", (5,)), ("three blocks", (4, 4, 4)))
+    )
+    assert all(not row.reached and row.silent == 0 for row in one)
+    assert all(row.reached for row in three)
+
+
+def test_three_runs_over_ten_of_another_spread_hold_the_truth_in_nine_cases_of_ten():
+    assert all(intervals.unequal(*cvs).row(400).found > 89 for cvs in ((0.02, 0.01), (0.01, 0.05)))
+
+
+@pytest.mark.parametrize(("count", "seconds"), [(1, 60.0), (6, 10.0)])
+def test_a_window_that_stood_still_is_taken_for_no_proven_one(count, seconds):
+    stopped = selection.stopped("stops", series.stops(count, seconds), 75, taken_for="unproven")
+    assert stopped.row(10).found == 100
 
 
 def test_the_committed_table_has_a_row_of_every_case_and_of_no_other():

@@ -23,6 +23,12 @@ _PREFIX = r"(?:(?:NVIDIA|AMD) )?(?:(?:GeForce|Tesla|Quadro|Radeon Instinct|Radeo
 _SIMPLE = re.compile(r"[A-Za-z0-9 /|.()?-]{1,200}")
 """Nothing repeats, so no name takes long: a bundle brings patterns of its own."""
 
+MEMORY_APART = 1.15
+"""An RTX 3080 has 10 or 12 GB; of one model's memory a driver tells up to a fourteenth less."""
+
+FIRST_SOLD_GIB = {"GTX 1060": 6, "RTX 2060": 6, "RTX 3050": 8, "RTX 3060": 12, "RTX 3080": 10}
+"""Of names that were sold with another memory later: which a publication means that tells none."""
+
 Positive = Annotated[float, Field(gt=0)]
 
 
@@ -104,6 +110,17 @@ def load_cards(root: Path) -> tuple[Card, ...]:
 def find(name: str, cards: Sequence[Card]) -> Card | None:
     """The card of that device name, or null; the name of a MIG slice or a laptop part matches nothing."""
     return next((card for card in cards if _pattern(card.name_regex).fullmatch(name.strip())), None)
+
+
+def other_memory(one_bytes: float, other_bytes: float) -> bool:
+    """Whether two devices of one name are two models: error correction and drivers take less than this."""
+    return max(one_bytes, other_bytes) > MEMORY_APART * min(one_bytes, other_bytes)
+
+
+def sold_with(published: str, memory_bytes: int | None) -> bool:
+    """Whether a card of the name that a publication gives has so much memory, as far as both are known."""
+    first_gib = FIRST_SOLD_GIB.get(plain_name(published))
+    return not (first_gib and memory_bytes and other_memory(first_gib * 2**30, memory_bytes))
 
 
 @cache

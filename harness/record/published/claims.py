@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from harness.errors import UserError
 from harness.record import Claim, Curve, DeviceKind, Model, Side, Study, parse_toml
 from harness.record.published.cards import FILE as CARDS
-from harness.record.published.cards import Card, find, in_class, load_cards, plain_name
+from harness.record.published.cards import Card, find, in_class, load_cards, plain_name, sold_with
 from harness.record.published.claim import ClaimTable, written_out
 
 FOLDER = Path("results") / "claims"
@@ -365,19 +365,29 @@ def _curve_faults(curve: Curve, cards: set[str] | None) -> Iterator[str]:
 
 
 def speaks_of(
-    claim: Claim, kind: DeviceKind, name: str, capability: str | None, cards: Sequence[Card]
+    claim: Claim,
+    kind: DeviceKind,
+    name: str,
+    capability: str | None,
+    cards: Sequence[Card],
+    memory_bytes: int | None = None,
 ) -> bool | None:
-    """Whether a claim may be judged on a device of that name; null where its class cannot be told.
+    """Whether a claim may be judged on a device of that name and memory; null where its class is not told.
 
     A ratio between two cards speaks of the card of either side.
     """
     if claim.card_class is not None:
         return in_class(claim.card_class, kind, name, capability, cards)
     named = {side.card for side in (claim.of, claim.over) if side and side.card}
-    return not named or any(same_card(card, name, cards) for card in named)
+    return not named or any(same_card(card, name, cards, memory_bytes) for card in named)
 
 
-def same_card(published: str, name: str, cards: Sequence[Card]) -> bool:
-    """Whether a device's name is that of the card or processor that a publication names, its maker aside."""
+def same_card(published: str, name: str, cards: Sequence[Card], memory_bytes: int | None = None) -> bool:
+    """Whether a device is the card or processor that a publication names, its maker aside.
+
+    A name that was sold with two memories means the first of them, unless the device's is not known.
+    """
+    if not sold_with(published, memory_bytes):
+        return False
     card = find(name, cards)
     return published == card.name if card else plain_name(published) == plain_name(name)

@@ -8,7 +8,7 @@ from report.analysis import Analysis
 from report.claims.matching import smaller
 from report.compare.cells import Cell, fewest_runs
 from report.page.values import Chip
-from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS, HEADLINE_RUNS
+from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS, HEADLINE_RUNS, Ranking
 from report.trials.trial import TrialResult
 
 MOST = 6
@@ -81,6 +81,8 @@ def _runs(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Chip]:
         yield Chip("care", "invalid", "uncertainty", {"count": invalid, "of": of})
     if trials and not failed and not invalid:
         yield Chip("good", "all-finished", data={"of": of})
+    if any(pair.blocks_assumed and pair.ranking is Ranking.RANKED for pair in analysis.expectations[:1]):
+        yield Chip("care", "few-hours", "uncertainty")
     if any(cause.name == "busy-machine" for trial in trials for cause in trial.causes):
         yield Chip("care", "busy", "uncertainty")
 

@@ -24,6 +24,8 @@ class PairRow:
     standing: str
     """RANKED, TIED, FIRST_LOOK or SINGLE: see `report.stats.intervals.Ranking`."""
     vague: bool
+    blocks_assumed: int | None
+    """See `Expectation.blocks_assumed`."""
     works: int
     fewest_runs: int
     most_runs: int
@@ -62,6 +64,8 @@ class StandingsView:
     decide: int
     """How many of the works the order is by."""
     rows: tuple[StandingRow, ...]
+    blocks: int
+    """The fewest blocks of time that a rank stands on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,7 @@ def _pair(pair: Expectation, systems: Systems) -> PairRow:
         model=model,
         standing=pair.ranking.name,
         vague=pair.vague,
+        blocks_assumed=pair.blocks_assumed,
         works=len(pair.benchmarks),
         fewest_runs=min(runs),
         most_runs=max(runs),
@@ -130,6 +135,7 @@ def _standings(found: Standings, systems: Systems, analysis: Analysis) -> Standi
         rows=tuple(
             _standing(row, systems.at(row.machine, row.card), labels[row.machine], most) for row in found.rows
         ),
+        blocks=min((cell.blocks for row in found.rows if row.first for cell in row.cells if cell), default=0),
     )
 
 

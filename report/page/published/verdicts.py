@@ -72,6 +72,8 @@ class ClaimRow:
     here: Quantity
     state: State
     reason: Reason
+    blocks_assumed: int | None
+    """See `Verdict.blocks_assumed`."""
     margin: float | None
     runs: int
     zone: Mapping[str, Any] | None
@@ -116,11 +118,12 @@ def counts(analysis: Analysis) -> Counts:
 def _needs_another_card(claim: Claim, analysis: Analysis) -> bool:
     """Whether a claim speaks of none of the leading session's devices."""
     devices = {
-        (trial.environment.device, trial.device_name, trial.device_capability) for trial in analysis.own
+        (trial.environment.device, trial.device_name, trial.device_capability, trial.device_memory_bytes)
+        for trial in analysis.own
     }
     return bool(devices) and not any(
-        speaks_of(claim, kind, name, capability, analysis.evidence.cards) is not False
-        for kind, name, capability in devices
+        speaks_of(claim, kind, name, capability, analysis.evidence.cards, memory) is not False
+        for kind, name, capability, memory in devices
     )
 
 
@@ -142,6 +145,7 @@ def _row(judged: Judged, analysis: Analysis, repeated: bool) -> ClaimRow:
         here=here,
         state=STATES[judged.verdict.word],
         reason=_reason(judged),
+        blocks_assumed=judged.verdict.blocks_assumed,
         margin=judged.verdict.margin,
         runs=min((len(_runs(claim, cell)) for cell in judged.cells), default=0),
         zone=_zone(judged, here),

@@ -64,7 +64,30 @@ def faster(record: Record, factor: float) -> Record:
     return measured(record, "window", seconds=record.measurement.window.seconds / factor)
 
 
+def larger_steps(record: Record, factor: float) -> Record:
+    """Each step of more samples, and the window of as many more: the record agrees with itself in these."""
+    assert record.measurement is not None
+    samples = round(record.measurement.samples_per_step * factor)
+    whole = measured(record, "", samples_per_step=samples)
+    return measured(whole, "window", samples=samples * record.measurement.window.steps)
+
+
+def shorter_epochs(record: Record, factor: float) -> Record:
+    assert record.measurement is not None
+    steps = round(record.measurement.protocol.steps_per_epoch * factor)
+    return measured(record, "protocol", steps_per_epoch=steps)
+
+
 FORGED = {
+    "a fifth more samples in each step, and in the window": (
+        lambda record: larger_steps(record, 1.2),
+        "its steps have 840 samples, where its batches on all devices have 700",
+    ),
+    "epochs of half as many steps": (
+        lambda record: shorter_epochs(record, 0.5),
+        "an epoch has 1492 steps of 700 samples, where its data have 2088628",
+    ),
+    "epochs of a tenth more steps": (lambda record: shorter_epochs(record, 1.1), "an epoch has"),
     "more samples a step than there are": (
         lambda record: measured(record, "window", samples=round(record.measurement.window.samples * 1.2)),
         "samples are more than",

@@ -134,7 +134,8 @@ def test_steps_of_a_device_and_their_window_agree_within_1_percent_or_2_ms_a_seg
 
     assert causes(0.7) == causes(-0.7) == set()
     assert causes(0.9) == causes(-0.9) == {"device-clock"}
-    assert causes(0.9, epochs=[epoch(steps=1, complete=False)] * 500) == set()
+    many = {"epochs": [epoch(steps=1)] * 500, "protocol": {"steps_per_epoch": 1}}
+    assert causes(0.9, **many) == set()
     assert names(measured(window={"seconds": 90.0}))[1] == set(), "the host's steps leave out the drain"
 
 

@@ -122,3 +122,17 @@ def test_hosts_that_differ_are_named_by_what_differs():
     assert table is not None and table.machines == ("a", "b")
     rows = {row[0]: row[1:] for row in table.rows}
     assert rows["processor"] == ("Constructed CPU", "Another CPU") and rows["kernel"] == ("6.1.0", "6.12.0")
+
+
+def test_a_pair_that_ran_in_one_block_of_time_says_so_and_one_of_three_does_not():
+    def of(blocks: int) -> int | None:
+        records = [
+            one.model_copy(update={"block": 1 + place % blocks})
+            for made in (series(repeats=6), elsewhere(repeats=6))
+            for place, one in enumerate(made)
+        ]
+        (pair,) = expectation.expectations(found(records))
+        assert pair.ranking.name == "RANKED"
+        return pair.blocks_assumed
+
+    assert [of(blocks) for blocks in (1, 2, 3)] == [1, 2, None]

@@ -319,3 +319,17 @@ def test_a_trend_holds_where_the_interval_of_its_slopes_lies_on_its_side(factor,
 )
 def test_what_lies_between_two_bounds_holds_only_where_both_do(low, high, word):
     assert range_holds(low, high, 1.8, 0.1).word == word
+
+
+def test_an_order_of_two_machines_in_fewer_than_three_blocks_says_that_it_assumes_what_hours_do():
+    values = (1.0, 1.002, 0.998, 1.001, 0.999, 1.0)
+    of_one, of_two, of_three = (Runs(values, blocks) for blocks in ((1,) * 6, (1, 2) * 3, (1, 2, 3) * 2))
+    found = []
+    for slow in (of_one, of_two, of_three):
+        fast = Runs(tuple(0.8 * value for value in slow.values), slow.blocks)
+        verdict = order_holds(fast, slow, "less")
+        assert verdict.word == "holds here"
+        found.append(verdict.blocks_assumed)
+        assert order_holds(fast, slow, "less", paired=True).blocks_assumed is None
+    assert found == [1, 2, None]
+    assert order_holds(of_one, of_one, "less").blocks_assumed is None

@@ -65,9 +65,9 @@ WHOLE = "SPX"
 
 
 def division(files: Files, folder: str) -> str | None:
-    """A card's compute and memory partition, as "CPX/NPS4"; None where it has no such modes."""
+    """A card's compute and memory partition, as "CPX NPS4"; None where it has no such modes."""
     modes = (files.text(f"{folder}/current_{what}_partition") for what in ("compute", "memory"))
-    return "/".join(mode for mode in modes if mode and mode != "UNKNOWN") or None
+    return " ".join(mode for mode in modes if mode and mode != "UNKNOWN") or None
 
 
 def described(files: Files) -> list[dict[str, Any]]:

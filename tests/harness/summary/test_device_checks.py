@@ -335,6 +335,22 @@ def test_a_device_whose_framework_gives_it_a_shared_name_has_its_card_s():
     assert device_name(given) == "AMD MI300X"
 
 
+def test_a_part_of_amd_s_card_is_another_device_and_another_stack_than_the_whole_one():
+    part = gpu(vendor="AMD", name="AMD Instinct MI300X CPX NPS4", mig="CPX NPS4 of card 0", unit=None)
+    whole = part.model_copy(update={"name": "AMD Instinct MI300X", "mig": None})
+    found = []
+    for card_of in (part, whole):
+        made = record(
+            on=machine(card_of), measured={"device": DeviceUsed(kind="rocm", name="AMD Instinct MI300X")}
+        )
+        asked = made.trial.asked.model_copy(update={"device": "rocm"})
+        trial = made.trial.of(asked, 1, seed=1, timeout_seconds=600.0)
+        found.append(made.model_copy(update={"trial": trial, "cards_given": (0,)}))
+    assert [device_name(one) for one in found] == [part.name, whole.name]
+    assert stack_differences(tuple(map(stack_of, found))) == (("slice", ("CPX NPS4", "none")),)
+    assert "mig-slice" in notes(found[0])
+
+
 def test_the_driver_of_a_trial_is_that_of_its_own_cards_maker():
     amd = gpu(vendor="AMD", name="AMD Instinct MI300X", driver="6.12.12")
     assert stack_of(record(on=machine(amd, gpu(driver="580.65")))).driver == "580.65"

@@ -11,6 +11,7 @@ import pytest
 from harness.files import Files, unit_of
 from harness.gpu import amd, amdgpu
 from harness.record import Telemetry
+from harness.record.published.cards import is_shared
 from harness.telemetry import sampler
 from harness.telemetry.reader import read
 from tests.helpers.fake_amdsmi import AmdSmiClkType, FakeAmdsmi
@@ -197,15 +198,16 @@ def test_what_amdsmi_does_not_know_comes_from_the_kernel_s_files(tmp_path):
     assert card["others"] == {"processes": 1, "memory_bytes": 2**30}
 
 
-@pytest.mark.parametrize(("form", "count"), [("DPX/NPS2", 2), ("QPX/NPS1", 4), ("CPX/NPS4", 8)])
+@pytest.mark.parametrize(("form", "count"), [("DPX NPS2", 2), ("QPX NPS1", 4), ("CPX NPS4", 8)])
 def test_a_card_that_is_divided_is_as_many_devices_each_of_which_says_so(tmp_path, form, count):
-    compute, memory = form.split("/")
+    compute, memory = form.split()
     modes = {"current_compute_partition": compute, "current_memory_partition": memory}
     files = kernel(tmp_path, modes, count)
     for library in (None, FakeAmdsmi()):
         found = amd.describe(library, files)
         assert [card["index"] for card in found] == list(range(count))
         assert {card["name"] for card in found} == {f"AMD Instinct MI300X {form}"}
+        assert not any(is_shared(card["name"]) for card in found)
         assert {card["mig"] for card in found} == {f"{form} of card 0"}
         assert {card["memory_bytes"] for card in found} == {192 * 2**30 // count}
         assert {card["compute_units"] for card in found} == {304 // count}

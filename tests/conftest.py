@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 
 import pytest
 from hypothesis import settings
+from jinja2 import BytecodeCache, Environment
+from jinja2.bccache import Bucket
 
 from report.page import render
 
@@ -36,9 +38,24 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"long tests left out: {count}; `invoke test --whole` runs them, too")
 
 
+class Compiled(BytecodeCache):
+    """Templates as Python's own code, for as long as this process lives."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if bucket.key in self._held:
+            bucket.bytecode_from_string(self._held[bucket.key])
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._held[bucket.key] = bucket.bytecode_to_string()
+
+
 @pytest.fixture(scope="session", autouse=True)
-def _each_chart_is_drawn_once() -> Iterator[None]:
-    """matplotlib takes its time, and many tests build the same page."""
+def _each_chart_is_drawn_and_each_template_compiled_once() -> Iterator[None]:
+    """Both take their time, and many tests build the same page."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(render, "draw", cache(render.draw))
+        patch.setattr(render, "Environment", partial(Environment, bytecode_cache=Compiled()))
         yield

@@ -39,17 +39,24 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 class Compiled(BytecodeCache):
-    """Templates as Python's own code, for as long as this process lives."""
+    """Templates as Python's own code, for as long as this process lives.
+
+    What both formats include is compiled for each: HTML escapes in another way than Markdown.
+    """
 
     def __init__(self) -> None:
-        self._held: dict[str, bytes] = {}
+        self._held: dict[tuple[str, str], bytes] = {}
 
     def load_bytecode(self, bucket: Bucket) -> None:
-        if bucket.key in self._held:
-            bucket.bytecode_from_string(self._held[bucket.key])
+        if code := self._held.get(_format_and_key(bucket)):
+            bucket.bytecode_from_string(code)
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        self._held[bucket.key] = bucket.bytecode_to_string()
+        self._held[_format_and_key(bucket)] = bucket.bytecode_to_string()
+
+
+def _format_and_key(bucket: Bucket) -> tuple[str, str]:
+    return str(bucket.environment.globals["macros"]), bucket.key
 
 
 @pytest.fixture(scope="session", autouse=True)

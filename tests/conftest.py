@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import pickle
+import tomllib
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 
 import pytest
 from hypothesis import settings
@@ -65,4 +67,18 @@ def _each_chart_is_drawn_and_each_template_compiled_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(render, "draw", cache(render.draw))
         patch.setattr(render, "Environment", partial(Environment, bytecode_cache=Compiled()))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _each_table_is_parsed_once() -> Iterator[None]:
+    """Claims, cards, plans and images are read by hundreds of tests; each gets its own copy."""
+    parse = tomllib.loads
+
+    @lru_cache(maxsize=500)
+    def parsed(text: str) -> bytes:
+        return pickle.dumps(parse(text))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tomllib, "loads", lambda text: pickle.loads(parsed(text)))
         yield

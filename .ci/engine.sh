@@ -127,6 +127,8 @@ start_rootless() {
     id "$user" >/dev/null 2>&1 || useradd --home-dir "$dir" --shell /bin/bash "$user"
     mkdir -p "$dir/run/podman" "$dir/.config/containers"
     podman_settings 1024 >"$dir/.config/containers/containers.conf"
+    # Without a driver of its own it may copy the whole image at every step of a build.
+    printf '[storage]\ndriver = "overlay"\n' >"$dir/.config/containers/storage.conf"
     chown -R "$user:" "$dir"
     as_user=(setpriv --reuid "$user" --regid "$user" --clear-groups env --chdir="$dir"
         -u DOCKER_HOST -u CONTAINER_HOST -u CONTAINERS_CONF -u CONTAINERS_STORAGE_CONF -u GPUDYNO_STATE -u GPUDYNO_CACHE

@@ -139,6 +139,8 @@ start_rootless() {
 }
 
 stop_rootless() {
+    # It goes on as a child in a user namespace.
+    kill -- "-$(cat "$1/pid" 2>/dev/null)" 2>/dev/null || true
     stop_by_pid_file "$1/pid"
     # The process that holds its user namespace.
     stop_by_pid_file "$1/run/libpod/tmp/pause.pid"

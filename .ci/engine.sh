@@ -7,6 +7,8 @@
 #   make_base DIR       a stand-in for debian:bookworm-slim, imported under that name (needs start_docker)
 #   start_podman DIR    Podman's Docker-compatible socket; sets CONTAINERS_CONF, CONTAINERS_STORAGE_CONF, PODMAN_HOST
 #   stop_podman DIR
+#   start_rootless DIR  the same for a user without rights, whose home DIR is; sets as_user, a command's first words
+#   stop_rootless DIR
 #
 # CI_ROOTFS names a root file system's tar to keep and use again for make_base.
 
@@ -81,19 +83,23 @@ in_image() {
         --security-opt no-new-privileges --env HOME=/tmp --volume "$folder/in_image:/in_image:ro" "$image" python /in_image
 }
 
-start_podman() {
-    local dir=$1
-    need_packages podman runc netavark aardvark-dns
-    mkdir -p "$dir"
-    # Small machines: no right to raise limits, mixed cgroup versions, no systemd.
-    cat >"$dir/containers.conf" <<CONF
+# Small machines: no right to raise limits, mixed cgroup versions, no systemd.
+podman_settings() {
+    cat <<CONF
 [containers]
-default_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]
+default_ulimits = ["nofile=1024:1024", "nproc=$1:$1"]
 [engine]
 runtime = "runc"
 cgroup_manager = "cgroupfs"
 events_logger = "file"
 CONF
+}
+
+start_podman() {
+    local dir=$1
+    need_packages podman runc netavark aardvark-dns
+    mkdir -p "$dir"
+    podman_settings 4096 >"$dir/containers.conf"
     cat >"$dir/storage.conf" <<CONF
 [storage]
 driver = "overlay"
@@ -112,4 +118,30 @@ stop_podman() {
     stop_by_pid_file "$1/pid"
     # Its storage stays mounted on itself.
     umount "$1/root/overlay" 2>/dev/null || true
+}
+
+# As Debian's packages set it up: a range of ids by useradd, storage in the home, the socket where Podman looks for it.
+start_rootless() {
+    local dir=$1 user=gpudyno-ci
+    need_packages podman runc uidmap slirp4netns
+    id "$user" >/dev/null 2>&1 || useradd --home-dir "$dir" --shell /bin/bash "$user"
+    mkdir -p "$dir/run/podman" "$dir/.config/containers"
+    podman_settings 1024 >"$dir/.config/containers/containers.conf"
+    # Without a driver of its own it may copy the whole image at every step of a build.
+    printf '[storage]\ndriver = "overlay"\n' >"$dir/.config/containers/storage.conf"
+    chown -R "$user:" "$dir"
+    as_user=(setpriv --reuid "$user" --regid "$user" --clear-groups env --chdir="$dir"
+        -u DOCKER_HOST -u CONTAINER_HOST -u CONTAINERS_CONF -u CONTAINERS_STORAGE_CONF -u GPUDYNO_STATE -u GPUDYNO_CACHE
+        "HOME=$dir" "XDG_RUNTIME_DIR=$dir/run" PATH=/usr/sbin:/usr/bin:/sbin:/bin)
+    "${as_user[@]}" setsid podman system service --time 0 "unix://$dir/run/podman/podman.sock" >"$dir/log" 2>&1 &
+    echo $! >"$dir/pid"
+    answers curl --silent --fail --unix-socket "$dir/run/podman/podman.sock" http://d/_ping || { tail -20 "$dir/log" >&2; return 1; }
+}
+
+stop_rootless() {
+    # It goes on as a child in a user namespace.
+    kill -- "-$(cat "$1/pid" 2>/dev/null)" 2>/dev/null || true
+    stop_by_pid_file "$1/pid"
+    # The process that holds its user namespace.
+    stop_by_pid_file "$1/run/libpod/tmp/pause.pid"
 }

@@ -210,9 +210,11 @@ class DockerEngine:
             self.forget(orphan, spec.folders.output.parent)
         chown_to_trial_user(fitted.folders, fitted.uid, fitted.gid)
         body = container.config(fitted)
-        with answered(self._title, "create a container"):
+        # For a caller's own id a rootless Podman first copies the whole image, once.
+        asked = self._patient() if fitted.keep_id else contextlib.nullcontext(self._api)
+        with answered(self._title, "create a container"), asked as api:
             try:
-                made = self._api.create_container_from_config(body, name=fitted.name)
+                made = api.create_container_from_config(body, name=fitted.name)
             except docker.errors.ImageNotFound:
                 raise NotBuilt(
                     f"the image {spec.image_id} is not in {self._title} any more", remedy="run `invoke build`"

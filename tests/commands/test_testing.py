@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -55,17 +56,9 @@ def test_the_environments_that_lie_in_the_clone_are_found_unasked_and_half_made_
     assert testing.built(tmp_path) == {"GPUDYNO_TEST_PYTHON": str(interpreter)}
 
 
-@pytest.mark.parametrize(
-    ("what", "code", "says"),
-    [
-        ("events:7", 0, "events:7 broke nothing"),
-        ("evnts:7", 2, "is 'events' meant"),
-        ("soon", 2, "'soon' is no length of time"),
-    ],
-)
-def test_a_campaign_is_so_long_or_one_attack_and_anything_else_is_refused(capfd, what, code, says):
-    assert testing.campaign(ROOT, what) == code
-    assert says in "".join(capfd.readouterr())
+def test_a_campaign_ends_with_the_code_of_its_own_process(capfd):
+    assert testing.campaign(ROOT, "evnts:7") == 2
+    assert "is 'events' meant" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -95,29 +88,23 @@ def test_long_tests_run_where_all_or_some_by_name_are_asked_for(
     assert config.stash.get(conftest.LEFT_OUT) == left_out
 
 
-SKIPPED = """
-import pytest
-
-@pytest.mark.skip(reason="this needs an engine")
-def test_another():
-    pass
+SAYS_AND_ENDS = """
+import sys
+print("ran", *sys.argv[2:])
+raise SystemExit(sys.argv[1] in " ".join(sys.argv[2:]))
 """
 
 
-@pytest.mark.parametrize("failing", ["workloads/test_a.py", "test_b.py", None])
+@pytest.mark.parametrize(("failing", "code"), [("--ignore=", 1), (" tests", 1), ("nothing", 0)])
 def test_the_tests_of_some_folders_run_beside_the_others_and_a_failure_of_either_counts(
-    tmp_path, capfd, failing
+    tmp_path, monkeypatch, capfd, failing, code
 ):
-    for folder in testing.BESIDE:
-        (tmp_path / folder).mkdir(parents=True)
-    for name in ("workloads/test_a.py", "test_b.py"):
-        text = f"def test_it():\n    assert {name != failing}\n\n{SKIPPED}"
-        (tmp_path / "tests" / name).write_text(text)
-    assert testing.side_by_side(tmp_path, os.environ) == (failing is not None)
+    assert "-rs" in testing.PYTEST, "a skip does not say why"
+    monkeypatch.setattr(testing, "PYTEST", (sys.executable, "-S", "-c", SAYS_AND_ENDS, failing, ""))
+    assert testing.side_by_side(tmp_path, os.environ) == code
     said = capfd.readouterr().out
-    assert said.count("1 failed") == (failing is not None)
-    assert said.count("1 passed") == (1 if failing else 2)
-    assert said.count("this needs an engine") == 2, "a skip does not say why"
+    assert f"ran  {' '.join(testing.BESIDE)}\n" in said
+    assert f"ran  {' '.join(f'--ignore={folder}' for folder in testing.BESIDE)}\n" in said
 
 
 def test_a_test_is_found_by_its_name_in_the_files_that_have_it_alone():

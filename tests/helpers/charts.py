@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -11,7 +12,7 @@ from matplotlib.lines import Line2D
 
 from report.charts.bars import Bar, Bars, Group, Tie
 from report.charts.curves import Curves, Line
-from report.charts.drawing import Chart
+from report.charts.drawing import Chart, Drawing, as_png, draw
 from report.charts.marks import KeyEntry
 from report.charts.panels import Length, Lengths, Panels, Shares
 from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark
@@ -189,6 +190,18 @@ CHARTS: dict[str, Chart] = {
 EACH_CHART = pytest.mark.parametrize("chart", CHARTS.values(), ids=CHARTS)
 BOTH_LAYOUTS = pytest.mark.parametrize("layout", [DESK, NARROW], ids=["desk", "narrow"])
 EACH_LAYOUT = pytest.mark.parametrize("layout", [DESK, PAPER_SHEET, NARROW], ids=["desk", "paper", "narrow"])
+
+
+@cache
+def drawing_of(chart: Chart) -> Drawing:
+    """A chart as a page and a file have it."""
+    return draw(chart, "name", "title", "unit", "description")
+
+
+@cache
+def pixels_of(chart: Chart) -> bytes:
+    """A chart as a slide."""
+    return as_png(chart, "title", "unit", "source")
 
 
 def drawn_texts(sheet: Sheet) -> list[tuple[str, tuple[float, float, float, float]]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from harness.errors import GpudynoError, UserError
 from tests.helpers import bundled
 from tests.helpers import forged_bundles as bundles
 from tests.helpers import records_builder as build
+from tests.helpers.cases import published
 
 TOKENS = (
     b"",
@@ -42,7 +42,7 @@ def offer(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("offer")
     other = bundled.one_card(bundled.OTHER, digits="b", seconds=0.009, card="Constructed Card B")
     clone = bundled.write(folder / "clone", [*bundled.one_card(), *other])
-    shutil.copytree(bundled.REPOSITORY / "results" / "claims", clone / "results" / "claims")
+    published(clone, "s004")
     (clone / "purchase.toml").write_text(bundles.PURCHASE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GPUDYNO_STATE", str(folder / "state"))

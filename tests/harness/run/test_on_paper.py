@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
 from harness.errors import UserError
+from harness.record import store
 from harness.record.published.cards import find, load_cards
-from harness.run import on_paper
+from harness.record.published.claims import load_claims
+from harness.run import choice, on_paper
 from harness.run.choice import choose
 from harness.settings import Settings
 from tests.helpers import ROOT
 
 CARDS = load_cards(ROOT)
+READ, CLAIMS = cache(store.read_all), cache(load_claims)
+"""What is known of durations is the same whichever card is asked for."""
 
 
 @pytest.fixture(autouse=True)
 def _state(tmp_path, monkeypatch):
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path))
+    monkeypatch.setattr(choice.store, "read_all", READ)
+    monkeypatch.setattr(choice, "load_claims", CLAIMS)
 
 
 @pytest.mark.parametrize("card", CARDS, ids=lambda card: card.name)

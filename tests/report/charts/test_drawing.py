@@ -14,7 +14,16 @@ from report.charts import style
 from report.charts.bars import Bar, Bars, Group
 from report.charts.drawing import Chart, as_png, draw
 from report.charts.style import Layout, cut, width_of, wrapped
-from tests.helpers.charts import CHARTS, EACH_CHART, EACH_LAYOUT, HOSTILE, MATH, drawn_texts
+from tests.helpers.charts import (
+    CHARTS,
+    EACH_CHART,
+    EACH_LAYOUT,
+    HOSTILE,
+    MATH,
+    drawing_of,
+    drawn_texts,
+    pixels_of,
+)
 from tests.helpers.page_reader import read
 
 FINITE = st.floats(min_value=1e-6, max_value=1e9, allow_nan=False, allow_infinity=False)
@@ -61,7 +70,7 @@ def test_no_text_of_a_chart_overlaps_another_or_is_cut_by_an_edge(chart: Chart, 
 
 @EACH_CHART
 def test_a_drawing_is_well_formed_and_holds_no_more_than_a_page_may_take(chart: Chart):
-    drawing = draw(chart, "name", "title", "unit", "description")
+    drawing = drawing_of(chart)
     for text in (*drawing.page.replace("</svg><svg", "</svg>\n<svg").splitlines(), drawing.file):
         for element in ElementTree.fromstring(text).iter():
             tag = element.tag.rpartition("}")[2]
@@ -106,7 +115,7 @@ def test_any_text_in_a_drawing_leaves_it_well_formed(said: str):
 
 @EACH_CHART
 def test_a_slide_is_wide_and_holds_its_title_and_its_source(chart: Chart):
-    png = as_png(chart, "title", "unit", "source")
+    png = pixels_of(chart)
     assert [int.from_bytes(png[at : at + 4], "big") for at in (16, 20)] == [1920, 1080]
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from report.charts import style
-from report.charts.drawing import Chart, draw
+from report.charts.drawing import Chart
 from report.charts.style import PRECISION_LOOKS
-from tests.helpers.charts import EACH_CHART
+from tests.helpers.charts import EACH_CHART, drawing_of
 
 
 def luminance(colour: str) -> float:
@@ -86,7 +86,7 @@ def test_on_a_dark_page_every_colour_stands_out_as_far():
 
 @EACH_CHART
 def test_no_colour_is_drawn_that_a_dark_page_would_not_change(chart: Chart):
-    drawn = set(re.findall(r'(?:fill|stroke)="(#[0-9a-f]{6})"', draw(chart, "name", "t", "u", "d").page))
+    drawn = set(re.findall(r'(?:fill|stroke)="(#[0-9a-f]{6})"', drawing_of(chart).page))
     assert drawn <= set(style.DARK)
 
 

@@ -7,7 +7,9 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +41,15 @@ FRAMES = """<!doctype html><body style="margin:0">
 <pre id="answer"></pre>
 <script>
 const found = {{}}, frames = [...document.querySelectorAll('iframe')];
-for (const frame of frames) frame.addEventListener('load', event => {{
+for (const frame of frames) {{
+  frame.addEventListener('load', looked);
+  frame.src = frame.dataset.page;
+}}
+function looked(event) {{
   const page = event.target.contentDocument, room = page.documentElement.clientWidth;
   const outside = [...page.querySelectorAll('body *')].filter(element =>
     !element.closest('svg') && !element.closest('.skip') && element.getBoundingClientRect().right > room + 1);
-  found[event.target.width] = {{
+  found[event.target.name] = {{
     room,
     width: page.documentElement.scrollWidth,
     outside: outside.slice(0, 5).map(element => element.outerHTML.slice(0, 80)),
@@ -58,10 +64,14 @@ for (const frame of frames) frame.addEventListener('load', event => {{
   }};
   if (Object.keys(found).length === frames.length)
     document.getElementById('answer').textContent = JSON.stringify(found);
-}});
+}}
 </script>"""
-FRAME = '<iframe src="{page}" width="{width}" style="border:0;height:900px"></iframe>'
+FRAME = (
+    '<iframe name="{name} {width}" data-page="{page}" width="{width}" style="border:0;height:900px"></iframe>'
+)
+PAGES = ("buyer", "twenty-machines", "committed", "failed", "hostile")
 WIDTHS = (360, 390, 800, 1280)
+EACH_PAGE = pytest.mark.parametrize("name", PAGES)
 
 
 def chromium(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -74,40 +84,63 @@ def chromium(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @dataclass(frozen=True)
 class Seen:
-    """What frames around a page find in it, by their width, and what was said on the console."""
+    """What frames around pages find in them, by name and width, and what was said on the console."""
 
-    by_width: dict[int, dict[str, Any]]
+    frames: dict[str, dict[str, Any]]
     console: list[str]
 
 
-def looked_at(page: Path, folder: Path, widths: tuple[int, ...], *arguments: str) -> Seen:
+def looked_at(pages: dict[str, Path], folder: Path, widths: tuple[int, ...], *arguments: str) -> Seen:
+    """All of them by one browser."""
     frames = folder / "frames.html"
-    each = [FRAME.format(page=page.as_uri(), width=width) for width in widths]
+    each = [
+        FRAME.format(name=name, page=page.as_uri(), width=width)
+        for name, page in pages.items()
+        for width in widths
+    ]
     frames.write_text(FRAMES.format(frames="".join(each)))
     dump = ("--virtual-time-budget=5000", "--window-size=1400,1000", "--dump-dom")
     shown = chromium(folder, *dump, *arguments, frames.as_uri())
     answered = re.search(r'<pre id="answer">(.+?)</pre>', shown.stdout, re.DOTALL)
     assert answered, "the frames said nothing"
-    found = {int(width): seen for width, seen in json.loads(answered[1]).items()}
-    return Seen(found, [line for line in shown.stderr.splitlines() if "CONSOLE" in line])
+    return Seen(json.loads(answered[1]), [line for line in shown.stderr.splitlines() if "CONSOLE" in line])
 
 
-@pytest.fixture(scope="module", params=["buyer", "twenty-machines", "committed", "failed", "hostile"])
-def built(request: pytest.FixtureRequest) -> Path:
+@pytest.fixture(scope="module", autouse=True)
+def _a_browser_is_installed() -> None:
     require("browser", CHROMIUM is not None, "no Chromium is installed")
-    return page_of_any(request.param).html
+    require("browser", shutil.which("pdftotext") is not None, "no pdftotext is installed")
 
 
 @pytest.fixture(scope="module")
-def seen(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Seen:
-    return looked_at(built, tmp_path_factory.mktemp("seen"), WIDTHS)
+def pages() -> dict[str, Path]:
+    return {name: page_of_any(name).html for name in PAGES}
 
 
+@pytest.fixture(scope="module")
+def seen(pages: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    return looked_at(pages, tmp_path_factory.mktemp("seen"), WIDTHS)
+
+
+@pytest.fixture(scope="module")
+def by_night(pages: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    night = "--blink-settings=preferredColorScheme=0"
+    return looked_at(pages, tmp_path_factory.mktemp("night"), (800,), night)
+
+
+@cache
+def printed(name: str) -> Path:
+    """A page as a PDF."""
+    target = Path(tempfile.mkdtemp(prefix="printed-")) / "page.pdf"
+    return pdf.write(page_of_any(name).html, target, root=os.geteuid() == 0)
+
+
+@EACH_PAGE
 @pytest.mark.parametrize("width", [360, 390, 1280])
 def test_nothing_scrolls_sideways_nothing_is_fetched_and_all_charts_are_drawn(
-    built: Path, seen: Seen, width: int
+    seen: Seen, name: str, width: int
 ):
-    found = seen.by_width[width]
+    found = seen.frames[f"{name} {width}"]
     assert found["outside"] == []
     assert found["width"] == found["room"] <= width
     assert found["fetched"] == []
@@ -117,33 +150,32 @@ def test_nothing_scrolls_sideways_nothing_is_fetched_and_all_charts_are_drawn(
     assert drawn
 
 
-def test_no_string_of_a_record_became_a_part_of_the_page_that_acts(seen: Seen):
-    found = seen.by_width[800]
+@EACH_PAGE
+def test_no_string_of_a_record_became_a_part_of_the_page_that_acts(seen: Seen, name: str):
+    found = seen.frames[f"{name} 800"]
     assert (found["active"], found["loading"]) == ([], 0)
     assert found["scripts"] == len(render.SCRIPTS)
 
 
-def test_the_paper_is_light_by_day_and_dark_by_night(built: Path, seen: Seen, tmp_path: Path):
-    assert seen.by_width[800]["paper"] == "rgb(255, 255, 255)"
-    night = looked_at(built, tmp_path, (800,), "--blink-settings=preferredColorScheme=0")
-    assert night.by_width[800]["paper"] == "rgb(18, 21, 26)"
+@EACH_PAGE
+def test_the_paper_is_light_by_day_and_dark_by_night(seen: Seen, by_night: Seen, name: str):
+    assert seen.frames[f"{name} 800"]["paper"] == "rgb(255, 255, 255)"
+    assert by_night.frames[f"{name} 800"]["paper"] == "rgb(18, 21, 26)"
 
 
-def test_the_page_says_nothing_on_the_console(seen: Seen):
+def test_no_page_says_a_word_on_the_console(seen: Seen):
     assert seen.console == []
 
 
 def test_what_a_page_says_on_the_console_is_heard(tmp_path: Path):
-    require("browser", CHROMIUM is not None, "no Chromium is installed")
     loud = tmp_path / "loud.html"
     loud.write_text("<!doctype html><script>console.log('loud')</script>")
-    assert any("loud" in line for line in looked_at(loud, tmp_path, (800,)).console)
+    assert any("loud" in line for line in looked_at({"loud": loud}, tmp_path, (800,)).console)
 
 
-def test_the_page_prints_on_a4(built: Path, tmp_path: Path):
-    target = tmp_path / "page.pdf"
-    chromium(tmp_path, "--no-pdf-header-footer", f"--print-to-pdf={target}", built.as_uri())
-    boxes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", target.read_bytes())
+@EACH_PAGE
+def test_the_page_prints_on_a4(name: str):
+    boxes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", printed(name).read_bytes())
     assert {(round(float(wide)), round(float(high))) for wide, high in boxes} == {(595, 842)}
 
 
@@ -170,7 +202,6 @@ document.getElementById('frame').addEventListener('load', event => {{
 
 
 def test_a_table_is_sorted_by_a_button_that_the_keyboard_reaches(tmp_path: Path):
-    require("browser", CHROMIUM is not None, "no Chromium is installed")
     frame = tmp_path / "frame.html"
     frame.write_text(PRESS.format(page=written("twenty-machines").html.as_uri()))
     dump = ("--virtual-time-budget=5000", "--window-size=1400,1000", "--dump-dom")
@@ -184,12 +215,18 @@ def test_a_table_is_sorted_by_a_button_that_the_keyboard_reaches(tmp_path: Path)
     assert sorted(pressed["up"]) == sorted(pressed["down"])
 
 
+@pytest.fixture(scope="module")
+def unshrunk(tmp_path_factory: pytest.TempPathFactory) -> float:
+    """How high the name in the head of a page is, where nothing below it is wide."""
+    alone = tmp_path_factory.mktemp("alone") / "alone.html"
+    text = written("pair").html.read_text(encoding="utf-8")
+    alone.write_text(text.partition("</header>")[0] + "</header></main></body></html>", encoding="utf-8")
+    return _height_of_the_name(pdf.write(alone, alone.with_suffix(".pdf"), root=os.geteuid() == 0))
+
+
 @pytest.mark.parametrize("name", PURPOSES)
-def test_page_one_prints_on_one_sheet(name: str, tmp_path: Path):
-    require("browser", CHROMIUM is not None, "no Chromium is installed")
-    require("browser", shutil.which("pdftotext") is not None, "no pdftotext is installed")
-    target = pdf.write(written(name).html, tmp_path / "page.pdf", root=os.geteuid() == 0)
-    line = ["pdftotext", "-bbox", "-l", "2", str(target), "-"]
+def test_page_one_prints_on_one_sheet(name: str, unshrunk: float):
+    line = ["pdftotext", "-bbox", "-l", "2", str(printed(name)), "-"]
     first, second = subprocess.run(line, capture_output=True, text=True, check=True).stdout.split("<page ")[
         1:
     ]
@@ -200,12 +237,7 @@ def test_page_one_prints_on_one_sheet(name: str, tmp_path: Path):
     height = float(re.findall(r'height="([\d.]+)"', first)[0])
     lowest = max(float(end) for end in re.findall(r'yMax="([\d.]+)"', first))
     assert lowest <= 0.92 * height, "another font needs 5 % of the sheet to spare"
-    alone = tmp_path / "alone.html"
-    text = written(name).html.read_text(encoding="utf-8")
-    alone.write_text(text.partition("</header>")[0] + "</header></main></body></html>", encoding="utf-8")
-    unshrunk = pdf.write(alone, tmp_path / "alone.pdf", root=os.geteuid() == 0)
-    heights = [_height_of_the_name(sheet) for sheet in (target, unshrunk)]
-    assert heights[0] >= 0.97 * heights[1], (
+    assert _height_of_the_name(printed(name)) >= 0.97 * unshrunk, (
         "a browser shrinks the whole print where a table is wider than the sheet"
     )
 

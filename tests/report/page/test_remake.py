@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from harness.bundle import archive
 from report.page import remake
 from tests.harness.bundle import test_bundle as bundles
 from tests.helpers import bundled
+from tests.helpers.cases import published
 from tests.helpers.purchase_builder import FILE
 
 BUYER = FILE.replace("Card A", bundled.PAPER, 1).replace("Card B", "Constructed Card B", 1)
@@ -34,7 +34,7 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle of two cards with claims, limits, an acceptance clause, and a buyer's file."""
     folder = tmp_path_factory.mktemp("packed")
     clone = bundled.write(folder / "clone", bundled.two_cards())
-    shutil.copytree(bundled.REPOSITORY / "results" / "claims", clone / "results" / "claims")
+    published(clone, "s004")
     (clone / "purchase.toml").write_text(BUYER)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GPUDYNO_STATE", str(folder / "state"))

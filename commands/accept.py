@@ -15,10 +15,10 @@ from harness.record import Record
 from harness.run.session import find_open
 from harness.settings import Settings
 from report import text
-from report.acceptance import clause, delivery
-from report.acceptance.delivery import DemandResult
-from report.acceptance.machine import disturbed, not_as_ordered, other_machine
 from report.analysis import Analysis, Question, analyse, evidence_in
+from report.buying import clause, delivery
+from report.buying.delivery import DemandResult
+from report.buying.machine import disturbed, not_as_ordered, other_machine
 
 WHOLE_PLAN = "measure the whole plan, with `invoke accept` and the bundle alone"
 

@@ -19,8 +19,8 @@ from harness.errors import GateError, GpudynoError, UserError
 from harness.machine import machine_id, state_folder
 from harness.run.setup import harness
 from report import text
-from report.acceptance import clause
 from report.analysis import METHODS, Analysis, Question, analyse, evidence_in
+from report.buying import clause
 from report.page import remake
 from report.page.build import write
 from report.trials.account import Account

@@ -18,7 +18,7 @@ from harness.errors import UserError
 from harness.record import Model, Record
 from harness.record.store import read_all
 from harness.summary.device_checks import device_name
-from report.cost.purchase import Purchase, Quote, WorkloadHours, parse_purchase, problem
+from report.buying.purchase import Purchase, Quote, WorkloadHours, parse_purchase, problem
 
 Ask = Callable[[str], str]
 Say = Callable[[str], None]

@@ -17,7 +17,10 @@ from harness.record.store import Results
 from harness.summary import contradictions
 from harness.summary.statistics import METHOD
 from report import text
-from report.acceptance.clause import MARGIN, Clause, clause
+from report.buying.clause import MARGIN, Clause, clause
+from report.buying.cost_inputs import buyer
+from report.buying.costs import Costs, costs
+from report.buying.purchase import Purchase, load_purchase
 from report.claims.judge import Judged, judge
 from report.claims.judgeable import Way
 from report.claims.matching import with_published
@@ -30,9 +33,6 @@ from report.compare.pairs import Expectation, expectations
 from report.compare.precisions import Gate, Parity, Speedup, early_gates, parities, speedups
 from report.compare.ranking import standings, works
 from report.compare.spread import Fleet, UnitSpreads, fleets, unit_spreads
-from report.cost.costs import Costs, costs
-from report.cost.inputs import buyer
-from report.cost.purchase import Purchase, load_purchase
 from report.trials.account import Account, accounts
 from report.trials.key import LOADER_ALONE, grouped_by
 from report.trials.reading import cards_of, read, results_of

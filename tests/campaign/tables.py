@@ -20,7 +20,7 @@ from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims
 from harness.redact import Names, kept
 from harness.units import seconds_of
-from report.cost.purchase import Quote, load_purchase
+from report.buying.purchase import Quote, load_purchase
 from tests.campaign.attack import Attack
 from tests.campaign.mutation import TEXTS, changed, changed_toml, drawn
 from tests.helpers import ROOT

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from commands import quote
 from harness.errors import UserError
 from harness.record.store import read_all
-from report.cost.purchase import Quote, parse_purchase
+from report.buying.purchase import Quote, parse_purchase
 from tests.helpers import ROOT
 
 TODAY = date(2026, 2, 3)

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from report.acceptance import delivery
-from report.acceptance.clause import Clause, Demand
-from report.acceptance.delivery import DemandResult
-from report.cost import inputs, model, sensitivity
-from report.cost.inputs import CostInputs
-from report.cost.mix import MixLine
-from report.cost.model import CardAnswer, CostAnswer
-from report.cost.sensitivity import Sensitivity
+from report.buying import cost_inputs, cost_model, delivery, sensitivity
+from report.buying.clause import Clause, Demand
+from report.buying.cost_inputs import CostInputs
+from report.buying.cost_model import CardAnswer, CostAnswer
+from report.buying.delivery import DemandResult
+from report.buying.sensitivity import Sensitivity
+from report.buying.workload_mix import MixLine
 from tests.helpers.figures_read import Report, first_trial, key, length
 
 
 def costs(report: Report) -> dict[str, Any] | None:
     """Where there is a buyer's file, every number of the costs."""
-    found = inputs.cost_inputs(report.groups, report.analysis.trials, report.cards, report.purchase)
+    found = cost_inputs.cost_inputs(report.groups, report.analysis.trials, report.cards, report.purchase)
     if found is None or report.purchase is None:
         return None
-    result = model.answer(found.numbers)
+    result = cost_model.answer(found.numbers)
     return {
         "inputs": found.numbers.inputs,
         "site": found.numbers.limits,

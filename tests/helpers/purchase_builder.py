@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from report.cost.inputs import INPUTS, CardNumbers, Numbers, Range, RowNumbers
+from report.buying.cost_inputs import INPUTS, CardNumbers, Numbers, Range, RowNumbers
 
 FILE = """\
 currency = "EUR"

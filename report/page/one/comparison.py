@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from report.analysis import Analysis
+from report.buying.cost_inputs import Range
+from report.buying.costs import Costs
 from report.compare.cells import Cell, Ratio, time_breakdown
 from report.compare.pairs import Benchmark, Expectation, SpeedRange
-from report.cost.costs import Costs
-from report.cost.inputs import Range
 from report.page.names import work
 from report.page.one.measured import gain_of, rate, waits_for_input
 from report.page.one.pictures import TimePicture, time_picture

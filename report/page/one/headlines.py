@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from harness.record import FULL_PRECISION
 from report import text
 from report.analysis import Analysis
+from report.buying.costs import Costs
 from report.compare.cells import Cell
 from report.compare.pairs import Expectation
 from report.compare.precisions import best_of_each_workload
-from report.cost.costs import Costs
 from report.page.names import apart
 from report.page.one.measured import leading, rate
 from report.page.systems import Systems

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from report.acceptance.clause import Demand
 from report.analysis import Analysis
+from report.buying.clause import Demand
 from report.page.systems import Systems
 from report.page.values import Command, Quantity
 

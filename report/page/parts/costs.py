@@ -10,11 +10,11 @@ from typing import Any
 
 from report import text
 from report.analysis import Analysis
+from report.buying.cost_inputs import CostInputs, Range
+from report.buying.cost_model import Draws
+from report.buying.costs import Costs
 from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry, Look
-from report.cost.costs import Costs
-from report.cost.inputs import CostInputs, Range
-from report.cost.model import Draws
 from report.page.filters import value
 from report.page.systems import Systems
 from report.page.values import Picture, Quantity, System

@@ -14,8 +14,8 @@ from harness.record import Record
 from harness.record.published.claims import ClaimSet
 from harness.record.store import Results, Stored
 from report.analysis import Analysis, Evidence, Question, analyse, evidence_in
+from report.buying.purchase import Purchase, parse_purchase
 from report.compare.ranking import standings
-from report.cost.purchase import Purchase, parse_purchase
 from report.page.parts import acceptance, costs, limits, pairs, ran, uncertainty
 from report.page.systems import systems_of
 from tests.helpers import bundled

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from report.cost.inputs import Numbers
-from report.cost.model import CardAnswer, answer, idle, spread, triangular, uniform
-from report.cost.sensitivity import sensitivities, with_value
+from report.buying.cost_inputs import Numbers
+from report.buying.cost_model import CardAnswer, answer, idle, spread, triangular, uniform
+from report.buying.sensitivity import sensitivities, with_value
 from tests.helpers.purchase_builder import around, card, numbers, random_buyer
 
 prices = st.floats(300, 40_000)

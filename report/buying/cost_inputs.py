@@ -14,12 +14,20 @@ from statistics import fmean, geometric_mean
 from harness.errors import UserError
 from harness.record.published.cards import Card
 from report import text
+from report.buying.purchase import FILE, Purchase
+from report.buying.workload_mix import (
+    MixLine,
+    Offer,
+    buyers_mix,
+    default_mix,
+    mix_lines,
+    offers_on,
+    ranked_cells,
+)
 from report.compare.cells import Cell, cell_ratio
 from report.compare.groups import ComparisonGroup
 from report.compare.pairs import Buyer
 from report.compare.spread import UnitBand, UnitSpread, unit_band, unit_spreads
-from report.cost.mix import MixLine, Offer, buyers_mix, default_mix, mix_lines, offers_on, ranked_cells
-from report.cost.purchase import FILE, Purchase
 from report.stats.intervals import Interval, blocks_interval
 from report.trials.trial import TrialResult
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from report.cost.inputs import INPUTS, Numbers, Range
-from report.cost.model import Draws
+from report.buying.cost_inputs import INPUTS, Numbers, Range
+from report.buying.cost_model import Draws
 
 SMALLEST_SLOPE = 1e-12
 """Of both costs: an input that moves their difference less does not matter."""

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.record.published.cards import Card
+from report.buying.cost_inputs import CostInputs, Numbers, Range, cost_inputs
+from report.buying.cost_model import CostAnswer, Draws, Idle, alone, answer, idle
+from report.buying.purchase import Purchase
+from report.buying.sensitivity import LEAST_REACH, Sensitivity, sensitivities
 from report.compare.groups import ComparisonGroup
-from report.cost.inputs import CostInputs, Numbers, Range, cost_inputs
-from report.cost.model import CostAnswer, Draws, Idle, alone, answer, idle
-from report.cost.purchase import Purchase
-from report.cost.sensitivity import LEAST_REACH, Sensitivity, sensitivities
 from report.trials.trial import TrialResult
 
 NO_WATTS: Range = (0.0, 0.0, 0.0)

@@ -16,10 +16,10 @@ from harness.record.store import read_all
 from harness.run.runner import Outcome
 from harness.settings import Settings
 from report import text
-from report.acceptance import clause
-from report.acceptance.clause import Clause, Demand
-from report.acceptance.delivery import judge, unanswered
 from report.analysis import Question, analyse, evidence_in
+from report.buying import clause
+from report.buying.clause import Clause, Demand
+from report.buying.delivery import judge, unanswered
 from report.compare.cells import Cell
 from tests.helpers import bundled
 from tests.helpers import records_builder as build

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from harness.errors import UserError
 from harness.record.published.cards import Card, find
 from report import text
+from report.buying.purchase import FILE, Purchase, Quote, WorkloadHours
 from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup
 from report.compare.key import MEASURED_FIELDS, each_nearest_the_card, nearest_the_card, same_but
-from report.cost.purchase import FILE, Purchase, Quote, WorkloadHours
 from report.stats.intervals import Runs
 from report.trials.key import LOADER_ALONE, Key, ProtocolLength, grouped_by, without
 from report.trials.trial import TrialResult

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from report import text
-from report.acceptance.disturbance import disturbed
+from report.buying.disturbance import disturbed
 from report.compare.cells import Cell
 from report.stats.intervals import ASSUMED_BLOCK_SPREAD, BLOCKS_NEEDED, Interval, Runs, blocks_interval
 from report.trials.key import Key

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from commands.quote import as_toml
 from harness.errors import UserError
 from harness.record.store import read_all
-from report.cost.purchase import FILE, Purchase, Quote, WorkloadHours, load_purchase, parse_purchase
+from report.buying.purchase import FILE, Purchase, Quote, WorkloadHours, load_purchase, parse_purchase
 from tests.helpers import ROOT
 
 DOCS = ROOT / "docs" / "buying.md"

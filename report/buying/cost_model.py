@@ -21,7 +21,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from report.cost.inputs import HOURS_A_YEAR, INPUTS, Numbers, Range
+from report.buying.cost_inputs import HOURS_A_YEAR, INPUTS, Numbers, Range
 
 Z975 = 1.959963984540054
 

@@ -60,11 +60,11 @@ def pack(root: Path, how: Packing) -> Path:
         packed = evidence_in(folder)
         for problem in packed.results.problems:
             raise UserError(f"a record cannot be packed: {problem}", remedy="fetch it again or remove it")
-        quoted = [quote.date for quote in packed.purchase.quote] if packed.purchase else []
+        offered = [offer.date for offer in packed.purchase.offer] if packed.purchase else []
         manifest = Manifest(
             bundle=3,
             gpudyno=harness(root),
-            as_of=bundle.as_of(packed.results.records, now, quoted),
+            as_of=bundle.as_of(packed.results.records, now, offered),
             session=here.lead,
             baseline=how.baseline,
             margin=how.margin,

@@ -3,8 +3,8 @@
 cost of an hour = (price + host price)·(1 − residual) ÷ (life·8760·utilisation)
                 + (card's watts + host's watts)·PUE·tariff ÷ 1000,
 or the price per hour of a rented card. An hour is one in which the card trains, not one of the calendar. A
-year's work takes H hours; its cost is that times H: other work is taken to fill the rest of the utilisation.
-A card that does nothing else bears all of its year: (price + host price)·(1 − residual) ÷ life + power·H.
+year's work takes H hours; its cost is that times H. Shared with other work, the utilisation is the buyer's;
+of a card that does this work alone it is H ÷ 8760, so that it bears all of its year.
 
 Ranges are Monte Carlo over DRAWS draws that are the same each time: a value with low, best and high is
 triangular; a measured ratio is log-normal on each side, its two ends the 2.5 and 97.5 % points. Draws of one
@@ -14,6 +14,7 @@ quantity are shared by all cards, so that a dear kilowatt-hour is dear for every
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,6 +23,7 @@ import numpy
 from numpy.typing import NDArray
 
 from report.buying.cost_inputs import HOURS_A_YEAR, INPUTS, Numbers, Range
+from report.buying.purchase import Use
 
 Z975 = 1.959963984540054
 
@@ -34,11 +36,10 @@ Floats = NDArray[numpy.float64]
 
 @dataclass(frozen=True, slots=True)
 class RowAnswer:
-    """One card on one row: money, joules of the card alone, and units a year for one card."""
+    """One unit of a row's work on one card: money, and joules of the card alone."""
 
     cost: Range | None
     joules: Range | None
-    year: Range | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +48,17 @@ class CardAnswer:
 
     count: int | None
     """How many the limits allow; null without limits."""
-    hours: Range | None
-    hourly: Range | None
-    cost: Range | None
-    kwh: Range | None
-    times: Range | None
-    """How many times the year's work these cards (one, without limits) train in a year."""
-    ratio: Range | None
-    """Its cost over the cheapest card's."""
-    energy: Range | None
-    """Its energy, of cards alone, over the cheapest card's."""
-    break_even: Range | None
-    """The price at which it costs as much as the cheapest card; of that card, as much as the second."""
     rows: tuple[RowAnswer, ...]
+    hours: Range | None = None
+    hourly: Range | None = None
+    cost: Range | None = None
+    kwh: Range | None = None
+    times: Range | None = None
+    """How many times the year's work these cards (one, without limits) train in a year."""
+    ratio: Range | None = None
+    """Its cost over the cheapest card's."""
+    break_even: Range | None = None
+    """The price at which it costs as much as the cheapest card; of that card, as much as the second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,72 +68,82 @@ class CostAnswer:
     cards: tuple[CardAnswer, ...]
     order: tuple[int, ...]
 
+    @property
+    def winner(self) -> int | None:
+        """The cheapest card, where it is shown to cost less than every other."""
+        ratios = [self.cards[i].ratio for i in self.order[1:]]
+        return self.order[0] if self.order and all(ratio and ratio[0] > 1 for ratio in ratios) else None
+
+
+def answer(numbers: Numbers, use: Use = "shared") -> CostAnswer:
+    """Everything the page says of money, from the numbers alone."""
+    draws = Draws(numbers, use)
+    cards = range(len(numbers.cards))
+    costs = {i: cost.best for i in cards if (cost := draws.cost(i)) is not None}
+    order = tuple(sorted(costs, key=lambda i: (costs[i], i)))
+    return CostAnswer(tuple(_card(draws, i, order) for i in cards), order)
+
 
 @dataclass(frozen=True, slots=True)
-class Idle:
-    """A year's costs of two cards that stand idle after the buyer's work."""
+class Drawn:
+    """A value at best, and in all draws."""
 
-    first: Range
-    second: Range
-    ratio: Range
-    """The second's over the first's."""
+    best: float
+    all: Any
 
+    def times(self, other: Drawn) -> Drawn:
+        return Drawn(self.best * other.best, self.all * other.all)
 
-def answer(numbers: Numbers) -> CostAnswer:
-    """Everything the page says of money, from the numbers alone."""
-    draw = Draws(numbers)
-    cards = range(len(numbers.cards))
-    costs = {i: cost for i in cards if (cost := draw.cost_best(i)) is not None}
-    order = tuple(sorted(costs, key=lambda i: (costs[i], i)))
-    return CostAnswer(tuple(_card(draw, i, order) for i in cards), order)
+    def over(self, other: Drawn) -> Drawn:
+        return Drawn(self.best / other.best, self.all / other.all)
+
+    @property
+    def range(self) -> Range:
+        """Best, with the 2.5 and 97.5 % points of the draws; the range always holds the best value."""
+        low, high = numpy.quantile(numpy.asarray(self.all), (0.025, 0.975))
+        return (min(float(low), self.best), self.best, max(float(high), self.best))
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
     """The inputs at one point (scalars) or over all draws (arrays)."""
 
-    life_years: Any
-    utilisation: Any
-    electricity_price: Any
-    pue: Any
-    residual_share: Any
-    host_price: Any
-    host_watts: Any
+    inputs: Mapping[str, Any]
+    use: Use
 
-    @property
-    def owning(self) -> Any:
-        """What one unit of price costs per hour."""
-        return (1 - self.residual_share) / (self.life_years * HOURS_A_YEAR * self.utilisation)
-
-    def alone(self, price: Any, watts: Any, hours: Any) -> Any:
-        """A year's cost of a card that trains `hours` and nothing else."""
-        of_a_year = self.owning * HOURS_A_YEAR * self.utilisation
-        return (price + self.host_price) * of_a_year + self.running(watts) * hours
+    def owning(self, hours: Any) -> Any:
+        """What one unit of price costs per hour, of a card that does the buyer's work in `hours`."""
+        used = self.inputs["utilisation"] * HOURS_A_YEAR if self.use == "shared" else hours
+        return (1 - self.inputs["residual_share"]) / (self.inputs["life_years"] * used)
 
     def running(self, watts: Any) -> Any:
-        return (watts + self.host_watts) * self.pue * self.electricity_price / 1000
+        at_the_wall = (watts + self.inputs["host_watts"]) * self.inputs["pue"]
+        return at_the_wall * self.inputs["electricity_price"] / 1000
 
-    def hourly(self, rented: bool, price: Any, watts: Any) -> Any:
-        return price if rented else (price + self.host_price) * self.owning + self.running(watts)
+    def hourly(self, rented: bool, price: Any, watts: Any, hours: Any) -> Any:
+        if rented:
+            return price
+        return (price + self.inputs["host_price"]) * self.owning(hours) + self.running(watts)
 
-    def price_for(self, rented: bool, hourly: Any, watts: Any) -> Any:
+    def price_for(self, rented: bool, hourly: Any, watts: Any, hours: Any) -> Any:
         """The price at which an hour costs `hourly`."""
-        return hourly if rented else (hourly - self.running(watts)) / self.owning - self.host_price
+        if rented:
+            return hourly
+        return (hourly - self.running(watts)) / self.owning(hours) - self.inputs["host_price"]
 
 
 class Draws:
     """The numbers with their draws; each is made once."""
 
-    def __init__(self, numbers: Numbers) -> None:
-        self.numbers = numbers
-        self.size = numbers.draws
-        self.best = Point(**{name: values[1] for name, values in numbers.inputs.items()})
+    def __init__(self, numbers: Numbers, use: Use = "shared") -> None:
+        self.numbers, self.size, self.use = numbers, numbers.draws, use
+        self.best = Point({name: values[1] for name, values in numbers.inputs.items()}, use)
 
     @cached_property
     def all(self) -> Point:
         """The inputs in draws, the same ones for every card."""
         drawn = {name: triangular(self.numbers.inputs[name], s, self.size) for s, name in enumerate(INPUTS)}
-        return Point(**drawn)
+        return Point(drawn, self.use)
 
     def hours_by_row(self, i: int) -> list[float] | None:
         """Hours a year of each row on card i; null where one has no figure, or i does not fit."""
@@ -187,7 +196,9 @@ class Draws:
             return numpy.ones(self.size)
         low, high = self.pair_ends(i, j)
         first, second = min(i, j), max(i, j)
-        stream = FOR_ALL + STREAMS * len(self.numbers.cards) + 2 * (first * len(self.numbers.cards) + second)
+        # An offer that was not measured stands last, and leaves the others' draws as they are.
+        count = sum(any(card.seconds) for card in self.numbers.cards)
+        stream = FOR_ALL + STREAMS * count + 2 * (first * count + second)
         around = spread(low, high, stream, self.size) if i < j else 1 / spread(-high, -low, stream, self.size)
         return sum(first_hours) / sum(second_hours) * around
 
@@ -199,161 +210,129 @@ class Draws:
         stream = FOR_ALL + STREAMS * i + 2
         return best * spread(math.log(low / best), math.log(high / best), stream, self.size)
 
-    def hourly_best(self, i: int, watts: Range | None) -> float | None:
-        """The cost of an hour at best values; null where price or power is unknown."""
+    def power(self, i: int, watts: Range | None) -> Drawn:
+        """None is none at all, as of a rented card."""
+        watts = watts or (0.0, 0.0, 0.0)
+        return Drawn(watts[1], self.of_card(i, watts, 1))
+
+    def hours(self, i: int) -> Drawn | None:
+        """The hours of a year's work on card i. They are those of `hours_on`; else there is a range."""
+        best, given = self.hours_best(i), self.hours_best(self.numbers.hours_on)
+        if best is None:
+            return None
+        took = self.pair(i, self.numbers.hours_on)
+        return Drawn(best, best * numpy.ones(self.size) if took is None else took * given)
+
+    def hours_by(self, i: int, j: int) -> Drawn | None:
+        """The same for card i, as it stands to card j's, so that what both share cancels."""
+        best, other, time = self.hours_best(i), self.hours(j), self.pair(i, j)
+        return None if best is None or other is None or time is None else Drawn(best, time * other.all)
+
+    def hourly(self, i: int, watts: Range | None, hours: Drawn | None) -> Drawn | None:
+        """The cost of an hour; null where price or power is unknown, or a card alone has too short a year."""
         card = self.numbers.cards[i]
         if card.price is None or (watts is None and not card.rented):
             return None
-        return float(self.best.hourly(card.rented, card.price[1], watts[1] if watts else 0.0))
-
-    def hourly(self, i: int, watts: Range | None) -> tuple[float, Any] | None:
-        """The cost of an hour, at best and in draws."""
-        card, best = self.numbers.cards[i], self.hourly_best(i, watts)
-        if best is None or card.price is None:
+        if self._year_too_short(i, hours):
             return None
-        power = self.of_card(i, watts or (0.0, 0.0, 0.0), 1)
-        return best, self.all.hourly(card.rented, self.of_card(i, card.price, 0), power)
+        power, price = self.power(i, watts), self.of_card(i, card.price, 0)
+        year = hours or Drawn(1.0, 1.0)
+        return Drawn(
+            float(self.best.hourly(card.rented, card.price[1], power.best, year.best)),
+            self.all.hourly(card.rented, price, power.all, year.all),
+        )
 
-    def alone(self, i: int) -> tuple[float, Any] | None:
-        """A year's cost of card i that does nothing but the buyer's work, at best and in draws.
+    def _year_too_short(self, i: int, hours: Drawn | None) -> bool:
+        alone = self.use == "alone" and not self.numbers.cards[i].rented
+        return alone and (hours is None or hours.best > HOURS_A_YEAR)
 
-        Null where it is rented, its price or power is unknown, or one card's year is too short.
-        """
-        card, hours, watts = self.numbers.cards[i], self.hours_best(i), self.watts(i)
-        given, took = self.hours_best(self.numbers.hours_on), self.pair(i, self.numbers.hours_on)
-        if card.rented or card.price is None or watts is None or hours is None or hours > HOURS_A_YEAR:
+    def cost(self, i: int, hours: Drawn | None = None) -> Drawn | None:
+        """The cost of the year's work."""
+        hours = hours or self.hours(i)
+        hourly = self.hourly(i, self.watts(i), hours)
+        return None if hourly is None or hours is None else hourly.times(hours)
+
+    def ratio(self, i: int, j: int) -> Range | None:
+        """Card i's cost over card j's."""
+        own, other = self.cost(i, self.hours_by(i, j)), self.cost(j)
+        if i == j:
+            return (1.0, 1.0, 1.0)
+        return None if own is None or other is None or not other.best else own.over(other).range
+
+    def break_even(self, i: int, j: int) -> Range | None:
+        """The price of card i at which the work costs the same on i and j."""
+        rented, watts = self.numbers.cards[i].rented, self.watts(i)
+        target, hours = self.cost(j), self.hours_by(i, j)
+        if target is None or hours is None or not (watts or rented) or self._year_too_short(i, hours):
             return None
-        drawn_hours = hours if took is None or given is None else took * given
-        power, price = self.of_card(i, watts, 1), self.of_card(i, card.price, 0)
-        best = float(self.best.alone(card.price[1], watts[1], hours))
-        return best, self.all.alone(price, power, drawn_hours)
-
-    def cost_best(self, i: int) -> float | None:
-        """The cost of the year's work at best values."""
-        hourly, hours = self.hourly_best(i, self.watts(i)), self.hours_best(i)
-        return None if hourly is None or hours is None else hourly * hours
+        hourly, power = target.over(hours), self.power(i, watts)
+        return Drawn(
+            self.best.price_for(rented, hourly.best, power.best, hours.best),
+            self.all.price_for(rented, hourly.all, power.all, hours.all),
+        ).range
 
 
 def _card(draws: Draws, i: int, order: tuple[int, ...]) -> CardAnswer:
-    hours, hourly, watts = draws.hours_best(i), draws.hourly(i, draws.watts(i)), draws.watts(i)
+    hours, watts = draws.hours(i), draws.watts(i)
     count = _count(draws.numbers, i)
-    rows = tuple(_row(draws, i, k) for k in range(len(draws.numbers.rows)))
+    rows = tuple(_row(draws, i, k, hours) for k in range(len(draws.numbers.rows)))
     if hours is None:
-        return CardAnswer(count, *(None,) * 8, rows=rows)
-    took = draws.pair(i, draws.numbers.hours_on)
-    # A mix's hours are those of `hours_on`; only where that card has them all is there a range.
-    drawn = (
-        hours * numpy.ones(draws.size) if took is None else took * draws.hours_best(draws.numbers.hours_on)
+        return CardAnswer(count, rows)
+    hourly, cost = draws.hourly(i, watts, hours), draws.cost(i)
+    cards = 1 if count is None else count
+    trained = Drawn(
+        cards * HOURS_A_YEAR * draws.best.inputs["utilisation"],
+        cards * HOURS_A_YEAR * draws.all.inputs["utilisation"],
     )
-    each = HOURS_A_YEAR * (1 if count is None else count)
     against = next((j for j in order if j != i), None) if order[:1] == (i,) else (order or (None,))[0]
     return CardAnswer(
         count=count,
-        hours=summary(drawn, hours),
-        hourly=summary(hourly[1], hourly[0]) if hourly else None,
-        cost=summary(hourly[1] * drawn, hourly[0] * hours) if hourly else None,
-        kwh=_kwh(draws, i, watts, hours, drawn),
-        times=summary(each * draws.all.utilisation / drawn, each * draws.best.utilisation / hours),
-        ratio=_ratio(draws, i, order),
-        energy=_energy(draws, i, order),
-        break_even=None if against is None else _break_even(draws, i, against),
         rows=rows,
+        hours=hours.range,
+        hourly=hourly.range if hourly else None,
+        cost=cost.range if cost else None,
+        kwh=_kwh(draws, i, watts, hours),
+        times=trained.over(hours).range,
+        ratio=draws.ratio(i, order[0]) if i in order else None,
+        break_even=None if against is None else draws.break_even(i, against),
     )
 
 
 def _count(numbers: Numbers, i: int) -> int | None:
-    """How many of a card budget, slots, watts and the wish allow together."""
+    """How many of a card budget, slots, watts and the wish allow together, in whole offers."""
     card, limits = numbers.cards[i], numbers.limits
     if not card.fits:
         return 0
-    at = Point(**{name: values[1] for name, values in numbers.inputs.items()})
+    at = {name: values[1] for name, values in numbers.inputs.items()}
     most = [value for name in ("cards", "slots") if (value := limits[name]) is not None]
     if limits["budget"] is not None and card.price is not None:
-        each = card.price[1] * at.life_years * HOURS_A_YEAR * at.utilisation
-        most.append(limits["budget"] // (each if card.rented else card.price[1] + at.host_price))
+        hours = at["life_years"] * HOURS_A_YEAR * at["utilisation"]
+        each = card.price[1] * hours if card.rented else card.price[1] + at["host_price"]
+        most.append(limits["budget"] // each)
     if limits["watts"] is not None and card.board_watts is not None and not card.rented:
-        most.append(limits["watts"] // (card.board_watts + at.host_watts))
-    return int(min(most)) if most else None
+        most.append(limits["watts"] // (card.board_watts + at["host_watts"]))
+    return int(min(most)) // card.units * card.units if most else None
 
 
-def _kwh(draws: Draws, i: int, watts: Range | None, hours: float, drawn_hours: Any) -> Range | None:
+def _kwh(draws: Draws, i: int, watts: Range | None, hours: Drawn) -> Range | None:
     """At the wall: card and host share, times PUE."""
     if watts is None:
         return None
-    best = (watts[1] + draws.best.host_watts) * draws.best.pue * hours / 1000
-    drawn_watts = draws.of_card(i, watts, 1) + draws.all.host_watts
-    return summary(drawn_watts * draws.all.pue * drawn_hours / 1000, best)
+    power, best, drawn = draws.power(i, watts), draws.best.inputs, draws.all.inputs
+    return Drawn(
+        (power.best + best["host_watts"]) * best["pue"] * hours.best / 1000,
+        (power.all + drawn["host_watts"]) * drawn["pue"] * hours.all / 1000,
+    ).range
 
 
-def _row(draws: Draws, i: int, k: int) -> RowAnswer:
+def _row(draws: Draws, i: int, k: int, hours: Drawn | None) -> RowAnswer:
     card = draws.numbers.cards[i]
     seconds, watts = card.seconds[k], card.watts[k]
     if seconds is None or not card.fits:
-        return RowAnswer(None, None, None)
-    own, hourly = draws.own_time(i, seconds), draws.hourly(i, watts)
-    a_year = HOURS_A_YEAR * 3600
-    return RowAnswer(
-        cost=summary(hourly[1] * own / 3600, hourly[0] * seconds[1] / 3600) if hourly else None,
-        joules=summary(draws.of_card(i, watts, 1) * own, watts[1] * seconds[1]) if watts else None,
-        year=summary(a_year * draws.all.utilisation / own, a_year * draws.best.utilisation / seconds[1]),
-    )
-
-
-def _ratio(draws: Draws, i: int, order: tuple[int, ...]) -> Range | None:
-    if i not in order:
-        return None
-    cheapest = order[0]
-    if cheapest == i:
-        return (1.0, 1.0, 1.0)
-    own, least = (draws.hourly(card, draws.watts(card)) for card in (i, cheapest))
-    own_cost, least_cost, time = draws.cost_best(i), draws.cost_best(cheapest), draws.pair(i, cheapest)
-    if own is None or least is None or time is None or own_cost is None or not least_cost:
-        return None
-    return summary(own[1] / least[1] * time, own_cost / least_cost)
-
-
-def _energy(draws: Draws, i: int, order: tuple[int, ...]) -> Range | None:
-    """Joules of the cards alone for the same work, over the cheapest card's."""
-    if not order or order[0] == i:
-        return None
-    cheapest = order[0]
-    own_watts, least_watts, time = draws.watts(i), draws.watts(cheapest), draws.pair(i, cheapest)
-    own_hours, least_hours = draws.hours_best(i), draws.hours_best(cheapest)
-    if own_watts is None or least_watts is None or time is None or own_hours is None or not least_hours:
-        return None
-    if not least_watts[1]:
-        return None
-    drawn = draws.of_card(i, own_watts, 1) / draws.of_card(cheapest, least_watts, 1) * time
-    return summary(drawn, own_watts[1] / least_watts[1] * own_hours / least_hours)
-
-
-def _break_even(draws: Draws, i: int, j: int) -> Range | None:
-    """The price of card i at which the mix costs the same on i and j."""
-    rented, watts = draws.numbers.cards[i].rented, draws.watts(i)
-    target, time = draws.hourly(j, draws.watts(j)), draws.pair(i, j)
-    own_hours, other_hours = draws.hours_best(i), draws.hours_best(j)
-    if target is None or time is None or not own_hours or not other_hours or not (watts or rented):
-        return None
-    power = watts or (0.0, 0.0, 0.0)
-    best = draws.best.price_for(rented, target[0] * other_hours / own_hours, power[1])
-    return summary(draws.all.price_for(rented, target[1] / time, draws.of_card(i, power, 1)), best)
-
-
-def alone(numbers: Numbers) -> tuple[Range | None, ...]:
-    """A year's cost of each card that does nothing but the buyer's work; null as `Draws.alone` says."""
-    draws = Draws(numbers)
-    found = (draws.alone(i) for i in range(len(numbers.cards)))
-    return tuple(summary(each[1], each[0]) if each else None for each in found)
-
-
-def idle(numbers: Numbers, first: int, second: int) -> Idle | None:
-    """What two cards cost that do nothing but the buyer's work; null as `Draws.alone` says."""
-    draws = Draws(numbers)
-    one, other = draws.alone(first), draws.alone(second)
-    if one is None or other is None:
-        return None
-    ratio = summary(other[1] / one[1], other[0] / one[0])
-    return Idle(summary(one[1], one[0]), summary(other[1], other[0]), ratio)
+        return RowAnswer(None, None)
+    time, hourly = Drawn(seconds[1], draws.own_time(i, seconds)), draws.hourly(i, watts, hours)
+    cost = hourly.times(Drawn(time.best / 3600, time.all / 3600)).range if hourly else None
+    return RowAnswer(cost, draws.power(i, watts).times(time).range if watts else None)
 
 
 def uniform(stream: int, draws: int) -> Floats:
@@ -383,9 +362,3 @@ def spread(low: float, high: float, stream: int, draws: int) -> Floats:
     u, v = uniform(stream, draws), uniform(stream + 1, draws)
     z = numpy.sqrt(-2 * numpy.log(u)) * numpy.cos(2 * numpy.pi * v)
     return numpy.asarray(numpy.exp(numpy.where(z < 0, -low, high) * z / Z975))
-
-
-def summary(draws: Any, best: float) -> Range:
-    """Best, with the 2.5 and 97.5 % points of the draws; the range always holds the best value."""
-    low, high = numpy.quantile(numpy.asarray(draws), (0.025, 0.975))
-    return (min(float(low), best), best, max(float(high), best))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.record.published.cards import Card
 from report.buying.cost_inputs import CostInputs, Numbers, Range, cost_inputs
-from report.buying.cost_model import CostAnswer, Draws, Idle, alone, answer, idle
-from report.buying.purchase import Purchase
-from report.buying.sensitivity import LEAST_REACH, Sensitivity, sensitivities
+from report.buying.cost_model import CardAnswer, CostAnswer, Draws, answer
+from report.buying.purchase import Purchase, Use
+from report.buying.sensitivity import Sensitivity, most_moving
 from report.compare.groups import ComparisonGroup
 from report.trials.trial import TrialResult
 
@@ -22,38 +22,38 @@ class Costs:
 
     inputs: CostInputs
     numbers: Numbers
-    """What the answer stands on: the inputs', without the cards' power where that of one is not known."""
-    answer: CostAnswer | None = None
+    """What the answers stand on: the inputs', without the cards' power where that of one is not known."""
+    use: Use
+    """The buyer's choice; shared where nothing is known of a card alone."""
+    answers: Mapping[Use, CostAnswer]
+    """By use; alone only with work of the buyer's own."""
     pair: tuple[int, int] | None = None
+    over: Mapping[Use, Range | None] | None = None
+    """By use, the cost of the pair's second over its first's."""
     most: Sensitivity | None = None
     """The input that moves the ratio of the pair's costs most."""
     power_unknown: tuple[str, ...] = ()
     """The offers whose power nobody told, for which that of all cards is left out of the costs."""
     flip_watts: float | None = None
     """Where power is left out: how many watts more the cheapest must draw to cost as much as the second."""
-    alone: tuple[Range | None, ...] = ()
-    """Of each offer a year's cost if it did nothing else; empty without the buyer's hours."""
-    idle: Idle | None = None
-    """The pair's costs if each did nothing else; null without the buyer's hours, or where one is rented."""
+
+    @property
+    def answer(self) -> CostAnswer | None:
+        """By the use that the buyer chose."""
+        return self.answers.get(self.use)
 
     @property
     def tied(self) -> bool:
         """Whether nothing shows that the cheapest costs less than the second."""
-        ratio = self.answer.cards[self.pair[1]].ratio if self.answer and self.pair else None
+        ratio = self.over.get(self.use) if self.over else None
         return ratio is not None and ratio[0] <= 1
 
     @property
-    def cheaper_idle(self) -> int | None:
-        """Which of the pair, 0 or 1, costs less if it does nothing else; null where neither is shown to."""
-        ratio = self.idle.ratio if self.idle else None
-        if ratio is None or ratio[0] <= 1 <= ratio[2]:
-            return None
-        return 0 if ratio[0] > 1 else 1
-
-    @property
-    def idle_turns(self) -> bool:
-        """Whether a machine that does nothing else has another answer than one that is kept busy."""
-        return self.cheaper_idle == 1 or (self.cheaper_idle == 0 and self.tied)
+    def other_winner(self) -> int | None:
+        """The offer that costs least by the other use, and by the chosen one is not shown to."""
+        others = [found.winner for use, found in self.answers.items() if use != self.use]
+        chosen = self.answer.winner if self.answer else None
+        return next((winner for winner in others if winner != chosen), None)
 
 
 def costs(
@@ -68,28 +68,29 @@ def costs(
     """
     inputs = cost_inputs(groups, trials, cards, purchase)
     if inputs is None or purchase is None:
-        return None if inputs is None else Costs(inputs, inputs.numbers)
+        return None if inputs is None else Costs(inputs, inputs.numbers, "shared", {})
     unknown = _power_unknown(inputs.numbers)
     numbers = _without_power(inputs.numbers) if unknown else inputs.numbers
-    result = answer(numbers)
-    pair = (result.order[0], result.order[1]) if len(result.order) > 1 else None
-    moved = sensitivities(numbers, *pair) if pair else ()
-    flip = next((one.flip for one in moved if pair and one.key == f"watts:{pair[0]}"), None)
-    if unknown:
-        moved, result = (
-            tuple(one for one in moved if not one.key.startswith("watts:")),
-            _without_energy(result),
-        )
-    return Costs(
+    uses: tuple[Use, ...] = ("shared", "alone") if inputs.own_mix else ("shared",)
+    answers = {use: answer(numbers, use) for use in uses}
+    use = purchase.use if purchase.use in answers and answers[purchase.use].order else "shared"
+    order = answers[use].order
+    pair = (order[0], order[1]) if len(order) > 1 else None
+    found = Costs(
         inputs,
         numbers,
-        result,
-        pair,
-        most=moved[0] if moved and moved[0].reach > LEAST_REACH else None,
+        use,
+        {use: _without_energy(found) for use, found in answers.items()} if unknown else answers,
         power_unknown=unknown,
-        flip_watts=flip if unknown else None,
-        alone=alone(numbers) if inputs.own_mix else (),
-        idle=idle(numbers, *pair) if pair and inputs.own_mix else None,
+    )
+    if pair is None:
+        return found
+    return replace(
+        found,
+        pair=pair,
+        over={use: Draws(numbers, use).ratio(pair[1], pair[0]) for use in answers},
+        most=most_moving(numbers, *pair, use),
+        flip_watts=_flip_watts(numbers, answers[use].cards, pair) if unknown else None,
     )
 
 
@@ -114,7 +115,15 @@ def _without_power(numbers: Numbers) -> Numbers:
 
 def _without_energy(result: CostAnswer) -> CostAnswer:
     cards = (
-        replace(card, kwh=None, energy=None, rows=tuple(replace(row, joules=None) for row in card.rows))
+        replace(card, kwh=None, rows=tuple(replace(row, joules=None) for row in card.rows))
         for card in result.cards
     )
     return replace(result, cards=tuple(cards))
+
+
+def _flip_watts(numbers: Numbers, cards: Sequence[CardAnswer], pair: tuple[int, int]) -> float | None:
+    first, second = (cards[place] for place in pair)
+    a_watt = numbers.inputs["pue"][1] * numbers.inputs["electricity_price"][1] / 1000
+    if not a_watt or numbers.cards[pair[0]].rented or not (first.cost and second.cost and first.hours):
+        return None
+    return (second.cost[1] - first.cost[1]) / (a_watt * first.hours[1])

@@ -1,37 +1,35 @@
-"""The buyer's file, purchase.toml: quotes, limits, running costs, and the buyer's own work.
+"""The buyer's file, purchase.toml: offers, limits, running costs, and the buyer's own work.
 
 It belongs to the buyer and is never in the repository. No price is built in: what it does not say is unknown.
+The docstring of a field is what `invoke quote` asks for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from harness.errors import UserError
 from harness.record import Model, parse_toml
+from harness.record.problems import causes, of_validation
 from harness.record.trial import DataMode
 from harness.record.vocabulary.precision import Precision
 
 FILE = "purchase.toml"
 WEEKS_A_YEAR = 365 / 7
 HOURS_A_YEAR = 8784
+SMALLEST = 1e-6
+"""What is nearer to 0 is a slip of the keyboard."""
 REMEDY = "correct it, or let `invoke quote` write it; docs/buying.md explains each key"
-NO_RANGE = "it has to be a number, or { low = …, best = …, high = … }"
-MESSAGES = {
-    "extra_forbidden": "unknown key",
-    "missing": "it is missing",
-    "string_pattern_mismatch": "it has to be three capital letters",
-}
 
+Use = Literal["shared", "alone"]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Whole = Annotated[int, Field(strict=True, ge=1, le=100_000)]
 Text = Annotated[str, Field(min_length=1, max_length=200)]
-Currency = Annotated[str, Field(pattern="^[A-Z]{3}$")]
 
 
 class InputRange(Model):
@@ -54,8 +52,11 @@ class InputRange(Model):
 
 
 def _widened(value: Any) -> Any:
-    plain = isinstance(value, int | float) and not isinstance(value, bool)
-    return {"low": value, "best": value, "high": value} if plain else value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return {"low": value, "best": value, "high": value}
+    if not isinstance(value, dict | InputRange):
+        raise ValueError("it has to be a number, or { low = …, best = …, high = … }")
+    return value
 
 
 def _within(least: float, most: float, *, above: bool = False, below: bool = False) -> Callable[[Any], Any]:
@@ -63,7 +64,7 @@ def _within(least: float, most: float, *, above: bool = False, below: bool = Fal
 
     def check(value: Any) -> Any:
         for number in value.values if isinstance(value, InputRange) else (value,):
-            low = number <= least if above else number < least
+            low = (number <= least if above else number < least) or 0 < number < SMALLEST
             high = number >= most if below else number > most
             if low or high:
                 first = f"above {least:g}" if above else f"at least {least:g}"
@@ -74,36 +75,48 @@ def _within(least: float, most: float, *, above: bool = False, below: bool = Fal
     return check
 
 
-_WIDENED = BeforeValidator(_widened)
+def _ranged(least: float, most: float, **open_ends: bool) -> tuple[Any, Any]:
+    return BeforeValidator(_widened), AfterValidator(_within(least, most, **open_ends))
 
-Price = Annotated[InputRange, _WIDENED, AfterValidator(_within(0.001, 1e12))]
-CardWatts = Annotated[InputRange, _WIDENED, AfterValidator(_within(1, 5000))]
-Years = Annotated[InputRange, _WIDENED, AfterValidator(_within(0.1, 20))]
-Share = Annotated[InputRange, _WIDENED, AfterValidator(_within(0, 1, above=True))]
-Tariff = Annotated[InputRange, _WIDENED, AfterValidator(_within(0, 1e6))]
-Pue = Annotated[InputRange, _WIDENED, AfterValidator(_within(1, 4))]
-Residual = Annotated[InputRange, _WIDENED, AfterValidator(_within(0, 1, below=True))]
-HostPrice = Annotated[InputRange, _WIDENED, AfterValidator(_within(0, 1e12))]
-HostWatts = Annotated[InputRange, _WIDENED, AfterValidator(_within(0, 10_000))]
+
+def _currency(letters: str) -> str:
+    if len(letters) != 3 or not (letters.isascii() and letters.isalpha() and letters.isupper()):
+        raise ValueError("it has to be three capital letters, such as EUR")
+    return letters
+
+
+def _dated(day: date) -> date:
+    # A day ahead is today somewhere else.
+    if day.year < 2000 or day > date.today() + timedelta(days=1):
+        raise ValueError(f"{day} is no date of an offer: it has to be from 2000 on, and not to come")
+    return day
+
+
+Day = Annotated[date, AfterValidator(_dated)]
+Currency = Annotated[str, AfterValidator(_currency)]
+Price = Annotated[InputRange, *_ranged(0.001, 1e12)]
 Money = Annotated[Number, AfterValidator(_within(0, 1e15, above=True))]
-UnitCv = Annotated[Number, AfterValidator(_within(0, 0.2))]
-Hours = Annotated[Number, AfterValidator(_within(0, 1e6, above=True))]
-Watts = Annotated[Number, AfterValidator(_within(0, 1e9, above=True))]
-Gib = Annotated[Number, AfterValidator(_within(0, 10_000, above=True))]
 
 
-class Quote(Model):
-    """One offer for one card: bought at a price, or rented at a price per hour. Money in `currency`."""
+class Offer(Model):
+    """One offer: bought at a price, or rented at a price per hour."""
 
     card: Text
-    """A part of the card's name, or of a machine's label, as the report shows it."""
+    """the card, as the report names it, or its machine's label"""
     price: Price | None = None
+    """price of the offer; nothing if it is rented"""
     price_per_hour: Price | None = None
-    currency: Currency
-    date: Annotated[date, AfterValidator(lambda day: _dated(day))]
+    """price of one hour of it, rented"""
+    units: Annotated[Whole, Field(le=10_000)] = 1
+    """how many cards are in it; nothing: 1"""
+    currency: Currency | None = None
+    """the file's, where it is said again"""
+    date: Day
+    """its date, as 2026-01-31; nothing: today"""
     source: Text
-    watts: CardWatts | None = None
-    """The power limit of the card as offered."""
+    """where the price is from"""
+    watts: Annotated[InputRange, *_ranged(1, 5000)] | None = None
+    """power limit of one card as offered, W"""
 
     @model_validator(mode="after")
     def _bought_or_rented(self) -> Self:
@@ -117,105 +130,120 @@ class Quote(Model):
 
     @property
     def cost(self) -> tuple[float, float, float]:
-        """The price, or the price per hour: low, best, high."""
+        """The price of one card, or of one hour of it: low, best, high."""
         price = self.price or self.price_per_hour
         assert price is not None
-        return (price.low, price.best, price.high)
+        return price.low / self.units, price.best / self.units, price.high / self.units
 
 
-def _dated(day: date) -> date:
-    # A day ahead is today somewhere else.
-    if day.year < 2000 or day > date.today() + timedelta(days=1):
-        raise ValueError(f"{day} is no date of a quote: it has to be from 2000 on, and not to come")
-    return day
-
-
-class WorkloadHours(Model):
-    """One line of the buyer's work: what is trained, and for how many hours a year on the card `hours_on`."""
+class Work(Model):
+    """One line of the buyer's work. What is left out may be anything, as long as one work on record fits."""
 
     workload: Text
-    model: Text
-    precision: Precision
-    hours_per_year: Hours
+    """a work of yours, by its name; nothing: no more"""
+    model: Text | None = None
+    """its model, where several were measured"""
+    precision: Precision | None = None
+    """its precision, where several were measured, such as amp-bf16"""
     protocol: Text | None = None
     batch_size: Whole | None = None
     data_mode: DataMode | None = None
     image_size: Whole | None = None
     sequence_length: Whole | None = None
+    hours_per_year: Annotated[Number, AfterValidator(_within(0, 1e8, above=True))] | None = None
+    """hours a year; nothing if you know its share alone"""
+    share: Annotated[Number, AfterValidator(_within(0, 1, above=True))] | None = None
+    """share of the hours in which a card trains, 0 to 1"""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _of_a_week(cls, given: Any) -> Any:
-        """Files from before hours were a year's say `hours`, of a week."""
-        if not isinstance(given, dict) or "hours" not in given or "hours_per_year" in given:
-            return given
-        week = given["hours"]
-        if not isinstance(week, int | float) or isinstance(week, bool):
-            raise ValueError("'hours' is of a week and no number: write 'hours_per_year'")
-        rest = {name: value for name, value in given.items() if name != "hours"}
-        return {**rest, "hours_per_year": week * WEEKS_A_YEAR}
+    @model_validator(mode="after")
+    def _hours_or_share(self) -> Self:
+        if (self.hours_per_year is None) == (self.share is None):
+            raise ValueError("it needs either 'hours_per_year' or 'share', and not both")
+        return self
 
 
 class Purchase(Model):
     """purchase.toml. Money in `currency`, electricity in it per kWh, power in watts, memory in GiB."""
 
     currency: Currency
-    quote: Annotated[tuple[Quote, ...], Field(min_length=1)]
+    """currency, as three letters"""
+    use: Use = "shared"
+    """shared with other work, or alone; nothing: shared"""
+    offer: Annotated[tuple[Offer, ...], Field(min_length=1)]
+    life_years: Annotated[InputRange, *_ranged(0.1, 20)] | None = None
+    """years of life; nothing: 4 are assumed, 2 to 8"""
+    utilisation: Annotated[InputRange, *_ranged(0.001, 1)] | None = None
+    """utilisation, of all hours those in which a card trains, 0 to 1"""
+    electricity_price: Annotated[InputRange, *_ranged(0, 1e6)] | None = None
+    """price of a kilowatt-hour"""
+    pue: Annotated[InputRange, *_ranged(1, 4)] = InputRange(low=1, best=1, high=1)
+    """PUE, power of the room over power of the machines"""
+    residual_share: Annotated[InputRange, *_ranged(0, 1, below=True)] = InputRange(low=0, best=0, high=0)
+    """what is left of the price at the end, 0 to 1"""
+    host_price: Annotated[InputRange, *_ranged(0, 1e12)] = InputRange(low=0, best=0, high=0)
+    """the share of the computer's price that falls to one card"""
+    host_watts: Annotated[InputRange, *_ranged(0, 10_000)] = InputRange(low=0, best=0, high=0)
+    """the share of the computer's power that falls to one card, W"""
     budget: Money | None = None
+    """budget"""
     cards: Whole | None = None
+    """how many cards at most"""
     slots: Whole | None = None
-    watts_available: Watts | None = None
-    memory_gib: Gib | None = None
-    """What the buyer's own model needs on one card."""
-    life_years: Years | None = None
-    utilisation: Share | None = None
-    electricity_price: Tariff | None = None
-    pue: Pue = InputRange(low=1, best=1, high=1)
-    residual_share: Residual = InputRange(low=0, best=0, high=0)
-    host_price: HostPrice = InputRange(low=0, best=0, high=0)
-    """The share of the computer's price that falls to one card."""
-    host_watts: HostWatts = InputRange(low=0, best=0, high=0)
-    unit_cv: UnitCv | None = None
-    """The coefficient of variation of the speed of units of one model."""
+    """slots"""
+    watts_available: Annotated[Number, AfterValidator(_within(0, 1e9, above=True))] | None = None
+    """watts available"""
+    memory_gib: Annotated[Number, AfterValidator(_within(0, 10_000, above=True))] | None = None
+    """memory that your model needs on one card, GiB"""
+    unit_cv: Annotated[Number, AfterValidator(_within(0, 0.2))] | None = None
+    """by how much units of one model differ, as a coefficient of variation; nothing: 0.03"""
     hours_on: Text | None = None
-    """The card on which the work takes the hours given."""
-    work: tuple[WorkloadHours, ...] = ()
+    """the card on which these hours hold; nothing: the slowest"""
+    work: tuple[Work, ...] = ()
 
     @property
     def buys(self) -> bool:
         """Whether a card is bought, and not all of them rented."""
-        return not all(quote.rented for quote in self.quote)
+        return not all(offer.rented for offer in self.offer)
 
     @model_validator(mode="after")
     def _one_currency(self) -> Self:
-        for number, quote in enumerate(self.quote, 1):
-            if quote.currency != self.currency:
+        for number, offer in enumerate(self.offer, 1):
+            if offer.currency not in (None, self.currency):
                 raise ValueError(
-                    f"quote {number} ('{quote.card}') is in {quote.currency} and the file in "
+                    f"offer {number} ('{offer.card}') is in {offer.currency} and the file in "
                     f"{self.currency}: currencies are not mixed, so convert it and name its rate"
                 )
         return self
 
     @model_validator(mode="after")
-    def _hours_are_of_a_year(self) -> Self:
-        hours, cards = sum(work.hours_per_year for work in self.work), self.cards or 1
-        if hours > HOURS_A_YEAR * cards:
-            has = f"{cards} cards have" if self.cards else "one card has, and 'cards' says how many there are"
-            raise ValueError(f"the work takes {hours:,.0f} hours a year, more than {has}")
+    def _work_fits_into_a_year(self) -> Self:
+        hours = [work.hours_per_year for work in self.work if work.hours_per_year is not None]
+        shares = [work.share for work in self.work if work.share is not None]
+        cards = max(self.cards or 1, *(offer.units for offer in self.offer))
+        if hours and shares:
+            raise ValueError("the work has hours and shares: give all of it one or the other")
+        if sum(hours) > HOURS_A_YEAR * cards:
+            raise ValueError(
+                f"the work takes {sum(hours):,.0f} hours a year, more than {cards} of the cards have; "
+                "'cards', or 'units' of an offer, says how many there are"
+            )
+        if sum(shares) > 1 + SMALLEST:
+            raise ValueError(f"the shares of the work are {sum(shares):g} together, more than 1")
         return self
 
     @model_validator(mode="after")
-    def _bought_cards_have_running_costs(self) -> Self:
-        if not self.buys:
-            return self
-        for name in ("utilisation", "electricity_price"):
+    def _has_what_its_costs_need(self) -> Self:
+        needed = ("utilisation", "electricity_price") if self.buys else ()
+        for name in needed:
             if getattr(self, name) is None:
                 raise ValueError(f"a card that is bought needs '{name}'")
+        if self.use == "alone" and not self.work:
+            raise ValueError("use = \"alone\" needs '[[work]]', which alone fills the year")
         return self
 
 
 def load_purchase(root: Path) -> Purchase | None:
-    """The buyer's file under `root`, or null where there is none; raises UserError in one sentence."""
+    """The buyer's file under `root`, or null where there is none; raises UserError, a line for each cause."""
     path = root / FILE
     if not path.is_file():
         return None
@@ -227,26 +255,32 @@ def load_purchase(root: Path) -> Purchase | None:
 
 
 def parse_purchase(text: str | bytes, where: str = FILE) -> Purchase:
-    """A buyer's file from its text; raises UserError that names the quote, the key and what is wrong."""
+    """A buyer's file from its text; raises UserError that names the line, the key and what is wrong."""
+    content = text.encode() if isinstance(text, str) else text
     try:
-        return Purchase.model_validate(parse_toml(text.encode() if isinstance(text, str) else text))
+        return Purchase.model_validate(lifted(parse_toml(content)))
     except ValidationError as error:
-        raise UserError(f"{where}: {problem(error)}", remedy=REMEDY) from None
+        present = content.decode().replace("[[quote]]", "[[offer]]")
+        found = causes(of_validation(error, where, present))
+        raise UserError("\n  ".join(found), remedy=REMEDY) from None
     except ValueError as error:
         raise UserError(f"{where} is not TOML: {error}", remedy=REMEDY) from None
 
 
-def problem(error: ValidationError) -> str:
-    """The first finding as a clause: quotes and lines of work are counted from 1."""
-    first = error.errors(include_url=False)[0]
-    parts: list[str] = []
-    for part in first["loc"]:
-        if isinstance(part, int):
-            parts[-1] = f"{parts[-1]} {part + 1}"
-        else:
-            parts.append(str(part))
-    sentence = first["msg"].removeprefix("Value error, ")
-    sentence = sentence.replace("Input should be a valid dictionary or instance of InputRange", NO_RANGE)
-    sentence = sentence.replace("Input should be", "it has to be")
-    sentence = MESSAGES.get(first["type"], sentence)
-    return f"'{'.'.join(parts)}': {sentence}" if parts else sentence
+def lifted(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A file of an earlier shape in the present one: a `quote` is an offer, `hours` of work are of a week."""
+    now = dict(given)
+    if "quote" in now and "offer" not in now:
+        now["offer"] = now.pop("quote")
+    if isinstance(now.get("work"), list):
+        now["work"] = [_of_a_year(work) for work in now["work"]]
+    return now
+
+
+def _of_a_year(work: Any) -> Any:
+    week = work.get("hours") if isinstance(work, dict) else None
+    if not isinstance(week, int | float) or isinstance(week, bool) or "hours_per_year" in work:
+        return work
+    return {name: value for name, value in work.items() if name != "hours"} | {
+        "hours_per_year": week * WEEKS_A_YEAR
+    }

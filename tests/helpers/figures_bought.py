@@ -9,7 +9,6 @@ from report.buying.clause import Clause, Demand
 from report.buying.cost_inputs import CostInputs
 from report.buying.cost_model import CardAnswer, CostAnswer
 from report.buying.delivery import DemandResult
-from report.buying.sensitivity import Sensitivity
 from report.buying.workload_mix import MixLine
 from tests.helpers.figures_read import Report, first_trial, key, length
 
@@ -28,7 +27,10 @@ def costs(report: Report) -> dict[str, Any] | None:
         "mix": [_line(line) for line in found.lines],
         "hours_are_on": found.offers[found.numbers.hours_on].name,
         "time_over": _time_over(found),
-        "sensitivity": _sensitivity(found, result),
+        "alone": [_costs(card) for card in report.analysis.costs.answers["alone"].cards]
+        if report.analysis.costs and "alone" in report.analysis.costs.answers
+        else None,
+        "most_moving": _most_moving(found, result),
     }
 
 
@@ -38,7 +40,7 @@ def _offer(found: CostInputs, result: CostAnswer, i: int) -> dict[str, Any]:
         "name": offer.name,
         "machine": offer.machine,
         "card": offer.card,
-        "quoted": offer.quote is not None,
+        "quoted": offer.offer is not None,
         "rented": card.rented,
         "price": card.price,
         "watts": card.watts,
@@ -60,9 +62,8 @@ def _costs(found: CardAnswer) -> dict[str, Any]:
         "kwh": found.kwh,
         "times_the_work": found.times,
         "over_cheapest": found.ratio,
-        "energy_over_cheapest": found.energy,
         "break_even_price": found.break_even,
-        "works": [{"cost": row.cost, "joules": row.joules, "a_year": row.year} for row in found.rows],
+        "works": [{"cost": row.cost, "joules": row.joules} for row in found.rows],
     }
 
 
@@ -89,21 +90,19 @@ def _time_over(found: CostInputs) -> dict[str, Any]:
     }
 
 
-def _sensitivity(found: CostInputs, result: CostAnswer) -> list[Any]:
-    """Of the two cheapest: how far each input moves the ratio of their costs, and where the ranking turns."""
+def _most_moving(found: CostInputs, result: CostAnswer) -> dict[str, Any] | None:
+    """Of the two cheapest: the input that moves their ratio most, and where the ranking turns."""
     if len(result.order) < 2:
-        return []
-    return [_lever(one) for one in sensitivity.sensitivities(found.numbers, *result.order[:2])]
-
-
-def _lever(found: Sensitivity) -> dict[str, Any]:
+        return None
+    most = sensitivity.most_moving(found.numbers, *result.order[:2])
+    if most is None:
+        return None
     return {
-        "input": found.key,
-        "values": found.values,
-        "ratio_at_low": found.at_low,
-        "ratio_at_high": found.at_high,
-        "ranking_turns_at": found.flip,
-        "within_its_range": found.within,
+        "input": most.name,
+        "offer": most.of,
+        "values": most.values,
+        "reach": most.reach,
+        "ranking_turns_at": most.flip,
     }
 
 

@@ -19,7 +19,7 @@ residual_share = { low = 0, best = 0.1, high = 0.2 }
 host_price = 1500
 host_watts = 120
 
-[[quote]]
+[[offer]]
 card = "Card A"
 price = 2000
 currency = "EUR"
@@ -27,7 +27,7 @@ date = 2026-01-05
 source = "a constructed offer"
 watts = 300
 
-[[quote]]
+[[offer]]
 card = "Card B"
 price = { low = 3000, best = 3200, high = 3500 }
 currency = "EUR"

@@ -18,7 +18,6 @@ from harness.summary import contradictions
 from harness.summary.statistics import METHOD
 from report import text
 from report.buying.clause import MARGIN, Clause, clause
-from report.buying.cost_inputs import buyer
 from report.buying.costs import Costs, costs
 from report.buying.purchase import Purchase, load_purchase
 from report.claims.judge import Judged, judge
@@ -219,7 +218,8 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     )
     grouped = [entry.cell for group in groups for entry in group.entries]
     paths = {trial.path for cell in grouped for trial in cell.trials}
-    mix = buyer(groups, trials, evidence.purchase)
+    bought = costs(groups, trials, evidence.cards, evidence.purchase)
+    mix = bought.inputs.buyer if bought else None
     unit_cv = evidence.purchase.unit_cv if evidence.purchase else None
     spreads = unit_spreads(trials, unit_cv)
     return Analysis(
@@ -239,7 +239,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
         spreads=spreads,
         expectations=expectations(groups, mix, spreads) or expectations(groups, spreads=spreads),
         verdicts=judge(evidence.claims.claims, groups, evidence.cards, batch_sweeps(own_cells, failed)),
-        costs=costs(groups, trials, evidence.cards, evidence.purchase),
+        costs=bought,
         clause=clause(own_cells, margin=question.margin),
     )
 

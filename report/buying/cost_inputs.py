@@ -29,7 +29,7 @@ from report.compare.cells import Cell, cell_ratio
 from report.compare.groups import ComparisonGroup
 from report.compare.pairs import Buyer
 from report.compare.spread import UnitBand, UnitSpread, unit_band, unit_spreads
-from report.stats.intervals import Interval, blocks_interval
+from report.stats.intervals import Interval
 from report.trials.trial import TrialResult
 
 Range = tuple[float, float, float]
@@ -61,7 +61,7 @@ LIFE_YEARS: Range = (2.0, 4.0, 8.0)
 
 @dataclass(frozen=True, slots=True)
 class CardNumbers:
-    """One offer. Null is unknown; `watts` and `seconds` have an entry for each row of the mix."""
+    """One offer. Null is unknown; `watts` has an entry for each row of the mix."""
 
     name: str
     rented: bool
@@ -69,18 +69,8 @@ class CardNumbers:
     watts: tuple[Range | None, ...]
     board_watts: float | None
     fits: bool
-    seconds: tuple[Range | None, ...]
-    """Of one unit of the row's work; another unit of the card is within the range."""
     units: int = 1
     """Cards are bought in so many at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class RowNumbers:
-    """One line of the work: hours a year on the card `hours_on`."""
-
-    name: str
-    hours: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +81,8 @@ class Numbers:
     limits: dict[str, float | None]
     """budget, cards, slots, watts; null sets none."""
     cards: tuple[CardNumbers, ...]
-    rows: tuple[RowNumbers, ...]
+    hours: tuple[float, ...]
+    """Of a year, for each row of the mix on the card `hours_on`."""
     hours_on: int
     speed: tuple[tuple[tuple[Range | None, ...], ...], ...]
     draws: int = DRAWS
@@ -111,6 +102,14 @@ class CostInputs:
     """Of each offer: whether its power was measured on every line that it has."""
     caveats: tuple[Caveat, ...]
 
+    @property
+    def buyer(self) -> Buyer | None:
+        """The buyer's own hours of each work on record; null where the file has none."""
+        if not self.own_mix:
+            return None
+        on = self.offers[self.numbers.hours_on]
+        return Buyer({(line.key, line.length): line.hours for line in self.lines}, (on.machine, on.card))
+
 
 def cost_inputs(
     groups: Sequence[ComparisonGroup],
@@ -128,7 +127,7 @@ def cost_inputs(
     recorded = mix_lines(cells, offered, trials)
     if not recorded:
         return None
-    in_use = hours_in_use(purchase)
+    in_use = HOURS_A_YEAR * _inputs(purchase)["utilisation"][1]
     mix, unrecorded = buyers_mix(recorded, purchase, in_use) if purchase else ((), ())
     own = bool(mix)
     if not own:
@@ -140,10 +139,8 @@ def cost_inputs(
     numbers = Numbers(
         inputs=_inputs(purchase),
         limits=_limits(purchase),
-        cards=tuple(
-            _card(offer, i, mix, trials, cards, purchase, spreads[i]) for i, offer in enumerate(offered)
-        ),
-        rows=tuple(RowNumbers(line.name, line.hours) for line in mix),
+        cards=tuple(_card(offer, i, mix, trials, cards, purchase) for i, offer in enumerate(offered)),
+        hours=tuple(line.hours for line in mix),
         hours_on=on,
         speed=tuple(
             tuple(tuple(_time_over(line, i, j, spreads, others) for line in mix) for j in range(len(offered)))
@@ -159,30 +156,6 @@ def cost_inputs(
         tuple(_all_measured(mix, i) for i in range(len(offered))),
         (*caveats, *unrecorded, *_life_caveat(purchase), *_single_runs(mix)),
     )
-
-
-def hours_in_use(purchase: Purchase | None) -> float:
-    """Of a year, the hours in which a card trains."""
-    return HOURS_A_YEAR * _inputs(purchase)["utilisation"][1]
-
-
-def buyer(
-    groups: Sequence[ComparisonGroup], trials: Sequence[TrialResult], purchase: Purchase | None
-) -> Buyer | None:
-    """The buyer's own hours of each work on record; null where the file has none.
-
-    Raises UserError where a name in the file fits several cards or lines.
-    """
-    if purchase is None or not purchase.work:
-        return None
-    cells = ranked_cells(groups)
-    offered, _ = candidates(cells, purchase)
-    recorded = mix_lines(cells, offered, trials)
-    mix = buyers_mix(recorded, purchase, hours_in_use(purchase))[0] if recorded else ()
-    if not mix:
-        return None
-    on = offered[_hours_on(offered, mix, purchase)]
-    return Buyer({(line.key, line.length): line.hours for line in mix}, (on.machine, on.card))
 
 
 def _hours_on(offers: Sequence[Candidate], mix: Sequence[MixLine], purchase: Purchase | None) -> int:
@@ -259,7 +232,6 @@ def _card(
     trials: Sequence[TrialResult],
     cards: Sequence[Card],
     purchase: Purchase | None,
-    spread: UnitSpread,
 ) -> CardNumbers:
     offer, board = candidate.offer, candidate.board_watts(cards)
     quoted = offer.watts.values if offer and offer.watts else None
@@ -273,7 +245,6 @@ def _card(
         watts=watts,
         board_watts=board or max((power[2] for power in watts if power), default=None),
         fits=needed is None or memory is None or memory >= needed * GIB,
-        seconds=tuple(_seconds(line, i, spread) for line in mix),
         units=offer.units if offer else 1,
     )
 
@@ -295,18 +266,6 @@ def _watts(cell: Cell | None) -> Range | None:
 
 def _all_measured(mix: Sequence[MixLine], i: int) -> bool:
     return all(_watts(line.cells[i]) for line in mix if line.cells[i])
-
-
-def _seconds(line: MixLine, i: int, spread: UnitSpread) -> Range | None:
-    """Seconds for one unit of the work on any unit of the card."""
-    cell = line.cells[i]
-    if cell is None:
-        return None
-    runs = line.unit_seconds(cell)
-    best = geometric_mean(runs.values)
-    low, high = _ends(blocks_interval(runs))
-    below, above = unit_band(spread).around(best * low, best, best * high)
-    return below, best, above
 
 
 def _ends(interval: Interval | None) -> tuple[float, float]:

@@ -29,17 +29,9 @@ Z975 = 1.959963984540054
 
 FOR_ALL = len(INPUTS)
 STREAMS = 4
-"""Streams of draws: one for each input, then four for each card (price, watts, own time), then the pairs'."""
+"""Streams of draws: one for each input, then four for each card (price, watts), then the pairs'."""
 
 Floats = NDArray[numpy.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class RowAnswer:
-    """One unit of a row's work on one card: money, and joules of the card alone."""
-
-    cost: Range | None
-    joules: Range | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +40,9 @@ class CardAnswer:
 
     count: int | None
     """How many the limits allow; null without limits."""
-    rows: tuple[RowAnswer, ...]
     hours: Range | None = None
-    hourly: Range | None = None
     cost: Range | None = None
     kwh: Range | None = None
-    times: Range | None = None
-    """How many times the year's work these cards (one, without limits) train in a year."""
     ratio: Range | None = None
     """Its cost over the cheapest card's."""
     break_even: Range | None = None
@@ -148,11 +136,11 @@ class Draws:
     def hours_by_row(self, i: int) -> list[float] | None:
         """Hours a year of each row on card i; null where one has no figure, or i does not fit."""
         hours = []
-        for k, row in enumerate(self.numbers.rows):
+        for k, given in enumerate(self.numbers.hours):
             over = self.numbers.speed[i][self.numbers.hours_on][k]
-            if row.hours > 0 and over is None:
+            if given > 0 and over is None:
                 return None
-            hours.append(row.hours * over[1] if over else 0.0)
+            hours.append(given * over[1] if over else 0.0)
         return hours if self.numbers.cards[i].fits and sum(hours) > 0 else None
 
     def hours_best(self, i: int) -> float | None:
@@ -179,7 +167,7 @@ class Draws:
         low = high = 0.0
         if first is None or second is None:
             return low, high
-        for k, _ in enumerate(self.numbers.rows):
+        for k in range(len(self.numbers.hours)):
             factor = self.numbers.speed[i][j][k]
             weight = (first[k] / sum(first) + second[k] / sum(second)) / 2
             if factor and weight > 0:
@@ -197,18 +185,13 @@ class Draws:
         low, high = self.pair_ends(i, j)
         first, second = min(i, j), max(i, j)
         # An offer that was not measured stands last, and leaves the others' draws as they are.
-        count = sum(any(card.seconds) for card in self.numbers.cards)
+        count = sum(any(self.numbers.speed[k][k]) for k in range(len(self.numbers.cards)))
         stream = FOR_ALL + STREAMS * count + 2 * (first * count + second)
         around = spread(low, high, stream, self.size) if i < j else 1 / spread(-high, -low, stream, self.size)
         return sum(first_hours) / sum(second_hours) * around
 
     def of_card(self, i: int, values: Range, place: int) -> Floats:
         return triangular(values, FOR_ALL + STREAMS * i + place, self.size)
-
-    def own_time(self, i: int, seconds: Range) -> Floats:
-        low, best, high = seconds
-        stream = FOR_ALL + STREAMS * i + 2
-        return best * spread(math.log(low / best), math.log(high / best), stream, self.size)
 
     def power(self, i: int, watts: Range | None) -> Drawn:
         """None is none at all, as of a rented card."""
@@ -275,24 +258,15 @@ class Draws:
 def _card(draws: Draws, i: int, order: tuple[int, ...]) -> CardAnswer:
     hours, watts = draws.hours(i), draws.watts(i)
     count = _count(draws.numbers, i)
-    rows = tuple(_row(draws, i, k, hours) for k in range(len(draws.numbers.rows)))
     if hours is None:
-        return CardAnswer(count, rows)
-    hourly, cost = draws.hourly(i, watts, hours), draws.cost(i)
-    cards = 1 if count is None else count
-    trained = Drawn(
-        cards * HOURS_A_YEAR * draws.best.inputs["utilisation"],
-        cards * HOURS_A_YEAR * draws.all.inputs["utilisation"],
-    )
+        return CardAnswer(count)
+    cost = draws.cost(i)
     against = next((j for j in order if j != i), None) if order[:1] == (i,) else (order or (None,))[0]
     return CardAnswer(
         count=count,
-        rows=rows,
         hours=hours.range,
-        hourly=hourly.range if hourly else None,
         cost=cost.range if cost else None,
         kwh=_kwh(draws, i, watts, hours),
-        times=trained.over(hours).range,
         ratio=draws.ratio(i, order[0]) if i in order else None,
         break_even=None if against is None else draws.break_even(i, against),
     )
@@ -323,16 +297,6 @@ def _kwh(draws: Draws, i: int, watts: Range | None, hours: Drawn) -> Range | Non
         (power.best + best["host_watts"]) * best["pue"] * hours.best / 1000,
         (power.all + drawn["host_watts"]) * drawn["pue"] * hours.all / 1000,
     ).range
-
-
-def _row(draws: Draws, i: int, k: int, hours: Drawn | None) -> RowAnswer:
-    card = draws.numbers.cards[i]
-    seconds, watts = card.seconds[k], card.watts[k]
-    if seconds is None or not card.fits:
-        return RowAnswer(None, None)
-    time, hourly = Drawn(seconds[1], draws.own_time(i, seconds)), draws.hourly(i, watts, hours)
-    cost = hourly.times(Drawn(time.best / 3600, time.all / 3600)).range if hourly else None
-    return RowAnswer(cost, draws.power(i, watts).times(time).range if watts else None)
 
 
 def uniform(stream: int, draws: int) -> Floats:

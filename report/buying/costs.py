@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from harness.record.published.cards import Card
 from report.buying.cost_inputs import CostInputs, Numbers, Range, cost_inputs
-from report.buying.cost_model import CardAnswer, CostAnswer, Draws, answer
+from report.buying.cost_model import CostAnswer, Draws, answer
 from report.buying.purchase import Purchase, Use
 from report.buying.sensitivity import Sensitivity, most_moving
 from report.compare.groups import ComparisonGroup
@@ -34,8 +34,6 @@ class Costs:
     """The input that moves the ratio of the pair's costs most."""
     power_unknown: tuple[str, ...] = ()
     """The offers whose power nobody told, for which that of all cards is left out of the costs."""
-    flip_watts: float | None = None
-    """Where power is left out: how many watts more the cheapest must draw to cost as much as the second."""
 
     @property
     def answer(self) -> CostAnswer | None:
@@ -90,7 +88,6 @@ def costs(
         pair=pair,
         over={use: Draws(numbers, use).ratio(pair[1], pair[0]) for use in answers},
         most=most_moving(numbers, *pair, use),
-        flip_watts=_flip_watts(numbers, answers[use].cards, pair) if unknown else None,
     )
 
 
@@ -114,16 +111,4 @@ def _without_power(numbers: Numbers) -> Numbers:
 
 
 def _without_energy(result: CostAnswer) -> CostAnswer:
-    cards = (
-        replace(card, kwh=None, rows=tuple(replace(row, joules=None) for row in card.rows))
-        for card in result.cards
-    )
-    return replace(result, cards=tuple(cards))
-
-
-def _flip_watts(numbers: Numbers, cards: Sequence[CardAnswer], pair: tuple[int, int]) -> float | None:
-    first, second = (cards[place] for place in pair)
-    a_watt = numbers.inputs["pue"][1] * numbers.inputs["electricity_price"][1] / 1000
-    if not a_watt or numbers.cards[pair[0]].rented or not (first.cost and second.cost and first.hours):
-        return None
-    return (second.cost[1] - first.cost[1]) / (a_watt * first.hours[1])
+    return replace(result, cards=tuple(replace(card, kwh=None) for card in result.cards))

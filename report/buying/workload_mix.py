@@ -92,19 +92,6 @@ class MixLine:
             f"{text.model_name(key.model)}, {key.precision}, batch {key.batch_size}, {key.data_mode}{under}"
         )
 
-    @property
-    def unit(self) -> str:
-        """What is made: 'trained model', or a million of what the workload counts."""
-        if not self.by_throughput:
-            return "trained model"
-        unit = next(cell.trials[0].sample_unit for cell in self.cells if cell)
-        return f"million {text.clean(unit, 20)}s"
-
-    @property
-    def epochs(self) -> int:
-        """Passes in one trained model; 1 where a million samples are the unit."""
-        return 1 if self.by_throughput else max(1, self.length.epochs)
-
     def unit_seconds(self, cell: Cell) -> Runs:
         """Of each run of a cell: seconds for one unit of the line's work."""
         if self.by_throughput:

@@ -47,23 +47,19 @@ def _offer(found: CostInputs, result: CostAnswer, i: int) -> dict[str, Any]:
         "board_watts": card.board_watts,
         "power_measured": found.measured_power[i],
         "fits": card.fits,
-        "unit_seconds": card.seconds,
         "costs": _costs(result.cards[i]),
     }
 
 
 def _costs(found: CardAnswer) -> dict[str, Any]:
-    """Each a range of low, best and high; those of `works` are of one unit of each line of the mix."""
+    """Each a range of low, best and high."""
     return {
         "how_many": found.count,
         "hours": found.hours,
-        "hour": found.hourly,
         "year": found.cost,
         "kwh": found.kwh,
-        "times_the_work": found.times,
         "over_cheapest": found.ratio,
         "break_even_price": found.break_even,
-        "works": [{"cost": row.cost, "joules": row.joules} for row in found.rows],
     }
 
 
@@ -73,8 +69,6 @@ def _line(line: MixLine) -> dict[str, Any]:
         "key": key(line.key),
         "protocol_length": length(line.length),
         "hours": line.hours,
-        "unit": line.unit,
-        "epochs": line.epochs,
         "stands_on": [cell and first_trial(cell) for cell in line.cells],
     }
 

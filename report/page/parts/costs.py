@@ -55,8 +55,6 @@ class OfferRow:
     fits: bool
     count: int | None
     """How many the limits allow; null without limits."""
-    times: Quantity | None
-    """How often so many do the work in a year."""
     missing: tuple[str, ...]
     """Works with hours that it has no figure of, with the reason."""
 
@@ -73,18 +71,6 @@ class Assumption:
     over: str = ""
     value: Quantity | None = None
     turns_at: Quantity | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LineRow:
-    """One line of the work on one offer: one unit of it."""
-
-    line: str
-    unit: str
-    offer: str
-    hours: float
-    cost: Quantity
-    joules: Quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +94,7 @@ class CostsView:
     rows: tuple[OfferRow, ...] = ()
     picture: Picture | None = None
     power_unknown: tuple[str, ...] = ()
-    flip_watts: float | None = None
     assumption: Assumption | None = None
-    lines: tuple[LineRow, ...] = ()
     base: str = ""
     ratios: tuple[RatioRow, ...] = ()
     waiting: tuple[str, ...] = ()
@@ -142,9 +126,7 @@ def view(analysis: Analysis, systems: Systems) -> CostsView | None:
         rows=rows,
         picture=_picture(rows, purchase.currency),
         power_unknown=costs.power_unknown,
-        flip_watts=costs.flip_watts,
         assumption=_assumption(costs, purchase.currency),
-        lines=_lines(costs, purchase.currency),
         **_circumstances(inputs),
     )
 
@@ -192,7 +174,6 @@ def _row(costs: Costs, place: int, analysis: Analysis, systems: Systems) -> Offe
         memory=Quantity(candidate.memory_bytes(analysis.trials), "bytes"),
         fits=numbers.fits,
         count=card.count,
-        times=_quantity(card.times, "ratio"),
         missing=_missing(costs.inputs, place) if candidate.measured else (),
     )
 
@@ -264,23 +245,6 @@ def _assumption(costs: Costs, currency: str) -> Assumption | None:
     unit = f"{unit}/h" if most.of is not None and costs.numbers.cards[most.of].rented else unit
     turns_at = None if most.flip is None else Quantity(most.flip, unit)
     return Assumption(most.name, of, over, _quantity(most.values, unit), turns_at)
-
-
-def _lines(costs: Costs, currency: str) -> tuple[LineRow, ...]:
-    assert costs.answer is not None
-    return tuple(
-        LineRow(
-            line=line.name,
-            unit=line.unit,
-            offer=offer.name,
-            hours=line.hours,
-            cost=_quantity(costs.answer.cards[i].rows[k].cost, currency) or Quantity(None, currency),
-            joules=_quantity(costs.answer.cards[i].rows[k].joules, "J") or Quantity(None, "J"),
-        )
-        for k, line in enumerate(costs.inputs.lines)
-        for i, offer in enumerate(costs.inputs.offers)
-        if offer.measured
-    )
 
 
 def _by_speed(inputs: CostInputs) -> CostsView | None:

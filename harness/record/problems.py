@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
 
-Loc = Sequence[str | int]
 MOST_CAUSES = 20
-MOST_PLACE = 120
-"""Characters of a key's name that are repeated."""
+MOST_TOLD = 200
+"""Characters of a name, and of a reason, that are repeated."""
+
+Loc = Sequence[str | int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +28,21 @@ class Problem:
     @property
     def place(self) -> str:
         """'results/claims/s001.toml:12: claims.x.value'"""
-        half = MOST_PLACE // 2
-        field = self.field if len(self.field) <= MOST_PLACE else f"{self.field[:half]}…{self.field[-half:]}"
         file = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{file}: {field}" if field else file
+        return f"{file}: {self.field}" if self.field else file
+
+    def of(self, field: str, message: str) -> Problem:
+        """A problem at this place, of a field below it."""
+        name = ".".join(filter(None, (self.field, field)))
+        return replace(self, field=name, message=message)
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.message}"
+        return f"{self.place}: {told(self.message)}"
+
+
+def told(words: str) -> str:
+    """Whole, but for what has no end; what is left out is the end."""
+    return words if len(words) <= MOST_TOLD else f"{words[:MOST_TOLD]}…"
 
 
 def causes(problems: Iterable[Problem]) -> list[str]:
@@ -52,17 +62,16 @@ def causes(problems: Iterable[Problem]) -> list[str]:
     return [*lines[:MOST_CAUSES], f"… and {left} more"] if left > 0 else lines
 
 
-def of_validation(error: ValidationError, file: str, text: str, top: str = "") -> Iterator[Problem]:
-    """Each of pydantic's problems with its line in the TOML `text`; `top` is the key of the whole model."""
+def of_validation(error: ValidationError, file: str, lines: TomlLines, *top: str | int) -> Iterator[Problem]:
+    """Each of pydantic's problems with its line; `top` leads to the model within the file."""
     errors = error.errors(include_url=False)
     # Where a member is wrong, pydantic says of its list that it is too short.
-    above = {found["loc"][:end] for found in errors for end in range(len(found["loc"]))}
+    above = {found["loc"][:end] for found in errors for end in range(1, len(found["loc"]))}
     for found in errors:
-        if found["loc"] in above and found["loc"]:
-            continue
-        loc = (*((top,) if top else ()), *found["loc"])
-        message = _PLAIN.get(found["type"], found["msg"].removeprefix("Value error, "))
-        yield Problem(file, line_of(text, loc), shown(loc), message)
+        if found["loc"] not in above:
+            loc = (*top, *found["loc"])
+            message = _PLAIN.get(found["type"], found["msg"].removeprefix("Value error, "))
+            yield Problem(file, lines.at(loc), shown(loc), message)
 
 
 _PLAIN = {"extra_forbidden": "unknown key", "missing": "it is missing"}
@@ -75,26 +84,56 @@ def shown(loc: Loc) -> str:
         if isinstance(part, int) and parts:
             parts[-1] = f"{parts[-1]} {part + 1}"
         else:
-            parts.append(str(part))
+            parts.append(told(str(part)))
     return ".".join(parts)
 
 
-def line_of(text: str, loc: Loc) -> int | None:
-    """The line of a key in a TOML file, else that of its table; null where neither is found."""
-    lines, path, at = text.splitlines(), "", 0
-    for part in loc:
-        if isinstance(part, int):
-            heads = _matching(lines, rf"\[\[\s*{re.escape(path)}\s*\]\]")
-            at = heads[part] if part < len(heads) else at
-            continue
-        path = f"{path}.{part}" if path else part
-        head = _matching(lines, rf"\[\s*{re.escape(path)}\s*\]")
-        end = next((n for n in range(at, len(lines)) if lines[n].lstrip().startswith("[")), len(lines))
-        keys = _matching(lines[at:end], rf"""["']?{re.escape(part)}["']?\s*[=.]""")
-        at = at + keys[0] if keys else head[0] if head else at
-    return at or None
+class TomlLines:
+    """The lines on which a TOML file's tables, keys, and members of lists begin."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = text.splitlines()
+        self._heads: dict[str, list[int]] = {}
+        for number, line in enumerate(self._lines, 1):
+            if match := _HEAD.match(line):
+                self._heads.setdefault(match[1], []).append(number)
+        self._all_heads = sorted(number for numbers in self._heads.values() for number in numbers)
+        self._members: dict[int, list[int]] = {}
+
+    def at(self, loc: Loc) -> int | None:
+        """The line of a key, else that of its table; null where neither is found."""
+        path, at = "", 0
+        for part in loc:
+            if isinstance(part, int):
+                places = self._heads.get(path) or (self._members_of(at) if at else [])
+                at = places[part] if part < len(places) else at
+                continue
+            path = f"{path}.{part}" if path else part
+            heads = self._heads.get(path)
+            at = self._key(at, part) or (heads[0] if heads and len(heads) == 1 else at)
+        return at or None
+
+    def _key(self, table: int, key: str) -> int | None:
+        """The line of a key in the table that begins on a line, or before all tables."""
+        after = bisect_right(self._all_heads, table)
+        end = self._all_heads[after] - 1 if after < len(self._all_heads) else len(self._lines)
+        like = re.compile(rf"""\s*["']?{re.escape(key)}["']?\s*[=.]""")
+        return next((at + 1 for at in range(table, end) if like.match(self._lines[at])), None)
+
+    def _members_of(self, start: int) -> list[int]:
+        """The lines on which the lists begin that stand in the list of the key of a line."""
+        if start not in self._members:
+            self._members[start], depth = [], 0
+            for number in range(start, len(self._lines) + 1):
+                bare = _QUOTED.sub("", self._lines[number - 1])
+                for sign in re.findall(r"[\[\]]", bare.partition("=")[2] if number == start else bare):
+                    depth += 1 if sign == "[" else -1
+                    if sign == "[" and depth == 2:
+                        self._members[start].append(number)
+                if depth <= 0:
+                    break
+        return self._members[start]
 
 
-def _matching(lines: Sequence[str], pattern: str) -> list[int]:
-    like = re.compile(rf"\s*{pattern}")
-    return [number for number, line in enumerate(lines, 1) if like.match(line)]
+_HEAD = re.compile(r"\s*\[\[?\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
+_QUOTED = re.compile(r""""(?:\\.|[^"\\])*"|'[^']*'|#.*""")

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 
 from harness.errors import UserError
 from harness.record import Model, parse_toml
-from harness.record.problems import causes, of_validation
+from harness.record.problems import TomlLines, causes, of_validation
 from harness.record.trial import DataMode
 from harness.record.vocabulary.precision import Precision
 
@@ -261,7 +261,7 @@ def parse_purchase(text: str | bytes, where: str = FILE) -> Purchase:
         return Purchase.model_validate(lifted(parse_toml(content)))
     except ValidationError as error:
         present = content.decode().replace("[[quote]]", "[[offer]]")
-        found = causes(of_validation(error, where, present))
+        found = causes(of_validation(error, where, TomlLines(present)))
         raise UserError("\n  ".join(found), remedy=REMEDY) from None
     except ValueError as error:
         raise UserError(f"{where} is not TOML: {error}", remedy=REMEDY) from None

@@ -20,9 +20,10 @@ from harness.machine import machine_id, state_folder
 from harness.run.setup import harness
 from report import text
 from report.analysis import METHODS, Analysis, Question, analyse, evidence_in
-from report.buying import clause
-from report.page import remake
+from report.buying.clause import MARGIN
+from report.page import remake, render
 from report.page.build import write
+from report.page.parts.acceptance import of_clause
 from report.trials.account import Account
 
 PURCHASE = "purchase.toml"
@@ -36,7 +37,7 @@ class Packing:
     out: Path | None = None
     session: str | None = None
     baseline: str | None = None
-    margin: float = clause.MARGIN
+    margin: float = MARGIN
     key: Path | None = None
     with_prices: bool = False
     """Whether purchase.toml is packed, with the buyer's prices and limits, which the page then shows."""
@@ -117,8 +118,10 @@ def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing,
     elif prices:
         print(f"  not in it: {PURCHASE}, and no price of yours; --with-prices packs it")
     print(f"  signed with '{how.key.name}'" if how.key else "  not signed")
-    for line in clause_lines(analysis, out.name):
-        print(line)
+    if analysis.clause is None:
+        print("no acceptance clause: no work of the leading session has two valid runs")
+    else:
+        print(render.clause(of_clause(analysis.clause, f"invoke accept {out.name}")))
 
 
 def _account_lines(analysis: Analysis) -> Iterator[str]:
@@ -142,13 +145,6 @@ def account_lines(account: Account) -> Iterator[str]:
         f"  the plan '{text.clean(plan, 64)}' changed {text.count(times, 'time')} between its sessions"
         for plan, times in account.plan_changes
     )
-
-
-def clause_lines(analysis: Analysis, name: str) -> tuple[str, ...]:
-    """The acceptance clause of a bundle's analysis, or why there is none."""
-    if analysis.clause is None:
-        return ("no acceptance clause: no work of the leading session has two valid runs",)
-    return clause.lines(analysis.clause, f"invoke accept {name}")
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -27,9 +27,10 @@ OPENING = (
     "Answer with a number, or with three (low best high) where you are not sure. Nothing leaves a value out, "
     "except for those that are needed. You see the file before it is written."
 )
-OWNED = ("life_years", "utilisation", "electricity_price")
-RUNNING = ("pue", "residual_share", "host_price", "host_watts")
-LIMITS = ("budget", "cards", "slots", "watts_available", "memory_gib")
+OF_OWNED = (
+    *("life_years", "utilisation", "electricity_price"),
+    *("pue", "residual_share", "host_price", "host_watts"),
+)
 NEEDED_WHEN_ASKED = ("price_per_hour", "utilisation", "electricity_price", "share")
 
 
@@ -102,55 +103,51 @@ def _number_or_range(given: str) -> Any:
 
 
 class _Interview:
-    """Questions to a buyer, in order."""
+    """Questions to a buyer: each field that has a description, in the order of its model."""
 
     def __init__(self, console: Console, names: Known) -> None:
-        self._console, self._names = console, names
+        self._console = console
+        keys = ("workload", "model", "precision", "batch_size")
+        works = {f"{'  '.join(map(str, work))}": dict(zip(keys, work, strict=True)) for work in names.work}
+        self._lists: dict[str, tuple[type[Model], dict[str, dict[str, Any]]]] = {
+            "offer": (Offer, {card: {"card": card} for card in names.cards}),
+            "work": (Work, works),
+        }
 
-    def purchase(self) -> dict[str, Any]:
-        """The whole file's values."""
-        self._console.print(OPENING)
-        values = self._asked(Purchase, ("currency", "use"))
-        values["offer"] = self._offers()
-        owned = any("price" in offer for offer in values["offer"])
-        values |= self._asked(Purchase, (*(OWNED + RUNNING if owned else ()), *LIMITS))
-        values["work"] = self._work()
-        return values | (self._asked(Purchase, ("hours_on",)) if values["work"] else {})
+    def asked(self, model: type[Model], given: dict[str, Any]) -> dict[str, Any]:
+        """What was given already, and the answers to the rest."""
+        for name, field in model.model_fields.items():
+            if field.description is None or name in given or _not_asked(name, given):
+                continue
+            several = name in self._lists
+            answer = self._several(name) if several else _Field(model, name, self._console)()
+            if name == "date":
+                answer = answer or date.today()
+            if answer is not None:
+                given[name] = answer
+        return given
 
-    def _asked(self, model: type[Model], names: Iterable[str]) -> dict[str, Any]:
-        answers = {name: _Field(model, name, self._console)() for name in names}
-        return {name: answer for name, answer in answers.items() if answer is not None}
+    def _several(self, name: str) -> list[dict[str, Any]]:
+        """The members of a list, each begun with a name as it is, or by its place among those on record."""
+        model, offered = self._lists[name]
+        key, found = next(iter(model.model_fields)), list[dict[str, Any]]()
+        while True:
+            for place, label in enumerate(offered, 1):
+                self._console.print(f"  {place}  {label}", markup=False)
+            answer = _Field(model, key, self._console, another=bool(found) or name == "work")()
+            if answer is None:
+                return found
+            place = int(answer) if answer.isdecimal() and len(answer) < 4 else 0
+            listed = list(offered.values())[place - 1] if 1 <= place <= len(offered) else {key: answer}
+            found.append(self.asked(model, dict(listed)))
 
-    def _chosen(self, model: type[Model], name: str, offered: Sequence[str], *, another: bool) -> str | None:
-        """A name, given as it is or by its place in the list."""
-        for place, each in enumerate(offered, 1):
-            self._console.print(f"  {place}  {each}", markup=False)
-        answer: str | None = _Field(model, name, self._console, another=another)()
-        place = int(answer) if answer and answer.isdecimal() and len(answer) < 4 else 0
-        return offered[place - 1] if 1 <= place <= len(offered) else answer
 
-    def _offers(self) -> list[dict[str, Any]]:
-        offers: list[dict[str, Any]] = []
-        while card := self._chosen(Offer, "card", self._names.cards, another=bool(offers)):
-            offer = {"card": card, **self._asked(Offer, ("price",))}
-            if "price" not in offer:
-                offer |= self._asked(Offer, ("price_per_hour",))
-            rest = self._asked(Offer, ("units", "date", "source", "watts"))
-            offers.append({**offer, "date": date.today(), **rest})
-        return offers
-
-    def _work(self) -> list[dict[str, Any]]:
-        offered = ["  ".join((*names, f"batch {size}")) for *names, size in self._names.work]
-        lines: list[dict[str, Any]] = []
-        while answer := self._chosen(Work, "workload", offered, another=True):
-            fields = ("workload", "model", "precision", "batch_size")
-            if answer in offered:
-                line = dict(zip(fields, self._names.work[offered.index(answer)], strict=True))
-            else:
-                line = {"workload": answer, **self._asked(Work, fields[1:3])}
-            line |= self._asked(Work, ("hours_per_year",))
-            lines.append(line if "hours_per_year" in line else line | self._asked(Work, ("share",)))
-        return lines
+def _not_asked(name: str, given: dict[str, Any]) -> bool:
+    """What another answer makes needless."""
+    if name in OF_OWNED:
+        return not any("price" in offer for offer in given["offer"])
+    instead = {"price_per_hour": "price", "share": "hours_per_year"}
+    return instead.get(name) in given or (name == "hours_on" and not given["work"])
 
 
 def as_toml(purchase: Purchase) -> str:
@@ -193,7 +190,8 @@ def run(path: Path, console: Console, names: Known, *, without_asking: bool = Fa
         overwrite = f"{path.name} is there already: overwrite it"
         if there and not Confirm.ask(overwrite, console=console, default=False):
             return False
-        values = _Interview(console, names).purchase()
+        console.print(OPENING)
+        values = _Interview(console, names).asked(Purchase, {})
         text = as_toml(Purchase.model_validate(values))
         parse_purchase(text, path.name)
         console.print(f"\n{text}", markup=False)

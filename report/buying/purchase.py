@@ -110,7 +110,6 @@ class Offer(Model):
     units: Annotated[Whole, Field(le=10_000)] = 1
     """how many cards are in it; nothing: 1"""
     currency: Currency | None = None
-    """the file's, where it is said again"""
     date: Day
     """its date, as 2026-01-31; nothing: today"""
     source: Text
@@ -170,6 +169,7 @@ class Purchase(Model):
     use: Use = "shared"
     """shared with other work, or alone; nothing: shared"""
     offer: Annotated[tuple[Offer, ...], Field(min_length=1)]
+    """offers"""
     life_years: Annotated[InputRange, *_ranged(0.1, 20)] | None = None
     """years of life; nothing: 4 are assumed, 2 to 8"""
     utilisation: Annotated[InputRange, *_ranged(0.001, 1)] | None = None
@@ -194,11 +194,12 @@ class Purchase(Model):
     """watts available"""
     memory_gib: Annotated[Number, AfterValidator(_within(0, 10_000, above=True))] | None = None
     """memory that your model needs on one card, GiB"""
+    # The coefficient of variation of the speed of units of one model; nobody is asked for it.
     unit_cv: Annotated[Number, AfterValidator(_within(0, 0.2))] | None = None
-    """by how much units of one model differ, as a coefficient of variation; nothing: 0.03"""
+    work: tuple[Work, ...] = ()
+    """lines of work"""
     hours_on: Text | None = None
     """the card on which these hours hold; nothing: the slowest"""
-    work: tuple[Work, ...] = ()
 
     @property
     def buys(self) -> bool:
